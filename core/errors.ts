@@ -1,0 +1,149 @@
+/**
+ * Errors by what a caller can do about them. Codes are API; messages are not. Bugs are
+ * `InvariantViolation` (core/assert.ts) and are never caught here.
+ */
+import type { Item, Timestamp, TransactionId } from "./types.ts";
+
+export type ErrorCode =
+  | "conflict"
+  | "snapshot-too-old"
+  | "commit-unknown"
+  | "transaction-too-large"
+  | "transaction-closed"
+  | "invalid-request"
+  | "unavailable"
+  | "corrupt-data";
+
+/** Base of every error that a transaction can end with. */
+export abstract class TransactionError extends Error {
+  abstract readonly code: ErrorCode;
+  /** Whether the same call may succeed when it is made again. */
+  abstract readonly retryable: boolean;
+  /** `"unknown"` only when the commit may have happened. */
+  abstract readonly outcome: "aborted" | "unknown";
+}
+
+/** Where a conflict was found. `hash` alone when only a predicate (partition, table) is known. */
+export type ConflictDetail = {
+  readonly table: string | undefined;
+  readonly key: Item | undefined;
+  /** Commit timestamp of the write that stood in the way; the version now stored, or about to be. */
+  readonly version: Timestamp;
+  /** `"read"` was read (or will be written), `"predicate"` is a queried partition or a scanned table. */
+  readonly on: "key" | "partition" | "table";
+};
+
+export class ConflictError extends TransactionError {
+  override readonly name = "ConflictError";
+  readonly code = "conflict";
+  readonly retryable = true;
+  readonly outcome = "aborted";
+  readonly detail: ConflictDetail;
+  constructor(message: string, detail: ConflictDetail, options?: ErrorOptions) {
+    super(message, options);
+    this.detail = detail;
+  }
+}
+
+/** The version asked for is gone: history does not reach back, or is not kept. */
+export class SnapshotTooOldError extends TransactionError {
+  override readonly name = "SnapshotTooOldError";
+  readonly code = "snapshot-too-old";
+  readonly retryable = true;
+  readonly outcome = "aborted";
+}
+
+/** The request was sent and no decision was seen. Ask `outcome(transactionId)`; never just run again. */
+export class CommitUnknownError extends TransactionError {
+  override readonly name = "CommitUnknownError";
+  readonly code = "commit-unknown";
+  readonly retryable = false;
+  readonly outcome = "unknown";
+  readonly transactionId: TransactionId;
+  constructor(message: string, transactionId: TransactionId, options?: ErrorOptions) {
+    super(message, options);
+    this.transactionId = transactionId;
+  }
+}
+
+export class TransactionTooLargeError extends TransactionError {
+  override readonly name = "TransactionTooLargeError";
+  readonly code = "transaction-too-large";
+  readonly retryable = false;
+  readonly outcome = "aborted";
+  /** Name of the limit in core/limits.ts, and its value. */
+  readonly limit: { readonly name: string; readonly max: number; readonly actual: number };
+  constructor(
+    message: string,
+    limit: { readonly name: string; readonly max: number; readonly actual: number },
+  ) {
+    super(message);
+    this.limit = limit;
+  }
+}
+
+/** The transaction's body has returned, or its deadline has passed. */
+export class TransactionClosedError extends TransactionError {
+  override readonly name = "TransactionClosedError";
+  readonly code = "transaction-closed";
+  readonly retryable = false;
+  readonly outcome = "aborted";
+}
+
+/** Input that can never work. `field` names it; the message says the limit and the remedy. */
+export class InvalidRequestError extends TransactionError {
+  override readonly name = "InvalidRequestError";
+  readonly code = "invalid-request";
+  readonly retryable = false;
+  readonly outcome = "aborted";
+  readonly field: string;
+  constructor(field: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.field = field;
+  }
+}
+
+/** The store, the stream or the oracle did not answer in time; nothing was committed. */
+export class UnavailableError extends TransactionError {
+  override readonly name = "UnavailableError";
+  readonly code = "unavailable";
+  readonly retryable = true;
+  readonly outcome = "aborted";
+}
+
+/** Stored data breaks the protocol: a frame that does not decode, a version from the future. */
+export class CorruptDataError extends TransactionError {
+  override readonly name = "CorruptDataError";
+  readonly code = "corrupt-data";
+  readonly retryable = false;
+  readonly outcome = "aborted";
+}
+
+/** What an adapter throws when its own bounded retries are used up. Not part of the public API. */
+export class StoreError extends Error {
+  override readonly name = "StoreError";
+  /** See core/ports.ts. */
+  readonly fault: "unavailable" | "throttled" | "rejected";
+  constructor(fault: "unavailable" | "throttled" | "rejected", message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.fault = fault;
+  }
+}
+
+/** Bytes from the wire that are not a frame of ours. `reason` is stable and is counted by metrics. */
+export type FrameFault =
+  | "not-a-frame"
+  | "future-version"
+  | "truncated"
+  | "trailing-bytes"
+  | "oversized"
+  | "malformed";
+
+export class FrameError extends Error {
+  override readonly name = "FrameError";
+  readonly fault: FrameFault;
+  constructor(fault: FrameFault, message: string) {
+    super(message);
+    this.fault = fault;
+  }
+}

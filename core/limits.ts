@@ -1,0 +1,72 @@
+/**
+ * Every bound of the system, in one place. A bound that is a user's to meet is enforced with a
+ * typed error that names it; a bound that is ours is asserted. Sizes in bytes, times as named.
+ */
+import { assert } from "./assert.ts";
+
+export const limits = {
+  // --- A transaction (DESIGN §8) ---
+  /** Keys read plus keys written. */
+  transactionKeysMax: 10_000,
+  payloadBytesMax: 16 * 1024 * 1024,
+  /** DynamoDB's own, by its own way of counting (core/item-size.ts), reserved attributes included. */
+  itemBytesMax: 400 * 1024,
+  transactionAgeMsMax: 60_000,
+  /** DynamoDB nests documents at most this deep. */
+  itemDepthMax: 32,
+  partitionKeyBytesMax: 2048,
+  sortKeyBytesMax: 1024,
+  tablesPerTransactionMax: 255,
+  idempotencyKeyBytesMax: 512,
+  idempotencyResultBytesMax: 300 * 1024,
+
+  // --- Stream (Kinesis) ---
+  recordBytesMax: 1024 * 1024 - 256,
+  recordsPerPutMax: 500,
+  putBytesMax: 5 * 1024 * 1024 - 64 * 1024,
+  requestsPerRecordMax: 4_096,
+  /** A request whose frame would be larger spills its payload to the log table. */
+  inlineRequestBytesMax: 512 * 1024,
+  spillChunkBytesMax: 384 * 1024,
+  spillChunksMax: 64,
+
+  // --- Log (DynamoDB) ---
+  /** Of a block's encoded bytes; leaves room below 400 KB for the item's other attributes. */
+  blockBytesMax: 390 * 1024,
+  blockVerdictsMax: 16_384,
+  /** Stream retention plus a day: a block outlives every record that it decides. */
+  logRetentionSeconds: 8 * 24 * 3600,
+
+  // --- Certification ---
+  /** Stream time that the index looks back; a request older than that is answered `stale`. */
+  certificationWindowMicros: 10_000_000,
+  indexEntriesMax: 64 * 1024 * 1024,
+
+  // --- Installing and removing (DESIGN §2, Deletes) ---
+  /** An install is signed at most this long after its installer learned that it is missing. */
+  installSignMsMax: 10_000,
+  /** How long AWS accepts a signature. */
+  signatureMsMax: 5 * 60_000,
+  /** Longest that an acknowledged client may go on installing its own commit after sending it. */
+  ownInstallMsMax: 60_000,
+  tombstoneGraceMs: 15 * 60_000,
+  historyRetentionMsDefault: 60 * 60_000,
+  idempotencyRetentionSeconds: 24 * 3600,
+
+  // --- SDK ---
+  installConcurrencyMax: 64,
+  readConcurrencyMax: 64,
+  /** Tries of one read before a pending write is installed by the reader. */
+  pendingReadTriesMax: 6,
+} as const;
+
+assert(
+  limits.tombstoneGraceMs >
+    limits.installSignMsMax + limits.ownInstallMsMax + 2 * limits.signatureMsMax,
+  "limits: a tombstone must outlive every install that could resurrect its item",
+);
+assert(
+  limits.spillChunkBytesMax * limits.spillChunksMax >= limits.payloadBytesMax,
+  "limits: the largest payload must fit its chunks",
+);
+assert(limits.inlineRequestBytesMax <= limits.recordBytesMax, "limits: an inline request fits");

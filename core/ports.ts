@@ -1,0 +1,271 @@
+/**
+ * Everything the protocol needs from outside, as interfaces. Adapters live in aws/ (DynamoDB,
+ * Kinesis) and in the simulator; engine/ and functions/ receive them. Each method says what it
+ * does when the outcome of a call is unknown, because that is where databases lose money.
+ *
+ * Errors: adapters retry throttling and connection faults a bounded number of times, then throw
+ * `StoreError` (core/errors.ts), whose `fault` is `"unavailable"` (nothing known to have
+ * happened or not: ambiguous), `"throttled"` (did not happen) or `"rejected"` (the store refuses this very
+ * call for good: validation, missing table, access denied).
+ */
+import type {
+  Item,
+  LogPosition,
+  SequenceNumber,
+  ShardId,
+  TableDescription,
+  Timestamp,
+  TransactionId,
+  Version,
+  Watermark,
+} from "./types.ts";
+
+export type Clock = {
+  /** Wall-clock milliseconds since the epoch. Differs between machines; never orders commits. */
+  nowMs(): number;
+  /** Monotonic milliseconds; for durations. */
+  monotonicMs(): number;
+  /** Resolves after `durationMs`; rejects with the signal's reason when it is aborted. */
+  sleep(durationMs: number, signal?: AbortSignal): Promise<void>;
+};
+
+export type Random = {
+  /** Uniform in [0, 1). */
+  next(): number;
+  /** Cryptographically strong where it matters (transaction ids). */
+  bytes(length: number): Uint8Array;
+};
+
+/** Read and write capacity that calls consumed, as the store reported it. Adapters add to it. */
+export type Consumption = { readUnits: number; writeUnits: number; calls: number };
+
+export type CallOptions = {
+  readonly signal?: AbortSignal;
+  readonly consumption?: Consumption;
+};
+
+// --- Commit stream -----------------------------------------------------------------------------
+
+export type StreamRecord = {
+  readonly sequenceNumber: SequenceNumber;
+  /** Approximate arrival, milliseconds since the epoch (Kinesis has no finer). */
+  readonly arrivalMs: number;
+  readonly data: Uint8Array;
+};
+
+export type PutRecordResult =
+  | { readonly kind: "stored"; readonly sequenceNumber: SequenceNumber }
+  /** Not stored, certainly. */
+  | { readonly kind: "throttled" }
+  /** Possibly stored. */
+  | { readonly kind: "unknown"; readonly cause: unknown };
+
+export type CommitStream = {
+  /**
+   * Puts records onto one shard; at most 500 and 5 MB, each record ≤ 1 MiB. One result per record, in order of
+   * the input; the stream itself keeps no order among them. Never throws for a partial failure.
+   */
+  put(shard: ShardId, records: readonly Uint8Array[], options?: CallOptions): Promise<readonly PutRecordResult[]>;
+  /**
+   * Records from `from` on (inclusive), in order: at most `recordsMax`. Empty when nothing
+   * (or nothing any more: retention) is there.
+   */
+  read(
+    shard: ShardId,
+    from: SequenceNumber,
+    options: CallOptions & { readonly recordsMax: number },
+  ): Promise<readonly StreamRecord[]>;
+};
+
+// --- Commit log --------------------------------------------------------------------------------
+
+export type StoredBlock = { readonly position: LogPosition; readonly bytes: Uint8Array };
+
+export type CommitLog = {
+  /**
+   * Puts a block under `attribute_not_exists`. `"taken"`: some block stands at the position, this very one
+   * included (an earlier try whose answer was lost): the caller reads the log to learn which.
+   */
+  append(shard: ShardId, block: StoredBlock, options?: CallOptions): Promise<"appended" | "taken">;
+  /**
+   * Blocks at positions above `after`, ascending, consistent; one page (at most 1 MB). `complete` is false when
+   * the page was cut and more may follow.
+   */
+  readAfter(
+    shard: ShardId,
+    after: LogPosition,
+    options?: CallOptions,
+  ): Promise<{ readonly blocks: readonly StoredBlock[]; readonly complete: boolean }>;
+  /** Blocks at positions at or below `from` (or the newest, when undefined), descending; one page. */
+  readBackward(
+    shard: ShardId,
+    options: CallOptions & { readonly from?: LogPosition; readonly blocksMax: number },
+  ): Promise<readonly StoredBlock[]>;
+  /** The block at exactly this position, consistent. */
+  readAt(shard: ShardId, position: LogPosition, options?: CallOptions): Promise<StoredBlock | undefined>;
+  /** Stores a payload's chunks before its request is sent. Overwrites: same id, same bytes. */
+  spill(id: TransactionId, chunks: readonly Uint8Array[], options?: CallOptions): Promise<void>;
+  /** The chunks in order, or undefined when one is missing. */
+  readSpilled(id: TransactionId, chunks: number, options?: CallOptions): Promise<readonly Uint8Array[] | undefined>;
+};
+
+// --- User tables -------------------------------------------------------------------------------
+
+/**
+ * An item as stored. `item` has the reserved attributes stripped; it is undefined for a tombstone
+ * and for an absent item (then `version` is 0 and `tombstone` false).
+ */
+export type StoredItem = {
+  readonly item: Item | undefined;
+  readonly version: Version;
+  readonly tombstone: boolean;
+};
+
+export type SortKeyCondition =
+  | { readonly operator: "=" | "<" | "<=" | ">" | ">="; readonly value: Item[string] }
+  | { readonly operator: "between"; readonly low: Item[string]; readonly high: Item[string] }
+  | { readonly operator: "begins_with"; readonly value: Item[string] };
+
+export type QueryRequest = {
+  readonly table: TableDescription;
+  /** Undefined: the table itself. Index reads are eventually consistent. */
+  readonly index?: { readonly name: string; readonly partitionKey: string; readonly sortKey?: string };
+  readonly partitionKey: Item[string];
+  readonly sortKey?: SortKeyCondition;
+  readonly descending: boolean;
+  /** Items examined per page. */
+  readonly limit?: number;
+  readonly startKey?: Item;
+};
+
+export type ScanRequest = {
+  readonly table: TableDescription;
+  readonly limit?: number;
+  readonly startKey?: Item;
+  readonly segment?: { readonly index: number; readonly total: number };
+};
+
+/** Tombstones are part of a page (visibility decides), in key order with the items. */
+export type Page = {
+  readonly rows: readonly (StoredItem & { readonly key: Item })[];
+  readonly lastKey: Item | undefined;
+};
+
+export type InstallRequest = {
+  readonly table: string;
+  readonly key: Item;
+  /** Undefined installs a tombstone (key, `_v`, `_x`). */
+  readonly item: Item | undefined;
+  readonly version: Version;
+  /**
+   * `"below"`: store if the stored version is lower or absent. A version: store only if exactly that version
+   * is stored (0: no `_v` present): tables with history, where the superseded version was saved first.
+   */
+  readonly expects: "below" | Version;
+  /**
+   * Wall-clock milliseconds after which the call must not be signed any more (DESIGN §2 Deletes: a frozen process
+   * that wakes up must not resurrect what the reaper removed). Past it: `StoreError` "rejected".
+   */
+  readonly signBeforeMs: number;
+};
+
+export type ItemStore = {
+  /** Strongly consistent. */
+  get(table: TableDescription, key: Item, options?: CallOptions): Promise<StoredItem>;
+  /** Strongly consistent; any number of keys (the adapter cuts into calls of 100); results in input order. */
+  batchGet(
+    keys: readonly { readonly table: TableDescription; readonly key: Item }[],
+    options?: CallOptions,
+  ): Promise<readonly StoredItem[]>;
+  /** Versions only, by projection; input order; strongly consistent. Names of key attributes suffice. */
+  versions(
+    keys: readonly { readonly table: string; readonly key: Item }[],
+    options?: CallOptions,
+  ): Promise<readonly Version[]>;
+  /** Strongly consistent on the table; eventual on an index. */
+  query(request: QueryRequest, options?: CallOptions): Promise<Page>;
+  scan(request: ScanRequest, options?: CallOptions): Promise<Page>;
+  /** `"superseded"`: the condition failed. Safe to repeat: an install is idempotent. */
+  install(request: InstallRequest, options?: CallOptions): Promise<"installed" | "superseded">;
+  /** Removes a tombstone if it still is one at exactly this version. */
+  removeTombstone(
+    request: { readonly table: string; readonly key: Item; readonly version: Version },
+    options?: CallOptions,
+  ): Promise<"removed" | "kept">;
+};
+
+// --- Version store -----------------------------------------------------------------------------
+
+/** A superseded version: what stood at timestamps in `[version, next)`. `item` undefined: nothing did. */
+export type VersionEntry = {
+  readonly table: string;
+  readonly key: Item;
+  readonly version: Version;
+  readonly next: Version;
+  readonly item: Item | undefined;
+};
+
+export type VersionStore = {
+  /** Idempotent: an entry's content is a function of (table, key, version). */
+  save(entry: VersionEntry, options?: CallOptions): Promise<void>;
+  /** The entry with `version ≤ at < next`, if it is there. */
+  find(table: string, key: Item, at: Timestamp, options?: CallOptions): Promise<VersionEntry | undefined>;
+};
+
+// --- Control table -----------------------------------------------------------------------------
+
+/** A committed delete whose tombstone the reaper will remove. */
+export type Tombstone = { readonly table: string; readonly key: Item; readonly version: Version };
+
+export type TombstoneBatch = {
+  readonly shard: ShardId;
+  /** Log position of the newest block that the batch covers; orders the queue. */
+  readonly position: LogPosition;
+  /** Newest version in the batch. */
+  readonly through: Timestamp;
+  readonly tombstones: readonly Tombstone[];
+};
+
+/** What of a committed transaction can never be installed, and why; for operators. */
+export type DeadLetter = {
+  readonly shard: ShardId;
+  readonly timestamp: Timestamp;
+  readonly id: TransactionId;
+  readonly table: string;
+  readonly key: Item;
+  readonly item: Item | undefined;
+  readonly reason: string;
+};
+
+export type WatermarkSample = { readonly observedMs: number; readonly timestamp: Timestamp };
+
+export type ControlStore = {
+  readWatermark(shard: ShardId, options?: CallOptions): Promise<Watermark | undefined>;
+  /** Only ever forward: keeps the stored one when its position is at or above. Returns whether it moved. */
+  advanceWatermark(shard: ShardId, watermark: Watermark, options?: CallOptions): Promise<boolean>;
+  shards(options?: CallOptions): Promise<readonly ShardId[]>;
+  tables(options?: CallOptions): Promise<readonly TableDescription[]>;
+  registerTable(table: TableDescription, options?: CallOptions): Promise<void>;
+  /** Bytes that every instance of a deployment shares (REST token signing); made on first call. */
+  secret(name: string, make: () => Uint8Array, options?: CallOptions): Promise<Uint8Array>;
+
+  queueTombstones(batch: TombstoneBatch, options?: CallOptions): Promise<void>;
+  /** Oldest first; at most one page. */
+  queuedTombstones(shard: ShardId, options?: CallOptions): Promise<readonly TombstoneBatch[]>;
+  dropTombstones(batch: Pick<TombstoneBatch, "shard" | "position">, options?: CallOptions): Promise<void>;
+  watermarkSamples(shard: ShardId, options?: CallOptions): Promise<readonly WatermarkSample[]>;
+  saveWatermarkSamples(shard: ShardId, samples: readonly WatermarkSample[], options?: CallOptions): Promise<void>;
+
+  saveDeadLetter(letter: DeadLetter, options?: CallOptions): Promise<void>;
+};
+
+/** Everything together, as the engine takes it. */
+export type Ports = {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly stream: CommitStream;
+  readonly log: CommitLog;
+  readonly items: ItemStore;
+  readonly versions: VersionStore;
+  readonly control: ControlStore;
+};

@@ -1,0 +1,210 @@
+/**
+ * The vocabulary of the protocol: identifiers, timestamps, values and the shapes that cross layers.
+ * No behaviour beyond trivial constructors. The terms are those of docs/glossary.md.
+ */
+
+declare const brand: unique symbol;
+type Brand<Base, Name extends string> = Base & { readonly [brand]: Name };
+
+/**
+ * Microseconds since the epoch, a safe integer. Derived by the oracle from the stream's arrival
+ * times only (never from a local clock). 0 is "before everything": the version of an item that
+ * Tidemark never wrote.
+ */
+export type Timestamp = Brand<number, "Timestamp">;
+
+/** A version is the commit timestamp of the transaction that wrote it; 0 for a foreign item. */
+export type Version = Timestamp;
+
+/** Index of a block in its shard's log. Dense; the first block of a log has position 1. */
+export type LogPosition = Brand<number, "LogPosition">;
+
+/** Name of a shard, as Kinesis spells it (`shardId-000000000000`). Partition key of its log. */
+export type ShardId = Brand<string, "ShardId">;
+
+/**
+ * 16 bytes as 32 lower-case hexadecimal digits. The first 7 bytes are the newest timestamp of the
+ * log that its maker had seen (so every decision on this id lies above it, which bounds the
+ * search for its outcome without trusting a clock); the other 9 are random.
+ */
+export type TransactionId = Brand<string, "TransactionId">;
+
+/** A Kinesis sequence number: a decimal integer of up to 39 or more digits, without sign. */
+export type SequenceNumber = Brand<string, "SequenceNumber">;
+
+/**
+ * 64-bit hash of a key, a partition or a table (core/key-hash.ts). The three kinds live in one
+ * space, separated by seed, so one index serves keys and predicates alike.
+ */
+export type KeyHash = Brand<bigint, "KeyHash">;
+
+export const timestampZero = 0 as Timestamp;
+
+export type Isolation = "serializable" | "snapshot";
+
+// --- Values ------------------------------------------------------------------------------------
+
+/**
+ * A DynamoDB value as the wire protocol and AWS SDK v3 spell it; exactly one member is present.
+ * Declared here so that core and schemas need no AWS package; structurally assignable both ways.
+ */
+export type AttributeValue =
+  | { readonly S: string }
+  | { readonly N: string }
+  | { readonly B: Uint8Array }
+  | { readonly BOOL: boolean }
+  | { readonly NULL: true }
+  | { readonly L: readonly AttributeValue[] }
+  | { readonly M: { readonly [name: string]: AttributeValue } }
+  | { readonly SS: readonly string[] }
+  | { readonly NS: readonly string[] }
+  | { readonly BS: readonly Uint8Array[] };
+
+/** An item, or the key part of one. */
+export type Item = { readonly [attribute: string]: AttributeValue };
+
+export type KeyType = "S" | "N" | "B";
+
+export type KeyAttribute = { readonly name: string; readonly type: KeyType };
+
+/** What installers and readers must know of a user table; kept in the control table's registry. */
+export type TableDescription = {
+  readonly name: string;
+  readonly partitionKey: KeyAttribute;
+  readonly sortKey?: KeyAttribute;
+  /** Keep superseded versions, so that reads at an older timestamp find them. */
+  readonly history: boolean;
+  /** `mixed` comes with native operations; until then every table is `transactional`. */
+  readonly access: "transactional";
+};
+
+// --- Commit requests ---------------------------------------------------------------------------
+
+/** One buffered write, complete: what an installer needs and nothing else. */
+export type Write = {
+  /** Index into the payload's tables. */
+  readonly table: number;
+  /** The key attributes only: one, or two on a table with a sort key. */
+  readonly key: Item;
+  /** The whole new item without reserved attributes, key attributes included; undefined deletes. */
+  readonly item: Item | undefined;
+};
+
+/** The write payload of a transaction: self-contained, so that replay needs no registry. */
+export type Payload = {
+  readonly tables: readonly PayloadTable[];
+  readonly writes: readonly Write[];
+};
+
+/** A table as the payload names it. Attribute order of a key: partition key, then sort key. */
+export type PayloadTable = {
+  readonly name: string;
+  readonly partitionKey: string;
+  readonly sortKey?: string;
+  readonly history: boolean;
+};
+
+/**
+ * A commit request as a client sends it.
+ * `commit` asks for certification. `abort` (the probe of `outcome(id)`) asks to abort the id if it is
+ * still undecided; it has neither checks nor payload.
+ */
+export type CommitRequest = {
+  readonly kind: "commit" | "abort";
+  readonly id: TransactionId;
+  readonly isolation: Isolation;
+  /** The client has checked every key in `checks` up to here, this timestamp included. */
+  readonly checkedTo: Timestamp;
+  /** Hashes that must have no committed write in `(checkedTo, ts)`. */
+  readonly checks: readonly KeyHash[];
+  readonly payload: PayloadSource;
+};
+
+/** The payload as a request carries it: encoded bytes, or a reference to chunks of the log table. */
+export type PayloadSource =
+  | { readonly kind: "none" }
+  | { readonly kind: "inline"; readonly bytes: Uint8Array }
+  | { readonly kind: "spilled"; readonly chunks: number; readonly byteLength: number; readonly hash: bigint };
+
+// --- Log blocks --------------------------------------------------------------------------------
+
+/**
+ * How far into the stream a log reaches: every request of the records before `sequenceNumber`, and
+ * of that record the first `requestsDone` (`"all"` once it is finished). A record with many
+ * requests may be cut over several blocks.
+ */
+export type StreamCursor = {
+  readonly sequenceNumber: SequenceNumber;
+  readonly requestsDone: number | "all";
+};
+
+/** Where the payload of a committed transaction lies. */
+export type PayloadLocation =
+  | { readonly kind: "stream"; readonly sequenceNumber: SequenceNumber; readonly requestIndex: number }
+  | { readonly kind: "spilled"; readonly chunks: number; readonly byteLength: number; readonly hash: bigint }
+  | { readonly kind: "inline"; readonly bytes: Uint8Array };
+
+/** The hashes of one committed write. `partition` equals `key` on a table without a sort key. */
+export type WriteHashes = {
+  readonly table: KeyHash;
+  readonly partition: KeyHash;
+  readonly key: KeyHash;
+};
+
+export type AbortReason =
+  /** A checked key has a committed write in `(checkedTo, ts)`. */
+  | { readonly kind: "conflict"; readonly check: number; readonly conflictTimestamp: Timestamp }
+  /** `checkedTo` lies above everything the log holds: no honest client sends that. */
+  | { readonly kind: "checked-ahead" }
+  /** The payload was spilled, and is missing, incomplete or not decodable. */
+  | { readonly kind: "payload-unreadable" }
+  /** More keys or bytes than the limits allow. */
+  | { readonly kind: "too-large" }
+  /** An `abort` request arrived first: the id can never commit from here on. */
+  | { readonly kind: "probed" };
+
+/**
+ * The oracle's answer to one request. `committed` and `aborted` are decisions (I3: at most one per
+ * id). `stale` decides nothing: the sender extends its check and sends again.
+ */
+export type Verdict =
+  | {
+      readonly kind: "committed";
+      readonly id: TransactionId;
+      readonly timestamp: Timestamp;
+      readonly writes: readonly WriteHashes[];
+      readonly payload: PayloadLocation;
+    }
+  | { readonly kind: "aborted"; readonly id: TransactionId; readonly timestamp: Timestamp; readonly reason: AbortReason }
+  | { readonly kind: "stale"; readonly id: TransactionId };
+
+export type CommittedVerdict = Extract<Verdict, { kind: "committed" }>;
+
+/** One item of the log: the verdicts of one oracle batch, in stream order. */
+export type LogBlock = {
+  readonly position: LogPosition;
+  /** `throughTimestamp` of the block before. */
+  readonly previousTimestamp: Timestamp;
+  /**
+   * Newest timestamp handed out when the block was made; equals `previousTimestamp` if it decided nothing.
+   * Every verdict's timestamp lies in `(previousTimestamp, throughTimestamp]`.
+   */
+  readonly throughTimestamp: Timestamp;
+  /** How far into the stream the log reaches with this block; unchanged by one not from the stream. */
+  readonly cursor: StreamCursor | undefined;
+  /** Arrival of the last record covered, milliseconds since the epoch. */
+  readonly arrivalMs: number;
+  /** Records that could not be decoded and were skipped in this block. */
+  readonly rejectedRecords: number;
+  readonly verdicts: readonly Verdict[];
+};
+
+// --- Watermark ---------------------------------------------------------------------------------
+
+/** A shard's entry in the control table. I7: every committed write with ts ≤ `timestamp` is installed. */
+export type Watermark = {
+  readonly position: LogPosition;
+  readonly timestamp: Timestamp;
+  /** The log's cursor at `position`, so that a log whose blocks have all expired can still go on. */
+  readonly cursor: StreamCursor | undefined;
+};
