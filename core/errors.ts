@@ -124,7 +124,11 @@ export class StoreError extends Error {
   override readonly name = "StoreError";
   /** See core/ports.ts. */
   readonly fault: "unavailable" | "throttled" | "rejected";
-  constructor(fault: "unavailable" | "throttled" | "rejected", message: string, options?: ErrorOptions) {
+  constructor(
+    fault: "unavailable" | "throttled" | "rejected",
+    message: string,
+    options?: ErrorOptions,
+  ) {
     super(message, options);
     this.fault = fault;
   }
@@ -132,12 +136,7 @@ export class StoreError extends Error {
 
 /** Bytes from the wire that are not a frame of ours. `reason` is stable and is counted by metrics. */
 export type FrameFault =
-  | "not-a-frame"
-  | "future-version"
-  | "truncated"
-  | "trailing-bytes"
-  | "oversized"
-  | "malformed";
+  "not-a-frame" | "future-version" | "truncated" | "trailing-bytes" | "oversized" | "malformed";
 
 export class FrameError extends Error {
   override readonly name = "FrameError";

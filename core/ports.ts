@@ -65,7 +65,11 @@ export type CommitStream = {
    * Puts records onto one shard; at most 500 and 5 MB, each record ≤ 1 MiB. One result per record, in order of
    * the input; the stream itself keeps no order among them. Never throws for a partial failure.
    */
-  put(shard: ShardId, records: readonly Uint8Array[], options?: CallOptions): Promise<readonly PutRecordResult[]>;
+  put(
+    shard: ShardId,
+    records: readonly Uint8Array[],
+    options?: CallOptions,
+  ): Promise<readonly PutRecordResult[]>;
   /**
    * Records from `from` on (inclusive), in order: at most `recordsMax`. Empty when nothing
    * (or nothing any more: retention) is there.
@@ -102,11 +106,19 @@ export type CommitLog = {
     options: CallOptions & { readonly from?: LogPosition; readonly blocksMax: number },
   ): Promise<readonly StoredBlock[]>;
   /** The block at exactly this position, consistent. */
-  readAt(shard: ShardId, position: LogPosition, options?: CallOptions): Promise<StoredBlock | undefined>;
+  readAt(
+    shard: ShardId,
+    position: LogPosition,
+    options?: CallOptions,
+  ): Promise<StoredBlock | undefined>;
   /** Stores a payload's chunks before its request is sent. Overwrites: same id, same bytes. */
   spill(id: TransactionId, chunks: readonly Uint8Array[], options?: CallOptions): Promise<void>;
   /** The chunks in order, or undefined when one is missing. */
-  readSpilled(id: TransactionId, chunks: number, options?: CallOptions): Promise<readonly Uint8Array[] | undefined>;
+  readSpilled(
+    id: TransactionId,
+    chunks: number,
+    options?: CallOptions,
+  ): Promise<readonly Uint8Array[] | undefined>;
 };
 
 // --- User tables -------------------------------------------------------------------------------
@@ -129,7 +141,11 @@ export type SortKeyCondition =
 export type QueryRequest = {
   readonly table: TableDescription;
   /** Undefined: the table itself. Index reads are eventually consistent. */
-  readonly index?: { readonly name: string; readonly partitionKey: string; readonly sortKey?: string };
+  readonly index?: {
+    readonly name: string;
+    readonly partitionKey: string;
+    readonly sortKey?: string;
+  };
   readonly partitionKey: Item[string];
   readonly sortKey?: SortKeyCondition;
   readonly descending: boolean;
@@ -209,7 +225,12 @@ export type VersionStore = {
   /** Idempotent: an entry's content is a function of (table, key, version). */
   save(entry: VersionEntry, options?: CallOptions): Promise<void>;
   /** The entry with `version ≤ at < next`, if it is there. */
-  find(table: string, key: Item, at: Timestamp, options?: CallOptions): Promise<VersionEntry | undefined>;
+  find(
+    table: string,
+    key: Item,
+    at: Timestamp,
+    options?: CallOptions,
+  ): Promise<VersionEntry | undefined>;
 };
 
 // --- Control table -----------------------------------------------------------------------------
@@ -252,9 +273,16 @@ export type ControlStore = {
   queueTombstones(batch: TombstoneBatch, options?: CallOptions): Promise<void>;
   /** Oldest first; at most one page. */
   queuedTombstones(shard: ShardId, options?: CallOptions): Promise<readonly TombstoneBatch[]>;
-  dropTombstones(batch: Pick<TombstoneBatch, "shard" | "position">, options?: CallOptions): Promise<void>;
+  dropTombstones(
+    batch: Pick<TombstoneBatch, "shard" | "position">,
+    options?: CallOptions,
+  ): Promise<void>;
   watermarkSamples(shard: ShardId, options?: CallOptions): Promise<readonly WatermarkSample[]>;
-  saveWatermarkSamples(shard: ShardId, samples: readonly WatermarkSample[], options?: CallOptions): Promise<void>;
+  saveWatermarkSamples(
+    shard: ShardId,
+    samples: readonly WatermarkSample[],
+    options?: CallOptions,
+  ): Promise<void>;
 
   saveDeadLetter(letter: DeadLetter, options?: CallOptions): Promise<void>;
 };

@@ -124,7 +124,12 @@ export type CommitRequest = {
 export type PayloadSource =
   | { readonly kind: "none" }
   | { readonly kind: "inline"; readonly bytes: Uint8Array }
-  | { readonly kind: "spilled"; readonly chunks: number; readonly byteLength: number; readonly hash: bigint };
+  | {
+      readonly kind: "spilled";
+      readonly chunks: number;
+      readonly byteLength: number;
+      readonly hash: bigint;
+    };
 
 // --- Log blocks --------------------------------------------------------------------------------
 
@@ -140,8 +145,17 @@ export type StreamCursor = {
 
 /** Where the payload of a committed transaction lies. */
 export type PayloadLocation =
-  | { readonly kind: "stream"; readonly sequenceNumber: SequenceNumber; readonly requestIndex: number }
-  | { readonly kind: "spilled"; readonly chunks: number; readonly byteLength: number; readonly hash: bigint }
+  | {
+      readonly kind: "stream";
+      readonly sequenceNumber: SequenceNumber;
+      readonly requestIndex: number;
+    }
+  | {
+      readonly kind: "spilled";
+      readonly chunks: number;
+      readonly byteLength: number;
+      readonly hash: bigint;
+    }
   | { readonly kind: "inline"; readonly bytes: Uint8Array };
 
 /** The hashes of one committed write. `partition` equals `key` on a table without a sort key. */
@@ -175,7 +189,12 @@ export type Verdict =
       readonly writes: readonly WriteHashes[];
       readonly payload: PayloadLocation;
     }
-  | { readonly kind: "aborted"; readonly id: TransactionId; readonly timestamp: Timestamp; readonly reason: AbortReason }
+  | {
+      readonly kind: "aborted";
+      readonly id: TransactionId;
+      readonly timestamp: Timestamp;
+      readonly reason: AbortReason;
+    }
   | { readonly kind: "stale"; readonly id: TransactionId };
 
 export type CommittedVerdict = Extract<Verdict, { kind: "committed" }>;

@@ -1,0 +1,192 @@
+/**
+ * The engine's contract with its two users, the SDK and the REST service: options, receipts,
+ * events, and the transaction as both see it, in DynamoDB-typed items. What is typed, marshalled
+ * or sugared lies above; what is pure lies in core/.
+ */
+import type { Consumption, SortKeyCondition } from "../core/ports.ts";
+import type { ConflictDetail } from "../core/errors.ts";
+import type { AttributeValue, Isolation, Item, Timestamp, TransactionId } from "../core/types.ts";
+
+/** When `transact` resolves: after every write reached its table, or as soon as the log has it. */
+export type Acknowledgement = "installed" | "certified";
+
+export type TransactOptions = {
+  /** Default `"serializable"`. */
+  readonly isolation?: Isolation;
+  /** Runs of the body, the first included; conflicts are retried up to here. Default 10. */
+  readonly attemptsMax?: number;
+  /** From the call to its end, all attempts together. Default 30,000; at most the transaction age limit. */
+  readonly deadlineMs?: number;
+  readonly signal?: AbortSignal;
+  /** A repeat within 24 h returns the first result instead of running the body. */
+  readonly idempotencyKey?: string;
+  /** Default `"installed"`. */
+  readonly ack?: Acknowledgement;
+};
+
+export type SnapshotOptions = {
+  /** Default 0: sees everything acknowledged before the call. Above 0 a read may skip the refresh of the tail. */
+  readonly maxStalenessMs?: number;
+  /** Read the state at exactly this timestamp, from history. Excludes `maxStalenessMs`. */
+  readonly asOf?: Timestamp;
+  readonly deadlineMs?: number;
+  readonly signal?: AbortSignal;
+  readonly attemptsMax?: number;
+};
+
+/** Milliseconds spent per phase; of the last attempt, `retryMs` of all before it. */
+export type Phases = {
+  readonly retryMs: number;
+  /** Reads and the caller's own code. */
+  readonly bodyMs: number;
+  /** From sending to the verdict; 0 for a read-only transaction. */
+  readonly certifyMs: number;
+  readonly installMs: number;
+};
+
+export type Receipt = {
+  /** Undefined when nothing had to be committed (read-only). */
+  readonly transactionId: TransactionId | undefined;
+  /** Undefined when nothing had to be committed: then `readTimestamp` is the place in the serial order. */
+  readonly commitTimestamp: Timestamp | undefined;
+  readonly readTimestamp: Timestamp;
+  readonly attempts: number;
+  readonly consumed: Consumption;
+  readonly phases: Phases;
+  /** False when installs are still under way or were left to replay; the commit stands either way. */
+  readonly installed: boolean;
+  /** True when an earlier call with the same idempotency key did the work. */
+  readonly replayed: boolean;
+};
+
+/** What happened, for hooks, logs and metrics. Nothing is built when nobody listens. */
+export type EngineEvent =
+  | { readonly kind: "attempt-started"; readonly attempt: number; readonly isolation: Isolation }
+  | {
+      readonly kind: "attempt-aborted";
+      readonly attempt: number;
+      readonly transactionId: TransactionId | undefined;
+      readonly reason: "conflict" | "snapshot-too-old" | "unavailable" | "body-threw" | "deadline";
+      readonly detail: ConflictDetail | undefined;
+      /** Found on the tail, before anything was sent. */
+      readonly early: boolean;
+    }
+  | { readonly kind: "sent"; readonly transactionId: TransactionId; readonly resend: boolean }
+  | { readonly kind: "committed"; readonly receipt: Receipt }
+  | { readonly kind: "unknown"; readonly transactionId: TransactionId }
+  | { readonly kind: "helped"; readonly transactionId: TransactionId; readonly writes: number }
+  | {
+      readonly kind: "install-left";
+      readonly transactionId: TransactionId;
+      readonly cause: unknown;
+    };
+
+export type QuerySpec = {
+  readonly index?: string;
+  readonly partitionKey: AttributeValue;
+  readonly sortKey?: SortKeyCondition;
+  readonly descending?: boolean;
+};
+
+export type ScanSpec = Record<never, never>;
+
+/** A page of visible rows. `cursor` goes back in to get the next one; undefined at the end. */
+export type RowPage = { readonly rows: readonly Item[]; readonly cursor: Item | undefined };
+
+/** Reads, as both a transaction and a read-only snapshot offer them. */
+export type Reader = {
+  readonly readTimestamp: Timestamp;
+  /**
+   * @throws ConflictError when no timestamp exists at which this read and the earlier ones agree.
+   * @throws InvalidRequestError for an unknown table or a key that does not fit its schema.
+   */
+  get(table: string, key: Item): Promise<Item | undefined>;
+  batchGet(
+    keys: readonly { readonly table: string; readonly key: Item }[],
+  ): Promise<readonly (Item | undefined)[]>;
+  /** `limit` bounds the rows examined by one page, as DynamoDB does. */
+  queryPage(
+    table: string,
+    query: QuerySpec,
+    page: { readonly limit?: number; readonly cursor?: Item },
+  ): Promise<RowPage>;
+  scanPage(
+    table: string,
+    scan: ScanSpec,
+    page: { readonly limit?: number; readonly cursor?: Item },
+  ): Promise<RowPage>;
+};
+
+export type Writer = {
+  /**
+   * Buffers the whole item (key attributes included, reserved attributes refused); validated at once.
+   * @throws InvalidRequestError, TransactionTooLargeError, TransactionClosedError, synchronously.
+   */
+  put(table: string, item: Item): void;
+  delete(table: string, key: Item): void;
+};
+
+export type EngineTransaction = Reader & Writer;
+
+/**
+ * What an interactive REST transaction carries between calls, as plain data: where it stands and
+ * what it has read. The service signs and encodes it; writes come with the commit.
+ */
+export type TransactionState = {
+  readonly isolation: Isolation;
+  readonly readTimestamp: Timestamp;
+  /** Wall-clock, for the age limit. */
+  readonly startedMs: number;
+  /** Hashes of keys read, as read set. */
+  readonly keys: readonly bigint[];
+  /** Hashes of partitions queried and tables scanned. */
+  readonly predicates: readonly bigint[];
+};
+
+export type Outcome =
+  | { readonly kind: "committed"; readonly commitTimestamp: Timestamp }
+  | { readonly kind: "aborted" };
+
+export type Engine = {
+  /**
+   * Runs the body until it commits. The body may run several times.
+   * `encodeResult` and `decodeResult` are used only with an idempotency key, to keep the first result.
+   */
+  transact<Result>(
+    options: TransactOptions,
+    body: (transaction: EngineTransaction) => Promise<Result>,
+    codec?: ResultCodec<Result>,
+  ): Promise<{ readonly result: Result; readonly receipt: Receipt }>;
+  snapshot<Result>(
+    options: SnapshotOptions,
+    body: (snapshot: Reader) => Promise<Result>,
+  ): Promise<{ readonly result: Result; readonly receipt: Receipt }>;
+
+  /** Interactive use without a closure: one attempt, no retries (the REST service). */
+  begin(options: {
+    readonly isolation: Isolation;
+    readonly signal?: AbortSignal;
+  }): Promise<DetachedTransaction>;
+  resume(
+    state: TransactionState,
+    options: { readonly signal?: AbortSignal },
+  ): Promise<DetachedTransaction>;
+
+  /** Settles an id for good: an undecided one is aborted. `SnapshotTooOldError` beyond the log's retention. */
+  outcome(
+    id: TransactionId,
+    options?: { readonly deadlineMs?: number; readonly signal?: AbortSignal },
+  ): Promise<Outcome>;
+  /** Waits for installs under way, stops polling. Later calls throw `TransactionClosedError`. */
+  close(): Promise<void>;
+};
+
+export type DetachedTransaction = EngineTransaction & {
+  state(): TransactionState;
+  commit(options: Pick<TransactOptions, "ack" | "deadlineMs" | "idempotencyKey">): Promise<Receipt>;
+};
+
+export type ResultCodec<Result> = {
+  encode(result: Result): AttributeValue;
+  decode(value: AttributeValue): Result;
+};
