@@ -34,6 +34,8 @@ export const limits = {
   /** Of a block's encoded bytes; leaves room below 400 KB for the item's other attributes. */
   blockBytesMax: 390 * 1024,
   blockVerdictsMax: 16_384,
+  /** Encoded sort keys up to here travel in the block; of a longer one only the hash does. */
+  blockSortKeyBytesMax: 64,
   /** Stream retention plus a day: a block outlives every record that it decides. */
   logRetentionSeconds: 8 * 24 * 3600,
 

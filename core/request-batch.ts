@@ -14,6 +14,7 @@ export const payloadKinds = ["none", "inline", "spilled"] as const;
 /** Words of one write: table, partition and key hash. */
 export const writeWords = 6;
 export const checkWords = 2;
+export const sortKeyWords = 2;
 export const idWords = 4;
 
 function grown<T extends Uint32Array | Float64Array | Uint8Array>(array: T, needed: number): T {
@@ -41,9 +42,17 @@ export class RequestBatch {
   indexInRecord = new Uint32Array(1024);
   checks = new Uint32Array(8192 * checkWords);
   writes = new Uint32Array(8192 * writeWords);
+  /**
+   * Per write: start and length, within `sources` of its request, of the encoded sort-key value; length 0 on a
+   * table without a sort key. The block encoder copies it (WriteHashes.sortKey in types.ts).
+   */
+  sortKeys = new Uint32Array(8192 * sortKeyWords);
+  /** Per request: the bytes that `sortKeys` points into (the record, or the spilled payload). */
+  readonly sources: Uint8Array[] = [];
 
   clear(): void {
     this.count = 0;
+    this.sources.length = 0;
   }
 
   /** Opens request `count`; checks and writes follow; `end` closes it. */
@@ -58,6 +67,7 @@ export class RequestBatch {
     readonly checkedTo: number;
     readonly record: number;
     readonly indexInRecord: number;
+    readonly source: Uint8Array;
   }): void {
     const i = this.count;
     this.ids = grown(this.ids, (i + 1) * idWords);
@@ -78,6 +88,7 @@ export class RequestBatch {
     this.payloads[i] = request.payload;
     this.checkedTo[i] = request.checkedTo;
     this.records[i] = request.record;
+    this.sources[i] = request.source;
     this.indexInRecord[i] = request.indexInRecord;
     const checkStart = i === 0 ? 0 : this.checkEnd;
     const writeStart = i === 0 ? 0 : this.writeEnd;
@@ -105,6 +116,8 @@ export class RequestBatch {
     partitionLow: number,
     keyHigh: number,
     keyLow: number,
+    sortKeyStart: number,
+    sortKeyLength: number,
   ): void {
     const at = this.writeEnd * writeWords;
     this.writes = grown(this.writes, at + writeWords);
@@ -114,6 +127,9 @@ export class RequestBatch {
     this.writes[at + 3] = partitionLow;
     this.writes[at + 4] = keyHigh;
     this.writes[at + 5] = keyLow;
+    this.sortKeys = grown(this.sortKeys, (this.writeEnd + 1) * sortKeyWords);
+    this.sortKeys[this.writeEnd * sortKeyWords] = sortKeyStart;
+    this.sortKeys[this.writeEnd * sortKeyWords + 1] = sortKeyLength;
     this.writeEnd += 1;
   }
 

@@ -158,11 +158,18 @@ export type PayloadLocation =
     }
   | { readonly kind: "inline"; readonly bytes: Uint8Array };
 
-/** The hashes of one committed write. `partition` equals `key` on a table without a sort key. */
+/**
+ * The hashes of one committed write. `partition` equals `key` on a table without a sort key.
+ * `sortKey` is the encoded sort-key value (schemas/attribute-value), carried by the block so that a query
+ * knows, from its tail alone, whether a write that is not installed yet lies in its range. Undefined on a table
+ * without a sort key, and where it is longer than `limits.blockSortKeyBytesMax` (readers then wait for the watermark).
+ * A block stores it instead of the key hash, which follows from partition and sort key.
+ */
 export type WriteHashes = {
   readonly table: KeyHash;
   readonly partition: KeyHash;
   readonly key: KeyHash;
+  readonly sortKey: Uint8Array | undefined;
 };
 
 export type AbortReason =
