@@ -5,7 +5,14 @@
  */
 import type { Consumption, SortKeyCondition } from "../core/ports.ts";
 import type { ConflictDetail } from "../core/errors.ts";
-import type { AttributeValue, Isolation, Item, Timestamp, TransactionId } from "../core/types.ts";
+import type {
+  AttributeValue,
+  Isolation,
+  Item,
+  TableDescription,
+  Timestamp,
+  TransactionId,
+} from "../core/types.ts";
 
 /** When `transact` resolves: after every write reached its table, or as soon as the log has it. */
 export type Acknowledgement = "installed" | "certified";
@@ -82,7 +89,15 @@ export type EngineEvent =
     };
 
 export type QuerySpec = {
-  readonly index?: string;
+  /**
+   * Undefined: the table itself. The caller names the key attributes, since the registry knows tables only;
+   * `sortKey` is needed with a sort-key condition.
+   */
+  readonly index?: {
+    readonly name: string;
+    readonly partitionKey: string;
+    readonly sortKey?: string;
+  };
   readonly partitionKey: AttributeValue;
   readonly sortKey?: SortKeyCondition;
   readonly descending?: boolean;
@@ -96,6 +111,11 @@ export type RowPage = { readonly rows: readonly Item[]; readonly cursor: Item | 
 /** Reads, as both a transaction and a read-only snapshot offer them. */
 export type Reader = {
   readonly readTimestamp: Timestamp;
+  /**
+   * What the registry says of a table, from memory: it was read before the body ran.
+   * @throws InvalidRequestError for an unknown table.
+   */
+  describe(table: string): TableDescription;
   /**
    * @throws ConflictError when no timestamp exists at which this read and the earlier ones agree.
    * @throws InvalidRequestError for an unknown table or a key that does not fit its schema.
