@@ -134,6 +134,12 @@ export class StoreError extends Error {
   }
 }
 
+/**
+ * An install whose time to be signed has passed (its fault is "rejected": this very call can never be made). The write
+ * itself is fine, and whoever learns anew that it is missing may install it: no reason for a dead letter.
+ */
+export class LateInstallError extends StoreError {}
+
 /** Bytes from the wire that are not a frame of ours. `reason` is stable and is counted by metrics. */
 export type FrameFault =
   "not-a-frame" | "future-version" | "truncated" | "trailing-bytes" | "oversized" | "malformed";

@@ -60,6 +60,40 @@ export const limits = {
   readConcurrencyMax: 64,
   /** Tries of one read before a pending write is installed by the reader. */
   pendingReadTriesMax: 6,
+
+  // --- AWS adapters (aws/) ---
+  deploymentNameLengthMax: 64,
+  /** Tries of one call inside the AWS SDK, the first included. */
+  callTriesMax: 4,
+  callTimeoutMsDefault: 5_000,
+  connectTimeoutMs: 2_000,
+  /** Keep-alive connections per client. */
+  socketsMax: 256,
+  /** DynamoDB's own, for one BatchGetItem. */
+  batchGetKeysMax: 100,
+  batchGetConcurrencyMax: 8,
+  /** Rounds of one batch in which the store handed every key back unread. */
+  batchGetTriesMax: 8,
+  backoffMsBase: 25,
+  backoffMsMax: 1_000,
+  spillConcurrencyMax: 8,
+  /** GetRecords calls of one read; pages may be empty although records follow. */
+  streamReadCallsMax: 32,
+  /** DynamoDB's item limit less room for names and numbers; a larger version entry is cut in parts. */
+  versionPartBytesMax: 380 * 1024,
+  /** Tombstones of one block are cut into items of at most this size, as estimated. */
+  tombstoneItemBytesMax: 256 * 1024,
+  /** A dead letter keeps the item it could not install up to this size. */
+  deadLetterItemBytesMax: 256 * 1024,
+  /** How long a new table or stream may take to become usable. */
+  provisionWaitMsMax: 120_000,
+
+  // --- Reaper (functions/reaper) ---
+  watermarkSamplesMax: 512,
+  reaperRemovalsMax: 50_000,
+  reaperConcurrencyMax: 32,
+  /** Time left before the invocation's deadline at which no new removal begins. */
+  reaperStopMs: 5_000,
 } as const;
 
 assert(

@@ -261,6 +261,11 @@ export type DeadLetter = {
 export type WatermarkSample = { readonly observedMs: number; readonly timestamp: Timestamp };
 
 export type ControlStore = {
+  /**
+   * The table that holds idempotency entries (the control table itself), as transactions read and write it:
+   * key attributes `pk` and `sk`, both S, no history. Known without a call.
+   */
+  readonly idempotencyTable: TableDescription;
   readWatermark(shard: ShardId, options?: CallOptions): Promise<Watermark | undefined>;
   /** Only ever forward: keeps the stored one when its position is at or above. Returns whether it moved. */
   advanceWatermark(shard: ShardId, watermark: Watermark, options?: CallOptions): Promise<boolean>;

@@ -1,0 +1,223 @@
+/**
+ * The tail: what one process knows of a shard's log above the watermark. A pure fold over blocks.
+ *
+ * It serves three ends (DESIGN §2.1): the decisions of awaited transactions, the newest timestamp
+ * that a read timestamp can be extended to, and which committed writes may not be installed yet.
+ *
+ * Keeps I1 and I2 by refusing any block that does not continue the one before. Paper: Centiman
+ * §3.2 (watermarks, local check); here the log replaces the validators' answers.
+ */
+import { assert } from "./assert.ts";
+import type {
+  CommittedVerdict,
+  KeyHash,
+  LogBlock,
+  LogPosition,
+  Timestamp,
+  TransactionId,
+  Verdict,
+  Watermark,
+  WriteHashes,
+} from "./types.ts";
+
+/** One committed write as the tail remembers it; `write` is its index in the payload. */
+export type TailCommit = {
+  readonly timestamp: Timestamp;
+  readonly verdict: CommittedVerdict;
+  readonly write: number;
+};
+
+type RetainedBlock = {
+  readonly position: LogPosition;
+  readonly throughTimestamp: Timestamp;
+  readonly verdicts: readonly Verdict[];
+};
+
+export class Tail {
+  /** Position of the newest block folded in. */
+  #position: LogPosition;
+  /** L: newest timestamp handed out by the log as far as it is known here. */
+  #newest: Timestamp;
+  /** Nothing is known of commits at or below the floor; a read timestamp below it is too old. */
+  #floor: Timestamp;
+  /** Position of the newest block that the tail no longer holds. */
+  #floorPosition: LogPosition;
+  /** I7: commits at or below it are installed (learned from the watermark). */
+  #installedThrough: Timestamp;
+  /** Blocks retained, oldest first, from `#first` on (a deque without shifting). */
+  #blocks: RetainedBlock[] = [];
+  #first = 0;
+  /** Newest commit timestamp per hash: keys, partitions and tables alike. */
+  readonly #lastCommit = new Map<KeyHash, Timestamp>();
+  /** Commits per key, ascending. Keys only. */
+  readonly #commitsByKey = new Map<KeyHash, TailCommit[]>();
+  readonly #decisions = new Map<TransactionId, Verdict>();
+
+  constructor(start: Pick<Watermark, "position" | "timestamp">) {
+    this.#position = start.position;
+    this.#newest = start.timestamp;
+    this.#floor = start.timestamp;
+    this.#floorPosition = start.position;
+    this.#installedThrough = start.timestamp;
+  }
+
+  get position(): LogPosition {
+    return this.#position;
+  }
+  get newest(): Timestamp {
+    return this.#newest;
+  }
+  get floor(): Timestamp {
+    return this.#floor;
+  }
+  get floorPosition(): LogPosition {
+    return this.#floorPosition;
+  }
+  get installedThrough(): Timestamp {
+    return this.#installedThrough;
+  }
+  get blockCount(): number {
+    return this.#blocks.length - this.#first;
+  }
+
+  /** Adds the next block. Blocks arrive in position order without gaps; the follower sees to it. */
+  fold(block: LogBlock): void {
+    assert(block.position === this.#position + 1, "I1: the tail folds dense positions");
+    assert(
+      block.previousTimestamp === this.#newest && block.throughTimestamp >= this.#newest,
+      "I2: a block continues the timestamps of the one before",
+    );
+    let last = block.previousTimestamp;
+    for (const verdict of block.verdicts) {
+      if (verdict.kind === "stale") continue;
+      assert(verdict.timestamp > last, "I2: commit timestamps rise strictly");
+      last = verdict.timestamp;
+      assert(!this.#decisions.has(verdict.id), "I3: at most one decision per transaction id");
+      this.#decisions.set(verdict.id, verdict);
+      if (verdict.kind === "committed") this.#enter(verdict);
+    }
+    assert(last <= block.throughTimestamp, "I2: no verdict above its block's timestamp");
+    this.#position = block.position;
+    this.#newest = block.throughTimestamp;
+    this.#blocks.push({
+      position: block.position,
+      throughTimestamp: block.throughTimestamp,
+      verdicts: block.verdicts,
+    });
+  }
+
+  #enter(verdict: CommittedVerdict): void {
+    verdict.writes.forEach((hashes, write) => {
+      this.#lastCommit.set(hashes.table, verdict.timestamp);
+      this.#lastCommit.set(hashes.partition, verdict.timestamp);
+      this.#lastCommit.set(hashes.key, verdict.timestamp);
+      const commit = { timestamp: verdict.timestamp, verdict, write };
+      const commits = this.#commitsByKey.get(hashes.key);
+      if (commits === undefined) this.#commitsByKey.set(hashes.key, [commit]);
+      else commits.push(commit);
+    });
+  }
+
+  /** A watermark ahead of this tail is of no use yet and is ignored; it will be read again. */
+  learnWatermark(watermark: Pick<Watermark, "position" | "timestamp">): void {
+    if (watermark.position > this.#position || watermark.timestamp <= this.#installedThrough)
+      return;
+    assert(watermark.timestamp <= this.#newest, "I7: a watermark lies within the log");
+    this.#installedThrough = watermark.timestamp;
+  }
+
+  /**
+   * Forgets blocks that no read timestamp in use can need: at or below both the watermark and the
+   * oldest read timestamp (undefined: no transaction is running).
+   */
+  release(oldestReadTimestamp: Timestamp | undefined): void {
+    const limit =
+      oldestReadTimestamp === undefined
+        ? this.#installedThrough
+        : Math.min(this.#installedThrough, oldestReadTimestamp);
+    for (;;) {
+      const block = this.#blocks[this.#first];
+      if (block === undefined || block.throughTimestamp > limit) break;
+      this.#forget(block);
+      this.#first += 1;
+    }
+    if (this.#first > 1024 && this.#first * 2 > this.#blocks.length) {
+      this.#blocks = this.#blocks.slice(this.#first);
+      this.#first = 0;
+    }
+  }
+
+  #forget(block: RetainedBlock): void {
+    for (const verdict of block.verdicts) {
+      if (verdict.kind === "stale") continue;
+      this.#decisions.delete(verdict.id);
+      if (verdict.kind !== "committed") continue;
+      for (const hashes of verdict.writes) {
+        for (const hash of [hashes.table, hashes.partition, hashes.key]) {
+          if (this.#lastCommit.get(hash) === verdict.timestamp) this.#lastCommit.delete(hash);
+        }
+        const commits = this.#commitsByKey.get(hashes.key);
+        // The oldest commit of a key leaves first; a key written twice by one transaction is one write.
+        if (commits?.[0]?.timestamp === verdict.timestamp) commits.shift();
+        if (commits?.length === 0) this.#commitsByKey.delete(hashes.key);
+      }
+    }
+    this.#floor = block.throughTimestamp;
+    this.#floorPosition = block.position;
+  }
+
+  /** Newest commit timestamp of a key, partition or table; undefined when none lies above the floor. */
+  lastCommit(hash: KeyHash): Timestamp | undefined {
+    return this.#lastCommit.get(hash);
+  }
+
+  decision(id: TransactionId): Verdict | undefined {
+    return this.#decisions.get(id);
+  }
+
+  /**
+   * The newest committed write of a key in `(above, upTo]`. With `above` the version stored, or the
+   * watermark known when the store was asked (if higher): a write that is not installed yet.
+   */
+  newestCommit(
+    key: KeyHash,
+    range: { readonly above: Timestamp; readonly upTo: Timestamp },
+  ): TailCommit | undefined {
+    return this.#commitsByKey
+      .get(key)
+      ?.findLast(({ timestamp }) => timestamp > range.above && timestamp <= range.upTo);
+  }
+
+  /** The oldest one in `(above, below)`: what an installer in timestamp order must see installed first. */
+  oldestCommit(
+    key: KeyHash,
+    range: { readonly above: Timestamp; readonly below: Timestamp },
+  ): TailCommit | undefined {
+    return this.#commitsByKey
+      .get(key)
+      ?.find(({ timestamp }) => timestamp > range.above && timestamp < range.below);
+  }
+
+  /**
+   * Every committed write under a partition or table hash in `(above, upTo]`, oldest first. Linear in the retained blocks of the range, and so used only when `lastCommit(hash)` says
+   * that there is something to find.
+   */
+  *commitsUnder(
+    hash: KeyHash,
+    range: { readonly above: Timestamp; readonly upTo: Timestamp },
+  ): Generator<{ readonly commit: TailCommit; readonly hashes: WriteHashes }> {
+    assert(range.above >= this.#floor, "I8: a range is judged only where the tail knows the log");
+    for (let b = this.#first; b < this.#blocks.length; b += 1) {
+      const block = this.#blocks[b];
+      if (block === undefined || block.throughTimestamp <= range.above) continue;
+      for (const verdict of block.verdicts) {
+        if (verdict.kind !== "committed" || verdict.timestamp <= range.above) continue;
+        if (verdict.timestamp > range.upTo) return;
+        for (const [write, hashes] of verdict.writes.entries()) {
+          if (hashes.partition !== hash && hashes.table !== hash) continue;
+          yield { commit: { timestamp: verdict.timestamp, verdict, write }, hashes };
+        }
+      }
+    }
+  }
+}
