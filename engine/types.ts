@@ -64,6 +64,8 @@ export type Receipt = {
   readonly installed: boolean;
   /** True when an earlier call with the same idempotency key did the work. */
   readonly replayed: boolean;
+  /** Of a replayed `DetachedTransaction.commit`: the `recordedResult` that the first call gave. */
+  readonly recordedResult?: AttributeValue;
 };
 
 /** What happened, for hooks, logs and metrics. Nothing is built when nobody listens. */
@@ -203,7 +205,12 @@ export type Engine = {
 
 export type DetachedTransaction = EngineTransaction & {
   state(): TransactionState;
-  commit(options: Pick<TransactOptions, "ack" | "deadlineMs" | "idempotencyKey">): Promise<Receipt>;
+  /** `recordedResult` is kept under the idempotency key; a repeat finds it in its receipt. */
+  commit(
+    options: Pick<TransactOptions, "ack" | "deadlineMs" | "idempotencyKey"> & {
+      readonly recordedResult?: AttributeValue;
+    },
+  ): Promise<Receipt>;
 };
 
 export type ResultCodec<Result> = {
