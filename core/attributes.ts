@@ -1,0 +1,69 @@
+/**
+ * Items as objects that strangers name the attributes of: access that neither inherits
+ * (`constructor`) nor changes a prototype (`__proto__`), the type of a value, reserved names.
+ */
+import type { AttributeValue, Item, PayloadTable, TableDescription } from "./types.ts";
+
+/** Attributes of stored items that belong to Tidemark: version, fence, tombstone, BASE transaction. */
+export const reservedAttributes = ["_v", "_f", "_x", "_b"] as const;
+
+export const valueTypes = ["S", "N", "B", "BOOL", "NULL", "L", "M", "SS", "NS", "BS"] as const;
+export type ValueType = (typeof valueTypes)[number];
+
+/** Names of a table's key attributes, partition key first. */
+export type KeyNames = Pick<PayloadTable, "name" | "partitionKey" | "sortKey">;
+
+/** The attribute's value, or undefined: never what the object inherits. */
+export function attribute(item: Item, name: string): AttributeValue | undefined {
+  return Object.hasOwn(item, name) ? item[name] : undefined;
+}
+
+/** Adds an attribute to an item under construction, whatever its name. */
+export function setAttribute(
+  item: Record<string, AttributeValue>,
+  name: string,
+  value: AttributeValue,
+): void {
+  if (name === "__proto__") {
+    Object.defineProperty(item, name, {
+      value,
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    });
+  } else {
+    item[name] = value;
+  }
+}
+
+export function isReserved(name: string): boolean {
+  return name.length === 2 && (reservedAttributes as readonly string[]).includes(name);
+}
+
+export function keyNamesOf(table: TableDescription): KeyNames {
+  const names = { name: table.name, partitionKey: table.partitionKey.name };
+  return table.sortKey === undefined ? names : { ...names, sortKey: table.sortKey.name };
+}
+
+/** What a payload says of a table, so that replay needs no registry. */
+export function payloadTableOf(table: TableDescription): PayloadTable {
+  return { ...keyNamesOf(table), history: table.history };
+}
+
+/**
+ * The one member that makes an object an attribute value; undefined where there is none, more
+ * than one, or one of an unknown name. Does not look into the member.
+ */
+export function valueTypeOf(value: object): ValueType | undefined {
+  let found: ValueType | undefined;
+  for (const [name, member] of Object.entries(value)) {
+    if (member === undefined) continue;
+    if (found !== undefined || !isValueType(name)) return undefined;
+    found = name;
+  }
+  return found;
+}
+
+function isValueType(name: string): name is ValueType {
+  return (valueTypes as readonly string[]).includes(name);
+}
