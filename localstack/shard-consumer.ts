@@ -1,0 +1,285 @@
+/**
+ * Delivers one shard's records to a function, as Lambda's poller does: in order, one batch at a
+ * time, each batch again and again until the function accepts it. Nothing is ever skipped. A
+ * checkpoint is saved after the function has returned, so a crash in between delivers the batch
+ * again: at least once, never at most once.
+ */
+import type { KinesisStreamEvent } from "aws-lambda";
+import type { Clock } from "../core/ports.ts";
+import { eventRecordBytes, interpretBatchResponse, kinesisEvent } from "./kinesis-event.ts";
+import type { BatchResult, EventOrigin, ShardRecord } from "./kinesis-event.ts";
+
+/** How far a shard has been processed. */
+export type Checkpoint =
+  | { readonly kind: "after"; readonly sequenceNumber: string }
+  /** The shard was split or merged away, and its last record is done. */
+  | { readonly kind: "shard-end" };
+
+export type ShardDescription = { readonly shardId: string; readonly parents: readonly string[] };
+
+export type ReadResult =
+  | {
+      readonly kind: "records";
+      readonly records: readonly ShardRecord[];
+      /** Undefined at the end of a closed shard. */
+      readonly next: string | undefined;
+    }
+  /** The iterator is too old; a new one goes on from the same place. */
+  | { readonly kind: "expired" };
+
+/** The part of Kinesis that a mapping reads. Methods throw when the service does not answer. */
+export type StreamReader = {
+  shards(): Promise<readonly ShardDescription[]>;
+  /** An iterator behind the given record, or at the oldest record kept. */
+  iterator(shardId: string, after: string | undefined): Promise<string>;
+  read(iterator: string, recordsMax: number): Promise<ReadResult>;
+};
+
+export type MappingOptions = {
+  readonly origin: EventOrigin;
+  /** Records per invocation, at most. */
+  readonly batchSize: number;
+  /** How long to gather records for a batch that is not full; 0 delivers whatever is there. */
+  readonly windowMs: number;
+  /** `ReportBatchItemFailures`. */
+  readonly partialBatchResponse: boolean;
+  /** An invocation that takes longer counts as failed, though it may go on running. */
+  readonly invocationMsMax: number;
+  /** Size of an event's JSON. Lambda's limit by default. */
+  readonly payloadBytesMax?: number;
+  /** Pause after an empty read; doubles up to `pollMsMax` while the shard stays silent. */
+  readonly pollMsMin: number;
+  readonly pollMsMax: number;
+  /** Pause before a failed batch or read is tried again; doubles up to `retryMsMax`. */
+  readonly retryMsMin: number;
+  readonly retryMsMax: number;
+};
+
+/** What a mapping tells its host, for logs. */
+export type MappingReport =
+  | {
+      readonly kind: "batch-failed";
+      readonly shardId: string;
+      readonly failures: number;
+      readonly records: number;
+      /** First record that is delivered again. */
+      readonly from: string;
+      readonly cause: unknown;
+    }
+  | {
+      readonly kind: "read-failed";
+      readonly shardId: string | undefined;
+      readonly failures: number;
+      readonly cause: unknown;
+    };
+
+export type MappingDependencies = {
+  readonly clock: Clock;
+  readonly reader: StreamReader;
+  readonly invoke: (event: KinesisStreamEvent) => Promise<unknown>;
+  readonly loadCheckpoint: (shardId: string) => Checkpoint | undefined;
+  readonly saveCheckpoint: (shardId: string, checkpoint: Checkpoint) => void;
+  readonly report: (report: MappingReport) => void;
+};
+
+/** Lambda's limit on the payload of an invocation. */
+export const invocationPayloadBytesMax = 6 * 1024 * 1024;
+/** Above this a read asks for fewer records next time, below an eighth of it for more. */
+const readBytesTarget = 8 * 1024 * 1024;
+
+export class ShardConsumer {
+  readonly #shardId: string;
+  readonly #options: MappingOptions;
+  readonly #dependencies: MappingDependencies;
+  /** Records read and not yet delivered, in order. */
+  #buffer: ShardRecord[] = [];
+  #iterator: string | undefined;
+  /** Newest record ever read, delivered or not: where a new iterator goes on. */
+  #lastRead: string | undefined;
+  #ended = false;
+  #recordsPerRead: number;
+  #emptyReads = 0;
+  #readFailures = 0;
+  #wakePending = false;
+  #stopping = false;
+  #pause: { readonly controller: AbortController; readonly wakeable: boolean } | undefined;
+
+  constructor(shardId: string, options: MappingOptions, dependencies: MappingDependencies) {
+    this.#shardId = shardId;
+    this.#options = options;
+    this.#dependencies = dependencies;
+    this.#recordsPerRead = options.batchSize;
+    const checkpoint = dependencies.loadCheckpoint(shardId);
+    this.#lastRead = checkpoint?.kind === "after" ? checkpoint.sequenceNumber : undefined;
+  }
+
+  /** Resolves when the shard has ended, or after `stop` when the invocation under way is finished. */
+  async run(): Promise<void> {
+    for (;;) {
+      const batch = await this.#gather();
+      if (batch === undefined) break;
+      await this.#deliver(batch);
+    }
+    if (!this.#stopping) this.#dependencies.saveCheckpoint(this.#shardId, { kind: "shard-end" });
+  }
+
+  /** Something was written: read at once instead of after the pause. */
+  wake(): void {
+    this.#wakePending = true;
+    if (this.#pause?.wakeable === true) this.#pause.controller.abort();
+  }
+
+  stop(): void {
+    this.#stopping = true;
+    this.#pause?.controller.abort();
+  }
+
+  /** The next batch, or undefined when the shard has ended or the mapping stops. */
+  async #gather(): Promise<readonly ShardRecord[] | undefined> {
+    const { clock } = this.#dependencies;
+    let windowStartMs: number | undefined;
+    while (!this.#stopping) {
+      const records = this.#batchLength();
+      if (records > 0) {
+        windowStartMs ??= clock.monotonicMs();
+        const full = records === this.#options.batchSize || records < this.#buffer.length;
+        const waitedMs = clock.monotonicMs() - windowStartMs;
+        if (full || this.#ended || waitedMs >= this.#options.windowMs) {
+          return this.#buffer.splice(0, records);
+        }
+        await this.#sleep(Math.max(1, (this.#options.windowMs - waitedMs) / 4));
+      } else if (this.#ended) {
+        return undefined;
+      } else if (this.#emptyReads > 0 && !this.#wakePending) {
+        await this.#sleep(
+          doubled(this.#options.pollMsMin, this.#options.pollMsMax, this.#emptyReads),
+        );
+      }
+      if (!this.#ended) await this.#read();
+    }
+    return undefined;
+  }
+
+  /** Records at the buffer's head that fit one invocation; at least one if there is any. */
+  #batchLength(): number {
+    const bytesMax = this.#options.payloadBytesMax ?? invocationPayloadBytesMax;
+    let bytes = '{"Records":[]}'.length;
+    let length = 0;
+    for (const record of this.#buffer) {
+      bytes += eventRecordBytes(this.#options.origin, record);
+      if (length === this.#options.batchSize || (length > 0 && bytes > bytesMax)) break;
+      length += 1;
+    }
+    return length;
+  }
+
+  async #read(): Promise<void> {
+    const { reader } = this.#dependencies;
+    this.#wakePending = false;
+    try {
+      this.#iterator ??= await reader.iterator(this.#shardId, this.#lastRead);
+      const result = await reader.read(this.#iterator, this.#recordsPerRead);
+      this.#readFailures = 0;
+      if (result.kind === "expired") {
+        this.#iterator = undefined;
+        this.#emptyReads += 1;
+        return;
+      }
+      this.#iterator = result.next;
+      this.#ended = result.next === undefined;
+      this.#emptyReads = result.records.length === 0 ? this.#emptyReads + 1 : 0;
+      this.#buffer.push(...result.records);
+      this.#lastRead = result.records.at(-1)?.sequenceNumber ?? this.#lastRead;
+      this.#adjustReadSize(result.records);
+    } catch (cause) {
+      this.#iterator = undefined;
+      this.#readFailures += 1;
+      const failures = this.#readFailures;
+      this.#dependencies.report({ kind: "read-failed", shardId: this.#shardId, failures, cause });
+      await this.#sleep(doubled(this.#options.retryMsMin, this.#options.retryMsMax, failures));
+    }
+  }
+
+  /** Kinesis cuts an answer at 10 MB; a stand-in that does not must not flood this process. */
+  #adjustReadSize(records: readonly ShardRecord[]): void {
+    const bytes = records.reduce((sum, record) => sum + record.data.byteLength, 0);
+    if (bytes > readBytesTarget) {
+      this.#recordsPerRead = Math.max(1, Math.floor(records.length / 2));
+    } else if (bytes < readBytesTarget / 8) {
+      this.#recordsPerRead = Math.min(this.#options.batchSize, this.#recordsPerRead * 2);
+    }
+  }
+
+  /** Returns when the whole batch is accepted, or when the mapping stops between two tries. */
+  async #deliver(batch: readonly ShardRecord[]): Promise<void> {
+    let remaining = batch;
+    let failures = 0;
+    for (;;) {
+      const { result, cause } = await this.#invoke(remaining);
+      const processed = result.kind === "done" ? remaining.length : result.index;
+      const last = remaining[processed - 1];
+      if (last !== undefined) {
+        const { sequenceNumber } = last;
+        this.#dependencies.saveCheckpoint(this.#shardId, { kind: "after", sequenceNumber });
+        remaining = remaining.slice(processed);
+        failures = 0;
+      }
+      const from = remaining[0]?.sequenceNumber;
+      if (from === undefined || this.#stopping) return;
+      failures += 1;
+      this.#dependencies.report({
+        kind: "batch-failed",
+        shardId: this.#shardId,
+        failures,
+        records: remaining.length,
+        from,
+        cause,
+      });
+      await this.#sleep(doubled(this.#options.retryMsMin, this.#options.retryMsMax, failures), {
+        wakeable: false,
+      });
+      if (this.#stopping) return;
+    }
+  }
+
+  async #invoke(
+    records: readonly ShardRecord[],
+  ): Promise<{ readonly result: BatchResult; readonly cause: unknown }> {
+    const { clock, invoke } = this.#dependencies;
+    const { invocationMsMax, origin, partialBatchResponse } = this.#options;
+    const timer = new AbortController();
+    const timeout = clock.sleep(invocationMsMax, timer.signal).then(() => {
+      throw new Error(`the function took longer than ${invocationMsMax.toString()} ms`);
+    });
+    // Once the race is over the loser's rejection belongs to nobody.
+    timeout.catch(() => undefined);
+    try {
+      const invocation = invoke(kinesisEvent(origin, this.#shardId, records));
+      const response = await Promise.race([invocation, timeout]);
+      const result: BatchResult = partialBatchResponse
+        ? interpretBatchResponse(response, records)
+        : { kind: "done" };
+      return { result, cause: "the function reported batch item failures" };
+    } catch (cause) {
+      return { result: { kind: "failed-from", index: 0 }, cause };
+    } finally {
+      timer.abort();
+    }
+  }
+
+  /** Ends early when the mapping stops or, unless told otherwise, on `wake`. Never rejects. */
+  async #sleep(
+    durationMs: number,
+    { wakeable }: { readonly wakeable: boolean } = { wakeable: true },
+  ): Promise<void> {
+    if (this.#stopping) return;
+    const controller = new AbortController();
+    this.#pause = { controller, wakeable };
+    await this.#dependencies.clock.sleep(durationMs, controller.signal).catch(() => undefined);
+    this.#pause = undefined;
+  }
+}
+
+function doubled(min: number, max: number, times: number): number {
+  return Math.min(max, min * 2 ** Math.min(times - 1, 30));
+}
