@@ -1,0 +1,72 @@
+/**
+ * The suites. `unit` is pure and fast; `integration` starts real protocol servers on free loopback
+ * ports; `package` installs the packed tarball; `types` compiles the public API's type tests.
+ * Groups run one after another, so that servers and compilers do not compete for two cores.
+ */
+import { defineConfig } from "vitest/config";
+
+/** Folders whose tests start servers, and the suffix that marks such a test elsewhere. */
+const integration = [
+  "test/{aws,embedded,integration}/**/*.test.ts",
+  "test/**/*.integration.test.ts",
+];
+const packaged = ["test/package/**/*.test.ts"];
+const types = ["test/types/**/*.{test,test-d}.ts"];
+
+/** Where `.ci/run` wants the results as JSON; unset in daily work. */
+const reportPath = process.env["TIDEMARK_TEST_REPORT"];
+
+export default defineConfig({
+  test: {
+    reporters:
+      reportPath === undefined ? ["default"] : ["default", ["json", { outputFile: reportPath }]],
+    projects: [
+      {
+        test: {
+          name: "unit",
+          include: ["test/**/*.test.ts"],
+          exclude: [...integration, ...packaged, ...types],
+          testTimeout: 30_000,
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        test: {
+          name: "types",
+          include: [],
+          typecheck: {
+            enabled: true,
+            only: true,
+            include: types,
+            tsconfig: "./tsconfig.json",
+            // `npm run typecheck` judges the sources; here only the type tests count.
+            ignoreSourceErrors: true,
+          },
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          name: "integration",
+          include: integration,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          maxWorkers: 2,
+          sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        test: {
+          name: "package",
+          include: packaged,
+          testTimeout: 180_000,
+          hookTimeout: 300_000,
+          maxWorkers: 1,
+          sequence: { groupOrder: 3 },
+        },
+      },
+    ],
+  },
+});
