@@ -50,18 +50,11 @@ export function payloadTableOf(table: TableDescription): PayloadTable {
   return { ...keyNamesOf(table), history: table.history };
 }
 
-/**
- * The one member that makes an object an attribute value; undefined where there is none, more
- * than one, or one of an unknown name. Does not look into the member.
- */
+/** The one member that an attribute value has; undefined where there is none, several, or a strange one. */
 export function valueTypeOf(value: object): ValueType | undefined {
-  let found: ValueType | undefined;
-  for (const [name, member] of Object.entries(value)) {
-    if (member === undefined) continue;
-    if (found !== undefined || !isValueType(name)) return undefined;
-    found = name;
-  }
-  return found;
+  const names = Object.keys(value);
+  const name = names[0];
+  return names.length === 1 && name !== undefined && isValueType(name) ? name : undefined;
 }
 
 function isValueType(name: string): name is ValueType {

@@ -123,10 +123,10 @@ export function safeInteger(canonical: string): number | undefined {
  */
 export function isCanonicalLongNumber(bytes: Uint8Array, start: number, end: number): boolean {
   const first = bytes[start] === minus ? start + 1 : start;
-  const point = bytes.indexOf(dot, first);
-  const wholeEnd = point === -1 || point >= end ? end : point;
-  if (wholeEnd === first) return false;
-  for (let i = first; i < end; i++) if (i !== wholeEnd && !isDigit(bytes[i])) return false;
+  let wholeEnd = first;
+  while (wholeEnd < end && isDigit(bytes[wholeEnd])) wholeEnd += 1;
+  if (wholeEnd === first || (wholeEnd < end && bytes[wholeEnd] !== dot)) return false;
+  for (let i = wholeEnd + 1; i < end; i++) if (!isDigit(bytes[i])) return false;
   const wholeDigits = wholeEnd - first;
   const leadingZero = bytes[first] === digitZero;
   if (wholeEnd === end) {
