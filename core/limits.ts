@@ -61,6 +61,23 @@ export const limits = {
   /** Tries of one read before a pending write is installed by the reader. */
   pendingReadTriesMax: 6,
 
+  // --- REST ---
+  /** Of a request's body. As base64 it stays below the 6 MB that Lambda takes per event. */
+  restRequestBytesMax: 4 * 1024 * 1024,
+  /** Of an answer's body as it stands, escaped, in Lambda's own answer of at most 6 MB. */
+  restResponseBytesMax: 5_500_000,
+  /** Nesting of a request's JSON: twice an item's own depth in typed form, and the request around it. */
+  restJsonDepthMax: 80,
+  /** Queries and scans in one request; each is one page of at most 1 MB. */
+  restPagesPerRequestMax: 20,
+  restPageItemsMax: 1_000,
+  /** Values of one `in` comparison, and attributes of one condition. */
+  restComparandsMax: 100,
+  /** A request is answered by then: HTTP APIs give up on their integration after 30 s. */
+  restDeadlineMs: 25_000,
+  /** Time kept between the engine's own deadline and the answer, and the answer and Lambda's time-out. */
+  restDeadlineMarginMs: 750,
+
   // --- AWS adapters (aws/) ---
   deploymentNameLengthMax: 64,
   /** Tries of one call inside the AWS SDK, the first included. */

@@ -1,0 +1,177 @@
+/**
+ * What the REST interface answers, as definitions for docs/openapi.json. Answers are not validated
+ * at run time (they are ours); the tests hold every one of them against these.
+ */
+import * as z from "zod";
+import { item } from "./requests.ts";
+
+const microseconds = z.int().min(0).meta({ description: "Microseconds since the epoch." });
+const transactionId = z.string().regex(/^[0-9a-f]{32}$/);
+const itemOrNull = z.union([item, z.null()]);
+
+export const page = z
+  .strictObject({
+    items: z.array(item),
+    cursor: z
+      .string()
+      .optional()
+      .meta({ description: "For the next page; absent at the end." }),
+  })
+  .meta({ id: "Page" });
+
+export const readsAnswer = z
+  .strictObject({
+    gets: z.array(itemOrNull).meta({ description: "In the request's order; null: no such item." }),
+    queries: z.array(page),
+    scans: z.array(page),
+  })
+  .meta({ id: "ReadsAnswer" });
+
+export const receipt = z
+  .strictObject({
+    transactionId: z
+      .union([transactionId, z.null()])
+      .meta({ description: "null: there was nothing to commit." }),
+    commitTimestamp: z.union([microseconds, z.null()]),
+    readTimestamp: microseconds,
+    attempts: z.int().min(1),
+    installed: z
+      .boolean()
+      .meta({ description: "false: committed, and the tables will have it in a moment." }),
+    replayed: z
+      .boolean()
+      .meta({ description: "true: an earlier request with this Idempotency-Key did the work." }),
+    consumed: z.strictObject({
+      readUnits: z.number(),
+      writeUnits: z.number(),
+      calls: z.int(),
+    }),
+    phases: z.strictObject({
+      retryMs: z.number(),
+      bodyMs: z.number(),
+      certifyMs: z.number(),
+      installMs: z.number(),
+    }),
+  })
+  .meta({ id: "Receipt" });
+
+const written = z
+  .array(itemOrNull)
+  .optional()
+  .meta({ description: "With returnItems: per write, the item after the transaction." });
+
+export const transactionAnswer = z
+  .strictObject({ reads: readsAnswer, written, receipt })
+  .meta({ id: "TransactionAnswer" });
+
+export const openAnswer = z
+  .strictObject({
+    transaction: z.string().meta({ description: "Token for the next call; replaces the old one." }),
+    readTimestamp: microseconds,
+    expiresAt: z.iso.datetime(),
+    reads: readsAnswer,
+  })
+  .meta({ id: "OpenTransaction" });
+
+export const commitAnswer = z.strictObject({ written, receipt }).meta({ id: "CommitAnswer" });
+
+export const snapshotAnswer = z
+  .strictObject({ readTimestamp: microseconds, reads: readsAnswer })
+  .meta({ id: "SnapshotAnswer" });
+
+export const outcomeAnswer = z
+  .discriminatedUnion("outcome", [
+    z.strictObject({
+      transactionId,
+      outcome: z.literal("committed"),
+      commitTimestamp: microseconds,
+    }),
+    z.strictObject({ transactionId, outcome: z.literal("aborted") }),
+  ])
+  .meta({ id: "Outcome" });
+
+export const unknownAnswer = z
+  .strictObject({
+    outcome: z.literal("unknown"),
+    code: z.literal("commit-unknown"),
+    transactionId,
+    detail: z.string(),
+    settle: z.string().meta({ description: "Path to POST to, which settles the outcome for good." }),
+  })
+  .meta({ id: "UnknownOutcome" });
+
+const check = z.strictObject({ ok: z.boolean(), durationMs: z.number() });
+
+export const healthAnswer = z
+  .strictObject({
+    status: z.enum(["ok", "unavailable"]),
+    checks: z.strictObject({ control: check, log: check }).optional(),
+  })
+  .meta({ id: "Health" });
+
+export const problemCodes = [
+  "conflict",
+  "snapshot-too-old",
+  "transaction-too-large",
+  "transaction-closed",
+  "invalid-request",
+  "unavailable",
+  "corrupt-data",
+  "condition-failed",
+  "idempotency-key-reused",
+  "internal",
+  "invalid-token",
+  "malformed-request",
+  "method-not-allowed",
+  "not-found",
+  "request-too-large",
+  "throttled",
+  "unsupported-media-type",
+] as const;
+
+/** The SDK's codes, and those that only HTTP needs. */
+export type ProblemCode = (typeof problemCodes)[number];
+
+export const problem = z
+  .strictObject({
+    type: z.string().meta({ description: "urn:tidemark:problem:<code>" }),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    code: z.enum(problemCodes),
+    retryable: z.boolean().meta({ description: "Whether the same request may succeed later." }),
+    outcome: z
+      .enum(["aborted", "unknown"])
+      .optional()
+      .meta({ description: "aborted: nothing was written." }),
+    requestId: z.string(),
+    field: z.string().optional(),
+    errors: z.array(z.strictObject({ field: z.string(), message: z.string() })).optional(),
+    limit: z.strictObject({ name: z.string(), max: z.number(), actual: z.number() }).optional(),
+    transactionId: transactionId.optional(),
+    conflict: z
+      .strictObject({
+        on: z.enum(["key", "partition", "table"]),
+        table: z.string().optional(),
+        key: item.optional(),
+        version: microseconds,
+      })
+      .optional(),
+    condition: z
+      .strictObject({
+        list: z.enum(["conditions", "writes"]),
+        index: z.int().min(0),
+        attribute: z.string().optional(),
+        table: z.string(),
+        key: item,
+        currentItem: itemOrNull,
+      })
+      .optional(),
+    incident: z.string().optional(),
+  })
+  .meta({ id: "Problem", description: "RFC 9457." });
+
+export type Receipt = z.output<typeof receipt>;
+export type ReadsAnswer = z.output<typeof readsAnswer>;
+export type Problem = z.output<typeof problem>;
+export type UnknownAnswer = z.output<typeof unknownAnswer>;

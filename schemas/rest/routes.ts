@@ -1,0 +1,168 @@
+/**
+ * The REST interface's routes as data: the service mounts them, the generator of docs/openapi.json
+ * prints them. What a route takes is what its definitions here let through, and nothing else.
+ */
+import * as z from "zod";
+import {
+  commitAnswer,
+  healthAnswer,
+  openAnswer,
+  outcomeAnswer,
+  problem,
+  snapshotAnswer,
+  transactionAnswer,
+  unknownAnswer,
+} from "./answers.ts";
+import {
+  beginRequest,
+  commitRequest,
+  healthQuery,
+  readRequest,
+  snapshotRequest,
+  transactionIdPath,
+  transactionRequest,
+} from "./requests.ts";
+
+export const jsonType = "application/json";
+export const problemType = "application/problem+json";
+export const idempotencyKeyHeader = "Idempotency-Key";
+export const idempotencyReplayedHeader = "Idempotency-Replayed";
+
+const json = <Schema extends z.ZodType>(description: string, schema: Schema) => ({
+  description,
+  content: { [jsonType]: { schema } },
+});
+
+const titles = {
+  400: "The body is not JSON, or a name stands twice in it.",
+  409: "Conflict with another transaction; nothing was written. Send again after Retry-After.",
+  410: "The token has expired, or the point in time is gone.",
+  412: "A condition does not hold; the problem carries which, and the item as it stands.",
+  413: "More bytes, keys or pages than a limit allows; the problem names it.",
+  415: "The body is not declared as JSON.",
+  422: "Understood, and wrong: a field, a token, or an Idempotency-Key used for another request.",
+  429: "The store throttles. Send again after Retry-After.",
+  500: "A fault of ours; the problem has an incident id.",
+  503: "The store, the stream or the oracle did not answer in time.",
+} as const;
+
+type ProblemStatus = keyof typeof titles;
+
+const problems = (...statuses: readonly ProblemStatus[]) =>
+  Object.fromEntries(
+    statuses.map((status) => [
+      status,
+      { description: titles[status], content: { [problemType]: { schema: problem } } },
+    ]),
+  );
+
+const body = <Schema extends z.ZodType>(schema: Schema) => ({
+  body: { required: true, content: { [jsonType]: { schema } } },
+});
+
+const idempotency = {
+  headers: z.object({
+    [idempotencyKeyHeader]: z
+      .string()
+      .optional()
+      .meta({
+        description:
+          "1 to 512 printable ASCII characters. A repeat within 24 h gets the first answer, marked Idempotency-Replayed: true.",
+      }),
+  }),
+};
+
+const unknown = json(
+  "Sent and not answered in time: committed or not. Settle it before anything else.",
+  unknownAnswer,
+);
+
+export const routes = {
+  transaction: {
+    method: "post",
+    path: "/v1/transactions",
+    operationId: "transact",
+    summary: "Read, check and write in one transaction",
+    description:
+      "Conflicts are retried by the server. Reads and conditions see the state before the writes.",
+    request: { ...idempotency, ...body(transactionRequest) },
+    responses: {
+      200: json("Committed.", transactionAnswer),
+      202: unknown,
+      ...problems(400, 409, 412, 413, 415, 422, 429, 500, 503),
+    },
+  },
+  begin: {
+    method: "post",
+    path: "/v1/transactions/begin",
+    operationId: "begin",
+    summary: "Begin an interactive transaction",
+    description: "The server keeps nothing: the token carries the transaction.",
+    request: body(beginRequest),
+    responses: {
+      200: json("Open.", openAnswer),
+      ...problems(400, 409, 413, 415, 422, 429, 500, 503),
+    },
+  },
+  read: {
+    method: "post",
+    path: "/v1/transactions/read",
+    operationId: "read",
+    summary: "Read in an interactive transaction: items, query pages, scan pages",
+    request: body(readRequest),
+    responses: {
+      200: json("Still open, with a new token.", openAnswer),
+      ...problems(400, 409, 410, 413, 415, 422, 429, 500, 503),
+    },
+  },
+  commit: {
+    method: "post",
+    path: "/v1/transactions/commit",
+    operationId: "commit",
+    summary: "Commit an interactive transaction with its writes",
+    request: { ...idempotency, ...body(commitRequest) },
+    responses: {
+      200: json("Committed.", commitAnswer),
+      202: unknown,
+      ...problems(400, 409, 410, 412, 413, 415, 422, 429, 500, 503),
+    },
+  },
+  snapshot: {
+    method: "post",
+    path: "/v1/snapshots",
+    operationId: "snapshot",
+    summary: "Read one consistent snapshot",
+    request: body(snapshotRequest),
+    responses: {
+      200: json("All reads at one timestamp.", snapshotAnswer),
+      ...problems(400, 409, 410, 413, 415, 422, 429, 500, 503),
+    },
+  },
+  outcome: {
+    method: "post",
+    path: "/v1/transactions/{id}/outcome",
+    operationId: "settleOutcome",
+    summary: "Settle the outcome of a transaction",
+    description:
+      "Decides an undecided transaction by aborting it, for good. Hence POST: a GET must be safe to send for anyone.",
+    request: { params: transactionIdPath },
+    responses: {
+      200: json("Settled; every later answer is the same.", outcomeAnswer),
+      ...problems(410, 422, 429, 500, 503),
+    },
+  },
+  health: {
+    method: "get",
+    path: "/v1/health",
+    operationId: "health",
+    summary: "Whether the service answers, and with deep=true whether it reaches its stores",
+    request: { query: healthQuery },
+    responses: {
+      200: json("Healthy.", healthAnswer),
+      503: json("A store did not answer.", healthAnswer),
+      ...problems(422, 500),
+    },
+  },
+} as const;
+
+export type RouteName = keyof typeof routes;
