@@ -5,13 +5,7 @@
 import { defineConfig } from "eslint/config";
 import tseslint from "typescript-eslint";
 
-const clockAndTimers = [
-  "setTimeout",
-  "setInterval",
-  "setImmediate",
-  "queueMicrotask",
-  "performance",
-].map((name) => ({
+const clockAndTimers = ["setTimeout", "setInterval", "setImmediate", "performance"].map((name) => ({
   name,
   message: "Time comes through core/ports.ts, so a simulator can own it.",
 }));

@@ -1,0 +1,273 @@
+/**
+ * The rules of the house, checked on the whole tree, and each of them seen failing on a small tree
+ * that breaks it.
+ */
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { limits } from "../core/limits.ts";
+import {
+  ambientViolations,
+  barrelViolations,
+  cycleViolations,
+  layerViolations,
+  sdkDependencyViolations,
+  serverTestViolations,
+  shapeViolations,
+  textViolations,
+  unusedFileViolations,
+  unusedLimitViolations,
+} from "./tidy/rules.ts";
+import { factsOf, type SourceFacts, type Tree } from "./tidy/source-facts.ts";
+
+const root = join(import.meta.dirname, "..");
+
+const manifestSchema = z.object({
+  dependencies: z.record(z.string(), z.string()).optional(),
+  peerDependencies: z.record(z.string(), z.string()).optional(),
+});
+
+function facts(tree: Tree): Map<string, SourceFacts> {
+  const sources = [...tree].filter(([path]) => path.endsWith(".ts"));
+  return new Map(sources.map(([path, text]) => [path, factsOf(path, text)]));
+}
+
+/** Every file that is, or would be, committed; ignored files are not the project's. */
+function trackedFiles(): Map<string, string> {
+  const listed = execFileSync("git", ["ls-files", "-z", "-co", "--exclude-standard"], {
+    cwd: root,
+    encoding: "utf8",
+  });
+  const paths = listed.split("\0").filter((path) => path !== "" && existsSync(join(root, path)));
+  return new Map(paths.map((path) => [path, readFileSync(join(root, path), "utf8")]));
+}
+
+describe("the tree", () => {
+  const tracked = trackedFiles();
+  const files = facts(tracked);
+  const manifest = manifestSchema.parse(JSON.parse(tracked.get("package.json") ?? ""));
+
+  test("is really read", () => {
+    expect(files.has("core/limits.ts")).toBe(true);
+    expect(files.has("test/tidy.test.ts")).toBe(true);
+  });
+  test("imports point down the layers only", () => {
+    expect(layerViolations(files)).toEqual([]);
+  });
+  test("no import cycle exists", () => {
+    expect(cycleViolations(files)).toEqual([]);
+  });
+  test("clock, timers, randomness and environment come in through ports", () => {
+    expect(ambientViolations(files)).toEqual([]);
+  });
+  test("files are short and well named, without banned syntax or switched-off tests", () => {
+    expect(shapeViolations(files)).toEqual([]);
+  });
+  test("sdk/index.ts is the sole barrel", () => {
+    expect(barrelViolations(files)).toEqual([]);
+  });
+  test("the SDK needs nothing but Node and its peers", () => {
+    expect(sdkDependencyViolations(files, manifest)).toEqual([]);
+  });
+  test("the unit suite starts no servers", () => {
+    expect(serverTestViolations(files)).toEqual([]);
+  });
+  test("no file of the product is there for tests alone", () => {
+    expect(unusedFileViolations(files)).toEqual([]);
+  });
+  test("every limit bounds something", () => {
+    expect(unusedLimitViolations(files, Object.keys(limits))).toEqual([]);
+  });
+  test("no tracked file names a registry host, a machine's path, a key or unfinished work", () => {
+    expect(textViolations(tracked)).toEqual([]);
+  });
+});
+
+type Case = {
+  readonly rule: string;
+  readonly check: (files: ReadonlyMap<string, SourceFacts>) => string[];
+  readonly tree: Readonly<Record<string, string>>;
+  readonly violations: readonly string[];
+};
+
+const cases: readonly Case[] = [
+  {
+    rule: "layers",
+    check: layerViolations,
+    tree: {
+      "core/a.ts": 'import { s } from "../sdk/client.ts"; import type { D } from "effect";',
+      "core/b.ts": '/* import "fs" */ export const text = "import \\"fs\\"";',
+      "engine/c.ts": 'export { d } from "../aws/d.ts";',
+      "sdk/d.ts":
+        'import { x } from "@aws-sdk/client-dynamodb"; import "../functions/a/service.ts";',
+      "functions/a/e.ts": 'type E = import("../../sdk/e.ts").E; await import("@smithy/x");',
+      "aws/f.ts": 'import { x } from "@aws-sdk/client-dynamodb"; import "../core/a.ts";',
+    },
+    violations: [
+      "core/a.ts: core imports sdk",
+      "core/a.ts: core imports effect",
+      "engine/c.ts: engine imports aws",
+      "sdk/d.ts: only aws/ imports @aws-sdk/client-dynamodb",
+      "sdk/d.ts: sdk imports functions",
+      "functions/a/e.ts: functions imports sdk",
+      "functions/a/e.ts: only aws/ imports @smithy/x",
+    ],
+  },
+  {
+    rule: "cycles",
+    check: cycleViolations,
+    tree: {
+      "core/a.ts": 'import type { B } from "./b.ts";',
+      "core/b.ts": 'import { C } from "./c.ts";',
+      "core/c.ts": 'import { A } from "./a.ts";',
+      "core/d.ts": 'import { A } from "./a.ts";',
+    },
+    violations: ["cycle: core/a.ts -> core/b.ts -> core/c.ts -> core/a.ts"],
+  },
+  {
+    rule: "ambient input",
+    check: ambientViolations,
+    tree: {
+      "core/a.ts": "export const f = async () => { await 0; return Date.now(); };",
+      "core/b.ts": "export const at = new Date(0); // Date.now() is not called",
+      "engine/c.ts": "export const at = new Date(); setTimeout(() => 0, 1); ports.process.run();",
+      "schemas/d.ts": "export const r = Math.random() + crypto.getRandomValues(x);",
+      "functions/oracle/service.ts": "const mode = process.env;",
+      "functions/oracle/handler.ts": "const mode = process.env;",
+      "aws/e.ts": "export const now = () => Date.now();",
+    },
+    violations: [
+      "core/a.ts: Date.now in core",
+      "core/a.ts: async in core",
+      "core/a.ts: await in core",
+      "engine/c.ts: new Date() in engine",
+      "engine/c.ts: setTimeout in engine",
+      "schemas/d.ts: Math.random in schemas",
+      "schemas/d.ts: crypto in schemas",
+      "functions/oracle/service.ts: process in functions",
+    ],
+  },
+  {
+    rule: "shape",
+    check: shapeViolations,
+    tree: {
+      "aws/long.ts": "\n".repeat(501),
+      "aws/as-long-as-allowed.ts": "\n".repeat(500),
+      "aws/camelCase.ts": "export enum E { a }",
+      "aws/utils.ts": "export default 1;",
+      "test/a.test.ts": 'test.skip("x", () => {}); describe.only("y", () => {});',
+      "vitest.config.ts": "export default {};",
+    },
+    violations: [
+      "aws/long.ts: over 500 lines",
+      "aws/camelCase.ts: not in kebab-case",
+      "aws/camelCase.ts: enum",
+      "aws/utils.ts: says nothing by its name",
+      "aws/utils.ts: default export",
+      "test/a.test.ts: test.skip",
+      "test/a.test.ts: describe.only",
+    ],
+  },
+  {
+    rule: "barrels",
+    check: barrelViolations,
+    tree: {
+      "sdk/index.ts": 'export { a } from "./a.ts";',
+      "sdk/a.ts": 'export { b } from "../core/b.ts"; export const a = 1;',
+      "core/all.ts": 'export * from "./b.ts"; export * from "./c.ts";',
+      "core/b.ts": 'export type { C } from "./c.ts"; export const b = 1;',
+    },
+    violations: ["sdk/a.ts: re-exports beside sdk/index.ts", "core/all.ts: is a barrel"],
+  },
+  {
+    rule: "the SDK's dependencies",
+    check: (files) =>
+      sdkDependencyViolations(files, {
+        dependencies: { pino: "1" },
+        peerDependencies: { "@aws-sdk/client-dynamodb": "3" },
+      }),
+    tree: {
+      "sdk/index.ts": 'import "../aws/a.ts"; import { z } from "zod"; import "node:crypto";',
+      "aws/a.ts":
+        'import "@aws-sdk/client-dynamodb"; import type { S } from "@standard-schema/spec";',
+      "functions/x/handler.ts": 'import "pino";',
+    },
+    violations: [
+      "package.json: runtime dependency pino",
+      "sdk/index.ts: the SDK's user has no zod",
+      "aws/a.ts: the SDK's user has no @standard-schema/spec",
+    ],
+  },
+  {
+    rule: "unused files",
+    check: unusedFileViolations,
+    tree: {
+      "sdk/index.ts": 'export { a } from "../core/a.ts";',
+      "core/a.ts": "",
+      "core/b.ts": "",
+      "functions/x/handler.ts": 'import "./service.ts";',
+      "functions/x/service.ts": "",
+      "functions/x/dead.ts": "",
+      "test/b.test.ts": 'import "../core/b.ts";',
+    },
+    violations: [
+      "core/b.ts: nothing but tests reaches it",
+      "functions/x/dead.ts: nothing but tests reaches it",
+    ],
+  },
+  {
+    rule: "unused limits",
+    check: (files) => unusedLimitViolations(files, ["keysMax", "bytesMax", "readsMax"]),
+    tree: {
+      "core/limits.ts": "assert(limits.bytesMax > 0);",
+      "core/a.ts": "if (keys > limits.keysMax) fail(); const { readsMax: n } = limits;",
+      "test/a.test.ts": "expect(limits.bytesMax).toBe(1);",
+    },
+    violations: ["limits.bytesMax bounds nothing"],
+  },
+  {
+    rule: "servers in unit tests",
+    check: serverTestViolations,
+    tree: {
+      "localstack/servers.ts": 'import dynalite from "dynalite";',
+      "test/harness/stack.ts": 'import "../../localstack/servers.ts";',
+      "test/engine/a.test.ts": 'import "../harness/stack.ts";',
+      "test/engine/b.integration.test.ts": 'import "../harness/stack.ts";',
+      "test/integration/c.test.ts": 'import "../harness/stack.ts";',
+    },
+    violations: [
+      "test/engine/a.test.ts: a unit test that can start dynalite, through localstack/servers.ts",
+    ],
+  },
+];
+
+describe("each rule is seen failing", () => {
+  test.each(cases)("$rule", ({ check, tree, violations }) => {
+    expect(check(facts(new Map(Object.entries(tree))))).toEqual(violations);
+  });
+
+  test("text", () => {
+    const slash = "/";
+    const key = "AKIA" + "ABCDEFGHIJKLMNOP";
+    const text = new Map([
+      ["a.md", `see\n${slash}work${slash}x and ${slash}home${slash}ann${slash}y`],
+      ["b.md", "https://" + ["registry", "npmjs", "org"].join(".")],
+      ["c.ts", "// TO" + "DO: later"],
+      ["d.ts", "// eslint-" + "disable-next-line"],
+      ["e.md", key],
+      [
+        "f.md",
+        `a${slash}work${slash}b, https://x.org${slash}work${slash}, work/, net${slash}tmp-file`,
+      ],
+    ]);
+    expect(textViolations(text)).toEqual([
+      `a.md:2: path of one machine: ${slash}work${slash}`,
+      "b.md:1: host of a package registry: " + ["registry", "npmjs"].join("."),
+      "c.ts:1: unfinished work: TO" + "DO",
+      "d.ts:1: switched-off check: eslint-" + "disable",
+      `e.md:1: access key: ${key}`,
+    ]);
+  });
+});

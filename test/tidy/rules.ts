@@ -1,0 +1,243 @@
+/**
+ * The rules of the house that a compiler and a linter do not know, as pure functions from the tree
+ * to violations, one line of text each: layers, cycles, ambient input, sizes, names, barrels,
+ * unused files and limits, and text that must not be in the repository.
+ */
+import type { SourceFacts } from "./source-facts.ts";
+
+type Files = ReadonlyMap<string, SourceFacts>;
+
+const library = ["core", "schemas", "engine", "aws", "sdk"];
+const product = [...library, "functions"];
+
+/** Folder → folders that it may import besides itself. A file of another folder is not checked. */
+const layers: ReadonlyMap<string, readonly string[]> = new Map([
+  ["core", []],
+  ["schemas", ["core"]],
+  ["engine", ["schemas", "core"]],
+  ["aws", ["schemas", "core"]],
+  ["sdk", ["aws", "engine", "schemas", "core"]],
+  ["functions", ["aws", "engine", "schemas", "core"]],
+  ["localstack", product],
+  ["examples", [...product, "localstack"]],
+  ["bench", [...product, "localstack", "examples"]],
+  ["scripts", [...product, "localstack"]],
+  ["test", [...product, "localstack", "examples", "bench", "scripts"]],
+]);
+
+const awsUsers = new Set(["aws", "localstack", "bench", "examples", "scripts", "test"]);
+const linesMax = 500;
+const kebabCase = /^(?:[a-z0-9]+(?:-[a-z0-9]+)*[./])*[a-z0-9]+(?:-[a-z0-9]+)*$/;
+
+/** Imports point down, core imports nothing but core, and only aws/ knows the AWS SDK. */
+export function layerViolations(files: Files): string[] {
+  const found: string[] = [];
+  for (const { path, layer, imports } of files.values()) {
+    const below = layers.get(layer);
+    if (below === undefined) continue;
+    for (const { specifier, target } of imports) {
+      const folder = target?.split("/")[0];
+      if (folder === undefined) {
+        if (layer === "core") found.push(`${path}: core imports ${specifier}`);
+        else if (/^@(aws-sdk|smithy)\//.test(specifier) && !awsUsers.has(layer)) {
+          found.push(`${path}: only aws/ imports ${specifier}`);
+        }
+      } else if (folder !== layer && layers.has(folder) && !below.includes(folder)) {
+        found.push(`${path}: ${layer} imports ${folder}`);
+      }
+    }
+  }
+  return found;
+}
+
+/** No file reaches itself through imports, those of types included. */
+export function cycleViolations(files: Files): string[] {
+  const found: string[] = [];
+  const done = new Set<string>();
+  const walk = (path: string, trail: readonly string[]): void => {
+    const start = trail.indexOf(path);
+    if (start >= 0) {
+      found.push(`cycle: ${[...trail.slice(start), path].join(" -> ")}`);
+      return;
+    }
+    if (done.has(path)) return;
+    for (const { target } of files.get(path)?.imports ?? []) {
+      if (target !== undefined && files.has(target)) walk(target, [...trail, path]);
+    }
+    done.add(path);
+  };
+  for (const path of files.keys()) walk(path, []);
+  return found;
+}
+
+/** Clock, timers, randomness, environment and console come in through ports; core is synchronous. */
+export function ambientViolations(files: Files): string[] {
+  const found: string[] = [];
+  for (const { path, layer, ambient, asynchronous } of files.values()) {
+    const pure = layer === "core";
+    const isHandler = layer === "functions" && /(?:^|\/)handler\.ts$/.test(path);
+    if (pure || ["schemas", "engine", "sdk"].includes(layer) || layer === "functions") {
+      if (!isHandler) found.push(...ambient.map((use) => `${path}: ${use} in ${layer}`));
+    }
+    if (pure) found.push(...asynchronous.map((use) => `${path}: ${use} in core`));
+  }
+  return found;
+}
+
+/** Files of at most 500 lines, with kebab-case names that say something, without banned syntax. */
+export function shapeViolations(files: Files): string[] {
+  const found: string[] = [];
+  for (const { path, layer, lines, bannedSyntax, testModifiers } of files.values()) {
+    if (lines > linesMax) found.push(`${path}: over ${linesMax.toString()} lines`);
+    if (!kebabCase.test(path)) found.push(`${path}: not in kebab-case`);
+    if (/(?:^|\/)(?:utils?|helpers?|misc|common)\.ts$/.test(path)) {
+      found.push(`${path}: says nothing by its name`);
+    }
+    found.push(...testModifiers.map((use) => `${path}: ${use}`));
+    // Tools at the root (vitest.config.ts) demand a default export.
+    if (layer !== "") found.push(...bannedSyntax.map((use) => `${path}: ${use}`));
+  }
+  return found;
+}
+
+/** sdk/index.ts is the only file that gathers others' exports. */
+export function barrelViolations(files: Files): string[] {
+  const found: string[] = [];
+  for (const { path, layer, reExports, statements } of files.values()) {
+    if (path === "sdk/index.ts") continue;
+    if (layer === "sdk" && reExports > 0) found.push(`${path}: re-exports beside sdk/index.ts`);
+    else if (reExports > 0 && reExports === statements) found.push(`${path}: is a barrel`);
+  }
+  return found;
+}
+
+/** The files that these reach through imports, themselves included. */
+function reachable(files: Files, entries: readonly string[]): Set<string> {
+  const seen = new Set<string>();
+  const open = [...entries];
+  for (let path = open.pop(); path !== undefined; path = open.pop()) {
+    const facts = files.get(path);
+    if (facts === undefined || seen.has(path)) continue;
+    seen.add(path);
+    for (const { target } of facts.imports) if (target !== undefined) open.push(target);
+  }
+  return seen;
+}
+
+/**
+ * What the SDK's entry reaches, types included, imports nothing that its user has not got: Node's
+ * own modules and the declared peers.
+ */
+export function sdkDependencyViolations(
+  files: Files,
+  manifest: {
+    readonly dependencies?: Readonly<Record<string, string>> | undefined;
+    readonly peerDependencies?: Readonly<Record<string, string>> | undefined;
+  },
+): string[] {
+  const found = Object.keys(manifest.dependencies ?? {}).map(
+    (name) => `package.json: runtime dependency ${name}`,
+  );
+  const peers = new Set(Object.keys(manifest.peerDependencies ?? {}));
+  for (const path of reachable(files, ["sdk/index.ts"])) {
+    for (const { specifier, target } of files.get(path)?.imports ?? []) {
+      if (target !== undefined || specifier.startsWith("node:") || peers.has(specifier)) continue;
+      found.push(`${path}: the SDK's user has no ${specifier}`);
+    }
+  }
+  return found;
+}
+
+/** Every file of the product is reached from the SDK's entry, a handler, or a command. */
+export function unusedFileViolations(files: Files): string[] {
+  const entries = [...files.values()]
+    .filter(({ path, layer }) => {
+      if (path === "sdk/index.ts") return true;
+      if (layer === "functions") return path.endsWith("/handler.ts");
+      return ["localstack", "bench", "examples", "scripts"].includes(layer);
+    })
+    .map(({ path }) => path);
+  const used = reachable(files, entries);
+  return [...files.values()]
+    .filter(({ path, layer }) => product.includes(layer) && !used.has(path))
+    .map(({ path }) => `${path}: nothing but tests reaches it`);
+}
+
+/** Bounds of others that only enter the relations which core/limits.ts asserts. */
+const foreignLimits = new Set(["signatureMsMax"]);
+
+/** Every entry of core/limits.ts bounds something in the product. */
+export function unusedLimitViolations(files: Files, names: readonly string[]): string[] {
+  const used = new Set<string>();
+  for (const { path, layer, limitsUsed } of files.values()) {
+    if (path === "core/limits.ts" || layer === "test") continue;
+    for (const name of limitsUsed) used.add(name);
+  }
+  return names
+    .filter((name) => !used.has(name) && !foreignLimits.has(name))
+    .map((name) => `limits.${name} bounds nothing`);
+}
+
+/** A test that starts servers says so by its folder or suffix; the unit suite stays pure. */
+export function serverTestViolations(files: Files): string[] {
+  const found: string[] = [];
+  for (const { path } of files.values()) {
+    if (!/^test\/.*\.test\.ts$/.test(path)) continue;
+    if (/^test\/(?:aws|embedded|integration|package)\//.test(path)) continue;
+    if (path.endsWith(".integration.test.ts")) continue;
+    for (const reached of reachable(files, [path])) {
+      const server = files
+        .get(reached)
+        ?.imports.find(({ specifier }) => /^(?:dynalite|kinesalite)$/.test(specifier));
+      if (server === undefined) continue;
+      found.push(`${path}: a unit test that can start ${server.specifier}, through ${reached}`);
+      break;
+    }
+  }
+  return found;
+}
+
+/** Patterns are put together from parts, so that this file does not contain what it forbids. */
+const forbiddenText: readonly { readonly what: string; readonly pattern: RegExp }[] = [
+  {
+    what: "host of a package registry",
+    pattern: new RegExp(
+      ["registry[.]npmjs", "registry[.]yarnpkg", "npmmirror[.]com", "repo1?[.]maven", "pypi[.]org"]
+        .map((part) => `(?:${part})`)
+        .join("|"),
+      "i",
+    ),
+  },
+  {
+    what: "path of one machine",
+    pattern: new RegExp(
+      `(?<![\\w.~/*-])/(?:${["work", "root", "tmp", "home/[a-z]+", "Users/[A-Za-z]+"].join("|")})(?:/|\\b(?!-))`,
+    ),
+  },
+  {
+    what: "unfinished work",
+    pattern: new RegExp(`\\b(?:${["TO" + "DO", "FIX" + "ME", "XX" + "X"].join("|")})\\b`),
+  },
+  {
+    what: "switched-off check",
+    pattern: new RegExp(["eslint-" + "disable", "@ts-" + "ignore", "@ts-" + "nocheck"].join("|")),
+  },
+  {
+    what: "access key",
+    pattern: /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY-----/,
+  },
+];
+
+/** Text that must not be in any tracked file. */
+export function textViolations(tracked: ReadonlyMap<string, string>): string[] {
+  const found: string[] = [];
+  for (const [path, text] of tracked) {
+    for (const { what, pattern } of forbiddenText) {
+      const match = pattern.exec(text);
+      if (match === null) continue;
+      const line = text.slice(0, match.index).split("\n").length;
+      found.push(`${path}:${line.toString()}: ${what}: ${match[0]}`);
+    }
+  }
+  return found;
+}

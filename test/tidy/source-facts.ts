@@ -1,0 +1,170 @@
+/**
+ * What the tidy rules need to know of a TypeScript file, read from its syntax tree, so that words in
+ * comments and strings count for nothing.
+ */
+import { dirname, join, normalize } from "node:path/posix";
+import ts from "typescript";
+
+/** Path relative to the repository, with forward slashes → text. */
+export type Tree = ReadonlyMap<string, string>;
+
+export type Import = {
+  readonly specifier: string;
+  /** The path in the repository, for a relative import. */
+  readonly target: string | undefined;
+};
+
+export type SourceFacts = {
+  readonly path: string;
+  /** The top-level folder; empty for a file at the root. */
+  readonly layer: string;
+  readonly lines: number;
+  readonly imports: readonly Import[];
+  /** Statements of the form `export … from`. */
+  readonly reExports: number;
+  readonly statements: number;
+  /** Uses of clock, timers, randomness, environment or console, as written. */
+  readonly ambient: readonly string[];
+  /** `async`, `await` and dynamic imports. */
+  readonly asynchronous: readonly string[];
+  /** Enums, default exports, `export =` and namespaces. */
+  readonly bannedSyntax: readonly string[];
+  /** The names x of all `limits.x`. */
+  readonly limitsUsed: readonly string[];
+  /** Calls such as `test.skip` and `describe.only`. */
+  readonly testModifiers: readonly string[];
+};
+
+const ambientGlobals = new Set([
+  "setTimeout",
+  "setInterval",
+  "setImmediate",
+  "performance",
+  "globalThis",
+  "process",
+  "console",
+  "crypto",
+]);
+const ambientCalls = new Set(["Date.now", "Math.random"]);
+const testFunctions = new Set(["test", "it", "describe", "suite"]);
+const testModifiers = new Set(["skip", "only", "todo", "skipIf", "runIf", "fails"]);
+
+/** Whether an identifier is a use of the global, not a property, a declaration or a type's key. */
+function isReference(node: ts.Identifier): boolean {
+  const { parent } = node;
+  if (ts.isPropertyAccessExpression(parent)) return parent.expression === node;
+  if (ts.isExpression(parent)) return !ts.isObjectLiteralExpression(parent);
+  if (ts.isVariableDeclaration(parent) || ts.isPropertyAssignment(parent)) {
+    return parent.initializer === node;
+  }
+  return ts.isShorthandPropertyAssignment(parent) || ts.isStatement(parent);
+}
+
+function specifierOf(node: ts.Node): string | undefined {
+  if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) {
+    const from = node.moduleSpecifier;
+    return from !== undefined && ts.isStringLiteral(from) ? from.text : undefined;
+  }
+  if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
+    const from = node.arguments[0];
+    return from !== undefined && ts.isStringLiteralLike(from) ? from.text : undefined;
+  }
+  if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) {
+    const { literal } = node.argument;
+    return ts.isStringLiteral(literal) ? literal.text : undefined;
+  }
+  return undefined;
+}
+
+/** The ambient input that this node reads, if it reads any. */
+function ambientUse(node: ts.Node): string | undefined {
+  if (ts.isNewExpression(node) && node.expression.getText() === "Date") {
+    return (node.arguments?.length ?? 0) === 0 ? "new Date()" : undefined;
+  }
+  if (ts.isPropertyAccessExpression(node)) {
+    const text = node.getText();
+    return ambientCalls.has(text) ? text : undefined;
+  }
+  const isGlobal = ts.isIdentifier(node) && ambientGlobals.has(node.text) && isReference(node);
+  return isGlobal ? node.text : undefined;
+}
+
+function asynchronousUse(node: ts.Node): string | undefined {
+  if (node.kind === ts.SyntaxKind.AsyncKeyword) return "async";
+  if (ts.isAwaitExpression(node)) return "await";
+  if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
+    return "import()";
+  }
+  return undefined;
+}
+
+function bannedUse(node: ts.Node): string | undefined {
+  if (ts.isEnumDeclaration(node)) return "enum";
+  if (ts.isExportAssignment(node)) return "default export";
+  if (node.kind === ts.SyntaxKind.DefaultKeyword && !ts.isDefaultClause(node.parent)) {
+    return "default export";
+  }
+  // `declare module "x"` types an untyped package; a namespace is ours to avoid.
+  return ts.isModuleDeclaration(node) && ts.isIdentifier(node.name) ? "namespace" : undefined;
+}
+
+function modifierUse(node: ts.Node): string | undefined {
+  if (!ts.isPropertyAccessExpression(node) || !ts.isIdentifier(node.expression)) return undefined;
+  const banned = testFunctions.has(node.expression.text) && testModifiers.has(node.name.text);
+  return banned ? node.getText() : undefined;
+}
+
+/** Entries of `limits` that this node names, by access or by destructuring. */
+function limitsNamed(node: ts.Node): string[] {
+  if (ts.isPropertyAccessExpression(node)) {
+    return node.expression.getText() === "limits" ? [node.name.text] : [];
+  }
+  if (!ts.isVariableDeclaration(node) || node.initializer?.getText() !== "limits") return [];
+  if (!ts.isObjectBindingPattern(node.name)) return [];
+  return node.name.elements.map((element) => (element.propertyName ?? element.name).getText());
+}
+
+/** Reads one file. */
+export function factsOf(path: string, text: string): SourceFacts {
+  const source = ts.createSourceFile(path, text, ts.ScriptTarget.ES2023, true);
+  const imports: Import[] = [];
+  const ambient: string[] = [];
+  const asynchronous: string[] = [];
+  const bannedSyntax: string[] = [];
+  const limitsUsed: string[] = [];
+  const modifiers: string[] = [];
+  const push = (into: string[], value: string | undefined): void => {
+    if (value !== undefined) into.push(value);
+  };
+  const visit = (node: ts.Node): void => {
+    const specifier = specifierOf(node);
+    if (specifier !== undefined) {
+      const target = specifier.startsWith(".")
+        ? normalize(join(dirname(path), specifier))
+        : undefined;
+      imports.push({ specifier, target });
+    }
+    push(ambient, ambientUse(node));
+    push(asynchronous, asynchronousUse(node));
+    push(bannedSyntax, bannedUse(node));
+    push(modifiers, modifierUse(node));
+    limitsUsed.push(...limitsNamed(node));
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return {
+    path,
+    layer: path.includes("/") ? path.slice(0, path.indexOf("/")) : "",
+    lines: text.split("\n").length - (text.endsWith("\n") ? 1 : 0),
+    imports,
+    reExports: source.statements.filter(
+      (node) => ts.isExportDeclaration(node) && node.moduleSpecifier !== undefined,
+    ).length,
+    statements: source.statements.filter((node) => !ts.isImportDeclaration(node)).length,
+    ambient,
+    asynchronous,
+    bannedSyntax,
+    limitsUsed,
+    testModifiers: modifiers,
+  };
+}
