@@ -64,11 +64,14 @@ export function scanValue(reader: ByteReader, level = 1): void {
   }
 }
 
+/** Attribute names that a map must not have, judged by their bytes. */
+export type ForbiddenNames = { forbids(bytes: Uint8Array, start: number, end: number): boolean };
+
 /**
  * Steps over a map's count and attributes, whose names must rise strictly, and so be distinct.
  * @param level of the attributes: 1 for those of an item.
  */
-export function scanMapBody(reader: ByteReader, level: number): void {
+export function scanMapBody(reader: ByteReader, level: number, forbidden?: ForbiddenNames): void {
   const count = reader.count(2);
   let previousAt = 0;
   let previousLength = -1;
@@ -80,6 +83,9 @@ export function scanMapBody(reader: ByteReader, level: number): void {
       !rises(reader.bytes, previousAt, previousAt + previousLength, at, at + length)
     ) {
       throw malformed("attribute names are not in order, or not distinct");
+    }
+    if (forbidden?.forbids(reader.bytes, at, at + length) === true) {
+      throw malformed("an item repeats a key attribute, or has a reserved one");
     }
     previousAt = at;
     previousLength = length;

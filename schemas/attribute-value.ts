@@ -11,7 +11,7 @@ import { InvalidRequestError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { AttributeValue, Item } from "../core/types.ts";
 import { compareBytes, compareUtf8, utf8Length } from "../core/utf8.ts";
-import { scanMapBody, scanValue } from "./attribute-value-scan.ts";
+import { scanValue } from "./attribute-value-scan.ts";
 import { ByteReader, malformed } from "./byte-reader.ts";
 import { ByteWriter } from "./byte-writer.ts";
 import { shortLengthMax, tags } from "./value-tags.ts";
@@ -117,18 +117,6 @@ export function readValue(reader: ByteReader, level = 1): AttributeValue {
   return buildValue(reader);
 }
 
-/** Reads what `writeMapBody` writes, adding to `into`. @throws FrameError. */
-export function readMapBody(
-  reader: ByteReader,
-  into: Record<string, AttributeValue>,
-  level: number,
-): void {
-  const start = reader.position;
-  scanMapBody(reader, level);
-  reader.position = start;
-  buildMap(reader, into);
-}
-
 // --- Writing -----------------------------------------------------------------------------------
 
 function writeText(writer: ByteWriter, text: string): void {
@@ -196,7 +184,7 @@ function tooDeep(): InvalidRequestError {
 // --- Building from checked bytes ---------------------------------------------------------------
 
 /** Builds the value at the reader, which `scanValue` has accepted. */
-function buildValue(reader: ByteReader): AttributeValue {
+export function buildValue(reader: ByteReader): AttributeValue {
   const tag = reader.u8();
   if (tag >= tags.shortInteger) return { N: (tag - tags.shortInteger).toString() };
   if (tag >= tags.shortText) return { S: reader.utf8(tag - tags.shortText) };
@@ -239,7 +227,8 @@ function buildNumber(reader: ByteReader): string {
   return value.N;
 }
 
-function buildMap(reader: ByteReader, into: Record<string, AttributeValue>): void {
+/** Adds to `into` the attributes of a map's body, which `scanMapBody` has accepted. */
+export function buildMap(reader: ByteReader, into: Record<string, AttributeValue>): void {
   const count = reader.varint();
   for (let i = 0; i < count; i++) setAttribute(into, reader.sizedUtf8(), buildValue(reader));
 }

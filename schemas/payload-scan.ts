@@ -1,0 +1,259 @@
+/**
+ * Walks an encoded payload (docs/formats/payload.md) without building it: checks all of it, so that
+ * what is committed can always be decoded and installed, and computes the hashes of each write from the
+ * key's own bytes, so that no client can certify one key and write another.
+ *
+ * One scanner is reused for any number of payloads; scanning allocates nothing per write.
+ */
+import { FrameError } from "../core/errors.ts";
+import { hashSeeds, KeyHasher } from "../core/key-hash.ts";
+import { limits } from "../core/limits.ts";
+import type { RequestBatch } from "../core/request-batch.ts";
+import { scanMapBody, scanValue, type ForbiddenNames } from "./attribute-value-scan.ts";
+import { malformed, type ByteReader } from "./byte-reader.ts";
+import { tags } from "./value-tags.ts";
+
+/** Bits of a table's first byte. */
+export const tableFlags = { sortKey: 1, history: 2 } as const;
+
+/** DynamoDB's bounds of a table's and of a key attribute's name. */
+export const nameBytesMax = 255;
+
+/** Up to this many writes are compared pairwise for duplicates; a hash table is dearer below. */
+const pairwiseMax = 8;
+
+const tableBytesMin = 5;
+const writeBytesMin = 2;
+
+export class PayloadScanner implements ForbiddenNames {
+  private readonly hasher = new KeyHasher();
+  private tableCount = 0;
+  private readonly tableHigh = new Int32Array(limits.tablesPerTransactionMax);
+  private readonly tableLow = new Int32Array(limits.tablesPerTransactionMax);
+  /** Position and length of the names; a table without a sort key has length 0 there. */
+  private readonly nameAt = new Uint32Array(limits.tablesPerTransactionMax);
+  private readonly nameLength = new Uint32Array(limits.tablesPerTransactionMax);
+  private readonly partitionAt = new Uint32Array(limits.tablesPerTransactionMax);
+  private readonly partitionLength = new Uint32Array(limits.tablesPerTransactionMax);
+  private readonly sortAt = new Uint32Array(limits.tablesPerTransactionMax);
+  private readonly sortLength = new Uint32Array(limits.tablesPerTransactionMax);
+  private readonly used = new Uint8Array(limits.tablesPerTransactionMax);
+  /** The table of the write being scanned. */
+  private table = 0;
+
+  /** Of each write so far: hash, position and length of the key's values, table. */
+  private keyHigh = new Int32Array(64);
+  private keyLow = new Int32Array(64);
+  private keyAt = new Uint32Array(64);
+  private keyLength = new Uint32Array(64);
+  private keyTable = new Uint8Array(64);
+  /** Open addressing: index of a write plus one, 0 for a free slot. */
+  private slots = new Int32Array(64);
+
+  /**
+   * Scans from the reader's position to its end. With a batch, adds each write to its open request.
+   * @throws FrameError.
+   */
+  scan(reader: ByteReader, batch: RequestBatch | undefined): void {
+    if (reader.remaining > limits.payloadBytesMax) throw oversized("payloadBytesMax");
+    this.scanTables(reader);
+    const writes = reader.count(writeBytesMin);
+    if (writes === 0) throw malformed("a payload has no writes");
+    if (writes > limits.transactionKeysMax) throw oversized("transactionKeysMax");
+    this.prepare(writes);
+    for (let i = 0; i < writes; i++) this.scanWrite(reader, i, writes, batch);
+    for (let i = 0; i < this.tableCount; i++) {
+      if (this.used[i] === 0) throw malformed("a payload names a table that it does not write to");
+    }
+    reader.expectEnd();
+  }
+
+  /** Reserved attributes, and key attributes: their values stand before the item's others. */
+  forbids(bytes: Uint8Array, start: number, end: number): boolean {
+    const length = end - start;
+    if (length === 2 && bytes[start] === 0x5f) {
+      const second = bytes[start + 1];
+      if (second === 0x76 || second === 0x66 || second === 0x78 || second === 0x62) return true;
+    }
+    const partition = this.partitionLength[this.table] ?? 0;
+    if (length === partition && same(bytes, start, this.partitionAt[this.table] ?? 0, length)) {
+      return true;
+    }
+    const sort = this.sortLength[this.table] ?? 0;
+    return length === sort && sort > 0 && same(bytes, start, this.sortAt[this.table] ?? 0, length);
+  }
+
+  private scanTables(reader: ByteReader): void {
+    const count = reader.count(tableBytesMin);
+    if (count === 0) throw malformed("a payload has no tables");
+    if (count > limits.tablesPerTransactionMax) throw oversized("tablesPerTransactionMax");
+    this.tableCount = count;
+    for (let i = 0; i < count; i++) {
+      const flags = reader.u8();
+      if (flags > (tableFlags.sortKey | tableFlags.history)) {
+        throw new FrameError("future-version", "a table has flags of a later version");
+      }
+      this.nameLength[i] = scanName(reader);
+      this.nameAt[i] = reader.position - (this.nameLength[i] ?? 0);
+      this.hasher.hash(hashSeeds.table, reader.bytes, this.nameAt[i] ?? 0, reader.position);
+      this.tableHigh[i] = this.hasher.high;
+      this.tableLow[i] = this.hasher.low;
+      this.partitionLength[i] = scanName(reader);
+      this.partitionAt[i] = reader.position - (this.partitionLength[i] ?? 0);
+      this.sortLength[i] = (flags & tableFlags.sortKey) === 0 ? 0 : scanName(reader);
+      this.sortAt[i] = reader.position - (this.sortLength[i] ?? 0);
+      this.used[i] = 0;
+      this.checkTable(reader.bytes, i);
+    }
+  }
+
+  private checkTable(bytes: Uint8Array, table: number): void {
+    const partition = this.partitionLength[table] ?? 0;
+    const partitionAt = this.partitionAt[table] ?? 0;
+    if (
+      this.sortLength[table] === partition &&
+      same(bytes, partitionAt, this.sortAt[table] ?? 0, partition)
+    ) {
+      throw malformed("a table's key attributes have one name");
+    }
+    const length = this.nameLength[table] ?? 0;
+    for (let i = 0; i < table; i++) {
+      const equal =
+        this.tableLow[i] === this.tableLow[table] &&
+        this.nameLength[i] === length &&
+        same(bytes, this.nameAt[i] ?? 0, this.nameAt[table] ?? 0, length);
+      if (equal) throw malformed("a payload names a table twice");
+    }
+  }
+
+  private scanWrite(
+    reader: ByteReader,
+    index: number,
+    writes: number,
+    batch: RequestBatch | undefined,
+  ): void {
+    const head = reader.varint();
+    const table = Math.floor(head / 2);
+    if (table >= this.tableCount) throw malformed("a write names no table of its payload");
+    this.table = table;
+    this.used[table] = 1;
+    const hasher = this.hasher;
+    const tableHigh = this.tableHigh[table] ?? 0;
+    const tableLow = this.tableLow[table] ?? 0;
+
+    const start = reader.position;
+    scanKeyValue(reader, limits.partitionKeyBytesMax);
+    hasher.set(tableHigh, tableLow);
+    hasher.chain(hashSeeds.partition, reader.bytes, start, reader.position);
+    const partitionHigh = hasher.high;
+    const partitionLow = hasher.low;
+    let sortStart = 0;
+    let sortLength = 0;
+    if (this.sortLength[table] !== 0) {
+      sortStart = reader.position;
+      scanKeyValue(reader, limits.sortKeyBytesMax);
+      sortLength = reader.position - sortStart;
+      hasher.chain(hashSeeds.key, reader.bytes, sortStart, reader.position);
+    }
+    this.keyHigh[index] = hasher.high;
+    this.keyLow[index] = hasher.low;
+    this.keyAt[index] = start;
+    this.keyLength[index] = reader.position - start;
+    this.keyTable[index] = table;
+    if (writes <= pairwiseMax) this.findPairwise(reader.bytes, index);
+    else this.findInSlots(reader.bytes, index);
+    batch?.addWrite(
+      tableHigh,
+      tableLow,
+      partitionHigh,
+      partitionLow,
+      hasher.high,
+      hasher.low,
+      sortStart,
+      sortLength,
+    );
+    if (head % 2 === 1) scanMapBody(reader, 1, this);
+  }
+
+  private findPairwise(bytes: Uint8Array, index: number): void {
+    for (let i = 0; i < index; i++) {
+      if (this.keyLow[i] === this.keyLow[index]) this.refuseSameKey(bytes, i, index);
+    }
+  }
+
+  private findInSlots(bytes: Uint8Array, index: number): void {
+    const mask = this.slots.length - 1;
+    let slot = (this.keyLow[index] ?? 0) & mask;
+    for (;;) {
+      const held = this.slots[slot] ?? 0;
+      if (held === 0) break;
+      this.refuseSameKey(bytes, held - 1, index);
+      slot = (slot + 1) & mask;
+    }
+    this.slots[slot] = index + 1;
+  }
+
+  /** Hashes only sort out what differs; the bytes decide, so that a collision refuses nothing. */
+  private refuseSameKey(bytes: Uint8Array, a: number, b: number): void {
+    const length = this.keyLength[b] ?? 0;
+    const equal =
+      this.keyHigh[a] === this.keyHigh[b] &&
+      this.keyTable[a] === this.keyTable[b] &&
+      this.keyLength[a] === length &&
+      same(bytes, this.keyAt[a] ?? 0, this.keyAt[b] ?? 0, length);
+    if (equal) throw malformed("a payload writes a key twice");
+  }
+
+  private prepare(writes: number): void {
+    if (writes > this.keyHigh.length) {
+      const capacity = Math.min(limits.transactionKeysMax, writes * 2);
+      this.keyHigh = new Int32Array(capacity);
+      this.keyLow = new Int32Array(capacity);
+      this.keyAt = new Uint32Array(capacity);
+      this.keyLength = new Uint32Array(capacity);
+      this.keyTable = new Uint8Array(capacity);
+    }
+    if (writes <= pairwiseMax) return;
+    // At most half full, so that a probe ends soon, and one always ends.
+    let size = 32;
+    while (size < writes * 2) size *= 2;
+    if (size === this.slots.length) this.slots.fill(0);
+    else this.slots = new Int32Array(size);
+  }
+}
+
+/** Steps over a name of a table or key attribute; gives its byte length. */
+function scanName(reader: ByteReader): number {
+  const length = reader.skipSizedUtf8();
+  if (length === 0) throw malformed("a name is empty");
+  if (length > nameBytesMax) throw oversized("nameBytesMax");
+  return length;
+}
+
+/** Steps over a key's value: a text, number or binary, not empty, within its limit. */
+function scanKeyValue(reader: ByteReader, bytesMax: number): void {
+  const start = reader.position;
+  const tag = reader.u8();
+  reader.position = start;
+  scanValue(reader);
+  if (tag >= tags.shortInteger || tag === tags.integer || tag === tags.decimal) return;
+  if (tag === tags.shortText) throw malformed("a key value is empty");
+  if (tag > tags.shortText) return;
+  if (tag !== tags.text && tag !== tags.binary) {
+    throw malformed("a key value is neither text, number nor binary");
+  }
+  // What a length up to the limit takes: the tag, and one or two bytes of varint.
+  const whole = reader.position - start;
+  const content = whole - (whole - 2 > 0x7f ? 3 : 2);
+  if (content === 0) throw malformed("a key value is empty");
+  if (content > bytesMax) throw oversized("partitionKeyBytesMax or sortKeyBytesMax");
+}
+
+function same(bytes: Uint8Array, a: number, b: number, length: number): boolean {
+  for (let i = 0; i < length; i++) if (bytes[a + i] !== bytes[b + i]) return false;
+  return true;
+}
+
+export function oversized(limit: string): FrameError {
+  return new FrameError("oversized", `content exceeds the limit ${limit}`);
+}

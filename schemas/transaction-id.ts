@@ -1,0 +1,77 @@
+/**
+ * Transaction ids (docs/protocol.md §2): seven big-endian bytes of the newest timestamp that the
+ * maker had seen, then nine random ones; as text 32 lower-case hexadecimal digits.
+ */
+import { assert } from "../core/assert.ts";
+import { InvalidRequestError } from "../core/errors.ts";
+import type { Timestamp, TransactionId } from "../core/types.ts";
+import type { ByteReader } from "./byte-reader.ts";
+import { malformed } from "./byte-reader.ts";
+import type { ByteWriter } from "./byte-writer.ts";
+
+export const transactionIdBytes = 16;
+/** Random bytes that a new id takes. */
+export const transactionIdRandomBytes = 9;
+
+/** The largest first word: seven bytes hold more than a safe integer does. */
+const firstWordMax = 0x1fff_ffff;
+
+/** @param seen the newest timestamp that the maker's tail knows: every decision on the id lies above it. */
+export function makeTransactionId(seen: Timestamp, random: Uint8Array): TransactionId {
+  assert(Number.isSafeInteger(seen) && seen >= 0, "transaction id: timestamp out of range");
+  assert(random.length === transactionIdRandomBytes, "transaction id: takes nine random bytes");
+  let text = seen.toString(16).padStart(14, "0");
+  for (const byte of random) text += byte.toString(16).padStart(2, "0");
+  return text as TransactionId;
+}
+
+/** Where in the log the search for the id's decision begins: above this timestamp. */
+export function transactionIdTimestamp(id: TransactionId): Timestamp {
+  return Number.parseInt(id.slice(0, 14), 16) as Timestamp;
+}
+
+/** @throws InvalidRequestError unless the text is an id as `makeTransactionId` gives it. */
+export function parseTransactionId(text: string): TransactionId {
+  if (!/^[0-9a-f]{32}$/.test(text) || Number.parseInt(text.slice(0, 8), 16) > firstWordMax) {
+    throw new InvalidRequestError(
+      "transactionId",
+      "a transaction id is the 32 lower-case hexadecimal digits that a receipt or an error gave",
+    );
+  }
+  return text as TransactionId;
+}
+
+export function writeTransactionId(writer: ByteWriter, id: TransactionId): void {
+  assert(id.length === 2 * transactionIdBytes, "transaction id: not 32 digits");
+  for (let word = 0; word < 4; word++) {
+    writer.u32(Number.parseInt(id.slice(word * 8, word * 8 + 8), 16));
+  }
+}
+
+/** @throws FrameError. */
+export function readTransactionId(reader: ByteReader): TransactionId {
+  const id0 = readFirstIdWord(reader);
+  return transactionIdOfWords({ id0, id1: reader.u32(), id2: reader.u32(), id3: reader.u32() });
+}
+
+/** The first of an id's four words. @throws FrameError when its timestamp is no safe integer. */
+export function readFirstIdWord(reader: ByteReader): number {
+  const word = reader.u32();
+  if (word > firstWordMax) throw malformed("a transaction id's timestamp exceeds 2^53 - 1");
+  return word;
+}
+
+/** An id of four big-endian words, as RequestBatch keeps them. */
+export function transactionIdOfWords(words: {
+  readonly id0: number;
+  readonly id1: number;
+  readonly id2: number;
+  readonly id3: number;
+}): TransactionId {
+  const text = hex(words.id0) + hex(words.id1) + hex(words.id2) + hex(words.id3);
+  return text as TransactionId;
+}
+
+function hex(word: number): string {
+  return (word >>> 0).toString(16).padStart(8, "0");
+}
