@@ -179,6 +179,12 @@ async function main(): Promise<number> {
   // An interrupt reaches the whole process group; what is left is to let `finally` run.
   const ignoreInterrupt = (): void => undefined;
   process.on("SIGINT", ignoreInterrupt);
+  process.once("SIGTERM", () => {
+    process.exit(143);
+  });
+  process.once("exit", () => {
+    if (!hasEnded(child)) child.kill("SIGKILL");
+  });
   try {
     await Promise.race([waitUntilUp(child, endpoint), failed]);
     process.stdout.write(`DynamoDB Local ${version} at ${endpoint}\n`);

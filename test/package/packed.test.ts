@@ -1,0 +1,173 @@
+/**
+ * What a user gets: the packed tarball, installed into an empty ESM and an empty CJS project, is
+ * imported, type checked and bundled there.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
+import { publint } from "publint";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { sdkBundleBytes, sdkBundleBytesMax } from "../../scripts/check-bundles.ts";
+import { packRepository, Project, type ModuleSystem } from "./packed-project.ts";
+
+let tarball = "";
+let removeTarball = (): void => undefined;
+const projects = new Map<ModuleSystem, Project>();
+
+function project(system: ModuleSystem): Project {
+  const found = projects.get(system);
+  if (found === undefined) throw new Error(`no ${system} project`);
+  return found;
+}
+
+beforeAll(async () => {
+  ({ tarball, remove: removeTarball } = await packRepository());
+  for (const system of ["esm", "cjs"] as const) {
+    projects.set(system, await Project.create({ system, tarball }));
+  }
+});
+
+afterAll(() => {
+  for (const each of projects.values()) each.remove();
+  removeTarball();
+});
+
+/** A script's first lines: the whole package as `tidemark`. */
+const load: Readonly<Record<ModuleSystem, string>> = {
+  esm: 'import * as tidemark from "tidemark";\n',
+  cjs: 'const tidemark = require("tidemark");\n',
+};
+
+const useOfTheApi = `
+const accounts = tidemark.defineTable("accounts", { key: "id" });
+const db = tidemark.createClient({ deployment: "dev", region: "eu-west-1" });
+const bad = (() => { try { tidemark.createClient({}); } catch (error) { return error; } })();
+console.log(JSON.stringify({
+  table: accounts.name,
+  methods: ["transact", "snapshot", "outcome", "close"].map((name) => typeof db[name]),
+  error: [bad instanceof tidemark.InvalidRequestError, bad instanceof Error, bad?.code],
+}));
+`;
+
+describe.each(["esm", "cjs"] as const)("in an empty %s project", (system) => {
+  test("importing loads nothing of AWS: it works where no AWS package is installed", async () => {
+    const installed = readdirSync(join(project(system).folder, "node_modules"));
+    expect(installed.filter((name) => !name.startsWith("."))).toEqual(["tidemark"]);
+    const text = `${load[system]}console.log(Object.keys(tidemark).includes("createClient"));`;
+    expect(await project(system).script(`import-only.js`, text)).toBe("true\n");
+  });
+
+  test("a client is made, a table defined, and a bad option refused by its class", async () => {
+    const peers = system === "esm" ? "esm-peers" : "cjs-peers";
+    const output = await project(system).script(`${peers}.js`, load[system] + useOfTheApi);
+    expect(JSON.parse(output)).toEqual({
+      table: "accounts",
+      methods: ["function", "function", "function", "function"],
+      error: [true, true, "invalid-request"],
+    });
+  });
+
+  test("inner modules are not reachable", async () => {
+    const inner = "tidemark/dist/esm/core/limits.js";
+    const text = `import(${JSON.stringify(inner)}).catch((error) => console.log(error.code));`;
+    expect(await project(system).script("inner.js", text)).toBe("ERR_PACKAGE_PATH_NOT_EXPORTED\n");
+  });
+});
+
+test("both module systems export the same names", async () => {
+  const print =
+    "console.log(Object.keys(tidemark).filter((name) => name !== 'default').sort().join());";
+  const esm = await project("esm").script("names.js", load.esm + print);
+  expect(await project("cjs").script("names.js", load.cjs + print)).toBe(esm);
+});
+
+describe("types", () => {
+  const good = `
+import { createClient, defineTable, CommitUnknownError } from "tidemark";
+const accounts = defineTable<{ balanceCents: number }, { id: string }>("accounts", { key: "id" });
+export async function total(): Promise<number> {
+  const db = createClient({ deployment: "dev", region: "eu-west-1" });
+  try {
+    const { result } = await db.transact(async (tx) => {
+      const account = await tx.get(accounts, "ann");
+      const cents: number = account?.balanceCents ?? 0;
+      // @ts-expect-error The table's rows have no such attribute, so types are really there.
+      void account?.nothing;
+      return cents;
+    });
+    return result;
+  } catch (error) {
+    if (error instanceof CommitUnknownError) return 0;
+    throw error;
+  }
+}
+`;
+  const bundler = ["--module", "esnext", "--moduleResolution", "bundler"];
+  const nodeNext = ["--module", "nodenext", "--moduleResolution", "nodenext"];
+  const strictest = ["--lib", "es2023,dom", "--types", "node"];
+
+  beforeAll(() => {
+    for (const each of projects.values()) each.link("@aws-sdk", "@smithy", "@types");
+  });
+
+  test.each([
+    { system: "esm", resolution: "nodenext", flags: nodeNext },
+    { system: "cjs", resolution: "nodenext", flags: nodeNext },
+    { system: "esm", resolution: "bundler", flags: bundler },
+    { system: "cjs", resolution: "bundler", flags: bundler },
+  ] as const)("compile in $system under $resolution", async ({ system, flags }) => {
+    const checked = await project(system).typeCheck("consumer.ts", {
+      text: good,
+      flags: [...flags, ...strictest],
+    });
+    expect(checked).toEqual({ exitCode: 0, output: "" });
+  });
+
+  test("are right for every resolution mode that attw knows, old Node's included", async () => {
+    const data = createPackageFromTarballData(new Uint8Array(readFileSync(tarball)));
+    const result = await checkPackage(data);
+    expect(result.types).not.toBe(false);
+    expect("problems" in result ? result.problems : undefined).toEqual([]);
+  });
+});
+
+describe("the tarball", () => {
+  test("has nothing that publint objects to", async () => {
+    const { messages } = await publint({
+      pkgDir: project("esm").packageFolder,
+      pack: false,
+      strict: true,
+      level: "suggestion",
+    });
+    expect(messages).toEqual([]);
+  });
+
+  test("holds the SDK, its words and nothing else", () => {
+    const { packageFolder } = project("esm");
+    const files = readdirSync(packageFolder, { recursive: true, encoding: "utf8" });
+    const strange = files.filter(
+      (name) =>
+        !/^(dist|docs)(\/|$)/.test(name) &&
+        !["package.json", "README.md", "LICENSE"].includes(name),
+    );
+    expect(strange).toEqual([]);
+    expect(files).toEqual(expect.arrayContaining(["LICENSE", "README.md"]));
+    const folders = readdirSync(join(packageFolder, "dist", "esm")).sort();
+    expect(folders).not.toContain("functions");
+    expect(folders).not.toContain("localstack");
+  });
+
+  test("carries source maps with their sources, and no link out of the package", () => {
+    const dist = join(project("esm").packageFolder, "dist");
+    const map = readFileSync(join(dist, "esm", "sdk", "index.js.map"), "utf8");
+    const { sourcesContent } = JSON.parse(map) as { sourcesContent?: string[] };
+    expect(sourcesContent).toHaveLength(1);
+  });
+
+  test("bundles, minified and without the AWS SDK, within the SDK's budget", async () => {
+    const entry = join(project("esm").packageFolder, "dist", "esm", "sdk", "index.js");
+    const bytes = await sdkBundleBytes(entry);
+    expect(bytes).toBeGreaterThan(1024);
+    expect(bytes).toBeLessThanOrEqual(sdkBundleBytesMax);
+  });
+});
