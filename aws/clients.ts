@@ -1,0 +1,179 @@
+/**
+ * The AWS SDK clients, built on first use. Importing this module loads no AWS package (cold start, bundle size), and
+ * a process that never writes never loads Kinesis.
+ */
+import type * as DynamoDbSdk from "@aws-sdk/client-dynamodb";
+import type { DynamoDBClient, DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
+import type * as KinesisSdk from "@aws-sdk/client-kinesis";
+import type { KinesisClient, KinesisClientConfig } from "@aws-sdk/client-kinesis";
+import { InvalidRequestError } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+
+export type DynamoDbHandle = { readonly sdk: typeof DynamoDbSdk; readonly client: DynamoDBClient };
+export type KinesisHandle = { readonly sdk: typeof KinesisSdk; readonly client: KinesisClient };
+
+export type AwsCredentials = {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+};
+
+export type AwsClientOptions = {
+  /** Default: what the AWS SDK finds in the environment; `us-east-1` for loopback endpoints. */
+  readonly region?: string | undefined;
+  /** One URL for both services, or one each. Default: AWS. */
+  readonly endpoint?:
+    | string
+    | { readonly dynamodb?: string | undefined; readonly kinesis?: string | undefined }
+    | undefined;
+  /** Default: the AWS SDK's chain; fixed dummies for loopback endpoints when the environment names none. */
+  readonly credentials?: AwsCredentials | (() => Promise<AwsCredentials>) | undefined;
+  /** A ready-made client; it stays the caller's to destroy, and its own timeouts and retries hold. */
+  readonly dynamodb?: DynamoDBClient | undefined;
+  readonly kinesis?: KinesisClient | undefined;
+  /** Tries of one call, the first included. Default `limits.callTriesMax`. */
+  readonly callTriesMax?: number | undefined;
+  /** Longest one try may take. Default `limits.callTimeoutMsDefault`. */
+  readonly callTimeoutMs?: number | undefined;
+};
+
+export type AwsClients = {
+  /** Builds on the first call; the same handle from then on. */
+  readonly dynamodb: () => Promise<DynamoDbHandle>;
+  readonly kinesis: () => Promise<KinesisHandle>;
+  /** Destroys the clients that were built here, and only those. */
+  readonly close: () => Promise<void>;
+};
+
+/** LocalStack takes these for its default account; DynamoDB Local and the embedded servers take any. */
+const dummyCredentials: AwsCredentials = { accessKeyId: "test", secretAccessKey: "test" };
+
+/** @throws InvalidRequestError (on first use) for a malformed endpoint or an AWS package that is not installed. */
+export function createAwsClients(options: AwsClientOptions): AwsClients {
+  const endpoints = serviceEndpoints(options);
+  const opened: { destroy(): void }[] = [];
+  const own = <Client extends { destroy(): void }>(client: Client): Client => {
+    opened.push(client);
+    return client;
+  };
+  return {
+    dynamodb: lazily(async () => {
+      const sdk = await load("@aws-sdk/client-dynamodb", () => import("@aws-sdk/client-dynamodb"));
+      const config = dynamoDbConfig(options, endpoints.dynamodb);
+      return { sdk, client: options.dynamodb ?? own(new sdk.DynamoDBClient(config)) };
+    }),
+    kinesis: lazily(async () => {
+      const sdk = await load("@aws-sdk/client-kinesis", () => import("@aws-sdk/client-kinesis"));
+      const config = await kinesisConfig(options, endpoints.kinesis);
+      return { sdk, client: options.kinesis ?? own(new sdk.KinesisClient(config)) };
+    }),
+    close: () => {
+      for (const client of opened.splice(0)) client.destroy();
+      return Promise.resolve();
+    },
+  };
+}
+
+type Endpoints = { readonly dynamodb: string | undefined; readonly kinesis: string | undefined };
+
+function serviceEndpoints(options: AwsClientOptions): Endpoints {
+  const { endpoint } = options;
+  const endpoints =
+    typeof endpoint === "string"
+      ? { dynamodb: endpoint, kinesis: endpoint }
+      : { dynamodb: endpoint?.dynamodb, kinesis: endpoint?.kinesis };
+  for (const url of [endpoints.dynamodb, endpoints.kinesis]) {
+    if (url !== undefined && !/^https?:\/\/[^/]/.test(url)) {
+      throw new InvalidRequestError("endpoint", `"${url}" is not an http or https URL`);
+    }
+  }
+  return endpoints;
+}
+
+function isLoopback(endpoint: string | undefined): boolean {
+  if (endpoint === undefined) return false;
+  const host = new URL(endpoint).hostname;
+  return host === "localhost" || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host);
+}
+
+type SharedConfig = Pick<
+  DynamoDBClientConfig & KinesisClientConfig,
+  "region" | "endpoint" | "credentials" | "maxAttempts"
+>;
+
+function sharedConfig(options: AwsClientOptions, endpoint: string | undefined): SharedConfig {
+  const local = isLoopback(endpoint);
+  const environment = process.env;
+  const region =
+    options.region ??
+    environment["AWS_REGION"] ??
+    environment["AWS_DEFAULT_REGION"] ??
+    (local ? "us-east-1" : undefined);
+  const named = environment["AWS_ACCESS_KEY_ID"] ?? environment["AWS_PROFILE"];
+  const credentials =
+    options.credentials ?? (local && named === undefined ? dummyCredentials : undefined);
+  return {
+    maxAttempts: options.callTriesMax ?? limits.callTriesMax,
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(region === undefined ? {} : { region }),
+    ...(credentials === undefined ? {} : { credentials }),
+  };
+}
+
+function dynamoDbConfig(
+  options: AwsClientOptions,
+  endpoint: string | undefined,
+): DynamoDBClientConfig {
+  const agent = { keepAlive: true, maxSockets: limits.socketsMax };
+  return {
+    ...sharedConfig(options, endpoint),
+    requestHandler: {
+      connectionTimeout: limits.connectTimeoutMs,
+      requestTimeout: options.callTimeoutMs ?? limits.callTimeoutMsDefault,
+      throwOnRequestTimeout: true,
+      httpAgent: agent,
+      httpsAgent: agent,
+    },
+  };
+}
+
+/**
+ * Kinesis speaks HTTP/2 on AWS, which is the client's default; its stand-ins speak HTTP/1 only. The handler for those is taken
+ * from a DynamoDB client, whose default it is: importing the handler's own package would make an indirect
+ * dependency of the AWS SDK a direct one of every application.
+ */
+async function kinesisConfig(
+  options: AwsClientOptions,
+  endpoint: string | undefined,
+): Promise<KinesisClientConfig> {
+  const shared = sharedConfig(options, endpoint);
+  const requestTimeout = options.callTimeoutMs ?? limits.callTimeoutMsDefault;
+  if (endpoint === undefined) return { ...shared, requestHandler: { requestTimeout } };
+  const sdk = await load("@aws-sdk/client-dynamodb", () => import("@aws-sdk/client-dynamodb"));
+  const donor = new sdk.DynamoDBClient(dynamoDbConfig(options, endpoint));
+  return { ...shared, requestHandler: donor.config.requestHandler };
+}
+
+/** One promise for all callers; a failed build is tried again by the next call. */
+function lazily<Handle>(build: () => Promise<Handle>): () => Promise<Handle> {
+  let built: Promise<Handle> | undefined;
+  return () => {
+    built ??= build().catch((error: unknown) => {
+      built = undefined;
+      throw error;
+    });
+    return built;
+  };
+}
+
+async function load<Module>(name: string, importModule: () => Promise<Module>): Promise<Module> {
+  try {
+    return await importModule();
+  } catch (error) {
+    throw new InvalidRequestError(
+      "dependencies",
+      `the package ${name} could not be loaded; install it beside tidemark`,
+      { cause: error },
+    );
+  }
+}

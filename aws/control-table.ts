@@ -1,0 +1,108 @@
+/** Access to the control table by its two key attributes; what the items mean is said where they are used. */
+import type { CallOptions } from "../core/ports.ts";
+import type { Item } from "../core/types.ts";
+import { fromSdkItem, toSdkItem, type SdkItem } from "./attribute-values.ts";
+import type { DynamoDb } from "./dynamodb.ts";
+
+export type ControlKey = { readonly pk: string; readonly sk: string };
+
+export type ControlCondition = {
+  readonly expression: string;
+  readonly names: Readonly<Record<string, string>>;
+  readonly values?: Item;
+};
+
+export type ControlTable = {
+  /** Strongly consistent. */
+  get(key: ControlKey, options?: CallOptions): Promise<Item | undefined>;
+  put(
+    key: ControlKey,
+    attributes: Item,
+    options?: CallOptions,
+    condition?: ControlCondition,
+  ): Promise<"done" | "condition-failed">;
+  delete(key: ControlKey, options?: CallOptions): Promise<void>;
+  /** One page in sort-key order, strongly consistent. `after` is exclusive. */
+  page(
+    range: { readonly pk: string; readonly prefix?: string; readonly after?: string },
+    options?: CallOptions,
+  ): Promise<{ readonly items: readonly Item[]; readonly complete: boolean }>;
+};
+
+/** Holds while nothing stands at the key. */
+export const notExists: ControlCondition = {
+  expression: "attribute_not_exists(#pk)",
+  names: { "#pk": "pk" },
+};
+
+export function createControlTable(dynamodb: DynamoDb, table: string): ControlTable {
+  const keyOf = ({ pk, sk }: ControlKey): SdkItem => ({ pk: { S: pk }, sk: { S: sk } });
+  return {
+    get: (key, options) =>
+      dynamodb.get({ TableName: table, ConsistentRead: true, Key: keyOf(key) }, options),
+    put: (key, attributes, options, condition) =>
+      dynamodb.put(
+        {
+          TableName: table,
+          Item: { ...toSdkItem(attributes), ...keyOf(key) },
+          ...(condition === undefined
+            ? {}
+            : {
+                ConditionExpression: condition.expression,
+                ExpressionAttributeNames: { ...condition.names },
+              }),
+          ...(condition?.values === undefined
+            ? {}
+            : { ExpressionAttributeValues: toSdkItem(condition.values) }),
+        },
+        options,
+      ),
+    async delete(key, options) {
+      await dynamodb.delete({ TableName: table, Key: keyOf(key) }, options);
+    },
+    async page({ pk, prefix, after }, options) {
+      const output = await dynamodb.query(
+        {
+          TableName: table,
+          ConsistentRead: true,
+          KeyConditionExpression:
+            prefix === undefined ? "#pk = :pk" : "#pk = :pk AND begins_with(#sk, :prefix)",
+          ExpressionAttributeNames: {
+            "#pk": "pk",
+            ...(prefix === undefined ? {} : { "#sk": "sk" }),
+          },
+          ExpressionAttributeValues: {
+            ":pk": { S: pk },
+            ...(prefix === undefined ? {} : { ":prefix": { S: prefix } }),
+          },
+          ...(after === undefined ? {} : { ExclusiveStartKey: keyOf({ pk, sk: after }) }),
+        },
+        options,
+      );
+      return {
+        items: (output.Items ?? []).map(fromSdkItem),
+        complete: output.LastEvaluatedKey === undefined,
+      };
+    },
+  };
+}
+
+/** All items of a partition of bounded size (the registry, the shards, the parts of one batch). */
+export async function allOf(
+  control: ControlTable,
+  range: { readonly pk: string; readonly prefix?: string },
+  options: CallOptions | undefined,
+): Promise<readonly Item[]> {
+  const all: Item[] = [];
+  let after: string | undefined;
+  for (;;) {
+    const page = await control.page(
+      { ...range, ...(after === undefined ? {} : { after }) },
+      options,
+    );
+    all.push(...page.items);
+    const last = page.items.at(-1)?.["sk"];
+    if (page.complete || last === undefined || !("S" in last)) return all;
+    after = last.S;
+  }
+}

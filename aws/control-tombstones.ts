@@ -1,0 +1,193 @@
+/**
+ * What replay leaves behind in the control table: tombstones queued for the reaper, the reaper's samples of the
+ * watermark, and dead letters for operators. A batch of tombstones may exceed what an item holds, so it is stored in
+ * parts under (position, part) and put together when read.
+ */
+import { createHash } from "node:crypto";
+import { assert } from "../core/assert.ts";
+import { limits } from "../core/limits.ts";
+import type {
+  CallOptions,
+  ControlStore,
+  DeadLetter,
+  Tombstone,
+  TombstoneBatch,
+  WatermarkSample,
+} from "../core/ports.ts";
+import type {
+  AttributeValue,
+  Item,
+  LogPosition,
+  ShardId,
+  Timestamp,
+  Version,
+} from "../core/types.ts";
+import { encodeItem } from "../schemas/attribute-value.ts";
+import { allOf, type ControlTable } from "./control-table.ts";
+import { corrupt, integerOf, mapOf, mapsOf, textOf, type Stored } from "./stored-attributes.ts";
+
+type ReaperStore = Pick<
+  ControlStore,
+  | "queueTombstones"
+  | "queuedTombstones"
+  | "dropTombstones"
+  | "watermarkSamples"
+  | "saveWatermarkSamples"
+  | "saveDeadLetter"
+>;
+
+export function createReaperStore(control: ControlTable): ReaperStore {
+  return {
+    queueTombstones: (batch, options) => queue(control, batch, options),
+    queuedTombstones: (shard, options) => queued(control, shard, options),
+    async dropTombstones({ shard, position }, options) {
+      const pk = queueKey(shard);
+      const parts = await allOf(control, { pk, prefix: `${padded(position)}#` }, options);
+      // The last part first: what is left after a crash is still a batch, only a shorter one.
+      for (const item of [...parts].reverse()) {
+        await control.delete({ pk, sk: textOf({ what: "tombstones", item }, "sk") }, options);
+      }
+    },
+    async watermarkSamples(shard, options) {
+      const item = await control.get(samplesKey(shard), options);
+      if (item === undefined) return [];
+      return mapsOf({ what: `watermark samples of ${shard}`, item }, "samples").map((sample) => ({
+        observedMs: integerOf(sample, "observedMs"),
+        timestamp: integerOf(sample, "timestamp") as Timestamp,
+      }));
+    },
+    async saveWatermarkSamples(shard, samples, options) {
+      assert(samples.length <= limits.watermarkSamplesMax, "control: too many watermark samples");
+      const list = samples.map(fromSample);
+      await control.put(samplesKey(shard), { samples: { L: list } }, options);
+    },
+    saveDeadLetter: (letter, options) => saveDeadLetter(control, letter, options),
+  };
+}
+
+/** Wide enough for every safe integer, so that text order is number order. */
+function padded(value: number): string {
+  return value.toString().padStart(16, "0");
+}
+
+function queueKey(shard: ShardId): string {
+  return `tombstones#${shard}`;
+}
+
+function samplesKey(shard: ShardId): { pk: string; sk: string } {
+  return { pk: `shard#${shard}`, sk: "watermark-samples" };
+}
+
+function fromSample({ observedMs, timestamp }: WatermarkSample): AttributeValue {
+  return {
+    M: { observedMs: { N: observedMs.toString() }, timestamp: { N: timestamp.toString() } },
+  };
+}
+
+/**
+ * Parts are written in order under fixed names, so a repeat overwrites them with the same content.
+ */
+async function queue(
+  control: ControlTable,
+  batch: TombstoneBatch,
+  options: CallOptions | undefined,
+): Promise<void> {
+  let part: AttributeValue[] = [];
+  let bytes = 0;
+  let parts = 0;
+  const flush = async (): Promise<void> => {
+    const sk = `${padded(batch.position)}#${parts.toString().padStart(6, "0")}`;
+    const attributes: Item = { through: { N: batch.through.toString() }, tombstones: { L: part } };
+    await control.put({ pk: queueKey(batch.shard), sk }, attributes, options);
+    part = [];
+    bytes = 0;
+    parts += 1;
+  };
+  for (const tombstone of batch.tombstones) {
+    const size = encodeItem(tombstone.key).length + tombstone.table.length + 64;
+    if (bytes + size > limits.tombstoneItemBytesMax) await flush();
+    part.push(fromTombstone(tombstone));
+    bytes += size;
+  }
+  if (part.length > 0) await flush();
+}
+
+function fromTombstone({ table, key, version }: Tombstone): AttributeValue {
+  return { M: { table: { S: table }, key: { M: key }, version: { N: version.toString() } } };
+}
+
+/** One page, and the rest of the last batch in it where the page ends within a batch. */
+async function queued(
+  control: ControlTable,
+  shard: ShardId,
+  options: CallOptions | undefined,
+): Promise<readonly TombstoneBatch[]> {
+  const pk = queueKey(shard);
+  const page = await control.page({ pk }, options);
+  const byPosition = new Map<number, Item[]>();
+  for (const item of page.items) {
+    const position = positionOf({ what: "tombstones", item });
+    const parts = byPosition.get(position);
+    if (parts === undefined) byPosition.set(position, [item]);
+    else parts.push(item);
+  }
+  const last = [...byPosition.keys()].at(-1);
+  if (!page.complete && last !== undefined) {
+    const parts = await allOf(control, { pk, prefix: `${padded(last)}#` }, options);
+    // Another reaper may have dropped the batch in between.
+    if (parts.length === 0) byPosition.delete(last);
+    else byPosition.set(last, [...parts]);
+  }
+  return [...byPosition].map(([position, parts]) => toBatch(shard, position, parts));
+}
+
+function positionOf(stored: Stored): number {
+  const position = /^(\d{16})#\d+$/.exec(textOf(stored, "sk"))?.[1];
+  if (position === undefined) throw corrupt(stored, "sk");
+  return Number(position);
+}
+
+function toBatch(shard: ShardId, position: number, parts: readonly Item[]): TombstoneBatch {
+  const stored = parts.map((item) => ({ what: `tombstones of ${shard}`, item }));
+  return {
+    shard,
+    position: position as LogPosition,
+    through: Math.max(...stored.map((part) => integerOf(part, "through"))) as Timestamp,
+    tombstones: stored.flatMap((part) => mapsOf(part, "tombstones").map(toTombstone)),
+  };
+}
+
+function toTombstone(stored: Stored): Tombstone {
+  return {
+    table: textOf(stored, "table"),
+    key: mapOf(stored, "key"),
+    version: integerOf(stored, "version") as Version,
+  };
+}
+
+/** The same letter again overwrites itself: replay repeats its work after a crash. */
+async function saveDeadLetter(
+  control: ControlTable,
+  letter: DeadLetter,
+  options: CallOptions | undefined,
+): Promise<void> {
+  const key = encodeItem(letter.key);
+  const identity = createHash("sha256").update(letter.table).update("\0").update(key);
+  const item = letter.item === undefined ? undefined : encodeItem(letter.item);
+  const keep = item !== undefined && item.length <= limits.deadLetterItemBytesMax;
+  await control.put(
+    {
+      pk: `dead-letters#${letter.shard}`,
+      sk: `${padded(letter.timestamp)}#${letter.id}#${identity.digest("hex").slice(0, 32)}`,
+    },
+    {
+      table: { S: letter.table },
+      key: { B: key },
+      kind: { S: item === undefined ? "delete" : "put" },
+      itemBytes: { N: (item?.length ?? 0).toString() },
+      reason: { S: letter.reason.slice(0, 2048) },
+      ...(keep ? { item: { B: item } } : {}),
+    },
+    options,
+  );
+}

@@ -1,0 +1,234 @@
+/**
+ * The control table: watermarks, shards, the registry of user tables, shared secrets, and what replay leaves for the
+ * reaper and for operators (aws/control-tombstones.ts). Layout: docs/protocol.md §1.
+ */
+import { CorruptDataError, InvalidRequestError, StoreError } from "../core/errors.ts";
+import type { CallOptions, ControlStore } from "../core/ports.ts";
+import { isSequenceNumber } from "../core/sequence-number.ts";
+import type {
+  Item,
+  KeyAttribute,
+  LogPosition,
+  ShardId,
+  StreamCursor,
+  TableDescription,
+  Timestamp,
+  Watermark,
+} from "../core/types.ts";
+import {
+  allOf,
+  createControlTable,
+  notExists,
+  type ControlCondition,
+  type ControlTable,
+} from "./control-table.ts";
+import { createReaperStore } from "./control-tombstones.ts";
+import type { DynamoDb } from "./dynamodb.ts";
+import {
+  booleanOf,
+  bytesOf,
+  corrupt,
+  has,
+  integerOf,
+  textOf,
+  type Stored,
+} from "./stored-attributes.ts";
+
+export type ControlStoreParts = { readonly dynamodb: DynamoDb; readonly table: string };
+
+/** A shard as the control table knows it. */
+export type ShardEntry = {
+  readonly shard: ShardId;
+  /** Lowest hash key of its range, a decimal of up to 128 bits; a record sent to exactly it lands on the shard. */
+  readonly startingHashKey: string;
+};
+
+/** The port, and what only provisioning and the stream adapter need of the same table. */
+export type AwsControlStore = ControlStore & {
+  shardEntries(options?: CallOptions): Promise<readonly ShardEntry[]>;
+  /** Adds the shard and its first watermark unless they are there. */
+  addShard(entry: ShardEntry, watermark: Watermark, options?: CallOptions): Promise<void>;
+};
+
+export function createDynamoDbControlStore(parts: ControlStoreParts): AwsControlStore {
+  const control = createControlTable(parts.dynamodb, parts.table);
+  return {
+    idempotencyTable: {
+      name: parts.table,
+      partitionKey: { name: "pk", type: "S" },
+      sortKey: { name: "sk", type: "S" },
+      history: false,
+      access: "transactional",
+    },
+    ...watermarks(control),
+    ...shards(control),
+    ...registry(control),
+    ...createReaperStore(control),
+    async secret(name, make, options) {
+      const key = { pk: "secret", sk: name };
+      let item = await control.get(key, options);
+      if (item === undefined) {
+        await control.put(key, { bytes: { B: make() } }, options, notExists);
+        // Whoever came first made it; only the stored bytes are the secret.
+        item = await control.get(key, options);
+      }
+      if (item === undefined) throw new StoreError("unavailable", `secret "${name}" vanished`);
+      return bytesOf({ what: `secret "${name}"`, item }, "bytes");
+    },
+  };
+}
+
+function watermarks(
+  control: ControlTable,
+): Pick<ControlStore, "readWatermark" | "advanceWatermark"> {
+  return {
+    async readWatermark(shard, options) {
+      const item = await control.get(watermarkKey(shard), options);
+      if (item === undefined) return undefined;
+      return toWatermark({ what: `watermark of ${shard}`, item });
+    },
+    async advanceWatermark(shard, watermark, options) {
+      // After a lost answer the SDK's own repeat finds the condition broken by its first success:
+      // `false` then says no more than that the watermark stands at or above.
+      const condition: ControlCondition = {
+        expression: "attribute_not_exists(#position) OR #position < :position",
+        names: { "#position": "position" },
+        values: { ":position": { N: watermark.position.toString() } },
+      };
+      const key = watermarkKey(shard);
+      const result = await control.put(key, fromWatermark(watermark), options, condition);
+      return result === "done";
+    },
+  };
+}
+
+function watermarkKey(shard: ShardId): { pk: string; sk: string } {
+  return { pk: `shard#${shard}`, sk: "watermark" };
+}
+
+function fromWatermark({ position, timestamp, cursor }: Watermark): Item {
+  const requestsDone = cursor?.requestsDone;
+  return {
+    position: { N: position.toString() },
+    timestamp: { N: timestamp.toString() },
+    ...(cursor === undefined ? {} : { cursorSequence: { S: cursor.sequenceNumber } }),
+    ...(typeof requestsDone === "number"
+      ? { cursorRequestsDone: { N: requestsDone.toString() } }
+      : {}),
+  };
+}
+
+function toWatermark(stored: Stored): Watermark {
+  return {
+    position: integerOf(stored, "position") as LogPosition,
+    timestamp: integerOf(stored, "timestamp") as Timestamp,
+    cursor: has(stored, "cursorSequence") ? toCursor(stored) : undefined,
+  };
+}
+
+function toCursor(stored: Stored): StreamCursor {
+  const sequenceNumber = textOf(stored, "cursorSequence");
+  if (!isSequenceNumber(sequenceNumber)) throw corrupt(stored, "cursorSequence");
+  const partial = has(stored, "cursorRequestsDone");
+  return {
+    sequenceNumber,
+    requestsDone: partial ? integerOf(stored, "cursorRequestsDone") : "all",
+  };
+}
+
+function shards(
+  control: ControlTable,
+): Pick<AwsControlStore, "shards" | "shardEntries" | "addShard"> {
+  const shardEntries: AwsControlStore["shardEntries"] = async (options) => {
+    const items = await allOf(control, { pk: "shards" }, options);
+    return items.map((item) => {
+      const stored = { what: "shard entry", item };
+      const startingHashKey = textOf(stored, "startingHashKey");
+      if (!/^\d{1,39}$/.test(startingHashKey)) throw corrupt(stored, "startingHashKey");
+      return { shard: textOf(stored, "sk") as ShardId, startingHashKey };
+    });
+  };
+  return {
+    shardEntries,
+    shards: async (options) => (await shardEntries(options)).map(({ shard }) => shard),
+    async addShard({ shard, startingHashKey }, watermark, options) {
+      // The watermark first: a shard that is listed must have one.
+      await control.put(watermarkKey(shard), fromWatermark(watermark), options, notExists);
+      const entry = { startingHashKey: { S: startingHashKey } };
+      await control.put({ pk: "shards", sk: shard }, entry, options, notExists);
+    },
+  };
+}
+
+function registry(control: ControlTable): Pick<ControlStore, "tables" | "registerTable"> {
+  return {
+    async tables(options) {
+      const items = await allOf(control, { pk: "registry" }, options);
+      return items.map((item) => toDescription({ what: "table registry", item }));
+    },
+    async registerTable(table, options) {
+      const key = { pk: "registry", sk: table.name };
+      const result = await control.put(key, fromDescription(table), options, sameKey(table));
+      if (result === "done") return;
+      throw new InvalidRequestError(
+        "table",
+        `table "${table.name}" is registered with another key; a key cannot change`,
+      );
+    },
+  };
+}
+
+function fromDescription(table: TableDescription): Item {
+  return {
+    partitionKeyName: { S: table.partitionKey.name },
+    partitionKeyType: { S: table.partitionKey.type },
+    ...(table.sortKey === undefined
+      ? {}
+      : { sortKeyName: { S: table.sortKey.name }, sortKeyType: { S: table.sortKey.type } }),
+    history: { BOOL: table.history },
+    access: { S: table.access },
+  };
+}
+
+/** Holds for a table not yet registered, or registered with this very key. */
+function sameKey({ partitionKey, sortKey }: TableDescription): ControlCondition {
+  const sort = sortKey === undefined ? "attribute_not_exists(#sn)" : "#sn = :sn AND #st = :st";
+  return {
+    expression: `attribute_not_exists(#pn) OR (#pn = :pn AND #pt = :pt AND ${sort})`,
+    names: {
+      "#pn": "partitionKeyName",
+      "#pt": "partitionKeyType",
+      "#sn": "sortKeyName",
+      ...(sortKey === undefined ? {} : { "#st": "sortKeyType" }),
+    },
+    values: {
+      ":pn": { S: partitionKey.name },
+      ":pt": { S: partitionKey.type },
+      ...(sortKey === undefined ? {} : { ":sn": { S: sortKey.name }, ":st": { S: sortKey.type } }),
+    },
+  };
+}
+
+function toDescription(stored: Stored): TableDescription {
+  const name = textOf(stored, "sk");
+  const access = textOf(stored, "access");
+  if (access !== "transactional") {
+    throw new CorruptDataError(
+      `table registry: "${name}" has the access mode "${access}", which this version does not know`,
+    );
+  }
+  const description = {
+    name,
+    partitionKey: toKeyAttribute(stored, "partitionKey"),
+    history: booleanOf(stored, "history"),
+    access,
+  } as const;
+  if (!has(stored, "sortKeyName")) return description;
+  return { ...description, sortKey: toKeyAttribute(stored, "sortKey") };
+}
+
+function toKeyAttribute(stored: Stored, prefix: "partitionKey" | "sortKey"): KeyAttribute {
+  const type = textOf(stored, `${prefix}Type`);
+  if (type !== "S" && type !== "N" && type !== "B") throw corrupt(stored, `${prefix}Type`);
+  return { name: textOf(stored, `${prefix}Name`), type };
+}

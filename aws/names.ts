@@ -1,0 +1,40 @@
+/**
+ * Every name that a deployment uses on AWS, derived from the deployment's own name, so that an SDK, the functions
+ * and Terraform agree without talking to each other (docs/protocol.md §1).
+ */
+import { InvalidRequestError } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+
+export type DeploymentNames = {
+  readonly deployment: string;
+  /** Kinesis stream of commit records. */
+  readonly stream: string;
+  readonly logTable: string;
+  readonly controlTable: string;
+  readonly versionsTable: string;
+};
+
+/** What DynamoDB and Kinesis both accept in a name. */
+const namePattern = /^[a-zA-Z0-9_.-]+$/;
+
+/**
+ * @throws InvalidRequestError when the deployment's name would not make valid table and stream names.
+ */
+export function deploymentNames(deployment: string): DeploymentNames {
+  const fits = deployment.length <= limits.deploymentNameLengthMax;
+  if (!fits || !namePattern.test(deployment)) {
+    throw new InvalidRequestError(
+      "deployment",
+      `the deployment "${deployment.slice(0, 80)}" must be 1 to ${limits.deploymentNameLengthMax.toString()} ` +
+        "characters out of letters, digits, underscore, dot and hyphen",
+    );
+  }
+  const prefix = `tidemark-${deployment}`;
+  return {
+    deployment,
+    stream: `${prefix}-commits`,
+    logTable: `${prefix}-log`,
+    controlTable: `${prefix}-control`,
+    versionsTable: `${prefix}-versions`,
+  };
+}

@@ -1,0 +1,306 @@
+/**
+ * Creates what a deployment needs, idempotently: the stream, the three system tables, each shard's entry and first
+ * watermark. On AWS Terraform makes the stream and the tables; local stacks and tests use this for all of it.
+ *
+ * The first watermark stands at position 0 with the time of creation as timestamp: versions that an
+ * earlier deployment left in user tables lie in the past of everything that this one commits (docs/protocol.md §3).
+ */
+import type { GlobalSecondaryIndex, KeySchemaElement } from "@aws-sdk/client-dynamodb";
+import { InvalidRequestError, StoreError } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import type { Clock } from "../core/ports.ts";
+import type {
+  KeyAttribute,
+  LogPosition,
+  ShardId,
+  TableDescription,
+  Timestamp,
+} from "../core/types.ts";
+import { callRead } from "./call.ts";
+import {
+  createAwsClients,
+  type AwsClientOptions,
+  type DynamoDbHandle,
+  type KinesisHandle,
+} from "./clients.ts";
+import { createDynamoDb } from "./dynamodb.ts";
+import { createDynamoDbControlStore, type ShardEntry } from "./dynamodb-control-store.ts";
+import { isNamed } from "./errors.ts";
+import { deploymentNames } from "./names.ts";
+import { systemClock } from "./system-clock.ts";
+
+export type ProvisionOptions = AwsClientOptions & {
+  readonly deployment: string;
+  /** Default 1. Only used when the stream is created; an existing stream keeps its shards. */
+  readonly shardCount?: number | undefined;
+  readonly clock?: Clock | undefined;
+};
+
+/** A global secondary index with all attributes projected, as local tables need it. */
+export type IndexDefinition = {
+  readonly name: string;
+  readonly partitionKey: KeyAttribute;
+  readonly sortKey?: KeyAttribute;
+};
+
+/** The key of a table to create, and its indexes. */
+export type TableDefinition = Pick<TableDescription, "name" | "partitionKey" | "sortKey"> & {
+  readonly indexes?: readonly IndexDefinition[];
+};
+
+/**
+ * Makes the deployment usable and returns its shards. A second run changes nothing.
+ * @throws InvalidRequestError when a table of that name has another key.
+ * @throws StoreError when something does not become active in time, or a call fails.
+ */
+export async function provisionDeployment(options: ProvisionOptions): Promise<readonly ShardId[]> {
+  const names = deploymentNames(options.deployment);
+  const clock = options.clock ?? systemClock;
+  const clients = createAwsClients(options);
+  try {
+    const [dynamodb, kinesis] = await Promise.all([clients.dynamodb(), clients.kinesis()]);
+    const shards = ensureStream({ kinesis, clock, name: names.stream }, options.shardCount ?? 1);
+    const tables = Promise.all(
+      systemTables(names).map((table) => ensureTable({ dynamodb, clock }, table, "expiresAt")),
+    );
+    const [entries] = await Promise.all([shards, tables]);
+    const store = createDynamoDb(clients.dynamodb);
+    const control = createDynamoDbControlStore({ dynamodb: store, table: names.controlTable });
+    for (const entry of entries) {
+      await control.addShard(entry, {
+        position: 0 as LogPosition,
+        timestamp: (clock.nowMs() * 1000) as Timestamp,
+        cursor: undefined,
+      });
+    }
+    return entries.map(({ shard }) => shard);
+  } finally {
+    await clients.close();
+  }
+}
+
+/** Creates user tables (on-demand capacity) unless they exist, and waits until they are usable. */
+export async function createTables(
+  options: AwsClientOptions & { readonly clock?: Clock | undefined },
+  tables: readonly TableDefinition[],
+): Promise<void> {
+  const clock = options.clock ?? systemClock;
+  const clients = createAwsClients(options);
+  try {
+    const dynamodb = await clients.dynamodb();
+    for (const table of tables) await ensureTable({ dynamodb, clock }, table, undefined);
+  } finally {
+    await clients.close();
+  }
+}
+
+/** Enters tables into the deployment's registry, from where SDKs and functions learn their keys. */
+export async function registerTables(
+  options: AwsClientOptions & { readonly deployment: string },
+  tables: readonly TableDescription[],
+): Promise<void> {
+  const names = deploymentNames(options.deployment);
+  const clients = createAwsClients(options);
+  try {
+    const dynamodb = createDynamoDb(clients.dynamodb);
+    const control = createDynamoDbControlStore({ dynamodb, table: names.controlTable });
+    for (const table of tables) await control.registerTable(table);
+  } finally {
+    await clients.close();
+  }
+}
+
+function systemTables(names: ReturnType<typeof deploymentNames>): readonly TableDefinition[] {
+  return [
+    {
+      name: names.logTable,
+      partitionKey: { name: "shard", type: "S" },
+      sortKey: { name: "position", type: "N" },
+    },
+    {
+      name: names.controlTable,
+      partitionKey: { name: "pk", type: "S" },
+      sortKey: { name: "sk", type: "S" },
+    },
+    {
+      name: names.versionsTable,
+      partitionKey: { name: "key", type: "B" },
+      sortKey: { name: "version", type: "N" },
+    },
+  ];
+}
+
+type TableParts = { readonly dynamodb: DynamoDbHandle; readonly clock: Clock };
+
+async function ensureTable(
+  parts: TableParts,
+  table: TableDefinition,
+  ttlAttribute: string | undefined,
+): Promise<void> {
+  const { sdk, client } = parts.dynamodb;
+  const wanted = keySchema(table);
+  const indexes = table.indexes ?? [];
+  const attributes = new Map<string, KeyAttribute>();
+  for (const owner of [table, ...indexes]) {
+    for (const key of keyAttributes(owner)) attributes.set(key.name, key);
+  }
+  await ignoring("ResourceInUseException", `CreateTable ${table.name}`, () =>
+    client.send(
+      new sdk.CreateTableCommand({
+        TableName: table.name,
+        BillingMode: "PAY_PER_REQUEST",
+        KeySchema: wanted,
+        AttributeDefinitions: [...attributes.values()].map(({ name, type }) => ({
+          AttributeName: name,
+          AttributeType: type,
+        })),
+        ...(indexes.length === 0 ? {} : { GlobalSecondaryIndexes: indexes.map(toIndex) }),
+      }),
+    ),
+  );
+  await waitFor(parts.clock, `table ${table.name}`, async () => {
+    const found = await describeTable(parts.dynamodb, table.name);
+    if (found?.TableStatus !== "ACTIVE") return undefined;
+    if (!sameKeySchema(found.KeySchema ?? [], wanted)) {
+      throw new InvalidRequestError("table", `table "${table.name}" exists with another key`);
+    }
+    const ready = (found.GlobalSecondaryIndexes ?? []).every((i) => i.IndexStatus === "ACTIVE");
+    return ready ? true : undefined;
+  });
+  if (ttlAttribute !== undefined) await enableTtl(parts.dynamodb, table.name, ttlAttribute);
+}
+
+function keyAttributes(owner: Pick<TableDefinition, "partitionKey" | "sortKey">): KeyAttribute[] {
+  return owner.sortKey === undefined ? [owner.partitionKey] : [owner.partitionKey, owner.sortKey];
+}
+
+function keySchema(owner: Pick<TableDefinition, "partitionKey" | "sortKey">): KeySchemaElement[] {
+  return keyAttributes(owner).map(({ name }, index) => ({
+    AttributeName: name,
+    KeyType: index === 0 ? "HASH" : "RANGE",
+  }));
+}
+
+function sameKeySchema(a: readonly KeySchemaElement[], b: readonly KeySchemaElement[]): boolean {
+  const text = (keys: readonly KeySchemaElement[]): string =>
+    JSON.stringify(keys.map((key) => [key.KeyType, key.AttributeName]).sort());
+  return text(a) === text(b);
+}
+
+function toIndex(index: IndexDefinition): GlobalSecondaryIndex {
+  return {
+    IndexName: index.name,
+    KeySchema: keySchema(index),
+    Projection: { ProjectionType: "ALL" },
+  };
+}
+
+async function describeTable(
+  { sdk, client }: DynamoDbHandle,
+  name: string,
+): Promise<
+  | {
+      TableStatus?: string | undefined;
+      KeySchema?: KeySchemaElement[] | undefined;
+      GlobalSecondaryIndexes?: { IndexStatus?: string | undefined }[] | undefined;
+    }
+  | undefined
+> {
+  const output = await ignoring("ResourceNotFoundException", `DescribeTable ${name}`, () =>
+    client.send(new sdk.DescribeTableCommand({ TableName: name })),
+  );
+  return output?.Table;
+}
+
+/** Servers without TTL keep expired items, which only costs room. */
+async function enableTtl(
+  { sdk, client }: DynamoDbHandle,
+  TableName: string,
+  AttributeName: string,
+): Promise<void> {
+  const found = await ignoring("UnknownOperationException", "DescribeTimeToLive", () =>
+    client.send(new sdk.DescribeTimeToLiveCommand({ TableName })),
+  );
+  const status = found?.TimeToLiveDescription?.TimeToLiveStatus;
+  if (found === undefined || status === "ENABLED" || status === "ENABLING") return;
+  await ignoring("UnknownOperationException", "UpdateTimeToLive", () =>
+    client.send(
+      new sdk.UpdateTimeToLiveCommand({
+        TableName,
+        TimeToLiveSpecification: { AttributeName, Enabled: true },
+      }),
+    ),
+  );
+}
+
+type StreamParts = {
+  readonly kinesis: KinesisHandle;
+  readonly clock: Clock;
+  readonly name: string;
+};
+
+async function ensureStream(parts: StreamParts, ShardCount: number): Promise<ShardEntry[]> {
+  const { sdk, client } = parts.kinesis;
+  await ignoring("ResourceInUseException", `CreateStream ${parts.name}`, () =>
+    client.send(new sdk.CreateStreamCommand({ StreamName: parts.name, ShardCount })),
+  );
+  await waitFor(parts.clock, `stream ${parts.name}`, async () => {
+    const output = await ignoring("ResourceNotFoundException", "DescribeStreamSummary", () =>
+      client.send(new sdk.DescribeStreamSummaryCommand({ StreamName: parts.name })),
+    );
+    return output?.StreamDescriptionSummary?.StreamStatus === "ACTIVE" ? true : undefined;
+  });
+  return openShards(parts);
+}
+
+async function openShards({ kinesis, name }: StreamParts): Promise<ShardEntry[]> {
+  const { sdk, client } = kinesis;
+  const entries: ShardEntry[] = [];
+  let NextToken: string | undefined;
+  do {
+    const page = NextToken === undefined ? { StreamName: name } : { NextToken };
+    const output = await callRead({
+      operation: `ListShards ${name}`,
+      send: () => client.send(new sdk.ListShardsCommand(page)),
+      options: undefined,
+    });
+    for (const shard of output.Shards ?? []) {
+      const startingHashKey = shard.HashKeyRange?.StartingHashKey;
+      const open = shard.SequenceNumberRange?.EndingSequenceNumber === undefined;
+      if (!open || shard.ShardId === undefined || startingHashKey === undefined) continue;
+      entries.push({ shard: shard.ShardId as ShardId, startingHashKey });
+    }
+    NextToken = output.NextToken;
+  } while (NextToken !== undefined);
+  return entries;
+}
+
+/** Undefined when the call is refused with exactly this error. */
+async function ignoring<Output>(
+  name: string,
+  operation: string,
+  send: () => Promise<Output>,
+): Promise<Output | undefined> {
+  try {
+    return await callRead({ operation, send, options: undefined });
+  } catch (error) {
+    if (error instanceof StoreError && isNamed(error.cause, name)) return undefined;
+    throw error;
+  }
+}
+
+async function waitFor(
+  clock: Clock,
+  what: string,
+  check: () => Promise<true | undefined>,
+): Promise<void> {
+  const startedMs = clock.monotonicMs();
+  let pauseMs = 5;
+  while ((await check()) === undefined) {
+    if (clock.monotonicMs() - startedMs > limits.provisionWaitMsMax) {
+      throw new StoreError("unavailable", `${what} did not become active in time`);
+    }
+    await clock.sleep(pauseMs);
+    pauseMs = Math.min(pauseMs * 2, 2_000);
+  }
+}
