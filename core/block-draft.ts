@@ -1,0 +1,254 @@
+/**
+ * A block in the making: the verdicts of one oracle step as columns, and the bound on the bytes
+ * that they will take. The oracle fills it and cuts the batch by it; schemas/log-block.ts encodes
+ * it straight from the columns, and asserts that the bound held.
+ *
+ * Invariants: I1 (one block per position), I2 (its timestamps rise).
+ */
+import { assert } from "./assert.ts";
+import { limits } from "./limits.ts";
+import { sortKeyWords, writeWords } from "./request-batch.ts";
+import type { RequestBatch } from "./request-batch.ts";
+import { timestampZero } from "./types.ts";
+import type { LogPosition, SequenceNumber, StreamCursor, Timestamp } from "./types.ts";
+
+/** Outcome column: an index into this. Duplicates get no verdict, so they are not among them. */
+export const outcomes = [
+  "committed",
+  "conflict",
+  "checked-ahead",
+  "payload-unreadable",
+  "too-large",
+  "probed",
+  "stale",
+] as const;
+export type Outcome = (typeof outcomes)[number];
+
+export const outcomeCode = {
+  committed: 0,
+  conflict: 1,
+  checkedAhead: 2,
+  payloadUnreadable: 3,
+  tooLarge: 4,
+  probed: 5,
+  stale: 6,
+} as const;
+
+/** A record of the batch that an oracle certifies, in stream order. */
+export type BatchRecord = {
+  readonly sequenceNumber: SequenceNumber;
+  /** Milliseconds since the epoch. */
+  readonly arrivalMs: number;
+  /** It did not decode: it has no requests, and is counted. */
+  readonly rejected: boolean;
+  /** Its requests are `[requestStart, requestEnd)` of the batch. */
+  readonly requestStart: number;
+  readonly requestEnd: number;
+};
+
+/** What became of a payload that its request only refers to. */
+export type SpilledPayload =
+  | {
+      readonly kind: "read";
+      /** The request of `OracleInput.spilledWrites` that holds its writes. */
+      readonly writesOf: number;
+      readonly chunks: number;
+      readonly byteLength: number;
+      readonly hash: bigint;
+    }
+  /** Missing, incomplete, or not what its reference says. */
+  | { readonly kind: "unreadable" }
+  | { readonly kind: "too-large" };
+
+/** A decoded batch, complete up to `requestsEnd`: every spilled payload below it has been looked up. */
+export type OracleInput = {
+  readonly requests: RequestBatch;
+  readonly records: readonly BatchRecord[];
+  /** By request index. */
+  readonly spilled: ReadonlyMap<number, SpilledPayload>;
+  readonly spilledWrites: RequestBatch;
+  /** Requests at or above it are left for later. */
+  readonly requestsEnd: number;
+};
+
+/** The request at hand, as if it were to commit. Reused from request to request. */
+export type PlannedCommit = {
+  /** Record of the batch that carries it. */
+  record: number;
+  spilled: boolean;
+  /** Where its writes are: of a spilled payload, not where the request is. */
+  writes: RequestBatch;
+  writesOf: number;
+};
+
+/** Bound on everything of a block but its verdicts. */
+export const blockFrameBytesMax = 256;
+/** Kind, id, distance of the timestamp. */
+const decisionBytesMax = 1 + 16 + 8;
+const abortBytesMax = decisionBytesMax + 3 + 8;
+const staleBytesMax = 1 + 16;
+/** Where the payload lies: record and request named anew, or request only, or chunks. */
+const newRecordBytesMax = 2 + 1 + 55 + 3;
+const sameRecordBytesMax = 3;
+const spilledBytesMax = 3 + 8 + 8;
+const writeCountBytesMax = 3;
+/** Table index and key hash of a write; partition hash and length with a sort key. */
+const simpleWriteBytesMax = 3 + 8;
+const sortedWriteBytesMax = 3 + 8 + 1;
+const newTableBytesMax = 8 + 1;
+const hashBytes = 8;
+
+export class BlockDraft {
+  position = 0 as LogPosition;
+  previousTimestamp: Timestamp = timestampZero;
+  throughTimestamp: Timestamp = timestampZero;
+  cursor: StreamCursor | undefined = undefined;
+  arrivalMs = 0;
+  rejectedRecords = 0;
+  /** Requests that were decided before: not part of the block, for metrics. */
+  duplicates = 0;
+
+  /** Verdicts held; the columns below are valid up to here. */
+  count = 0;
+  readonly requests = new Uint32Array(limits.blockVerdictsMax);
+  readonly outcomes = new Uint8Array(limits.blockVerdictsMax);
+  /** 0 for a stale one. */
+  readonly timestamps = new Float64Array(limits.blockVerdictsMax);
+  /** For conflicts: number of the check, and the commit timestamp found there. */
+  readonly checks = new Uint32Array(limits.blockVerdictsMax);
+  readonly conflictTimestamps = new Float64Array(limits.blockVerdictsMax);
+  /** 1 where sort keys are left out, because the block could not hold them (hashes stand in). */
+  readonly compact = new Uint8Array(limits.blockVerdictsMax);
+
+  /** Bound on the encoded bytes of the block so far. */
+  bytesBound = blockFrameBytesMax;
+  /** Record of the newest commit whose payload lies in the stream; −1: none. */
+  #locatedRecord = -1;
+  #plannedBytes = 0;
+  #plannedCompact = false;
+  readonly #bytesMax: number;
+  readonly #verdictsMax: number;
+
+  constructor(bounds: { readonly bytesMax: number; readonly verdictsMax: number }) {
+    assert(
+      bounds.bytesMax > 2 * blockFrameBytesMax && bounds.bytesMax <= limits.blockBytesMax,
+      "draft: at most a block's bytes",
+    );
+    assert(
+      bounds.verdictsMax > 0 && bounds.verdictsMax <= limits.blockVerdictsMax,
+      "draft: at most a block's verdicts",
+    );
+    this.#bytesMax = bounds.bytesMax;
+    this.#verdictsMax = bounds.verdictsMax;
+  }
+
+  begin(block: { readonly position: LogPosition; readonly previousTimestamp: Timestamp }): void {
+    this.position = block.position;
+    this.previousTimestamp = block.previousTimestamp;
+    this.throughTimestamp = block.previousTimestamp;
+    this.cursor = undefined;
+    this.arrivalMs = 0;
+    this.rejectedRecords = 0;
+    this.duplicates = 0;
+    this.count = 0;
+    this.bytesBound = blockFrameBytesMax;
+    this.#locatedRecord = -1;
+  }
+
+  /**
+   * Whether the commit of a request fits, at its largest. Remembers how, for `addCommit`. A request
+   * too large for any block without its sort keys is planned as if it had no writes: it will abort.
+   */
+  plan(commit: PlannedCommit): boolean {
+    const location = commit.spilled
+      ? spilledBytesMax
+      : commit.record === this.#locatedRecord
+        ? sameRecordBytesMax
+        : newRecordBytesMax;
+    const head = decisionBytesMax + location + writeCountBytesMax;
+    const room = this.#bytesMax - blockFrameBytesMax - head;
+    let writes = writesBytesMax(commit.writes, commit.writesOf, false);
+    this.#plannedCompact = writes > room;
+    if (this.#plannedCompact) writes = writesBytesMax(commit.writes, commit.writesOf, true);
+    this.#plannedBytes = head + (writes > room ? 0 : writes);
+    if (this.count === 0) return true;
+    return this.count < this.#verdictsMax && this.bytesBound + this.#plannedBytes <= this.#bytesMax;
+  }
+
+  /** Adds the commit that was planned last. */
+  addCommit(request: number, timestamp: Timestamp, commit: PlannedCommit): void {
+    this.#add(request, outcomeCode.committed, timestamp, this.#plannedBytes);
+    this.compact[this.count - 1] = this.#plannedCompact ? 1 : 0;
+    if (!commit.spilled) this.#locatedRecord = commit.record;
+  }
+
+  addConflict(
+    request: number,
+    timestamp: Timestamp,
+    check: number,
+    conflictTimestamp: Timestamp,
+  ): void {
+    assert(conflictTimestamp < timestamp, "I4: a conflict lies before the decision");
+    this.#add(request, outcomeCode.conflict, timestamp, abortBytesMax);
+    this.checks[this.count - 1] = check;
+    this.conflictTimestamps[this.count - 1] = conflictTimestamp;
+  }
+
+  addAbort(request: number, timestamp: Timestamp, outcome: number): void {
+    assert(
+      outcome > outcomeCode.conflict && outcome < outcomeCode.stale,
+      "draft: an abort without details",
+    );
+    this.#add(request, outcome, timestamp, abortBytesMax);
+  }
+
+  addStale(request: number): void {
+    this.#add(request, outcomeCode.stale, timestampZero, staleBytesMax);
+  }
+
+  #add(request: number, outcome: number, timestamp: number, bytes: number): void {
+    const i = this.count;
+    assert(i < this.#verdictsMax, "I1: a block holds a bounded number of verdicts");
+    this.requests[i] = request;
+    this.outcomes[i] = outcome;
+    this.timestamps[i] = timestamp;
+    this.bytesBound += bytes;
+    this.count = i + 1;
+    if (outcome === outcomeCode.stale) return;
+    assert(timestamp > this.throughTimestamp, "I2: timestamps rise within a block");
+    this.throughTimestamp = timestamp as Timestamp;
+  }
+}
+
+/** Bound on the encoded bytes of a request's writes, sort keys included or left out. */
+function writesBytesMax(batch: RequestBatch, request: number, compact: boolean): number {
+  const { writes, sortKeys } = batch;
+  const end = batch.writeStart[request + 1] ?? 0;
+  let bytes = 0;
+  let tableHigh = -1;
+  let tableLow = -1;
+  for (let write = batch.writeStart[request] ?? 0; write < end; write++) {
+    const at = write * writeWords;
+    if (writes[at] !== tableHigh || writes[at + 1] !== tableLow) {
+      tableHigh = writes[at] ?? 0;
+      tableLow = writes[at + 1] ?? 0;
+      bytes += newTableBytesMax;
+    }
+    const sortKeyLength = sortKeys[write * sortKeyWords + 1] ?? 0;
+    if (sortKeyLength === 0) bytes += simpleWriteBytesMax;
+    else if (compact || sortKeyLength > limits.blockSortKeyBytesMax) {
+      bytes += sortedWriteBytesMax + hashBytes;
+    } else bytes += sortedWriteBytesMax + sortKeyLength;
+  }
+  return bytes;
+}
+
+assert(
+  blockFrameBytesMax +
+    decisionBytesMax +
+    newRecordBytesMax +
+    writeCountBytesMax +
+    limits.transactionKeysMax * (newTableBytesMax + sortedWriteBytesMax + hashBytes) <=
+    limits.blockBytesMax,
+  "limits: the largest commit fits a block",
+);

@@ -1,0 +1,203 @@
+/**
+ * The certification index: 64-bit hash → newest commit timestamp, for keys, partitions and tables
+ * alike. It answers the one question of certification: was this hash written after `checkedTo`?
+ *
+ * Open addressing with linear probing over one typed array, twelve bytes a slot: both words of the
+ * hash, then the timestamp relative to an epoch that moves with the floor. A hash has its home at
+ * `hash · capacity / 2^64` (its high word decides), so any capacity will do, and a rebuild walks
+ * the old and the new table from front to back instead of jumping about in memory.
+ *
+ * Entries at or below the floor are dead: whatever is certified has `checkedTo ≥ floor`, so they can
+ * cause no conflict. An insertion takes over a dead slot that it passes; a rebuild drops the rest.
+ *
+ * Invariants: I4, I5 (a live entry is never lost or lowered). Paper: Centiman §3.1 (validators).
+ */
+import { assert } from "./assert.ts";
+import { limits } from "./limits.ts";
+import type { Timestamp } from "./types.ts";
+
+/** High word, low word, timestamp − epoch (0: the slot is empty). */
+const slotWords = 3;
+const capacityMin = 1024;
+/** Occupied slots (dead ones included) at which the table is rebuilt. */
+const loadMax = 0.75;
+/** Live load after a rebuild. So a rebuild is paid for by at least 0.2 · capacity insertions. */
+const loadRebuilt = 0.55;
+/** Relative timestamps stay below 2^31, which keeps them small integers in the compiled loops. */
+const relativeMax = 0x7fff_ffff;
+const twoTo32 = 0x1_0000_0000;
+
+export class CertificationIndex {
+  #slots: Uint32Array;
+  /** Home slot of a hash = high word · scale, truncated. */
+  #scale: number;
+  /** Slots that are not empty, dead ones included. */
+  #occupied = 0;
+  #occupiedMax: number;
+  #epoch: number;
+  #floor: number;
+  /** The floor as the slots spell it; 0 while it lies below the epoch. */
+  #floorRelative = 0;
+  /** Newest timestamp entered: entries rise (I2). */
+  #newest: number;
+  readonly #entriesMax: number;
+  /** Result of the last `touch`: kept, so that its reads cannot be optimised away. */
+  touched = 0;
+
+  /**
+   * @param floor everything at or below it is unknown and counts as dead.
+   * @param entriesMax bound on live entries; the owner raises the floor before it is passed.
+   */
+  constructor(floor: Timestamp, entriesMax: number = limits.indexEntriesMax) {
+    assert(entriesMax > 0 && entriesMax <= limits.indexEntriesMax, "index: bound out of range");
+    this.#floor = floor;
+    this.#epoch = floor;
+    this.#newest = floor;
+    this.#entriesMax = entriesMax;
+    this.#scale = capacityMin / twoTo32;
+    this.#occupiedMax = Math.floor(capacityMin * loadMax);
+    this.#slots = new Uint32Array(capacityMin * slotWords);
+  }
+
+  get floor(): Timestamp {
+    return this.#floor as Timestamp;
+  }
+
+  /** Bytes allocated for slots. */
+  get byteLength(): number {
+    return this.#slots.byteLength;
+  }
+
+  /** Slots in use, the dead ones among them included. */
+  get occupied(): number {
+    return this.#occupied;
+  }
+
+  /**
+   * Newest timestamp entered for the hash, or 0. Below or at the floor the answer may be either
+   * the dead entry or 0.
+   */
+  lookup(high: number, low: number): Timestamp {
+    const slots = this.#slots;
+    const end = slots.length;
+    let at = ((high * this.#scale) | 0) * slotWords;
+    for (;;) {
+      const relative = slots[at + 2] ?? 0;
+      if (relative === 0) return 0 as Timestamp;
+      if (slots[at] === high && slots[at + 1] === low) {
+        return (this.#epoch + relative) as Timestamp;
+      }
+      at += slotWords;
+      if (at === end) at = 0;
+    }
+  }
+
+  /**
+   * Reads the home slots of hashes `[start, end)`, each of `stride` words of which the last two
+   * are the hash, and does nothing with them. In a loop of its own the processor waits for all of
+   * these memory accesses at once; certification, which branches on each, waits for one by one.
+   */
+  touch(words: Uint32Array, start: number, end: number, stride: number): void {
+    const slots = this.#slots;
+    let all = 0;
+    for (let at = start * stride + stride - 2; at < end * stride; at += stride) {
+      all |= slots[(((words[at] ?? 0) * this.#scale) | 0) * slotWords + 2] ?? 0;
+    }
+    this.touched = all;
+  }
+
+  /**
+   * Enters a commit of the hash at `timestamp`: above the floor, and not below any entered before.
+   * `high` and `low` are unsigned 32-bit words.
+   */
+  enter(high: number, low: number, timestamp: Timestamp): void {
+    assert(timestamp >= this.#newest && timestamp > this.#floor, "I2: index entries rise");
+    if (timestamp - this.#epoch > relativeMax) this.#rebuild(timestamp);
+    this.#newest = timestamp;
+    const relative = timestamp - this.#epoch;
+    const floorRelative = this.#floorRelative;
+    const slots = this.#slots;
+    const end = slots.length;
+    let at = ((high * this.#scale) | 0) * slotWords;
+    let dead = -1;
+    for (;;) {
+      const stored = slots[at + 2] ?? 0;
+      if (stored === 0) break;
+      if (slots[at] === high && slots[at + 1] === low) {
+        slots[at + 2] = relative;
+        return;
+      }
+      if (stored <= floorRelative && dead < 0) dead = at;
+      at += slotWords;
+      if (at === end) at = 0;
+    }
+    // Only now is it certain that the hash has no slot further on, so that a dead one may be taken.
+    if (dead >= 0) at = dead;
+    else this.#occupied += 1;
+    slots[at] = high;
+    slots[at + 1] = low;
+    slots[at + 2] = relative;
+    if (this.#occupied > this.#occupiedMax) this.#rebuild(timestamp);
+  }
+
+  /** Declares entries at or below `floor` dead. The floor never falls. */
+  raiseFloor(floor: Timestamp): void {
+    assert(floor >= this.#floor, "index: the floor never falls");
+    this.#floor = floor;
+    this.#floorRelative = Math.min(Math.max(floor - this.#epoch, 0), relativeMax);
+  }
+
+  /** Live entries, counted by a walk over all slots. */
+  countLive(): number {
+    const slots = this.#slots;
+    let live = 0;
+    for (let at = 2; at < slots.length; at += slotWords) {
+      if ((slots[at] ?? 0) > this.#floorRelative) live += 1;
+    }
+    return live;
+  }
+
+  /**
+   * Moves the live entries to a table of the size that suits them, larger or smaller, and the
+   * epoch to just below the oldest of them. `timestamp` is the newest that must fit: the window of
+   * stream time is far shorter than the range of a relative timestamp, so all of them do.
+   */
+  #rebuild(timestamp: Timestamp): void {
+    const old = this.#slots;
+    const floorRelative = this.#floorRelative;
+    let live = 0;
+    let oldest = timestamp - this.#epoch;
+    for (let at = 2; at < old.length; at += slotWords) {
+      const relative = old[at] ?? 0;
+      if (relative <= floorRelative) continue;
+      live += 1;
+      if (relative < oldest) oldest = relative;
+    }
+    assert(live <= this.#entriesMax, "index: more live entries than its bound");
+    const shift = oldest - 1;
+    const epoch = this.#epoch + shift;
+    assert(timestamp - epoch <= relativeMax, "index: live entries span more than a window");
+    const capacity = Math.max(capacityMin, Math.ceil(live / loadRebuilt));
+    const scale = capacity / twoTo32;
+    const slots = new Uint32Array(capacity * slotWords);
+    for (let from = 0; from < old.length; from += slotWords) {
+      const relative = old[from + 2] ?? 0;
+      if (relative <= floorRelative) continue;
+      const high = old[from] ?? 0;
+      let to = ((high * scale) | 0) * slotWords;
+      while (slots[to + 2] !== 0) {
+        to += slotWords;
+        if (to === slots.length) to = 0;
+      }
+      slots[to] = high;
+      slots[to + 1] = old[from + 1] ?? 0;
+      slots[to + 2] = relative - shift;
+    }
+    this.#slots = slots;
+    this.#scale = scale;
+    this.#occupied = live;
+    this.#occupiedMax = Math.floor(capacity * loadMax);
+    this.#epoch = epoch;
+    this.#floorRelative = Math.max(this.#floor - epoch, 0);
+  }
+}

@@ -1,0 +1,342 @@
+/**
+ * The oracle of one shard as a pure state machine: requests in, verdicts out, in blocks. Its state
+ * is a function of the log alone; a driver appends each block before it asks for the next, and
+ * throws the oracle away when an append failed or may have failed.
+ *
+ * docs/protocol.md §3 gives the rules. Invariants: I1, I2 (positions, timestamps), I3 (decided
+ * ids), I4, I5 (checks against the index). Paper: Centiman §3.1, §3.4.
+ */
+import { assert } from "./assert.ts";
+import { BlockDraft, outcomeCode } from "./block-draft.ts";
+import type { BatchRecord, OracleInput, PlannedCommit, SpilledPayload } from "./block-draft.ts";
+import { CertificationIndex } from "./certification-index.ts";
+import { DecidedIds } from "./decided-ids.ts";
+import { limits } from "./limits.ts";
+import { checkWords, idWords, RequestBatch, writeWords } from "./request-batch.ts";
+import { compareCursors, compareSequenceNumbers } from "./sequence-number.ts";
+import { timestampZero } from "./types.ts";
+import type { LogBlock, LogPosition, StreamCursor, Timestamp } from "./types.ts";
+import { appendDecision } from "./verdict-columns.ts";
+
+/** Where a log begins for an oracle: before the first block that it folds, or at the watermark. */
+export type OracleStart = {
+  readonly position: LogPosition;
+  /** Newest timestamp at that position. Of commits at or below it nothing is known: the first floor. */
+  readonly timestamp: Timestamp;
+  readonly cursor: StreamCursor | undefined;
+};
+
+export type OracleBounds = {
+  /** Stream time that certification looks back. */
+  readonly windowMicros: number;
+  /** Index entries; above it the floor rises early, so that more is `stale` and nothing is wrong. */
+  readonly indexEntriesMax: number;
+  readonly blockBytesMax: number;
+  readonly blockVerdictsMax: number;
+};
+
+export const oracleBoundsDefault: OracleBounds = {
+  windowMicros: limits.certificationWindowMicros,
+  indexEntriesMax: limits.indexEntriesMax,
+  blockBytesMax: limits.blockBytesMax,
+  blockVerdictsMax: limits.blockVerdictsMax,
+};
+
+/** Codes of RequestBatch's columns. */
+const kindAbort = 1;
+const payloadSpilled = 2;
+/** Index entries that one write makes at most: key, partition, table. */
+const entriesPerWrite = 3;
+/** How many requests ahead of certification their index slots are touched. */
+const touchAhead = 8;
+
+export class Oracle {
+  #position: LogPosition;
+  #last: Timestamp;
+  #cursor: StreamCursor | undefined;
+  readonly #index: CertificationIndex;
+  readonly #decided: DecidedIds;
+  readonly #draft: BlockDraft;
+  /** One request: a verdict of the log on its way through the code that decided it. */
+  readonly #folded = new RequestBatch();
+  /** The request being certified, and what stands in its way. */
+  readonly #planned: PlannedCommit;
+  #conflictCheck = 0;
+  #conflictTimestamp: Timestamp = timestampZero;
+
+  constructor(start: OracleStart, bounds: OracleBounds = oracleBoundsDefault) {
+    assert(start.position >= 0 && start.timestamp >= 0, "I1: a log begins somewhere");
+    this.#position = start.position;
+    this.#last = start.timestamp;
+    this.#cursor = start.cursor;
+    this.#index = new CertificationIndex(start.timestamp, bounds.indexEntriesMax);
+    this.#decided = new DecidedIds(start.timestamp, {
+      windowMicros: bounds.windowMicros,
+      weightMax: bounds.indexEntriesMax,
+    });
+    this.#draft = new BlockDraft({
+      bytesMax: bounds.blockBytesMax,
+      verdictsMax: bounds.blockVerdictsMax,
+    });
+    this.#planned = { record: 0, spilled: false, writes: this.#folded, writesOf: 0 };
+  }
+
+  /** Position of the newest block made or folded. */
+  get position(): LogPosition {
+    return this.#position;
+  }
+
+  /** Newest timestamp handed out. */
+  get last(): Timestamp {
+    return this.#last;
+  }
+
+  /** How far into the stream the log reaches. */
+  get cursor(): StreamCursor | undefined {
+    return this.#cursor;
+  }
+
+  /** The index knows every commit above it; a request checked to less is `stale`. */
+  get floor(): Timestamp {
+    return this.#decided.floor;
+  }
+
+  /** For metrics and benchmarks; counts the live entries by a walk over the index. */
+  figures(): {
+    readonly indexBytes: number;
+    readonly indexLive: number;
+    readonly decidedIds: number;
+  } {
+    return {
+      indexBytes: this.#index.byteLength,
+      indexLive: this.#index.countLive(),
+      decidedIds: this.#decided.size,
+    };
+  }
+
+  /**
+   * Certifies what follows the cursor, up to a full block or the end of the input. Undefined when
+   * the cursor is there already. The draft is the oracle's own and is valid until the next call;
+   * the state has moved past it, so the block must be appended before anything else is asked.
+   */
+  next(input: OracleInput): BlockDraft | undefined {
+    const { records, requestsEnd } = input;
+    assert(requestsEnd <= input.requests.count, "oracle: the input holds what it promises");
+    const draft = this.#draft;
+    draft.begin({
+      position: (this.#position + 1) as LogPosition,
+      previousTimestamp: this.#last,
+    });
+    const first = firstUncovered(records, this.#cursor);
+    let covered: BatchRecord | undefined;
+    let cursor: StreamCursor | undefined;
+    for (let r = first; r < records.length; r++) {
+      const record = records[r];
+      if (record === undefined || record.requestStart > requestsEnd) break;
+      const from = record.requestStart + (r === first ? requestsDone(record, this.#cursor) : 0);
+      const to = this.#certifyRecord(input, r, from, Math.min(record.requestEnd, requestsEnd));
+      if (to < record.requestEnd) {
+        if (to > from) {
+          covered = record;
+          cursor = cursorWithin(record, to - record.requestStart);
+        }
+        break;
+      }
+      if (record.rejected) draft.rejectedRecords += 1;
+      covered = record;
+      cursor = undefined;
+    }
+    if (covered === undefined) return undefined;
+    this.#close(draft, covered, cursor ?? cursorWithin(covered, "all"));
+    return draft;
+  }
+
+  /** Takes in a block that the log holds, whoever made it. */
+  fold(block: LogBlock): void {
+    assert(block.position === this.#position + 1, "I1: positions are dense");
+    assert(block.previousTimestamp === this.#last, "I2: a block continues the one before");
+    assert(compareCursors(block.cursor, this.#cursor) >= 0, "I9: the cursor only moves forward");
+    const batch = this.#folded;
+    for (const verdict of block.verdicts) {
+      if (verdict.kind === "stale") continue;
+      assert(verdict.timestamp <= block.throughTimestamp, "I2: a block reaches its decisions");
+      batch.clear();
+      appendDecision(batch, verdict);
+      this.#planned.writes = batch;
+      this.#planned.writesOf = 0;
+      this.#remember(batch, 0, verdict.timestamp, verdict.kind === "committed");
+    }
+    this.#last = block.throughTimestamp;
+    this.#position = block.position;
+    this.#cursor = block.cursor;
+  }
+
+  #close(draft: BlockDraft, covered: BatchRecord, cursor: StreamCursor): void {
+    assert(compareCursors(cursor, this.#cursor) > 0, "I9: the cursor only moves forward");
+    assert(draft.throughTimestamp === this.#last, "I2: a block reaches as far as its decisions");
+    draft.cursor = cursor;
+    draft.arrivalMs = covered.arrivalMs;
+    this.#cursor = cursor;
+    this.#position = draft.position;
+  }
+
+  /** Certifies `[from, to)` of one record; gives the first request that found no room. */
+  #certifyRecord(input: OracleInput, record: number, from: number, to: number): number {
+    const { requests } = input;
+    const arrivalMicros = (input.records[record]?.arrivalMs ?? 0) * 1000;
+    for (let request = from; request < to; request++) {
+      if ((request - from) % touchAhead === 0) {
+        this.#touch(requests, request, Math.min(request + touchAhead, to));
+      }
+      if (this.#decided.has(requests.ids, request * idWords)) {
+        this.#draft.duplicates += 1;
+        continue;
+      }
+      if (!this.#certify(input, record, request, arrivalMicros)) return request;
+    }
+    return to;
+  }
+
+  /** Brings what certifying `[from, to)` will look at into the processor's cache. */
+  #touch(requests: RequestBatch, from: number, to: number): void {
+    const { checks, checkStart, writes, writeStart } = requests;
+    this.#decided.touch(requests.ids, from, to);
+    this.#index.touch(checks, checkStart[from] ?? 0, checkStart[to] ?? 0, checkWords);
+    this.#index.touch(writes, writeStart[from] ?? 0, writeStart[to] ?? 0, writeWords);
+  }
+
+  /** One undecided request. False: the block is full, and nothing has happened. */
+  #certify(input: OracleInput, record: number, request: number, arrivalMicros: number): boolean {
+    const { requests } = input;
+    const draft = this.#draft;
+    const planned = this.#planned;
+    planned.record = record;
+    planned.spilled = requests.payloads[request] === payloadSpilled;
+    const payload = planned.spilled ? input.spilled.get(request) : undefined;
+    assert(!planned.spilled || payload !== undefined, "oracle: payloads are read beforehand");
+    const read = payload?.kind === "read";
+    planned.writes = read ? input.spilledWrites : requests;
+    planned.writesOf = read ? payload.writesOf : request;
+    if (!draft.plan(planned)) return false;
+
+    const timestamp = Math.max(this.#last + 1, arrivalMicros) as Timestamp;
+    assert(Number.isSafeInteger(timestamp), "I2: a timestamp is a safe integer");
+    const outcome = this.#judge(requests, request, payload);
+    if (outcome === outcomeCode.stale) {
+      draft.addStale(request);
+      return true;
+    }
+    const committed = outcome === outcomeCode.committed;
+    if (committed) draft.addCommit(request, timestamp, planned);
+    else if (outcome === outcomeCode.conflict) {
+      draft.addConflict(request, timestamp, this.#conflictCheck, this.#conflictTimestamp);
+    } else draft.addAbort(request, timestamp, outcome);
+    this.#remember(requests, request, timestamp, committed);
+    return true;
+  }
+
+  /** Rules 2 to 7, in their order. */
+  #judge(requests: RequestBatch, request: number, payload: SpilledPayload | undefined): number {
+    const checkedTo = requests.checkedTo[request] ?? 0;
+    if (checkedTo > this.#last) return outcomeCode.checkedAhead;
+    if (checkedTo < this.#decided.floor) return outcomeCode.stale;
+    if (requests.kinds[request] === kindAbort) return outcomeCode.probed;
+    if (payload?.kind === "unreadable") return outcomeCode.payloadUnreadable;
+    if (payload?.kind === "too-large") return outcomeCode.tooLarge;
+    const { checks } = requests;
+    const start = requests.checkStart[request] ?? 0;
+    const end = requests.checkStart[request + 1] ?? 0;
+    const { writes, writesOf } = this.#planned;
+    if (end - start + writeCount(writes, writesOf) > limits.transactionKeysMax) {
+      return outcomeCode.tooLarge;
+    }
+    for (let check = start; check < end; check++) {
+      const at = check * checkWords;
+      const found = this.#index.lookup(checks[at] ?? 0, checks[at + 1] ?? 0);
+      if (found <= checkedTo) continue;
+      assert(found <= this.#last, "I4: the index knows nothing of the future");
+      this.#conflictCheck = check - start;
+      this.#conflictTimestamp = found;
+      return outcomeCode.conflict;
+    }
+    return outcomeCode.committed;
+  }
+
+  /**
+   * Takes a decision into the state; of a commit, the planned writes. The floor rises first, so
+   * that the index need only span one window.
+   */
+  #remember(batch: RequestBatch, request: number, timestamp: Timestamp, committed: boolean): void {
+    assert(timestamp > this.#last, "I2: timestamps rise");
+    const { writes, writesOf } = this.#planned;
+    const weight = committed ? 1 + entriesPerWrite * writeCount(writes, writesOf) : 1;
+    this.#decided.add(batch.ids, request * idWords, timestamp, weight);
+    this.#index.raiseFloor(this.#decided.floor);
+    this.#last = timestamp;
+    if (committed) this.#enterWrites(writes, writesOf, timestamp);
+  }
+
+  /** Every write counts for its key, its partition and its table. */
+  #enterWrites(batch: RequestBatch, request: number, timestamp: Timestamp): void {
+    const { writes } = batch;
+    const index = this.#index;
+    const end = (batch.writeStart[request + 1] ?? 0) * writeWords;
+    let tableHigh = -1;
+    let tableLow = -1;
+    for (let at = (batch.writeStart[request] ?? 0) * writeWords; at < end; at += writeWords) {
+      const high = writes[at] ?? 0;
+      const low = writes[at + 1] ?? 0;
+      if (high !== tableHigh || low !== tableLow) index.enter(high, low, timestamp);
+      tableHigh = high;
+      tableLow = low;
+      const keyHigh = writes[at + 4] ?? 0;
+      const keyLow = writes[at + 5] ?? 0;
+      const partitionHigh = writes[at + 2] ?? 0;
+      const partitionLow = writes[at + 3] ?? 0;
+      index.enter(keyHigh, keyLow, timestamp);
+      if (partitionHigh !== keyHigh || partitionLow !== keyLow) {
+        index.enter(partitionHigh, partitionLow, timestamp);
+      }
+    }
+  }
+}
+
+function writeCount(batch: RequestBatch, request: number): number {
+  return (batch.writeStart[request + 1] ?? 0) - (batch.writeStart[request] ?? 0);
+}
+
+/** Index of the first record that the cursor does not cover as a whole. */
+export function firstUncovered(
+  records: readonly BatchRecord[],
+  cursor: StreamCursor | undefined,
+): number {
+  if (cursor === undefined) return 0;
+  let at = 0;
+  for (const record of records) {
+    const order = compareSequenceNumbers(record.sequenceNumber, cursor.sequenceNumber);
+    if (order > 0 || (order === 0 && cursor.requestsDone !== "all")) break;
+    at += 1;
+  }
+  return at;
+}
+
+/** How many of the record's requests the cursor covers, if it stands within this very record. */
+export function requestsDone(record: BatchRecord, cursor: StreamCursor | undefined): number {
+  if (cursor === undefined || cursor.requestsDone === "all") return 0;
+  if (compareSequenceNumbers(record.sequenceNumber, cursor.sequenceNumber) !== 0) return 0;
+  const requests = record.requestEnd - record.requestStart;
+  assert(cursor.requestsDone < requests, "I9: a record holds what its cursor has covered");
+  return cursor.requestsDone;
+}
+
+function cursorWithin(
+  record: BatchRecord,
+  requestsDone: StreamCursor["requestsDone"],
+): StreamCursor {
+  return { sequenceNumber: record.sequenceNumber, requestsDone };
+}
+
+assert(
+  1 + entriesPerWrite * limits.transactionKeysMax <= limits.indexEntriesMax,
+  "limits: the index holds the largest transaction",
+);

@@ -1,0 +1,58 @@
+/**
+ * The order of stream positions. Sequence numbers are integers too long for a number; some
+ * stand-ins for Kinesis pad them with zeros, which change nothing about their order.
+ */
+import { assert } from "./assert.ts";
+import type { SequenceNumber, StreamCursor } from "./types.ts";
+
+const zero = 0x30;
+const nine = 0x39;
+/** Digits accepted at most; Kinesis uses 56. */
+export const sequenceDigitsMax = 128;
+
+/** Whether the text is a sequence number that cursors and blocks can carry. */
+export function isSequenceNumber(text: string): text is SequenceNumber {
+  if (text.length === 0 || text.length > sequenceDigitsMax) return false;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code < zero || code > nine) return false;
+  }
+  return true;
+}
+
+/** Negative, 0 or positive, as `left` is below, equal to or above `right`. */
+export function compareSequenceNumbers(left: SequenceNumber, right: SequenceNumber): number {
+  const leftStart = leadingZeros(left);
+  const rightStart = leadingZeros(right);
+  const leftDigits = left.length - leftStart;
+  const rightDigits = right.length - rightStart;
+  if (leftDigits !== rightDigits) return leftDigits - rightDigits;
+  for (let i = 0; i < leftDigits; i++) {
+    const difference = left.charCodeAt(leftStart + i) - right.charCodeAt(rightStart + i);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+/** Zeros before the first other digit. The number zero has as many as it has digits. */
+export function leadingZeros(sequenceNumber: SequenceNumber): number {
+  let at = 0;
+  while (at < sequenceNumber.length && sequenceNumber.charCodeAt(at) === zero) at += 1;
+  return at;
+}
+
+/** Order of cursors: undefined (nothing covered yet) comes first. */
+export function compareCursors(
+  left: StreamCursor | undefined,
+  right: StreamCursor | undefined,
+): number {
+  if (left === undefined || right === undefined) {
+    return (left === undefined ? 0 : 1) - (right === undefined ? 0 : 1);
+  }
+  const bySequence = compareSequenceNumbers(left.sequenceNumber, right.sequenceNumber);
+  if (bySequence !== 0) return bySequence;
+  const leftDone = left.requestsDone === "all" ? Number.MAX_SAFE_INTEGER : left.requestsDone;
+  const rightDone = right.requestsDone === "all" ? Number.MAX_SAFE_INTEGER : right.requestsDone;
+  assert(leftDone > 0 && rightDone > 0, "cursor: a record that was begun has requests done");
+  return leftDone - rightDone;
+}
