@@ -12,6 +12,9 @@ export const limits = {
   /** DynamoDB's own, by its own way of counting (core/item-size.ts), reserved attributes included. */
   itemBytesMax: 400 * 1024,
   transactionAgeMsMax: 60_000,
+  /** What the attributes that Tidemark adds to an item (`_v`, `_f`, `_b`) may take of that. */
+  reservedAttributeBytes: 64,
+  attributeNameBytesMax: 65_535,
   /** DynamoDB nests documents at most this deep. */
   itemDepthMax: 32,
   partitionKeyBytesMax: 2048,
@@ -60,6 +63,8 @@ export const limits = {
   readConcurrencyMax: 64,
   /** Tries of one read before a pending write is installed by the reader. */
   pendingReadTriesMax: 6,
+  /** How long an embedded stack may take to say where its parts are. */
+  discoveryTimeoutMs: 5_000,
 
   // --- REST ---
   /** Of a request's body. As base64 it stays below the 6 MB that Lambda takes per event. */
@@ -71,6 +76,8 @@ export const limits = {
   /** Queries and scans in one request; each is one page of at most 1 MB. */
   restPagesPerRequestMax: 20,
   restPageItemsMax: 1_000,
+  /** Printable ASCII. */
+  restIdempotencyKeyLengthMax: 256,
   /** Values of one `in` comparison, and attributes of one condition. */
   restComparandsMax: 100,
   /** A request is answered by then: HTTP APIs give up on their integration after 30 s. */
