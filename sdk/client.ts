@@ -1,0 +1,259 @@
+/**
+ * The client: what an application holds one of per process. Making it does no work; the first
+ * transaction connects, once, and all later ones share the connection, its tail and its poller.
+ */
+import { InvalidRequestError, TransactionClosedError } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import type { Timestamp, TransactionId } from "../core/types.ts";
+import type {
+  Engine,
+  Receipt,
+  SnapshotOptions as EngineSnapshotOptions,
+  TransactOptions,
+} from "../engine/types.ts";
+import { aSignal, aText, checkOptions, integerIn, oneOf } from "./check-options.ts";
+import { publicError } from "./public-error.ts";
+import { resultCodec } from "./result-codec.ts";
+import { RowCodec } from "./row-codec.ts";
+import type { MarshallOptions } from "./marshall.ts";
+import { ReadHandle, type Snapshot, type Transaction, TransactionHandle } from "./transaction.ts";
+import type { Numbers } from "./unmarshall.ts";
+
+/** May run several times: it touches the outside world only through the transaction. */
+export type TransactionBody<Result> = (transaction: Transaction) => Promise<Result>;
+export type SnapshotBody<Result> = (snapshot: Snapshot) => Promise<Result>;
+
+export type Transacted<Result> = { readonly result: Result; readonly receipt: Receipt };
+
+/** What a moment in the past is given by: a date, or microseconds such as a `commitTimestamp`. */
+export type Moment = Date | Timestamp | number;
+
+type SnapshotLimits = Pick<EngineSnapshotOptions, "attemptsMax" | "deadlineMs" | "signal">;
+
+/** Either how stale the snapshot may be, or which moment of a table's history it shows. */
+export type SnapshotOptions = SnapshotLimits &
+  (
+    | {
+        /** Default 0: everything acknowledged before the call is seen. At most 60,000. */
+        readonly maxStalenessMs?: number;
+        readonly asOf?: never;
+      }
+    | {
+        /** For tables with history. A date means the beginning of its millisecond. */
+        readonly asOf: Moment;
+        readonly maxStalenessMs?: never;
+      }
+  );
+
+export type OutcomeOptions = { readonly deadlineMs?: number; readonly signal?: AbortSignal };
+
+export type Client = {
+  /**
+   * Runs the body in a transaction and commits what it wrote. Conflicts are retried: the body runs again. To
+   * abandon, throw; the error arrives here untouched.
+   * @returns the body's result, and a receipt of what committing took.
+   * @throws CommitUnknownError when the commit was sent and no decision seen in time: ask `outcome`.
+   * @throws ConflictError when `attemptsMax` runs met a conflict each.
+   * @throws UnavailableError, TransactionTooLargeError, InvalidRequestError: nothing was committed.
+   */
+  transact<Result>(body: TransactionBody<Result>): Promise<Transacted<Result>>;
+  transact<Result>(
+    options: TransactOptions,
+    body: TransactionBody<Result>,
+  ): Promise<Transacted<Result>>;
+  /**
+   * Runs the body over one consistent, read-only state, and returns its result. Never aborts a
+   * writer and sends nothing to the oracle.
+   * @throws SnapshotTooOldError when `asOf` lies beyond the history kept.
+   */
+  snapshot<Result>(body: SnapshotBody<Result>): Promise<Result>;
+  snapshot<Result>(options: SnapshotOptions, body: SnapshotBody<Result>): Promise<Result>;
+  /**
+   * Settles, for good, what became of a transaction: an undecided one is aborted by the question.
+   * @param transactionId from a receipt or a `CommitUnknownError`.
+   * @throws SnapshotTooOldError when the log does not reach back so far.
+   */
+  outcome(transactionId: string, options?: OutcomeOptions): Promise<"committed" | "aborted">;
+  /** Waits for what is under way, then stops. Later calls throw `TransactionClosedError`. */
+  close(): Promise<void>;
+  /** `close`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+export type Connection = { readonly engine: Engine; close(): Promise<void> };
+
+export type ClientParts = {
+  /** Called once, on first use; again after it has failed. */
+  readonly connect: () => Promise<Connection>;
+  readonly marshall: MarshallOptions;
+  readonly numbers: Numbers;
+};
+
+const deadlineMs = integerIn({ min: 1, max: limits.transactionAgeMsMax });
+const attemptsMax = integerIn({ min: 1, max: 1_000 });
+const transactionIdPattern = /^[0-9a-f]{32}$/u;
+/** 1 January 2000 in microseconds. A smaller number was meant as milliseconds. */
+const momentMicrosMin = 946_684_800_000_000;
+
+export class ConnectedClient implements Client {
+  readonly #parts: ClientParts;
+  readonly #codec: RowCodec;
+  #connection: Promise<Connection> | undefined;
+  #closed: Promise<void> | undefined;
+
+  constructor(parts: ClientParts) {
+    this.#parts = parts;
+    this.#codec = new RowCodec(parts);
+  }
+
+  async transact<Result>(
+    first: TransactOptions | TransactionBody<Result>,
+    second?: TransactionBody<Result>,
+  ): Promise<Transacted<Result>> {
+    const { options, body } = optionsAndBody<TransactOptions, TransactionBody<Result>>(
+      first,
+      second,
+    );
+    checkTransactOptions(options);
+    const engine = await this.#engine();
+    let attempt = 0;
+    const run = async (transaction: Parameters<Parameters<Engine["transact"]>[1]>[0]) => {
+      attempt += 1;
+      const handle = new TransactionHandle(transaction, { attempt, codec: this.#codec });
+      const result = await body(handle);
+      await handle.settled();
+      return result;
+    };
+    try {
+      if (options.idempotencyKey === undefined) return await engine.transact(options, run);
+      const codec = resultCodec<Result>(this.#parts.numbers);
+      const done = await engine.transact(options, run, codec);
+      if (done.receipt.replayed) return done;
+      return { ...done, result: codec.normalized(done.result) };
+    } catch (error) {
+      throw publicError(error);
+    }
+  }
+
+  async snapshot<Result>(
+    first: SnapshotOptions | SnapshotBody<Result>,
+    second?: SnapshotBody<Result>,
+  ): Promise<Result> {
+    const { options, body } = optionsAndBody<SnapshotOptions, SnapshotBody<Result>>(first, second);
+    const engineOptions = checkedSnapshotOptions(options);
+    const engine = await this.#engine();
+    let attempt = 0;
+    try {
+      const { result } = await engine.snapshot(engineOptions, async (reader) => {
+        attempt += 1;
+        return body(new ReadHandle(reader, { attempt, codec: this.#codec }));
+      });
+      return result;
+    } catch (error) {
+      throw publicError(error);
+    }
+  }
+
+  async outcome(
+    transactionId: string,
+    options: OutcomeOptions = {},
+  ): Promise<"committed" | "aborted"> {
+    checkOptions("", options, { deadlineMs, signal: aSignal });
+    if (typeof transactionId !== "string" || !transactionIdPattern.test(transactionId)) {
+      throw new InvalidRequestError("transactionId", "must be 32 lower-case hexadecimal digits");
+    }
+    const engine = await this.#engine();
+    try {
+      return (await engine.outcome(transactionId as TransactionId, options)).kind;
+    } catch (error) {
+      throw publicError(error);
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    // A connection that never came about has nothing to close; its caller has had the error.
+    const connection = await this.#connection?.catch(() => undefined);
+    if (connection === undefined) return;
+    try {
+      await connection.engine.close();
+    } catch (error) {
+      // The engine's error is the first one: the clients' own must not replace it.
+      await connection.close().catch(() => undefined);
+      throw publicError(error);
+    }
+    await connection.close();
+  }
+
+  async #engine(): Promise<Engine> {
+    if (this.#closed !== undefined) throw new TransactionClosedError("the client is closed");
+    this.#connection ??= this.#parts.connect().catch((error: unknown) => {
+      this.#connection = undefined;
+      throw publicError(error);
+    });
+    return (await this.#connection).engine;
+  }
+}
+
+function optionsAndBody<Options extends object, Body>(
+  first: Options | Body,
+  second: Body | undefined,
+): { readonly options: Options; readonly body: Body } {
+  const [options, body] =
+    typeof first === "function" && second === undefined ? [{}, first] : [first, second];
+  if (typeof body !== "function") {
+    throw new InvalidRequestError("body", "the last argument must be the body, an async function");
+  }
+  return { options: options as Options, body };
+}
+
+function checkTransactOptions(options: TransactOptions): void {
+  checkOptions("", options, {
+    isolation: oneOf("serializable", "snapshot"),
+    attemptsMax,
+    deadlineMs,
+    signal: aSignal,
+    idempotencyKey: (value) => {
+      const max = limits.idempotencyKeyBytesMax;
+      if (aText(value) !== undefined) return aText(value);
+      return Buffer.byteLength(value as string) <= max
+        ? undefined
+        : `must have at most ${max.toString()} bytes`;
+    },
+    ack: oneOf("installed", "certified"),
+  });
+}
+
+function checkedSnapshotOptions(options: SnapshotOptions): EngineSnapshotOptions {
+  checkOptions("", options, {
+    maxStalenessMs: integerIn({ min: 0, max: limits.transactionAgeMsMax }),
+    asOf: (value) =>
+      momentMicros(value) === undefined
+        ? "must be a date, or microseconds since 1970 such as a commit timestamp"
+        : undefined,
+    attemptsMax,
+    deadlineMs,
+    signal: aSignal,
+  });
+  const { asOf, ...others } = options;
+  if (asOf === undefined) return others;
+  if (others.maxStalenessMs !== undefined) {
+    throw new InvalidRequestError("maxStalenessMs", "`asOf` excludes `maxStalenessMs`");
+  }
+  const timestamp = momentMicros(asOf);
+  return timestamp === undefined ? others : { ...others, asOf: timestamp };
+}
+
+function momentMicros(moment: unknown): Timestamp | undefined {
+  const micros = moment instanceof Date ? moment.getTime() * 1_000 : moment;
+  if (typeof micros !== "number" || !Number.isSafeInteger(micros)) return undefined;
+  return micros >= momentMicrosMin ? (micros as Timestamp) : undefined;
+}

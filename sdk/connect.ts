@@ -1,0 +1,57 @@
+/**
+ * From options to a running engine on AWS's ports. The AWS packages are loaded by the ports on their
+ * first call; nothing here runs before a client's first use.
+ */
+import { createAwsPorts } from "../aws/ports.ts";
+import { createEngine } from "../engine/engine.ts";
+import type { EngineEvent } from "../engine/types.ts";
+import { type Client, ConnectedClient, type Connection } from "./client.ts";
+import { checkClientOptions, type ClientOptions } from "./client-options.ts";
+import { discover } from "./discovery.ts";
+
+/**
+ * A client of one deployment: `{ deployment, region }` on AWS, or `{ endpoint }` of an embedded stack. One per
+ * process is enough; transactions share its connections and its view of the log. Connects on first use.
+ * @throws InvalidRequestError naming the option that is missing, unknown or wrong.
+ */
+export function createClient(options: ClientOptions): Client {
+  checkClientOptions(options);
+  return new ConnectedClient({
+    connect: () => connect(options),
+    marshall: options.marshall ?? {},
+    numbers: options.numbers ?? "bigint-when-unsafe",
+  });
+}
+
+async function connect(options: ClientOptions): Promise<Connection> {
+  const { credentials, callTriesMax, callTimeoutMs, clock, random, onEvent } = options;
+  const shared = { credentials, callTriesMax, callTimeoutMs, clock, random };
+  const ports = createAwsPorts({ ...shared, ...(await target(options)) });
+  const engine = createEngine(ports, onEvent === undefined ? {} : { onEvent: quiet(onEvent) });
+  return { engine, close: () => ports.close() };
+}
+
+type Target = Pick<
+  Parameters<typeof createAwsPorts>[0],
+  "deployment" | "region" | "endpoint" | "dynamodb" | "kinesis"
+>;
+
+async function target(options: ClientOptions): Promise<Target> {
+  if (options.endpoint === undefined) {
+    const { deployment, region, endpoints, dynamodb, kinesis } = options;
+    return { deployment, region, endpoint: endpoints, dynamodb, kinesis };
+  }
+  const { deployment, region, endpoints } = await discover(options.endpoint);
+  return { deployment, region, endpoint: endpoints };
+}
+
+/** A listener's failure is its own: it must not fail, or retry, the transaction that it watched. */
+export function quiet(listener: (event: EngineEvent) => void): (event: EngineEvent) => void {
+  return (event) => {
+    try {
+      listener(event);
+    } catch {
+      // Nothing here may log, and the event is not worth a transaction.
+    }
+  };
+}

@@ -1,0 +1,158 @@
+/**
+ * Events as CloudWatch metrics: one line of embedded metric format (EMF) per event that counts. On
+ * Lambda a line on standard output is all that CloudWatch needs. Metric names are API; what identifies
+ * one transaction (ids, keys) is a property of the line, for Logs Insights, and never a dimension.
+ */
+import { systemClock } from "../aws/system-clock.ts";
+import type { Item } from "../core/types.ts";
+import type { EngineEvent, Receipt } from "../engine/types.ts";
+
+const units = {
+  /** Transactions that committed writes. */
+  Commits: "Count",
+  /** Transactions and snapshots that ended well without anything to commit. */
+  ReadOnly: "Count",
+  /** Calls answered by an earlier one with the same idempotency key. */
+  Replays: "Count",
+  /** Runs of the body that a commit or read-only end took. */
+  Attempts: "Count",
+  /** Runs of a body that ended without a commit, whatever the reason. */
+  Aborts: "Count",
+  /** Those of them that met a conflict, with table and key as properties. */
+  Conflicts: "Count",
+  /** Those of the conflicts that cost no round trip to the oracle. */
+  EarlyConflicts: "Count",
+  /** Commit requests sent again, unseen by the application. */
+  Resends: "Count",
+  UnknownOutcomes: "Count",
+  /** Writes of other clients' transactions installed by a reader here. */
+  HelpedWrites: "Count",
+  /** Commits whose installs were left to replay. */
+  InstallsLeft: "Count",
+  Latency: "Milliseconds",
+  RetryTime: "Milliseconds",
+  BodyTime: "Milliseconds",
+  CertifyTime: "Milliseconds",
+  InstallTime: "Milliseconds",
+  ReadUnits: "Count",
+  WriteUnits: "Count",
+  Calls: "Count",
+} as const;
+
+/** Names of the metrics that `emfMetrics` writes. Stable. */
+export type MetricName = keyof typeof units;
+export const metricNames = Object.keys(units) as readonly MetricName[];
+
+export type EmfOptions = {
+  /** CloudWatch namespace. */
+  readonly namespace: string;
+  /** Takes one line of JSON, without a line end: `console.log` on Lambda. */
+  readonly sink: (line: string) => void;
+  /** Dimensions of every metric, such as `{ service: "orders" }`; at most 30. Default none. */
+  readonly dimensions?: Readonly<Record<string, string>>;
+  /** Milliseconds since the epoch. Default: the machine's clock. */
+  readonly nowMs?: () => number;
+};
+
+type Line = {
+  readonly metrics: Partial<Record<MetricName, number>>;
+  readonly properties?: Readonly<Record<string, string>>;
+};
+
+/**
+ * A listener for `createClient({ onEvent })`.
+ * @example createClient({ deployment: "prod", onEvent: emfMetrics({ namespace: "Shop", sink: console.log }) });
+ */
+export function emfMetrics(options: EmfOptions): (event: EngineEvent) => void {
+  const { namespace, sink, dimensions = {}, nowMs = () => systemClock.nowMs() } = options;
+  const dimensionSets = [Object.keys(dimensions)];
+  return (event) => {
+    const line = lineOf(event);
+    if (line === undefined) return;
+    const names = Object.keys(line.metrics) as MetricName[];
+    const metrics = names.map((name) => ({ Name: name, Unit: units[name] }));
+    const directive = { Namespace: namespace, Dimensions: dimensionSets, Metrics: metrics };
+    sink(
+      JSON.stringify({
+        _aws: { Timestamp: nowMs(), CloudWatchMetrics: [directive] },
+        ...line.properties,
+        ...dimensions,
+        ...line.metrics,
+      }),
+    );
+  };
+}
+
+function lineOf(event: EngineEvent): Line | undefined {
+  switch (event.kind) {
+    case "attempt-started":
+      return undefined;
+    case "attempt-aborted":
+      return abortLine(event);
+    case "sent":
+      return event.resend ? counted("Resends", 1, event) : undefined;
+    case "committed":
+      return endLine(event.receipt);
+    case "unknown":
+      return counted("UnknownOutcomes", 1, event);
+    case "helped":
+      return counted("HelpedWrites", event.writes, event);
+    case "install-left":
+      return counted("InstallsLeft", 1, event);
+  }
+}
+
+function counted(
+  name: MetricName,
+  value: number,
+  { transactionId }: { readonly transactionId: string },
+): Line {
+  return { metrics: { [name]: value }, properties: { transactionId } };
+}
+
+function abortLine(event: Extract<EngineEvent, { kind: "attempt-aborted" }>): Line {
+  const { reason, detail, transactionId } = event;
+  const properties = {
+    reason,
+    ...(transactionId === undefined ? {} : { transactionId }),
+    ...(detail?.table === undefined ? {} : { table: detail.table }),
+    ...(detail?.key === undefined ? {} : { key: keyOf(detail.key) }),
+  };
+  if (reason !== "conflict") return { metrics: { Aborts: 1 }, properties };
+  const early = event.early ? { EarlyConflicts: 1 } : {};
+  return { metrics: { Aborts: 1, Conflicts: 1, ...early }, properties };
+}
+
+function endLine({ transactionId, attempts, phases, consumed, ...receipt }: Receipt): Line {
+  const { retryMs, bodyMs, certifyMs, installMs } = phases;
+  const end: MetricName = receipt.replayed
+    ? "Replays"
+    : receipt.commitTimestamp === undefined
+      ? "ReadOnly"
+      : "Commits";
+  return {
+    metrics: {
+      [end]: 1,
+      Attempts: attempts,
+      Latency: retryMs + bodyMs + certifyMs + installMs,
+      RetryTime: retryMs,
+      BodyTime: bodyMs,
+      CertifyTime: certifyMs,
+      InstallTime: installMs,
+      ReadUnits: consumed.readUnits,
+      WriteUnits: consumed.writeUnits,
+      Calls: consumed.calls,
+    },
+    ...(transactionId === undefined ? {} : { properties: { transactionId } }),
+  };
+}
+
+function keyOf(key: Item): string {
+  return Object.entries(key)
+    .map(([name, value]) => {
+      if ("S" in value) return `${name}=${value.S}`;
+      if ("N" in value) return `${name}=${value.N}`;
+      return `${name}=${"B" in value ? Buffer.from(value.B).toString("base64") : ""}`;
+    })
+    .join(",");
+}

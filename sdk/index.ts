@@ -1,0 +1,75 @@
+/**
+ * Tidemark's public API: interactive ACID transactions over DynamoDB tables. Importing it does no
+ * work and loads no AWS package. docs/sdk.md shows each part in use.
+ */
+export { createClient } from "./connect.ts";
+export type {
+  Client,
+  Moment,
+  OutcomeOptions,
+  SnapshotBody,
+  SnapshotOptions,
+  Transacted,
+  TransactionBody,
+} from "./client.ts";
+export type {
+  AwsCredentials,
+  ClientOptions,
+  DeployedClientOptions,
+  EmbeddedClientOptions,
+  SharedClientOptions,
+} from "./client-options.ts";
+export { defineTable } from "./table.ts";
+export type {
+  AnyTable,
+  Attributes,
+  InputOf,
+  ItemOf,
+  KeyInput,
+  KeyOf,
+  KeyValue,
+  Patch,
+  RowOf,
+  SchemaTableOptions,
+  Table,
+  TableOptions,
+  Validator,
+  ValidatorIssue,
+  ValidatorResult,
+} from "./table.ts";
+export type { BatchRows, Change, Snapshot, Transaction } from "./transaction.ts";
+export type {
+  IndexWhere,
+  PageOptions,
+  QueryOptions,
+  Rows,
+  RowsPage,
+  ScanOptions,
+  SortCondition,
+  Where,
+} from "./query.ts";
+export type { MarshallOptions } from "./marshall.ts";
+export type { Numbers } from "./unmarshall.ts";
+export { emfMetrics, metricNames } from "./emf.ts";
+export type { EmfOptions, MetricName } from "./emf.ts";
+export {
+  CommitUnknownError,
+  ConflictError,
+  CorruptDataError,
+  InvalidRequestError,
+  SnapshotTooOldError,
+  TransactionClosedError,
+  TransactionError,
+  TransactionTooLargeError,
+  UnavailableError,
+} from "../core/errors.ts";
+export type { ConflictDetail, ErrorCode } from "../core/errors.ts";
+export type { Clock, Consumption, Random } from "../core/ports.ts";
+export type { AttributeValue, Isolation, Item, Timestamp, TransactionId } from "../core/types.ts";
+export type {
+  Acknowledgement,
+  EngineEvent,
+  Phases,
+  Receipt,
+  TransactOptions,
+} from "../engine/types.ts";

@@ -1,0 +1,303 @@
+/**
+ * What a transaction's body works with: typed rows over the engine's items. Everything that makes a
+ * transaction one (own writes, read set, conflicts, closing) is the engine's; here values are
+ * converted, and two ways to lose a write inside one body are closed:
+ *
+ * - updates of one row run one after another, even when the body starts them together;
+ * - a body that ends before its updates did is not committed before they are through.
+ */
+import { InvalidRequestError } from "../core/errors.ts";
+import type { Item, Timestamp } from "../core/types.ts";
+import type { EngineTransaction, Reader } from "../engine/types.ts";
+import { aFunction, checkOptions } from "./check-options.ts";
+import { keyText } from "./cursor.ts";
+import { publicError } from "./public-error.ts";
+import { type QueryOptions, querySpec, type Rows, RowStream, type ScanOptions } from "./query.ts";
+import type { RowCodec } from "./row-codec.ts";
+import type { AnyTable, InputOf, KeyInput, KeyOf, KeyValue, Patch, RowOf, Table } from "./table.ts";
+
+/** Typed tables and keys to one typed row each. */
+export type BatchRows<Tables extends readonly AnyTable[]> = {
+  -readonly [Index in keyof Tables]: RowOf<Tables[Index]> | undefined;
+};
+
+/** What `tx.update` takes: a function of the current row, or attributes to merge into it. */
+export type Change<T extends AnyTable> =
+  ((current: RowOf<T> | undefined) => InputOf<T> | undefined) | Patch<InputOf<T>>;
+
+/** Consistent reads at one timestamp: what a snapshot offers, and a transaction as well. */
+export type Snapshot = {
+  /** Microseconds. Everything read is as of here; it may rise as long as nothing read has changed. */
+  readonly readTimestamp: Timestamp;
+  /** Which run of the body this is, from 1. */
+  readonly attempt: number;
+  /**
+   * One row, or undefined.
+   * @throws ConflictError when another transaction has overwritten something read before: let it pass, the
+   *   body runs again.
+   * @throws InvalidRequestError for an unknown table or a key that does not fit.
+   */
+  get<T extends AnyTable>(table: T, key: KeyInput<KeyOf<T>>): Promise<RowOf<T> | undefined>;
+  /**
+   * Many rows in few calls, in the order asked for; undefined where there is none. Either keys of one
+   * table, or pairs of table and key, typed one by one.
+   * @example const [from, order] = await tx.batchGet([[accounts, "a"], [orders, { customer, order }]]);
+   */
+  batchGet<T extends AnyTable>(
+    table: T,
+    keys: readonly KeyInput<KeyOf<T>>[],
+  ): Promise<(RowOf<T> | undefined)[]>;
+  batchGet<Tables extends readonly AnyTable[] | readonly [AnyTable]>(requests: {
+    readonly [Index in keyof Tables]: readonly [
+      table: Tables[Index],
+      key: KeyInput<KeyOf<Tables[Index]>>,
+    ];
+  }): Promise<BatchRows<Tables>>;
+  /** Rows of one partition in sort-key order; protected against phantoms. */
+  query<T extends AnyTable>(table: T, options: QueryOptions<T>): Rows<RowOf<T>>;
+  /** Rows of the whole table, in no particular order; protected against phantoms. */
+  scan<T extends AnyTable>(table: T, options?: ScanOptions<T>): Rows<RowOf<T>>;
+};
+
+/**
+ * A read-write transaction. Writes are buffered, seen by its own later reads, and reach the tables
+ * only if the whole transaction commits. To give up, throw: the error reaches the caller
+ * as it is, and nothing is written.
+ */
+export type Transaction = Snapshot & {
+  /**
+   * Stores a whole row, replacing any that stands there.
+   * @throws InvalidRequestError, TransactionTooLargeError, TransactionClosedError, at once.
+   */
+  put<T extends AnyTable>(table: T, key: KeyInput<KeyOf<T>>, item: InputOf<T>): void;
+  put<Item extends object, Key extends object, Input extends object>(
+    table: Table<Item, Key, Input>,
+    row: Key extends KeyValue ? never : Input & Key,
+  ): void;
+  /**
+   * Reads a row and stores what a function makes of it. The function gets undefined if there is no row
+   * (and may create one), and leaves everything as it is by returning undefined. It must not be asynchronous.
+   * Or merges a patch into the row; without a row a patch does nothing.
+   * @returns the row as it stands afterwards; undefined if there is none.
+   */
+  update<T extends AnyTable>(
+    table: T,
+    key: KeyInput<KeyOf<T>>,
+    change: Change<T>,
+  ): Promise<RowOf<T> | undefined>;
+  /** Deletes a row, whether or not it is there. */
+  delete<T extends AnyTable>(table: T, key: KeyInput<KeyOf<T>>): void;
+};
+
+export class ReadHandle implements Snapshot {
+  readonly attempt: number;
+  protected readonly codec: RowCodec;
+  readonly #reader: Reader;
+
+  constructor(reader: Reader, { attempt, codec }: { attempt: number; codec: RowCodec }) {
+    this.#reader = reader;
+    this.attempt = attempt;
+    this.codec = codec;
+  }
+
+  get readTimestamp(): Timestamp {
+    return this.#reader.readTimestamp;
+  }
+
+  async get<T extends AnyTable>(table: T, key: KeyInput<KeyOf<T>>): Promise<RowOf<T> | undefined> {
+    return this.decoded(table, await this.readItem(table, this.keyItem(table, key)));
+  }
+
+  batchGet<T extends AnyTable>(
+    table: T,
+    keys: readonly KeyInput<KeyOf<T>>[],
+  ): Promise<(RowOf<T> | undefined)[]>;
+  batchGet<Tables extends readonly AnyTable[] | readonly [AnyTable]>(requests: {
+    readonly [Index in keyof Tables]: readonly [
+      table: Tables[Index],
+      key: KeyInput<KeyOf<Tables[Index]>>,
+    ];
+  }): Promise<BatchRows<Tables>>;
+  async batchGet(
+    first: AnyTable | readonly (readonly [AnyTable, unknown])[],
+    keys?: readonly unknown[],
+  ): Promise<unknown[]> {
+    const requests = isPairs(first)
+      ? first
+      : checkedKeys(keys).map((key): readonly [AnyTable, unknown] => [first, key]);
+    const items = await reported(
+      this.#reader.batchGet(
+        requests.map(([table, key]) => ({ table: table.name, key: this.keyItem(table, key) })),
+      ),
+    );
+    return requests.map(([table], index) => this.decoded(table, items[index]));
+  }
+
+  query<T extends AnyTable>(table: T, options: QueryOptions<T>): Rows<RowOf<T>> {
+    const spec = querySpec({ table, reader: this.#reader, codec: this.codec }, options);
+    return new RowStream<RowOf<T>>({
+      table,
+      index: options.index,
+      filter: options.filter,
+      fetch: (page) => reported(this.#reader.queryPage(table.name, spec, page)),
+      decode: (item) => this.row(table, item),
+    });
+  }
+
+  scan<T extends AnyTable>(table: T, options: ScanOptions<T> = {}): Rows<RowOf<T>> {
+    checkOptions("", options, { filter: aFunction });
+    return new RowStream<RowOf<T>>({
+      table,
+      index: undefined,
+      filter: options.filter,
+      fetch: (page) => reported(this.#reader.scanPage(table.name, {}, page)),
+      decode: (item) => this.row(table, item),
+    });
+  }
+
+  protected keyItem(table: AnyTable, key: unknown): Item {
+    return this.codec.key(table, this.#reader.describe(table.name), key);
+  }
+
+  protected readItem(table: AnyTable, key: Item): Promise<Item | undefined> {
+    return reported(this.#reader.get(table.name, key));
+  }
+
+  /** The row's type is the table definition's word, checked where the table validates reads. */
+  protected row<T extends AnyTable>(table: T, item: Item): RowOf<T> {
+    return this.codec.decode(table, item) as RowOf<T>;
+  }
+
+  protected decoded<T extends AnyTable>(table: T, item: Item | undefined): RowOf<T> | undefined {
+    return item === undefined ? undefined : this.row(table, item);
+  }
+}
+
+export class TransactionHandle extends ReadHandle implements Transaction {
+  readonly #transaction: EngineTransaction;
+  /** By key: resolves when the last update begun on it is through, well or not. */
+  readonly #turns = new Map<string, Promise<void>>();
+  /** Updates under way, as the body holds them. */
+  readonly #underWay = new Map<symbol, Promise<unknown>>();
+
+  constructor(
+    transaction: EngineTransaction,
+    options: { readonly attempt: number; readonly codec: RowCodec },
+  ) {
+    super(transaction, options);
+    this.#transaction = transaction;
+  }
+
+  put<T extends AnyTable>(table: T, key: KeyInput<KeyOf<T>>, item: InputOf<T>): void;
+  put<Item extends object, Key extends object, Input extends object>(
+    table: Table<Item, Key, Input>,
+    row: Key extends KeyValue ? never : Input & Key,
+  ): void;
+  put(table: AnyTable, ...given: readonly unknown[]): void {
+    const [keyOrRow, item] = given;
+    if (given.length < 2) {
+      // The row is its own key; encodeAt refuses a validator that changes it.
+      const row = asObject(keyOrRow, "item");
+      this.#transaction.put(table.name, this.codec.encodeAt(table, this.keyItem(table, row), row));
+      return;
+    }
+    const key = this.keyItem(table, keyOrRow);
+    this.#transaction.put(table.name, this.codec.encodeAt(table, key, asObject(item, "item")));
+  }
+
+  delete<T extends AnyTable>(table: T, key: KeyInput<KeyOf<T>>): void {
+    this.#transaction.delete(table.name, this.keyItem(table, key));
+  }
+
+  update<T extends AnyTable>(
+    table: T,
+    key: KeyInput<KeyOf<T>>,
+    change: Change<T>,
+  ): Promise<RowOf<T> | undefined> {
+    const id = Symbol();
+    // No handler may be attached to this promise here: a failure that the body ignores must stay an
+    // unhandled rejection, not vanish.
+    const update = this.#inTurn(table, key, change).finally(() => this.#underWay.delete(id));
+    this.#underWay.set(id, update);
+    return update;
+  }
+
+  async #inTurn<T extends AnyTable>(
+    table: T,
+    key: KeyInput<KeyOf<T>>,
+    change: Change<T>,
+  ): Promise<RowOf<T> | undefined> {
+    const keyItem = this.keyItem(table, key);
+    const text = keyText(table.name, keyItem);
+    const before = this.#turns.get(text);
+    let pass = (): void => undefined;
+    this.#turns.set(text, new Promise((resolve) => (pass = resolve)));
+    try {
+      await before;
+      return await this.#update(table, keyItem, change);
+    } finally {
+      pass();
+    }
+  }
+
+  async #update<T extends AnyTable>(
+    table: T,
+    key: Item,
+    change: Change<T>,
+  ): Promise<RowOf<T> | undefined> {
+    const current = await this.readItem(table, key);
+    if (typeof change === "function") {
+      const next: unknown = change(this.decoded(table, current));
+      if (next === undefined) return this.decoded(table, current);
+      if (next instanceof Promise) {
+        next.catch(() => undefined); // Refused below; its own end interests nobody.
+        throw new InvalidRequestError(
+          "change",
+          "the function of an update must not be asynchronous",
+        );
+      }
+      return this.#stored(table, this.codec.encodeAt(table, key, asObject(next, "item")));
+    }
+    const patch = asObject(change, "change");
+    if (current === undefined) return undefined;
+    return this.#stored(table, this.codec.encodePatched(table, { key, item: current }, patch));
+  }
+
+  #stored<T extends AnyTable>(table: T, item: Item): RowOf<T> {
+    this.#transaction.put(table.name, item);
+    return this.row(table, item);
+  }
+
+  /**
+   * Waits for updates that the body began and did not wait for: they belong to the transaction.
+   * @throws the first failure among them.
+   */
+  async settled(): Promise<void> {
+    await Promise.all(this.#underWay.values());
+  }
+}
+
+/** @throws what the engine throws, as the public API names it. */
+async function reported<T>(call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    throw publicError(error);
+  }
+}
+
+function isPairs(
+  value: AnyTable | readonly unknown[],
+): value is readonly (readonly [AnyTable, unknown])[] {
+  return Array.isArray(value);
+}
+
+function checkedKeys(keys: readonly unknown[] | undefined): readonly unknown[] {
+  if (Array.isArray(keys)) return keys;
+  throw new InvalidRequestError("keys", "`batchGet` takes a table and an array of keys, or pairs");
+}
+
+function asObject(value: unknown, field: string): object {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  throw new InvalidRequestError(field, `\`${field}\` must be an object`);
+}
