@@ -12,10 +12,7 @@ const itemOrNull = z.union([item, z.null()]);
 export const page = z
   .strictObject({
     items: z.array(item),
-    cursor: z
-      .string()
-      .optional()
-      .meta({ description: "For the next page; absent at the end." }),
+    cursor: z.string().optional().meta({ description: "For the next page; absent at the end." }),
   })
   .meta({ id: "Page" });
 
@@ -96,7 +93,9 @@ export const unknownAnswer = z
     code: z.literal("commit-unknown"),
     transactionId,
     detail: z.string(),
-    settle: z.string().meta({ description: "Path to POST to, which settles the outcome for good." }),
+    settle: z
+      .string()
+      .meta({ description: "Path to POST to, which settles the outcome for good." }),
   })
   .meta({ id: "UnknownOutcome" });
 

@@ -16,12 +16,7 @@ import { isLosslessNumber } from "./json-text.ts";
 export type ItemFormat = "json" | "dynamodb";
 
 export type Json =
-  | string
-  | number
-  | boolean
-  | null
-  | readonly Json[]
-  | { readonly [name: string]: Json };
+  string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 export type JsonObject = { readonly [name: string]: Json };
 
 /** The escape of the plain format. */
@@ -161,9 +156,10 @@ function decodeSet(type: string, member: unknown, field: string): AttributeValue
 }
 
 export function encodeItem(item: Item, format: ItemFormat): JsonObject {
-  const entries = Object.entries(item).map(
-    ([name, value]): [string, Json] => [name, encodeValue(value, format)],
-  );
+  const entries = Object.entries(item).map(([name, value]): [string, Json] => [
+    name,
+    encodeValue(value, format),
+  ]);
   return Object.fromEntries(entries);
 }
 
@@ -201,7 +197,10 @@ function requireArray(value: unknown, field: string): readonly unknown[] {
 
 function requireWellFormed(text: string, field: string): string {
   if (isWellFormed(text)) return text;
-  throw new InvalidRequestError(field, `${field}: has half a surrogate pair, which UTF-8 cannot carry`);
+  throw new InvalidRequestError(
+    field,
+    `${field}: has half a surrogate pair, which UTF-8 cannot carry`,
+  );
 }
 
 function encodeBase64(bytes: Uint8Array): string {

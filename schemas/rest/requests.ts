@@ -9,17 +9,15 @@ import { isJsonObject, type Json, type JsonObject } from "./items.ts";
 
 const { restComparandsMax, restPageItemsMax, restPagesPerRequestMax, transactionKeysMax } = limits;
 
-export const item = z
-  .custom<JsonObject>(isJsonObject, { error: "must be a JSON object" })
-  .meta({
-    id: "Item",
-    type: "object",
-    additionalProperties: true,
-    description:
-      'An item, or a key, in the request\'s format. "json": plain values; sets, binary and numbers that no double holds ' +
-      'stand as {"$typed": {"SS": ["a"]}}. "dynamodb": {"attribute": {"S": "text"}}, binary as base64.',
-    examples: [{ account: "ada", balanceCents: 1200 }, { account: { S: "ada" } }],
-  });
+export const item = z.custom<JsonObject>(isJsonObject, { error: "must be a JSON object" }).meta({
+  id: "Item",
+  type: "object",
+  additionalProperties: true,
+  description:
+    'An item, or a key, in the request\'s format. "json": plain values; sets, binary and numbers that no double holds ' +
+    'stand as {"$typed": {"SS": ["a"]}}. "dynamodb": {"attribute": {"S": "text"}}, binary as base64.',
+  examples: [{ account: "ada", balanceCents: 1200 }, { account: { S: "ada" } }],
+});
 
 export const value = z
   .custom<Json>((input) => input !== undefined, { error: "is required" })
@@ -46,22 +44,16 @@ export const format = z
   .enum(["json", "dynamodb"])
   .default("json")
   .meta({ id: "Format", description: "How items are written, in the request and its answer." });
-const isolation = z
-  .enum(["serializable", "snapshot"])
-  .default("serializable")
-  .meta({
-    id: "Isolation",
-    description:
-      "serializable checks everything read; snapshot only what is written (write skew is possible).",
-  });
-const acknowledgement = z
-  .enum(["installed", "certified"])
-  .default("installed")
-  .meta({
-    id: "Acknowledgement",
-    description:
-      "installed: answered when every write stands in its table. certified: as soon as the commit is durable.",
-  });
+const isolation = z.enum(["serializable", "snapshot"]).default("serializable").meta({
+  id: "Isolation",
+  description:
+    "serializable checks everything read; snapshot only what is written (write skew is possible).",
+});
+const acknowledgement = z.enum(["installed", "certified"]).default("installed").meta({
+  id: "Acknowledgement",
+  description:
+    "installed: answered when every write stands in its table. certified: as soon as the commit is durable.",
+});
 const transaction = z
   .string()
   .min(1)
@@ -211,13 +203,9 @@ export const snapshotRequest = z
   .strictObject({
     format,
     reads: readsRequest,
-    asOf: z
-      .int()
-      .min(0)
-      .optional()
-      .meta({
-        description: "A read timestamp (microseconds); the tables read must keep history.",
-      }),
+    asOf: z.int().min(0).optional().meta({
+      description: "A read timestamp (microseconds); the tables read must keep history.",
+    }),
     maxStalenessMs: z
       .int()
       .min(0)

@@ -62,13 +62,10 @@ const body = <Schema extends z.ZodType>(schema: Schema) => ({
 
 const idempotency = {
   headers: z.object({
-    [idempotencyKeyHeader]: z
-      .string()
-      .optional()
-      .meta({
-        description:
-          "1 to 512 printable ASCII characters. A repeat within 24 h gets the first answer, marked Idempotency-Replayed: true.",
-      }),
+    [idempotencyKeyHeader]: z.string().optional().meta({
+      description:
+        "1 to 256 printable ASCII characters, no spaces. A repeat within 24 h gets the first answer, marked Idempotency-Replayed: true.",
+    }),
   }),
 };
 

@@ -1,0 +1,180 @@
+/**
+ * From errors to RFC 9457 problems: which status, what the caller may know, and what it should do.
+ * Codes are API. 409 means that the same request may succeed when it is sent again; 412 that the
+ * data itself says no, so that sending again is pointless; retrying middleware relies on the difference.
+ */
+import { InvariantViolation } from "../../core/assert.ts";
+import {
+  CommitUnknownError,
+  ConflictError,
+  InvalidRequestError,
+  SnapshotTooOldError,
+  StoreError,
+  TransactionError,
+  TransactionTooLargeError,
+  type ErrorCode,
+} from "../../core/errors.ts";
+import type { Problem, ProblemCode } from "../../schemas/rest/answers.ts";
+import { encodeItem, type ItemFormat } from "../../schemas/rest/items.ts";
+
+type ProblemStatus = 400 | 404 | 405 | 409 | 410 | 412 | 413 | 415 | 422 | 429 | 500 | 503;
+
+const statuses: Readonly<Record<ProblemCode, readonly [ProblemStatus, string]>> = {
+  conflict: [409, "Conflict with another transaction"],
+  "snapshot-too-old": [409, "The version to read is gone"],
+  "transaction-too-large": [413, "A limit is exceeded"],
+  "transaction-closed": [410, "The transaction is over"],
+  "invalid-request": [422, "The request is wrong"],
+  unavailable: [503, "Temporarily unavailable"],
+  "corrupt-data": [500, "Internal error"],
+  "condition-failed": [412, "A condition does not hold"],
+  "idempotency-key-reused": [422, "The idempotency key belongs to another request"],
+  internal: [500, "Internal error"],
+  "invalid-token": [422, "The transaction token is not valid"],
+  "malformed-request": [400, "The request cannot be read"],
+  "method-not-allowed": [405, "Method not allowed"],
+  "not-found": [404, "Not found"],
+  "request-too-large": [413, "The request is too large"],
+  throttled: [429, "Too many requests"],
+  "unsupported-media-type": [415, "Unsupported media type"],
+};
+
+const retryable: ReadonlySet<ProblemCode> = new Set([
+  "conflict",
+  "snapshot-too-old",
+  "unavailable",
+  "throttled",
+  "internal",
+]);
+
+const retryAfterSeconds: Partial<Readonly<Record<ProblemCode, number>>> = {
+  conflict: 1,
+  "snapshot-too-old": 1,
+  throttled: 2,
+  unavailable: 2,
+};
+
+type Extras = Omit<
+  Problem,
+  "type" | "title" | "status" | "detail" | "code" | "retryable" | "requestId"
+>;
+
+/** A refusal that only HTTP knows, or one whose parts were gathered for it. */
+export class ApiProblem extends Error {
+  override readonly name = "ApiProblem";
+  readonly code: ProblemCode;
+  readonly extras: Extras;
+  readonly headers: Readonly<Record<string, string>>;
+  constructor(
+    code: ProblemCode,
+    detail: string,
+    extras: Extras = {},
+    headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(detail);
+    this.code = code;
+    this.extras = extras;
+    this.headers = headers;
+  }
+}
+
+export type ProblemAnswer = {
+  readonly status: ProblemStatus;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Problem;
+};
+
+export type ProblemContext = {
+  readonly requestId: string;
+  readonly format: ItemFormat;
+  /** The request named the point in time itself, so that its loss is final. */
+  readonly fixedTime: boolean;
+  /** Made for errors that are ours; they are logged under it. */
+  readonly makeIncident: () => string;
+};
+
+/** Total: whatever was thrown becomes a problem, and nothing internal leaves with it. */
+export function problemOf(error: unknown, context: ProblemContext): ProblemAnswer {
+  if (error instanceof ApiProblem) {
+    return answer(error.code, error.message, context, error.extras, error.headers);
+  }
+  if (error instanceof StoreError && error.fault !== "rejected") {
+    const code = error.fault === "throttled" ? "throttled" : "unavailable";
+    return answer(code, "the store did not answer in time", context, { outcome: "aborted" });
+  }
+  if (error instanceof TransactionError && error.code !== "corrupt-data") {
+    return ofTransactionError(error, context);
+  }
+  const incident = context.makeIncident();
+  const code = error instanceof TransactionError ? "corrupt-data" : "internal";
+  const detail =
+    error instanceof InvariantViolation
+      ? "an internal check failed; the incident id finds it in the logs"
+      : "the service failed; the incident id finds the reason in the logs";
+  return answer(code, detail, context, { incident });
+}
+
+function ofTransactionError(error: TransactionError, context: ProblemContext): ProblemAnswer {
+  const extras: Extras = { outcome: error.outcome };
+  if (error instanceof ConflictError) {
+    const { on, table, key, version } = error.detail;
+    return answer("conflict", error.message, context, {
+      ...extras,
+      conflict: {
+        on,
+        version,
+        ...(table === undefined ? {} : { table }),
+        ...(key === undefined ? {} : { key: encodeItem(key, context.format) }),
+      },
+    });
+  }
+  if (error instanceof TransactionTooLargeError) {
+    return answer(error.code, error.message, context, { ...extras, limit: { ...error.limit } });
+  }
+  if (error instanceof InvalidRequestError) {
+    return answer(error.code, error.message, context, { ...extras, field: error.field });
+  }
+  if (error instanceof SnapshotTooOldError && context.fixedTime) {
+    const final = answer(error.code, error.message, context, extras);
+    return { status: 410, headers: {}, body: { ...final.body, status: 410, retryable: false } };
+  }
+  // An adapter's own text may name tables' addresses or accounts, so only the kind goes out.
+  if (error.code === "unavailable") {
+    const throttled = error.cause instanceof StoreError && error.cause.fault === "throttled";
+    const detail =
+      "the store, the stream or the oracle did not answer in time; nothing was written";
+    return answer(throttled ? "throttled" : "unavailable", detail, context, extras);
+  }
+  if (error instanceof CommitUnknownError) {
+    const { transactionId } = error;
+    return answer("unavailable", error.message, context, { ...extras, transactionId });
+  }
+  const code: Exclude<ErrorCode, "commit-unknown"> =
+    error.code === "commit-unknown" ? "unavailable" : error.code;
+  return answer(code, error.message, context, extras);
+}
+
+function answer(
+  code: ProblemCode,
+  detail: string,
+  context: ProblemContext,
+  extras: Extras = {},
+  headers: Readonly<Record<string, string>> = {},
+): ProblemAnswer {
+  const [status, title] = statuses[code];
+  const after = retryAfterSeconds[code];
+  return {
+    status,
+    headers: after === undefined ? headers : { "Retry-After": after.toString(), ...headers },
+    body: {
+      type: `urn:tidemark:problem:${code}`,
+      title,
+      status,
+      detail,
+      code,
+      retryable: retryable.has(code),
+      requestId: context.requestId,
+      ...extras,
+    },
+  };
+}

@@ -1,0 +1,112 @@
+/**
+ * The token of an interactive transaction: its whole state, signed, so that the server keeps
+ * nothing and any instance can take the next call.
+ *
+ * Layout, big-endian, as base64url: version (1), key id (8), isolation (1), read timestamp (8),
+ * started (8), counts of keys and predicates (4 each), hashes (8 each), HMAC-SHA-256 (32) over all
+ * before it. The key id tells a foreign deployment's token from a tampered one.
+ */
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { limits } from "../../core/limits.ts";
+import type { Timestamp } from "../../core/types.ts";
+import type { TransactionState } from "../../engine/types.ts";
+import { ApiProblem } from "./problem.ts";
+
+const version = 1;
+const headBytes = 34;
+const macBytes = 32;
+const hashBytes = 8;
+const isolations = ["serializable", "snapshot"] as const;
+
+/** Bytes of the secret that every instance of a deployment shares. */
+export const tokenSecretBytes = 32;
+
+export type TokenCodec = {
+  encode(state: TransactionState): string;
+  /**
+   * @throws ApiProblem `invalid-token` when it was not made by this deployment, or was changed;
+   * `transaction-closed` when it has expired.
+   */
+  decode(token: string, nowMs: number): TransactionState;
+};
+
+export function createTokenCodec(secret: Uint8Array): TokenCodec {
+  const keyId = createHash("sha256")
+    .update("tidemark rest token")
+    .update(secret)
+    .digest()
+    .subarray(0, 8);
+  const sign = (bytes: Uint8Array): Buffer => createHmac("sha256", secret).update(bytes).digest();
+
+  return {
+    encode(state) {
+      const body = encodeBody(state, keyId);
+      return Buffer.concat([body, sign(body)]).toString("base64url");
+    },
+    decode(token, nowMs) {
+      const bytes = Buffer.from(token, "base64url");
+      // Base64 has several spellings of the same bytes; only the one that was handed out is taken.
+      if (bytes.toString("base64url") !== token) throw invalid("it is not one that was handed out");
+      if (bytes.length < headBytes + macBytes) throw invalid("it is cut off");
+      if (bytes[0] !== version) throw invalid("its version is not known here; begin again");
+      if (!timingSafeEqual(bytes.subarray(1, 9), keyId)) {
+        throw invalid("it was signed by another deployment; begin again here");
+      }
+      const body = bytes.subarray(0, -macBytes);
+      if (!timingSafeEqual(bytes.subarray(-macBytes), sign(body))) {
+        throw invalid("it was changed after it was handed out");
+      }
+      const state = decodeBody(body);
+      if (nowMs - state.startedMs > limits.transactionAgeMsMax) throw expired();
+      return state;
+    },
+  };
+}
+
+function encodeBody(state: TransactionState, keyId: Uint8Array): Buffer {
+  const hashes = [...state.keys, ...state.predicates];
+  const body = Buffer.alloc(headBytes + hashes.length * hashBytes);
+  body[0] = version;
+  body.set(keyId, 1);
+  body[9] = isolations.indexOf(state.isolation);
+  body.writeBigUInt64BE(BigInt(state.readTimestamp), 10);
+  body.writeBigUInt64BE(BigInt(state.startedMs), 18);
+  body.writeUInt32BE(state.keys.length, 26);
+  body.writeUInt32BE(state.predicates.length, 30);
+  hashes.forEach((hash, index) => body.writeBigUInt64BE(hash, headBytes + index * hashBytes));
+  return body;
+}
+
+function decodeBody(body: Buffer): TransactionState {
+  const isolation = isolations[body[9] ?? isolations.length];
+  const keyCount = body.readUInt32BE(26);
+  const hashCount = keyCount + body.readUInt32BE(30);
+  if (isolation === undefined || body.length !== headBytes + hashCount * hashBytes) {
+    throw invalid("it does not hold a transaction");
+  }
+  const hashes = Array.from({ length: hashCount }, (_, index) =>
+    body.readBigUInt64BE(headBytes + index * hashBytes),
+  );
+  return {
+    isolation,
+    readTimestamp: Number(body.readBigUInt64BE(10)) as Timestamp,
+    startedMs: Number(body.readBigUInt64BE(18)),
+    keys: hashes.slice(0, keyCount),
+    predicates: hashes.slice(keyCount),
+  };
+}
+
+function invalid(reason: string): ApiProblem {
+  return new ApiProblem("invalid-token", `the transaction token is not valid: ${reason}`, {
+    field: "transaction",
+  });
+}
+
+function expired(): ApiProblem {
+  const seconds = (limits.transactionAgeMsMax / 1000).toString();
+  return new ApiProblem(
+    "transaction-closed",
+    `the transaction is older than ${seconds} s; nothing of it was written, begin again`,
+    { field: "transaction" },
+  );
+}
