@@ -1,0 +1,108 @@
+/** Provisioning a deployment, twice over, on real protocol servers. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { DescribeTimeToLiveCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { createTables, provisionDeployment, registerTables } from "../../aws/provision.ts";
+import type { LogPosition, Timestamp } from "../../core/types.ts";
+import { startLocalStores, type LocalStores } from "../harness/local-stores.ts";
+
+let stores: LocalStores;
+beforeAll(async () => {
+  stores = await startLocalStores({ shardCount: 2 });
+});
+afterAll(() => stores.stop());
+
+describe("provisionDeployment", () => {
+  test("gives every shard its entry and a first watermark at position 0", async () => {
+    expect(stores.shards).toEqual(["shardId-000000000000", "shardId-000000000001"]);
+    expect(await stores.ports.control.shards()).toEqual(stores.shards);
+    for (const shard of stores.shards) {
+      const watermark = await stores.ports.control.readWatermark(shard);
+      expect(watermark).toMatchObject({ position: 0, cursor: undefined });
+      expect(watermark?.timestamp).toBeGreaterThan(1_500_000_000_000_000);
+    }
+  });
+
+  test("changes nothing when it runs again", async () => {
+    const { control } = stores.ports;
+    const moved = { position: 3 as LogPosition, timestamp: 9 as Timestamp, cursor: undefined };
+    await control.advanceWatermark(stores.shard, moved);
+    const entries = await control.shardEntries();
+    const again = await provisionDeployment({
+      ...stores.clientOptions,
+      deployment: stores.deployment,
+      shardCount: 5,
+    });
+    expect(again).toEqual(stores.shards);
+    expect(await control.readWatermark(stores.shard)).toEqual(moved);
+    expect(await control.shardEntries()).toEqual(entries);
+  });
+
+  test("two runs at once agree", async () => {
+    const options = { ...stores.clientOptions, deployment: `${stores.deployment}-twice` };
+    const [one, other] = await Promise.all([
+      provisionDeployment(options),
+      provisionDeployment(options),
+    ]);
+    expect(one).toEqual(["shardId-000000000000"]);
+    expect(other).toEqual(one);
+  });
+
+  test("asks the store to drop what has expired, and does without where it cannot", async () => {
+    const expected = stores.servers.dynamoDbLocal ? "ENABLED" : "DISABLED";
+    const client = new DynamoDBClient({
+      ...stores.clientOptions,
+      endpoint: stores.servers.endpoint.dynamodb,
+    });
+    const { logTable, controlTable, versionsTable } = stores.ports.names;
+    for (const TableName of [logTable, controlTable, versionsTable]) {
+      const output = await client.send(new DescribeTimeToLiveCommand({ TableName }));
+      expect(output.TimeToLiveDescription?.TimeToLiveStatus).toBe(expected);
+    }
+    client.destroy();
+  });
+
+  test("refuses a deployment name that makes no table name", async () => {
+    const options = { ...stores.clientOptions, deployment: "with space" };
+    await expect(provisionDeployment(options)).rejects.toMatchObject({ field: "deployment" });
+  });
+});
+
+describe("user tables", () => {
+  test("are created once, and refused when they exist with another key", async () => {
+    const name = `orders-${stores.deployment}`;
+    const table = { name, partitionKey: { name: "customer", type: "S" } } as const;
+    await createTables(stores.clientOptions, [table]);
+    await createTables(stores.clientOptions, [table]);
+    const other = { name, partitionKey: { name: "order", type: "S" } } as const;
+    await expect(createTables(stores.clientOptions, [other])).rejects.toMatchObject({
+      field: "table",
+    });
+  });
+
+  test("enter the registry, may change their history, and keep their key", async () => {
+    const { deployment } = stores;
+    const options = { ...stores.clientOptions, deployment };
+    const table = {
+      name: `ledger-${deployment}`,
+      partitionKey: { name: "account", type: "S" },
+      sortKey: { name: "entry", type: "N" },
+      history: false,
+      access: "transactional",
+    } as const;
+    const find = async (): Promise<unknown> =>
+      (await stores.ports.control.tables()).find(({ name }) => name === table.name);
+    await registerTables(options, [table]);
+    expect(await find()).toEqual(table);
+    await registerTables(options, [{ ...table, history: true }]);
+    expect(await find()).toEqual({ ...table, history: true });
+    const { sortKey: _, ...withoutSortKey } = table;
+    for (const changed of [
+      withoutSortKey,
+      { ...table, partitionKey: { name: "account", type: "N" } as const },
+      { ...table, sortKey: { name: "line", type: "N" } as const },
+    ]) {
+      await expect(registerTables(options, [changed])).rejects.toMatchObject({ field: "table" });
+    }
+    expect(await find()).toEqual({ ...table, history: true });
+  });
+});

@@ -1,0 +1,96 @@
+/**
+ * A provisioned deployment on real protocol servers, with its ports: what an engine or a function needs to run in a
+ * test. Deployment and table names are unique, so that test files can share one DynamoDB.
+ */
+import { randomBytes } from "node:crypto";
+import { assert } from "../../core/assert.ts";
+import type { ShardId, TableDescription } from "../../core/types.ts";
+import type { AwsClientOptions } from "../../aws/clients.ts";
+import { createAwsPorts, type AwsPorts, type AwsPortsOptions } from "../../aws/ports.ts";
+import {
+  createTables,
+  provisionDeployment,
+  type IndexDefinition,
+  type TableDefinition,
+} from "../../aws/provision.ts";
+import { localIdentity, startLocalServers, type LocalServers } from "./local-servers.ts";
+
+/** Key types by name; the table's own name is made unique. Default: `pk` (S), no sort key, no history. */
+export type LocalTable = {
+  readonly partitionKey?: TableDescription["partitionKey"];
+  readonly sortKey?: NonNullable<TableDescription["sortKey"]>;
+  readonly history?: boolean;
+  readonly indexes?: readonly IndexDefinition[];
+};
+
+export type LocalStores = {
+  readonly servers: LocalServers;
+  readonly deployment: string;
+  /** The first shard, and with the default of one shard the only one. */
+  readonly shard: ShardId;
+  readonly shards: readonly ShardId[];
+  readonly ports: AwsPorts;
+  /** Endpoint, region and credentials: for `createAwsPorts`, `createClient` or an AWS SDK client. */
+  readonly clientOptions: AwsClientOptions & { readonly endpoint: LocalServers["endpoint"] };
+  /** More ports to the same deployment, as another process would have; closed with the stores. */
+  openPorts(options?: Partial<AwsPortsOptions>): AwsPorts;
+  /** Creates a user table and enters it into the registry. */
+  createTable(name: string, table?: LocalTable): Promise<TableDescription>;
+  stop(): Promise<void>;
+};
+
+export async function startLocalStores(
+  options: {
+    readonly dataFolder?: string;
+    readonly shardCount?: number;
+    readonly ports?: Partial<AwsPortsOptions>;
+  } = {},
+): Promise<LocalStores> {
+  const { dataFolder } = options;
+  const servers = await startLocalServers(dataFolder === undefined ? {} : { dataFolder });
+  const suffix = randomBytes(5).toString("hex");
+  const deployment = `test-${suffix}`;
+  const clientOptions = { ...localIdentity, endpoint: servers.endpoint };
+  const opened: AwsPorts[] = [];
+  const openPorts = (extra: Partial<AwsPortsOptions> = {}): AwsPorts => {
+    const made = createAwsPorts({ ...clientOptions, ...options.ports, ...extra, deployment });
+    opened.push(made);
+    return made;
+  };
+  const shardCount = options.shardCount ?? 1;
+  const shards = await provisionDeployment({ ...clientOptions, deployment, shardCount });
+  const shard = shards[0];
+  assert(shard !== undefined, "a deployment has a shard");
+  const ports = openPorts();
+  return {
+    servers,
+    deployment,
+    shard,
+    shards,
+    ports,
+    clientOptions,
+    openPorts,
+    async createTable(name, table = {}) {
+      const definition: TableDefinition = {
+        name: `${name}-${suffix}`,
+        partitionKey: table.partitionKey ?? { name: "pk", type: "S" },
+        ...(table.sortKey === undefined ? {} : { sortKey: table.sortKey }),
+        ...(table.indexes === undefined ? {} : { indexes: table.indexes }),
+      };
+      await createTables(clientOptions, [definition]);
+      const description: TableDescription = {
+        name: definition.name,
+        partitionKey: definition.partitionKey,
+        ...(definition.sortKey === undefined ? {} : { sortKey: definition.sortKey }),
+        history: table.history ?? false,
+        access: "transactional",
+      };
+      await ports.control.registerTable(description);
+      return description;
+    },
+    async stop() {
+      await Promise.all(opened.map((each) => each.close()));
+      await servers.stop();
+    },
+  };
+}
