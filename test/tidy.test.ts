@@ -3,7 +3,7 @@
  * that breaks it.
  */
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -40,7 +40,9 @@ function trackedFiles(): Map<string, string> {
     cwd: root,
     encoding: "utf8",
   });
-  const paths = listed.split("\0").filter((path) => path !== "" && existsSync(join(root, path)));
+  const isFile = (path: string): boolean =>
+    statSync(join(root, path), { throwIfNoEntry: false })?.isFile() === true;
+  const paths = listed.split("\0").filter((path) => path !== "" && isFile(path));
   return new Map(paths.map((path) => [path, readFileSync(join(root, path), "utf8")]));
 }
 
