@@ -120,7 +120,8 @@ export class ShardConsumer {
       if (batch === undefined) break;
       await this.#deliver(batch);
     }
-    if (!this.#stopping) this.#dependencies.saveCheckpoint(this.#shardId, { kind: "shard-end" });
+    if (!this.#isStopping())
+      this.#dependencies.saveCheckpoint(this.#shardId, { kind: "shard-end" });
   }
 
   /** Something was written: read at once instead of after the pause. */
@@ -134,11 +135,16 @@ export class ShardConsumer {
     this.#pause?.controller.abort();
   }
 
+  /** A call, since `stop` may have come during any await. */
+  #isStopping(): boolean {
+    return this.#stopping;
+  }
+
   /** The next batch, or undefined when the shard has ended or the mapping stops. */
   async #gather(): Promise<readonly ShardRecord[] | undefined> {
     const { clock } = this.#dependencies;
     let windowStartMs: number | undefined;
-    while (!this.#stopping) {
+    while (!this.#isStopping()) {
       const records = this.#batchLength();
       if (records > 0) {
         windowStartMs ??= clock.monotonicMs();
@@ -225,7 +231,7 @@ export class ShardConsumer {
         failures = 0;
       }
       const from = remaining[0]?.sequenceNumber;
-      if (from === undefined || this.#stopping) return;
+      if (from === undefined || this.#isStopping()) return;
       failures += 1;
       this.#dependencies.report({
         kind: "batch-failed",
@@ -238,7 +244,7 @@ export class ShardConsumer {
       await this.#sleep(doubled(this.#options.retryMsMin, this.#options.retryMsMax, failures), {
         wakeable: false,
       });
-      if (this.#stopping) return;
+      if (this.#isStopping()) return;
     }
   }
 

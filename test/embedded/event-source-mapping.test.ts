@@ -444,8 +444,7 @@ test("at least once, in order: whatever fails, first deliveries are the stream's
         await until(() => {
           const checkpoint = h.checkpoints.get("a");
           return (
-            checkpoint?.kind === "after" &&
-            checkpoint.sequenceNumber === `${recordCount.toString()}`
+            checkpoint?.kind === "after" && checkpoint.sequenceNumber === recordCount.toString()
           );
         });
         await mapping.stop();

@@ -1,0 +1,70 @@
+/** What a started stack says about itself: where everything is, and something to try. */
+import type { EmbeddedStack } from "./embedded-stack.ts";
+import { accountsTable } from "./sample-tables.ts";
+
+export function announcement(stack: EmbeddedStack, dataFolder: string | undefined): string {
+  const { endpoint, endpoints, deployment, region, tables } = stack;
+  const kept = dataFolder === undefined ? "in memory, gone when this stops" : `in ${dataFolder}`;
+  const lines = [
+    "",
+    "  Tidemark is running.",
+    "",
+    `  REST API     ${endpoint}`,
+    `  DynamoDB     ${endpoints.dynamodb}`,
+    `  Kinesis      ${endpoints.kinesis}`,
+    `  Deployment   ${deployment}   (region ${region}; any credentials do)`,
+    `  Data         ${kept}`,
+    ...(tables.length === 0 ? [] : [`  Tables       ${wrapped(tables, "\n               ")}`]),
+    "",
+    "  From TypeScript:",
+    `    createClient({ deployment: "${deployment}", endpoint: "${endpoint}" })`,
+    "",
+    ...(tables.includes(accountsTable.name) ? ["  A first try:", ...firstTry(endpoint), ""] : []),
+    "  Ctrl-C stops it.",
+    "",
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+/** One line for programs; `processes` are the children's process ids. */
+export function announcementJson(stack: EmbeddedStack): string {
+  const { endpoint, endpoints, deployment, region, tables, processes } = stack;
+  return `${JSON.stringify({ endpoint, endpoints, deployment, region, tables, processes })}\n`;
+}
+
+/** Moves 5.00 between two sample accounts, if the first has them. */
+function firstTry(endpoint: string): readonly string[] {
+  const { name: table } = accountsTable;
+  const moved = (id: string, cents: number): object => ({
+    op: "update",
+    table,
+    key: { id },
+    add: { balanceCents: cents },
+  });
+  const body = {
+    writes: [
+      {
+        ...moved("account-000", -500),
+        condition: { attributes: { balanceCents: { gte: 500 } } },
+      },
+      moved("account-001", 500),
+    ],
+    returnItems: true,
+  };
+  return [
+    `    curl -s ${endpoint}/v1/transactions -H 'content-type: application/json' -d '`,
+    ...JSON.stringify(body, undefined, 1)
+      .split("\n")
+      .map((line) => `      ${line}`),
+    "    '",
+  ];
+}
+
+function wrapped(names: readonly string[], separator: string): string {
+  const perLine = 4;
+  const lines: string[] = [];
+  for (let start = 0; start < names.length; start += perLine) {
+    lines.push(names.slice(start, start + perLine).join(", "));
+  }
+  return lines.join(`,${separator}`);
+}

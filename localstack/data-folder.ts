@@ -1,0 +1,166 @@
+/**
+ * The folder that keeps a stack's data over restarts: what is in it, and how to tell that it is
+ * ours, of a format that we read, and whole. Whatever else lies there is left alone.
+ *
+ * ```
+ * tidemark-data.json   the marker: format, filled sample tables, whether the stores were made
+ * checkpoints.json     how far each function has read the stream
+ * dynamodb/ kinesis/   the stores (LevelDB)
+ * ```
+ */
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join, resolve } from "node:path";
+import { StackError } from "./stack-error.ts";
+import type { Checkpoint } from "./shard-consumer.ts";
+
+/** Checkpoints by `<function>/<stream>`, then by shard. */
+export type Checkpoints = Record<string, Record<string, Checkpoint>>;
+
+type Marker = {
+  readonly format: number;
+  /** The stores have been made: from then on their files must be there. */
+  readonly storesMade: boolean;
+  /** Sample tables that were filled once, and whose rows are the user's business since. */
+  readonly filledTables: readonly string[];
+};
+
+export const dataFolderFormat = 1;
+const markerName = "tidemark-data.json";
+const checkpointsName = "checkpoints.json";
+export const storeFolders = ["dynamodb", "kinesis"] as const;
+
+export class DataFolder {
+  readonly path: string;
+  #marker: Marker;
+
+  private constructor(path: string, marker: Marker) {
+    this.path = path;
+    this.#marker = marker;
+  }
+
+  /**
+   * Opens a folder, or makes it.
+   * @throws StackError in one line that names the folder, what is wrong, and what to do.
+   */
+  static open(folder: string): DataFolder {
+    const path = resolve(folder);
+    try {
+      mkdirSync(path, { recursive: true });
+      if (!statSync(path).isDirectory()) throw new Error("it is not a folder");
+      const names = readdirSync(path);
+      if (names.length > 0 && !names.includes(markerName)) {
+        throw new StackError(
+          "data-folder",
+          `the data folder ${path} holds other files and none of Tidemark's; ` +
+            "name an empty or a new folder with --data <folder>",
+        );
+      }
+      const opened = new DataFolder(path, names.length === 0 ? newMarker : readMarker(path));
+      opened.#checkStores();
+      // Written even if unchanged: that shows whether the folder can be written at all.
+      opened.#write(markerName, opened.#marker);
+      return opened;
+    } catch (error) {
+      if (error instanceof StackError) throw error;
+      const because = error instanceof Error ? error.message : String(error);
+      throw new StackError(
+        "data-folder",
+        `the data folder ${path} cannot be used: ${because}; name another with --data <folder>`,
+        { cause: error },
+      );
+    }
+  }
+
+  get filledTables(): readonly string[] {
+    return this.#marker.filledTables;
+  }
+
+  storesMade(): void {
+    if (!this.#marker.storesMade) this.#change({ storesMade: true });
+  }
+
+  tableFilled(table: string): void {
+    this.#change({ filledTables: [...this.filledTables, table] });
+  }
+
+  /** What was saved last; nothing when the file is missing or torn: delivery then starts over, safely. */
+  readCheckpoints(): Checkpoints {
+    try {
+      return JSON.parse(readFileSync(join(this.path, checkpointsName), "utf8")) as Checkpoints;
+    } catch {
+      return {};
+    }
+  }
+
+  saveCheckpoints(checkpoints: Checkpoints): void {
+    this.#write(checkpointsName, checkpoints);
+  }
+
+  #change(change: Partial<Marker>): void {
+    this.#marker = { ...this.#marker, ...change };
+    this.#write(markerName, this.#marker);
+  }
+
+  #write(name: string, content: unknown): void {
+    const file = join(this.path, name);
+    writeFileSync(`${file}.new`, `${JSON.stringify(content, undefined, 2)}\n`);
+    renameSync(`${file}.new`, file);
+  }
+
+  /** LevelDB would quietly begin anew where its `CURRENT` is missing, and drop what is left. */
+  #checkStores(): void {
+    if (!this.#marker.storesMade) return;
+    for (const store of storeFolders) {
+      if (existsSync(join(this.path, store, "CURRENT"))) continue;
+      throw corruptDataFolder(this.path, `${store}/CURRENT is missing`);
+    }
+  }
+}
+
+export function corruptDataFolder(path: string, because: string): StackError {
+  return new StackError(
+    "data-folder",
+    `the data folder ${path} is corrupt: ${because}; ` +
+      "restore it from a copy, delete it, or name another with --data <folder>",
+  );
+}
+
+const newMarker: Marker = { format: dataFolderFormat, storesMade: false, filledTables: [] };
+
+function readMarker(path: string): Marker {
+  let content: unknown;
+  try {
+    content = JSON.parse(readFileSync(join(path, markerName), "utf8"));
+  } catch {
+    throw corruptDataFolder(path, `${markerName} cannot be read`);
+  }
+  if (!isMarker(content)) throw corruptDataFolder(path, `${markerName} is not a marker`);
+  if (content.format > dataFolderFormat) {
+    throw new StackError(
+      "data-folder",
+      `the data folder ${path} was made by a newer version (format ${content.format.toString()}, ` +
+        `this one reads ${dataFolderFormat.toString()}); name another with --data <folder>`,
+    );
+  }
+  return content;
+}
+
+function isMarker(value: unknown): value is Marker {
+  if (typeof value !== "object" || value === null) return false;
+  const { format, storesMade, filledTables } = value as Readonly<Record<string, unknown>>;
+  return (
+    Number.isInteger(format) &&
+    Number(format) >= 1 &&
+    typeof storesMade === "boolean" &&
+    Array.isArray(filledTables) &&
+    filledTables.every((table) => typeof table === "string")
+  );
+}

@@ -1,0 +1,346 @@
+/**
+ * The embedded stack: a supervisor (the calling process) and its children, one for the stores and
+ * one per function. Any child may be killed at any moment: it is started again and goes on from the
+ * checkpoint that the supervisor keeps. If the supervisor is killed, the children leave with it.
+ */
+import { deploymentNames } from "../aws/names.ts";
+import { DataFolder } from "./data-folder.ts";
+import type { Checkpoints } from "./data-folder.ts";
+import type {
+  FromProcess,
+  HostSettings,
+  StackEndpoints,
+  StoresSettings,
+} from "./process-messages.ts";
+import { bundleStack } from "./stack-bundle.ts";
+import type { StackScripts } from "./stack-bundle.ts";
+import { StackError } from "./stack-error.ts";
+import { stackFunctions } from "./stack-functions.ts";
+import type { FunctionDefinition } from "./stack-functions.ts";
+import { createStackLog } from "./stack-log.ts";
+import type { LogLevel, StackLog } from "./stack-log.ts";
+import { SupervisedProcess } from "./supervised-process.ts";
+
+export type StackPorts = {
+  readonly dynamodb: number;
+  readonly kinesis: number;
+  readonly api: number;
+};
+
+/** Makes the deployment's stream and tables; may be repeated on one that is there. Returns the tables. */
+export type Provision = (target: {
+  readonly deployment: string;
+  readonly region: string;
+  readonly endpoints: StackEndpoints;
+  readonly sampleTables: boolean;
+  readonly dataFolder: DataFolder | undefined;
+}) => Promise<readonly string[]>;
+
+export type EmbeddedStackOptions = {
+  /** 0, the default, takes any free port. */
+  readonly ports?: Partial<StackPorts>;
+  /** Keep data here over restarts; default: in memory. */
+  readonly dataFolder?: string | undefined;
+  /** Default `"local"`. */
+  readonly deployment?: string;
+  /** Default `"us-east-1"`. */
+  readonly region?: string;
+  /** Default `"silent"`; has no say over a `log` that is given. */
+  readonly logLevel?: LogLevel;
+  readonly log?: StackLog;
+  /** Start a process that died again; default true. */
+  readonly restartChildren?: boolean;
+  /** Create, register and fill the sample tables; default true. */
+  readonly sampleTables?: boolean;
+  /** Default: all of a deployment. */
+  readonly functions?: readonly FunctionDefinition[];
+  readonly provision?: Provision;
+};
+
+export type EmbeddedStack = {
+  /** The one address that an SDK or a browser needs. */
+  readonly endpoint: string;
+  readonly endpoints: StackEndpoints;
+  readonly deployment: string;
+  readonly region: string;
+  readonly tables: readonly string[];
+  /** Names and process ids of the children that live right now. */
+  readonly processes: Readonly<Record<string, number>>;
+  /** kill -9; resolves when the process is gone. @throws RangeError for an unknown name. */
+  kill(name: string): Promise<void>;
+  /** Resolves when the named process, or every process, is ready. */
+  waitReady(name?: string): Promise<void>;
+  /** REST first, so that requests get their answers; then the other functions; the stores last. */
+  stop(): Promise<void>;
+  /** Ends every process at once, by kill -9. */
+  abandon(): Promise<void>;
+  /** Resolves if the stack cannot go on by itself, with the reason. Never rejects. */
+  readonly lost: Promise<StackError>;
+};
+
+const functionGraceMs = 10_000;
+const storesGraceMs = 10_000;
+
+/** @throws StackError with one line that says what to change. Nothing is left running then. */
+export async function startEmbeddedStack(
+  options: EmbeddedStackOptions = {},
+): Promise<EmbeddedStack> {
+  const stack = new Stack(options);
+  try {
+    await stack.start();
+  } catch (error) {
+    await stack.abandon();
+    throw error;
+  }
+  return stack;
+}
+
+class Stack implements EmbeddedStack {
+  readonly deployment: string;
+  readonly region: string;
+  readonly lost: Promise<StackError>;
+  readonly #options: EmbeddedStackOptions;
+  readonly #functions: readonly FunctionDefinition[];
+  readonly #log: StackLog;
+  readonly #stream: string;
+  /** The ports asked for; once they are known, those taken, so that a restart keeps them. */
+  #ports: StackPorts;
+  #dataFolder: DataFolder | undefined;
+  #checkpoints: Checkpoints = {};
+  #saveTimer: NodeJS.Timeout | undefined;
+  #stores: SupervisedProcess | undefined;
+  readonly #hosts: SupervisedProcess[] = [];
+  /** Everything is provisioned: functions may be invoked. */
+  #complete = false;
+  #tables: readonly string[] = [];
+  #lose: (error: StackError) => void = () => undefined;
+  #stopped: Promise<void> | undefined;
+
+  constructor(options: EmbeddedStackOptions) {
+    this.#options = options;
+    this.deployment = options.deployment ?? "local";
+    this.region = options.region ?? "us-east-1";
+    this.#stream = deploymentNames(this.deployment).stream;
+    this.#functions = options.functions ?? stackFunctions;
+    this.#ports = { dynamodb: 0, kinesis: 0, api: 0, ...options.ports };
+    this.#log =
+      options.log ??
+      createStackLog({
+        level: options.logLevel ?? "silent",
+        format: "text",
+        output: process.stderr,
+      });
+    this.lost = new Promise((resolve) => (this.#lose = resolve));
+  }
+
+  get endpoint(): string {
+    return urlOf(this.#ports.api);
+  }
+
+  get endpoints(): StackEndpoints {
+    return { dynamodb: urlOf(this.#ports.dynamodb), kinesis: urlOf(this.#ports.kinesis) };
+  }
+
+  get tables(): readonly string[] {
+    return this.#tables;
+  }
+
+  get processes(): Readonly<Record<string, number>> {
+    const alive = this.#all().flatMap(({ name, pid }) => (pid === undefined ? [] : [[name, pid]]));
+    return Object.fromEntries(alive) as Readonly<Record<string, number>>;
+  }
+
+  async start(): Promise<void> {
+    const { dataFolder } = this.#options;
+    if (dataFolder !== undefined) {
+      this.#dataFolder = DataFolder.open(dataFolder);
+      this.#checkpoints = this.#dataFolder.readCheckpoints();
+    }
+    const provision =
+      this.#options.provision ?? (await import("./provision-stack.ts")).provisionStack;
+    const scripts = await bundleStack(
+      new Map(this.#functions.map(({ name, handlerFile }) => [name, handlerFile])),
+    );
+    this.#stores = this.#storesProcess(scripts);
+    await this.#stores.start();
+    this.#dataFolder?.storesMade();
+    for (const definition of this.#functions) {
+      this.#hosts.push(this.#hostProcess(definition, scripts));
+    }
+    const { deployment, region, endpoints } = this;
+    const sampleTables = this.#options.sampleTables ?? true;
+    const target = { deployment, region, endpoints, sampleTables, dataFolder: this.#dataFolder };
+    // Settled, not raced: after a failure nothing may go on behind the caller's back.
+    const [provisioned, ...started] = await Promise.allSettled([
+      provision(target),
+      ...this.#hosts.map((host) => host.start()),
+    ]);
+    const failed = [...started, provisioned].find((result) => result.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+    if (provisioned.status === "fulfilled") this.#tables = provisioned.value;
+    this.#complete = true;
+    for (const host of this.#hosts) host.send({ kind: "go" });
+    this.#log.info(this.processes, "running");
+  }
+
+  async kill(name: string): Promise<void> {
+    await this.#named(name).kill();
+  }
+
+  async waitReady(name?: string): Promise<void> {
+    const awaited = name === undefined ? this.#all() : [this.#named(name)];
+    await Promise.all(awaited.map((process) => process.whenReady()));
+  }
+
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async abandon(): Promise<void> {
+    await Promise.all(this.#all().map((process) => process.stop(0)));
+    this.#saveCheckpoints();
+  }
+
+  async #stop(): Promise<void> {
+    const serving = this.#hosts.filter((host) => host.name === "api");
+    const others = this.#hosts.filter((host) => host.name !== "api");
+    for (const group of [serving, others]) {
+      await Promise.all(group.map((host) => host.stop(functionGraceMs)));
+    }
+    await this.#stores?.stop(storesGraceMs);
+    this.#saveCheckpoints();
+    this.#log.info("stopped");
+  }
+
+  #all(): readonly SupervisedProcess[] {
+    return this.#stores === undefined ? this.#hosts : [this.#stores, ...this.#hosts];
+  }
+
+  #named(name: string): SupervisedProcess {
+    const found = this.#all().find((process) => process.name === name);
+    if (found !== undefined) return found;
+    const names = this.#all().map((process) => process.name);
+    throw new RangeError(`there is no process "${name}", only ${names.join(", ")}`);
+  }
+
+  #storesProcess(scripts: StackScripts): SupervisedProcess {
+    const settings = (): StoresSettings => ({
+      kind: "stores",
+      dynamodbPort: this.#ports.dynamodb,
+      kinesisPort: this.#ports.kinesis,
+      dataFolder: this.#dataFolder?.path,
+    });
+    const inMemory = this.#dataFolder === undefined;
+    return new SupervisedProcess({
+      name: "stores",
+      script: scripts.stores,
+      parameters: [],
+      environment: this.#environment(),
+      settings,
+      // Without a folder the data died with the process: going on would lose commits silently.
+      restart: !inMemory && (this.#options.restartChildren ?? true),
+      log: this.#log.child({ process: "stores" }),
+      onMessage: (message) => {
+        if (message.kind !== "stream-written") return;
+        for (const host of this.#hosts) host.send({ kind: "wake" });
+      },
+      onReady: ({ dynamodb, kinesis }) => {
+        this.#ports = {
+          ...this.#ports,
+          dynamodb: dynamodb ?? this.#ports.dynamodb,
+          kinesis: kinesis ?? this.#ports.kinesis,
+        };
+      },
+      onLost: (error) => {
+        const remedy = inMemory
+          ? "; the data was in memory and is gone (--data <folder> would keep it)"
+          : "";
+        this.#lose(new StackError("other", `${error.message}${remedy}`, { cause: error }));
+      },
+    });
+  }
+
+  #hostProcess(definition: FunctionDefinition, scripts: StackScripts): SupervisedProcess {
+    const { name, sources, invocationMsMax } = definition;
+    const owner = `${name}/${this.#stream}`;
+    const settings = (): HostSettings => ({
+      kind: "host",
+      function: name,
+      deployment: this.deployment,
+      region: this.region,
+      stream: this.#stream,
+      endpoints: this.endpoints,
+      sources,
+      invocationMsMax,
+      httpPort: this.#ports.api,
+      checkpoints: this.#checkpoints[owner] ?? {},
+    });
+    const host: SupervisedProcess = new SupervisedProcess({
+      name,
+      script: scripts.host,
+      parameters: [name, scripts.handlers.get(name) ?? ""],
+      environment: this.#environment(),
+      settings,
+      restart: this.#options.restartChildren ?? true,
+      log: this.#log.child({ process: name }),
+      onMessage: (message) => {
+        this.#keepCheckpoint(owner, message);
+      },
+      onReady: ({ http }) => {
+        if (http !== undefined) this.#ports = { ...this.#ports, api: http };
+        if (this.#complete) host.send({ kind: "go" });
+      },
+      onLost: (error) => {
+        this.#log.error(error.message);
+      },
+    });
+    return host;
+  }
+
+  #environment(): NodeJS.ProcessEnv {
+    const level = this.#log.level;
+    return {
+      ...process.env,
+      AWS_REGION: this.region,
+      AWS_ACCESS_KEY_ID: "local",
+      AWS_SECRET_ACCESS_KEY: "local",
+      AWS_SESSION_TOKEN: "",
+      TIDEMARK_DEPLOYMENT: this.deployment,
+      TIDEMARK_ENDPOINT_DYNAMODB: this.endpoints.dynamodb,
+      TIDEMARK_ENDPOINT_KINESIS: this.endpoints.kinesis,
+      TIDEMARK_LOG_LEVEL: level,
+      POWERTOOLS_METRICS_DISABLED: level === "trace" ? "false" : "true",
+      // It would be said by every process at every start; the README says which Node to use.
+      AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
+      // Of the process that starts the stack, and of no meaning to its children.
+      NODE_OPTIONS: "",
+    };
+  }
+
+  #keepCheckpoint(owner: string, message: FromProcess): void {
+    if (message.kind !== "checkpoint") return;
+    (this.#checkpoints[owner] ??= {})[message.shardId] = message.checkpoint;
+    // A checkpoint that is lost costs a redelivery, so the file may lag behind.
+    if (this.#dataFolder === undefined || this.#saveTimer !== undefined) return;
+    this.#saveTimer = setTimeout(() => {
+      this.#saveCheckpoints();
+    }, 500);
+    this.#saveTimer.unref();
+  }
+
+  #saveCheckpoints(): void {
+    clearTimeout(this.#saveTimer);
+    this.#saveTimer = undefined;
+    try {
+      this.#dataFolder?.saveCheckpoints(this.#checkpoints);
+    } catch (error) {
+      const because = error instanceof Error ? error.message : String(error);
+      this.#log.error(`checkpoints could not be saved: ${because}`);
+    }
+  }
+}
+
+function urlOf(port: number): string {
+  return `http://127.0.0.1:${port.toString()}`;
+}
