@@ -235,8 +235,9 @@ function writesBytesMax(batch: RequestBatch, request: number, compact: boolean):
       bytes += newTableBytesMax;
     }
     const sortKeyLength = sortKeys[write * sortKeyWords + 1] ?? 0;
-    if (sortKeyLength === 0) bytes += simpleWriteBytesMax;
-    else if (compact || sortKeyLength > limits.blockSortKeyBytesMax) {
+    if (writes[at + 2] === writes[at + 4] && writes[at + 3] === writes[at + 5]) {
+      bytes += simpleWriteBytesMax;
+    } else if (compact || sortKeyLength === 0 || sortKeyLength > limits.blockSortKeyBytesMax) {
       bytes += sortedWriteBytesMax + hashBytes;
     } else bytes += sortedWriteBytesMax + sortKeyLength;
   }
