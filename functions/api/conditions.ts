@@ -2,6 +2,7 @@
  * Conditions on items: decoded from the request, then held against an item. Comparisons follow
  * DynamoDB: numbers by value, strings and binary by bytes, and an order only within one type.
  */
+import { attribute } from "../../core/attributes.ts";
 import { canonicalNumber, compareNumbers } from "../../core/decimal.ts";
 import type { AttributeValue, Item } from "../../core/types.ts";
 import { compareBytes, compareUtf8 } from "../../core/utf8.ts";
@@ -41,7 +42,7 @@ export function judge(condition: ItemCondition, item: Item | undefined): Judgeme
     return { holds: false, attribute: undefined };
   }
   for (const { name, test } of condition.attributes) {
-    const value = item !== undefined && Object.hasOwn(item, name) ? item[name] : undefined;
+    const value = item === undefined ? undefined : attribute(item, name);
     if (!test(value)) return { holds: false, attribute: name };
   }
   return { holds: true };

@@ -3,6 +3,7 @@
  * in one batch; conditions are judged on that state, all of them before the first write; writes then follow
  * in the request's order, each on top of those before it.
  */
+import { attribute } from "../../core/attributes.ts";
 import { canonicalNumber, requireDecimal } from "../../core/decimal.ts";
 import { InvalidRequestError, TransactionTooLargeError } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
@@ -129,7 +130,7 @@ function keyOf(reader: Reader, write: PlannedWrite, index: number): Item {
   const { partitionKey, sortKey } = reader.describe(write.table);
   const names = sortKey === undefined ? [partitionKey.name] : [partitionKey.name, sortKey.name];
   const entries = names.map((name): [string, AttributeValue] => {
-    const value = Object.hasOwn(write.item, name) ? write.item[name] : undefined;
+    const value = attribute(write.item, name);
     if (value !== undefined) return [name, value];
     const field = `writes[${index.toString()}].item.${name}`;
     throw new InvalidRequestError(field, `${field}: the key attribute is missing`);
