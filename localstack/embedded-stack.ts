@@ -6,6 +6,7 @@
 import { deploymentNames } from "../aws/names.ts";
 import { DataFolder } from "./data-folder.ts";
 import type { Checkpoints } from "./data-folder.ts";
+import type { Provision } from "./provision-stack.ts";
 import type {
   FromProcess,
   HostSettings,
@@ -26,15 +27,6 @@ export type StackPorts = {
   readonly kinesis: number;
   readonly api: number;
 };
-
-/** Makes the deployment's stream and tables; may be repeated on one that is there. Returns the tables. */
-export type Provision = (target: {
-  readonly deployment: string;
-  readonly region: string;
-  readonly endpoints: StackEndpoints;
-  readonly sampleTables: boolean;
-  readonly dataFolder: DataFolder | undefined;
-}) => Promise<readonly string[]>;
 
 export type EmbeddedStackOptions = {
   /** 0, the default, takes any free port. */

@@ -59,6 +59,8 @@ export async function startHttpGateway(options: HttpGatewayOptions): Promise<Htt
       })
       .then(
         (result) => {
+          // A connection kept alive would hold up the close until the client tires of it.
+          if (state === "closing") response.shouldKeepAlive = false;
           write(response, request, result);
         },
         (cause: unknown) => {

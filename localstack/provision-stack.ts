@@ -5,8 +5,18 @@
 import { createAwsClients } from "../aws/clients.ts";
 import { createTables, provisionDeployment, registerTables } from "../aws/provision.ts";
 import type { Item } from "../core/types.ts";
-import type { Provision } from "./embedded-stack.ts";
+import type { DataFolder } from "./data-folder.ts";
+import type { StackEndpoints } from "./process-messages.ts";
 import { sampleRows, sampleTables } from "./sample-tables.ts";
+
+/** Makes the deployment's stream and tables; may be repeated on one that is there. Returns the tables. */
+export type Provision = (target: {
+  readonly deployment: string;
+  readonly region: string;
+  readonly endpoints: StackEndpoints;
+  readonly sampleTables: boolean;
+  readonly dataFolder: DataFolder | undefined;
+}) => Promise<readonly string[]>;
 
 /** DynamoDB's limit per BatchWriteItem. */
 const batchWriteItemsMax = 25;

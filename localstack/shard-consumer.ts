@@ -153,7 +153,8 @@ export class ShardConsumer {
         if (full || this.#ended || waitedMs >= this.#options.windowMs) {
           return this.#buffer.splice(0, records);
         }
-        await this.#sleep(Math.max(1, (this.#options.windowMs - waitedMs) / 4));
+        const sliceMs = Math.max(1, (this.#options.windowMs - waitedMs) / 4);
+        await this.#sleep(sliceMs, { wakeable: false });
       } else if (this.#ended) {
         return undefined;
       } else if (this.#emptyReads > 0 && !this.#wakePending) {
@@ -161,7 +162,7 @@ export class ShardConsumer {
           doubled(this.#options.pollMsMin, this.#options.pollMsMax, this.#emptyReads),
         );
       }
-      if (!this.#ended) await this.#read();
+      if (!this.#isStopping()) await this.#read();
     }
     return undefined;
   }
