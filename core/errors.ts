@@ -31,6 +31,8 @@ export type ConflictDetail = {
   readonly version: Timestamp;
   /** `"read"` was read (or will be written), `"predicate"` is a queried partition or a scanned table. */
   readonly on: "key" | "partition" | "table";
+  /** `"tail"`: seen before anything was sent to the oracle. */
+  readonly foundBy?: "tail" | "oracle";
 };
 
 export class ConflictError extends TransactionError {

@@ -45,7 +45,22 @@ export const limits = {
   // --- Certification ---
   /** Stream time that the index looks back; a request older than that is answered `stale`. */
   certificationWindowMicros: 10_000_000,
-  indexEntriesMax: 64 * 1024 * 1024,
+  /** At 22 bytes an entry a function of 1 GB holds them, also while the index moves to a larger table. */
+  indexEntriesMax: 16 * 1024 * 1024,
+
+  // --- Oracle function ---
+  /** Tries of one step (rebuild, read payloads, append) before the batch is left for redelivery. */
+  oracleTriesMax: 8,
+  oracleBackoffMsMin: 20,
+  oracleBackoffMsMax: 1_000,
+  /** No append is begun with less than this left of the invocation. */
+  oracleReserveMs: 1_000,
+  /** Blocks asked for at once when an oracle is rebuilt. */
+  rebuildPageBlocksMax: 100,
+  /** Spilled payloads read at the same time, and held at the same time for certification. */
+  spilledReadsMax: 8,
+  spilledHeldMax: 64,
+  spilledHeldBytesMax: 64 * 1024 * 1024,
 
   // --- Installing and removing (DESIGN §2, Deletes) ---
   /** An install is signed at most this long after its installer learned that it is missing. */
@@ -130,3 +145,7 @@ assert(
   "limits: the largest payload must fit its chunks",
 );
 assert(limits.inlineRequestBytesMax <= limits.recordBytesMax, "limits: an inline request fits");
+assert(
+  limits.spilledHeldBytesMax >= limits.payloadBytesMax,
+  "limits: the largest spilled payload can be held",
+);

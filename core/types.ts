@@ -67,19 +67,11 @@ export type KeyType = "S" | "N" | "B";
 
 export type KeyAttribute = { readonly name: string; readonly type: KeyType };
 
-export type IndexDescription = {
-  readonly name: string;
-  readonly partitionKey: KeyAttribute;
-  readonly sortKey?: KeyAttribute;
-};
-
 /** What installers and readers must know of a user table; kept in the control table's registry. */
 export type TableDescription = {
   readonly name: string;
   readonly partitionKey: KeyAttribute;
   readonly sortKey?: KeyAttribute;
-  /** Global and local secondary indexes that queries may name. */
-  readonly indexes?: readonly IndexDescription[];
   /** Keep superseded versions, so that reads at an older timestamp find them. */
   readonly history: boolean;
   /** `mixed` comes with native operations; until then every table is `transactional`. */

@@ -211,6 +211,8 @@ export type DetachedTransaction = EngineTransaction & {
       readonly recordedResult?: AttributeValue;
     },
   ): Promise<Receipt>;
+  /** Lets go of what the process keeps for it. Harmless after `commit`; due when the caller goes on elsewhere. */
+  close(): void;
 };
 
 export type ResultCodec<Result> = {

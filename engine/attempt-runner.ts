@@ -1,0 +1,242 @@
+/** Runs a body until its transaction commits, or until that is of no more use. */
+import {
+  CommitUnknownError,
+  ConflictError,
+  InvalidRequestError,
+  SnapshotTooOldError,
+  UnavailableError,
+} from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import { TransactionReads } from "../core/transaction-reads.ts";
+import type { Timestamp } from "../core/types.ts";
+import {
+  beginAttempt,
+  finishAttempt,
+  inAttempt,
+  type Attempt,
+  type AttemptServices,
+  type AttemptTimes,
+  type FinishOptions,
+} from "./attempt.ts";
+import { waitBackoff } from "./backoff.ts";
+import type { Call } from "./call.ts";
+import { isRetryableAttempt } from "./commit.ts";
+import { orAborted } from "./concurrency.ts";
+import type { EngineCore, EngineOptions } from "./engine-core.ts";
+import { findEarlier, recordResult } from "./idempotency.ts";
+import { UnknownTableError } from "./table-registry.ts";
+import type {
+  EngineEvent,
+  EngineTransaction,
+  Reader,
+  Receipt,
+  ResultCodec,
+  SnapshotOptions,
+  TransactOptions,
+} from "./types.ts";
+
+export const attemptsMaxDefault = 10;
+const attemptsMaxMax = 1_000;
+const retryBackoff = { baseMs: 5, capMs: 500 };
+
+type Finished<Result> = { readonly result: Result; readonly receipt: Receipt };
+
+export class AttemptRunner {
+  readonly #core: EngineCore;
+  readonly #historyRetentionMs: number;
+
+  constructor(core: EngineCore, options: EngineOptions) {
+    this.#core = core;
+    this.#historyRetentionMs = options.historyRetentionMs ?? limits.historyRetentionMsDefault;
+  }
+
+  async transact<Result>(
+    call: Call,
+    task: {
+      readonly wish: TransactOptions;
+      readonly body: (transaction: EngineTransaction) => Promise<Result>;
+      readonly codec: ResultCodec<Result> | undefined;
+    },
+  ): Promise<Finished<Result>> {
+    const { wish, body, codec } = task;
+    const isolation = wish.isolation ?? "serializable";
+    return this.#repeat(call, wish.attemptsMax, async (services, times) => {
+      services.emit?.({ kind: "attempt-started", attempt: times.attempts, isolation });
+      const attempt = await beginAttempt(services, {
+        mode: "read-write",
+        isolation,
+        maxStalenessMs: 0,
+      });
+      return inAttempt(attempt, async () => {
+        const { context } = attempt;
+        const ack = wish.ack ?? "installed";
+        if (wish.idempotencyKey === undefined) {
+          const result = await orAborted(body(context), call.signal);
+          return { result, receipt: await finishAttempt(services, attempt, { ...times, ack }) };
+        }
+        if (codec === undefined) {
+          throw new InvalidRequestError(
+            "codec",
+            "an idempotency key needs a way to keep the result",
+          );
+        }
+        return this.#onceByKey(services, attempt, {
+          body,
+          codec,
+          times: { ...times, ack },
+          idempotencyKey: wish.idempotencyKey,
+        });
+      });
+    });
+  }
+
+  /** Runs the body only if no commit under the key stands; else returns what that one returned. */
+  async #onceByKey<Result>(
+    services: AttemptServices,
+    attempt: Attempt,
+    once: {
+      readonly body: (transaction: EngineTransaction) => Promise<Result>;
+      readonly codec: ResultCodec<Result>;
+      readonly times: FinishOptions;
+      readonly idempotencyKey: string;
+    },
+  ): Promise<Finished<Result>> {
+    const earlier = await findEarlier(services, attempt, once);
+    if (earlier !== undefined) {
+      return { result: once.codec.decode(earlier.result), receipt: earlier.receipt };
+    }
+    const result = await orAborted(once.body(attempt.context), services.call.signal);
+    recordResult(services, attempt, {
+      idempotencyKey: once.idempotencyKey,
+      result: once.codec.encode(result),
+    });
+    return { result, receipt: await finishAttempt(services, attempt, once.times) };
+  }
+
+  async snapshot<Result>(
+    call: Call,
+    task: {
+      readonly wish: SnapshotOptions;
+      readonly body: (snapshot: Reader) => Promise<Result>;
+    },
+  ): Promise<Finished<Result>> {
+    const { wish, body } = task;
+    return this.#repeat(call, wish.attemptsMax, async (services, times) => {
+      services.emit?.({ kind: "attempt-started", attempt: times.attempts, isolation: "snapshot" });
+      const fixed = wish.asOf === undefined ? undefined : await this.#readsAt(services, wish.asOf);
+      const attempt = await beginAttempt(services, {
+        mode: fixed === undefined ? "read-only" : "fixed",
+        isolation: "snapshot",
+        maxStalenessMs: fixed === undefined ? (wish.maxStalenessMs ?? 0) : Infinity,
+        ...(fixed === undefined ? {} : { reads: fixed }),
+      });
+      return inAttempt(attempt, async () => {
+        const result = await orAborted(body(attempt.context), call.signal);
+        const receipt = await finishAttempt(services, attempt, { ...times, ack: "installed" });
+        return { result, receipt };
+      });
+    });
+  }
+
+  /** A timestamp above the log's end means the log's end: nothing was committed in between. */
+  async #readsAt(services: AttemptServices, asOf: Timestamp): Promise<TransactionReads> {
+    if (!Number.isSafeInteger(asOf) || asOf <= 0) {
+      throw new InvalidRequestError(
+        "asOf",
+        `asOf is a timestamp in microseconds since the epoch; got ${asOf}`,
+      );
+    }
+    const oldestMs = services.ports.clock.nowMs() - this.#historyRetentionMs;
+    if (asOf < oldestMs * 1000) {
+      throw new SnapshotTooOldError(
+        `asOf ${asOf} lies before the history that is kept (${this.#historyRetentionMs} ms)`,
+      );
+    }
+    const { follower } = services.session;
+    await orAborted(follower.refresh(), services.call.signal);
+    return new TransactionReads(Math.min(asOf, follower.tail.newest) as Timestamp);
+  }
+
+  async #repeat<T extends { readonly receipt: Receipt }>(
+    call: Call,
+    attemptsMax: number | undefined,
+    run: (services: AttemptServices, times: AttemptTimes) => Promise<T>,
+  ): Promise<T> {
+    const max = validAttempts(attemptsMax);
+    const { clock } = this.#core.ports;
+    const services = await orAborted(this.#core.services(call), call.signal);
+    for (let attempts = 1; ; attempts += 1) {
+      const beganMs = clock.monotonicMs();
+      try {
+        const times = { beganMs, retryMs: beganMs - call.beganMs, attempts };
+        const finished = await run(services, times);
+        services.emit?.({ kind: "committed", receipt: finished.receipt });
+        return finished;
+      } catch (error) {
+        services.emit?.(abortEvent(error, attempts));
+        if (call.signal.aborted) throw lastWord(call, error);
+        const retry =
+          error instanceof UnknownTableError
+            ? await this.#learnTables(attempts)
+            : isRetryableAttempt(error);
+        if (!retry || attempts >= max) throw error;
+        await waitBackoff(this.#core.ports, {
+          backoff: retryBackoff,
+          attempt: attempts - 1,
+          signal: call.signal,
+        }).catch(() => {
+          throw lastWord(call, error);
+        });
+      }
+    }
+  }
+
+  /** A table may have been registered since the registry was read; one look per call. */
+  async #learnTables(attempts: number): Promise<boolean> {
+    const { registry } = this.#core;
+    if (attempts > 1 || !registry.mayBeStale) return false;
+    await registry.reload();
+    return true;
+  }
+}
+
+function validAttempts(attemptsMax: number | undefined): number {
+  const max = attemptsMax ?? attemptsMaxDefault;
+  if (Number.isInteger(max) && max >= 1 && max <= attemptsMaxMax) return max;
+  throw new InvalidRequestError(
+    "attemptsMax",
+    `attemptsMax is a whole number from 1 to ${attemptsMaxMax}; got ${max}`,
+  );
+}
+
+/** The deadline passed, or the caller gave up: an unknown outcome stays unknown; else the reason, with the last failure as cause. */
+function lastWord(call: Call, error: unknown): unknown {
+  if (error instanceof CommitUnknownError) return error;
+  const reason: unknown = call.signal.reason;
+  if (reason instanceof UnavailableError && reason !== error) {
+    return new UnavailableError(reason.message, { cause: error });
+  }
+  return reason;
+}
+
+function abortEvent(error: unknown, attempt: number): EngineEvent {
+  if (error instanceof CommitUnknownError) {
+    return { kind: "unknown", transactionId: error.transactionId };
+  }
+  const base = { kind: "attempt-aborted", attempt, transactionId: undefined } as const;
+  if (error instanceof ConflictError) {
+    return {
+      ...base,
+      reason: "conflict",
+      detail: error.detail,
+      early: error.detail.foundBy !== "oracle",
+    };
+  }
+  const reason =
+    error instanceof SnapshotTooOldError
+      ? "snapshot-too-old"
+      : error instanceof UnavailableError
+        ? "unavailable"
+        : "body-threw";
+  return { ...base, reason, detail: undefined, early: true };
+}

@@ -1,0 +1,89 @@
+/**
+ * Puts commit requests onto one shard of the stream. Requests of concurrent transactions share
+ * records and calls: while a call is under way the next ones gather, so a busy process pays for few calls and
+ * a lone transaction waits for nobody.
+ */
+import { limits } from "../core/limits.ts";
+import type { CommitStream, PutRecordResult } from "../core/ports.ts";
+import type { ShardId } from "../core/types.ts";
+import { encodeCommitRecord } from "../schemas/commit-record.ts";
+
+/** `throttled` was certainly not stored; `unknown` possibly. */
+export type SendResult = PutRecordResult["kind"];
+
+type Queued = { readonly request: Uint8Array; readonly resolve: (result: SendResult) => void };
+
+/** Calls under way at once: the second keeps the stream busy while the first one's answer travels. */
+const putsMax = 2;
+/** Generous room for a record's own header. */
+const recordHeaderBytesMax = 64;
+
+export class CommitSender {
+  readonly #stream: CommitStream;
+  readonly #shard: ShardId;
+  #queue: Queued[] = [];
+  #puts = 0;
+
+  constructor(stream: CommitStream, shard: ShardId) {
+    this.#stream = stream;
+    this.#shard = shard;
+  }
+
+  /** `request` is one encoded request. Never rejects. */
+  send(request: Uint8Array): Promise<SendResult> {
+    return new Promise((resolve) => {
+      this.#queue.push({ request, resolve });
+      if (this.#puts < putsMax) {
+        this.#puts += 1;
+        // After the current turn of the event loop, so that transactions that became ready together travel together.
+        queueMicrotask(() => void this.#drain());
+      }
+    });
+  }
+
+  async #drain(): Promise<void> {
+    try {
+      while (this.#queue.length > 0) {
+        const records = this.#takeRecords();
+        const results = await this.#put(records.map(({ bytes }) => bytes));
+        records.forEach(({ queued }, i) => {
+          for (const { resolve } of queued) resolve(results[i]?.kind ?? "unknown");
+        });
+      }
+    } finally {
+      this.#puts -= 1;
+    }
+  }
+
+  async #put(records: readonly Uint8Array[]): Promise<readonly PutRecordResult[]> {
+    try {
+      return await this.#stream.put(this.#shard, records);
+    } catch (cause) {
+      return records.map(() => ({ kind: "unknown", cause }));
+    }
+  }
+
+  /** Packs what is waiting into as few records as its order allows, up to one call's limits. */
+  #takeRecords(): { readonly bytes: Uint8Array; readonly queued: readonly Queued[] }[] {
+    const records: { bytes: Uint8Array; queued: Queued[] }[] = [];
+    let taken = 0;
+    let callBytes = 0;
+    while (taken < this.#queue.length && records.length < limits.recordsPerPutMax) {
+      const queued: Queued[] = [];
+      let bytes = recordHeaderBytesMax;
+      for (let i = taken; i < this.#queue.length; i += 1) {
+        const next = this.#queue[i];
+        if (next === undefined || queued.length >= limits.requestsPerRecordMax) break;
+        if (queued.length > 0 && bytes + next.request.length + 8 > limits.recordBytesMax) break;
+        queued.push(next);
+        bytes += next.request.length + 8;
+      }
+      if (records.length > 0 && callBytes + bytes > limits.putBytesMax) break;
+      callBytes += bytes;
+      taken += queued.length;
+      records.push({ bytes: encodeCommitRecord(queued.map(({ request }) => request)), queued });
+    }
+    this.#queue = this.#queue.slice(taken);
+    return records;
+  }
+}

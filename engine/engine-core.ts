@@ -1,0 +1,124 @@
+/** What all calls of one engine share: the shard's session, the registry, the count of what is under way. */
+import { InvalidRequestError, TransactionClosedError } from "../core/errors.ts";
+import type { Ports } from "../core/ports.ts";
+import type { AttemptServices } from "./attempt.ts";
+import { Call } from "./call.ts";
+import { publicError } from "./public-error.ts";
+import { ShardSession } from "./shard-session.ts";
+import { TableRegistry } from "./table-registry.ts";
+import type { FollowerOptions } from "./tail-follower.ts";
+import type { EngineEvent } from "./types.ts";
+
+export type EngineOptions = {
+  readonly follower?: Partial<FollowerOptions>;
+  /** Before a commit is sent, a tail older than this is refreshed to find conflicts without the oracle. Default 100. */
+  readonly freshMs?: number;
+  /** How far back `asOf` may reach; the versions table's retention. Default `limits.historyRetentionMsDefault`. */
+  readonly historyRetentionMs?: number;
+  /** Called synchronously; what it throws is ignored. */
+  readonly onEvent?: (event: EngineEvent) => void;
+};
+
+export class EngineCore {
+  readonly ports: Ports;
+  readonly registry: TableRegistry;
+  readonly #options: EngineOptions;
+  readonly #emit: ((event: EngineEvent) => void) | undefined;
+  #session: Promise<ShardSession> | undefined;
+  readonly #underWay = new Set<Promise<unknown>>();
+  readonly #background = new Set<Promise<void>>();
+  #closed = false;
+
+  constructor(ports: Ports, options: EngineOptions) {
+    this.ports = ports;
+    this.#options = options;
+    this.registry = new TableRegistry(ports.control, ports.clock);
+    const { onEvent } = options;
+    this.#emit =
+      onEvent === undefined
+        ? undefined
+        : (event) => {
+            try {
+              onEvent(event);
+            } catch {
+              // A listener's failure is not the transaction's.
+            }
+          };
+  }
+
+  /** Opens a call, runs the task under it, and turns the stores' errors into the public ones. */
+  async run<T>(
+    wish: { readonly deadlineMs?: number; readonly signal?: AbortSignal },
+    task: (call: Call) => Promise<T>,
+  ): Promise<T> {
+    this.assertOpen();
+    const call = new Call(this.ports.clock, wish);
+    const running = task(call);
+    const tracked = running.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#underWay.add(tracked);
+    try {
+      return await running;
+    } catch (error) {
+      throw publicError(error);
+    } finally {
+      call.end();
+      this.#underWay.delete(tracked);
+    }
+  }
+
+  assertOpen(): void {
+    if (this.#closed) throw new TransactionClosedError("the client is closed; create a new one");
+  }
+
+  async services(call: Call): Promise<AttemptServices> {
+    await this.registry.ready();
+    return {
+      ports: this.ports,
+      session: await this.#sharedSession(),
+      registry: this.registry,
+      call,
+      freshMs: this.#options.freshMs ?? 100,
+      emit: this.#emit,
+      background: this.#background,
+    };
+  }
+
+  async #sharedSession(): Promise<ShardSession> {
+    this.#session ??= this.#openSession().catch((error: unknown) => {
+      this.#session = undefined; // The next call tries again.
+      throw error;
+    });
+    return this.#session;
+  }
+
+  async #openSession(): Promise<ShardSession> {
+    const shards = await this.ports.control.shards();
+    const shard = shards[0];
+    if (shard === undefined || shards.length > 1) {
+      throw new InvalidRequestError(
+        "deployment",
+        shard === undefined
+          ? "the deployment's control table lists no shard; is it provisioned?"
+          : `the deployment has ${shards.length} shards, and this version works with one`,
+      );
+    }
+    const { follower } = this.#options;
+    return new ShardSession(this.ports, shard, {
+      ...(follower === undefined ? {} : { follower }),
+      onHelped: (verdict) =>
+        this.#emit?.({ kind: "helped", transactionId: verdict.id, writes: verdict.writes.length }),
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    while (this.#underWay.size > 0 || this.#background.size > 0) {
+      await Promise.all([...this.#underWay, ...this.#background]);
+    }
+    const session = await this.#session?.catch(() => undefined);
+    session?.follower.close();
+  }
+}

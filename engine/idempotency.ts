@@ -1,0 +1,112 @@
+/**
+ * Exactly once by key: the transaction reads and writes an entry for the key in the same commit as
+ * everything else, so a repeat finds the first result, and of two at once one conflicts and then finds it.
+ */
+import { attribute } from "../core/attributes.ts";
+import { CorruptDataError, InvalidRequestError } from "../core/errors.ts";
+import { valueSizeBytes } from "../core/item-size.ts";
+import { limits } from "../core/limits.ts";
+import { utf8Length } from "../core/utf8.ts";
+import type { AttributeValue, Item, TransactionId } from "../core/types.ts";
+import { parseTransactionId } from "../schemas/transaction-id.ts";
+import type { Attempt, AttemptServices, AttemptTimes } from "./attempt.ts";
+import type { Receipt } from "./types.ts";
+
+export type EarlierCommit = { readonly result: AttributeValue; readonly receipt: Receipt };
+
+/** The commit that stands under the key, or undefined; either way the entry is in the read set now. */
+export async function findEarlier(
+  services: AttemptServices,
+  { context }: Attempt,
+  once: { readonly idempotencyKey: string; readonly times: AttemptTimes },
+): Promise<EarlierCommit | undefined> {
+  const { clock, control, items } = services.ports;
+  const table = control.idempotencyTable;
+  const key = idempotencyItemKey(once.idempotencyKey);
+  const entry = readIdempotencyItem(await context.get(table.name, key), clock.nowMs());
+  if (entry === undefined) return undefined;
+  const { version } = await items.get(table, key, services.call.options);
+  const receipt = {
+    transactionId: entry.transactionId,
+    commitTimestamp: version,
+    readTimestamp: context.readTimestamp,
+    attempts: once.times.attempts,
+    consumed: { ...services.call.consumption },
+    phases: {
+      retryMs: once.times.retryMs,
+      bodyMs: clock.monotonicMs() - once.times.beganMs,
+      certifyMs: 0,
+      installMs: 0,
+    },
+    // Its other writes may still be on their way; replay or their readers finish them.
+    installed: false,
+    replayed: true,
+  };
+  return { result: entry.result, receipt };
+}
+
+/** Buffers the entry that the commit writes. @throws InvalidRequestError when the result is too large to keep. */
+export function recordResult(
+  services: AttemptServices,
+  { context, id }: Attempt,
+  record: { readonly idempotencyKey: string; readonly result: AttributeValue },
+): void {
+  const { clock, control } = services.ports;
+  const key = idempotencyItemKey(record.idempotencyKey);
+  const entry = { transactionId: id, result: record.result };
+  context.put(control.idempotencyTable.name, idempotencyItem(key, entry, clock.nowMs()));
+}
+
+type IdempotencyEntry = {
+  readonly transactionId: TransactionId;
+  readonly result: AttributeValue;
+};
+
+/** @throws InvalidRequestError for an empty or overlong key. */
+function idempotencyItemKey(idempotencyKey: string): Item {
+  const bytes = utf8Length(idempotencyKey);
+  if (bytes === 0 || bytes > limits.idempotencyKeyBytesMax) {
+    throw new InvalidRequestError(
+      "idempotencyKey",
+      `an idempotency key has 1 to ${limits.idempotencyKeyBytesMax} bytes in UTF-8; got ${bytes}`,
+    );
+  }
+  return { pk: { S: `idempotency#${idempotencyKey}` }, sk: { S: "-" } };
+}
+
+/** The entry that a commit writes. @throws InvalidRequestError when the result is too large to keep. */
+function idempotencyItem(key: Item, entry: IdempotencyEntry, nowMs: number): Item {
+  const bytes = valueSizeBytes(entry.result);
+  if (bytes > limits.idempotencyResultBytesMax) {
+    throw new InvalidRequestError(
+      "result",
+      `the result takes ${bytes} bytes; with an idempotency key at most ${limits.idempotencyResultBytesMax} can be kept: return less`,
+    );
+  }
+  const expiresAt = Math.floor(nowMs / 1000) + limits.idempotencyRetentionSeconds;
+  return {
+    ...key,
+    transactionId: { S: entry.transactionId },
+    result: entry.result,
+    expiresAt: { N: expiresAt.toString() },
+  };
+}
+
+/** Undefined when there is no entry, or it has expired and only its removal is late. */
+function readIdempotencyItem(item: Item | undefined, nowMs: number): IdempotencyEntry | undefined {
+  if (item === undefined) return undefined;
+  const expiresAt = attribute(item, "expiresAt");
+  const transactionId = attribute(item, "transactionId");
+  const result = attribute(item, "result");
+  if (
+    expiresAt === undefined ||
+    !("N" in expiresAt) ||
+    transactionId === undefined ||
+    !("S" in transactionId) ||
+    result === undefined
+  ) {
+    throw new CorruptDataError("an idempotency entry of the control table lacks its attributes");
+  }
+  if (Number(expiresAt.N) * 1000 <= nowMs) return undefined;
+  return { transactionId: parseTransactionId(transactionId.S), result };
+}

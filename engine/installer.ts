@@ -1,0 +1,193 @@
+/**
+ * Puts the writes of a committed transaction into their tables. Whoever does it, how often, and how
+ * late: the result is the same, because each write is conditional on the stored version (I6).
+ *
+ * On a table with history the superseded version is saved first, and installs of one key happen in
+ * timestamp order; otherwise an entry's `next` would claim too much. Paper: pH1 §4 (flush), Mediator §4.3 (helper).
+ */
+import { UnavailableError } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import type { CallOptions, Ports } from "../core/ports.ts";
+import type { TailCommit } from "../core/tail.ts";
+import type {
+  CommittedVerdict,
+  Item,
+  KeyHash,
+  KeyType,
+  Payload,
+  PayloadTable,
+  TableDescription,
+  Timestamp,
+  Write,
+} from "../core/types.ts";
+import { waitBackoff } from "./backoff.ts";
+import { Semaphore } from "./concurrency.ts";
+
+export type InstallJob = {
+  readonly verdict: CommittedVerdict;
+  readonly payload: Payload;
+  /** Wall clock; see `limits.installSignMsMax`. */
+  readonly signBeforeMs: number;
+  /** Indices of the payload's writes; all of them when undefined. */
+  readonly writes?: readonly number[];
+};
+
+/**
+ * Committed writes that may not be installed yet, as the tail knows them, and how to install one.
+ * Replay installs in log order and passes undefined: nothing older can be missing.
+ */
+export type EarlierCommits = {
+  /** Commits at or below it are installed. Read it before the store is asked. */
+  installedThrough(): Timestamp;
+  oldest(key: KeyHash, range: { above: Timestamp; below: Timestamp }): TailCommit | undefined;
+  /** Installs that one write, unless the watermark has passed it. */
+  finish(commit: TailCommit): Promise<void>;
+};
+
+const orderedTriesMax = 12;
+/** Tries after which an installer does the earlier install itself instead of waiting for its owner. */
+const patienceTries = 5;
+const orderBackoff = { baseMs: 4, capMs: 200 };
+
+export class Installer {
+  readonly #ports: Pick<Ports, "items" | "versions" | "clock" | "random">;
+  readonly #earlier: EarlierCommits | undefined;
+  readonly #places = new Semaphore(limits.installConcurrencyMax);
+
+  constructor(
+    ports: Pick<Ports, "items" | "versions" | "clock" | "random">,
+    earlier: EarlierCommits | undefined,
+  ) {
+    this.#ports = ports;
+    this.#earlier = earlier;
+  }
+
+  /**
+   * Resolves once every write is installed or superseded. Tries every write, then throws the first failure.
+   * @throws StoreError, UnavailableError, CorruptDataError
+   */
+  async install(job: InstallJob, options: CallOptions = {}): Promise<void> {
+    const indices = job.writes ?? job.payload.writes.keys();
+    const results = await Promise.allSettled(
+      Array.from(indices, (index) =>
+        this.#places.run(() => this.#installWrite(job, index, options)),
+      ),
+    );
+    const failed = results.find((result) => result.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+  }
+
+  async #installWrite(job: InstallJob, index: number, options: CallOptions): Promise<void> {
+    const { write, table } = writeAt(job.payload, index);
+    if (table.history) {
+      await this.#installInOrder(job, index, options);
+      return;
+    }
+    await this.#ports.items.install(
+      {
+        table: table.name,
+        key: write.key,
+        item: write.item,
+        version: job.verdict.timestamp,
+        expects: "below",
+        signBeforeMs: job.signBeforeMs,
+      },
+      options,
+    );
+  }
+
+  async #installInOrder(job: InstallJob, index: number, options: CallOptions): Promise<void> {
+    const { write, table } = writeAt(job.payload, index);
+    const version = job.verdict.timestamp;
+    const description = describeTable(table, write.key);
+    for (let attempt = 0; attempt < orderedTriesMax; attempt += 1) {
+      const installedThrough = this.#earlier?.installedThrough();
+      const stored = await this.#ports.items.get(description, write.key, options);
+      if (stored.version >= version) return;
+      const missing = this.#missingBefore(job, index, stored.version, installedThrough);
+      if (missing !== undefined) {
+        await this.#awaitEarlier(missing, attempt);
+        continue;
+      }
+      await this.#ports.versions.save(
+        {
+          table: table.name,
+          key: write.key,
+          version: stored.version,
+          next: version,
+          item: stored.item,
+        },
+        options,
+      );
+      const result = await this.#ports.items.install(
+        {
+          table: table.name,
+          key: write.key,
+          item: write.item,
+          version,
+          expects: stored.version,
+          signBeforeMs: job.signBeforeMs,
+        },
+        options,
+      );
+      if (result === "installed") return;
+    }
+    throw new UnavailableError(
+      `a key of table "${table.name}" changed ${orderedTriesMax} times while ${job.verdict.id} was being installed`,
+    );
+  }
+
+  #missingBefore(
+    job: InstallJob,
+    index: number,
+    stored: Timestamp,
+    installedThrough: Timestamp | undefined,
+  ): TailCommit | undefined {
+    const key = job.verdict.writes[index]?.key;
+    if (this.#earlier === undefined || key === undefined || installedThrough === undefined) {
+      return undefined;
+    }
+    const above = Math.max(stored, installedThrough) as Timestamp;
+    return this.#earlier.oldest(key, { above, below: job.verdict.timestamp });
+  }
+
+  /** First gives the earlier commit's owner time to install it, then does it here. */
+  async #awaitEarlier(missing: TailCommit, attempt: number): Promise<void> {
+    if (attempt < patienceTries || this.#earlier === undefined) {
+      await waitBackoff(this.#ports, { backoff: orderBackoff, attempt });
+    } else {
+      await this.#earlier.finish(missing);
+    }
+  }
+}
+
+export function writeAt(
+  payload: Payload,
+  index: number,
+): { readonly write: Write; readonly table: PayloadTable } {
+  const write = payload.writes[index];
+  const table = write === undefined ? undefined : payload.tables[write.table];
+  if (write === undefined || table === undefined) {
+    throw new RangeError(`the payload has no write ${index}`);
+  }
+  return { write, table };
+}
+
+/** The payload names a table's key; its types are those of the key's own values. */
+export function describeTable(table: PayloadTable, key: Item): TableDescription {
+  const partitionKey = { name: table.partitionKey, type: keyType(key, table.partitionKey) };
+  const base = {
+    name: table.name,
+    partitionKey,
+    history: table.history,
+    access: "transactional",
+  } as const;
+  if (table.sortKey === undefined) return base;
+  return { ...base, sortKey: { name: table.sortKey, type: keyType(key, table.sortKey) } };
+}
+
+function keyType(key: Item, attribute: string): KeyType {
+  const value = key[attribute];
+  if (value !== undefined && "N" in value) return "N";
+  return value !== undefined && "B" in value ? "B" : "S";
+}

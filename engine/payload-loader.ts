@@ -1,0 +1,92 @@
+/**
+ * Finds the payload of a committed transaction where its decision says that it lies. The oracle committed nothing
+ * whose payload it could not read, so a payload that is missing has outlived the stream's or
+ * the log's retention, or was damaged since.
+ */
+import { CorruptDataError, FrameError } from "../core/errors.ts";
+import type { CallOptions, Ports } from "../core/ports.ts";
+import type { CommittedVerdict, Payload, PayloadLocation, ShardId } from "../core/types.ts";
+import { readRequestAt } from "../schemas/commit-record.ts";
+import { decodePayload } from "../schemas/payload.ts";
+import { joinSpilledChunks } from "../schemas/spill.ts";
+
+export class PayloadLoader {
+  readonly #ports: Pick<Ports, "stream" | "log">;
+  readonly #shard: ShardId;
+
+  constructor(ports: Pick<Ports, "stream" | "log">, shard: ShardId) {
+    this.#ports = ports;
+    this.#shard = shard;
+  }
+
+  /** @throws CorruptDataError when the payload is gone or damaged; StoreError */
+  async load(verdict: CommittedVerdict, options: CallOptions = {}): Promise<Payload> {
+    const bytes = await this.#bytes(verdict, options);
+    if (bytes === undefined) {
+      throw new CorruptDataError(
+        `the payload of transaction ${verdict.id} (${verdict.payload.kind}) is no longer there`,
+      );
+    }
+    return decodeOrCorrupt(verdict, () => decodePayload(bytes));
+  }
+
+  async #bytes(verdict: CommittedVerdict, options: CallOptions): Promise<Uint8Array | undefined> {
+    const location = verdict.payload;
+    switch (location.kind) {
+      case "inline":
+        return location.bytes;
+      case "spilled":
+        return this.#spilled(verdict, location, options);
+      case "stream": {
+        const [record] = await this.#ports.stream.read(this.#shard, location.sequenceNumber, {
+          ...options,
+          recordsMax: 1,
+        });
+        if (
+          record === undefined ||
+          BigInt(record.sequenceNumber) !== BigInt(location.sequenceNumber)
+        ) {
+          return undefined;
+        }
+        return payloadInRecord(verdict, record.data);
+      }
+    }
+  }
+
+  async #spilled(
+    verdict: CommittedVerdict,
+    location: Extract<PayloadLocation, { kind: "spilled" }>,
+    options: CallOptions,
+  ): Promise<Uint8Array | undefined> {
+    const chunks = await this.#ports.log.readSpilled(verdict.id, location.chunks, options);
+    if (chunks === undefined) return undefined;
+    return decodeOrCorrupt(verdict, () => joinSpilledChunks(chunks, location));
+  }
+}
+
+/** The payload bytes of a stream-borne transaction, out of the record that carried it. */
+export function payloadInRecord(verdict: CommittedVerdict, record: Uint8Array): Uint8Array {
+  return decodeOrCorrupt(verdict, () => {
+    const index = verdict.payload.kind === "stream" ? verdict.payload.requestIndex : 0;
+    const request = readRequestAt(record, index);
+    if (request.id !== verdict.id || request.payload.kind !== "inline") {
+      throw new FrameError(
+        "malformed",
+        `the record does not carry ${verdict.id} at index ${index}`,
+      );
+    }
+    return request.payload.bytes;
+  });
+}
+
+function decodeOrCorrupt<T>(verdict: CommittedVerdict, decode: () => T): T {
+  try {
+    return decode();
+  } catch (error) {
+    if (!(error instanceof FrameError)) throw error;
+    throw new CorruptDataError(
+      `the payload of transaction ${verdict.id} does not decode: ${error.message}`,
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,214 @@
+/**
+ * Queries and scans at the read timestamp (docs/protocol.md §5, Queries and scans).
+ *
+ * A page of the store is a mixture: rows newer than the read timestamp, tombstones, and gaps where a
+ * committed insert is not installed yet. The page is read again until it holds every commit at or below
+ * the read timestamp that falls in its range; then newer rows are replaced from history, or
+ * the read timestamp moves. The partition or table joins the read set as a predicate, against phantoms.
+ * Paper: pH1 §4.3 (scan).
+ */
+import { attribute } from "../core/attributes.ts";
+import { SnapshotTooOldError, UnavailableError } from "../core/errors.ts";
+import { compareKeyValues, matchesSortKey } from "../core/key-order.ts";
+import type { Page, QueryRequest, ScanRequest } from "../core/ports.ts";
+import type { TailCommit } from "../core/tail.ts";
+import type { PredicateRead } from "../core/transaction-reads.ts";
+import type {
+  AttributeValue,
+  Item,
+  KeyHash,
+  TableDescription,
+  Timestamp,
+  WriteHashes,
+} from "../core/types.ts";
+import { decodeValue } from "../schemas/attribute-value.ts";
+import { hashPartition, hashTable } from "../schemas/key-hashes.ts";
+import { conflictError, type ReadKey, type ReadView, type SeenVersions } from "./read-view.ts";
+
+type Row = Page["rows"][number] & { readonly hashes: WriteHashes };
+
+/** A page as the transaction may see it, before its own writes are laid over. */
+export type VisiblePage = {
+  readonly rows: readonly { readonly key: Item; readonly item: Item }[];
+  readonly lastKey: Item | undefined;
+};
+
+const pageTriesMax = 40;
+
+export async function queryPage(view: ReadView, request: QueryRequest): Promise<VisiblePage> {
+  const { table } = request;
+  const partition = hashPartition(table.name, request.partitionKey);
+  const key = { [table.partitionKey.name]: request.partitionKey };
+  return readPage(view, {
+    table,
+    hash: partition,
+    predicate: { table: table.name, on: "partition", key },
+    read: () => view.ports.items.query(request, view.call),
+    mayContain: (hashes, page) => sortKeyMayLieIn(hashes.sortKey, page, request),
+  });
+}
+
+export async function scanPage(view: ReadView, request: ScanRequest): Promise<VisiblePage> {
+  const { table } = request;
+  return readPage(view, {
+    table,
+    hash: hashTable(table.name),
+    predicate: { table: table.name, on: "table", key: undefined },
+    read: () => view.ports.items.scan(request, view.call),
+    // A scan's order is the store's own secret: any row may belong to any page.
+    mayContain: () => "unknown",
+  });
+}
+
+type PageSource = {
+  readonly table: TableDescription;
+  readonly hash: KeyHash;
+  readonly predicate: PredicateRead;
+  readonly read: () => Promise<Page>;
+  /** Whether a row that the page lacks would have to be in it. */
+  readonly mayContain: (hashes: WriteHashes, page: Page) => "yes" | "no" | "unknown";
+};
+
+async function readPage(view: ReadView, source: PageSource): Promise<VisiblePage> {
+  await view.ready();
+  for (let attempt = 0; attempt < pageTriesMax; attempt += 1) {
+    view.assertOpen();
+    const captured = view.tail.installedThrough;
+    const page = await source.read();
+    const rows = page.rows.map((row) => ({
+      ...row,
+      hashes: view.readKey(source.table, row.key).hashes,
+    }));
+    await foldUpTo(view, rows, source.table);
+    if (captured < view.tail.floor) continue;
+    moveReadTimestamp(view, source, rows);
+    const missing = firstMissing(view, { source, page, rows, captured });
+    if (missing !== undefined) {
+      await awaitMissing(view, missing, attempt);
+      continue;
+    }
+    if (view.mode !== "fixed") view.reads.addPredicate(source.hash, source.predicate);
+    // From here on the predicate guards the page: the read timestamp moves only if nothing in it changed.
+    const visible = await Promise.all(rows.map((row) => visibleRow(view, source.table, row)));
+    return { rows: visible.filter((row) => row !== undefined), lastKey: page.lastKey };
+  }
+  throw view.doom(
+    new UnavailableError(
+      `a page of table "${source.table.name}" did not come to rest in ${pageTriesMax} reads; is it under very frequent writes?`,
+    ),
+  );
+}
+
+async function foldUpTo(
+  view: ReadView,
+  rows: readonly Row[],
+  table: TableDescription,
+): Promise<void> {
+  if (view.mode === "fixed") return;
+  const newest = rows.reduce<Timestamp>(
+    (max, row) => (row.version > max ? row.version : max),
+    0 as Timestamp,
+  );
+  if (newest > view.tail.newest) await view.catchUp(newest, table.name);
+}
+
+/**
+ * Moves the read timestamp forward when the page shows something newer. Where that fails, the page must be had at the
+ * old one, from history.
+ */
+function moveReadTimestamp(view: ReadView, source: PageSource, rows: readonly Row[]): void {
+  if (view.mode === "fixed") return;
+  view.assertWithinTail();
+  const newer = rows.some((row) => row.version > view.readTimestamp);
+  const overtaken = (view.tail.lastCommit(source.hash) ?? 0) > view.readTimestamp;
+  if (!newer && !(overtaken && view.mode === "read-write")) return;
+  const seen: SeenVersions = new Map(rows.map((row) => [row.hashes.key, row.version]));
+  const conflict = view.reads.extend(view.tail, seen);
+  if (conflict !== undefined && view.isolation === "serializable" && view.mode === "read-write") {
+    throw view.doom(conflictError(conflict, conflict));
+  }
+  if (conflict !== undefined && newer && !source.table.history) {
+    throw view.doom(
+      new SnapshotTooOldError(
+        `rows of table "${source.table.name}" were overwritten after ${view.readTimestamp}, and the table keeps no history`,
+      ),
+    );
+  }
+}
+
+type Missing = { readonly commit: TailCommit; readonly where: "yes" | "unknown" };
+
+/** The first commit at or below the read timestamp that the page should show and does not. */
+function firstMissing(
+  view: ReadView,
+  look: {
+    readonly source: PageSource;
+    readonly page: Page;
+    readonly rows: readonly Row[];
+    readonly captured: Timestamp;
+  },
+): Missing | undefined {
+  const { source, page, rows, captured } = look;
+  if ((view.tail.lastCommit(source.hash) ?? 0) <= captured) return undefined;
+  const versions: SeenVersions = new Map(rows.map((row) => [row.hashes.key, row.version]));
+  const range = { above: captured, upTo: view.readTimestamp };
+  let unknown: Missing | undefined;
+  for (const { commit, hashes } of view.tail.commitsUnder(source.hash, range)) {
+    const stored = versions.get(hashes.key);
+    if (stored !== undefined && stored >= commit.timestamp) continue;
+    const where = stored === undefined ? source.mayContain(hashes, page) : "yes";
+    if (where === "yes") return { commit, where };
+    if (where === "unknown") unknown = { commit, where };
+  }
+  return unknown;
+}
+
+/** A write whose place is unknown can only be waited for: the watermark vouches for it in the end. */
+async function awaitMissing(view: ReadView, missing: Missing, attempt: number): Promise<void> {
+  if (missing.where === "yes") await view.awaitInstall(missing.commit, attempt);
+  else await view.waitInstalled(missing.commit.timestamp);
+}
+
+async function visibleRow(
+  view: ReadView,
+  table: TableDescription,
+  row: Row,
+): Promise<{ key: Item; item: Item } | undefined> {
+  const key: Pick<ReadKey, "table" | "key"> = { table, key: row.key };
+  const item = row.version > view.readTimestamp ? await view.historyOf(key) : row.item;
+  return item === undefined ? undefined : { key: row.key, item };
+}
+
+/** Whether a sort key lies in what the page covers: its condition, and `(startKey, lastKey]` in its direction. */
+function sortKeyMayLieIn(
+  encoded: Uint8Array | undefined,
+  page: Page,
+  request: QueryRequest,
+): "yes" | "no" | "unknown" {
+  const name = request.table.sortKey?.name;
+  if (name === undefined) return "yes";
+  if (encoded === undefined) return "unknown";
+  const value = decodeValue(encoded);
+  if (request.sortKey !== undefined && !matchesSortKey(request.sortKey, value)) return "no";
+  return liesBetween(value, {
+    after: request.startKey === undefined ? undefined : attribute(request.startKey, name),
+    upTo: page.lastKey === undefined ? undefined : attribute(page.lastKey, name),
+    descending: request.descending,
+  })
+    ? "yes"
+    : "no";
+}
+
+/** Whether a sort-key value lies in `(after, upTo]`, read in the query's direction. */
+export function liesBetween(
+  value: AttributeValue,
+  range: {
+    readonly after: AttributeValue | undefined;
+    readonly upTo: AttributeValue | undefined;
+    readonly descending: boolean;
+  },
+): boolean {
+  const sign = range.descending ? -1 : 1;
+  if (range.after !== undefined && sign * compareKeyValues(value, range.after) <= 0) return false;
+  return range.upTo === undefined || sign * compareKeyValues(value, range.upTo) <= 0;
+}

@@ -1,0 +1,330 @@
+/**
+ * The state of the tables at one read timestamp, as a transaction sees it (docs/protocol.md §5).
+ *
+ * Keeps I8. A stored item alone does not say what was true at the read timestamp: a committed write may not
+ * be installed yet, or a later one may be. The tail knows of both; this file asks it.
+ */
+import { attribute, keyNamesOf } from "../core/attributes.ts";
+import {
+  ConflictError,
+  CorruptDataError,
+  SnapshotTooOldError,
+  TransactionClosedError,
+  UnavailableError,
+} from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import type { CallOptions, Ports, StoredItem } from "../core/ports.ts";
+import type { Tail, TailCommit } from "../core/tail.ts";
+import { TransactionReads, type ReadConflict } from "../core/transaction-reads.ts";
+import type {
+  Isolation,
+  Item,
+  KeyHash,
+  TableDescription,
+  Timestamp,
+  Version,
+  WriteHashes,
+} from "../core/types.ts";
+import { hashKey } from "../schemas/key-hashes.ts";
+import { waitBackoff } from "./backoff.ts";
+import { ignore, orAborted } from "./concurrency.ts";
+import type { ShardSession } from "./shard-session.ts";
+
+/** `fixed` reads at a timestamp given from outside; the others may move theirs forward. */
+export type ViewMode = "read-write" | "read-only" | "fixed";
+
+export type ViewOptions = {
+  readonly mode: ViewMode;
+  readonly isolation: Isolation;
+  readonly reads: TransactionReads;
+  /** Reads wait for it: the refresh of the tail that began after the transaction did. */
+  readonly refreshed: Promise<void>;
+  readonly call: CallOptions;
+};
+
+/** A key to read, with its hashes computed once. */
+export type ReadKey = {
+  readonly table: TableDescription;
+  readonly key: Item;
+  readonly hashes: WriteHashes;
+};
+
+type Judgement =
+  | { readonly kind: "visible" }
+  | { readonly kind: "history" }
+  /** Committed at or below the read timestamp, and not in the answer. */
+  | { readonly kind: "missing"; readonly commit: TailCommit }
+  | { readonly kind: "ahead-of-tail" }
+  /** The tail has forgotten commits that the answer may predate: ask again. */
+  | { readonly kind: "stale-answer" };
+
+const readTriesMax = 40;
+const pendingBackoff = { baseMs: 3, capMs: 150 };
+
+export class ReadView {
+  readonly #ports: Ports;
+  readonly #session: ShardSession;
+  readonly #options: ViewOptions;
+  #ready = false;
+  #closed: Error | undefined;
+  /** First conflict found; nothing that this view says afterwards may be committed. */
+  #doomed: Error | undefined;
+
+  constructor(ports: Ports, session: ShardSession, options: ViewOptions) {
+    this.#ports = ports;
+    this.#session = session;
+    this.#options = options;
+    options.refreshed.catch(ignore);
+    if (options.mode !== "fixed") session.follower.enter(options.reads);
+  }
+
+  get reads(): TransactionReads {
+    return this.#options.reads;
+  }
+  get readTimestamp(): Timestamp {
+    return this.#options.reads.readTimestamp;
+  }
+  get isolation(): Isolation {
+    return this.#options.isolation;
+  }
+  get tail(): Tail {
+    return this.#session.follower.tail;
+  }
+  get mode(): ViewMode {
+    return this.#options.mode;
+  }
+  get call(): CallOptions {
+    return this.#options.call;
+  }
+
+  /** Ends the view; later reads throw `TransactionClosedError`. */
+  close(reason?: Error): void {
+    this.#closed ??=
+      reason ?? new TransactionClosedError("the transaction has ended; begin a new one");
+    this.#session.follower.leave(this.#options.reads);
+  }
+
+  /** @throws TransactionClosedError, or the conflict that ended the attempt. */
+  assertOpen(): void {
+    this.#options.call.signal?.throwIfAborted();
+    if (this.#closed !== undefined) throw this.#closed;
+    if (this.#doomed !== undefined) throw this.#doomed;
+  }
+
+  get doomed(): Error | undefined {
+    return this.#doomed;
+  }
+
+  /** Ends the attempt: whatever the body makes of the error, it cannot commit. */
+  doom(error: Error): Error {
+    this.#doomed ??= error;
+    return this.#doomed;
+  }
+
+  /** Waits for the transaction's own refresh, and begins at its end: nothing was read before. */
+  async ready(): Promise<void> {
+    if (!this.#ready) {
+      await orAborted(this.#options.refreshed, this.#options.call.signal);
+      this.#ready = true;
+    }
+    this.assertOpen();
+    if (this.mode === "fixed") return;
+    this.assertWithinTail();
+    if (this.reads.size === 0) this.reads.extend(this.tail);
+  }
+
+  assertWithinTail(): void {
+    if (this.readTimestamp >= this.tail.floor) return;
+    throw this.doom(
+      new SnapshotTooOldError(
+        `the read timestamp ${this.readTimestamp} lies below what this process remembers of the log (${this.tail.floor})`,
+      ),
+    );
+  }
+
+  readKey(table: TableDescription, key: Item): ReadKey {
+    return { table, key, hashes: hashKey(keyNamesOf(table), key) };
+  }
+
+  /** One item as it stands at the read timestamp; joins the read set. */
+  async get(key: ReadKey): Promise<Item | undefined> {
+    this.assertOpen();
+    const installedThrough = this.#installedThroughNow();
+    const asked = this.#ports.items.get(key.table, key.key, this.call);
+    asked.catch(ignore); // Reported below, after the refresh, if that does not fail first.
+    await this.ready();
+    return this.resolve(key, await asked, installedThrough);
+  }
+
+  async batchGet(keys: readonly ReadKey[]): Promise<readonly (Item | undefined)[]> {
+    this.assertOpen();
+    const installedThrough = this.#installedThroughNow();
+    const asked = this.#ports.items.batchGet(keys, this.call);
+    asked.catch(ignore);
+    await this.ready();
+    const stored = await asked;
+    return Promise.all(
+      keys.map((key, i) => {
+        const answer = stored[i];
+        return answer === undefined ? undefined : this.resolve(key, answer, installedThrough);
+      }),
+    );
+  }
+
+  #installedThroughNow(): Timestamp {
+    return this.#session.follower.started ? this.tail.installedThrough : (0 as Timestamp);
+  }
+
+  /**
+   * What an answer of the store means at the read timestamp; asks again as long as it cannot tell.
+   * @param installedThrough the tail's, captured before the store was asked.
+   */
+  async resolve(
+    key: ReadKey,
+    answer: StoredItem,
+    installedThrough: Timestamp,
+  ): Promise<Item | undefined> {
+    let stored = answer;
+    let captured = installedThrough;
+    for (let attempt = 0; attempt < readTriesMax; attempt += 1) {
+      this.assertOpen();
+      const judgement = this.#judge(key, stored, captured);
+      switch (judgement.kind) {
+        case "visible":
+          this.reads.addKey(key.hashes.key, { table: key.table.name, key: key.key });
+          return stored.item;
+        case "history":
+          return this.#fromHistory(key);
+        case "missing":
+          await this.awaitInstall(judgement.commit, attempt);
+          break;
+        case "ahead-of-tail":
+          await this.catchUp(stored.version, key.table.name);
+          continue;
+        case "stale-answer":
+          break;
+      }
+      captured = this.tail.installedThrough;
+      stored = await this.#ports.items.get(key.table, key.key, this.call);
+    }
+    throw this.doom(
+      new UnavailableError(
+        `a committed write to table "${key.table.name}" was still not installed after ${readTriesMax} reads`,
+      ),
+    );
+  }
+
+  #judge(key: ReadKey, stored: StoredItem, captured: Timestamp): Judgement {
+    const { tail } = this;
+    if (this.mode !== "fixed" && stored.version > tail.newest) return { kind: "ahead-of-tail" };
+    if (captured < tail.floor && tail.floor > stored.version) return { kind: "stale-answer" };
+    const above = Math.max(stored.version, captured) as Timestamp;
+    if (this.mode !== "fixed") {
+      this.assertWithinTail();
+      const latest = tail.newestCommit(key.hashes.key, { above, upTo: tail.newest });
+      const newest = Math.max(stored.version, latest?.timestamp ?? 0);
+      const wanted = this.mode === "read-write" ? newest : stored.version;
+      if (wanted > this.readTimestamp) {
+        const conflict = this.reads.extend(tail);
+        if (conflict !== undefined && !this.#mayStayBehind(key.table, stored.version)) {
+          throw this.doom(conflictError(conflict, conflict));
+        }
+      }
+    }
+    if (stored.version > this.readTimestamp) return { kind: "history" };
+    const commit = tail.newestCommit(key.hashes.key, { above, upTo: this.readTimestamp });
+    return commit === undefined ? { kind: "visible" } : { kind: "missing", commit };
+  }
+
+  /** Whether reading on at the old read timestamp is of use although something newer was committed. */
+  #mayStayBehind(table: TableDescription, version: Version): boolean {
+    if (this.mode === "read-write" && this.isolation === "serializable") return false;
+    return version <= this.readTimestamp || table.history;
+  }
+
+  async #fromHistory(key: ReadKey): Promise<Item | undefined> {
+    // Before the look-up: from now on the read timestamp moves only if this key did not change.
+    this.reads.addKey(key.hashes.key, { table: key.table.name, key: key.key });
+    return this.historyOf(key);
+  }
+
+  /** @throws SnapshotTooOldError when history does not reach back to the read timestamp. */
+  async historyOf(key: Pick<ReadKey, "table" | "key">): Promise<Item | undefined> {
+    const { table } = key;
+    const at = this.readTimestamp;
+    const entry = table.history
+      ? await this.#ports.versions.find(table.name, key.key, at, this.call)
+      : undefined;
+    if (entry === undefined) {
+      throw this.doom(
+        new SnapshotTooOldError(
+          table.history
+            ? `history of table "${table.name}" does not reach back to ${at}`
+            : `an item of table "${table.name}" was overwritten after ${at}, and the table keeps no history`,
+        ),
+      );
+    }
+    return entry.item;
+  }
+
+  /** The version's block was put before the version was installed, so a refresh must find it. */
+  async catchUp(version: Version, table: string): Promise<void> {
+    await this.#session.follower.refresh();
+    if (version <= this.tail.newest) return;
+    throw this.doom(
+      new CorruptDataError(
+        `an item of table "${table}" has version ${version}, above everything in the log (${this.tail.newest}); was the table restored or copied from another deployment?`,
+      ),
+    );
+  }
+
+  /** Gives the commit's owner time to install it; after that, installs it here. */
+  async awaitInstall(commit: TailCommit, attempt: number): Promise<void> {
+    if (attempt % limits.pendingReadTriesMax !== limits.pendingReadTriesMax - 1) {
+      await waitBackoff(this.#ports, { backoff: pendingBackoff, attempt, ...this.#signal() });
+      return;
+    }
+    await this.#session.finish(commit);
+  }
+
+  #signal(): { readonly signal?: AbortSignal } {
+    const { signal } = this.call;
+    return signal === undefined ? {} : { signal };
+  }
+
+  async waitInstalled(timestamp: Timestamp): Promise<void> {
+    await this.#session.follower.waitInstalled(timestamp, { waitMs: 10_000, ...this.#signal() });
+  }
+
+  get ports(): Ports {
+    return this.#ports;
+  }
+}
+
+export function conflictError(
+  conflict: Pick<ReadConflict, "read">,
+  found: { readonly timestamp: Timestamp; readonly by?: "oracle" },
+): ConflictError {
+  const { timestamp } = found;
+  const { read } = conflict;
+  const on = "on" in read ? read.on : "key";
+  return new ConflictError(
+    on === "key"
+      ? `an item of table "${read.table}" was written at ${timestamp} by another transaction`
+      : `a row was written at ${timestamp} under a ${on} of table "${read.table}" that this transaction has queried`,
+    { table: read.table, key: read.key, version: timestamp, on, foundBy: found.by ?? "tail" },
+  );
+}
+
+/** The attributes of `item` that make up the table's key. */
+export function keyOf(table: TableDescription, item: Item): Item {
+  const names = [table.partitionKey, ...(table.sortKey === undefined ? [] : [table.sortKey])];
+  const key: Record<string, Item[string]> = {};
+  for (const { name } of names) {
+    const value = attribute(item, name);
+    if (value !== undefined) key[name] = value;
+  }
+  return key;
+}
+
+export type SeenVersions = Map<KeyHash, Version>;

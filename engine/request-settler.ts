@@ -1,0 +1,145 @@
+/**
+ * Sends one commit or abort request until its id has a decision, or the caller's time is up.
+ *
+ * The same id is sent again after a lost answer, an answer `stale`, or long silence: always after a
+ * refresh of the tail that shows no decision, with `checkedTo` raised to that tail's end. So at most one copy
+ * is ever decided (I3): a copy that comes while the oracle remembers the id is a duplicate,
+ * and one that comes later carries a `checkedTo` below the oracle's floor.
+ *
+ *   client   send c=100 ──?──────────── refresh to 130: none ── send c=130 ──────▶ decided 141
+ *   shard              (late copy, c=100) ───────────────────────────────────────────▶ duplicate, or
+ *                                                        after 10 s of stream time ──▶ stale: 100 < floor
+ */
+import { InvariantViolation } from "../core/assert.ts";
+import { CommitUnknownError, ConflictError, UnavailableError } from "../core/errors.ts";
+import type { Ports } from "../core/ports.ts";
+import type { CommitRequest, Timestamp, TransactionId, Verdict } from "../core/types.ts";
+import { encodeCommitRequest } from "../schemas/commit-record.ts";
+import { waitBackoff } from "./backoff.ts";
+import { asError, ignore } from "./concurrency.ts";
+import type { ShardSession } from "./shard-session.ts";
+
+export type SettleOptions = {
+  readonly request: CommitRequest;
+  readonly signal: AbortSignal;
+  readonly onSent: (id: TransactionId, resend: boolean) => void;
+  /** Checks up to the tail's end and returns it; throws if the request can no longer succeed. */
+  readonly recheck: () => Timestamp;
+};
+
+export type Decision = Exclude<Verdict, { kind: "stale" }>;
+
+/** Silence after which a stored request is sent again: the record may have been lost to a consumer. */
+const silenceMsMax = 5_000;
+const resendBackoff = { baseMs: 10, capMs: 1_000 };
+
+/**
+ * @throws CommitUnknownError when the signal aborts after a copy may have been stored.
+ * @throws UnavailableError, or what `recheck` throws, when none was.
+ */
+export async function settleRequest(
+  ports: Ports,
+  session: ShardSession,
+  options: SettleOptions,
+): Promise<Decision> {
+  const { id } = options.request;
+  let { request } = options;
+  let possiblyStored = false;
+  for (let attempt = 0; ; attempt += 1) {
+    const encoded = encodeCommitRequest(request);
+    const storedBefore: boolean = possiblyStored;
+    try {
+      options.signal.throwIfAborted();
+      possiblyStored = true; // From here on until the stream says otherwise.
+      const answer = await sendOnce(ports, session, { ...options, encoded, resend: attempt > 0 });
+      if (answer.kind === "decided") return answer.decision;
+      if (answer.kind === "throttled") possiblyStored = storedBefore;
+      if (attempt > 0 || answer.kind !== "undecided") {
+        await waitBackoff(ports, { backoff: resendBackoff, attempt, signal: options.signal });
+      }
+      await session.follower.refresh();
+      const decided = session.follower.tail.decision(id);
+      if (decided !== undefined && decided.kind !== "stale") return decided;
+      request = { ...request, checkedTo: options.recheck() };
+    } catch (error) {
+      await afterFailure(ports, { options, error, possiblyStored });
+    }
+  }
+}
+
+/**
+ * What a failure means depends on whether a copy may have been stored: if none was, nothing happened.
+ *
+ * A conflict is certain all the same: it lies above every `checkedTo` that was sent (each send followed a check without
+ * one) and below any timestamp that a copy could still get, so the oracle can only answer `conflict` or `stale`.
+ */
+async function afterFailure(
+  ports: Ports,
+  failure: {
+    readonly options: SettleOptions;
+    readonly error: unknown;
+    readonly possiblyStored: boolean;
+  },
+): Promise<void> {
+  const { options, error, possiblyStored } = failure;
+  const { id } = options.request;
+  if (error instanceof InvariantViolation || error instanceof ConflictError) throw error;
+  if (!possiblyStored) {
+    if (!options.signal.aborted) throw error;
+    throw new UnavailableError("the transaction was given up before it was sent", { cause: error });
+  }
+  if (options.signal.aborted) {
+    throw new CommitUnknownError(
+      `no decision on transaction ${id} was seen in time; outcome("${id}") settles it`,
+      id,
+      { cause: asError(options.signal.reason) },
+    );
+  }
+  // The log or the stream cannot be reached. The decision may be there: go on until the deadline.
+  await waitBackoff(ports, { backoff: resendBackoff, attempt: 6, signal: options.signal }).catch(
+    ignore,
+  );
+}
+
+type SendAnswer =
+  | { readonly kind: "decided"; readonly decision: Decision }
+  /** Certainly not stored. */
+  | { readonly kind: "throttled" }
+  /** Possibly stored. */
+  | { readonly kind: "unknown" }
+  /** Stored and answered `stale`, or not answered at all. */
+  | { readonly kind: "undecided" };
+
+/** One put, and the wait for its verdict. */
+async function sendOnce(
+  ports: Ports,
+  session: ShardSession,
+  options: SettleOptions & { readonly encoded: Uint8Array; readonly resend: boolean },
+): Promise<SendAnswer> {
+  const { id } = options.request;
+  const waiting = new AbortController();
+  const signal = AbortSignal.any([options.signal, waiting.signal]);
+  // Registered before the put: on a fast shard the verdict may be there before the put's own answer.
+  const verdict = session.follower.awaitVerdict(id, signal);
+  verdict.catch(ignore);
+  try {
+    options.onSent(id, options.resend);
+    const beganMs = ports.clock.monotonicMs();
+    const sent = await Promise.race([
+      session.sender.send(options.encoded),
+      verdict.then((): "answered" => "answered"),
+    ]);
+    if (sent === "throttled" || sent === "unknown") return { kind: sent };
+    const answer = await Promise.race([verdict, silence(ports, signal)]);
+    if (answer === undefined || answer.kind === "stale") return { kind: "undecided" };
+    session.follower.learnLatency(ports.clock.monotonicMs() - beganMs);
+    return { kind: "decided", decision: answer };
+  } finally {
+    waiting.abort(new Error("the wait for a verdict has ended"));
+  }
+}
+
+async function silence(ports: Ports, signal: AbortSignal): Promise<undefined> {
+  await ports.clock.sleep(silenceMsMax, signal);
+  return undefined;
+}

@@ -1,0 +1,63 @@
+/** What one process holds for one shard: its tail, its way into the stream, its installers. */
+import { limits } from "../core/limits.ts";
+import type { Ports } from "../core/ports.ts";
+import type { TailCommit } from "../core/tail.ts";
+import type { CommittedVerdict, Payload, ShardId } from "../core/types.ts";
+import { CommitSender } from "./commit-sender.ts";
+import { Installer } from "./installer.ts";
+import { PayloadLoader } from "./payload-loader.ts";
+import { TailFollower, type FollowerOptions } from "./tail-follower.ts";
+
+export class ShardSession {
+  readonly shard: ShardId;
+  readonly follower: TailFollower;
+  readonly sender: CommitSender;
+  readonly installer: Installer;
+  readonly #loader: PayloadLoader;
+  readonly #ports: Ports;
+  readonly #onHelped: (verdict: CommittedVerdict) => void;
+
+  constructor(
+    ports: Ports,
+    shard: ShardId,
+    options: {
+      readonly follower?: Partial<FollowerOptions>;
+      readonly onHelped: (verdict: CommittedVerdict) => void;
+    },
+  ) {
+    this.#ports = ports;
+    this.shard = shard;
+    this.#onHelped = options.onHelped;
+    this.follower = new TailFollower(ports, shard, options.follower);
+    this.sender = new CommitSender(ports.stream, shard);
+    this.#loader = new PayloadLoader(ports, shard);
+    this.installer = new Installer(ports, {
+      installedThrough: () => this.follower.tail.installedThrough,
+      oldest: (key, range) => this.follower.tail.oldestCommit(key, range),
+      finish: (commit) => this.finish(commit),
+    });
+  }
+
+  load(verdict: CommittedVerdict): Promise<Payload> {
+    return this.#loader.load(verdict);
+  }
+
+  /**
+   * Installs somebody else's committed write, whose owner has not (Mediator §4.3), unless the watermark
+   * says that it is done. The time to sign begins before the watermark is read: whatever the
+   * watermark has not passed then, no reaper has removed a tombstone of (docs/protocol.md §7).
+   */
+  async finish(commit: TailCommit): Promise<void> {
+    const signBeforeMs = this.#ports.clock.nowMs() + limits.installSignMsMax;
+    const watermark = await this.follower.readWatermark();
+    if (watermark.timestamp >= commit.timestamp) return;
+    const payload = await this.load(commit.verdict);
+    await this.installer.install({
+      verdict: commit.verdict,
+      payload,
+      signBeforeMs,
+      writes: [commit.write],
+    });
+    this.#onHelped(commit.verdict);
+  }
+}

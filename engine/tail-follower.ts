@@ -1,0 +1,319 @@
+/**
+ * Keeps one process's tail of one shard up to date: one poller, whatever the number of waiting
+ * transactions. Reads are incremental; concurrent wishes for a refresh share calls.
+ *
+ * A refresh promises: every block that was put before the call began is folded when it ends. That
+ * is what makes reads strictly serializable (docs/protocol.md §4) and a missing decision meaningful (§6).
+ */
+import { assert } from "../core/assert.ts";
+import { UnavailableError } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
+import type { Consumption, Ports, StoredBlock } from "../core/ports.ts";
+import { Tail } from "../core/tail.ts";
+import type { ShardId, Timestamp, TransactionId, Verdict, Watermark } from "../core/types.ts";
+import { asError, ignore } from "./concurrency.ts";
+import { decodeBlock } from "./log-search.ts";
+
+export type FollowerOptions = {
+  /** Shortest and longest pause between two polls while somebody waits for a decision. */
+  readonly pollMsMin: number;
+  readonly pollMsMax: number;
+  /** The watermark is read again at most this often while the tail is in use. */
+  readonly watermarkMs: number;
+  /** Log reads under way at once; a second one lets a newcomer start before the first is back. */
+  readonly refreshesMax: number;
+};
+
+export const followerDefaults: FollowerOptions = {
+  pollMsMin: 2,
+  pollMsMax: 250,
+  watermarkMs: 1_000,
+  refreshesMax: 2,
+};
+
+/** A transaction that needs the tail's memory back to its read timestamp. */
+export type TailUser = { readonly readTimestamp: Timestamp };
+
+type Waiter = {
+  readonly sinceMs: number;
+  readonly resolve: (verdict: Verdict) => void;
+};
+
+export class TailFollower {
+  readonly #ports: Ports;
+  readonly #shard: ShardId;
+  readonly #options: FollowerOptions;
+  #tail: Tail | undefined;
+  #starting: Promise<void> | undefined;
+  #refreshing = 0;
+  /** The refresh that begins as soon as one under way ends; shared by all who came too late for those. */
+  #next: { promise: Promise<void>; start: () => void } | undefined;
+  /** Monotonic time at which the newest finished refresh began: the tail is complete up to then. */
+  #completeToMs = Number.NEGATIVE_INFINITY;
+  #watermarkReadMs = Number.NEGATIVE_INFINITY;
+  /** With the monotonic time at which each began. */
+  readonly #users = new Map<TailUser, number>();
+  readonly #waiters = new Map<TransactionId, Set<Waiter>>();
+  #polling = false;
+  #napping: { readonly wake: AbortController; readonly untilMs: number } | undefined;
+  #closed = false;
+  /** Smoothed time from sending to the verdict: when to begin polling. */
+  #expectedMs = 20;
+  /** Of the tail's own reads; nobody's in particular. */
+  readonly consumption: Consumption = { readUnits: 0, writeUnits: 0, calls: 0 };
+
+  constructor(ports: Ports, shard: ShardId, options: Partial<FollowerOptions> = {}) {
+    this.#ports = ports;
+    this.#shard = shard;
+    this.#options = { ...followerDefaults, ...options };
+  }
+
+  /** The tail as it is now. `refresh` must have resolved once. */
+  get tail(): Tail {
+    assert(this.#tail !== undefined, "the tail is started before it is used");
+    return this.#tail;
+  }
+
+  get started(): boolean {
+    return this.#tail !== undefined;
+  }
+
+  /** Milliseconds since the moment up to which the tail is complete; infinite before the first refresh. */
+  get ageMs(): number {
+    return this.#ports.clock.monotonicMs() - this.#completeToMs;
+  }
+
+  /** Keeps the tail's memory back to the user's read timestamp until `leave`. */
+  enter(user: TailUser): void {
+    this.#users.set(user, this.#ports.clock.monotonicMs());
+  }
+
+  leave(user: TailUser): void {
+    this.#users.delete(user);
+  }
+
+  /** @throws StoreError, CorruptDataError */
+  async refresh(): Promise<void> {
+    if (this.#tail === undefined) await this.#start();
+    if (this.#refreshing < this.#options.refreshesMax) {
+      await this.#readLog();
+      return;
+    }
+    this.#next ??= this.#queueRefresh();
+    await this.#next.promise;
+  }
+
+  #queueRefresh(): { promise: Promise<void>; start: () => void } {
+    let start: () => void = ignore;
+    const turn = new Promise<void>((resolve) => {
+      start = resolve;
+    });
+    const promise = turn.then(() => this.#readLog());
+    promise.catch(ignore);
+    return { promise, start };
+  }
+
+  async #start(): Promise<void> {
+    this.#starting ??= this.readWatermark()
+      .then(ignore)
+      .finally(() => {
+        this.#starting = undefined;
+      });
+    await this.#starting;
+  }
+
+  /** Reads the watermark, tells the tail, and returns it; begins a new tail from it when there is none yet. */
+  async readWatermark(): Promise<Watermark> {
+    const { control, clock } = this.#ports;
+    this.#watermarkReadMs = clock.monotonicMs();
+    const watermark = await control.readWatermark(this.#shard, { consumption: this.consumption });
+    if (watermark === undefined) {
+      throw new UnavailableError(
+        `shard ${this.#shard} has no watermark in the control table; is the deployment provisioned?`,
+      );
+    }
+    if (this.#tail === undefined) this.#tail = new Tail(watermark);
+    else this.#tail.learnWatermark(watermark);
+    return watermark;
+  }
+
+  async #readLog(): Promise<void> {
+    this.#refreshing += 1;
+    const beganMs = this.#ports.clock.monotonicMs();
+    try {
+      for (;;) {
+        const page = await this.#ports.log.readAfter(this.#shard, this.tail.position, {
+          consumption: this.consumption,
+        });
+        for (const block of page.blocks) {
+          if (block.position <= this.tail.position) continue; // Another refresh was faster.
+          if (block.position !== this.tail.position + 1) {
+            await this.#restart();
+            break;
+          }
+          this.#fold(block);
+        }
+        if (page.complete) break;
+      }
+      this.#completeToMs = Math.max(this.#completeToMs, beganMs);
+    } finally {
+      this.#refreshing -= 1;
+      const next = this.#next;
+      this.#next = undefined;
+      next?.start();
+    }
+    this.#maintain();
+  }
+
+  #fold(stored: StoredBlock): void {
+    const block = decodeBlock(stored);
+    this.tail.fold(block);
+    for (const verdict of block.verdicts) {
+      const waiters = this.#waiters.get(verdict.id);
+      if (waiters === undefined) continue;
+      this.#waiters.delete(verdict.id);
+      for (const waiter of waiters) waiter.resolve(verdict);
+    }
+  }
+
+  /**
+   * The log went on without this process for so long that blocks expired: begin again from the
+   * watermark. Transactions under way find their read timestamp below the new floor.
+   */
+  async #restart(): Promise<void> {
+    this.#tail = new Tail(await this.readWatermark());
+  }
+
+  #maintain(): void {
+    const { clock } = this.#ports;
+    if (clock.monotonicMs() - this.#watermarkReadMs >= this.#options.watermarkMs) {
+      // Beside the work, not in its way: a late or failed watermark only keeps the tail longer.
+      this.readWatermark().catch(ignore);
+    }
+    let oldest: Timestamp | undefined;
+    for (const [user, sinceMs] of this.#users) {
+      const { readTimestamp } = user;
+      // One that was never closed must not keep the log in memory for ever; it would find itself below the floor.
+      if (clock.monotonicMs() - sinceMs > 2 * limits.transactionAgeMsMax) this.#users.delete(user);
+      else if (oldest === undefined || readTimestamp < oldest) oldest = readTimestamp;
+    }
+    this.tail.release(oldest);
+  }
+
+  /**
+   * Waits until the watermark has reached `timestamp`.
+   * @throws UnavailableError when it has not after `waitMs`.
+   */
+  async waitInstalled(
+    timestamp: Timestamp,
+    wait: { readonly waitMs: number; readonly signal?: AbortSignal },
+  ): Promise<void> {
+    const { clock } = this.#ports;
+    const untilMs = clock.monotonicMs() + wait.waitMs;
+    let pauseMs = this.#options.pollMsMin * 2;
+    while (this.tail.installedThrough < timestamp) {
+      if (clock.monotonicMs() > untilMs) {
+        throw new UnavailableError(
+          `the watermark did not reach ${timestamp} within ${wait.waitMs} ms; is the replay function running?`,
+        );
+      }
+      await clock.sleep(pauseMs, wait.signal);
+      pauseMs = Math.min(pauseMs * 2, this.#options.pollMsMax);
+      await this.readWatermark();
+      // The watermark may have overtaken the tail, which ignores what it has not folded yet.
+      if (this.tail.installedThrough < timestamp) await this.refresh();
+    }
+  }
+
+  /**
+   * The next verdict on an id (or the decision that the tail already holds). Polls while anybody waits.
+   * `signal` ends the wait, with its reason.
+   */
+  async awaitVerdict(id: TransactionId, signal: AbortSignal): Promise<Verdict> {
+    const known = this.#tail?.decision(id);
+    if (known !== undefined) return known;
+    signal.throwIfAborted();
+    const verdict = await new Promise<Verdict>((resolve, reject) => {
+      const waiter: Waiter = { sinceMs: this.#ports.clock.monotonicMs(), resolve: settle };
+      const waiters = this.#waiters.get(id) ?? new Set();
+      const abort = (): void => {
+        waiters.delete(waiter);
+        if (waiters.size === 0 && this.#waiters.get(id) === waiters) this.#waiters.delete(id);
+        reject(asError(signal.reason));
+      };
+      function settle(found: Verdict): void {
+        signal.removeEventListener("abort", abort);
+        resolve(found);
+      }
+      signal.addEventListener("abort", abort, { once: true });
+      waiters.add(waiter);
+      this.#waiters.set(id, waiters);
+      if (!this.#polling) void this.#poll();
+      else this.#shortenNap();
+    });
+    return verdict;
+  }
+
+  /** How long a verdict took; feeds the guess of when the next one is due. */
+  learnLatency(elapsedMs: number): void {
+    this.#expectedMs = 0.8 * this.#expectedMs + 0.2 * elapsedMs;
+  }
+
+  async #poll(): Promise<void> {
+    this.#polling = true;
+    let failures = 0;
+    try {
+      while (this.#waiters.size > 0 && !this.#closed) {
+        await this.#nap(this.#pauseMs(failures));
+        if (this.#waiters.size === 0) break;
+        try {
+          await this.refresh();
+          failures = 0;
+        } catch {
+          // Whoever waits has a deadline; a log that cannot be read now may be readable before it.
+          failures += 1;
+        }
+      }
+    } finally {
+      this.#polling = false;
+    }
+  }
+
+  async #nap(pauseMs: number): Promise<void> {
+    const { clock } = this.#ports;
+    const wake = new AbortController();
+    this.#napping = { wake, untilMs: clock.monotonicMs() + pauseMs };
+    await clock.sleep(pauseMs, wake.signal).catch(ignore);
+    this.#napping = undefined;
+  }
+
+  /** A newcomer must not wait for the long pause that somebody's overdue verdict has earned. */
+  #shortenNap(): void {
+    const napping = this.#napping;
+    if (napping === undefined) return;
+    const dueMs =
+      this.#ports.clock.monotonicMs() + Math.max(0.7 * this.#expectedMs, this.#options.pollMsMin);
+    if (napping.untilMs > dueMs) napping.wake.abort();
+  }
+
+  /** Sleep until the first waiter's verdict is due, then look often; ever more rarely the longer it is overdue. */
+  #pauseMs(failures: number): number {
+    const nowMs = this.#ports.clock.monotonicMs();
+    let dueMs = Number.POSITIVE_INFINITY;
+    let waitedMs = Number.POSITIVE_INFINITY;
+    for (const waiters of this.#waiters.values()) {
+      for (const { sinceMs } of waiters) {
+        dueMs = Math.min(dueMs, sinceMs + 0.7 * this.#expectedMs - nowMs);
+        waitedMs = Math.min(waitedMs, nowMs - sinceMs);
+      }
+    }
+    const { pollMsMin, pollMsMax } = this.#options;
+    const stepMs = Math.max(pollMsMin, 0.1 * waitedMs, failures > 0 ? 10 * 2 ** failures : 0);
+    return Math.min(Math.max(stepMs, dueMs), pollMsMax);
+  }
+
+  /** Ends the polling; waiters are left to their own signals. */
+  close(): void {
+    this.#closed = true;
+  }
+}

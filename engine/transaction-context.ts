@@ -1,0 +1,253 @@
+/**
+ * One attempt of a transaction: reads at its read timestamp, its own buffered writes laid over them.
+ * Implements the engine's `EngineTransaction` (engine/types.ts); committing is commit.ts.
+ */
+import { attribute } from "../core/attributes.ts";
+import { InvalidRequestError } from "../core/errors.ts";
+import { validateItem, validateKey } from "../core/item-validation.ts";
+import { compareKeyValues, matchesSortKey } from "../core/key-order.ts";
+import type { QueryRequest } from "../core/ports.ts";
+import type { AttributeValue, Item, TableDescription, Timestamp } from "../core/types.ts";
+import { compareBytes } from "../core/utf8.ts";
+import { encodeValue } from "../schemas/attribute-value.ts";
+import { liesBetween, queryPage, scanPage, type VisiblePage } from "./range-reads.ts";
+import { keyOf, type ReadView } from "./read-view.ts";
+import type { TableRegistry } from "./table-registry.ts";
+import type { EngineTransaction, QuerySpec, RowPage, ScanSpec } from "./types.ts";
+import { assertKeyCount, itemIdentity, WriteBuffer, type BufferedWrite } from "./write-buffer.ts";
+
+type PageWish = { readonly limit?: number; readonly cursor?: Item };
+
+export class TransactionContext implements EngineTransaction {
+  readonly view: ReadView;
+  readonly writes = new WriteBuffer();
+  readonly #registry: TableRegistry;
+  /** Items read so far: they cannot have changed at the read timestamp, so a second read costs nothing. */
+  readonly #read = new Map<string, Item | undefined>();
+
+  constructor(view: ReadView, registry: TableRegistry) {
+    this.view = view;
+    this.#registry = registry;
+  }
+
+  get readTimestamp(): Timestamp {
+    return this.view.readTimestamp;
+  }
+
+  describe(table: string): TableDescription {
+    return this.#registry.describe(table);
+  }
+
+  async get(table: string, key: Item): Promise<Item | undefined> {
+    this.view.assertOpen();
+    const description = this.describe(table);
+    validateKey(description, key);
+    const own = this.writes.find(description, key);
+    if (own !== undefined) return own.item;
+    const identity = itemIdentity(description, key);
+    if (this.#read.has(identity)) return this.#read.get(identity);
+    assertKeyCount(this.view.reads.size + 1, this.writes.size);
+    const item = await this.view.get(this.view.readKey(description, key));
+    this.#read.set(identity, item);
+    return item;
+  }
+
+  async batchGet(
+    keys: readonly { readonly table: string; readonly key: Item }[],
+  ): Promise<readonly (Item | undefined)[]> {
+    this.view.assertOpen();
+    const wanted = keys.map(({ table, key }) => {
+      const description = this.describe(table);
+      validateKey(description, key);
+      return { description, key, identity: itemIdentity(description, key) };
+    });
+    const unread = new Map(
+      wanted
+        .filter(
+          ({ description, key, identity }) =>
+            this.writes.find(description, key) === undefined && !this.#read.has(identity),
+        )
+        .map((want) => [want.identity, want]),
+    );
+    assertKeyCount(this.view.reads.size + unread.size, this.writes.size);
+    if (unread.size > 0) {
+      const asked = [...unread.values()];
+      const items = await this.view.batchGet(
+        asked.map(({ description, key }) => this.view.readKey(description, key)),
+      );
+      asked.forEach(({ identity }, i) => this.#read.set(identity, items[i]));
+    }
+    return wanted.map(({ description, key, identity }) => {
+      const own = this.writes.find(description, key);
+      return own === undefined ? this.#read.get(identity) : own.item;
+    });
+  }
+
+  put(table: string, item: Item): void {
+    this.view.assertOpen();
+    const description = this.describe(table);
+    validateItem(description, item);
+    this.#buffer(description, keyOf(description, item), item);
+  }
+
+  delete(table: string, key: Item): void {
+    this.view.assertOpen();
+    const description = this.describe(table);
+    validateKey(description, key);
+    this.#buffer(description, key, undefined);
+  }
+
+  #buffer(table: TableDescription, key: Item, item: Item | undefined): void {
+    assertKeyCount(this.view.reads.size, this.writes.size + 1);
+    this.writes.set(table, key, item);
+  }
+
+  async queryPage(table: string, query: QuerySpec, page: PageWish): Promise<RowPage> {
+    this.view.assertOpen();
+    const description = this.describe(table);
+    const request = queryRequest(description, query, page);
+    return query.index === undefined
+      ? this.#queryTable(request)
+      : this.#queryIndex(request, query.index);
+  }
+
+  async #queryTable(request: QueryRequest): Promise<RowPage> {
+    validateKeyValue(request.table, request.table.partitionKey.name, request.partitionKey);
+    assertKeyCount(this.view.reads.size + 1, this.writes.size);
+    const page = await queryPage(this.view, request);
+    const sortKey = request.table.sortKey?.name;
+    const own = Array.from(this.writes.ofTable(request.table)).filter(({ key }) =>
+      equalValues(attribute(key, request.table.partitionKey.name), request.partitionKey),
+    );
+    return this.#overlay(page, own, {
+      request,
+      sortKey,
+      matches: (write) => inQuery(write.key, request, sortKey),
+    });
+  }
+
+  /** An index is eventually consistent: it names candidates, and the table says what is true of them. */
+  async #queryIndex(
+    request: QueryRequest,
+    index: NonNullable<QuerySpec["index"]>,
+  ): Promise<RowPage> {
+    const { table } = request;
+    await this.view.ready();
+    const page = await this.view.ports.items.query(request, this.view.call);
+    const keys = page.rows.map((row) => keyOf(table, row.key));
+    const items = await this.batchGet(keys.map((key) => ({ table: table.name, key })));
+    const matches = (item: Item): boolean =>
+      equalValues(attribute(item, index.partitionKey), request.partitionKey) &&
+      inQuery(item, request, index.sortKey);
+    const rows = keys.flatMap((key, i) => {
+      const item = items[i];
+      return item !== undefined && matches(item) ? [{ key, item }] : [];
+    });
+    return this.#overlay({ rows, lastKey: page.lastKey }, Array.from(this.writes.ofTable(table)), {
+      request,
+      sortKey: index.sortKey,
+      matches: (write) => write.item !== undefined && matches(write.item),
+    });
+  }
+
+  async scanPage(table: string, _scan: ScanSpec, page: PageWish): Promise<RowPage> {
+    this.view.assertOpen();
+    const description = this.describe(table);
+    assertKeyCount(this.view.reads.size + 1, this.writes.size);
+    const found = await scanPage(this.view, {
+      table: description,
+      ...(page.limit === undefined ? {} : { limit: page.limit }),
+      ...(page.cursor === undefined ? {} : { startKey: page.cursor }),
+    });
+    // A scan has no order to merge into: own writes leave their pages and come at the end of the last one.
+    const rows = found.rows
+      .filter(({ key }) => this.writes.find(description, key) === undefined)
+      .map(({ item }) => item);
+    if (found.lastKey !== undefined) return { rows, cursor: found.lastKey };
+    const own = Array.from(this.writes.ofTable(description)).flatMap(({ item }) =>
+      item === undefined ? [] : [item],
+    );
+    return { rows: [...rows, ...own], cursor: undefined };
+  }
+
+  /** Replaces, removes and inserts rows as the buffered writes say, in the order of the sort key. */
+  #overlay(
+    page: VisiblePage,
+    own: readonly BufferedWrite[],
+    merge: {
+      readonly request: QueryRequest;
+      readonly sortKey: string | undefined;
+      readonly matches: (write: BufferedWrite) => boolean;
+    },
+  ): RowPage {
+    const { request, sortKey, matches } = merge;
+    const sortValue = (item: Item): AttributeValue | undefined =>
+      sortKey === undefined ? undefined : attribute(item, sortKey);
+    const rows = page.rows
+      .filter(({ key }) => this.writes.find(request.table, key) === undefined)
+      .map(({ item }) => item);
+    const added = own
+      .filter((write) => write.item !== undefined && matches(write))
+      .filter((write) =>
+        belongsToPage(sortValue(write.item ?? write.key), page, { request, sortKey }),
+      )
+      .flatMap(({ item }) => (item === undefined ? [] : [item]));
+    if (added.length === 0) return { rows, cursor: page.lastKey };
+    const sign = request.descending ? -1 : 1;
+    const merged = [...rows, ...added].sort((a, b) => {
+      const left = sortValue(a);
+      const right = sortValue(b);
+      return left === undefined || right === undefined ? 0 : sign * compareKeyValues(left, right);
+    });
+    return { rows: merged, cursor: page.lastKey };
+  }
+}
+
+/** Equal encodings are equal values: the encoding is canonical. */
+function equalValues(a: AttributeValue | undefined, b: AttributeValue): boolean {
+  return a !== undefined && compareBytes(encodeValue(a), encodeValue(b)) === 0;
+}
+
+function queryRequest(table: TableDescription, query: QuerySpec, page: PageWish): QueryRequest {
+  return {
+    table,
+    partitionKey: query.partitionKey,
+    descending: query.descending ?? false,
+    ...(query.index === undefined ? {} : { index: query.index }),
+    ...(query.sortKey === undefined ? {} : { sortKey: query.sortKey }),
+    ...(page.limit === undefined ? {} : { limit: page.limit }),
+    ...(page.cursor === undefined ? {} : { startKey: page.cursor }),
+  };
+}
+
+/** Whether the item's sort key meets the query's condition. */
+function inQuery(item: Item, request: QueryRequest, sortKey: string | undefined): boolean {
+  if (request.sortKey === undefined) return true;
+  const value = sortKey === undefined ? undefined : attribute(item, sortKey);
+  return value !== undefined && matchesSortKey(request.sortKey, value);
+}
+
+/** Whether a row of this sort key comes on this page: pages divide the order into `(startKey, lastKey]`. */
+function belongsToPage(
+  value: AttributeValue | undefined,
+  page: VisiblePage,
+  { request, sortKey }: { readonly request: QueryRequest; readonly sortKey: string | undefined },
+): boolean {
+  if (value === undefined || sortKey === undefined) return page.lastKey === undefined;
+  const at = (key: Item | undefined): AttributeValue | undefined =>
+    key === undefined ? undefined : attribute(key, sortKey);
+  return liesBetween(value, {
+    after: at(request.startKey),
+    upTo: at(page.lastKey),
+    descending: request.descending,
+  });
+}
+
+function validateKeyValue(table: TableDescription, name: string, value: AttributeValue): void {
+  const type = table.partitionKey.type;
+  if (type in value) return;
+  throw new InvalidRequestError(
+    name,
+    `the partition key "${name}" of table "${table.name}" is of type ${type}; give a value of that type`,
+  );
+}

@@ -1,0 +1,115 @@
+/**
+ * A transaction's buffered writes: the last one per item counts, and reads see them. Validated as
+ * they come, so that the caller learns of a bad item where it was written.
+ */
+import { canonicalKey } from "../schemas/key-hashes.ts";
+import { keyNamesOf, payloadTableOf } from "../core/attributes.ts";
+import { TransactionTooLargeError } from "../core/errors.ts";
+import { itemSizeBytes } from "../core/item-size.ts";
+import { limits } from "../core/limits.ts";
+import type {
+  Item,
+  Payload,
+  PayloadTable,
+  TableDescription,
+  Write,
+  WriteHashes,
+} from "../core/types.ts";
+import { hashKey } from "../schemas/key-hashes.ts";
+
+export type BufferedWrite = {
+  readonly table: TableDescription;
+  readonly key: Item;
+  /** Undefined deletes. */
+  readonly item: Item | undefined;
+  readonly hashes: WriteHashes;
+  readonly bytes: number;
+};
+
+export class WriteBuffer {
+  readonly #writes = new Map<string, BufferedWrite>();
+  #bytes = 0;
+
+  get size(): number {
+    return this.#writes.size;
+  }
+
+  values(): IterableIterator<BufferedWrite> {
+    return this.#writes.values();
+  }
+
+  /** The buffered write of this item, if there is one. */
+  find(table: TableDescription, key: Item): BufferedWrite | undefined {
+    return this.#writes.size === 0 ? undefined : this.#writes.get(itemIdentity(table, key));
+  }
+
+  /** @throws TransactionTooLargeError naming the limit. */
+  set(table: TableDescription, key: Item, item: Item | undefined): void {
+    const identity = itemIdentity(table, key);
+    const previous = this.#writes.get(identity);
+    const bytes = itemSizeBytes(item ?? key);
+    const total = this.#bytes - (previous?.bytes ?? 0) + bytes;
+    if (total > limits.payloadBytesMax) {
+      throw tooLarge("payloadBytesMax", total, "split the work into smaller transactions");
+    }
+    this.#bytes = total;
+    const hashes = previous?.hashes ?? hashKey(keyNamesOf(table), key);
+    // A later write of the same item keeps its place: the order among items means nothing.
+    this.#writes.set(identity, { table, key, item, hashes, bytes });
+  }
+
+  /** Writes to one table, for overlaying query results. */
+  *ofTable(table: TableDescription): Generator<BufferedWrite> {
+    for (const write of this.#writes.values()) if (write.table.name === table.name) yield write;
+  }
+
+  /** `hashes[i]` belongs to `payload.writes[i]`. */
+  toPayload(): Payload {
+    const tables: PayloadTable[] = [];
+    const indices = new Map<string, number>();
+    const writes: Write[] = [];
+    for (const { table, key, item } of this.#writes.values()) {
+      let index = indices.get(table.name);
+      if (index === undefined) {
+        index = tables.push(payloadTableOf(table)) - 1;
+        indices.set(table.name, index);
+        if (tables.length > limits.tablesPerTransactionMax) {
+          throw tooLarge("tablesPerTransactionMax", tables.length, "write to fewer tables at once");
+        }
+      }
+      writes.push({ table: index, key, item });
+    }
+    return { tables, writes };
+  }
+}
+
+/** @throws TransactionTooLargeError when reads and writes together exceed the key limit. */
+export function assertKeyCount(reads: number, writes: number): void {
+  if (reads + writes > limits.transactionKeysMax) {
+    throw tooLarge(
+      "transactionKeysMax",
+      reads + writes,
+      "split the work into smaller transactions",
+    );
+  }
+}
+
+function tooLarge(
+  name: "payloadBytesMax" | "tablesPerTransactionMax" | "transactionKeysMax",
+  actual: number,
+  remedy: string,
+): TransactionTooLargeError {
+  const max = limits[name];
+  return new TransactionTooLargeError(
+    `the transaction reaches ${actual}, above the limit ${name} of ${max}; ${remedy}`,
+    { name, max, actual },
+  );
+}
+
+/** Equal exactly for the same item, which a 64-bit hash cannot promise. */
+export function itemIdentity(table: TableDescription, key: Item): string {
+  const bytes = canonicalKey(keyNamesOf(table), key);
+  let text = "";
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return text;
+}
