@@ -1,0 +1,435 @@
+/** Commit records: the documented layout, its overhead, both ways of reading it, and every fault by name. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { InvariantViolation } from "../../core/assert.ts";
+import { FrameError } from "../../core/errors.ts";
+import { keyHash } from "../../core/key-hash.ts";
+import { limits } from "../../core/limits.ts";
+import { checkWords, idWords, RequestBatch } from "../../core/request-batch.ts";
+import type {
+  CommitRequest,
+  Item,
+  KeyHash,
+  Payload,
+  Timestamp,
+  TransactionId,
+} from "../../core/types.ts";
+import { utf8Length } from "../../core/utf8.ts";
+import { encodeItem, encodeValue } from "../../schemas/attribute-value.ts";
+import { scanCommitRecord } from "../../schemas/commit-record-scan.ts";
+import {
+  decodeCommitRecord,
+  encodeCommitRecord,
+  encodeCommitRequest,
+  readRequestAt,
+  recordHeaderBytesMax,
+  requestBytesInRecord,
+} from "../../schemas/commit-record.ts";
+import { hashContent, hashKey } from "../../schemas/key-hashes.ts";
+import { decodePayload, encodePayload } from "../../schemas/payload.ts";
+import { transactionIdOfWords } from "../../schemas/transaction-id.ts";
+import { fromHex, hex } from "./arbitraries.ts";
+import { commitRequests, hashesIn, payloads } from "./requests.ts";
+
+const id = "00060a24181e4000112233445566778a" as TransactionId;
+const checkedTo = 1_700_000_000_000_000 as Timestamp;
+
+const small: Payload = {
+  tables: [{ name: "t", partitionKey: "k", history: false }],
+  writes: [{ table: 0, key: { k: { N: "1" } }, item: undefined }],
+};
+const commit: CommitRequest = {
+  kind: "commit",
+  id,
+  isolation: "serializable",
+  checkedTo,
+  checks: [0x0102030405060708n as KeyHash],
+  payload: { kind: "inline", bytes: encodePayload(small) },
+};
+const probe: CommitRequest = {
+  kind: "abort",
+  id,
+  isolation: "serializable",
+  checkedTo,
+  checks: [],
+  payload: { kind: "none" },
+};
+const spilled: CommitRequest = {
+  ...commit,
+  isolation: "snapshot",
+  checks: [],
+  payload: { kind: "spilled", chunks: 2, byteLength: 400_000, hash: 0xa1b2c3d4e5f60718n },
+};
+
+const idHex = id as string;
+const timestampHex = "060a24181e4000";
+const payloadHex = "01 00 01 74 01 6b 01 00 c1";
+const commitHex = `2a 04 ${idHex} ${timestampHex} 01 0102030405060708 ${payloadHex}`;
+const probeHex = `19 01 ${idHex} ${timestampHex} 00`;
+const spilledHex = `25 0a ${idHex} ${timestampHex} 00 02 80b518 a1b2c3d4e5f60718`;
+
+function faultOf(read: () => unknown): string {
+  try {
+    read();
+  } catch (error) {
+    if (error instanceof FrameError) return error.fault;
+    throw error;
+  }
+  return "none";
+}
+
+function scanFault(bytes: Uint8Array): string {
+  const batch = new RequestBatch();
+  scanCommitRecord(encodeCommitRecord([encodeCommitRequest(probe)]), 0, batch);
+  const fault = faultOf(() => scanCommitRecord(bytes, 1, batch));
+  expect(fault === "none" || batch.count === 1).toBe(true);
+  return fault;
+}
+
+function recordOf(requests: readonly CommitRequest[]): Uint8Array {
+  return encodeCommitRecord(requests.map(encodeCommitRequest));
+}
+
+describe("the layout", () => {
+  test.each([
+    ["a commit", [commit], `544d 01 00 01 ${commitHex}`],
+    ["a probe", [probe], `544d 01 00 01 ${probeHex}`],
+    ["a spilled commit under snapshot isolation", [spilled], `544d 01 00 01 ${spilledHex}`],
+    [
+      "several requests",
+      [commit, probe, spilled],
+      `544d 01 00 03 ${commitHex} ${probeHex} ${spilledHex}`,
+    ],
+  ])("of %s is the documented one", (_, requests, bytes) => {
+    expect(hex(recordOf(requests))).toBe(bytes.replaceAll(" ", ""));
+    expect(decodeCommitRecord(fromHex(bytes))).toEqual(requests);
+  });
+});
+
+describe("reading", () => {
+  const records = fc.array(commitRequests, { minLength: 1, maxLength: 5 });
+
+  test("every request comes back, from the whole record and by its index", () => {
+    fc.assert(
+      fc.property(records, (requests) => {
+        const bytes = recordOf(requests);
+        expect(decodeCommitRecord(bytes)).toEqual(requests);
+        requests.forEach((request, index) => {
+          expect(readRequestAt(bytes, index)).toEqual(request);
+        });
+        expect(faultOf(() => readRequestAt(bytes, requests.length))).toBe("malformed");
+      }),
+    );
+  });
+
+  test("the scan sees what decoding sees: ids, checks, and hashes of every write", () => {
+    fc.assert(
+      fc.property(records, records, (first, second) => {
+        const batch = new RequestBatch();
+        scanCommitRecord(recordOf(first), 0, batch);
+        const bytes = recordOf(second);
+        const references = scanCommitRecord(bytes, 1, batch);
+        expect(batch.count).toBe(first.length + second.length);
+        expect(references.map((each) => each.indexInRecord)).toEqual(
+          second.flatMap(({ payload }, index) => (payload.kind === "spilled" ? [index] : [])),
+        );
+        second.forEach((request, index) => {
+          expect(requestIn(batch, first.length + index)).toEqual(expectedInBatch(request, index));
+        });
+      }),
+    );
+  });
+
+  test("a batch that grew and was cleared gives the same as a new one", () => {
+    const batch = new RequestBatch();
+    const bytes = recordOf(Array.from({ length: 3_000 }, () => commit));
+    scanCommitRecord(bytes, 0, batch);
+    batch.clear();
+    scanCommitRecord(recordOf([probe, commit]), 4, batch);
+    expect(batch.count).toBe(2);
+    expect(requestIn(batch, 1)).toEqual({ ...expectedInBatch(commit, 1), record: 4 });
+  });
+});
+
+function requestIn(batch: RequestBatch, request: number): unknown {
+  const word = (index: number): number => batch.ids[request * idWords + index] ?? 0;
+  const checks: KeyHash[] = [];
+  for (let i = batch.checkStart[request] ?? 0; i < (batch.checkStart[request + 1] ?? 0); i++) {
+    checks.push(keyHash(batch.checks[i * checkWords] ?? 0, batch.checks[i * checkWords + 1] ?? 0));
+  }
+  return {
+    id: transactionIdOfWords({ id0: word(0), id1: word(1), id2: word(2), id3: word(3) }),
+    kind: batch.kinds[request],
+    isolation: batch.isolations[request],
+    payload: batch.payloads[request],
+    checkedTo: batch.checkedTo[request],
+    record: batch.records[request],
+    indexInRecord: batch.indexInRecord[request],
+    checks,
+    writes: hashesIn(batch, request),
+  };
+}
+
+function expectedInBatch(request: CommitRequest, indexInRecord: number): Record<string, unknown> {
+  const payload =
+    request.payload.kind === "inline" ? decodePayload(request.payload.bytes) : undefined;
+  return {
+    id: request.id,
+    kind: request.kind === "commit" ? 0 : 1,
+    isolation: request.isolation === "serializable" ? 0 : 1,
+    payload: ["none", "inline", "spilled"].indexOf(request.payload.kind),
+    checkedTo: request.checkedTo,
+    record: 1,
+    indexInRecord,
+    checks: request.checks,
+    writes: (payload?.writes ?? []).map((write) => {
+      const table = payload?.tables[write.table];
+      return table === undefined ? undefined : hashKey(table, write.key);
+    }),
+  };
+}
+
+describe("spilled payloads", () => {
+  const bytes = encodePayload(small);
+  const reference = {
+    kind: "spilled",
+    chunks: 1,
+    byteLength: bytes.length,
+    hash: hashContent(bytes),
+  } as const;
+  const record = recordOf([probe, { ...commit, payload: reference }, commit]);
+
+  function scan(loaded?: ReadonlyMap<number, Uint8Array>): unknown {
+    const batch = new RequestBatch();
+    const spills = scanCommitRecord(record, 0, batch, loaded);
+    expect(batch.count).toBe(3);
+    expect(hashesIn(batch, 2).length).toBe(1);
+    return { readable: spills.map((each) => each.readable), writes: hashesIn(batch, 1).length };
+  }
+
+  test("are reported, and their writes enter the batch once they were loaded", () => {
+    expect(scan()).toEqual({ readable: [false], writes: 0 });
+    expect(scan(new Map([[1, bytes]]))).toEqual({ readable: [true], writes: 1 });
+  });
+
+  test("of other content or length than announced are unreadable", () => {
+    const changed = bytes.slice();
+    changed[changed.length - 1] = 0xc2;
+    expect(scan(new Map([[1, changed]]))).toEqual({ readable: [false], writes: 0 });
+    expect(scan(new Map([[1, bytes.subarray(1)]]))).toEqual({ readable: [false], writes: 0 });
+  });
+
+  test("that do not decode are unreadable, and leave no write behind", () => {
+    const damaged = Uint8Array.from([...bytes, 0]);
+    const payload = { ...reference, byteLength: damaged.length, hash: hashContent(damaged) };
+    const batch = new RequestBatch();
+    const loaded = new Map([[0, damaged]]);
+    const spills = scanCommitRecord(recordOf([{ ...commit, payload }]), 0, batch, loaded);
+    expect(spills[0]?.readable).toBe(false);
+    expect(hashesIn(batch, 0)).toEqual([]);
+  });
+});
+
+describe("faults", () => {
+  const header = "544d 01 00";
+  const rest = `${idHex} ${timestampHex}`;
+  const spilledAs = (chunksAndBytes: string): string => {
+    const body = `08 ${rest} 00 ${chunksAndBytes} a1b2c3d4e5f60718`;
+    return `${header} 01 ${fromHex(body).length.toString(16)} ${body}`;
+  };
+  test.each([
+    ["an empty record", "not-a-frame", ""],
+    ["half of the magic", "not-a-frame", "54"],
+    ["another magic", "not-a-frame", "534d 01 00 01"],
+    ["version 0", "not-a-frame", "544d 00 00 01"],
+    ["version 2", "future-version", "544d 02 00 01"],
+    ["version 255, whatever follows", "future-version", "544d ff"],
+    ["an unknown flag of the record", "future-version", "544d 01 01 01"],
+    ["the magic alone", "truncated", "544d"],
+    ["a count of 0", "malformed", `${header} 00`],
+    ["a count above the requests there", "truncated", `${header} 02 ${probeHex}`],
+    ["a byte after the last request", "trailing-bytes", `${header} 01 ${probeHex} 00`],
+    ["a byte after a request's end", "trailing-bytes", `${header} 01 1a 01 ${rest} 00 00`],
+    ["a request cut by its length", "truncated", `${header} 01 18 01 ${rest} 00`],
+    ["an unknown flag of a request", "future-version", `${header} 01 19 10 ${rest} 00`],
+    ["a probe under snapshot isolation", "malformed", `${header} 01 19 03 ${rest} 00`],
+    ["a probe with a payload", "malformed", `${header} 01 19 05 ${rest} 00`],
+    ["a payload in two places", "malformed", `${header} 01 19 0c ${rest} 00`],
+    ["a probe with a check", "malformed", `${header} 01 21 01 ${rest} 01 0102030405060708`],
+    ["an id from beyond 2^53", "malformed", `${header} 01 19 00 20${rest.slice(2)} 00`],
+    [
+      "a timestamp beyond 2^53",
+      "malformed",
+      `${header} 01 19 00 ${idHex} 20${timestampHex.slice(2)} 00`,
+    ],
+    ["more checks than bytes", "truncated", `${header} 01 19 00 ${rest} 01`],
+    ["a payload larger than its chunks", "malformed", spilledAs("01 80b518")],
+    ["a spilled payload of no bytes", "malformed", spilledAs("00 00")],
+    ["more chunks than the limit", "oversized", spilledAs("41 01")],
+    ["a spilled payload above the limit", "oversized", spilledAs("40 80808010")],
+    ["a count above the limit", "oversized", `${header} 8120 ${"19".repeat(10)}`],
+    [
+      "a request above the limit",
+      "oversized",
+      `${header} 01 818020 ${"00".repeat(512 * 1024 + 1)}`,
+    ],
+    ["a record above the limit", "oversized", `${header} 01 ${"00".repeat(1024 * 1024)}`],
+    [
+      "more checks than the limit",
+      "oversized",
+      `${header} 01 a2f104 00 ${rest} 914e ${"00".repeat(80_008)}`,
+    ],
+  ])("%s is refused as %s by both readers", (_, expected, bytes) => {
+    expect(faultOf(() => decodeCommitRecord(fromHex(bytes)))).toBe(expected);
+    expect(scanFault(fromHex(bytes))).toBe(expected);
+  });
+
+  test("a damaged payload refuses the record in the scan, before it can be certified (I7)", () => {
+    const payload = { kind: "inline", bytes: fromHex("01 00 01 74 01 6b 01 00 80") } as const;
+    expect(scanFault(recordOf([commit, { ...commit, payload }]))).toBe("malformed");
+  });
+
+  test("every truncation of a record is refused by both readers", () => {
+    const bytes = recordOf([commit, probe, spilled, commit]);
+    for (let length = 0; length < bytes.length; length++) {
+      expect(faultOf(() => decodeCommitRecord(bytes.subarray(0, length)))).not.toBe("none");
+      expect(scanFault(bytes.subarray(0, length))).not.toBe("none");
+    }
+  });
+
+  test("one changed byte, or random ones after the header, end in a named fault or a whole record", () => {
+    const original = recordOf([commit, spilled, commit]);
+    const changed = fc
+      .tuple(fc.nat(original.length - 1), fc.integer({ min: 1, max: 255 }))
+      .map(([at, change]) => original.map((byte, index) => (index === at ? byte ^ change : byte)));
+    const random = fc
+      .uint8Array({ maxLength: 120 })
+      .map((tail) => Uint8Array.from([0x54, 0x4d, 1, 0, ...tail]));
+    fc.assert(
+      fc.property(fc.oneof(changed, random, fc.uint8Array()), (bytes) => {
+        if (scanFault(bytes) !== "none") return;
+        // What the oracle takes, replay can read.
+        const requests = decodeCommitRecord(bytes);
+        expect(hex(recordOf(requests))).toBe(hex(bytes));
+        for (const { payload } of requests) {
+          if (payload.kind === "inline") decodePayload(payload.bytes);
+        }
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+});
+
+/** Table names, key names, keys and items in their own encodings: what no format could leave out. */
+function payloadItselfBytes(payload: Payload): number {
+  let bytes = 0;
+  for (const { name, partitionKey, sortKey } of payload.tables) {
+    bytes += utf8Length(name) + utf8Length(partitionKey) + utf8Length(sortKey ?? "");
+  }
+  for (const { table, key, item } of payload.writes) {
+    for (const value of Object.values(key)) bytes += encodeValue(value).length;
+    if (item === undefined) continue;
+    const { partitionKey = "", sortKey } = payload.tables[table] ?? {};
+    const others: Item = Object.fromEntries(
+      Object.entries(item).filter(([name]) => name !== partitionKey && name !== sortKey),
+    );
+    bytes += encodeItem(others).length - 1; // Without the tag of a map.
+  }
+  return bytes;
+}
+
+describe("overhead", () => {
+  const bound = (requests: number, checks: number, writes: number): number =>
+    48 * requests + 9 * (checks + writes);
+
+  test("is at most 48 bytes plus 9 per key, beyond the payload itself", () => {
+    const checks = fc.array(fc.constant(5n as KeyHash), { maxLength: 30 });
+    fc.assert(
+      fc.property(fc.array(fc.tuple(payloads, checks), { minLength: 1, maxLength: 4 }), (each) => {
+        const requests = each.map(([payload, own]) => ({
+          ...commit,
+          checks: own,
+          payload: { kind: "inline" as const, bytes: encodePayload(payload) },
+        }));
+        const itself = each.reduce((sum, [payload]) => sum + payloadItselfBytes(payload), 0);
+        const checkCount = each.reduce((sum, [, own]) => sum + own.length, 0);
+        const writeCount = each.reduce((sum, [payload]) => sum + payload.writes.length, 0);
+        const overhead = recordOf(requests).length - itself;
+        expect(overhead).toBeLessThanOrEqual(bound(each.length, checkCount, writeCount));
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test("keeps its bound at the borders: most tables, longest names, most checks and writes", () => {
+    const name = (index: number): string => index.toString().padStart(255, "n");
+    const tables = Array.from({ length: 255 }, (_, index) => ({
+      name: name(index),
+      partitionKey: "p".repeat(255),
+      sortKey: "s".repeat(255),
+      history: true,
+    }));
+    const key = { ["p".repeat(255)]: { N: "1" }, ["s".repeat(255)]: { N: "1" } };
+    const payload = { tables, writes: tables.map((_, table) => ({ table, key, item: undefined })) };
+    const checks = Array.from({ length: 9_000 }, () => 5n as KeyHash);
+    const bytes = encodePayload(payload);
+    const record = recordOf([{ ...commit, checks, payload: { kind: "inline", bytes } }]);
+    const overhead = record.length - payloadItselfBytes(payload);
+    expect(overhead).toBeLessThanOrEqual(bound(1, 9_000, 255));
+  });
+
+  test("of a record is known before it is built", () => {
+    for (const length of [30, 127 + 10, 20_000]) {
+      const bytes = fromHex(`01 00 01 74 01 6b 01 01 c1 01 01 61 06 ${varint(length)}`);
+      const payload = Uint8Array.from([...bytes, ...new Uint8Array(length)]);
+      const request = encodeCommitRequest({
+        ...commit,
+        payload: { kind: "inline", bytes: payload },
+      });
+      const record = encodeCommitRecord([request, request]);
+      expect(record.length).toBe(5 + 2 * requestBytesInRecord(request.length));
+      expect(record.length).toBeLessThanOrEqual(
+        recordHeaderBytesMax + 2 * requestBytesInRecord(request.length),
+      );
+    }
+  });
+});
+
+function varint(value: number): string {
+  const bytes: number[] = [];
+  let rest = value;
+  for (; rest > 127; rest >>>= 7) bytes.push((rest & 127) | 128);
+  return hex(Uint8Array.from([...bytes, rest]));
+}
+
+describe("what an encoder is given", () => {
+  test.each<readonly [string, CommitRequest]>([
+    ["a probe with checks", { ...probe, checks: [1n as KeyHash] }],
+    ["a probe with a payload", { ...probe, payload: commit.payload }],
+    [
+      "a spilled payload of too few chunks",
+      { ...spilled, payload: { kind: "spilled", chunks: 1, byteLength: 400_000, hash: 1n } },
+    ],
+    [
+      "a payload that ought to be spilled",
+      {
+        ...commit,
+        payload: { kind: "inline", bytes: new Uint8Array(limits.inlineRequestBytesMax) },
+      },
+    ],
+  ])("%s is a bug of the caller", (_, request) => {
+    expect(() => encodeCommitRequest(request)).toThrow(InvariantViolation);
+  });
+
+  test("a record without requests, with too many, or too large is a bug of the caller", () => {
+    const request = encodeCommitRequest(probe);
+    const large = new Uint8Array(limits.recordBytesMax);
+    expect(() => encodeCommitRecord([])).toThrow(InvariantViolation);
+    expect(() => encodeCommitRecord(Array.from({ length: 4_097 }, () => request))).toThrow(
+      InvariantViolation,
+    );
+    expect(() => encodeCommitRecord([large])).toThrow(InvariantViolation);
+    const most = encodeCommitRecord(Array.from({ length: 4_096 }, () => request));
+    expect(decodeCommitRecord(most).length).toBe(4_096);
+  });
+});

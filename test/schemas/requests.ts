@@ -1,0 +1,149 @@
+/** Generators of payloads and commit requests. */
+import fc from "fast-check";
+import { keyHash } from "../../core/key-hash.ts";
+import { type RequestBatch, sortKeyWords, writeWords } from "../../core/request-batch.ts";
+import { setAttribute } from "../../core/attributes.ts";
+import type {
+  AttributeValue,
+  CommitRequest,
+  Payload,
+  PayloadTable,
+  Timestamp,
+  TransactionId,
+  Write,
+  WriteHashes,
+} from "../../core/types.ts";
+import { canonicalKey } from "../../schemas/key-hashes.ts";
+import { encodePayload } from "../../schemas/payload.ts";
+import { hex, names, numbers, texts, values } from "./arbitraries.ts";
+
+const keyValues: fc.Arbitrary<AttributeValue> = fc.oneof(
+  texts.filter((text) => text !== "").map((S) => ({ S })),
+  numbers.map((N) => ({ N })),
+  fc.uint8Array({ minLength: 1, maxLength: 150 }).map((B) => ({ B })),
+);
+
+const keyNames = fc.uniqueArray(names, { minLength: 2, maxLength: 2 });
+
+const payloadTables: fc.Arbitrary<readonly PayloadTable[]> = fc
+  .uniqueArray(fc.tuple(names, keyNames, fc.boolean(), fc.boolean()), {
+    minLength: 1,
+    maxLength: 4,
+    selector: ([name]) => name,
+  })
+  .map((each) =>
+    each.map(([name, [partitionKey = "", sortKey = ""], sorted, history]) =>
+      sorted ? { name, partitionKey, sortKey, history } : { name, partitionKey, history },
+    ),
+  );
+
+type Draft = {
+  readonly partition: AttributeValue;
+  readonly sort: AttributeValue;
+  readonly others: readonly (readonly [string, AttributeValue])[] | undefined;
+};
+
+const drafts: fc.Arbitrary<Draft> = fc.record({
+  partition: keyValues,
+  sort: keyValues,
+  others: fc.option(
+    fc.uniqueArray(fc.tuple(names, values(2)), { maxLength: 4, selector: ([name]) => name }),
+    { nil: undefined },
+  ),
+});
+
+function writeOf(tables: readonly PayloadTable[], index: number, draft: Draft): Write {
+  const table = index % tables.length;
+  const { partitionKey = "", sortKey } = tables[table] ?? {};
+  const key: Record<string, AttributeValue> = {};
+  setAttribute(key, partitionKey, draft.partition);
+  if (sortKey !== undefined) setAttribute(key, sortKey, draft.sort);
+  if (draft.others === undefined) return { table, key, item: undefined };
+  const item: Record<string, AttributeValue> = {};
+  for (const [name, value] of [...draft.others, ...Object.entries(key)]) {
+    setAttribute(item, name, value);
+  }
+  return { table, key, item };
+}
+
+/** Distinct keys, every table written to; around the border where duplicates are sought otherwise. */
+export const payloads: fc.Arbitrary<Payload> = fc
+  .tuple(payloadTables, fc.array(drafts, { minLength: 4, maxLength: 14 }))
+  .map(([tables, each]) => {
+    const seen = new Set<string>();
+    const writes = each
+      .map((draft, index) => writeOf(tables, index, draft))
+      .filter(({ table, key }) => {
+        const description = tables[table];
+        if (description === undefined) return false;
+        const identity = hex(canonicalKey(description, key));
+        const fresh = !seen.has(identity);
+        seen.add(identity);
+        return fresh;
+      });
+    return { tables, writes };
+  })
+  .filter(({ tables, writes }) =>
+    tables.every((_, index) => writes.some((write) => write.table === index)),
+  );
+
+export const transactionIds: fc.Arbitrary<TransactionId> = fc
+  .tuple(fc.maxSafeNat(), fc.bigInt({ min: 0n, max: 2n ** 72n - 1n }))
+  .map(
+    ([seen, random]) =>
+      (seen.toString(16).padStart(14, "0") +
+        random.toString(16).padStart(18, "0")) as TransactionId,
+  );
+
+const hashes = fc
+  .tuple(fc.nat(0xffff_ffff), fc.nat(0xffff_ffff))
+  .map(([high, low]) => keyHash(high, low));
+
+export const commitRequests: fc.Arbitrary<CommitRequest> = fc.oneof(
+  fc.record({
+    kind: fc.constant("commit" as const),
+    id: transactionIds,
+    isolation: fc.constantFrom("serializable" as const, "snapshot" as const),
+    checkedTo: fc.maxSafeNat().map((timestamp) => timestamp as Timestamp),
+    checks: fc.array(hashes, { maxLength: 6 }),
+    payload: fc.oneof(
+      payloads.map((payload) => ({ kind: "inline" as const, bytes: encodePayload(payload) })),
+      fc.integer({ min: 1, max: 384 * 1024 }).map((byteLength) => ({
+        kind: "spilled" as const,
+        chunks: 1,
+        byteLength,
+        hash: 0xfedc_ba98_7654_3210n,
+      })),
+      fc.constant({ kind: "none" as const }),
+    ),
+  }),
+  fc.record({
+    kind: fc.constant("abort" as const),
+    id: transactionIds,
+    isolation: fc.constant("serializable" as const),
+    checkedTo: fc.maxSafeNat().map((timestamp) => timestamp as Timestamp),
+    checks: fc.constant([]),
+    payload: fc.constant({ kind: "none" as const }),
+  }),
+);
+
+/** The write hashes of one request of a batch. */
+export function hashesIn(batch: RequestBatch, request: number): WriteHashes[] {
+  const hashes: WriteHashes[] = [];
+  const word = (index: number): number => batch.writes[index] ?? 0;
+  for (let i = batch.writeStart[request] ?? 0; i < (batch.writeStart[request + 1] ?? 0); i++) {
+    const at = i * writeWords;
+    const start = batch.sortKeys[i * sortKeyWords] ?? 0;
+    const length = batch.sortKeys[i * sortKeyWords + 1] ?? 0;
+    hashes.push({
+      table: keyHash(word(at), word(at + 1)),
+      partition: keyHash(word(at + 2), word(at + 3)),
+      key: keyHash(word(at + 4), word(at + 5)),
+      sortKey:
+        length === 0 || length > 64
+          ? undefined
+          : batch.sources[request]?.slice(start, start + length),
+    });
+  }
+  return hashes;
+}
