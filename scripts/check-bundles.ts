@@ -1,7 +1,7 @@
 /**
  * Bundles the built SDK and every Lambda handler as a user or a deployment would, in memory, so
- * that neither can rot between releases: the SDK must fit its size budget without the AWS SDK, and
- * no handler may import what a bundler cannot resolve.
+ * that neither can rot between releases: nothing may be imported that a bundler cannot resolve.
+ * Prints the sizes; test/package holds the SDK to its budget.
  */
 import { existsSync, readdirSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -61,11 +61,6 @@ function report(name: string, bytes: number): void {
 async function main(): Promise<void> {
   const sdk = await sdkBundleBytes(join(root, "dist", "esm", "sdk", "index.js"));
   report("sdk", sdk);
-  if (sdk > sdkBundleBytesMax) {
-    throw new Error(
-      `the SDK's bundle has ${sdk.toString()} bytes; ${sdkBundleBytesMax.toString()} are allowed`,
-    );
-  }
   for (const entry of handlers()) {
     // Lambda's runtime carries the AWS SDK.
     const bytes = await bundleBytes({ entry, platform: "node", external: ["@aws-sdk/*"] });

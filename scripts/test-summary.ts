@@ -95,7 +95,9 @@ function main(): void {
     passed += totals.passed;
     failed += totals.failed;
     skipped += totals.skipped;
-    for (const note of totals.notes) process.stdout.write(`${note}\n`);
+    for (const note of totals.notes) {
+      process.stdout.write(`${note.replace(`${process.cwd()}/`, "")}\n`);
+    }
   }
   if (passed + failed + skipped === 0) failed = 1;
   process.stdout.write(`${summaryLine({ passed, failed, skipped })}\n`);
