@@ -325,6 +325,8 @@ export function requestsDone(record: BatchRecord, cursor: StreamCursor | undefin
   if (cursor === undefined || cursor.requestsDone === "all") return 0;
   if (compareSequenceNumbers(record.sequenceNumber, cursor.sequenceNumber) !== 0) return 0;
   const requests = record.requestEnd - record.requestStart;
+  // A record that this version refuses may have been begun by another one: then it ends here.
+  if (record.rejected) return 0;
   assert(cursor.requestsDone < requests, "I9: a record holds what its cursor has covered");
   return cursor.requestsDone;
 }

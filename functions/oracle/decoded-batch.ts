@@ -1,0 +1,93 @@
+/**
+ * A mapping's batch as the oracle takes it. A record that does not decode is passed over as a whole
+ * and counted; one that does not rise above the record before it was seen already.
+ */
+import type { BatchRecord, OracleInput } from "../../core/block-draft.ts";
+import { FrameError } from "../../core/errors.ts";
+import type { FrameFault } from "../../core/errors.ts";
+import { firstUncovered, requestsDone } from "../../core/oracle.ts";
+import type { StreamRecord } from "../../core/ports.ts";
+import { RequestBatch } from "../../core/request-batch.ts";
+import { compareSequenceNumbers } from "../../core/sequence-number.ts";
+import type { SequenceNumber, StreamCursor } from "../../core/types.ts";
+import { scanCommitRecord } from "../../schemas/commit-record-scan.ts";
+import { SpilledPayloads } from "./spilled-payloads.ts";
+import type { ReadSpilled } from "./spilled-payloads.ts";
+
+export type RejectedRecord = {
+  readonly sequenceNumber: SequenceNumber;
+  readonly fault: FrameFault;
+};
+
+/** Buffers are reused from batch to batch. */
+export class DecodedBatch {
+  readonly #requests = new RequestBatch();
+  readonly #records: BatchRecord[] = [];
+  readonly #spilled = new SpilledPayloads();
+  readonly rejected: RejectedRecord[] = [];
+
+  /** Decodes what the cursor does not cover. */
+  decode(records: readonly StreamRecord[], cursor: StreamCursor | undefined): void {
+    this.#requests.clear();
+    this.#records.length = 0;
+    this.#spilled.clear();
+    this.rejected.length = 0;
+    let newest: SequenceNumber | undefined;
+    for (const record of records) {
+      const { sequenceNumber } = record;
+      if (newest !== undefined && compareSequenceNumbers(sequenceNumber, newest) <= 0) continue;
+      newest = sequenceNumber;
+      if (cursor !== undefined) {
+        const order = compareSequenceNumbers(sequenceNumber, cursor.sequenceNumber);
+        if (order < 0 || (order === 0 && cursor.requestsDone === "all")) continue;
+      }
+      this.#decodeRecord(record);
+    }
+    this.#spilled.nextGroup();
+  }
+
+  /**
+   * What can be certified now, by an oracle that stands at `cursor`: reads the payloads that it needs.
+   * @throws StoreError.
+   */
+  async input(
+    cursor: StreamCursor | undefined,
+    readSpilled: ReadSpilled,
+    signal?: AbortSignal,
+  ): Promise<OracleInput> {
+    await this.#spilled.read(firstRequest(this.#records, cursor), readSpilled, signal);
+    return {
+      requests: this.#requests,
+      records: this.#records,
+      spilled: this.#spilled.byRequest,
+      spilledWrites: this.#spilled.writes,
+      requestsEnd: this.#spilled.heldBelow ?? this.#requests.count,
+    };
+  }
+
+  /** After everything in `input` is certified: whether there is more. */
+  advance(): boolean {
+    return this.#spilled.nextGroup();
+  }
+
+  #decodeRecord({ sequenceNumber, arrivalMs, data }: StreamRecord): void {
+    const requestStart = this.#requests.count;
+    let rejected = false;
+    try {
+      this.#spilled.add(scanCommitRecord(data, this.#records.length, this.#requests));
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+      rejected = true;
+      this.rejected.push({ sequenceNumber, fault: error.fault });
+    }
+    const requestEnd = this.#requests.count;
+    this.#records.push({ sequenceNumber, arrivalMs, rejected, requestStart, requestEnd });
+  }
+}
+
+/** The first request that the cursor does not cover. */
+function firstRequest(records: readonly BatchRecord[], cursor: StreamCursor | undefined): number {
+  const record = records[firstUncovered(records, cursor)];
+  if (record === undefined) return Number.MAX_SAFE_INTEGER;
+  return record.requestStart + requestsDone(record, cursor);
+}

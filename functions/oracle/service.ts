@@ -1,0 +1,284 @@
+/**
+ * The oracle function's driver: batches of stream records in, blocks of the log out. It keeps one
+ * warm oracle per shard; whenever a block is taken by another instance, or an answer is lost, it
+ * throws that state away, rebuilds it from the log, and certifies again from the log's cursor on.
+ * So redelivered batches, cut batches and overlapping instances all take the same path (I1–I3, I9).
+ *
+ * It never fails on content. It throws when it could not finish: the mapping then delivers the
+ * whole batch again, and what was appended is skipped by the cursor.
+ */
+import { StoreError } from "../../core/errors.ts";
+import { outcomeCode, outcomes } from "../../core/block-draft.ts";
+import type { BlockDraft, Outcome } from "../../core/block-draft.ts";
+import { limits } from "../../core/limits.ts";
+import { oracleBoundsDefault } from "../../core/oracle.ts";
+import type { Oracle, OracleBounds } from "../../core/oracle.ts";
+import type { Clock, CommitLog, ControlStore, StreamRecord } from "../../core/ports.ts";
+import type { ShardId } from "../../core/types.ts";
+import { DraftEncoder } from "../../schemas/log-block-draft.ts";
+import type { Observability } from "../shared/observability.ts";
+import { DecodedBatch } from "./decoded-batch.ts";
+import { rebuildOracle } from "./rebuild.ts";
+
+export type OracleServiceOptions = {
+  readonly log: Pick<CommitLog, "append" | "readBackward" | "readSpilled">;
+  readonly control: Pick<ControlStore, "readWatermark">;
+  /** For pauses between tries only: no clock takes part in certification. */
+  readonly clock: Pick<Clock, "sleep">;
+  readonly observability: Observability;
+  readonly bounds?: OracleBounds;
+};
+
+/** Records of one shard, in stream order. */
+export type OracleBatch = { readonly shard: ShardId; readonly records: readonly StreamRecord[] };
+
+/** What the invocation has left. */
+export type InvocationBudget = {
+  readonly remainingMs: () => number;
+  readonly signal?: AbortSignal;
+};
+
+/** What one invocation did; verdicts of blocks whose append was answered. */
+export type OracleReport = {
+  readonly blocks: number;
+  readonly blockBytes: number;
+  readonly verdicts: Readonly<Record<Outcome, number>>;
+  readonly duplicates: number;
+  readonly rejectedRecords: number;
+  /** Oracles rebuilt from the log: one at a cold start, more when others appended or answers were lost. */
+  readonly rebuilds: number;
+  /** Positions found taken. */
+  readonly taken: number;
+};
+
+export type OracleService = {
+  /**
+   * Certifies the batch and appends its blocks. Safe to call for any batch at any time, also
+   * while another call or process works on the same shard.
+   * @throws OracleUnfinishedError when the batch has to be delivered again.
+   */
+  handle(batch: OracleBatch, budget: InvocationBudget): Promise<OracleReport>;
+};
+
+/** The batch is not finished; everything appended so far stands. */
+export class OracleUnfinishedError extends Error {
+  override readonly name = "OracleUnfinishedError";
+  readonly reason: "deadline" | "contention" | "stores";
+  constructor(reason: OracleUnfinishedError["reason"], options?: ErrorOptions) {
+    super(`the batch has to be delivered again: ${reason}`, options);
+    this.reason = reason;
+  }
+}
+
+export function createOracleService(options: OracleServiceOptions): OracleService {
+  const idle = new Map<ShardId, Lane>();
+  return {
+    async handle(batch, budget) {
+      // Taken out while in use: an overlapping call for the same shard gets a lane of its own.
+      const lane = idle.get(batch.shard) ?? new Lane();
+      idle.delete(batch.shard);
+      const invocation = new Invocation(options, lane, batch, budget);
+      try {
+        await invocation.run();
+      } finally {
+        invocation.publish();
+      }
+      idle.set(batch.shard, lane);
+      return invocation.report;
+    },
+  };
+}
+
+/** What is kept warm for a shard: its oracle, and buffers. */
+class Lane {
+  oracle: Oracle | undefined;
+  readonly decoded = new DecodedBatch();
+  readonly encoder = new DraftEncoder();
+}
+
+type MutableReport = { -readonly [Name in keyof OracleReport]: OracleReport[Name] } & {
+  readonly verdicts: Record<Outcome, number>;
+};
+
+class Invocation {
+  readonly report: MutableReport = {
+    blocks: 0,
+    blockBytes: 0,
+    verdicts: noVerdicts(),
+    duplicates: 0,
+    rejectedRecords: 0,
+    rebuilds: 0,
+    taken: 0,
+  };
+  readonly #options: OracleServiceOptions;
+  readonly #lane: Lane;
+  readonly #batch: OracleBatch;
+  readonly #budget: InvocationBudget;
+  #decoded = false;
+  /** Tries since the last block that was appended. */
+  #tries = 0;
+
+  constructor(
+    options: OracleServiceOptions,
+    lane: Lane,
+    batch: OracleBatch,
+    budget: InvocationBudget,
+  ) {
+    this.#options = options;
+    this.#lane = lane;
+    this.#batch = batch;
+    this.#budget = budget;
+  }
+
+  /** One step after the other until nothing is left; a step that fails costs the warm oracle. */
+  async run(): Promise<void> {
+    for (;;) {
+      this.#checkBudget();
+      let failure: StoreError | undefined;
+      try {
+        const step = await this.#step();
+        if (step === "finished") return;
+        if (step === "appended") this.#tries = 0;
+        if (step !== "taken") continue;
+        this.report.taken += 1;
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error;
+        failure = error;
+      }
+      this.#lane.oracle = undefined;
+      await this.#pause(failure);
+    }
+  }
+
+  /** Certifies up to one block and appends it. */
+  async #step(): Promise<"appended" | "advanced" | "taken" | "finished"> {
+    const { log } = this.#options;
+    const { decoded, encoder } = this.#lane;
+    const { shard, records } = this.#batch;
+    const oracle = this.#lane.oracle ?? (await this.#rebuild());
+    if (!this.#decoded) {
+      decoded.decode(records, oracle.cursor);
+      this.#decoded = true;
+      this.#logRejected();
+    }
+    const readSpilled: CommitLog["readSpilled"] = (id, chunks, callOptions) =>
+      log.readSpilled(id, chunks, callOptions);
+    const input = await decoded.input(oracle.cursor, readSpilled, this.#budget.signal);
+    const draft = oracle.next(input);
+    if (draft === undefined) return decoded.advance() ? "advanced" : "finished";
+    const bytes = encoder.encode(draft, input);
+    // From here on the oracle's state lies ahead of the log, until the log has answered.
+    this.#lane.oracle = undefined;
+    this.#checkBudget();
+    const { position } = draft;
+    const result = await log.append(shard, { position, bytes }, this.#callOptions());
+    if (result === "taken") return "taken";
+    this.#lane.oracle = oracle;
+    this.#account(draft, bytes.length);
+    return "appended";
+  }
+
+  async #rebuild(): Promise<Oracle> {
+    const { log, control, bounds = oracleBoundsDefault } = this.#options;
+    const oracle = await rebuildOracle({
+      shard: this.#batch.shard,
+      log,
+      control,
+      bounds,
+      signal: this.#budget.signal,
+    });
+    this.report.rebuilds += 1;
+    this.#lane.oracle = oracle;
+    return oracle;
+  }
+
+  #checkBudget(): void {
+    if (
+      this.#budget.remainingMs() < limits.oracleReserveMs ||
+      this.#budget.signal?.aborted === true
+    ) {
+      throw new OracleUnfinishedError("deadline");
+    }
+  }
+
+  async #pause(failure: StoreError | undefined): Promise<void> {
+    this.#tries += 1;
+    const reason = failure === undefined ? "contention" : "stores";
+    const { log } = this.#options.observability;
+    log.warn("oracle starts again from the log", {
+      shard: this.#batch.shard,
+      reason,
+      tries: this.#tries,
+      fault: failure?.fault,
+      cause: failure?.message,
+    });
+    // A rejected call (no table, no permission) is rejected again; the mapping's retries are slower.
+    if (failure?.fault === "rejected" || this.#tries >= limits.oracleTriesMax) {
+      throw new OracleUnfinishedError(reason, { cause: failure });
+    }
+    const backoffMs = Math.min(
+      limits.oracleBackoffMsMax,
+      limits.oracleBackoffMsMin * 2 ** (this.#tries - 1),
+    );
+    if (backoffMs + limits.oracleReserveMs > this.#budget.remainingMs()) {
+      throw new OracleUnfinishedError("deadline", { cause: failure });
+    }
+    await this.#options.clock.sleep(backoffMs);
+  }
+
+  #account(draft: BlockDraft, bytes: number): void {
+    const { report } = this;
+    report.blocks += 1;
+    report.blockBytes += bytes;
+    report.duplicates += draft.duplicates;
+    report.rejectedRecords += draft.rejectedRecords;
+    for (let i = 0; i < draft.count; i++) {
+      const outcome = outcomes[draft.outcomes[i] ?? outcomeCode.stale] ?? "stale";
+      report.verdicts[outcome] += 1;
+    }
+  }
+
+  #logRejected(): void {
+    const { log } = this.#options.observability;
+    for (const { sequenceNumber, fault } of this.#lane.decoded.rejected) {
+      log.error("a record is no commit record and was skipped", {
+        shard: this.#batch.shard,
+        sequenceNumber,
+        fault,
+      });
+    }
+  }
+
+  #callOptions(): { readonly signal?: AbortSignal } {
+    const { signal } = this.#budget;
+    return signal === undefined ? {} : { signal };
+  }
+
+  /** Hands the report to the metrics, whether or not the batch was finished. */
+  publish(): void {
+    const { metrics } = this.#options.observability;
+    const { report } = this;
+    metrics.count("records", this.#batch.records.length);
+    metrics.count("blocks", report.blocks);
+    metrics.bytes("blockBytes", report.blockBytes);
+    for (const outcome of outcomes) {
+      if (report.verdicts[outcome] > 0) metrics.count(outcome, report.verdicts[outcome]);
+    }
+    metrics.count("duplicates", report.duplicates);
+    metrics.count("rejectedRecords", report.rejectedRecords);
+    metrics.count("rebuilds", report.rebuilds);
+    metrics.count("taken", report.taken);
+  }
+}
+
+function noVerdicts(): Record<Outcome, number> {
+  return {
+    committed: 0,
+    conflict: 0,
+    "checked-ahead": 0,
+    "payload-unreadable": 0,
+    "too-large": 0,
+    probed: 0,
+    stale: 0,
+  };
+}

@@ -1,0 +1,121 @@
+/**
+ * The payloads of a batch that its requests only refer to. They are read before certification, a
+ * group at a time (few requests spill, but each may hold 16 MiB), and scanned into a batch of their own.
+ *
+ * Whatever is wrong with a payload's content makes its request abort. A store that does not answer
+ * says nothing about content: that is thrown.
+ */
+import { FrameError } from "../../core/errors.ts";
+import type { SpilledPayload } from "../../core/block-draft.ts";
+import { limits } from "../../core/limits.ts";
+import type { CommitLog } from "../../core/ports.ts";
+import { RequestBatch } from "../../core/request-batch.ts";
+import type { SpilledReference } from "../../schemas/commit-record-scan.ts";
+import { scanPayload } from "../../schemas/payload.ts";
+import { joinSpilledChunks } from "../../schemas/spill.ts";
+
+export type ReadSpilled = CommitLog["readSpilled"];
+
+export class SpilledPayloads {
+  readonly writes = new RequestBatch();
+  readonly byRequest = new Map<number, SpilledPayload>();
+  readonly #references: SpilledReference[] = [];
+  /** The group is `[#from, #to)` of the references. */
+  #from = 0;
+  #to = 0;
+
+  clear(): void {
+    this.#references.length = 0;
+    this.#from = 0;
+    this.#to = 0;
+    this.#forget();
+  }
+
+  add(references: readonly SpilledReference[]): void {
+    this.#references.push(...references);
+  }
+
+  /** First request that needs a payload of a later group; undefined: none does. */
+  get heldBelow(): number | undefined {
+    return this.#references[this.#to]?.request;
+  }
+
+  /** Whether another group follows; then it is the one to read. */
+  nextGroup(): boolean {
+    if (this.#to === this.#references.length) return false;
+    this.#forget();
+    this.#from = this.#to;
+    let bytes = 0;
+    for (const { byteLength } of this.#references.slice(this.#from)) {
+      const held = this.#to - this.#from;
+      bytes += byteLength;
+      if (held > 0 && (held >= limits.spilledHeldMax || bytes > limits.spilledHeldBytesMax)) break;
+      this.#to += 1;
+    }
+    return true;
+  }
+
+  /**
+   * Reads what of the group is missing, `requestsFrom` and above (what lies below is decided).
+   * May be called again after a failure.
+   * @throws StoreError.
+   */
+  async read(requestsFrom: number, readSpilled: ReadSpilled, signal?: AbortSignal): Promise<void> {
+    const missing = this.#references
+      .slice(this.#from, this.#to)
+      .filter(({ request }) => request >= requestsFrom && !this.byRequest.has(request));
+    let next = 0;
+    const worker = async (): Promise<void> => {
+      for (let reference = missing[next++]; reference !== undefined; reference = missing[next++]) {
+        const { id, chunks } = reference;
+        const options = signal === undefined ? {} : { signal };
+        this.#take(reference, await readSpilled(id, chunks, options));
+      }
+    };
+    const workers = Math.min(missing.length, limits.spilledReadsMax);
+    // All have ended before a failure is told, so that none adds to a later batch.
+    const ends = await Promise.allSettled(Array.from({ length: workers }, worker));
+    for (const end of ends) if (end.status === "rejected") throw end.reason;
+  }
+
+  #take(reference: SpilledReference, chunks: readonly Uint8Array[] | undefined): void {
+    this.byRequest.set(
+      reference.request,
+      chunks === undefined ? { kind: "unreadable" } : this.#scan(reference, chunks),
+    );
+  }
+
+  #scan(reference: SpilledReference, chunks: readonly Uint8Array[]): SpilledPayload {
+    const batch = this.writes;
+    const writesOf = batch.count;
+    try {
+      const source = joinSpilledChunks(chunks, reference);
+      batch.begin({
+        kind: 0,
+        isolation: 0,
+        payload: 2,
+        id0: 0,
+        id1: 0,
+        id2: 0,
+        id3: 0,
+        checkedTo: 0,
+        record: 0,
+        indexInRecord: 0,
+        source,
+      });
+      scanPayload(source, batch);
+      batch.end();
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+      batch.rollback(writesOf);
+      return { kind: error.fault === "oversized" ? "too-large" : "unreadable" };
+    }
+    const { byteLength, hash } = reference;
+    return { kind: "read", writesOf, chunks: chunks.length, byteLength, hash };
+  }
+
+  #forget(): void {
+    this.writes.clear();
+    this.byRequest.clear();
+  }
+}
