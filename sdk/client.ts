@@ -7,6 +7,7 @@ import { limits } from "../core/limits.ts";
 import type { Timestamp, TransactionId } from "../core/types.ts";
 import type {
   Engine,
+  EngineTransaction,
   Receipt,
   SnapshotOptions as EngineSnapshotOptions,
   TransactOptions,
@@ -80,7 +81,10 @@ export type Client = {
   [Symbol.asyncDispose](): Promise<void>;
 };
 
-export type Connection = { readonly engine: Engine; close(): Promise<void> };
+/** What a client needs of an engine. */
+export type ClientEngine = Pick<Engine, "transact" | "snapshot" | "outcome" | "close">;
+
+export type Connection = { readonly engine: ClientEngine; close(): Promise<void> };
 
 export type ClientParts = {
   /** Called once, on first use; again after it has failed. */
@@ -117,7 +121,7 @@ export class ConnectedClient implements Client {
     checkTransactOptions(options);
     const engine = await this.#engine();
     let attempt = 0;
-    const run = async (transaction: Parameters<Parameters<Engine["transact"]>[1]>[0]) => {
+    const run = async (transaction: EngineTransaction): Promise<Result> => {
       attempt += 1;
       const handle = new TransactionHandle(transaction, { attempt, codec: this.#codec });
       const result = await body(handle);
@@ -193,7 +197,7 @@ export class ConnectedClient implements Client {
     await connection.close();
   }
 
-  async #engine(): Promise<Engine> {
+  async #engine(): Promise<ClientEngine> {
     if (this.#closed !== undefined) throw new TransactionClosedError("the client is closed");
     this.#connection ??= this.#parts.connect().catch((error: unknown) => {
       this.#connection = undefined;

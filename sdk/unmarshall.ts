@@ -55,9 +55,12 @@ export function numberWriter(numbers: Numbers): SpecialValue | undefined {
   const prototype: unknown = Object.getPrototypeOf(sample);
   return (value, path) =>
     typeof value === "object" && Object.getPrototypeOf(value) === prototype
-      ? { N: canonicalNumber(String(value), path) }
+      ? { N: canonicalNumber((value as NumberLike).toString(), path) }
       : undefined;
 }
+
+/** An object that says its number as text. */
+type NumberLike = { toString(): string };
 
 export function unmarshallItem(item: Item, readNumber: NumberReader): Record<string, unknown> {
   return Object.fromEntries(

@@ -1,0 +1,111 @@
+/** Events as CloudWatch lines. */
+import { describe, expect, test } from "vitest";
+import type { Timestamp, TransactionId } from "../../core/types.ts";
+import { emfMetrics, type EngineEvent, metricNames } from "../../sdk/index.ts";
+import { accounts, openShop } from "./fixtures/shop.ts";
+
+type Line = Readonly<Record<string, unknown>> & {
+  readonly _aws: {
+    readonly Timestamp: number;
+    readonly CloudWatchMetrics: readonly {
+      readonly Namespace: string;
+      readonly Dimensions: readonly (readonly string[])[];
+      readonly Metrics: readonly { readonly Name: string; readonly Unit: string }[];
+    }[];
+  };
+};
+
+function recorder() {
+  const lines: Line[] = [];
+  const listener = emfMetrics({
+    namespace: "Shop",
+    dimensions: { service: "orders" },
+    sink: (line) => lines.push(JSON.parse(line) as Line),
+    nowMs: () => 1_700_000_000_000,
+  });
+  return { lines, listener };
+}
+
+describe("emfMetrics", () => {
+  test("a conflict and the commit after it become one line each", async () => {
+    const { lines, listener } = recorder();
+    const { db } = openShop({ onEvent: listener });
+    await db.transact(async (tx) => {
+      await tx.get(accounts, "a");
+      if (tx.attempt === 1) {
+        await db.transact(async (other) => {
+          other.put(accounts, "a", { balanceCents: 1 });
+        });
+      }
+      tx.put(accounts, "a", { balanceCents: 2 });
+    });
+    expect(lines).toHaveLength(3);
+    expect(lines[1]).toMatchObject({
+      Aborts: 1,
+      Conflicts: 1,
+      EarlyConflicts: 1,
+      reason: "conflict",
+      table: "accounts",
+      key: "id=a",
+      service: "orders",
+    });
+    expect(lines[2]).toMatchObject({ Commits: 1, Attempts: 2, Latency: 10, WriteUnits: 5 });
+  });
+
+  test("every line declares exactly the metrics that it carries, under stable names", async () => {
+    const { lines, listener } = recorder();
+    const id = "0".repeat(32) as TransactionId;
+    const receipt = {
+      transactionId: undefined,
+      commitTimestamp: undefined,
+      readTimestamp: 1 as Timestamp,
+      attempts: 1,
+      consumed: { readUnits: 1, writeUnits: 0, calls: 1 },
+      phases: { retryMs: 0, bodyMs: 1, certifyMs: 0, installMs: 0 },
+      installed: true,
+      replayed: false,
+    };
+    const events: EngineEvent[] = [
+      { kind: "attempt-started", attempt: 1, isolation: "serializable" },
+      {
+        kind: "attempt-aborted",
+        attempt: 1,
+        transactionId: id,
+        reason: "deadline",
+        detail: undefined,
+        early: false,
+      },
+      { kind: "sent", transactionId: id, resend: false },
+      { kind: "sent", transactionId: id, resend: true },
+      { kind: "committed", receipt },
+      { kind: "committed", receipt: { ...receipt, replayed: true } },
+      { kind: "unknown", transactionId: id },
+      { kind: "helped", transactionId: id, writes: 3 },
+      { kind: "install-left", transactionId: id, cause: new Error("slow") },
+    ];
+    for (const event of events) listener(event);
+    const names = lines.map((line) =>
+      line._aws.CloudWatchMetrics[0]?.Metrics.map(({ Name }) => Name),
+    );
+    expect(names.map((list) => list?.[0])).toEqual([
+      "Aborts",
+      "Resends",
+      "ReadOnly",
+      "Replays",
+      "UnknownOutcomes",
+      "HelpedWrites",
+      "InstallsLeft",
+    ]);
+    for (const [index, line] of lines.entries()) {
+      expect(line._aws.Timestamp).toBe(1_700_000_000_000);
+      expect(line._aws.CloudWatchMetrics[0]).toMatchObject({
+        Namespace: "Shop",
+        Dimensions: [["service"]],
+      });
+      for (const name of names[index] ?? []) {
+        expect(metricNames).toContain(name);
+        expect(line[name]).toBeTypeOf("number");
+      }
+    }
+  });
+});

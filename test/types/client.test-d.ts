@@ -1,0 +1,92 @@
+/** What the compiler knows of the client: options that exclude one another, results and receipts. */
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { KinesisClient } from "@aws-sdk/client-kinesis";
+import { describe, expectTypeOf, test } from "vitest";
+import {
+  type Client,
+  createClient,
+  emfMetrics,
+  type ErrorCode,
+  type Receipt,
+  type Timestamp,
+  type TransactionError,
+  type TransactionId,
+} from "../../sdk/index.ts";
+
+declare const db: Client;
+
+describe("createClient", () => {
+  test("takes one address, or a deployment with what AWS needs", () => {
+    createClient({ endpoint: "http://127.0.0.1:4600" });
+    createClient({ deployment: "dev", region: "eu-west-1" });
+    createClient({
+      deployment: "dev",
+      dynamodb: new DynamoDBClient({}),
+      kinesis: new KinesisClient({}),
+      onEvent: emfMetrics({ namespace: "Shop", sink: () => undefined }),
+      numbers: (text) => ({ text }),
+    });
+  });
+
+  test("does not take both, neither, or an unknown option", () => {
+    // @ts-expect-error: the stack at the endpoint says its deployment itself
+    createClient({ endpoint: "http://127.0.0.1:4600", deployment: "dev" });
+    // @ts-expect-error: neither is given
+    createClient({ region: "eu-west-1" });
+    // @ts-expect-error: there is no such option
+    createClient({ deployment: "dev", regoin: "eu-west-1" });
+    // @ts-expect-error: a client, not its name
+    createClient({ deployment: "dev", dynamodb: "client" });
+  });
+});
+
+describe("transact", () => {
+  test("returns the body's result and a receipt, with or without options", () => {
+    expectTypeOf(db.transact(async () => 7)).resolves.toEqualTypeOf<{
+      readonly result: number;
+      readonly receipt: Receipt;
+    }>();
+    expectTypeOf(db.transact({ ack: "certified" }, async () => "x")).resolves.toExtend<{
+      result: string;
+    }>();
+  });
+
+  test("a receipt may have no commit timestamp, since a transaction may have nothing to commit", () => {
+    expectTypeOf<Receipt["commitTimestamp"]>().toEqualTypeOf<Timestamp | undefined>();
+    expectTypeOf<Receipt["transactionId"]>().toEqualTypeOf<TransactionId | undefined>();
+  });
+
+  test("wrong options do not compile", () => {
+    // @ts-expect-error: no such isolation level
+    void db.transact({ isolation: "read-committed" }, async () => 1);
+    // @ts-expect-error: no such option
+    void db.transact({ retries: 3 }, async () => 1);
+    // @ts-expect-error: a body is asynchronous
+    void db.transact(() => 1);
+  });
+});
+
+describe("snapshot and outcome", () => {
+  test("a snapshot returns the body's result itself", () => {
+    expectTypeOf(db.snapshot(async () => 7)).resolves.toEqualTypeOf<number>();
+  });
+
+  test("staleness and a moment exclude one another", () => {
+    void db.snapshot({ maxStalenessMs: 1_000 }, async () => 1);
+    void db.snapshot({ asOf: new Date(0) }, async () => 1);
+    void db.snapshot({ asOf: 1 as Timestamp }, async () => 1);
+    // @ts-expect-error: one or the other
+    void db.snapshot({ asOf: new Date(0), maxStalenessMs: 1 }, async () => 1);
+    // @ts-expect-error: there is no such option
+    void db.snapshot({ idempotencyKey: "k" }, async () => 1);
+  });
+
+  test("an outcome is one of two", () => {
+    expectTypeOf(db.outcome("id")).resolves.toEqualTypeOf<"committed" | "aborted">();
+  });
+
+  test("an error tells its code and outcome", () => {
+    expectTypeOf<TransactionError["code"]>().toEqualTypeOf<ErrorCode>();
+    expectTypeOf<TransactionError["outcome"]>().toEqualTypeOf<"aborted" | "unknown">();
+  });
+});
