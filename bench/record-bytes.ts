@@ -1,0 +1,116 @@
+/**
+ * Bytes per commit request: how large a record is, how much of it is overhead beyond the payload itself
+ * (names, keys and items in their own encodings), single and with as many requests as are batched.
+ * Run: npx tsx bench/record-bytes.ts
+ */
+import { RequestBatch } from "../core/request-batch.ts";
+import type { CommitRequest, Item, Payload, Timestamp } from "../core/types.ts";
+import { encodeItem, encodeValue } from "../schemas/attribute-value.ts";
+import { scanCommitRecord } from "../schemas/commit-record-scan.ts";
+import { encodeCommitRecord, encodeCommitRequest } from "../schemas/commit-record.ts";
+import { hashKey } from "../schemas/key-hashes.ts";
+import { encodePayload } from "../schemas/payload.ts";
+import { makeTransactionId } from "../schemas/transaction-id.ts";
+
+const batchedRequests = 50;
+const checkedTo = 1_700_000_000_000_000 as Timestamp;
+const table = { name: "accounts", partitionKey: "id", history: false } as const;
+
+function payloadOf(writes: number, first: number): Payload {
+  return {
+    tables: [table],
+    writes: Array.from({ length: writes }, (_, index) => {
+      const key = { id: { S: `account-${(first + index).toString().padStart(7, "0")}` } };
+      const item: Item = {
+        ...key,
+        balanceCents: { N: (125_000 + index).toString() },
+        owner: { S: "ada" },
+      };
+      return { table: 0, key, item };
+    }),
+  };
+}
+
+/** Each written key was read before: as many checks as writes. */
+function requestOf(payload: Payload, random: number): CommitRequest {
+  return {
+    kind: "commit",
+    id: makeTransactionId(checkedTo, new Uint8Array(9).fill(random)),
+    isolation: "serializable",
+    checkedTo,
+    checks: payload.writes.map((write) => hashKey(table, write.key).key),
+    payload: { kind: "inline", bytes: encodePayload(payload) },
+  };
+}
+
+function itselfBytes(payload: Payload): number {
+  let bytes = table.name.length + table.partitionKey.length;
+  for (const { key, item } of payload.writes) {
+    bytes += encodeValue(key["id"] ?? { NULL: true }).length;
+    const others = Object.entries(item ?? {}).filter(([name]) => name !== table.partitionKey);
+    bytes += encodeItem(Object.fromEntries(others)).length - 1;
+  }
+  return bytes;
+}
+
+function printBytes(): void {
+  console.log("bytes; n checks and n writes; items of about 40 bytes");
+  const head = [
+    "writes",
+    "payload itself",
+    "one request",
+    "overhead",
+    "bound",
+    "batched",
+    "overhead",
+  ];
+  console.log(head.map((name) => name.padStart(14)).join(""));
+  for (const writes of [1, 2, 5, 25, 100]) {
+    const payloads = Array.from({ length: batchedRequests }, (_, i) =>
+      payloadOf(writes, i * writes),
+    );
+    const requests = payloads.map((each, i) => encodeCommitRequest(requestOf(each, i)));
+    const itself = payloads.reduce((sum, each) => sum + itselfBytes(each), 0) / batchedRequests;
+    const single = encodeCommitRecord(requests.slice(0, 1)).length;
+    const batched = encodeCommitRecord(requests).length / batchedRequests;
+    const row = [
+      writes,
+      itself,
+      single,
+      single - itself,
+      48 + 18 * writes,
+      batched,
+      batched - itself,
+    ];
+    console.log(row.map((value) => value.toFixed(1).replace(".0", "").padStart(14)).join(""));
+  }
+}
+
+function printScanSpeed(): void {
+  const requests = Array.from({ length: 4_000 }, (_, i) =>
+    encodeCommitRequest(requestOf(payloadOf(4, i * 4), i % 256)),
+  );
+  const records: Uint8Array[] = [];
+  for (let i = 0; i < requests.length; i += batchedRequests) {
+    records.push(encodeCommitRecord(requests.slice(i, i + batchedRequests)));
+  }
+  const batch = new RequestBatch();
+  const rates: number[] = [];
+  for (let round = 0; round < 12; round++) {
+    const start = performance.now();
+    let scanned = 0;
+    for (let pass = 0; pass < 40; pass++) {
+      batch.clear();
+      records.forEach((record, index) => scanCommitRecord(record, index, batch));
+      scanned += batch.count;
+    }
+    rates.push((scanned / (performance.now() - start)) * 1_000);
+  }
+  const rate = rates.slice(2).sort((a, b) => a - b)[5] ?? 0;
+  console.log(
+    `\nscan of 4 checks + 4 writes: ${Math.round(rate).toLocaleString("en")} requests/s (median)`,
+  );
+}
+
+printBytes();
+printScanSpeed();

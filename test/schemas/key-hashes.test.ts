@@ -1,0 +1,136 @@
+/** Hashes of keys as the SDK computes them, and transaction ids. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { InvalidRequestError } from "../../core/errors.ts";
+import type { AttributeValue, Timestamp } from "../../core/types.ts";
+import { encodeValue } from "../../schemas/attribute-value.ts";
+import { ByteReader } from "../../schemas/byte-reader.ts";
+import { ByteWriter } from "../../schemas/byte-writer.ts";
+import {
+  canonicalKey,
+  hashKey,
+  hashPartition,
+  hashSortKey,
+  hashTable,
+} from "../../schemas/key-hashes.ts";
+import {
+  makeTransactionId,
+  parseTransactionId,
+  readTransactionId,
+  transactionIdTimestamp,
+  writeTransactionId,
+} from "../../schemas/transaction-id.ts";
+import { hex, numbers, texts } from "./arbitraries.ts";
+import { transactionIds } from "./requests.ts";
+
+const plain = { name: "accounts", partitionKey: "id" };
+const sorted = { name: "orders", partitionKey: "customer", sortKey: "number" };
+const text = (S: string): AttributeValue => ({ S });
+
+describe("hashes of keys", () => {
+  test("are fixed for good: logs and processes of other versions depend on them", () => {
+    expect(hashTable("accounts")).toBe(0x2597b255e688010bn);
+    expect(hashPartition("orders", text("c"))).toBe(0x8f269ca6d9888dacn);
+    expect(hashKey(plain, { id: text("a") })).toEqual({
+      table: 0x2597b255e688010bn,
+      partition: 0x44b8a1f73d93a04an,
+      key: 0x44b8a1f73d93a04an,
+      sortKey: undefined,
+    });
+    expect(hashKey(sorted, { customer: text("c"), number: { N: "7" } }).key).toBe(
+      0x2b31bef8d4d1a1f7n,
+    );
+  });
+
+  test("do not depend on a number's spelling nor on the key's other attributes", () => {
+    const one = hashKey(sorted, { customer: { N: "1" }, number: { N: "0.5" } });
+    const other = { number: { N: "5e-1" }, customer: { N: "1.00" }, extra: text("x") };
+    expect(hashKey(sorted, other)).toEqual(one);
+  });
+
+  test("a key hash follows from its partition's hash and its encoded sort key", () => {
+    fc.assert(
+      fc.property(texts, numbers, (customer, number) => {
+        const hashes = hashKey(sorted, { customer: text(customer), number: { N: number } });
+        expect(hashSortKey(hashes.partition, encodeValue({ N: number }))).toBe(hashes.key);
+        expect(hashes.partition).toBe(hashPartition("orders", text(customer)));
+        expect(hashes.table).toBe(hashTable("orders"));
+      }),
+    );
+  });
+
+  test("a sort key of up to 64 encoded bytes is carried, a longer one is not", () => {
+    const sortKeyOf = (length: number) =>
+      hashKey(sorted, { customer: text("c"), number: text("n".repeat(length)) }).sortKey;
+    expect(sortKeyOf(62)).toEqual(encodeValue(text("n".repeat(62))));
+    expect(sortKeyOf(63)?.length).toBe(64);
+    expect(sortKeyOf(64)).toBeUndefined();
+  });
+
+  test("keep apart types, tables, and where one value ends and the next begins", () => {
+    const keys = [
+      hashKey(plain, { id: text("1") }).key,
+      hashKey(plain, { id: { N: "1" } }).key,
+      hashKey(plain, { id: { B: Uint8Array.of(0x31) } }).key,
+      hashKey({ ...plain, name: "accounts2" }, { id: text("1") }).key,
+      hashKey(sorted, { customer: text("ab"), number: text("c") }).key,
+      hashKey(sorted, { customer: text("a"), number: text("bc") }).key,
+    ];
+    expect(new Set(keys).size).toBe(keys.length);
+  });
+
+  test("a key without its attribute, or with an inherited one, is an invalid request", () => {
+    expect(() => hashKey(sorted, { customer: text("c") })).toThrow(InvalidRequestError);
+    expect(() => hashKey({ ...plain, partitionKey: "constructor" }, {})).toThrow(
+      InvalidRequestError,
+    );
+  });
+
+  test("canonical keys are equal exactly for the same item", () => {
+    const key = (number: string) => ({ customer: text("c"), number: { N: number } });
+    expect(canonicalKey(sorted, key("1.0"))).toEqual(canonicalKey(sorted, key("1")));
+    expect(hex(canonicalKey(sorted, key("1")))).toBe("066f72646572738163c1");
+    expect(canonicalKey(sorted, key("2"))).not.toEqual(canonicalKey(sorted, key("1")));
+  });
+});
+
+describe("transaction ids", () => {
+  test("hold the timestamp that their maker had seen, then the random bytes", () => {
+    const random = Uint8Array.from([1, 2, 3, 4, 5, 6, 7, 8, 255]);
+    const id = makeTransactionId(1_700_000_000_000_000 as Timestamp, random);
+    expect(id).toBe("060a24181e400001020304050607" + "08ff");
+    expect(transactionIdTimestamp(id)).toBe(1_700_000_000_000_000);
+  });
+
+  test("come back from bytes and from text", () => {
+    fc.assert(
+      fc.property(transactionIds, (id) => {
+        const writer = new ByteWriter();
+        writeTransactionId(writer, id);
+        expect(hex(writer.toBytes())).toBe(id);
+        expect(readTransactionId(new ByteReader(writer.toBytes()))).toBe(id);
+        expect(parseTransactionId(id)).toBe(id);
+      }),
+    );
+  });
+
+  test("of larger timestamps sort behind those of smaller ones", () => {
+    fc.assert(
+      fc.property(fc.maxSafeNat(), fc.maxSafeNat(), (a, b) => {
+        const idOf = (seen: number) => makeTransactionId(seen as Timestamp, new Uint8Array(9));
+        expect(idOf(a) < idOf(b)).toBe(a < b);
+      }),
+    );
+  });
+
+  test.each([
+    "",
+    "0".repeat(31),
+    "0".repeat(33),
+    "A".repeat(32),
+    `2${"0".repeat(31)}`,
+    "g".repeat(32),
+  ])("%j is none", (id) => {
+    expect(() => parseTransactionId(id)).toThrow(InvalidRequestError);
+  });
+});
