@@ -75,5 +75,5 @@ export function toStoreError(
   if (error instanceof StoreError && !earlierUnclear) return error;
   const fault = earlierUnclear ? "unavailable" : faultOf(error);
   const detail = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-  return new StoreError(fault, `${operation}: ${detail}`, { cause: error });
+  return new StoreError(fault, `${operation}: ${detail}`, { cause: error, code: errorName(error) });
 }

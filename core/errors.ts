@@ -126,13 +126,16 @@ export class StoreError extends Error {
   override readonly name = "StoreError";
   /** See core/ports.ts. */
   readonly fault: "unavailable" | "throttled" | "rejected";
+  /** The service's own name of the error, where it gave one. */
+  readonly code: string | undefined;
   constructor(
     fault: "unavailable" | "throttled" | "rejected",
     message: string,
-    options?: ErrorOptions,
+    options?: ErrorOptions & { readonly code?: string | undefined },
   ) {
     super(message, options);
     this.fault = fault;
+    this.code = options?.code;
   }
 }
 

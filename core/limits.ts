@@ -73,6 +73,9 @@ export const limits = {
   historyRetentionMsDefault: 60 * 60_000,
   idempotencyRetentionSeconds: 24 * 3600,
 
+  /** Time that replay keeps back from its invocation to return what is unfinished. */
+  replayReserveMs: 2_000,
+
   // --- SDK ---
   installConcurrencyMax: 64,
   readConcurrencyMax: 64,

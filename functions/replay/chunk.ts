@@ -1,0 +1,53 @@
+/**
+ * What replay has to install for a stretch of the log: every committed write of tables with history, in
+ * order; elsewhere, per item, only the newest, since it supersedes the others.
+ */
+import { keyNamesOf } from "../../core/attributes.ts";
+import type { Tombstone } from "../../core/ports.ts";
+import type { CommittedVerdict, Payload } from "../../core/types.ts";
+import { describeTable, writeAt } from "../../engine/installer.ts";
+import { canonicalKey } from "../../schemas/key-hashes.ts";
+
+export type Commit = { readonly verdict: CommittedVerdict; readonly payload: Payload };
+
+export type PlannedWrite = { readonly commit: Commit; readonly index: number };
+
+export type ChunkPlan = {
+  /** Independent of each other; one per item. */
+  readonly latest: readonly PlannedWrite[];
+  /** One list per item, each in timestamp order. */
+  readonly ordered: readonly (readonly PlannedWrite[])[];
+  /** Every delete, superseded ones too: its tombstone may have been installed by its client. */
+  readonly tombstones: readonly Tombstone[];
+};
+
+/** @param commits in timestamp order. */
+export function planChunk(commits: readonly Commit[]): ChunkPlan {
+  const latest = new Map<string, PlannedWrite>();
+  const ordered = new Map<string, PlannedWrite[]>();
+  const tombstones: Tombstone[] = [];
+  for (const commit of commits) {
+    for (const index of commit.payload.writes.keys()) {
+      const { write, table } = writeAt(commit.payload, index);
+      const identity = identityOf(commit.payload, index);
+      if (table.history) {
+        const list = ordered.get(identity);
+        if (list === undefined) ordered.set(identity, [{ commit, index }]);
+        else list.push({ commit, index });
+      } else {
+        latest.set(identity, { commit, index });
+      }
+      if (write.item === undefined) {
+        const version = commit.verdict.timestamp;
+        tombstones.push({ table: table.name, key: write.key, version });
+      }
+    }
+  }
+  return { latest: [...latest.values()], ordered: [...ordered.values()], tombstones };
+}
+
+function identityOf(payload: Payload, index: number): string {
+  const { write, table } = writeAt(payload, index);
+  const names = keyNamesOf(describeTable(table, write.key));
+  return Buffer.from(canonicalKey(names, write.key)).toString("latin1");
+}

@@ -1,0 +1,230 @@
+/**
+ * Replay: makes sure that every certified write reaches its table, and says so by the watermark (I7).
+ *
+ * Follows the log, not the stream: the stream wakes it and brings payloads along. It holds no state: what it needs is the
+ * watermark and the log above it. Two at once do the same work twice, and the watermark moves only
+ * forward. Paper: Centiman §3.2 (watermark property 3.1), Mediator §4.3 (helper), Salt §5 (roll-forward).
+ */
+import { CorruptDataError } from "../../core/errors.ts";
+import { limits } from "../../core/limits.ts";
+import type { Ports, StreamRecord } from "../../core/ports.ts";
+import { compareSequenceNumbers } from "../../core/sequence-number.ts";
+import type {
+  CommittedVerdict,
+  LogBlock,
+  SequenceNumber,
+  ShardId,
+  StreamCursor,
+  Watermark,
+} from "../../core/types.ts";
+import { decodeBlock } from "../../engine/log-search.ts";
+import type { Observability } from "../shared/observability.ts";
+import { ChunkInstaller } from "./chunk-installer.ts";
+import { planChunk, type Commit } from "./chunk.ts";
+import { ReplayPayloads } from "./payloads.ts";
+import { SigningWindow } from "./signing-window.ts";
+
+export type ReplayBatch = {
+  readonly shard: ShardId;
+  /** Empty when a schedule, not the stream, woke the function. */
+  readonly records: readonly StreamRecord[];
+};
+
+export type ReplayResult = {
+  /** First record of the batch that the log does not cover yet: to be delivered again. */
+  readonly unfinishedFrom: SequenceNumber | undefined;
+  readonly watermark: Watermark;
+};
+
+export type ReplayService = {
+  /**
+   * Stops in time to return what is unfinished.
+   * @throws StoreError, CorruptDataError: the batch is delivered again.
+   */
+  handle(batch: ReplayBatch, budget: { readonly remainingMs: () => number }): Promise<ReplayResult>;
+};
+
+export type ReplayOptions = {
+  /** How long to wait for an oracle that is behind. Default 5,000. */
+  readonly patienceMs?: number;
+};
+
+/** Work between two advances of the watermark; bounds memory, and what a crash repeats. */
+const chunkVerdictsMax = 2_000;
+const pauseMsMin = 5;
+const pauseMsMax = 200;
+
+export function createReplayService(
+  ports: Ports,
+  observability: Observability,
+  options: ReplayOptions = {},
+): ReplayService {
+  return {
+    handle: (batch, budget) => new ReplayRun(ports, observability, { batch, budget }).run(options),
+  };
+}
+
+class ReplayRun {
+  readonly #ports: Ports;
+  readonly #observability: Observability;
+  readonly #batch: ReplayBatch;
+  readonly #remainingMs: () => number;
+  readonly #payloads: ReplayPayloads;
+
+  constructor(
+    ports: Ports,
+    observability: Observability,
+    work: { readonly batch: ReplayBatch; readonly budget: { readonly remainingMs: () => number } },
+  ) {
+    const { batch, budget } = work;
+    this.#ports = ports;
+    this.#observability = observability;
+    this.#batch = batch;
+    this.#remainingMs = budget.remainingMs;
+    this.#payloads = new ReplayPayloads(ports, batch.shard, batch.records);
+  }
+
+  async run({ patienceMs = 5_000 }: ReplayOptions): Promise<ReplayResult> {
+    const { clock } = this.#ports;
+    const patientUntilMs = clock.monotonicMs() + patienceMs;
+    let watermark = await this.#readWatermark();
+    let pauseMs = pauseMsMin;
+    for (;;) {
+      watermark = await this.#followLog(watermark);
+      const unfinishedFrom = this.#firstUncovered(watermark.cursor);
+      const isPatient = clock.monotonicMs() + pauseMs <= patientUntilMs && !this.#isTimeUp();
+      if (unfinishedFrom === undefined || !isPatient) {
+        this.#report(watermark);
+        return { unfinishedFrom, watermark };
+      }
+      await clock.sleep(pauseMs);
+      pauseMs = Math.min(pauseMs * 2, pauseMsMax);
+    }
+  }
+
+  #isTimeUp(): boolean {
+    return this.#remainingMs() < limits.replayReserveMs;
+  }
+
+  async #readWatermark(): Promise<Watermark> {
+    const watermark = await this.#ports.control.readWatermark(this.#batch.shard);
+    if (watermark !== undefined) return watermark;
+    throw new CorruptDataError(
+      `shard ${this.#batch.shard} has no watermark; provision the deployment first`,
+    );
+  }
+
+  /** Installs and advances until the log's end or the deadline. Returns the watermark reached. */
+  async #followLog(from: Watermark): Promise<Watermark> {
+    let watermark = from;
+    for (;;) {
+      const page = await this.#ports.log.readAfter(this.#batch.shard, watermark.position);
+      let next = watermark;
+      let blocks: LogBlock[] = [];
+      let verdicts = 0;
+      for (const stored of page.blocks) {
+        const block = decodeBlock(stored);
+        if (block.position !== next.position + 1) throw gap(next, block);
+        next = watermarkAt(block, next);
+        blocks.push(block);
+        verdicts += block.verdicts.length;
+        if (verdicts < chunkVerdictsMax) continue;
+        await this.#installChunk(blocks, next);
+        watermark = next;
+        blocks = [];
+        verdicts = 0;
+        if (this.#isTimeUp()) return watermark;
+      }
+      if (blocks.length > 0) await this.#installChunk(blocks, next);
+      watermark = next;
+      if (page.complete || this.#isTimeUp()) return watermark;
+    }
+  }
+
+  async #installChunk(blocks: readonly LogBlock[], reached: Watermark): Promise<void> {
+    const { control } = this.#ports;
+    const { shard } = this.#batch;
+    const commits = await this.#commitsOf(blocks);
+    const plan = planChunk(commits);
+    const window = new SigningWindow(this.#ports, shard, reached.position);
+    const installer = new ChunkInstaller(this.#ports, this.#observability, { shard, window });
+    const installed = await installer.install(plan);
+    if (plan.tombstones.length > 0) {
+      await control.queueTombstones({
+        shard,
+        position: reached.position,
+        through: reached.timestamp,
+        tombstones: plan.tombstones,
+      });
+    }
+    await control.advanceWatermark(shard, reached);
+    const { metrics } = this.#observability;
+    metrics.count("ReplayedTransactions", commits.length);
+    metrics.count("ReplayInstalledWrites", installed);
+  }
+
+  async #commitsOf(blocks: readonly LogBlock[]): Promise<readonly Commit[]> {
+    const commits: Commit[] = [];
+    for (const block of blocks) {
+      for (const verdict of block.verdicts) {
+        if (verdict.kind !== "committed") continue;
+        const payload = await this.#payloadOf(verdict);
+        if (payload !== undefined) commits.push({ verdict, payload });
+      }
+    }
+    return commits;
+  }
+
+  /** A payload that is gone for good must not stop the shard: it is recorded, counted and left. */
+  async #payloadOf(verdict: CommittedVerdict): Promise<Commit["payload"] | undefined> {
+    try {
+      return await this.#payloads.load(verdict);
+    } catch (error) {
+      if (!(error instanceof CorruptDataError)) throw error;
+      await this.#ports.control.saveDeadLetter({
+        shard: this.#batch.shard,
+        timestamp: verdict.timestamp,
+        id: verdict.id,
+        table: "",
+        key: {},
+        item: undefined,
+        reason: error.message,
+      });
+      this.#observability.metrics.count("DeadLetters", verdict.writes.length);
+      this.#observability.log.error("payload lost; its writes may be missing from their tables", {
+        transactionId: verdict.id,
+        reason: error.message,
+      });
+      return undefined;
+    }
+  }
+
+  #firstUncovered(cursor: StreamCursor | undefined): SequenceNumber | undefined {
+    return this.#batch.records.find(({ sequenceNumber }) => {
+      if (cursor === undefined) return true;
+      const order = compareSequenceNumbers(sequenceNumber, cursor.sequenceNumber);
+      return order > 0 || (order === 0 && cursor.requestsDone !== "all");
+    })?.sequenceNumber;
+  }
+
+  #report(watermark: Watermark): void {
+    const lagMs = Math.max(0, this.#ports.clock.nowMs() - watermark.timestamp / 1000);
+    // Only a batch says that there was something to do; an idle stream's watermark is old and fine.
+    if (this.#batch.records.length > 0)
+      this.#observability.metrics.milliseconds("WatermarkLag", lagMs);
+  }
+}
+
+function watermarkAt(block: LogBlock, before: Watermark): Watermark {
+  return {
+    position: block.position,
+    timestamp: block.throughTimestamp,
+    cursor: block.cursor ?? before.cursor,
+  };
+}
+
+function gap(before: Watermark, block: LogBlock): CorruptDataError {
+  return new CorruptDataError(
+    `I1: the log goes from position ${before.position} to ${block.position}; blocks above the watermark are missing`,
+  );
+}
