@@ -302,7 +302,7 @@ class Stack implements EmbeddedStack {
       TIDEMARK_ENDPOINT_DYNAMODB: this.endpoints.dynamodb,
       TIDEMARK_ENDPOINT_KINESIS: this.endpoints.kinesis,
       TIDEMARK_LOG_LEVEL: level,
-      POWERTOOLS_METRICS_DISABLED: level === "trace" ? "false" : "true",
+      POWERTOOLS_METRICS_DISABLED: level === "debug" ? "false" : "true",
       // It would be said by every process at every start; the README says which Node to use.
       AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
       // Of the process that starts the stack, and of no meaning to its children.

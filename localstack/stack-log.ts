@@ -7,16 +7,9 @@ import type { Readable, Writable } from "node:stream";
 import { pino } from "pino";
 import type { Logger } from "pino";
 
-export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
-export const logLevels: readonly LogLevel[] = [
-  "trace",
-  "debug",
-  "info",
-  "warn",
-  "error",
-  "fatal",
-  "silent",
-];
+/** Those that the functions' own loggers know as well. */
+export const logLevels = ["debug", "info", "warn", "error", "silent"] as const;
+export type LogLevel = (typeof logLevels)[number];
 
 export type StackLog = Logger;
 
@@ -76,7 +69,7 @@ function relayLine(line: string, log: StackLog): void {
   }
   // Metrics in CloudWatch's embedded format; for a person they are noise.
   if ("_aws" in fields) {
-    log.trace(fields, "metrics");
+    log.debug(fields, "metrics");
     return;
   }
   const { level, msg, message = msg } = fields;
@@ -90,19 +83,19 @@ function levelOf(level: unknown): Exclude<LogLevel, "silent"> {
   switch (label) {
     case "trace":
     case "debug":
-    case "info":
+      return "debug";
     case "warn":
+      return "warn";
     case "error":
     case "fatal":
-      return label;
     case "critical":
-      return "fatal";
+      return "error";
     default:
       return "info";
   }
 }
 
-const colorOf: Readonly<Record<string, number>> = { warn: 33, error: 31, fatal: 31 };
+const colorOf: Readonly<Record<string, number>> = { warn: 33, error: 31 };
 
 /** `12:00:01.234 warn  oracle      batch comes again: … shardId=…` */
 function textLine(json: string, colors: boolean): string {
@@ -114,7 +107,7 @@ function textLine(json: string, colors: boolean): string {
     .map(([key, value]) => `${key}=${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join(" ");
   const stack = typeof err === "object" && err !== null && "stack" in err ? String(err.stack) : "";
-  const showStack = stack !== "" && (label === "error" || label === "fatal");
+  const showStack = stack !== "" && label === "error";
   const head = `${clock} ${label.padEnd(5)} ${String(name).padEnd(10)}`;
   const color = colors ? colorOf[label] : undefined;
   const painted = color === undefined ? head : `\u001b[${color.toString()}m${head}\u001b[0m`;

@@ -1,4 +1,6 @@
 /** The embedded stack as a process tree: what survives which death, and what a user is told. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   appendFileSync,
   existsSync,
@@ -10,6 +12,8 @@ import {
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createAwsClients } from "../../aws/clients.ts";
 import { startEmbeddedStack } from "../../localstack/embedded-stack.ts";
@@ -21,12 +25,10 @@ import {
   journalLines,
   journalRecords,
   putRecord,
-  recorder,
   startTestStack,
   temporaryFolder,
-  ticker,
-  webServer,
 } from "./fixtures/test-stack.ts";
+import { recorder, ticker, webServer } from "./fixtures/recording-functions.ts";
 
 describe("a running stack", () => {
   test("delivers records to the function, runs schedules, serves HTTP and says where it is", async () => {
@@ -173,6 +175,23 @@ describe("death of a process", () => {
     const stack = await startTestStack({ functions: [] });
     await expect(stack.kill("orakel")).rejects.toThrow(/"orakel", only stores/);
   });
+});
+
+test("no process outlives a supervisor that is killed", async () => {
+  journalFile();
+  const script = new URL("fixtures/run-stack.ts", import.meta.url);
+  const supervisor = spawn(process.execPath, ["--import", "tsx", fileURLToPath(script)], {
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  onTestFinished(() => {
+    supervisor.kill("SIGKILL");
+  });
+  const [line] = (await once(createInterface({ input: supervisor.stdout }), "line")) as [string];
+  const pids = Object.values(JSON.parse(line) as Record<string, number>);
+  expect(pids).toHaveLength(4);
+  expect(pids.every(isAlive)).toBe(true);
+  supervisor.kill("SIGKILL");
+  await eventually(() => !pids.some(isAlive));
 });
 
 describe("stopping", () => {
