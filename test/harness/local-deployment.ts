@@ -1,0 +1,142 @@
+/**
+ * A whole deployment inside a test process: real protocol servers, and the real services of oracle and replay, driven by
+ * the embedded stack's own event source mapping. Each function can be stopped, started again, delayed and made to run twice.
+ */
+import { createAwsClients } from "../../aws/clients.ts";
+import { systemClock } from "../../aws/system-clock.ts";
+import type { Ports } from "../../core/ports.ts";
+import { createEngine } from "../../engine/engine.ts";
+import type { EngineOptions } from "../../engine/engine-core.ts";
+import type { Engine } from "../../engine/types.ts";
+import { createOracleService } from "../../functions/oracle/service.ts";
+import { createReplayService } from "../../functions/replay/service.ts";
+import { parseKinesisEvent, type ShardBatch } from "../../functions/shared/kinesis-event.ts";
+import { silentObservability } from "../../functions/shared/silent-observability.ts";
+import { startEventSourceMapping } from "../../localstack/event-source-mapping.ts";
+import { kinesisStreamReader } from "../../localstack/kinesis-stream-reader.ts";
+import type { Checkpoint, MappingReport } from "../../localstack/shard-consumer.ts";
+import { startLocalStores, type LocalStores } from "./local-stores.ts";
+
+export type LocalFunction = {
+  /** Begins, or goes on after `stop`, from the checkpoint. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** Failed batches and reads since the beginning. */
+  readonly reports: readonly MappingReport[];
+};
+
+export type LocalDeployment = {
+  readonly stores: LocalStores;
+  readonly oracle: LocalFunction;
+  readonly replay: LocalFunction;
+  /** A client process of its own: own ports, own tail. Closed with the deployment. */
+  openEngine(options?: EngineOptions & { readonly ports?: Partial<Ports> }): Engine;
+  stop(): Promise<void>;
+};
+
+export type Invoke = (batch: ShardBatch) => Promise<unknown>;
+
+/** What to do instead of calling the service directly: call it twice, late, with half a batch … */
+export type Interpose = (batch: ShardBatch, invoke: Invoke) => Promise<unknown>;
+
+export type LocalDeploymentOptions = {
+  readonly oracle?: Interpose;
+  readonly replay?: Interpose;
+  /** Functions not started; a test starts them itself. */
+  readonly stopped?: readonly ("oracle" | "replay")[];
+};
+
+const invocationMsMax = 30_000;
+
+export async function startLocalDeployment(
+  options: LocalDeploymentOptions = {},
+): Promise<LocalDeployment> {
+  const stores = await startLocalStores();
+  const engines: Engine[] = [];
+  const observability = silentObservability;
+  const budget = { remainingMs: () => invocationMsMax };
+  const oracleService = createOracleService({ ...stores.openPorts(), observability });
+  const replayService = createReplayService(stores.openPorts(), observability);
+  const oracle = localFunction(stores, options.oracle, (batch) =>
+    oracleService.handle(batch, budget),
+  );
+  const replay = localFunction(stores, options.replay, async (batch) => {
+    const { unfinishedFrom } = await replayService.handle(batch, budget);
+    const failures = unfinishedFrom === undefined ? [] : [{ itemIdentifier: unfinishedFrom }];
+    return { batchItemFailures: failures };
+  });
+  if (options.stopped?.includes("oracle") !== true) await oracle.start();
+  if (options.stopped?.includes("replay") !== true) await replay.start();
+  return {
+    stores,
+    oracle,
+    replay,
+    openEngine({ ports = {}, ...engineOptions } = {}) {
+      const engine = createEngine({ ...stores.openPorts(), ...ports }, engineOptions);
+      engines.push(engine);
+      return engine;
+    },
+    async stop() {
+      await Promise.all(engines.map((engine) => engine.close()));
+      await oracle.stop();
+      await replay.stop();
+      await stores.stop();
+    },
+  };
+}
+
+function localFunction(
+  stores: LocalStores,
+  interpose: Interpose | undefined,
+  invoke: Invoke,
+): LocalFunction {
+  const checkpoints = new Map<string, Checkpoint>();
+  const reports: MappingReport[] = [];
+  let stopRunning: (() => Promise<void>) | undefined;
+  return {
+    reports,
+    async start() {
+      if (stopRunning !== undefined) return;
+      const clients = createAwsClients(stores.clientOptions);
+      const stream = stores.ports.names.stream;
+      const mapping = startEventSourceMapping(
+        {
+          origin: {
+            region: "us-east-1",
+            streamArn: `arn:aws:kinesis:us-east-1:000000000000:stream/${stream}`,
+            roleArn: "arn:aws:iam::000000000000:role/test",
+          },
+          batchSize: 500,
+          windowMs: 0,
+          partialBatchResponse: true,
+          invocationMsMax,
+          pollMsMin: 1,
+          pollMsMax: 20,
+          retryMsMin: 5,
+          retryMsMax: 200,
+        },
+        {
+          clock: systemClock,
+          reader: kinesisStreamReader(await clients.kinesis(), stream),
+          invoke: (event) => {
+            const batch = parseKinesisEvent(event);
+            if (batch === undefined) return Promise.resolve(undefined);
+            return interpose === undefined ? invoke(batch) : interpose(batch, invoke);
+          },
+          loadCheckpoint: (shard) => checkpoints.get(shard),
+          saveCheckpoint: (shard, checkpoint) => checkpoints.set(shard, checkpoint),
+          report: (report) => reports.push(report),
+        },
+      );
+      stopRunning = async () => {
+        await mapping.stop();
+        await clients.close();
+      };
+    },
+    async stop() {
+      const stop = stopRunning;
+      stopRunning = undefined;
+      await stop?.();
+    },
+  };
+}
