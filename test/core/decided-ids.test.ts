@@ -1,0 +1,92 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { InvariantViolation } from "../../core/assert.ts";
+import { DecidedIds } from "../../core/decided-ids.ts";
+import type { Timestamp } from "../../core/types.ts";
+
+const bounds = { windowMicros: 100, weightMax: 1_000 };
+
+function at(timestamp: number): Timestamp {
+  return timestamp as Timestamp;
+}
+
+function words(n: number): Uint32Array {
+  // Ids that differ in the last word only, and ids that differ in the first only.
+  return n % 2 === 0 ? Uint32Array.of(7, 7, 7, n) : Uint32Array.of(n, 7, 7, 7);
+}
+
+describe("decided ids", () => {
+  test("I3: remembers exactly the ids of one window and weight, and the floor is the last that left", () => {
+    const entry = fc.record({
+      later: fc.oneof(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 300 })),
+      weight: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 400 })),
+    });
+    fc.assert(
+      fc.property(fc.array(entry, { maxLength: 3_000 }), (entries) => {
+        const ids = new DecidedIds(at(0), bounds);
+        let model: { n: number; timestamp: number; weight: number }[] = [];
+        let floor = 0;
+        let now = 0;
+        for (const [n, { later, weight }] of entries.entries()) {
+          now += later;
+          ids.add(words(n), 0, at(now), weight);
+          model.push({ n, timestamp: now, weight });
+          const total = (): number => model.reduce((sum, one) => sum + one.weight, 0);
+          while (
+            (model[0]?.timestamp ?? now) <= now - bounds.windowMicros ||
+            total() > bounds.weightMax
+          ) {
+            floor = model[0]?.timestamp ?? 0;
+            model = model.slice(1);
+          }
+          expect(ids.floor).toBe(floor);
+        }
+        expect(ids.size).toBe(model.length);
+        const kept = new Set(model.map(({ n }) => n));
+        for (let n = 0; n < entries.length + 10; n++) {
+          expect(ids.has(words(n), 0)).toBe(kept.has(n));
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("finds every id after growing, at the largest run of the ring around its end", () => {
+    const ids = new DecidedIds(at(0), { windowMicros: 1_500, weightMax: 1_000_000 });
+    for (let n = 1; n <= 20_000; n++) ids.add(words(n), 0, at(n), 1);
+    for (let n = 20_000 - 1_499; n <= 20_000; n++) expect(ids.has(words(n), 0)).toBe(true);
+    expect(ids.has(words(20_000 - 1_500), 0)).toBe(false);
+    expect(ids.size).toBe(1_500);
+  });
+
+  test.each([
+    ["one above the edge of the window stays", 101 - 1, true, 0],
+    ["at the edge of the window leaves", 101, false, 1],
+    ["one below the edge has left", 102, false, 1],
+  ])("an id %s", (_, now, stays, floor) => {
+    const ids = new DecidedIds(at(0), bounds);
+    ids.add(words(1), 0, at(1), 1);
+    ids.add(words(2), 0, at(now), 1);
+    expect(ids.has(words(1), 0)).toBe(stays);
+    expect(ids.floor).toBe(floor);
+  });
+
+  test("I3: refuses an id twice", () => {
+    const ids = new DecidedIds(at(0), bounds);
+    ids.add(words(1), 0, at(1), 1);
+    expect(() => {
+      ids.add(words(1), 0, at(2), 1);
+    }).toThrow(InvariantViolation);
+  });
+
+  test("tells apart ids that differ in one bit of 128", () => {
+    const ids = new DecidedIds(at(0), bounds);
+    const base = Uint32Array.of(0x0123_4567, 0x89ab_cdef, 0xfedc_ba98, 0x7654_3210);
+    ids.add(base, 0, at(1), 1);
+    for (let bit = 0; bit < 128; bit++) {
+      const other = base.slice();
+      other[bit >> 5] = ((other[bit >> 5] ?? 0) ^ (1 << (bit & 31))) >>> 0;
+      expect(ids.has(other, 0)).toBe(false);
+    }
+  });
+});

@@ -1,0 +1,96 @@
+/** Streams for property tests: few keys, so that they conflict, and copies of earlier requests. */
+import fc from "fast-check";
+import { hash, id, simpleWrite } from "./oracle-harness.ts";
+import type { TestRecord, TestRequest, TestWrite } from "./oracle-harness.ts";
+
+/** First arrival; its microseconds lie just above the harness's `startTimestamp`. */
+const firstArrivalMs = 1_000_001;
+const sortedTable = hash(2_000_000);
+
+const sortedWrite = fc
+  .record({
+    partition: fc.integer({ min: 50, max: 52 }),
+    sortKey: fc.uint8Array({ minLength: 1, maxLength: 70 }),
+  })
+  .map(({ partition, sortKey }): TestWrite => ({
+    table: sortedTable,
+    partition: hash(partition),
+    sortKey,
+  }));
+
+const write: fc.Arbitrary<TestWrite> = fc.oneof(
+  { weight: 4, arbitrary: fc.integer({ min: 0, max: 12 }).map((key) => simpleWrite(key)) },
+  { weight: 1, arbitrary: fc.integer({ min: 0, max: 3 }).map((key) => simpleWrite(key, 2)) },
+  { weight: 1, arbitrary: sortedWrite },
+);
+
+/** Keys, partitions and now and then a whole table. */
+const check = fc.oneof(
+  { weight: 8, arbitrary: fc.integer({ min: 0, max: 12 }).map((key) => hash(key)) },
+  { weight: 2, arbitrary: fc.integer({ min: 50, max: 52 }).map((partition) => hash(partition)) },
+  { weight: 1, arbitrary: fc.constantFrom(hash(1_000_002), sortedTable) },
+);
+
+type RequestSeed = {
+  readonly kind: "commit" | "abort";
+  readonly age: number;
+  readonly checks: readonly ReturnType<typeof hash>[];
+  readonly writes: readonly TestWrite[];
+  readonly spilled: "read" | "unreadable" | "too-large" | undefined;
+  /** Above 0: a copy of the request that many before it. */
+  readonly copyOf: number;
+};
+
+const requestSeed: fc.Arbitrary<RequestSeed> = fc.record({
+  kind: fc.oneof(
+    { weight: 9, arbitrary: fc.constant("commit" as const) },
+    fc.constant("abort" as const),
+  ),
+  age: fc.oneof(fc.integer({ min: 1, max: 4_000 }), fc.integer({ min: 1, max: 40_000 })),
+  checks: fc.array(check, { maxLength: 4 }),
+  writes: fc.array(write, { maxLength: 4 }),
+  spilled: fc.oneof(
+    { weight: 12, arbitrary: fc.constant(undefined) },
+    fc.constantFrom("read" as const, "unreadable" as const, "too-large" as const),
+  ),
+  copyOf: fc.oneof({ weight: 5, arbitrary: fc.constant(0) }, fc.integer({ min: 1, max: 30 })),
+});
+
+const recordSeed = fc.record({
+  laterMs: fc.oneof(fc.integer({ min: 0, max: 4 }), fc.integer({ min: 0, max: 60 })),
+  gap: fc.bigInt({ min: 1n, max: 2n ** 70n }),
+  rejected: fc.oneof({ weight: 9, arbitrary: fc.constant(false) }, fc.constant(true)),
+  requests: fc.array(requestSeed, { maxLength: 8 }),
+});
+
+/**
+ * A stream of honest clients: `checkedTo` lies below the arrival of a request's first copy, and a
+ * copy is the same bytes.
+ */
+export function streams(recordsMax: number): fc.Arbitrary<readonly TestRecord[]> {
+  return fc.array(recordSeed, { maxLength: recordsMax }).map((seeds) => {
+    const sent: TestRequest[] = [];
+    let arrivalMs = firstArrivalMs;
+    let sequence = 10n ** 20n;
+    return seeds.map((seed) => {
+      arrivalMs += seed.laterMs;
+      sequence += seed.gap;
+      if (seed.rejected) return { sequence, arrivalMs, requests: [], rejected: true };
+      const requests = seed.requests.map((request) => {
+        const made = sent.at(-request.copyOf);
+        if (request.copyOf > 0 && made !== undefined) return made;
+        const fresh = freshRequest(sent.length, request, arrivalMs);
+        sent.push(fresh);
+        return fresh;
+      });
+      return { sequence, arrivalMs, requests };
+    });
+  });
+}
+
+function freshRequest(n: number, seed: RequestSeed, arrivalMs: number): TestRequest {
+  const checkedTo = arrivalMs * 1000 - seed.age;
+  if (seed.kind === "abort") return { id: id(n), kind: "abort", checkedTo };
+  const { checks, writes, spilled } = seed;
+  return { id: id(n), checkedTo, checks, writes, ...(spilled === undefined ? {} : { spilled }) };
+}

@@ -1,0 +1,174 @@
+/** Requests as a test writes them, as columns for an oracle, and logs of decoded blocks. */
+import { Oracle, oracleBoundsDefault } from "../../core/oracle.ts";
+import type { OracleBounds } from "../../core/oracle.ts";
+import type {
+  BatchRecord,
+  BlockDraft,
+  OracleInput,
+  SpilledPayload,
+} from "../../core/block-draft.ts";
+import { RequestBatch } from "../../core/request-batch.ts";
+import type {
+  KeyHash,
+  LogBlock,
+  LogPosition,
+  SequenceNumber,
+  Timestamp,
+  TransactionId,
+} from "../../core/types.ts";
+import { highWord, idWord, lowWord } from "../../core/verdict-columns.ts";
+import { hashSortKey } from "../../schemas/key-hashes.ts";
+import { DraftEncoder } from "../../schemas/log-block-draft.ts";
+import { decodeLogBlock } from "../../schemas/log-block.ts";
+
+export type TestWrite = {
+  readonly table: KeyHash;
+  readonly partition: KeyHash;
+  /** A table without sort keys when undefined. */
+  readonly sortKey?: Uint8Array;
+};
+
+export type TestRequest = {
+  readonly id: TransactionId;
+  readonly kind?: "commit" | "abort";
+  readonly checkedTo: number;
+  readonly checks?: readonly KeyHash[];
+  readonly writes?: readonly TestWrite[];
+  /** Spilled, with this result of reading it. */
+  readonly spilled?: "read" | "unreadable" | "too-large";
+};
+
+export type TestRecord = {
+  readonly sequence: bigint;
+  readonly arrivalMs: number;
+  readonly requests: readonly TestRequest[];
+  readonly rejected?: boolean;
+};
+
+export const secondMicros = 1_000_000;
+export const startTimestamp = 1_000_000_000 as Timestamp;
+export const spilledReference = { chunks: 2, byteLength: 700_000, hash: 0xfeed_beefn } as const;
+
+export function id(n: number): TransactionId {
+  return `00000000${n.toString(16).padStart(24, "0")}` as TransactionId;
+}
+
+export function hash(n: number | bigint): KeyHash {
+  // Spread over both words, so that no word alone tells two apart.
+  return ((BigInt(n) * 0x9e37_79b9_7f4a_7c15n) & 0xffff_ffff_ffff_ffffn) as KeyHash;
+}
+
+export function simpleWrite(key: number, table = 1): TestWrite {
+  return { table: hash(1_000_000 + table), partition: hash(key) };
+}
+
+export function keyOf(write: TestWrite): KeyHash {
+  return write.sortKey === undefined
+    ? write.partition
+    : hashSortKey(write.partition, write.sortKey);
+}
+
+/** Hashes that the write enters into an index. */
+export function hashesOf(write: TestWrite): readonly KeyHash[] {
+  return [write.table, write.partition, keyOf(write)];
+}
+
+export function sequenceText(sequence: bigint): SequenceNumber {
+  return sequence.toString() as SequenceNumber;
+}
+
+export function oracleInput(records: readonly TestRecord[]): OracleInput {
+  const requests = new RequestBatch();
+  const spilledWrites = new RequestBatch();
+  const spilled = new Map<number, SpilledPayload>();
+  const batchRecords: BatchRecord[] = [];
+  for (const [recordIndex, record] of records.entries()) {
+    const requestStart = requests.count;
+    for (const [indexInRecord, request] of record.requests.entries()) {
+      if (request.spilled === "read") {
+        append(spilledWrites, request, { record: 0, indexInRecord: 0 });
+        const writesOf = spilledWrites.count - 1;
+        spilled.set(requests.count, { kind: "read", writesOf, ...spilledReference });
+      } else if (request.spilled !== undefined)
+        spilled.set(requests.count, { kind: request.spilled });
+      const writes = request.spilled === undefined ? (request.writes ?? []) : [];
+      append(requests, { ...request, writes }, { record: recordIndex, indexInRecord });
+    }
+    batchRecords.push({
+      sequenceNumber: sequenceText(record.sequence),
+      arrivalMs: record.arrivalMs,
+      rejected: record.rejected === true,
+      requestStart,
+      requestEnd: requests.count,
+    });
+  }
+  return { requests, records: batchRecords, spilled, spilledWrites, requestsEnd: requests.count };
+}
+
+function append(
+  batch: RequestBatch,
+  request: TestRequest,
+  place: { readonly record: number; readonly indexInRecord: number },
+): void {
+  const writes = request.writes ?? [];
+  const sortKeys = writes.map((write) => write.sortKey ?? new Uint8Array(0));
+  batch.begin({
+    kind: request.kind === "abort" ? 1 : 0,
+    isolation: 0,
+    payload: request.spilled !== undefined ? 2 : writes.length > 0 ? 1 : 0,
+    id0: idWord(request.id, 0),
+    id1: idWord(request.id, 1),
+    id2: idWord(request.id, 2),
+    id3: idWord(request.id, 3),
+    checkedTo: request.checkedTo,
+    ...place,
+    source: Buffer.concat(sortKeys),
+  });
+  for (const check of request.checks ?? []) batch.addCheck(highWord(check), lowWord(check));
+  let sortKeyStart = 0;
+  for (const [i, write] of writes.entries()) {
+    const length = sortKeys[i]?.length ?? 0;
+    const [table, partition, key] = [write.table, write.partition, keyOf(write)];
+    batch.addWrite(
+      highWord(table),
+      lowWord(table),
+      highWord(partition),
+      lowWord(partition),
+      highWord(key),
+      lowWord(key),
+      sortKeyStart,
+      length,
+    );
+    sortKeyStart += length;
+  }
+  batch.end();
+}
+
+export const smallBounds: OracleBounds = {
+  ...oracleBoundsDefault,
+  windowMicros: 20_000,
+};
+
+export function newOracle(bounds: OracleBounds = oracleBoundsDefault): Oracle {
+  return new Oracle(
+    { position: 0 as LogPosition, timestamp: startTimestamp, cursor: undefined },
+    bounds,
+  );
+}
+
+const encoder = new DraftEncoder();
+
+/** The block as the log would give it back. */
+export function blockOf(draft: BlockDraft, input: OracleInput): LogBlock {
+  return decodeLogBlock(encoder.encode(draft, input), draft.position);
+}
+
+/** Certifies everything; the blocks as the log would give them back. */
+export function certify(oracle: Oracle, records: readonly TestRecord[]): LogBlock[] {
+  const input = oracleInput(records);
+  const blocks: LogBlock[] = [];
+  for (let draft = oracle.next(input); draft !== undefined; draft = oracle.next(input)) {
+    blocks.push(blockOf(draft, input));
+  }
+  return blocks;
+}

@@ -1,0 +1,94 @@
+/**
+ * docs/protocol.md §3 as plainly as it can be said: every decision ever made, kept in a list and
+ * searched from end to end. The oracle must give the same verdicts.
+ */
+import type { KeyHash, Verdict } from "../../core/types.ts";
+import { hashesOf } from "./oracle-harness.ts";
+import type { TestRequest } from "./oracle-harness.ts";
+
+type Decision = {
+  readonly id: string;
+  readonly timestamp: number;
+  /** Empty for an abort. */
+  readonly hashes: ReadonlySet<KeyHash>;
+  readonly weight: number;
+};
+
+export type ModelBounds = { readonly windowMicros: number; readonly indexEntriesMax: number };
+
+/** A verdict without what the model has no view of (payload locations, hashes in detail). */
+export type ModelVerdict =
+  | { readonly kind: "committed"; readonly id: string; readonly timestamp: number }
+  | {
+      readonly kind: "aborted";
+      readonly id: string;
+      readonly timestamp: number;
+      readonly reason: unknown;
+    }
+  | { readonly kind: "stale"; readonly id: string };
+
+export class OracleModel {
+  readonly #decisions: Decision[] = [];
+  readonly #bounds: ModelBounds;
+  readonly #start: number;
+  #last: number;
+  /** Decisions from here on are remembered. */
+  #remembered = 0;
+
+  constructor(start: number, bounds: ModelBounds) {
+    this.#start = start;
+    this.#last = start;
+    this.#bounds = bounds;
+  }
+
+  get floor(): number {
+    return this.#decisions[this.#remembered - 1]?.timestamp ?? this.#start;
+  }
+
+  /** Undefined for a duplicate. */
+  certify(request: TestRequest, arrivalMs: number): ModelVerdict | undefined {
+    const { id, checkedTo, spilled } = request;
+    if (this.#decisions.slice(this.#remembered).some((decision) => decision.id === id)) {
+      return undefined;
+    }
+    if (checkedTo > this.#last) return this.#abort(id, arrivalMs, { kind: "checked-ahead" });
+    if (checkedTo < this.floor) return { kind: "stale", id };
+    if (request.kind === "abort") return this.#abort(id, arrivalMs, { kind: "probed" });
+    if (spilled === "unreadable") return this.#abort(id, arrivalMs, { kind: "payload-unreadable" });
+    if (spilled === "too-large") return this.#abort(id, arrivalMs, { kind: "too-large" });
+    for (const [check, hash] of (request.checks ?? []).entries()) {
+      const found = this.#decisions.findLast(({ hashes }) => hashes.has(hash));
+      if (found === undefined || found.timestamp <= checkedTo) continue;
+      const reason = { kind: "conflict", check, conflictTimestamp: found.timestamp };
+      return this.#abort(id, arrivalMs, reason);
+    }
+    const writes = request.writes ?? [];
+    const hashes = new Set(writes.flatMap((write) => hashesOf(write)));
+    const timestamp = this.#decide(id, arrivalMs, hashes, 1 + 3 * writes.length);
+    return { kind: "committed", id, timestamp };
+  }
+
+  #abort(id: string, arrivalMs: number, reason: unknown): ModelVerdict {
+    return { kind: "aborted", id, timestamp: this.#decide(id, arrivalMs, new Set(), 1), reason };
+  }
+
+  #decide(id: string, arrivalMs: number, hashes: ReadonlySet<KeyHash>, weight: number): number {
+    const timestamp = Math.max(this.#last + 1, arrivalMs * 1000);
+    this.#decisions.push({ id, timestamp, hashes, weight });
+    this.#last = timestamp;
+    for (;;) {
+      const remembered = this.#decisions.slice(this.#remembered);
+      const sum = remembered.reduce((total, decision) => total + decision.weight, 0);
+      const oldest = remembered[0]?.timestamp ?? timestamp;
+      const inWindow = oldest > timestamp - this.#bounds.windowMicros;
+      if (inWindow && sum <= this.#bounds.indexEntriesMax) return timestamp;
+      this.#remembered += 1;
+    }
+  }
+}
+
+/** A verdict of the log as the model would say it. */
+export function asModelVerdict(verdict: Verdict): ModelVerdict {
+  if (verdict.kind !== "committed") return verdict;
+  return { kind: "committed", id: verdict.id, timestamp: verdict.timestamp };
+}

@@ -1,0 +1,332 @@
+import { describe, expect, test } from "vitest";
+import { InvariantViolation } from "../../core/assert.ts";
+import { limits } from "../../core/limits.ts";
+import { oracleBoundsDefault } from "../../core/oracle.ts";
+import type { LogBlock, Verdict } from "../../core/types.ts";
+import {
+  certify,
+  hash,
+  id,
+  newOracle,
+  oracleInput,
+  secondMicros,
+  simpleWrite,
+  startTimestamp,
+} from "./oracle-harness.ts";
+import type { TestRequest } from "./oracle-harness.ts";
+
+const arrivalMs = startTimestamp / 1000 + 1;
+const arrivalMicros = arrivalMs * 1000;
+let nextSequence = 1n;
+
+function record(requests: readonly TestRequest[], arrival = arrivalMs) {
+  return { sequence: nextSequence++, arrivalMs: arrival, requests };
+}
+
+function verdicts(blocks: readonly LogBlock[]): readonly Verdict[] {
+  return blocks.flatMap((block) => block.verdicts);
+}
+
+/** A commit of one key. */
+function writeOf(n: number, key: number, checkedTo: number = startTimestamp): TestRequest {
+  return { id: id(n), checkedTo, writes: [simpleWrite(key)] };
+}
+
+describe("timestamps", () => {
+  test.each([
+    ["one below the newest: one above the newest is taken", -1, 1],
+    ["equal to the newest: one above is taken", 0, 1],
+    ["a millisecond above the newest: the arrival is taken", 1, 1_000],
+  ])("I2: an arrival %s", (_, laterMs, expected) => {
+    const oracle = newOracle();
+    certify(oracle, [record([writeOf(1, 1)])]);
+    expect(oracle.last).toBe(arrivalMicros);
+    certify(oracle, [record([writeOf(2, 2)], arrivalMs + laterMs)]);
+    expect(oracle.last - arrivalMicros).toBe(expected);
+  });
+
+  test("I2: decisions of one record rise by one, and stale answers and duplicates take none", () => {
+    const oracle = newOracle();
+    const stale = { id: id(9), checkedTo: startTimestamp - 1 };
+    const blocks = certify(oracle, [record([writeOf(1, 1), stale, writeOf(1, 1), writeOf(2, 2)])]);
+    expect(verdicts(blocks)).toMatchObject([
+      { kind: "committed", id: id(1), timestamp: arrivalMicros },
+      { kind: "stale", id: id(9) },
+      { kind: "committed", id: id(2), timestamp: arrivalMicros + 1 },
+    ]);
+  });
+});
+
+describe("conflicts", () => {
+  test.each([
+    ["one below the write's timestamp", "aborted", -1],
+    ["equal to the write's timestamp", "committed", 0],
+  ])("I4: a check up to %s is %s", (_, kind, offset) => {
+    const oracle = newOracle();
+    certify(oracle, [record([writeOf(1, 7)])]);
+    const checked = { ...writeOf(2, 8, arrivalMicros + offset), checks: [hash(5), hash(7)] };
+    const [verdict] = verdicts(certify(oracle, [record([checked])]));
+    expect(verdict?.kind).toBe(kind);
+    if (verdict?.kind !== "aborted") return;
+    expect(verdict.reason).toEqual({
+      kind: "conflict",
+      check: 1,
+      conflictTimestamp: arrivalMicros,
+    });
+  });
+
+  test("I4: names the first check in the way, and the newest commit of its key", () => {
+    const oracle = newOracle();
+    certify(oracle, [record([writeOf(1, 7), writeOf(2, 8), writeOf(3, 7)])]);
+    const checked = { ...writeOf(4, 1), checks: [hash(6), hash(7), hash(8)] };
+    expect(verdicts(certify(oracle, [record([checked])]))).toMatchObject([
+      { reason: { kind: "conflict", check: 1, conflictTimestamp: arrivalMicros + 2 } },
+    ]);
+  });
+
+  test("I4: a predicate meets every write of its partition and its table", () => {
+    const table = hash(900);
+    const partition = hash(901);
+    for (const predicate of [table, partition]) {
+      const oracle = newOracle();
+      const sorted = { table, partition, sortKey: Uint8Array.of(1, 2) };
+      certify(oracle, [record([{ id: id(1), checkedTo: startTimestamp, writes: [sorted] }])]);
+      const query = { id: id(2), checkedTo: startTimestamp, checks: [predicate] };
+      expect(verdicts(certify(oracle, [record([query])]))).toMatchObject([{ kind: "aborted" }]);
+    }
+  });
+
+  test("an aborted transaction's writes stand in nobody's way", () => {
+    const oracle = newOracle();
+    certify(oracle, [record([writeOf(1, 7)])]);
+    certify(oracle, [record([{ ...writeOf(2, 8), checks: [hash(7)] }])]);
+    const checked = { ...writeOf(3, 9), checks: [hash(8)] };
+    expect(verdicts(certify(oracle, [record([checked])]))).toMatchObject([{ kind: "committed" }]);
+  });
+
+  test("blind writes of one key all commit", () => {
+    const blocks = certify(newOracle(), [record([writeOf(1, 7), writeOf(2, 7), writeOf(3, 7)])]);
+    expect(verdicts(blocks).map(({ kind }) => kind)).toEqual([
+      "committed",
+      "committed",
+      "committed",
+    ]);
+  });
+});
+
+describe("requests that are not certified", () => {
+  test.each([
+    ["equal to the newest timestamp is certified", 0, "committed"],
+    ["one above the newest timestamp aborts as checked-ahead", 1, "aborted"],
+  ])("a check %s", (_, above, kind) => {
+    const [verdict] = verdicts(
+      certify(newOracle(), [record([writeOf(1, 1, startTimestamp + above)])]),
+    );
+    expect(verdict?.kind).toBe(kind);
+    if (verdict?.kind === "aborted") expect(verdict.reason).toEqual({ kind: "checked-ahead" });
+  });
+
+  test.each([
+    ["one below the floor is stale", -1, "stale"],
+    ["equal to the floor is certified", 0, "committed"],
+    ["one above the floor is certified", 1, "committed"],
+  ])("a check %s", (_, offset, kind) => {
+    const oracle = newOracle();
+    certify(oracle, [record([writeOf(1, 1)])]);
+    certify(oracle, [record([writeOf(2, 2)], arrivalMs + 10_000)]);
+    expect(oracle.floor).toBe(arrivalMicros);
+    const [verdict] = verdicts(
+      certify(oracle, [record([writeOf(3, 3, oracle.floor + offset)], arrivalMs + 10_000)]),
+    );
+    expect(verdict?.kind).toBe(kind);
+  });
+
+  test("the floor follows decisions, so that an idle stream makes nothing stale", () => {
+    const oracle = newOracle();
+    certify(oracle, [record([writeOf(1, 1)])]);
+    const checkedTo = oracle.last;
+    const hourLater = record([writeOf(2, 2, checkedTo)], arrivalMs + 3_600_000);
+    expect(verdicts(certify(oracle, [hourLater]))).toMatchObject([{ kind: "committed" }]);
+  });
+
+  test.each([
+    ["one microsecond inside the window is a duplicate", -1, undefined],
+    ["at the edge of the window is stale", 0, "stale"],
+  ])("I3: a copy of a decided request %s", (_, offset, kind) => {
+    const bounds = { ...oracleBoundsDefault, windowMicros: 10 * secondMicros + 1_000 };
+    const oracle = newOracle({ ...bounds, windowMicros: 10 * secondMicros - offset });
+    certify(oracle, [record([writeOf(1, 1)])]);
+    certify(oracle, [record([writeOf(2, 2)], arrivalMs + 10_000)]);
+    const [verdict] = verdicts(certify(oracle, [record([writeOf(1, 1)], arrivalMs + 10_000)]));
+    expect(verdict?.kind).toBe(kind);
+  });
+
+  test("a probe aborts an undecided id, and its request then is a duplicate", () => {
+    const probe: TestRequest = { id: id(1), kind: "abort", checkedTo: startTimestamp };
+    const blocks = certify(newOracle(), [record([probe, writeOf(1, 1)])]);
+    expect(verdicts(blocks)).toMatchObject([{ kind: "aborted", reason: { kind: "probed" } }]);
+  });
+
+  test("a probe of a decided id changes nothing", () => {
+    const probe: TestRequest = { id: id(1), kind: "abort", checkedTo: startTimestamp };
+    const blocks = certify(newOracle(), [record([writeOf(1, 1), probe])]);
+    expect(verdicts(blocks)).toMatchObject([{ kind: "committed" }]);
+  });
+
+  test.each(["unreadable", "too-large"] as const)("aborts when a payload is %s", (spilled) => {
+    const reason = { kind: spilled === "unreadable" ? "payload-unreadable" : spilled };
+    const blocks = certify(newOracle(), [record([{ ...writeOf(1, 1), spilled }])]);
+    expect(verdicts(blocks)).toMatchObject([{ kind: "aborted", reason }]);
+  });
+
+  test("commits the writes of a spilled payload, at its place in the log table", () => {
+    const oracle = newOracle();
+    const blocks = certify(oracle, [record([{ ...writeOf(1, 7), spilled: "read" }])]);
+    expect(verdicts(blocks)).toMatchObject([
+      { kind: "committed", payload: { kind: "spilled" }, writes: [{ key: hash(7) }] },
+    ]);
+    const checked = { ...writeOf(2, 8), checks: [hash(7)] };
+    expect(verdicts(certify(oracle, [record([checked])]))).toMatchObject([{ kind: "aborted" }]);
+  });
+
+  test.each([
+    ["at the limit commits", limits.transactionKeysMax, "committed"],
+    ["one above aborts as too large", limits.transactionKeysMax + 1, "aborted"],
+  ])("a number of keys %s", (_, keys, kind) => {
+    const writes = Array.from({ length: keys - 1 }, (__, key) => simpleWrite(key));
+    const request = { id: id(1), checkedTo: startTimestamp, writes, checks: [hash(-1)] };
+    const [verdict] = verdicts(certify(newOracle(), [record([request])]));
+    expect(verdict?.kind).toBe(kind);
+    if (verdict?.kind === "aborted") expect(verdict.reason).toEqual({ kind: "too-large" });
+  });
+});
+
+describe("blocks", () => {
+  test("I1: follow each other densely, and cut a record between two of its requests", () => {
+    const oracle = newOracle({ ...oracleBoundsDefault, blockVerdictsMax: 2 });
+    const one = record([1, 2, 3, 4, 5].map((n) => writeOf(n, n)));
+    const blocks = certify(oracle, [one]);
+    expect(blocks.map((block) => block.position)).toEqual([1, 2, 3]);
+    expect(blocks.map((block) => block.cursor?.requestsDone)).toEqual([2, 4, "all"]);
+    expect(blocks[1]?.previousTimestamp).toBe(blocks[0]?.throughTimestamp);
+  });
+
+  test("stay within their bytes", () => {
+    const blockBytesMax = 1_000;
+    const oracle = newOracle({ ...oracleBoundsDefault, blockBytesMax });
+    const blocks = certify(oracle, [record(Array.from({ length: 200 }, (_, n) => writeOf(n, n)))]);
+    expect(verdicts(blocks)).toHaveLength(200);
+    expect(blocks.length).toBeGreaterThan(8);
+  });
+
+  test("leave sort keys out where a commit would not fit with them", () => {
+    const writes = Array.from({ length: 9_000 }, (_, n) => ({
+      table: hash(1),
+      partition: hash(2),
+      sortKey: new Uint8Array(64).fill(n >> 8).fill(n & 255, 32),
+    }));
+    const request = { id: id(1), checkedTo: startTimestamp, writes };
+    const [verdict] = verdicts(certify(newOracle(), [record([request])]));
+    expect(verdict?.kind).toBe("committed");
+    if (verdict?.kind !== "committed") return;
+    expect(verdict.writes).toHaveLength(9_000);
+    expect(verdict.writes[0]).toMatchObject({ partition: hash(2), sortKey: undefined });
+  });
+
+  test("carry no verdict when only the cursor moved", () => {
+    const oracle = newOracle();
+    const rejected = { ...record([]), rejected: true };
+    const blocks = certify(oracle, [rejected]);
+    expect(blocks).toMatchObject([
+      { verdicts: [], rejectedRecords: 1, throughTimestamp: startTimestamp },
+    ]);
+    expect(oracle.cursor?.sequenceNumber).toBe(rejected.sequence.toString());
+  });
+
+  test("are not made when the cursor has been there", () => {
+    const oracle = newOracle();
+    const records = [record([writeOf(1, 1)]), record([writeOf(2, 2)])];
+    expect(certify(oracle, records)).toHaveLength(1);
+    expect(certify(oracle, records)).toHaveLength(0);
+    expect(certify(oracle, [])).toHaveLength(0);
+  });
+
+  test("I9: go on within a record where the log's cursor stands", () => {
+    const bounds = { ...oracleBoundsDefault, blockVerdictsMax: 2 };
+    const first = newOracle(bounds);
+    const records = [record([1, 2, 3].map((n) => writeOf(n, n)))];
+    const [block] = certify(first, records);
+    const second = newOracle(bounds);
+    if (block !== undefined) second.fold(block);
+    expect(verdicts(certify(second, records))).toMatchObject([{ kind: "committed", id: id(3) }]);
+  });
+
+  test("leave what lies beyond the requests that are ready", () => {
+    const oracle = newOracle();
+    const input = oracleInput([record([1, 2, 3].map((n) => writeOf(n, n)))]);
+    expect(oracle.next({ ...input, requestsEnd: 0 })).toBeUndefined();
+    expect(oracle.next({ ...input, requestsEnd: 2 })?.cursor?.requestsDone).toBe(2);
+    expect(oracle.next({ ...input, requestsEnd: 2 })).toBeUndefined();
+    expect(oracle.next(input)?.cursor?.requestsDone).toBe("all");
+  });
+});
+
+describe("the bound of the index", () => {
+  test("raises the floor: more is stale, and no conflict is missed", () => {
+    // Room for four commits of one write each.
+    const oracle = newOracle({ ...oracleBoundsDefault, indexEntriesMax: 16 });
+    certify(oracle, [record([1, 2, 3, 4, 5].map((n) => writeOf(n, n)))]);
+    expect(oracle.floor).toBe(arrivalMicros);
+    const checks = [hash(1)];
+    const old = { ...writeOf(7, 7, arrivalMicros - 1), checks };
+    const young = { ...writeOf(8, 8, oracle.floor), checks: [hash(3)] };
+    expect(verdicts(certify(oracle, [record([old, young])]))).toMatchObject([
+      { kind: "stale" },
+      { kind: "aborted", reason: { kind: "conflict" } },
+    ]);
+  });
+});
+
+describe("folding", () => {
+  const block: LogBlock = {
+    position: 1 as LogBlock["position"],
+    previousTimestamp: startTimestamp,
+    throughTimestamp: startTimestamp,
+    cursor: undefined,
+    arrivalMs: 0,
+    rejectedRecords: 0,
+    verdicts: [],
+  };
+  test.each<[string, Partial<LogBlock>]>([
+    ["I1: a position that is not the next", { position: 2 as LogBlock["position"] }],
+    [
+      "I2: a block that does not continue the one before",
+      { previousTimestamp: 5 as typeof startTimestamp },
+    ],
+  ])("refuses %s", (_, change) => {
+    expect(() => {
+      newOracle().fold({ ...block, ...change });
+    }).toThrow(InvariantViolation);
+  });
+
+  test("I3: refuses a second decision of an id", () => {
+    const oracle = newOracle();
+    const [first] = certify(oracle, [record([writeOf(1, 1)])]);
+    const again = {
+      kind: "aborted",
+      id: id(1),
+      timestamp: oracle.last + 1,
+      reason: { kind: "probed" },
+    };
+    expect(() => {
+      oracle.fold({
+        ...block,
+        position: 2 as LogBlock["position"],
+        previousTimestamp: oracle.last,
+        throughTimestamp: (oracle.last + 1) as typeof startTimestamp,
+        cursor: first?.cursor,
+        verdicts: [again as Verdict],
+      });
+    }).toThrow(/^I3/);
+  });
+});
