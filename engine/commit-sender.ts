@@ -6,7 +6,11 @@
 import { limits } from "../core/limits.ts";
 import type { CommitStream, PutRecordResult } from "../core/ports.ts";
 import type { ShardId } from "../core/types.ts";
-import { encodeCommitRecord } from "../schemas/commit-record.ts";
+import {
+  encodeCommitRecord,
+  recordHeaderBytesMax,
+  requestBytesInRecord,
+} from "../schemas/commit-record.ts";
 
 /** `throttled` was certainly not stored; `unknown` possibly. */
 export type SendResult = PutRecordResult["kind"];
@@ -15,8 +19,6 @@ type Queued = { readonly request: Uint8Array; readonly resolve: (result: SendRes
 
 /** Calls under way at once: the second keeps the stream busy while the first one's answer travels. */
 const putsMax = 2;
-/** Generous room for a record's own header. */
-const recordHeaderBytesMax = 64;
 
 export class CommitSender {
   readonly #stream: CommitStream;
@@ -74,9 +76,10 @@ export class CommitSender {
       for (let i = taken; i < this.#queue.length; i += 1) {
         const next = this.#queue[i];
         if (next === undefined || queued.length >= limits.requestsPerRecordMax) break;
-        if (queued.length > 0 && bytes + next.request.length + 8 > limits.recordBytesMax) break;
+        const added = requestBytesInRecord(next.request.length);
+        if (queued.length > 0 && bytes + added > limits.recordBytesMax) break;
         queued.push(next);
-        bytes += next.request.length + 8;
+        bytes += added;
       }
       if (records.length > 0 && callBytes + bytes > limits.putBytesMax) break;
       callBytes += bytes;

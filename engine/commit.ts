@@ -67,7 +67,8 @@ export async function certify(
 ): Promise<Certified> {
   const { view, writes } = context;
   assert(writes.size > 0, "I3: only a transaction that wrote something is sent");
-  view.assertOpen();
+  // A body that read nothing has not waited for the transaction's own refresh yet.
+  await view.ready();
   const payload = writes.toPayload();
   const bytes = encodePayload(payload);
   if (session.follower.ageMs > options.freshMs) await session.follower.refresh();

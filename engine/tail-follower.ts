@@ -6,11 +6,18 @@
  * is what makes reads strictly serializable (docs/protocol.md §4) and a missing decision meaningful (§6).
  */
 import { assert } from "../core/assert.ts";
-import { UnavailableError } from "../core/errors.ts";
+import { CorruptDataError, UnavailableError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { Consumption, Ports, StoredBlock } from "../core/ports.ts";
 import { Tail } from "../core/tail.ts";
-import type { ShardId, Timestamp, TransactionId, Verdict, Watermark } from "../core/types.ts";
+import type {
+  LogPosition,
+  ShardId,
+  Timestamp,
+  TransactionId,
+  Verdict,
+  Watermark,
+} from "../core/types.ts";
 import { asError, ignore } from "./concurrency.ts";
 import { decodeBlock } from "./log-search.ts";
 
@@ -141,19 +148,19 @@ export class TailFollower {
     this.#refreshing += 1;
     const beganMs = this.#ports.clock.monotonicMs();
     try {
+      let restarted = false;
       for (;;) {
         const page = await this.#ports.log.readAfter(this.#shard, this.tail.position, {
           consumption: this.consumption,
         });
-        for (const block of page.blocks) {
-          if (block.position <= this.tail.position) continue; // Another refresh was faster.
-          if (block.position !== this.tail.position + 1) {
-            await this.#restart();
-            break;
-          }
-          this.#fold(block);
+        if (!this.#foldPage(page.blocks)) {
+          // Blocks that this process has not read have expired. Right behind the watermark none may be missing.
+          if (restarted) throw missingBlock(this.tail.position);
+          restarted = true;
+          await this.#restart();
+        } else if (page.complete) {
+          break;
         }
-        if (page.complete) break;
       }
       this.#completeToMs = Math.max(this.#completeToMs, beganMs);
     } finally {
@@ -163,6 +170,16 @@ export class TailFollower {
       next?.start();
     }
     this.#maintain();
+  }
+
+  /** Folds what continues the tail; false at a gap. */
+  #foldPage(blocks: readonly StoredBlock[]): boolean {
+    for (const block of blocks) {
+      if (block.position <= this.tail.position) continue; // Another refresh was faster.
+      if (block.position !== this.tail.position + 1) return false;
+      this.#fold(block);
+    }
+    return true;
   }
 
   #fold(stored: StoredBlock): void {
@@ -316,4 +333,10 @@ export class TailFollower {
   close(): void {
     this.#closed = true;
   }
+}
+
+function missingBlock(position: LogPosition): CorruptDataError {
+  return new CorruptDataError(
+    `I1: the log has no block at position ${position + 1}, and goes on behind it; was the log table edited?`,
+  );
 }
