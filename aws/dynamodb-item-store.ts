@@ -16,7 +16,6 @@ import type {
 import type { TableDescription } from "../core/types.ts";
 import { fromSdkItem, toSdkItem, toSdkValue, type SdkItem } from "./attribute-values.ts";
 import { batchGetItems, type BatchGetParts } from "./dynamodb-batch-get.ts";
-import { isNamed } from "./errors.ts";
 import { absentItem, keyOf, toInstalledItem, toStoredItem, versionOf } from "./stored-item.ts";
 
 export type ItemStoreParts = BatchGetParts;
@@ -61,8 +60,7 @@ export function createDynamoDbItemStore(parts: ItemStoreParts): ItemStore {
         return result === "done" ? "removed" : "kept";
       } catch (error) {
         // Without the table there is no tombstone to remove, and there never will be again.
-        const gone =
-          error instanceof StoreError && isNamed(error.cause, "ResourceNotFoundException");
+        const gone = error instanceof StoreError && error.code === "ResourceNotFoundException";
         if (gone && error.fault === "rejected") return "kept";
         throw error;
       }

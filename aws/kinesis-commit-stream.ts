@@ -25,7 +25,6 @@ import { backOff } from "./bounded.ts";
 import { callRead, callWrite } from "./call.ts";
 import type { KinesisHandle } from "./clients.ts";
 import type { ShardEntry } from "./dynamodb-control-store.ts";
-import { isNamed } from "./errors.ts";
 
 export type CommitStreamParts = {
   readonly kinesis: () => Promise<KinesisHandle>;
@@ -203,7 +202,7 @@ async function iteratorAt(
     });
     return output.ShardIterator;
   } catch (error) {
-    const refused = error instanceof StoreError && isNamed(error.cause, "InvalidArgumentException");
+    const refused = error instanceof StoreError && error.code === "InvalidArgumentException";
     if (refused) return undefined;
     throw error;
   }
@@ -237,7 +236,7 @@ async function getRecords(
       next: output.NextShardIterator,
     };
   } catch (error) {
-    const expired = error instanceof StoreError && isNamed(error.cause, "ExpiredIteratorException");
+    const expired = error instanceof StoreError && error.code === "ExpiredIteratorException";
     if (expired) return "expired";
     throw error;
   }

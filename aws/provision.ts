@@ -25,7 +25,6 @@ import {
 } from "./clients.ts";
 import { createDynamoDb } from "./dynamodb.ts";
 import { createDynamoDbControlStore, type ShardEntry } from "./dynamodb-control-store.ts";
-import { isNamed } from "./errors.ts";
 import { deploymentNames } from "./names.ts";
 import { systemClock } from "./system-clock.ts";
 
@@ -284,7 +283,7 @@ async function ignoring<Output>(
   try {
     return await callRead({ operation, send, options: undefined });
   } catch (error) {
-    if (error instanceof StoreError && isNamed(error.cause, name)) return undefined;
+    if (error instanceof StoreError && error.code === name) return undefined;
     throw error;
   }
 }

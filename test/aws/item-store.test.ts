@@ -209,7 +209,8 @@ describe("removeTombstone", () => {
 describe("batchGet and versions", () => {
   test("answer any number of keys of several tables in input order, duplicates included", async () => {
     const keys = Array.from({ length: 130 }, freshKey);
-    await Promise.all(keys.map((key, i) => (i % 3 === 0 ? undefined : install(key, i))));
+    const present = keys.map((key, i) => ({ key, i })).filter(({ i }) => i % 3 !== 0);
+    await Promise.all(present.map(({ key, i }) => install(key, i)));
     const there = { size: { S: "L" }, order: { N: "1.50" } };
     await putForeign(ranged, { ...there, _v: { N: "77" } });
     const asked = [

@@ -5,7 +5,6 @@
 import { randomBytes } from "node:crypto";
 import { assert } from "../../core/assert.ts";
 import type { ShardId, TableDescription } from "../../core/types.ts";
-import type { AwsClientOptions } from "../../aws/clients.ts";
 import { createAwsPorts, type AwsPorts, type AwsPortsOptions } from "../../aws/ports.ts";
 import {
   createTables,
@@ -31,7 +30,7 @@ export type LocalStores = {
   readonly shards: readonly ShardId[];
   readonly ports: AwsPorts;
   /** Endpoint, region and credentials: for `createAwsPorts`, `createClient` or an AWS SDK client. */
-  readonly clientOptions: AwsClientOptions & { readonly endpoint: LocalServers["endpoint"] };
+  readonly clientOptions: typeof localIdentity & { readonly endpoint: LocalServers["endpoint"] };
   /** More ports to the same deployment, as another process would have; closed with the stores. */
   openPorts(options?: Partial<AwsPortsOptions>): AwsPorts;
   /** Creates a user table and enters it into the registry. */

@@ -1,0 +1,27 @@
+/**
+ * The reaper as a Lambda function on a schedule. Whatever it leaves undone the next run finds, so only a run that cannot
+ * begin fails.
+ */
+import type { Context, ScheduledEvent } from "aws-lambda";
+import { createAwsPorts } from "../../aws/ports.ts";
+import { readFunctionEnvironment } from "../shared/environment.ts";
+import { createObservability } from "../shared/observability.ts";
+import { reap } from "./service.ts";
+import { historyRetentionFrom } from "./settings.ts";
+
+const { deployment, logLevel, region, endpoint } = readFunctionEnvironment(process.env);
+const historyRetentionMs = historyRetentionFrom(process.env);
+const observability = createObservability({ role: "reaper", deployment, logLevel });
+const ports = createAwsPorts({ deployment, region, endpoint, historyRetentionMs });
+
+export async function handler(_event: ScheduledEvent, context: Context): Promise<void> {
+  const remainingMs = (): number => context.getRemainingTimeInMillis();
+  try {
+    await reap({ ports, observability, historyRetentionMs, remainingMs });
+  } catch (error) {
+    observability.log.error("tombstones could not be looked through", { error });
+    throw error;
+  } finally {
+    observability.flush();
+  }
+}

@@ -1,0 +1,250 @@
+/**
+ * The reaper: removes tombstones once no install can resurrect what they stand for (docs/protocol.md §7). An install is
+ * signed shortly after its installer learned of it and its signature dies after minutes, so what counts is how long ago
+ * the watermark passed the tombstone. No clock in the log says that; the reaper samples the watermark on every
+ * run, and believes only samples that are older than the grace.
+ *
+ * I6 holds by the condition of each removal: exactly this tombstone, at exactly this version. A newer write stays.
+ */
+import { assert } from "../../core/assert.ts";
+import { StoreError } from "../../core/errors.ts";
+import { limits } from "../../core/limits.ts";
+import type { Ports, TombstoneBatch, WatermarkSample } from "../../core/ports.ts";
+import type { ShardId, Timestamp } from "../../core/types.ts";
+import type { Observability } from "../shared/observability.ts";
+
+export type ReaperSettings = {
+  readonly ports: Pick<Ports, "clock" | "items" | "control">;
+  readonly observability: Observability;
+  /** How long superseded versions stay readable; tombstones on tables with history stay as long. */
+  readonly historyRetentionMs: number;
+  /** Milliseconds left to the invocation. Work stops `limits.reaperStopMs` before the end. */
+  readonly remainingMs: () => number;
+};
+
+export type ReaperReport = {
+  readonly shards: number;
+  /** Tombstones removed. */
+  readonly removed: number;
+  /** Tombstones that were gone or overwritten by a newer write. */
+  readonly kept: number;
+  readonly batchesDropped: number;
+  /** Batches seen whose grace has not passed. */
+  readonly batchesWaiting: number;
+  /** Removals that the store did not carry out; their batches stay queued. */
+  readonly failures: readonly ReaperFailure[];
+  /** The time or the bound of one run was used up; the next run goes on. */
+  readonly stoppedEarly: boolean;
+};
+
+export type ReaperFailure = {
+  readonly shard: ShardId;
+  /** Undefined when the shard's own bookkeeping failed. */
+  readonly table: string | undefined;
+  readonly fault: StoreError["fault"];
+  readonly message: string;
+};
+
+type Progress = {
+  removed: number;
+  kept: number;
+  batchesDropped: number;
+  batchesWaiting: number;
+  stoppedEarly: boolean;
+  readonly failures: ReaperFailure[];
+};
+
+/** Failures kept in a report; more are the same story. */
+const failuresMax = 20;
+
+/**
+ * One run over all shards, oldest tombstones first. May be cut anywhere and may overlap another run: every step is
+ * conditional or repeatable.
+ * @throws StoreError when the shards or the registry cannot be read.
+ */
+export async function reap(settings: ReaperSettings): Promise<ReaperReport> {
+  const { control } = settings.ports;
+  const [shards, tables] = await Promise.all([control.shards(), control.tables()]);
+  const withoutHistory = new Set(tables.filter((table) => !table.history).map(({ name }) => name));
+  const progress: Progress = {
+    removed: 0,
+    kept: 0,
+    batchesDropped: 0,
+    batchesWaiting: 0,
+    stoppedEarly: false,
+    failures: [],
+  };
+  for (const shard of shards) {
+    try {
+      const samples = await sampleWatermark(settings, shard);
+      await reapShard(settings, { shard, samples, withoutHistory }, progress);
+    } catch (error) {
+      // One shard's trouble is not another's.
+      noteFailure(progress, { shard, table: undefined }, error);
+    }
+  }
+  const report = { ...progress, shards: shards.length };
+  tell(settings.observability, report);
+  return report;
+}
+
+function tell({ log, metrics }: Observability, report: ReaperReport): void {
+  metrics.count("tombstonesRemoved", report.removed);
+  metrics.count("tombstonesKept", report.kept);
+  metrics.count("tombstoneBatchesWaiting", report.batchesWaiting);
+  metrics.count("reaperFailures", report.failures.length);
+  for (const failure of report.failures) log.warn("a tombstone could not be removed", failure);
+  const { failures: _, ...figures } = report;
+  log.info("tombstones looked through", figures);
+}
+
+/**
+ * Adds the watermark as it stands to the shard's samples. The clock is read after the watermark, so a sample is never
+ * older than what it says: errors delay a removal.
+ */
+async function sampleWatermark(
+  settings: ReaperSettings,
+  shard: ShardId,
+): Promise<readonly WatermarkSample[]> {
+  const { control, clock } = settings.ports;
+  const stored = await control.watermarkSamples(shard);
+  const watermark = await control.readWatermark(shard);
+  const observedMs = Math.ceil(clock.nowMs());
+  if (watermark === undefined) return stored;
+  const samples = thinned([...stored, { observedMs, timestamp: watermark.timestamp }], {
+    nowMs: observedMs,
+    longestGraceMs: longestGraceMs(settings),
+  });
+  await control.saveWatermarkSamples(shard, samples);
+  return samples;
+}
+
+/**
+ * Samples that can still decide something: those younger than the longest grace and the newest of the older ones. Of
+ * three neighbours that lie closer together than a small share of that grace, the middle one goes. So there are never more than
+ * `limits.watermarkSamplesMax`, and a removal is delayed by that share at most. (Dropping every other sample when there
+ * are too many would never let one live as long as a long grace.)
+ */
+export function thinned(
+  samples: readonly WatermarkSample[],
+  { nowMs, longestGraceMs }: { readonly nowMs: number; readonly longestGraceMs: number },
+): readonly WatermarkSample[] {
+  const horizonMs = nowMs - longestGraceMs;
+  const ordered = [...samples].sort((a, b) => a.observedMs - b.observedMs);
+  const old = ordered.filter(({ observedMs }) => observedMs <= horizonMs).slice(-1);
+  const young = ordered.filter(({ observedMs }) => observedMs > horizonMs);
+  // Three neighbours span a step at least, so there are at most two samples to a step, and a few at the ends.
+  const stepMs = longestGraceMs / (limits.watermarkSamplesMax / 2 - 4);
+  const kept = [...old];
+  for (const sample of young) {
+    const beforeLast = kept.at(-2);
+    if (beforeLast !== undefined && sample.observedMs - beforeLast.observedMs < stepMs) kept.pop();
+    kept.push(sample);
+  }
+  assert(kept.length <= limits.watermarkSamplesMax, "reaper: thinned samples stay in bounds");
+  return kept;
+}
+
+function longestGraceMs({ historyRetentionMs }: ReaperSettings): number {
+  return Math.max(limits.tombstoneGraceMs, historyRetentionMs);
+}
+
+/** The highest watermark that was passed at least `graceMs` ago, as far as samples show. */
+export function passedAt(
+  samples: readonly WatermarkSample[],
+  nowMs: number,
+  graceMs: number,
+): Timestamp {
+  let passed = 0 as Timestamp;
+  for (const { observedMs, timestamp } of samples) {
+    if (observedMs <= nowMs - graceMs && timestamp > passed) passed = timestamp;
+  }
+  return passed;
+}
+
+type ShardWork = {
+  readonly shard: ShardId;
+  readonly samples: readonly WatermarkSample[];
+  /** Tables known to keep no history. A table that is not registered any more is treated as if it did. */
+  readonly withoutHistory: ReadonlySet<string>;
+};
+
+async function reapShard(
+  settings: ReaperSettings,
+  work: ShardWork,
+  progress: Progress,
+): Promise<void> {
+  const { control, clock } = settings.ports;
+  const nowMs = clock.nowMs();
+  const passedShort = passedAt(work.samples, nowMs, limits.tombstoneGraceMs);
+  const passedLong = passedAt(work.samples, nowMs, longestGraceMs(settings));
+  assert(passedLong <= passedShort, "I6: a longer grace never lets more tombstones go");
+  for (;;) {
+    const page = await control.queuedTombstones(work.shard);
+    let dropped = 0;
+    for (const batch of page) {
+      const short = batch.tombstones.every(({ table }) => work.withoutHistory.has(table));
+      if (batch.through > (short ? passedShort : passedLong)) {
+        progress.batchesWaiting += 1;
+        continue;
+      }
+      if (outOfBounds(settings, progress)) return;
+      if (!(await removeAll(settings, batch, progress))) continue;
+      await control.dropTombstones(batch);
+      progress.batchesDropped += 1;
+      dropped += 1;
+    }
+    // What is left of the page waits or fails, and would only be read again.
+    if (page.length === 0 || dropped < page.length) return;
+  }
+}
+
+function outOfBounds({ remainingMs }: ReaperSettings, progress: Progress): boolean {
+  const spent = progress.removed + progress.kept >= limits.reaperRemovalsMax;
+  if (!spent && remainingMs() > limits.reaperStopMs) return false;
+  progress.stoppedEarly = true;
+  return true;
+}
+
+/** Whether every tombstone of the batch is dealt with. */
+async function removeAll(
+  settings: ReaperSettings,
+  batch: TombstoneBatch,
+  progress: Progress,
+): Promise<boolean> {
+  const { items } = settings.ports;
+  let next = 0;
+  let failed = false;
+  const worker = async (): Promise<void> => {
+    for (;;) {
+      const tombstone = batch.tombstones[next];
+      if (tombstone === undefined || failed) return;
+      if (outOfBounds(settings, progress)) {
+        failed = true;
+        return;
+      }
+      next += 1;
+      try {
+        const outcome = await items.removeTombstone(tombstone);
+        progress[outcome] += 1;
+      } catch (error) {
+        failed = true;
+        noteFailure(progress, { shard: batch.shard, table: tombstone.table }, error);
+      }
+    }
+  };
+  const workers = Math.min(limits.reaperConcurrencyMax, batch.tombstones.length);
+  await Promise.all(Array.from({ length: workers }, worker));
+  return !failed;
+}
+
+/** Store faults are reported and tried again on the next run; anything else is a bug and ends the run. */
+function noteFailure(
+  progress: Progress,
+  where: Pick<ReaperFailure, "shard" | "table">,
+  error: unknown,
+): void {
+  if (!(error instanceof StoreError)) throw error;
+  if (progress.failures.length >= failuresMax) return;
+  progress.failures.push({ ...where, fault: error.fault, message: error.message });
+}

@@ -1,0 +1,283 @@
+/** The reaper on real stores, with a wall clock that the test moves. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import fc from "fast-check";
+import { limits } from "../../core/limits.ts";
+import { LateInstallError } from "../../core/errors.ts";
+import type { Clock, WatermarkSample } from "../../core/ports.ts";
+import type { Item, LogPosition, TableDescription, Timestamp, Version } from "../../core/types.ts";
+import type { AwsPorts } from "../../aws/ports.ts";
+import { systemClock } from "../../aws/system-clock.ts";
+import { passedAt, reap, thinned, type ReaperReport } from "../../functions/reaper/service.ts";
+import { historyRetentionFrom } from "../../functions/reaper/settings.ts";
+import { silentObservability } from "../../functions/shared/silent-observability.ts";
+import { awsError, startFaultyProxy } from "../harness/faulty-proxy.ts";
+import { startLocalStores, type LocalStores } from "../harness/local-stores.ts";
+
+const historyRetentionMs = 60 * 60_000;
+const clock: Clock & { wallMs: number } = { ...systemClock, wallMs: 0, nowMs: () => clock.wallMs };
+let stores: LocalStores;
+let ports: AwsPorts;
+let table: TableDescription;
+let keeping: TableDescription;
+let position = 0;
+
+beforeAll(async () => {
+  stores = await startLocalStores({ ports: { clock } });
+  ({ ports } = stores);
+  table = await stores.createTable("plain");
+  keeping = await stores.createTable("keeping", { history: true });
+});
+afterAll(() => stores.stop());
+beforeEach(async () => {
+  clock.wallMs = 1_000_000_000;
+  await ports.control.saveWatermarkSamples(stores.shard, []);
+});
+
+function run(more: { ports?: AwsPorts; remainingMs?: () => number } = {}): Promise<ReaperReport> {
+  return reap({
+    ports,
+    observability: silentObservability,
+    historyRetentionMs,
+    remainingMs: () => 60_000,
+    ...more,
+  });
+}
+
+/** Deletes keys at versions, as an installer and a replayer do, and moves the watermark past them. */
+async function commitDeletes(
+  tombstones: readonly { table: TableDescription; key: Item; version: number }[],
+  watermark?: number,
+): Promise<void> {
+  position += 1;
+  for (const each of tombstones) await install({ ...each, item: undefined });
+  const through = Math.max(...tombstones.map(({ version }) => version)) as Timestamp;
+  await ports.control.queueTombstones({
+    shard: stores.shard,
+    position: position as LogPosition,
+    through,
+    tombstones: tombstones.map((each) => ({
+      table: each.table.name,
+      key: each.key,
+      version: each.version as Version,
+    })),
+  });
+  await ports.control.advanceWatermark(stores.shard, {
+    position: position as LogPosition,
+    timestamp: (watermark ?? through) as Timestamp,
+    cursor: undefined,
+  });
+}
+
+function install(write: {
+  table: TableDescription;
+  key: Item;
+  version: number;
+  item: Item | undefined;
+  signBeforeMs?: number;
+}): Promise<"installed" | "superseded"> {
+  return ports.items.install({
+    table: write.table.name,
+    key: write.key,
+    item: write.item,
+    version: write.version as Version,
+    expects: "below",
+    signBeforeMs: write.signBeforeMs ?? Number.MAX_SAFE_INTEGER,
+  });
+}
+
+let lastKey = 0;
+function freshKey(): Item {
+  lastKey += 1;
+  return { pk: { S: `key-${lastKey.toString()}` } };
+}
+
+async function isThere(of: TableDescription, key: Item): Promise<boolean> {
+  const { version } = await ports.items.get(of, key);
+  return version > 0;
+}
+
+async function drain(): Promise<void> {
+  for (const batch of await ports.control.queuedTombstones(stores.shard)) {
+    await ports.control.dropTombstones(batch);
+  }
+}
+
+describe("a tombstone", () => {
+  beforeEach(drain);
+
+  test("goes exactly when a sample of the watermark past it is as old as the grace", async () => {
+    const key = freshKey();
+    await commitDeletes([{ table, key, version: 50 }]);
+    expect(await run()).toMatchObject({ removed: 0, batchesWaiting: 1 });
+    clock.wallMs += limits.tombstoneGraceMs - 1;
+    expect(await run()).toMatchObject({ removed: 0, batchesWaiting: 1 });
+    expect(await isThere(table, key)).toBe(true);
+    clock.wallMs += 1;
+    expect(await run()).toMatchObject({ removed: 1, batchesDropped: 1, batchesWaiting: 0 });
+    expect(await isThere(table, key)).toBe(false);
+    expect(await ports.control.queuedTombstones(stores.shard)).toEqual([]);
+  });
+
+  test.each([
+    { watermark: 49, removed: 0 },
+    { watermark: 50, removed: 1 },
+    { watermark: 51, removed: 1 },
+  ])("at version 50 under an old watermark of $watermark: $removed removed", async (expected) => {
+    await commitDeletes([{ table, key: freshKey(), version: 50 }], expected.watermark);
+    await run();
+    clock.wallMs += limits.tombstoneGraceMs;
+    expect((await run()).removed).toBe(expected.removed);
+  });
+
+  test("on a table with history stays for the history's retention", async () => {
+    const key = freshKey();
+    await commitDeletes([{ table: keeping, key, version: 60 }]);
+    await run();
+    clock.wallMs += historyRetentionMs - 1;
+    expect((await run()).removed).toBe(0);
+    clock.wallMs += 1;
+    expect((await run()).removed).toBe(1);
+    expect(await isThere(keeping, key)).toBe(false);
+  });
+
+  test("that was overwritten by a newer write leaves the item alone", async () => {
+    const key = freshKey();
+    await commitDeletes([{ table, key, version: 70 }]);
+    await install({ table, key, version: 71, item: { ...key, alive: { BOOL: true } } });
+    await run();
+    clock.wallMs += limits.tombstoneGraceMs;
+    expect(await run()).toMatchObject({ removed: 0, kept: 1, batchesDropped: 1 });
+    expect((await ports.items.get(table, key)).item).toEqual({ ...key, alive: { BOOL: true } });
+  });
+
+  test("once removed cannot be undone by an install that was held up", async () => {
+    const key = freshKey();
+    const signBeforeMs = clock.wallMs + limits.installSignMsMax;
+    await commitDeletes([{ table, key, version: 81 }]);
+    await run();
+    clock.wallMs += limits.tombstoneGraceMs;
+    await run();
+    expect(await isThere(table, key)).toBe(false);
+    const late = install({ table, key, version: 80, item: key, signBeforeMs });
+    await expect(late).rejects.toBeInstanceOf(LateInstallError);
+    expect(await isThere(table, key)).toBe(false);
+  });
+
+  test("of a table that was dropped holds nothing up", async () => {
+    const gone = { ...table, name: "dropped-table" };
+    position += 1;
+    await ports.control.queueTombstones({
+      shard: stores.shard,
+      position: position as LogPosition,
+      through: 5 as Timestamp,
+      tombstones: [{ table: gone.name, key: freshKey(), version: 5 as Version }],
+    });
+    await run();
+    clock.wallMs += historyRetentionMs;
+    expect(await run()).toMatchObject({ kept: 1, batchesDropped: 1, failures: [] });
+  });
+});
+
+describe("a run", () => {
+  beforeEach(drain);
+
+  test("stops when its time is nearly up, and the next goes on", async () => {
+    const keys = Array.from({ length: 5 }, freshKey);
+    for (const key of keys) await commitDeletes([{ table, key, version: 100 + position }]);
+    await run();
+    clock.wallMs += limits.tombstoneGraceMs;
+    const cut = await run({ remainingMs: () => limits.reaperStopMs });
+    expect(cut).toMatchObject({ removed: 0, batchesDropped: 0, stoppedEarly: true });
+    let asked = 0;
+    // Each batch of one asks twice: before the batch and before its tombstone.
+    const partly = await run({ remainingMs: () => (++asked > 4 ? 0 : 60_000) });
+    expect(partly).toMatchObject({ removed: 2, batchesDropped: 2, stoppedEarly: true });
+    expect(await run()).toMatchObject({ removed: 3, batchesDropped: 3, stoppedEarly: false });
+  });
+
+  test("keeps a batch queued when the store fails, reports it, and succeeds later", async () => {
+    const proxy = await startFaultyProxy(stores.servers.endpoint.dynamodb);
+    const endpoint = { ...stores.servers.endpoint, dynamodb: proxy.url };
+    const faulty = stores.openPorts({ endpoint, callTriesMax: 1 });
+    const key = freshKey();
+    await commitDeletes([{ table, key, version: 1_000 }]);
+    await run();
+    clock.wallMs += limits.tombstoneGraceMs;
+    proxy.fail("DeleteItem", awsError(500, "InternalServerError"));
+    const report = await run({ ports: faulty });
+    expect(report).toMatchObject({ removed: 0, batchesDropped: 0 });
+    expect(report.failures).toMatchObject([{ table: table.name, fault: "unavailable" }]);
+    // The removal happens, its answer is lost, and the repeat finds nothing: dealt with all the same.
+    proxy.fail("DeleteItem", { kind: "cut-after" });
+    expect((await run({ ports: faulty })).failures).toHaveLength(1);
+    expect(await run({ ports: faulty })).toMatchObject({ kept: 1, batchesDropped: 1 });
+    expect(await isThere(table, key)).toBe(false);
+    await proxy.stop();
+  });
+
+  test("beside another changes nothing about what is left", async () => {
+    const keys = Array.from({ length: 40 }, freshKey);
+    const newer = keys.slice(0, 10);
+    await commitDeletes(keys.map((key) => ({ table, key, version: 2_000 })));
+    for (const key of newer) await install({ table, key, version: 2_001, item: key });
+    await run();
+    clock.wallMs += limits.tombstoneGraceMs;
+    const reports = await Promise.all([run(), run({ ports: stores.openPorts({ clock }) }), run()]);
+    expect(reports.reduce((sum, { removed }) => sum + removed, 0)).toBe(30);
+    const there = await Promise.all(keys.map((key) => isThere(table, key)));
+    expect(there).toEqual(keys.map((key) => newer.includes(key)));
+    expect(await ports.control.queuedTombstones(stores.shard)).toEqual([]);
+  });
+});
+
+describe("watermark samples", () => {
+  const sample = (observedMs: number, timestamp = observedMs): WatermarkSample => ({
+    observedMs,
+    timestamp: timestamp as Timestamp,
+  });
+
+  test("I6: no sample younger than the grace ever lets a tombstone go", () => {
+    const samples = fc.array(
+      fc.tuple(fc.nat(10_000), fc.nat(10_000)).map(([at, ts]) => sample(at, ts)),
+    );
+    fc.assert(
+      fc.property(samples, fc.nat(10_000), fc.nat(5_000), (all, nowMs, graceMs) => {
+        const passed = passedAt(all, nowMs, graceMs);
+        const allowed = all.filter(({ observedMs }) => nowMs - observedMs >= graceMs);
+        expect(passed).toBe(Math.max(0, ...allowed.map(({ timestamp }) => timestamp)));
+        const kept = thinned(all, { nowMs, longestGraceMs: 5_000 });
+        expect(passedAt(kept, nowMs, graceMs)).toBeLessThanOrEqual(passed);
+      }),
+    );
+  });
+
+  test("stay bounded, and one as old as any grace is always near, for a week of history", () => {
+    const intervalMs = 5 * 60_000;
+    const longestGraceMs = 7 * 24 * 3_600_000;
+    const stepMs = longestGraceMs / (limits.watermarkSamplesMax / 2 - 4);
+    let samples: readonly WatermarkSample[] = [];
+    for (let nowMs = 0; nowMs < 2.5 * longestGraceMs; nowMs += intervalMs) {
+      samples = thinned([...samples, sample(nowMs)], { nowMs, longestGraceMs });
+      expect(samples.length).toBeLessThanOrEqual(limits.watermarkSamplesMax);
+      if (nowMs < longestGraceMs + 2 * stepMs) continue;
+      for (const graceMs of [limits.tombstoneGraceMs, longestGraceMs / 2, longestGraceMs]) {
+        const ageMs = nowMs - passedAt(samples, nowMs, graceMs);
+        expect(ageMs).toBeGreaterThanOrEqual(graceMs);
+        expect(ageMs).toBeLessThanOrEqual(graceMs + stepMs + 2 * intervalMs);
+      }
+    }
+  });
+});
+
+test("the history's retention comes from the environment, and nonsense is refused by name", () => {
+  const from = (text: string | undefined): number =>
+    historyRetentionFrom({ TIDEMARK_HISTORY_RETENTION_MS: text });
+  expect([from(undefined), from(""), from("7200000")]).toEqual([
+    limits.historyRetentionMsDefault,
+    limits.historyRetentionMsDefault,
+    7_200_000,
+  ]);
+  for (const text of ["0", "-1", "1.5", "an hour"]) {
+    expect(() => from(text)).toThrow(/TIDEMARK_HISTORY_RETENTION_MS/);
+  }
+});
