@@ -5,6 +5,7 @@
 import { InvalidRequestError, TransactionClosedError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { Timestamp, TransactionId } from "../core/types.ts";
+import { publicError } from "../engine/public-error.ts";
 import type {
   Engine,
   EngineTransaction,
@@ -13,7 +14,6 @@ import type {
   TransactOptions,
 } from "../engine/types.ts";
 import { aSignal, aText, checkOptions, integerIn, oneOf } from "./check-options.ts";
-import { publicError } from "./public-error.ts";
 import { resultCodec } from "./result-codec.ts";
 import { RowCodec } from "./row-codec.ts";
 import type { MarshallOptions } from "./marshall.ts";

@@ -4,7 +4,6 @@
  */
 import { createAwsPorts } from "../aws/ports.ts";
 import { createEngine } from "../engine/engine.ts";
-import type { EngineEvent } from "../engine/types.ts";
 import { type Client, ConnectedClient, type Connection } from "./client.ts";
 import { checkClientOptions, type ClientOptions } from "./client-options.ts";
 import { discover } from "./discovery.ts";
@@ -27,7 +26,7 @@ async function connect(options: ClientOptions): Promise<Connection> {
   const { credentials, callTriesMax, callTimeoutMs, clock, random, onEvent } = options;
   const shared = { credentials, callTriesMax, callTimeoutMs, clock, random };
   const ports = createAwsPorts({ ...shared, ...(await target(options)) });
-  const engine = createEngine(ports, onEvent === undefined ? {} : { onEvent: quiet(onEvent) });
+  const engine = createEngine(ports, onEvent === undefined ? {} : { onEvent });
   return { engine, close: () => ports.close() };
 }
 
@@ -43,15 +42,4 @@ async function target(options: ClientOptions): Promise<Target> {
   }
   const { deployment, region, endpoints } = await discover(options.endpoint);
   return { deployment, region, endpoint: endpoints };
-}
-
-/** A listener's failure is its own: it must not fail, or retry, the transaction that it watched. */
-export function quiet(listener: (event: EngineEvent) => void): (event: EngineEvent) => void {
-  return (event) => {
-    try {
-      listener(event);
-    } catch {
-      // Nothing here may log, and the event is not worth a transaction.
-    }
-  };
 }

@@ -8,10 +8,10 @@
  */
 import { InvalidRequestError } from "../core/errors.ts";
 import type { Item, Timestamp } from "../core/types.ts";
+import { publicError } from "../engine/public-error.ts";
 import type { EngineTransaction, Reader } from "../engine/types.ts";
 import { aFunction, checkOptions } from "./check-options.ts";
 import { keyText } from "./cursor.ts";
-import { publicError } from "./public-error.ts";
 import { type QueryOptions, querySpec, type Rows, RowStream, type ScanOptions } from "./query.ts";
 import type { RowCodec } from "./row-codec.ts";
 import type { AnyTable, InputOf, KeyInput, KeyOf, KeyValue, Patch, RowOf, Table } from "./table.ts";

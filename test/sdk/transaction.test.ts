@@ -271,7 +271,7 @@ describe("conflicts and errors", () => {
   test("a store that refuses is an InvalidRequestError, which no retry helps", async () => {
     const { db } = openShop({ readFault: () => new StoreError("rejected", "AccessDenied") });
     const failed = db.snapshot((s) => s.scan(accounts).take(1));
-    await expect(failed).rejects.toMatchObject({ field: "store", retryable: false });
+    await expect(failed).rejects.toMatchObject({ field: "request", retryable: false });
   });
 });
 
