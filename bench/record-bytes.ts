@@ -97,18 +97,19 @@ function printScanSpeed(): void {
   const batch = new RequestBatch();
   const rates: number[] = [];
   for (let round = 0; round < 12; round++) {
-    const start = performance.now();
+    // CPU time: on a busy machine the clock would measure the neighbours.
+    const start = process.cpuUsage().user;
     let scanned = 0;
     for (let pass = 0; pass < 40; pass++) {
       batch.clear();
       records.forEach((record, index) => scanCommitRecord(record, index, batch));
       scanned += batch.count;
     }
-    rates.push((scanned / (performance.now() - start)) * 1_000);
+    rates.push((scanned / (process.cpuUsage().user - start)) * 1_000_000);
   }
   const rate = rates.slice(2).sort((a, b) => a - b)[5] ?? 0;
   console.log(
-    `\nscan of 4 checks + 4 writes: ${Math.round(rate).toLocaleString("en")} requests/s (median)`,
+    `\nscan of 4 checks + 4 writes: ${Math.round(rate).toLocaleString("en")} requests per CPU second (median)`,
   );
 }
 

@@ -13,8 +13,7 @@ import {
   readSpilled,
   requestFlags,
 } from "./commit-record.ts";
-import { hashContent } from "./key-hashes.ts";
-import { isPayload, scanPayload, scanPayloadAt } from "./payload.ts";
+import { scanPayloadAt } from "./payload.ts";
 import { oversized } from "./payload-scan.ts";
 import { readFirstIdWord, transactionIdOfWords } from "./transaction-id.ts";
 
@@ -27,19 +26,13 @@ export type SpilledReference = {
   readonly chunks: number;
   readonly byteLength: number;
   readonly hash: bigint;
-  /** Whether `loaded` held the payload, intact: only then are the request's writes in the batch. */
-  readonly readable: boolean;
 };
 
-/** Spilled payloads that were read, by their request's index in the record. */
-export type LoadedPayloads = ReadonlyMap<number, Uint8Array>;
-
-const nothingLoaded: LoadedPayloads = new Map();
 const reader = new ByteReader(new Uint8Array(0));
 
 /**
- * Appends a record's requests to the batch. Where the result is not empty, the caller reads those
- * payloads, rolls the batch back to where it was, and scans again with `loaded`.
+ * Appends a record's requests to the batch, in order. A spilled payload's writes are not among them: the
+ * caller reads what the result refers to, and scans it with `scanPayload` into a batch of its own.
  * @param recordIndex the record's index within its batch.
  * @throws FrameError, leaving the batch as it was.
  */
@@ -47,7 +40,6 @@ export function scanCommitRecord(
   bytes: Uint8Array,
   recordIndex: number,
   batch: RequestBatch,
-  loaded: LoadedPayloads = nothingLoaded,
 ): SpilledReference[] {
   const before = batch.count;
   const spilled: SpilledReference[] = [];
@@ -61,7 +53,7 @@ export function scanCommitRecord(
       if (length > limits.inlineRequestBytesMax) throw oversized("inlineRequestBytesMax");
       reader.position = start;
       reader.end = start + length;
-      const reference = scanRequest(batch, recordIndex, i, loaded);
+      const reference = scanRequest(batch, recordIndex, i);
       if (reference !== undefined) spilled.push(reference);
       reader.expectEnd();
       reader.end = end;
@@ -78,7 +70,6 @@ function scanRequest(
   batch: RequestBatch,
   recordIndex: number,
   indexInRecord: number,
-  loaded: LoadedPayloads,
 ): SpilledReference | undefined {
   const flags = readRequestFlags(reader);
   const isSpilled = (flags & requestFlags.spilled) !== 0;
@@ -87,7 +78,6 @@ function scanRequest(
   const id1 = reader.u32();
   const id2 = reader.u32();
   const id3 = reader.u32();
-  const spilledPayload = isSpilled ? loaded.get(indexInRecord) : undefined;
   batch.begin({
     kind: (flags & requestFlags.abort) === 0 ? 0 : 1,
     isolation: (flags & requestFlags.snapshot) === 0 ? 0 : 1,
@@ -99,7 +89,7 @@ function scanRequest(
     checkedTo: reader.u56(),
     record: recordIndex,
     indexInRecord,
-    source: spilledPayload ?? reader.bytes,
+    source: reader.bytes,
   });
   const checks = readCheckCount(reader, flags);
   for (let i = 0; i < checks; i++) {
@@ -110,14 +100,8 @@ function scanRequest(
   let reference: SpilledReference | undefined;
   if (isSpilled) {
     const { chunks, byteLength, hash } = readSpilled(reader);
-    const readable =
-      spilledPayload !== undefined &&
-      spilledPayload.length === byteLength &&
-      hashContent(spilledPayload) === hash &&
-      isPayload(spilledPayload);
-    if (readable) scanPayload(spilledPayload, batch);
     const id = transactionIdOfWords({ id0, id1, id2, id3 });
-    reference = { request: batch.count, indexInRecord, id, chunks, byteLength, hash, readable };
+    reference = { request: batch.count, indexInRecord, id, chunks, byteLength, hash };
   }
   batch.end();
   return reference;

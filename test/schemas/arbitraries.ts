@@ -1,7 +1,6 @@
 /** Generators of DynamoDB values, with a liking for the borders of every encoding. */
 import fc from "fast-check";
 import type { AttributeValue, Item } from "../../core/types.ts";
-import { setAttribute } from "../../core/attributes.ts";
 
 /** Well-formed strings, pairs of surrogates and lengths around the short form included. */
 export const texts = fc.oneof(
@@ -71,11 +70,8 @@ export function mapOf(value: fc.Arbitrary<AttributeValue>): fc.Arbitrary<Item> {
     maxLength: 4,
     selector: ([name]) => name,
   });
-  return entries.map((each) => {
-    const map: Record<string, AttributeValue> = {};
-    for (const [name, member] of each) setAttribute(map, name, member);
-    return map;
-  });
+  // `fromEntries` makes own properties of all names, `__proto__` included.
+  return entries.map((each): Item => Object.fromEntries(each));
 }
 
 export function hex(bytes: Uint8Array): string {

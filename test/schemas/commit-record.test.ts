@@ -25,7 +25,7 @@ import {
   recordHeaderBytesMax,
   requestBytesInRecord,
 } from "../../schemas/commit-record.ts";
-import { hashContent, hashKey } from "../../schemas/key-hashes.ts";
+import { hashKey } from "../../schemas/key-hashes.ts";
 import { decodePayload, encodePayload } from "../../schemas/payload.ts";
 import { transactionIdOfWords } from "../../schemas/transaction-id.ts";
 import { fromHex, hex } from "./arbitraries.ts";
@@ -190,43 +190,21 @@ function expectedInBatch(request: CommitRequest, indexInRecord: number): Record<
 }
 
 describe("spilled payloads", () => {
-  const bytes = encodePayload(small);
-  const reference = {
-    kind: "spilled",
-    chunks: 1,
-    byteLength: bytes.length,
-    hash: hashContent(bytes),
-  } as const;
-  const record = recordOf([probe, { ...commit, payload: reference }, commit]);
-
-  function scan(loaded?: ReadonlyMap<number, Uint8Array>): unknown {
+  test("are reported with their place, and bring no writes into the batch", () => {
     const batch = new RequestBatch();
-    const spills = scanCommitRecord(record, 0, batch, loaded);
-    expect(batch.count).toBe(3);
-    expect(hashesIn(batch, 2).length).toBe(1);
-    return { readable: spills.map((each) => each.readable), writes: hashesIn(batch, 1).length };
-  }
-
-  test("are reported, and their writes enter the batch once they were loaded", () => {
-    expect(scan()).toEqual({ readable: [false], writes: 0 });
-    expect(scan(new Map([[1, bytes]]))).toEqual({ readable: [true], writes: 1 });
-  });
-
-  test("of other content or length than announced are unreadable", () => {
-    const changed = bytes.slice();
-    changed[changed.length - 1] = 0xc2;
-    expect(scan(new Map([[1, changed]]))).toEqual({ readable: [false], writes: 0 });
-    expect(scan(new Map([[1, bytes.subarray(1)]]))).toEqual({ readable: [false], writes: 0 });
-  });
-
-  test("that do not decode are unreadable, and leave no write behind", () => {
-    const damaged = Uint8Array.from([...bytes, 0]);
-    const payload = { ...reference, byteLength: damaged.length, hash: hashContent(damaged) };
-    const batch = new RequestBatch();
-    const loaded = new Map([[0, damaged]]);
-    const spills = scanCommitRecord(recordOf([{ ...commit, payload }]), 0, batch, loaded);
-    expect(spills[0]?.readable).toBe(false);
-    expect(hashesIn(batch, 0)).toEqual([]);
+    scanCommitRecord(recordOf([commit]), 0, batch);
+    const references = scanCommitRecord(recordOf([probe, spilled, commit]), 1, batch);
+    expect(references).toEqual([
+      {
+        request: 2,
+        indexInRecord: 1,
+        id,
+        chunks: 2,
+        byteLength: 400_000,
+        hash: 0xa1b2c3d4e5f60718n,
+      },
+    ]);
+    expect([0, 1, 2, 3].map((request) => hashesIn(batch, request).length)).toEqual([1, 0, 0, 1]);
   });
 });
 
@@ -250,6 +228,11 @@ describe("faults", () => {
     ["a count above the requests there", "truncated", `${header} 02 ${probeHex}`],
     ["a byte after the last request", "trailing-bytes", `${header} 01 ${probeHex} 00`],
     ["a byte after a request's end", "trailing-bytes", `${header} 01 1a 01 ${rest} 00 00`],
+    [
+      "a byte between requests that could be a length",
+      "trailing-bytes",
+      `${header} 02 1a 01 ${rest} 00 19 01 ${rest} 00`,
+    ],
     ["a request cut by its length", "truncated", `${header} 01 18 01 ${rest} 00`],
     ["an unknown flag of a request", "future-version", `${header} 01 19 10 ${rest} 00`],
     ["a probe under snapshot isolation", "malformed", `${header} 01 19 03 ${rest} 00`],

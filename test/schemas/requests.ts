@@ -2,10 +2,10 @@
 import fc from "fast-check";
 import { keyHash } from "../../core/key-hash.ts";
 import { type RequestBatch, sortKeyWords, writeWords } from "../../core/request-batch.ts";
-import { setAttribute } from "../../core/attributes.ts";
 import type {
   AttributeValue,
   CommitRequest,
+  Item,
   Payload,
   PayloadTable,
   Timestamp,
@@ -55,15 +55,11 @@ const drafts: fc.Arbitrary<Draft> = fc.record({
 function writeOf(tables: readonly PayloadTable[], index: number, draft: Draft): Write {
   const table = index % tables.length;
   const { partitionKey = "", sortKey } = tables[table] ?? {};
-  const key: Record<string, AttributeValue> = {};
-  setAttribute(key, partitionKey, draft.partition);
-  if (sortKey !== undefined) setAttribute(key, sortKey, draft.sort);
+  const keyEntries: (readonly [string, AttributeValue])[] = [[partitionKey, draft.partition]];
+  if (sortKey !== undefined) keyEntries.push([sortKey, draft.sort]);
+  const key: Item = Object.fromEntries(keyEntries);
   if (draft.others === undefined) return { table, key, item: undefined };
-  const item: Record<string, AttributeValue> = {};
-  for (const [name, value] of [...draft.others, ...Object.entries(key)]) {
-    setAttribute(item, name, value);
-  }
-  return { table, key, item };
+  return { table, key, item: Object.fromEntries([...draft.others, ...keyEntries]) };
 }
 
 /** Distinct keys, every table written to; around the border where duplicates are sought otherwise. */
