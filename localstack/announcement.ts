@@ -35,28 +35,19 @@ export function announcementJson(stack: EmbeddedStack): string {
 /** Moves 5.00 between two sample accounts, if the first has them. */
 function firstTry(endpoint: string): readonly string[] {
   const { name: table } = accountsTable;
-  const moved = (id: string, cents: number): object => ({
+  const move = (id: string, cents: number): object => ({
     op: "update",
     table,
     key: { id },
     add: { balanceCents: cents },
   });
-  const body = {
-    writes: [
-      {
-        ...moved("account-000", -500),
-        condition: { attributes: { balanceCents: { gte: 500 } } },
-      },
-      moved("account-001", 500),
-    ],
-    returnItems: true,
-  };
+  const condition = { attributes: { balanceCents: { gte: 500 } } };
   return [
-    `    curl -s ${endpoint}/v1/transactions -H 'content-type: application/json' -d '`,
-    ...JSON.stringify(body, undefined, 1)
-      .split("\n")
-      .map((line) => `      ${line}`),
-    "    '",
+    `    curl -s ${endpoint}/v1/transactions -H 'content-type: application/json' -d '{`,
+    `      "writes": [`,
+    `        ${JSON.stringify({ ...move("account-000", -500), condition })},`,
+    `        ${JSON.stringify(move("account-001", 500))}`,
+    `      ], "returnItems": true }'`,
   ];
 }
 

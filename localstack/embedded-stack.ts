@@ -94,6 +94,7 @@ class Stack implements EmbeddedStack {
   readonly #options: EmbeddedStackOptions;
   readonly #functions: readonly FunctionDefinition[];
   readonly #log: StackLog;
+  readonly #ownLog: StackLog;
   readonly #stream: string;
   /** The ports asked for; once they are known, those taken, so that a restart keeps them. */
   #ports: StackPorts;
@@ -122,6 +123,7 @@ class Stack implements EmbeddedStack {
         format: "text",
         output: process.stderr,
       });
+    this.#ownLog = this.#log.child({ process: "supervisor" });
     this.lost = new Promise((resolve) => (this.#lose = resolve));
   }
 
@@ -172,7 +174,7 @@ class Stack implements EmbeddedStack {
     if (provisioned.status === "fulfilled") this.#tables = provisioned.value;
     this.#complete = true;
     for (const host of this.#hosts) host.send({ kind: "go" });
-    this.#log.info(this.processes, "running");
+    this.#ownLog.info(this.processes, "running");
   }
 
   async kill(name: string): Promise<void> {
@@ -202,7 +204,7 @@ class Stack implements EmbeddedStack {
     }
     await this.#stores?.stop(storesGraceMs);
     this.#saveCheckpoints();
-    this.#log.info("stopped");
+    this.#ownLog.info("stopped");
   }
 
   #all(): readonly SupervisedProcess[] {
@@ -284,7 +286,7 @@ class Stack implements EmbeddedStack {
         if (this.#complete) host.send({ kind: "go" });
       },
       onLost: (error) => {
-        this.#log.error(error.message);
+        this.#ownLog.error(error.message);
       },
     });
     return host;
@@ -328,7 +330,7 @@ class Stack implements EmbeddedStack {
       this.#dataFolder?.saveCheckpoints(this.#checkpoints);
     } catch (error) {
       const because = error instanceof Error ? error.message : String(error);
-      this.#log.error(`checkpoints could not be saved: ${because}`);
+      this.#ownLog.error(`checkpoints could not be saved: ${because}`);
     }
   }
 }

@@ -18,6 +18,7 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Lines of a process's error output that are kept to explain its end. */
 const errorLinesKept = 20;
 
+/** Its lines bear no name yet: whoever logs takes a child with `process`. */
 export function createStackLog(options: {
   readonly level: LogLevel;
   readonly format: "text" | "json";
@@ -26,7 +27,7 @@ export function createStackLog(options: {
 }): StackLog {
   const { output, format, colors = false } = options;
   return pino(
-    { level: options.level, base: { process: "supervisor" } },
+    { level: options.level, base: null },
     {
       write(line: string) {
         output.write(format === "json" ? line : textLine(line, colors));
@@ -95,6 +96,9 @@ function levelOf(level: unknown): Exclude<LogLevel, "silent"> {
   }
 }
 
+/** In every line of a function's logger, and known or without meaning here. */
+const repeatedFields = ["service", "deployment", "sampling_rate", "cold_start", "function_name"];
+
 const colorOf: Readonly<Record<string, number>> = { warn: 33, error: 31 };
 
 /** `12:00:01.234 warn  oracle      batch comes again: … shardId=…` */
@@ -103,7 +107,7 @@ function textLine(json: string, colors: boolean): string {
   const label = pino.levels.labels[Number(level)] ?? "info";
   const clock = new Date(Number(time)).toISOString().slice(11, 23);
   const details = Object.entries(rest)
-    .filter(([key]) => !["service", "cold_start", "function_name"].includes(key))
+    .filter(([key]) => !repeatedFields.includes(key))
     .map(([key, value]) => `${key}=${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join(" ");
   const stack = typeof err === "object" && err !== null && "stack" in err ? String(err.stack) : "";
