@@ -104,8 +104,10 @@ class SignalWatch {
   }
 
   async #endAtOnce(): Promise<void> {
+    // Also for `main`, which may see the stack stopped before this does.
+    process.exitCode = 130;
     await this.stack?.abandon();
-    process.exit(130);
+    process.exit();
   }
 }
 

@@ -123,9 +123,9 @@ async function streamDriver(
           windowMs: source.windowMs,
           partialBatchResponse: source.partialBatchResponse,
           invocationMsMax: settings.invocationMsMax,
-          // The stores tell of every write; the polls are for a notice that came too early.
+          // The stores tell of every write, so polling is a safety net and may be rare.
           pollMsMin: 1,
-          pollMsMax: 50,
+          pollMsMax: 200,
           retryMsMin: 5,
           retryMsMax: 1_000,
         },
