@@ -1,0 +1,96 @@
+/** The oracle service's ports in memory, with a fault at any call. */
+import { StoreError } from "../../core/errors.ts";
+import type { CommitLog, StoredBlock } from "../../core/ports.ts";
+import type {
+  LogBlock,
+  LogPosition,
+  Timestamp,
+  TransactionId,
+  Watermark,
+} from "../../core/types.ts";
+import { decodeLogBlock } from "../../schemas/log-block.ts";
+import type { OracleServiceOptions } from "../../functions/oracle/service.ts";
+import { silentObservability } from "../../functions/shared/silent-observability.ts";
+
+/** What becomes of a call: `before` and `after` tell where it fails, with what. */
+export type Fault =
+  | { readonly kind: "before" | "after"; readonly error: Error }
+  /** Another instance does something between this one's decision to call and the call. */
+  | { readonly kind: "meanwhile"; readonly run: () => Promise<void> };
+
+export class MemoryLog {
+  readonly blocks: StoredBlock[] = [];
+  readonly spilled = new Map<TransactionId, readonly Uint8Array[]>();
+  readonly sleeps: number[] = [];
+  watermark: Watermark | undefined;
+  /** Calls so far, of all methods. */
+  calls = 0;
+  readonly faults = new Map<number, Fault>();
+  /** Bound on the blocks of a page, as DynamoDB's 1 MB is. */
+  pageBlocksMax = 3;
+  readsAtOnce = 0;
+  readsAtOnceMax = 0;
+
+  constructor(start: Timestamp) {
+    this.watermark = { position: 0 as LogPosition, timestamp: start, cursor: undefined };
+  }
+
+  ports(): OracleServiceOptions {
+    const log: Pick<CommitLog, "append" | "readBackward" | "readSpilled"> = {
+      append: (_shard, block) =>
+        this.#call(() => {
+          if (this.blocks.some(({ position }) => position === block.position)) return "taken";
+          this.blocks.push(block);
+          return "appended";
+        }),
+      readBackward: (_shard, { from, blocksMax }) =>
+        this.#call(() =>
+          this.blocks
+            .filter(({ position }) => from === undefined || position <= from)
+            .toSorted((left, right) => right.position - left.position)
+            .slice(0, Math.min(blocksMax, this.pageBlocksMax)),
+        ),
+      readSpilled: async (id, chunks) => {
+        this.readsAtOnce += 1;
+        this.readsAtOnceMax = Math.max(this.readsAtOnceMax, this.readsAtOnce);
+        try {
+          return await this.#call(() => {
+            const found = this.spilled.get(id);
+            return found?.length === chunks ? found : undefined;
+          });
+        } finally {
+          this.readsAtOnce -= 1;
+        }
+      },
+    };
+    return {
+      log,
+      control: { readWatermark: () => this.#call(() => this.watermark) },
+      clock: {
+        sleep: (durationMs) => {
+          this.sleeps.push(durationMs);
+          return Promise.resolve();
+        },
+      },
+      observability: silentObservability,
+    };
+  }
+
+  decoded(): readonly LogBlock[] {
+    return this.blocks.map(({ bytes, position }) => decodeLogBlock(bytes, position));
+  }
+
+  async #call<Result>(effect: () => Result): Promise<Result> {
+    const fault = this.faults.get(this.calls++);
+    await Promise.resolve();
+    if (fault?.kind === "before") throw fault.error;
+    if (fault?.kind === "meanwhile") await fault.run();
+    const result = effect();
+    if (fault?.kind === "after") throw fault.error;
+    return result;
+  }
+}
+
+export function storeFault(fault: StoreError["fault"]): StoreError {
+  return new StoreError(fault, `scripted ${fault}`);
+}
