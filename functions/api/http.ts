@@ -11,12 +11,10 @@ import type { ProblemCode } from "../../schemas/rest/answers.ts";
 import { isJsonObject, type ItemFormat, unsafeNumber } from "../../schemas/rest/items.ts";
 import { findJsonTextFault } from "../../schemas/rest/json-text.ts";
 import { routes } from "../../schemas/rest/routes.ts";
+import type { Log, Metrics } from "../shared/observability.ts";
 import { ApiProblem } from "./problem.ts";
 
-export type ApiLogger = {
-  info(message: string, fields: Readonly<Record<string, unknown>>): void;
-  error(message: string, fields: Readonly<Record<string, unknown>>): void;
-};
+export type ApiLogger = Pick<Log, "info" | "error">;
 
 /** What the host knows of one request. */
 export type ApiBindings = {
@@ -55,9 +53,10 @@ export function observe(options: {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: ApiLogger;
+  readonly metrics?: Metrics;
   readonly corsOrigins?: readonly string[];
 }): MiddlewareHandler<ApiEnvironment> {
-  const { clock, random, logger } = options;
+  const { clock, random, logger, metrics } = options;
   return async (c, next) => {
     const startedMs = clock.monotonicMs();
     // Absent when the application is called without a host.
@@ -75,13 +74,18 @@ export function observe(options: {
     for (const [name, value] of Object.entries(securityHeaders)) c.res.headers.set(name, value);
     if (options.corsOrigins !== undefined) c.res.headers.delete("Cross-Origin-Resource-Policy");
     c.res.headers.set("X-Request-Id", requestId);
+    const durationMs = clock.monotonicMs() - startedMs;
+    const code = c.get("code");
+    metrics?.milliseconds("RestDuration", durationMs);
+    metrics?.count(requestMetric(c.res.status, code), 1);
+    // Neither keys nor items: what is stored is not the log's business.
     logger.info("request", {
       requestId,
       method: c.req.method,
       path: c.req.path,
       status: c.res.status,
-      durationMs: clock.monotonicMs() - startedMs,
-      code: c.get("code"),
+      durationMs,
+      code,
       transactionId: c.get("transactionId"),
       incident: c.get("incident"),
     });
@@ -139,6 +143,15 @@ function requireJsonType(contentType: string | undefined): void {
   const isJson = /^application\/(?:[\w.-]+\+)?json$/.test(type.trim());
   if (isJson && (charset === undefined || /^charset="?utf-8"?$/.test(charset))) return;
   throw new ApiProblem("unsupported-media-type", "send application/json in UTF-8");
+}
+
+/** Each request counts under one name, by what an operator would do about it. */
+function requestMetric(status: number, code: string | undefined): string {
+  if (status === 202) return "RestUnknown";
+  if (status < 400) return "RestSucceeded";
+  if (code === "conflict") return "RestConflict";
+  if (status === 429) return "RestThrottled";
+  return status < 500 ? "RestRefused" : "RestFailed";
 }
 
 /** Stops reading at the limit, whatever the sender declared. */

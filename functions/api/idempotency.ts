@@ -3,8 +3,6 @@
  * that it answered, so that a repeat is told from another request that reuses the key.
  */
 import { createHash } from "node:crypto";
-import { InvalidRequestError } from "../../core/errors.ts";
-import { limits } from "../../core/limits.ts";
 import type { AttributeValue } from "../../core/types.ts";
 import type { ResultCodec } from "../../engine/types.ts";
 import type { ReadsAnswer } from "../../schemas/rest/answers.ts";
@@ -20,12 +18,8 @@ export type Recorded = {
 };
 
 /** The engine's keys are shared with the SDK's users; the prefix keeps the two apart. */
-export function engineKeyOf(header: string | undefined): string | undefined {
-  if (header === undefined) return undefined;
-  const max = limits.restIdempotencyKeyLengthMax;
-  if (header.length <= max && /^[\x21-\x7e]+$/.test(header)) return `rest:${header}`;
-  const message = `${idempotencyKeyHeader}: must be 1 to ${max.toString()} printable ASCII characters without spaces`;
-  throw new InvalidRequestError(idempotencyKeyHeader, message);
+export function engineKeyOf(idempotencyKey: string | undefined): string | undefined {
+  return idempotencyKey === undefined ? undefined : `rest:${idempotencyKey}`;
 }
 
 /**

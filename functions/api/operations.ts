@@ -120,11 +120,10 @@ export class Operations {
     requireKeysAtMost(state.keys.length + plan.conditions.length + plan.writes.length);
     try {
       const transaction = await this.#ports.engine.resume(state, { signal: keyed.signal });
-      const written = await runChanges(transaction, plan);
-      return await this.#finish(transaction, {
-        recorded: { requestHash, reads: undefined, written },
-        ack: request.ack,
-        keyed,
+      return await letGo(transaction, async () => {
+        const written = await runChanges(transaction, plan);
+        const recorded = { requestHash, reads: undefined, written };
+        return this.#finish(transaction, { recorded, ack: request.ack, keyed });
       });
     } catch (error) {
       // The same request, sent twice at once, runs into itself: the one that lost answers as the other.
@@ -243,6 +242,18 @@ export class Operations {
   }
 }
 
+/** The next call may come to another process, so that nothing of the transaction stays in this one. */
+async function letGo<Result>(
+  transaction: DetachedTransaction,
+  use: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await use();
+  } finally {
+    transaction.close();
+  }
+}
+
 async function openAnswer(
   transaction: DetachedTransaction,
   options: {
@@ -251,7 +262,7 @@ async function openAnswer(
     readonly format: BeginRequest["format"];
   },
 ): Promise<OpenAnswer> {
-  const reads = await runReads(transaction, options.plan, options.format);
+  const reads = await letGo(transaction, () => runReads(transaction, options.plan, options.format));
   const state = transaction.state();
   const answer = {
     transaction: options.codec.encode(state),

@@ -170,7 +170,8 @@ function answer(
       type: `urn:tidemark:problem:${code}`,
       title,
       status,
-      detail,
+      // A store's own words may name an account or a role; those are not the caller's business.
+      detail: detail.replaceAll(/\barn:\S+/g, "…"),
       code,
       retryable: retryable.has(code),
       requestId: context.requestId,

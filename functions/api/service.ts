@@ -16,6 +16,7 @@ import {
   problemType,
   routes,
 } from "../../schemas/rest/routes.ts";
+import type { Metrics } from "../shared/observability.ts";
 import { withDeadline, type Allowance, type DeadlineOptions } from "./deadline.ts";
 import {
   allowedMethods,
@@ -31,6 +32,7 @@ import { ApiProblem, problemOf } from "./problem.ts";
 
 export type ApiOptions = OperationPorts & {
   readonly logger: ApiLogger;
+  readonly metrics?: Metrics;
   /** Longest time to an answer; default and maximum `limits.restDeadlineMs`. */
   readonly deadlineMs?: number;
   /** Origins that browsers may call from. Default: none, no CORS headers at all. */
@@ -47,10 +49,18 @@ export function createApi(options: ApiOptions): Api {
   if (options.corsOrigins !== undefined) app.use(crossOrigin(options.corsOrigins));
   app.onError((error, c) => answerError(error, c, options));
   app.notFound((c) => {
-    const allowed = allowedMethods(c.req.path);
-    if (allowed.length === 0) throw new ApiProblem("not-found", "there is nothing at this path");
-    const detail = `this path takes ${allowed.join(", ")}`;
-    throw new ApiProblem("method-not-allowed", detail, {}, { Allow: allowed.join(", ") });
+    const allowed = allowedMethods(c.req.path).join(", ");
+    // Returned, not thrown: the router would carry a throw past the middleware.
+    const refusal =
+      allowed === ""
+        ? new ApiProblem("not-found", "there is nothing at this path")
+        : new ApiProblem(
+            "method-not-allowed",
+            `this path takes ${allowed}`,
+            {},
+            { Allow: allowed },
+          );
+    return answerError(refusal, c, options);
   });
 
   const bounded = <Result>(
@@ -61,14 +71,14 @@ export function createApi(options: ApiOptions): Api {
     withDeadline({ clock: options.clock, budgetMs: budgetOf(c, options), outcome }, work);
 
   post(app, routes.transaction, async (request, c) => {
-    const idempotencyKey = engineKeyOf(c.req.header(idempotencyKeyHeader));
+    const idempotencyKey = keyOf(c);
     const answer = await bounded(c, "unknown", (allowance) =>
       operations.transact(request, { ...allowance, idempotencyKey }),
     );
     return committed(c, answer);
   });
   post(app, routes.commit, async (request, c) => {
-    const idempotencyKey = engineKeyOf(c.req.header(idempotencyKeyHeader));
+    const idempotencyKey = keyOf(c);
     const answer = await bounded(c, "unknown", (allowance) =>
       operations.commit(request, { ...allowance, idempotencyKey }),
     );
@@ -104,6 +114,13 @@ export function createApi(options: ApiOptions): Api {
     return c.json(health, health.status === "ok" ? 200 : 503);
   });
   return app;
+}
+
+/** The routes that take the header take it alike. */
+function keyOf(c: Context<ApiEnvironment>): string | undefined {
+  const given = { [idempotencyKeyHeader]: c.req.header(idempotencyKeyHeader) };
+  const headers = validated(routes.transaction.request.headers, given);
+  return engineKeyOf(headers[idempotencyKeyHeader]);
 }
 
 type BodyRoute = {

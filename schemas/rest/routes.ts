@@ -3,6 +3,7 @@
  * prints them. What a route takes is what its definitions here let through, and nothing else.
  */
 import * as z from "zod";
+import { limits } from "../../core/limits.ts";
 import {
   commitAnswer,
   healthAnswer,
@@ -62,10 +63,15 @@ const body = <Schema extends z.ZodType>(schema: Schema) => ({
 
 const idempotency = {
   headers: z.object({
-    [idempotencyKeyHeader]: z.string().optional().meta({
-      description:
-        "1 to 256 printable ASCII characters, no spaces. A repeat within 24 h gets the first answer, marked Idempotency-Replayed: true.",
-    }),
+    [idempotencyKeyHeader]: z
+      .string()
+      .regex(/^[\x21-\x7e]+$/, { error: "must be printable ASCII without spaces" })
+      .max(limits.restIdempotencyKeyLengthMax)
+      .optional()
+      .meta({
+        description:
+          "A repeat within 24 h gets the first answer, marked Idempotency-Replayed: true.",
+      }),
   }),
 };
 

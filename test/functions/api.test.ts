@@ -188,6 +188,22 @@ describe("interactive transaction", () => {
     expect(await balances(call, "ada", "bob")).toEqual([0, 500]);
   });
 
+  test("holds nothing in the process between calls, whether they succeed or fail", async () => {
+    const { call, engine } = memoryApi();
+    await deposit(call, { ada: 100 });
+    const begun = await call("/v1/transactions/begin", { reads: { gets: [ada] } });
+    const { transaction } = begun.body;
+    const wrong = { gets: [{ table: "nowhere", key: { account: "ada" } }] };
+    expect((await call("/v1/transactions/read", { transaction, reads: wrong })).status).toBe(422);
+    expect((await call("/v1/transactions/commit", { transaction, ...transfer(300) })).status).toBe(
+      412,
+    );
+    expect((await call("/v1/transactions/commit", { transaction, ...transfer(100) })).status).toBe(
+      200,
+    );
+    expect(engine.held()).toBe(0);
+  });
+
   test("keeps reading one state while others commit", async () => {
     const { call } = memoryApi();
     await deposit(call, { ada: 500, bob: 0 });
@@ -324,7 +340,7 @@ describe("snapshot, outcome, health", () => {
 
   test("settles outcomes: committed stays committed, undecided is aborted for good", async () => {
     const { call } = memoryApi();
-    const { transactionId = null } = receiptOf(await deposit(call, { ada: 1 }));
+    const { transactionId } = receiptOf(await deposit(call, { ada: 1 }));
     const committed = await call(`/v1/transactions/${transactionId ?? ""}/outcome`, {});
     expect(committed.body).toMatchObject({ outcome: "committed", transactionId });
     const id = `060a24181e4001${"f".repeat(18)}`;

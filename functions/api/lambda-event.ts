@@ -1,0 +1,70 @@
+/**
+ * Between Lambda and the service: HTTP API events (payload format 2.0) in, structured results out.
+ * Written out here because the router's own adapter is deprecated, carries three other event formats, and
+ * answers broken events by itself instead of with a problem.
+ */
+import type {
+  APIGatewayProxyEventV2,
+  APIGatewayProxyStructuredResultV2,
+  Context,
+} from "aws-lambda";
+import type { ApiBindings } from "./http.ts";
+import type { Api } from "./service.ts";
+
+export type HttpApiHandler = (
+  event: APIGatewayProxyEventV2,
+  context: Pick<Context, "getRemainingTimeInMillis" | "awsRequestId">,
+) => Promise<APIGatewayProxyStructuredResultV2>;
+
+/** Never rejects for what a request contains. */
+export function httpApiHandler(api: Pick<Api, "fetch">): HttpApiHandler {
+  return async (event, context) => {
+    const bindings: ApiBindings = {
+      remainingMs: context.getRemainingTimeInMillis(),
+      requestId: event.requestContext.requestId,
+    };
+    const response = await api.fetch(requestOf(event), bindings);
+    return {
+      statusCode: response.status,
+      headers: Object.fromEntries(response.headers),
+      // Every answer of the service is JSON, so that nothing needs base64.
+      body: await response.text(),
+      isBase64Encoded: false,
+    };
+  };
+}
+
+export function requestOf(event: APIGatewayProxyEventV2): Request {
+  const { method } = event.requestContext.http;
+  const query = event.rawQueryString === "" ? "" : `?${event.rawQueryString}`;
+  const hasBody = event.body !== undefined && method !== "GET" && method !== "HEAD";
+  // The host is not looked at; a caller's own Host header could make the URL unreadable.
+  return new Request(`https://api.invalid${pathOf(event)}${query}`, {
+    method,
+    headers: headersOf(event),
+    ...(hasBody
+      ? { body: event.isBase64Encoded ? Buffer.from(event.body ?? "", "base64") : event.body }
+      : {}),
+  });
+}
+
+/** Without the stage, which a named one puts in front. */
+function pathOf(event: APIGatewayProxyEventV2): string {
+  const prefix = `/${event.requestContext.stage}`;
+  const { rawPath } = event;
+  return rawPath.startsWith(`${prefix}/`) ? rawPath.slice(prefix.length) : rawPath;
+}
+
+function headersOf(event: APIGatewayProxyEventV2): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(event.headers)) {
+    // The body's length is known from the body; what was declared may be its length in base64.
+    if (value === undefined || name.toLowerCase() === "content-length") continue;
+    try {
+      headers.set(name, value);
+    } catch {
+      // Not a header that HTTP allows: no route reads one like that.
+    }
+  }
+  return headers;
+}
