@@ -16,6 +16,28 @@ export function seededWords(seed: number): () => number {
   };
 }
 
+/**
+ * Time spent, on the wall and on the processor. On a machine that is shared the two differ, and
+ * the processor's is the one that says what the code costs.
+ */
+export class Stopwatch {
+  wallMs = 0;
+  cpuMs = 0;
+  #wallStart = 0;
+  #cpuStart = process.cpuUsage();
+
+  start(): void {
+    this.#wallStart = performance.now();
+    this.#cpuStart = process.cpuUsage();
+  }
+
+  stop(): void {
+    const { user, system } = process.cpuUsage(this.#cpuStart);
+    this.wallMs += performance.now() - this.#wallStart;
+    this.cpuMs += (user + system) / 1000;
+  }
+}
+
 export type Figure = {
   readonly name: string;
   readonly median: number;
