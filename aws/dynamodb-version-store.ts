@@ -9,6 +9,7 @@
  * Paper: pH1 §4 (version store).
  */
 import { createHash } from "node:crypto";
+import { CorruptDataError, FrameError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { CallOptions, Clock, VersionEntry, VersionStore } from "../core/ports.ts";
 import type { Item, Timestamp, Version } from "../core/types.ts";
@@ -99,11 +100,21 @@ async function find(
   if (!has(stored, "item")) return { ...entry, item: undefined };
   const first = bytesOf(stored, "item");
   const length = integerOf(stored, "itemBytes");
-  if (first.length === length) return { ...entry, item: decodeItem(first) };
+  if (first.length === length) return { ...entry, item: decoded(first) };
   const rest = await readRest(parts, { identity, version }, options);
   // TTL may have taken the rest before the entry: then the version is gone.
   if (rest?.length !== length - first.length) return undefined;
-  return { ...entry, item: decodeItem(Buffer.concat([first, rest])) };
+  return { ...entry, item: decoded(Buffer.concat([first, rest])) };
+}
+
+/** @throws CorruptDataError when the stored bytes are no item. */
+function decoded(bytes: Uint8Array): Item {
+  try {
+    return decodeItem(bytes);
+  } catch (error) {
+    if (!(error instanceof FrameError)) throw error;
+    throw new CorruptDataError("version entry: the bytes are no item", { cause: error });
+  }
 }
 
 async function readRest(

@@ -3,6 +3,7 @@
  * errs and rewrites single calls.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { DynamoDBClient, type DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
 import type { Clock, InstallRequest } from "../../core/ports.ts";
 import { LateInstallError } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
@@ -15,7 +16,14 @@ import {
   type FaultyProxy,
   type Fault,
 } from "../harness/faulty-proxy.ts";
+import { localIdentity } from "../harness/local-servers.ts";
 import { startLocalStores, type LocalStores } from "../harness/local-stores.ts";
+
+type SignerProvider = Extract<
+  NonNullable<DynamoDBClientConfig["signer"]>,
+  (...args: never) => unknown
+>;
+type RequestSigner = Awaited<ReturnType<SignerProvider>>;
 
 let stores: LocalStores;
 let dynamodb: FaultyProxy;
@@ -159,15 +167,24 @@ describe("the time to sign", () => {
 
   test("is judged once the signature exists, not when the call begins", async () => {
     const clock = movableClock();
-    const credentials = (): Promise<{ accessKeyId: string; secretAccessKey: string }> => {
-      // The process freezes while it fetches credentials, which signing waits for.
+    let signatures = 0;
+    // The process freezes within the signer.
+    const sign: RequestSigner["sign"] = (request) => {
+      signatures += 1;
       clock.wallMs = 5_000;
-      return Promise.resolve({ accessKeyId: "test", secretAccessKey: "test" });
+      return Promise.resolve(request);
     };
-    const { items } = ports({ clock, credentials });
+    const frozen = new DynamoDBClient({
+      ...localIdentity,
+      endpoint: dynamodb.url,
+      signer: () => Promise.resolve({ sign }),
+    });
+    const { items } = ports({ clock, dynamodb: frozen });
     const install = items.install(installRequest({ signBeforeMs: 2_000 }));
-    await expect(install).rejects.toMatchObject({ name: "StoreError", fault: "rejected" });
+    await expect(install).rejects.toBeInstanceOf(LateInstallError);
+    expect(signatures).toBe(1);
     expect(dynamodb.seen("PutItem")).toBe(0);
+    frozen.destroy();
   });
 
   test("holds for the retry too, whose late refusal does not hide the first try's doubt", async () => {
