@@ -6,8 +6,11 @@ import { CorruptDataError, InvalidRequestError, StoreError } from "../core/error
 import type { CallOptions, ControlStore } from "../core/ports.ts";
 import { isSequenceNumber } from "../core/sequence-number.ts";
 import type {
+  AttributeValue,
+  IndexKeyAttribute,
   Item,
   KeyAttribute,
+  KeyType,
   LogPosition,
   ShardId,
   StreamCursor,
@@ -30,6 +33,7 @@ import {
   corrupt,
   has,
   integerOf,
+  mapsOf,
   textOf,
   type Stored,
 } from "./stored-attributes.ts";
@@ -185,9 +189,22 @@ function fromDescription(table: TableDescription): Item {
     ...(table.sortKey === undefined
       ? {}
       : { sortKeyName: { S: table.sortKey.name }, sortKeyType: { S: table.sortKey.type } }),
+    ...(table.indexKeys === undefined
+      ? {}
+      : { indexKeys: { L: table.indexKeys.map(fromIndexKey) } }),
     history: { BOOL: table.history },
     access: { S: table.access },
   };
+}
+
+function fromIndexKey({ name, type, role }: IndexKeyAttribute): AttributeValue {
+  return { M: { name: { S: name }, type: { S: type }, role: { S: role } } };
+}
+
+function toIndexKey(stored: Stored): IndexKeyAttribute {
+  const role = textOf(stored, "role");
+  if (role !== "partition" && role !== "sort") throw corrupt(stored, "role");
+  return { name: textOf(stored, "name"), type: keyTypeOf(stored, "type"), role };
 }
 
 /** Holds for a table not yet registered, or registered with this very key. */
@@ -220,6 +237,7 @@ function toDescription(stored: Stored): TableDescription {
   const description = {
     name,
     partitionKey: toKeyAttribute(stored, "partitionKey"),
+    ...(has(stored, "indexKeys") ? { indexKeys: mapsOf(stored, "indexKeys").map(toIndexKey) } : {}),
     history: booleanOf(stored, "history"),
     access,
   } as const;
@@ -228,7 +246,11 @@ function toDescription(stored: Stored): TableDescription {
 }
 
 function toKeyAttribute(stored: Stored, prefix: "partitionKey" | "sortKey"): KeyAttribute {
-  const type = textOf(stored, `${prefix}Type`);
-  if (type !== "S" && type !== "N" && type !== "B") throw corrupt(stored, `${prefix}Type`);
-  return { name: textOf(stored, `${prefix}Name`), type };
+  return { name: textOf(stored, `${prefix}Name`), type: keyTypeOf(stored, `${prefix}Type`) };
+}
+
+function keyTypeOf(stored: Stored, name: string): KeyType {
+  const type = textOf(stored, name);
+  if (type !== "S" && type !== "N" && type !== "B") throw corrupt(stored, name);
+  return type;
 }

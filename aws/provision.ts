@@ -5,11 +5,16 @@
  * The first watermark stands at position 0 with the time of creation as timestamp: versions that an
  * earlier deployment left in user tables lie in the past of everything that this one commits (docs/protocol.md §3).
  */
-import type { GlobalSecondaryIndex, KeySchemaElement } from "@aws-sdk/client-dynamodb";
+import type {
+  GlobalSecondaryIndex,
+  KeySchemaElement,
+  TableDescription as StoredTable,
+} from "@aws-sdk/client-dynamodb";
 import { InvalidRequestError, StoreError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { Clock } from "../core/ports.ts";
 import type {
+  IndexKeyAttribute,
   KeyAttribute,
   LogPosition,
   ShardId,
@@ -93,7 +98,11 @@ export async function createTables(
   }
 }
 
-/** Enters tables into the deployment's registry, from where SDKs and functions learn their keys. */
+/**
+ * Enters tables into the deployment's registry, from where SDKs and functions learn their keys. The tables exist: their
+ * own description says what keys they and their indexes have.
+ * @throws InvalidRequestError when a table is missing or has another key than it is registered with.
+ */
 export async function registerTables(
   options: AwsClientOptions & { readonly deployment: string },
   tables: readonly TableDescription[],
@@ -103,10 +112,43 @@ export async function registerTables(
   try {
     const dynamodb = createDynamoDb(clients.dynamodb);
     const control = createDynamoDbControlStore({ dynamodb, table: names.controlTable });
-    for (const table of tables) await control.registerTable(table);
+    const handle = await clients.dynamodb();
+    for (const table of tables) {
+      const indexKeys = await indexKeysOf(handle, table);
+      await control.registerTable(indexKeys.length === 0 ? table : { ...table, indexKeys });
+    }
   } finally {
     await clients.close();
   }
+}
+
+async function indexKeysOf(
+  dynamodb: DynamoDbHandle,
+  table: TableDescription,
+): Promise<readonly IndexKeyAttribute[]> {
+  const found = await describeTable(dynamodb, table.name);
+  if (found === undefined) {
+    throw new InvalidRequestError("table", `table "${table.name}" does not exist; create it first`);
+  }
+  if (!sameKeySchema(found.KeySchema ?? [], keySchema(table))) {
+    throw new InvalidRequestError(
+      "table",
+      `table "${table.name}" has another key than it is registered with`,
+    );
+  }
+  const types = new Map(
+    (found.AttributeDefinitions ?? []).map((each) => [each.AttributeName, each.AttributeType]),
+  );
+  const indexes = [...(found.GlobalSecondaryIndexes ?? []), ...(found.LocalSecondaryIndexes ?? [])];
+  const keys = new Map<string, IndexKeyAttribute>();
+  for (const { AttributeName: name, KeyType } of indexes.flatMap((each) => each.KeySchema ?? [])) {
+    const type = types.get(name);
+    if (name === undefined || type === undefined) continue;
+    // In two roles the narrower one counts: a sort key takes fewer bytes.
+    const role = KeyType === "RANGE" || keys.get(name)?.role === "sort" ? "sort" : "partition";
+    keys.set(name, { name, type, role });
+  }
+  return [...keys.values()];
 }
 
 function systemTables(names: ReturnType<typeof deploymentNames>): readonly TableDefinition[] {
@@ -197,14 +239,7 @@ function toIndex(index: IndexDefinition): GlobalSecondaryIndex {
 async function describeTable(
   { sdk, client }: DynamoDbHandle,
   name: string,
-): Promise<
-  | {
-      TableStatus?: string | undefined;
-      KeySchema?: KeySchemaElement[] | undefined;
-      GlobalSecondaryIndexes?: { IndexStatus?: string | undefined }[] | undefined;
-    }
-  | undefined
-> {
+): Promise<StoredTable | undefined> {
   const output = await ignoring("ResourceNotFoundException", `DescribeTable ${name}`, () =>
     client.send(new sdk.DescribeTableCommand({ TableName: name })),
   );
@@ -213,23 +248,32 @@ async function describeTable(
 
 /** Servers without TTL keep expired items, which only costs room. */
 async function enableTtl(
-  { sdk, client }: DynamoDbHandle,
+  handle: DynamoDbHandle,
   TableName: string,
   AttributeName: string,
 ): Promise<void> {
+  const { sdk, client } = handle;
+  if ((await ttlState(handle, TableName)) !== "off") return;
+  const TimeToLiveSpecification = { AttributeName, Enabled: true };
+  const command = new sdk.UpdateTimeToLiveCommand({ TableName, TimeToLiveSpecification });
+  try {
+    await ignoring("UnknownOperationException", "UpdateTimeToLive", () => client.send(command));
+  } catch (error) {
+    // It is refused when another run has enabled it in between.
+    if ((await ttlState(handle, TableName)) !== "on") throw error;
+  }
+}
+
+async function ttlState(
+  { sdk, client }: DynamoDbHandle,
+  TableName: string,
+): Promise<"on" | "off" | "unsupported"> {
   const found = await ignoring("UnknownOperationException", "DescribeTimeToLive", () =>
     client.send(new sdk.DescribeTimeToLiveCommand({ TableName })),
   );
-  const status = found?.TimeToLiveDescription?.TimeToLiveStatus;
-  if (found === undefined || status === "ENABLED" || status === "ENABLING") return;
-  await ignoring("UnknownOperationException", "UpdateTimeToLive", () =>
-    client.send(
-      new sdk.UpdateTimeToLiveCommand({
-        TableName,
-        TimeToLiveSpecification: { AttributeName, Enabled: true },
-      }),
-    ),
-  );
+  if (found === undefined) return "unsupported";
+  const status = found.TimeToLiveDescription?.TimeToLiveStatus;
+  return status === "ENABLED" || status === "ENABLING" ? "on" : "off";
 }
 
 type StreamParts = {

@@ -29,6 +29,7 @@ export function validateKey(table: TableDescription, key: Item): void {
  */
 export function validateItem(table: TableDescription, item: Item): void {
   validateKeyAttributes(table, item);
+  validateIndexKeys(table, item);
   validateMap(item, "", 1);
   for (const name of Object.keys(item)) {
     if (isReserved(name)) throw invalid(name, "is reserved by Tidemark; give it another name");
@@ -176,6 +177,15 @@ function validateKeyAttributes(table: TableDescription, item: Item): void {
   });
   if (table.sortKey === undefined) return;
   validateKeyAttribute(table.name, item, { ...table.sortKey, bytesMax: limits.sortKeyBytesMax });
+}
+
+/** An index takes only items that have its key attributes, so one may be missing; it must not be of another type. */
+function validateIndexKeys(table: TableDescription, item: Item): void {
+  for (const { role, ...key } of table.indexKeys ?? []) {
+    if (attribute(item, key.name) === undefined) continue;
+    const bytesMax = role === "partition" ? limits.partitionKeyBytesMax : limits.sortKeyBytesMax;
+    validateKeyAttribute(table.name, item, { ...key, bytesMax });
+  }
 }
 
 function validateKeyAttribute(

@@ -67,11 +67,19 @@ export type KeyType = "S" | "N" | "B";
 
 export type KeyAttribute = { readonly name: string; readonly type: KeyType };
 
+/** The role decides how long a value may be. */
+export type IndexKeyAttribute = KeyAttribute & { readonly role: "partition" | "sort" };
+
 /** What installers and readers must know of a user table; kept in the control table's registry. */
 export type TableDescription = {
   readonly name: string;
   readonly partitionKey: KeyAttribute;
   readonly sortKey?: KeyAttribute;
+  /**
+   * Key attributes of the table's secondary indexes. DynamoDB refuses an item in which one has another type or is empty, so
+   * such an item could be committed and never installed.
+   */
+  readonly indexKeys?: readonly IndexKeyAttribute[];
   /** Keep superseded versions, so that reads at an older timestamp find them. */
   readonly history: boolean;
   /** `mixed` comes with native operations; until then every table is `transactional`. */

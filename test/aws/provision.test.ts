@@ -91,6 +91,8 @@ describe("user tables", () => {
     } as const;
     const find = async (): Promise<unknown> =>
       (await stores.ports.control.tables()).find(({ name }) => name === table.name);
+    await expect(registerTables(options, [table])).rejects.toMatchObject({ field: "table" });
+    await createTables(stores.clientOptions, [table]);
     await registerTables(options, [table]);
     expect(await find()).toEqual(table);
     await registerTables(options, [{ ...table, history: true }]);
@@ -104,5 +106,27 @@ describe("user tables", () => {
       await expect(registerTables(options, [changed])).rejects.toMatchObject({ field: "table" });
     }
     expect(await find()).toEqual({ ...table, history: true });
+  });
+
+  test("take the key attributes of their indexes into the registry", async () => {
+    const { deployment } = stores;
+    const table = {
+      name: `indexed-${deployment}`,
+      partitionKey: { name: "id", type: "S" },
+      history: false,
+      access: "transactional",
+    } as const;
+    const byOwner = {
+      name: "by-owner",
+      partitionKey: { name: "owner", type: "S" },
+      sortKey: { name: "openedAt", type: "N" },
+    } as const;
+    await createTables(stores.clientOptions, [{ ...table, indexes: [byOwner] }]);
+    await registerTables({ ...stores.clientOptions, deployment }, [table]);
+    const found = (await stores.ports.control.tables()).find(({ name }) => name === table.name);
+    expect(found?.indexKeys).toEqual([
+      { name: "owner", type: "S", role: "partition" },
+      { name: "openedAt", type: "N", role: "sort" },
+    ]);
   });
 });

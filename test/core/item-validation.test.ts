@@ -184,3 +184,32 @@ describe("sizes, as DynamoDB counts them", () => {
     expect(itemSizeBytes({ a: value })).toBe(1 + size);
   });
 });
+
+describe("index keys", () => {
+  const indexed: TableDescription = {
+    ...blobs,
+    indexKeys: [
+      { name: "owner", type: "S", role: "partition" },
+      { name: "place", type: "S", role: "sort" },
+    ],
+  };
+  const id = { B: new Uint8Array([1]) };
+
+  test("an item may lack them, or have them with their type", () => {
+    validateItem(indexed, { id });
+    validateItem(indexed, { id, owner: { S: "o" }, place: { S: "p".repeat(1024) } });
+  });
+
+  test.each<[string, Item]>([
+    ["owner", { id, owner: { N: "1" } }],
+    ["owner", { id, owner: { S: "" } }],
+    ["owner", { id, owner: { S: "o".repeat(2049) } }],
+    ["place", { id, place: { S: "p".repeat(1025) } }],
+  ])("an index would refuse this %s, so the item is refused", (field, item) => {
+    expect(
+      refusal(() => {
+        validateItem(indexed, item);
+      })?.field,
+    ).toBe(field);
+  });
+});

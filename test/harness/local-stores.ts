@@ -9,6 +9,7 @@ import { createAwsPorts, type AwsPorts, type AwsPortsOptions } from "../../aws/p
 import {
   createTables,
   provisionDeployment,
+  registerTables,
   type IndexDefinition,
   type TableDefinition,
 } from "../../aws/provision.ts";
@@ -84,7 +85,7 @@ export async function startLocalStores(
         history: table.history ?? false,
         access: "transactional",
       };
-      await ports.control.registerTable(description);
+      await registerTables({ ...clientOptions, deployment }, [description]);
       return description;
     },
     async stop() {
