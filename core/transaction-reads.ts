@@ -28,10 +28,25 @@ export type ReadConflict = {
   readonly read: KeyRead | PredicateRead;
 };
 
+/** One page of a query or scan, by names that are equal for equal pages; `next` is that of the page after it. */
+export type PageStep = { readonly page: string; readonly next: string | undefined };
+
+/** The versions on the page that a query is about to return under the predicate `hash`. */
+export type SeenPage = {
+  readonly hash: KeyHash;
+  readonly page: string;
+  readonly versions: ReadonlyMap<KeyHash, Version>;
+};
+
 export class TransactionReads {
   #readTimestamp: Timestamp;
   readonly keys = new Map<KeyHash, KeyRead>();
   readonly predicates = new Map<KeyHash, PredicateRead>();
+  /**
+   * Per predicate that one single pass of pages has read so far: the page that goes on with it. Its rows are disjoint from
+   * those returned before, which is what lets a newer version there be no conflict.
+   */
+  readonly #nextPages = new Map<KeyHash, string>();
 
   constructor(readTimestamp: Timestamp) {
     this.#readTimestamp = readTimestamp;
@@ -49,18 +64,23 @@ export class TransactionReads {
     if (!this.keys.has(hash)) this.keys.set(hash, read);
   }
 
-  addPredicate(hash: KeyHash, read: PredicateRead): void {
+  /** @param step undefined: what was read under the predicate is not known. */
+  addPredicate(hash: KeyHash, read: PredicateRead, step?: PageStep): void {
+    const goesOn = !this.predicates.has(hash) || this.#nextPages.get(hash) === step?.page;
     if (!this.predicates.has(hash)) this.predicates.set(hash, read);
+    if (goesOn && step?.next !== undefined) this.#nextPages.set(hash, step.next);
+    else this.#nextPages.delete(hash);
   }
 
   /**
    * The first read that a commit in `(readTimestamp, tail.newest]` has overtaken. The caller has made
    * sure that `readTimestamp` is not below the tail's floor.
    *
-   * `seen` are versions that a query is about to return under one of the predicates: a write that it saw is no
-   * conflict. They need not be kept: once handed out, a version is at or below the read timestamp.
+   * `seen` is a page about to be returned. A write that it shows is no conflict with its own predicate, provided that the
+   * page goes on where the only pass over that predicate stands: rows returned before lie elsewhere. Nothing of it need
+   * be kept: once handed out, a version is at or below the read timestamp.
    */
-  conflict(tail: Tail, seen: ReadonlyMap<KeyHash, Version> = noneSeen): ReadConflict | undefined {
+  conflict(tail: Tail, seen?: SeenPage): ReadConflict | undefined {
     assert(
       this.#readTimestamp >= tail.floor,
       "I8: the tail must know every commit since the read timestamp",
@@ -74,9 +94,10 @@ export class TransactionReads {
     for (const [hash, read] of this.predicates) {
       const newest = tail.lastCommit(hash);
       if (newest === undefined || newest <= this.#readTimestamp) continue;
+      const versions = this.#harmless(hash, seen);
       const range = { above: this.#readTimestamp, upTo: tail.newest };
       for (const { commit, hashes } of tail.commitsUnder(hash, range)) {
-        if ((seen.get(hashes.key) ?? 0) < commit.timestamp) {
+        if ((versions.get(hashes.key) ?? 0) < commit.timestamp) {
           return { hash, timestamp: commit.timestamp, read };
         }
       }
@@ -84,8 +105,13 @@ export class TransactionReads {
     return undefined;
   }
 
+  #harmless(hash: KeyHash, seen: SeenPage | undefined): ReadonlyMap<KeyHash, Version> {
+    if (seen?.hash !== hash || this.#nextPages.get(hash) !== seen.page) return noneSeen;
+    return seen.versions;
+  }
+
   /** Moves the read timestamp to the tail's newest, or says what stands in the way. */
-  extend(tail: Tail, seen?: ReadonlyMap<KeyHash, Version>): ReadConflict | undefined {
+  extend(tail: Tail, seen?: SeenPage): ReadConflict | undefined {
     const conflict = this.conflict(tail, seen);
     if (conflict !== undefined) return conflict;
     this.#advance(tail.newest);

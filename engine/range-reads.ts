@@ -21,9 +21,10 @@ import type {
   Timestamp,
   WriteHashes,
 } from "../core/types.ts";
-import { decodeValue } from "../schemas/attribute-value.ts";
+import { decodeValue, encodeValue } from "../schemas/attribute-value.ts";
 import { hashPartition, hashTable } from "../schemas/key-hashes.ts";
 import { conflictError, type ReadKey, type ReadView, type SeenVersions } from "./read-view.ts";
+import { itemIdentity } from "./write-buffer.ts";
 
 type Row = Page["rows"][number] & { readonly hashes: WriteHashes };
 
@@ -44,6 +45,8 @@ export async function queryPage(view: ReadView, request: QueryRequest): Promise<
     hash: partition,
     predicate: { table: table.name, on: "partition", key },
     read: () => view.ports.items.query(request, view.call),
+    pass: `query ${request.descending ? "down" : "up"} ${conditionIdentity(request.sortKey)}`,
+    startKey: request.startKey,
     mayContain: (hashes, page) => sortKeyMayLieIn(hashes.sortKey, page, request),
   });
 }
@@ -55,6 +58,8 @@ export async function scanPage(view: ReadView, request: ScanRequest): Promise<Vi
     hash: hashTable(table.name),
     predicate: { table: table.name, on: "table", key: undefined },
     read: () => view.ports.items.scan(request, view.call),
+    pass: "scan",
+    startKey: request.startKey,
     // A scan's order is the store's own secret: any row may belong to any page.
     mayContain: () => "unknown",
   });
@@ -65,6 +70,9 @@ type PageSource = {
   readonly hash: KeyHash;
   readonly predicate: PredicateRead;
   readonly read: () => Promise<Page>;
+  /** Equal for all pages of one pass over the rows, and only for them. */
+  readonly pass: string;
+  readonly startKey: Item | undefined;
   /** Whether a row that the page lacks would have to be in it. */
   readonly mayContain: (hashes: WriteHashes, page: Page) => "yes" | "no" | "unknown";
 };
@@ -87,7 +95,11 @@ async function readPage(view: ReadView, source: PageSource): Promise<VisiblePage
       await awaitMissing(view, missing, attempt);
       continue;
     }
-    if (view.mode !== "fixed") view.reads.addPredicate(source.hash, source.predicate);
+    if (view.mode !== "fixed") {
+      const next = page.lastKey === undefined ? undefined : pageIdentity(source, page.lastKey);
+      const step = { page: pageIdentity(source, source.startKey), next };
+      view.reads.addPredicate(source.hash, source.predicate, step);
+    }
     // From here on the predicate guards the page: the read timestamp moves only if nothing in it changed.
     const visible = await Promise.all(rows.map((row) => visibleRow(view, source.table, row)));
     return { rows: visible.filter((row) => row !== undefined), lastKey: page.lastKey };
@@ -122,8 +134,9 @@ function moveReadTimestamp(view: ReadView, source: PageSource, rows: readonly Ro
   const newer = rows.some((row) => row.version > view.readTimestamp);
   const overtaken = (view.tail.lastCommit(source.hash) ?? 0) > view.readTimestamp;
   if (!newer && !(overtaken && view.mode === "read-write")) return;
-  const seen: SeenVersions = new Map(rows.map((row) => [row.hashes.key, row.version]));
-  const conflict = view.reads.extend(view.tail, seen);
+  const versions: SeenVersions = new Map(rows.map((row) => [row.hashes.key, row.version]));
+  const page = pageIdentity(source, source.startKey);
+  const conflict = view.reads.extend(view.tail, { hash: source.hash, page, versions });
   if (conflict !== undefined && view.isolation === "serializable" && view.mode === "read-write") {
     throw view.doom(conflictError(conflict, conflict));
   }
@@ -134,6 +147,18 @@ function moveReadTimestamp(view: ReadView, source: PageSource, rows: readonly Ro
       ),
     );
   }
+}
+
+/** Equal for equal pages of equal passes: where a page begins says which one it is. */
+function pageIdentity({ pass, table }: PageSource, startKey: Item | undefined): string {
+  return startKey === undefined ? pass : `${pass} after ${itemIdentity(table, startKey)}`;
+}
+
+function conditionIdentity(condition: QueryRequest["sortKey"]): string {
+  if (condition === undefined) return "all";
+  const values =
+    condition.operator === "between" ? [condition.low, condition.high] : [condition.value];
+  return [condition.operator, ...values.map((value) => encodeValue(value).join(","))].join(" ");
 }
 
 type Missing = { readonly commit: TailCommit; readonly where: "yes" | "unknown" };

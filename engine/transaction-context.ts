@@ -113,6 +113,7 @@ export class TransactionContext implements EngineTransaction {
 
   async #queryTable(request: QueryRequest): Promise<RowPage> {
     validateKeyValue(request.table, request.table.partitionKey.name, request.partitionKey);
+    if (request.startKey !== undefined) validateKey(request.table, request.startKey);
     assertKeyCount(this.view.reads.size + 1, this.writes.size);
     const page = await queryPage(this.view, request);
     const sortKey = request.table.sortKey?.name;
@@ -153,6 +154,7 @@ export class TransactionContext implements EngineTransaction {
   async scanPage(table: string, _scan: ScanSpec, page: PageWish): Promise<RowPage> {
     this.view.assertOpen();
     const description = this.describe(table);
+    if (page.cursor !== undefined) validateKey(description, page.cursor);
     assertKeyCount(this.view.reads.size + 1, this.writes.size);
     const found = await scanPage(this.view, {
       table: description,
