@@ -34,6 +34,16 @@ const json = <Schema extends z.ZodType>(description: string, schema: Schema) => 
   content: { [jsonType]: { schema } },
 });
 
+const retryAfter = {
+  "Retry-After": { description: "Seconds to wait.", schema: { type: "integer" } },
+} as const;
+const replayed = {
+  [idempotencyReplayedHeader]: {
+    description: "true: the first answer, given again.",
+    schema: { type: "string" },
+  },
+} as const;
+
 const titles = {
   400: "The body is not JSON, or a name stands twice in it.",
   409: "Conflict with another transaction; nothing was written. Send again after Retry-After.",
@@ -53,7 +63,11 @@ const problems = (...statuses: readonly ProblemStatus[]) =>
   Object.fromEntries(
     statuses.map((status) => [
       status,
-      { description: titles[status], content: { [problemType]: { schema: problem } } },
+      {
+        description: titles[status],
+        content: { [problemType]: { schema: problem } },
+        ...(status === 409 || status === 429 || status === 503 ? { headers: retryAfter } : {}),
+      },
     ]),
   );
 
@@ -75,10 +89,13 @@ const idempotency = {
   }),
 };
 
-const unknown = json(
-  "Sent and not answered in time: committed or not. Settle it before anything else.",
-  unknownAnswer,
-);
+const unknown = {
+  ...json(
+    "Sent and not answered in time: committed or not. Settle it before anything else.",
+    unknownAnswer,
+  ),
+  headers: { Location: { description: "Where to settle it.", schema: { type: "string" } } },
+} as const;
 
 export const routes = {
   transaction: {
@@ -90,7 +107,7 @@ export const routes = {
       "Conflicts are retried by the server. Reads and conditions see the state before the writes.",
     request: { ...idempotency, ...body(transactionRequest) },
     responses: {
-      200: json("Committed.", transactionAnswer),
+      200: { ...json("Committed.", transactionAnswer), headers: replayed },
       202: unknown,
       ...problems(400, 409, 412, 413, 415, 422, 429, 500, 503),
     },
@@ -125,7 +142,7 @@ export const routes = {
     summary: "Commit an interactive transaction with its writes",
     request: { ...idempotency, ...body(commitRequest) },
     responses: {
-      200: json("Committed.", commitAnswer),
+      200: { ...json("Committed.", commitAnswer), headers: replayed },
       202: unknown,
       ...problems(400, 409, 410, 412, 413, 415, 422, 429, 500, 503),
     },

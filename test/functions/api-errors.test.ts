@@ -222,6 +222,9 @@ describe("requests that are wrong", () => {
     expect((await call("/v1/transactions", { writes })).status).toBe(200);
     const answer = await call("/v1/transactions", { reads: { gets: [ada] }, ...put(1) });
     expect(answer.body).toMatchObject({ limit: { name: "restResponseBytesMax" } });
+    for (const path of ["/v1/snapshots", "/v1/transactions/begin"]) {
+      expect((await call(path, { reads: { gets: [ada] } })).status).toBe(413);
+    }
     expect(await balances(call, "bob")).toEqual([undefined]);
     const still = await call("/v1/transactions", {
       conditions: [{ ...ada, condition: { attributes: { balanceCents: { exists: false } } } }],

@@ -1,4 +1,5 @@
 /** The service behind Lambda's HTTP API event, payload format 2.0. */
+import { build } from "esbuild";
 import { describe, expect, test } from "vitest";
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import { httpApiHandler } from "../../functions/api/lambda-event.ts";
@@ -81,5 +82,26 @@ describe("HTTP API event", () => {
     const result = await httpApiHandler(api)(event(), hurried);
     expect(result.statusCode).toBe(503);
     expect(bodyOf(result)["outcome"]).toBe("unknown");
+  });
+});
+
+describe("bundle", () => {
+  test("stays below 340 KB without the AWS SDK, and carries no generator of documents", async () => {
+    const { metafile, outputFiles } = await build({
+      entryPoints: ["functions/api/handler.ts"],
+      bundle: true,
+      minify: true,
+      platform: "node",
+      format: "esm",
+      target: "node20",
+      external: ["@aws-sdk/*", "@smithy/*"],
+      write: false,
+      metafile: true,
+    });
+    expect(outputFiles[0]?.contents.length).toBeLessThan(340 * 1024);
+    const inputs = Object.keys(metafile.inputs);
+    expect(inputs.some((path) => path.includes("/zod/"))).toBe(true);
+    expect(inputs.filter((path) => path.includes("zod-openapi"))).toEqual([]);
+    expect(inputs.filter((path) => path.includes("zod-to-openapi"))).toEqual([]);
   });
 });

@@ -420,6 +420,18 @@ describe("Idempotency-Key", () => {
     expect(await balances(call, "ada", "bob")).toEqual([0, 300]);
   });
 
+  test("takes the same commit on a newer token for the same request", async () => {
+    const { call } = memoryApi();
+    await deposit(call, { ada: 300, bob: 0 });
+    for (const replayed of [false, true]) {
+      const { transaction } = (await call("/v1/transactions/begin", {})).body;
+      const request = { transaction, ...transfer(300) };
+      const answer = await call("/v1/transactions/commit", request, keyed("k5"));
+      expect(receiptOf(answer).replayed).toBe(replayed);
+    }
+    expect(await balances(call, "ada", "bob")).toEqual([0, 300]);
+  });
+
   test("answers both of two equal commits that race with one commit", async () => {
     const { call, engine } = memoryApi();
     await deposit(call, { ada: 300, bob: 0 });
