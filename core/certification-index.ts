@@ -99,9 +99,11 @@ export class CertificationIndex {
    */
   touch(words: Uint32Array, start: number, end: number, stride: number): void {
     const slots = this.#slots;
+    const scale = this.#scale;
+    const wordsEnd = end * stride;
     let all = 0;
-    for (let at = start * stride + stride - 2; at < end * stride; at += stride) {
-      all |= slots[(((words[at] ?? 0) * this.#scale) | 0) * slotWords + 2] ?? 0;
+    for (let at = start * stride + stride - 2; at < wordsEnd; at += stride) {
+      all |= slots[(((words[at] ?? 0) * scale) | 0) * slotWords + 2] ?? 0;
     }
     this.touched = all;
   }

@@ -84,13 +84,15 @@ export class DecidedIds {
    */
   touch(ids: Uint32Array, start: number, end: number): void {
     const table = this.#table;
+    const mask = this.#mask;
     let all = 0;
     for (let at = start * idWords; at < end * idWords; at += idWords) {
-      all |= table[(hashOf(ids, at) & this.#mask) * entryWords] ?? 0;
+      all |= table[(hashOf(ids, at) & mask) * entryWords] ?? 0;
     }
+    const held = this.#ids;
     for (let i = 0; i < end - start; i++) {
       const slot = (this.#oldest + i) & (this.#capacity - 1);
-      all |= table[(hashOf(this.#ids, slot * idWords) & this.#mask) * entryWords] ?? 0;
+      all |= table[(hashOf(held, slot * idWords) & mask) * entryWords] ?? 0;
     }
     this.touched = all;
   }

@@ -48,7 +48,7 @@ const payloadSpilled = 2;
 /** Index entries that one write makes at most: key, partition, table. */
 const entriesPerWrite = 3;
 /** How many requests ahead of certification their index slots are touched. */
-const touchAhead = 8;
+const touchAhead = 16;
 
 export class Oracle {
   #position: LogPosition;

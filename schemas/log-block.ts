@@ -260,7 +260,7 @@ function readLocation(context: DecodeContext, tag: number): PayloadLocation {
     return { kind: "spilled", chunks, byteLength, hash: reader.bigUint64() };
   }
   if (tag === verdictTags.committedInline) {
-    return { kind: "inline", bytes: reader.sizedBytes().slice() };
+    return { kind: "inline", bytes: copied(reader.sizedBytes()) };
   }
   return { kind: "stream", ...stream.read(reader, tag) };
 }
@@ -276,11 +276,16 @@ function readWrite(reader: ByteReader, tables: TableRegister): WriteHashes {
   }
   const length = reader.u8();
   if (length > limits.blockSortKeyBytesMax) throw malformed("a sort key is too long for a block");
-  const sortKey = length === 0 ? undefined : reader.view(length).slice();
+  const sortKey = length === 0 ? undefined : copied(reader.view(length));
   const key =
     sortKey === undefined ? keyHash(reader.u32(), reader.u32()) : hashSortKey(partition, sortKey);
   if (key === partition) throw malformed("a key with a sort key hashes as its partition");
   return { table, partition, key, sortKey };
+}
+
+/** A Buffer's own `slice` would share its memory, and keep the whole block alive. */
+function copied(view: Uint8Array): Uint8Array {
+  return new Uint8Array(view);
 }
 
 function readTable(reader: ByteReader, tables: TableRegister): void {

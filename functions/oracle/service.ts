@@ -130,7 +130,7 @@ class Invocation {
     this.#budget = budget;
   }
 
-  /** One step after the other until nothing is left; a step that fails costs the warm oracle. */
+  /** One step after the other until nothing is left; an append that fails costs the warm oracle. */
   async run(): Promise<void> {
     for (;;) {
       this.#checkBudget();
@@ -145,7 +145,6 @@ class Invocation {
         if (!(error instanceof StoreError)) throw error;
         failure = error;
       }
-      this.#lane.oracle = undefined;
       await this.#pause(failure);
     }
   }

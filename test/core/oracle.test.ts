@@ -272,6 +272,14 @@ describe("blocks", () => {
 });
 
 describe("the bound of the index", () => {
+  test("what leaves the window leaves the index", () => {
+    const oracle = newOracle();
+    certify(oracle, [record(Array.from({ length: 500 }, (_, n) => writeOf(n, n)))]);
+    expect(oracle.figures()).toMatchObject({ indexLive: 501, decidedIds: 500 });
+    certify(oracle, [record([writeOf(999, 999, oracle.last)], arrivalMs + 11_000)]);
+    expect(oracle.figures()).toMatchObject({ indexLive: 2, decidedIds: 1 });
+  });
+
   test("raises the floor: more is stale, and no conflict is missed", () => {
     // Room for four commits of one write each.
     const oracle = newOracle({ ...oracleBoundsDefault, indexEntriesMax: 16 });
