@@ -31,7 +31,7 @@ afterAll(async () => {
 function faulty(options: Partial<AwsPortsOptions> = {}): AwsPorts {
   const endpoint = { dynamodb: stores.servers.endpoint.dynamodb, kinesis: kinesis.url };
   const clock = { ...systemClock, sleep: () => Promise.resolve() };
-  return stores.openPorts({ endpoint, callTriesMax: 1, callTimeoutMs: 300, clock, ...options });
+  return stores.openPorts({ endpoint, callTriesMax: 1, callTimeoutMs: 20_000, clock, ...options });
 }
 
 function record(...bytes: number[]): Uint8Array {
@@ -134,7 +134,8 @@ describe("put", () => {
     ["left without an answer", "unknown", { kind: "hang" }],
   ])("that is %s as a whole makes every record %s", async (_name, expected, fault) => {
     kinesis.fail("PutRecords", fault);
-    const results = await faulty().stream.put(shardAt(0), [record(1), record(2)]);
+    const callTimeoutMs = fault.kind === "hang" ? 200 : 20_000;
+    const results = await faulty({ callTimeoutMs }).stream.put(shardAt(0), [record(1), record(2)]);
     expect(results.map(({ kind }) => kind)).toEqual([expected, expected]);
   });
 
@@ -236,6 +237,8 @@ describe("read", () => {
 
   test("fails as unavailable when the server does not answer", async () => {
     kinesis.fail("GetRecords", { kind: "hang" });
-    await expect(readBytes(at(0), 100, faulty())).rejects.toMatchObject({ fault: "unavailable" });
+    await expect(readBytes(at(0), 100, faulty({ callTimeoutMs: 200 }))).rejects.toMatchObject({
+      fault: "unavailable",
+    });
   });
 });
