@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { describe, expect, test } from "vitest";
-import { openApiText } from "../../functions/api/openapi.ts";
+import { openApiText } from "../../scripts/openapi.ts";
 import { routes } from "../../schemas/rest/routes.ts";
 import { deposit, memoryApi } from "./fixtures/api-harness.ts";
 

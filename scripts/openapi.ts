@@ -1,9 +1,11 @@
 /**
- * docs/openapi.json from the very definitions that validate requests. Only the generator and its
- * test import this: the deployed function carries no generator.
+ * `npm run openapi`: writes docs/openapi.json, from the very definitions that validate requests.
+ * The deployed function does not carry this generator.
  */
+import { writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { OpenAPIHono } from "@hono/zod-openapi";
-import { routes } from "../../schemas/rest/routes.ts";
+import { routes } from "../schemas/rest/routes.ts";
 
 const description = `Interactive, multi-item, multi-table ACID transactions on DynamoDB.
 Errors are RFC 9457 problems; their codes are those of the SDK. How to use it: docs/rest.md.`;
@@ -23,4 +25,8 @@ export function openApiText(): string {
     servers: [{ url: "/" }],
   });
   return `${JSON.stringify(document, undefined, 2)}\n`;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  writeFileSync(new URL("../docs/openapi.json", import.meta.url), openApiText());
 }
