@@ -92,8 +92,9 @@ export class Tail {
       if (verdict.kind === "stale") continue;
       assert(verdict.timestamp > last, "I2: commit timestamps rise strictly");
       last = verdict.timestamp;
-      assert(!this.#decisions.has(verdict.id), "I3: at most one decision per transaction id");
-      this.#decisions.set(verdict.id, verdict);
+      // I3 holds for ids that honest clients make. A hostile one can have its own id decided again once the oracle
+      // has forgotten it; that must not stop everybody's tail. What was decided first stands.
+      if (!this.#decisions.has(verdict.id)) this.#decisions.set(verdict.id, verdict);
       if (verdict.kind === "committed") this.#enter(verdict);
     }
     assert(last <= block.throughTimestamp, "I2: no verdict above its block's timestamp");
@@ -150,7 +151,7 @@ export class Tail {
   #forget(block: RetainedBlock): void {
     for (const verdict of block.verdicts) {
       if (verdict.kind === "stale") continue;
-      this.#decisions.delete(verdict.id);
+      if (this.#decisions.get(verdict.id) === verdict) this.#decisions.delete(verdict.id);
       if (verdict.kind !== "committed") continue;
       for (const hashes of verdict.writes) {
         for (const hash of [hashes.table, hashes.partition, hashes.key]) {
