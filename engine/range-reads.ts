@@ -35,6 +35,8 @@ export type VisiblePage = {
 };
 
 const pageTriesMax = 40;
+/** Replay is a second behind when all is well. */
+const watermarkPatienceMs = 2_500;
 
 export async function queryPage(view: ReadView, request: QueryRequest): Promise<VisiblePage> {
   const { table } = request;
@@ -60,8 +62,9 @@ export async function scanPage(view: ReadView, request: ScanRequest): Promise<Vi
     read: () => view.ports.items.scan(request, view.call),
     pass: "scan",
     startKey: request.startKey,
-    // A scan's order is the store's own secret: any row may belong to any page.
-    mayContain: () => "unknown",
+    // A scan's order is the store's own secret: any row may belong to any page, unless there is but one.
+    mayContain: (_, page) =>
+      request.startKey === undefined && page.lastKey === undefined ? "yes" : "unknown",
   });
 }
 
@@ -82,6 +85,7 @@ async function readPage(view: ReadView, source: PageSource): Promise<VisiblePage
   for (let attempt = 0; attempt < pageTriesMax; attempt += 1) {
     view.assertOpen();
     const captured = view.tail.installedThrough;
+    const helped = new Set(view.helped);
     const page = await source.read();
     const rows = page.rows.map((row) => ({
       ...row,
@@ -90,7 +94,7 @@ async function readPage(view: ReadView, source: PageSource): Promise<VisiblePage
     await foldUpTo(view, rows, source.table);
     if (captured < view.tail.floor) continue;
     moveReadTimestamp(view, source, rows);
-    const missing = firstMissing(view, { source, page, rows, captured });
+    const missing = missingFrom(view, { source, page, rows, captured, helped });
     if (missing !== undefined) {
       await awaitMissing(view, missing, attempt);
       continue;
@@ -161,37 +165,59 @@ function conditionIdentity(condition: QueryRequest["sortKey"]): string {
   return [condition.operator, ...values.map((value) => encodeValue(value).join(","))].join(" ");
 }
 
-type Missing = { readonly commit: TailCommit; readonly where: "yes" | "unknown" };
+type Missing =
+  /** The page should show it and does not. */
+  | { readonly where: "here"; readonly commit: TailCommit }
+  /** They may belong to this page or to another one. */
+  | { readonly where: "unknown"; readonly commits: readonly TailCommit[] };
 
-/** The first commit at or below the read timestamp that the page should show and does not. */
-function firstMissing(
+/** Commits at or below the read timestamp that the page should show, or might have to, and does not. */
+function missingFrom(
   view: ReadView,
   look: {
     readonly source: PageSource;
     readonly page: Page;
     readonly rows: readonly Row[];
     readonly captured: Timestamp;
+    /** Known to be installed before the page was read. */
+    readonly helped: ReadonlySet<string>;
   },
 ): Missing | undefined {
-  const { source, page, rows, captured } = look;
+  const { source, page, rows, captured, helped } = look;
   if ((view.tail.lastCommit(source.hash) ?? 0) <= captured) return undefined;
   const versions: SeenVersions = new Map(rows.map((row) => [row.hashes.key, row.version]));
   const range = { above: captured, upTo: view.readTimestamp };
-  let unknown: Missing | undefined;
+  const commits: TailCommit[] = [];
   for (const { commit, hashes } of view.tail.commitsUnder(source.hash, range)) {
     const stored = versions.get(hashes.key);
     if (stored !== undefined && stored >= commit.timestamp) continue;
     const where = stored === undefined ? source.mayContain(hashes, page) : "yes";
-    if (where === "yes") return { commit, where };
-    if (where === "unknown") unknown = { commit, where };
+    if (where === "yes") return { where: "here", commit };
+    if (where === "unknown" && !helped.has(nameOf(commit))) commits.push(commit);
   }
-  return unknown;
+  return commits.length === 0 ? undefined : { where: "unknown", commits };
 }
 
-/** A write whose place is unknown can only be waited for: the watermark vouches for it in the end. */
+/**
+ * A write whose place is unknown is waited for by the watermark, which vouches for all at once. If that stands still,
+ * replay is behind or down: then the reader installs them, and what it has installed the next page shows or cannot hold.
+ */
 async function awaitMissing(view: ReadView, missing: Missing, attempt: number): Promise<void> {
-  if (missing.where === "yes") await view.awaitInstall(missing.commit, attempt);
-  else await view.waitInstalled(missing.commit.timestamp);
+  if (missing.where === "here") {
+    await view.awaitInstall(missing.commit, attempt);
+    return;
+  }
+  const newest = missing.commits.at(-1)?.timestamp;
+  if (newest === undefined || (await view.waitInstalled(newest, watermarkPatienceMs))) return;
+  for (const commit of missing.commits) {
+    view.assertOpen();
+    await view.finish(commit);
+    view.helped.add(nameOf(commit));
+  }
+}
+
+function nameOf({ timestamp, write }: TailCommit): string {
+  return `${timestamp}/${write}`;
 }
 
 async function visibleRow(

@@ -65,6 +65,8 @@ export class ReadView {
   readonly #ports: Ports;
   readonly #session: ShardSession;
   readonly #options: ViewOptions;
+  /** Names of committed writes that this view has seen to: whatever is read from now on holds them. */
+  readonly helped = new Set<string>();
   #ready = false;
   #closed: Error | undefined;
   /** First conflict found; nothing that this view says afterwards may be committed. */
@@ -292,8 +294,14 @@ export class ReadView {
     return signal === undefined ? {} : { signal };
   }
 
-  async waitInstalled(timestamp: Timestamp): Promise<void> {
-    await this.#session.follower.waitInstalled(timestamp, { waitMs: 10_000, ...this.#signal() });
+  /** Whether the watermark reached the timestamp within `waitMs`. */
+  async waitInstalled(timestamp: Timestamp, waitMs: number): Promise<boolean> {
+    return this.#session.follower.waitInstalled(timestamp, { waitMs, ...this.#signal() });
+  }
+
+  /** Resolves once this committed write is installed or superseded, by whomever. */
+  async finish(commit: TailCommit): Promise<void> {
+    await this.#session.finish(commit);
   }
 
   get ports(): Ports {

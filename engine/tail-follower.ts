@@ -217,29 +217,23 @@ export class TailFollower {
     this.tail.release(oldest);
   }
 
-  /**
-   * Waits until the watermark has reached `timestamp`.
-   * @throws UnavailableError when it has not after `waitMs`.
-   */
+  /** Waits until the watermark has reached `timestamp`; false when it has not after `waitMs`. */
   async waitInstalled(
     timestamp: Timestamp,
     wait: { readonly waitMs: number; readonly signal?: AbortSignal },
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { clock } = this.#ports;
     const untilMs = clock.monotonicMs() + wait.waitMs;
     let pauseMs = this.#options.pollMsMin * 2;
     while (this.tail.installedThrough < timestamp) {
-      if (clock.monotonicMs() > untilMs) {
-        throw new UnavailableError(
-          `the watermark did not reach ${timestamp} within ${wait.waitMs} ms; is the replay function running?`,
-        );
-      }
+      if (clock.monotonicMs() > untilMs) return false;
       await clock.sleep(pauseMs, wait.signal);
       pauseMs = Math.min(pauseMs * 2, this.#options.pollMsMax);
       await this.readWatermark();
       // The watermark may have overtaken the tail, which ignores what it has not folded yet.
       if (this.tail.installedThrough < timestamp) await this.refresh();
     }
+    return true;
   }
 
   /**
