@@ -27,6 +27,7 @@ import type {
 } from "../core/types.ts";
 import { encodePayload } from "../schemas/payload.ts";
 import { spillPayload } from "../schemas/spill.ts";
+import { orAborted } from "./concurrency.ts";
 import { settleRequest } from "./request-settler.ts";
 import { conflictError } from "./read-view.ts";
 import type { ShardSession } from "./shard-session.ts";
@@ -71,7 +72,9 @@ export async function certify(
   await view.ready();
   const payload = writes.toPayload();
   const bytes = encodePayload(payload);
-  if (session.follower.ageMs > options.freshMs) await session.follower.refresh();
+  if (session.follower.ageMs > options.freshMs) {
+    await orAborted(session.follower.refresh(), options.signal);
+  }
   const checks = checksOf(context);
   const checkedTo = checkLocally(session, context);
   const { id } = options;
@@ -154,7 +157,7 @@ async function buildRequest(
     );
   }
   const { chunks, source } = spillPayload(bytes);
-  await ports.log.spill(id, chunks, context.view.call);
+  await orAborted(ports.log.spill(id, chunks, context.view.call), context.view.call.signal);
   return { ...request, payload: source };
 }
 

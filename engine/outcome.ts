@@ -6,6 +6,7 @@
 import type { CallOptions, Ports } from "../core/ports.ts";
 import type { Timestamp, TransactionId, Verdict } from "../core/types.ts";
 import { transactionIdTimestamp } from "../schemas/transaction-id.ts";
+import { orAborted } from "./concurrency.ts";
 import { blocksAbove } from "./log-search.ts";
 import { settleRequest, type Decision } from "./request-settler.ts";
 import type { ShardSession } from "./shard-session.ts";
@@ -26,7 +27,7 @@ export async function settleOutcome(
   },
 ): Promise<Outcome> {
   const { follower } = session;
-  await follower.refresh();
+  await orAborted(follower.refresh(), wish.signal);
   // Holds the tail's memory from here on, so that a decision seen by any refresh below stays known.
   const user = { readTimestamp: follower.tail.newest };
   follower.enter(user);

@@ -16,7 +16,7 @@ import type { Ports } from "../core/ports.ts";
 import type { CommitRequest, Timestamp, TransactionId, Verdict } from "../core/types.ts";
 import { encodeCommitRequest } from "../schemas/commit-record.ts";
 import { waitBackoff } from "./backoff.ts";
-import { asError, ignore } from "./concurrency.ts";
+import { asError, ignore, orAborted } from "./concurrency.ts";
 import type { ShardSession } from "./shard-session.ts";
 
 export type SettleOptions = {
@@ -57,7 +57,7 @@ export async function settleRequest(
       if (attempt > 0 || answer.kind !== "undecided") {
         await waitBackoff(ports, { backoff: resendBackoff, attempt, signal: options.signal });
       }
-      await session.follower.refresh();
+      await orAborted(session.follower.refresh(), options.signal);
       const decided = session.follower.tail.decision(id);
       if (decided !== undefined && decided.kind !== "stale") return decided;
       request = { ...request, checkedTo: options.recheck() };
