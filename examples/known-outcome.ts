@@ -5,9 +5,9 @@
 import { type Client, CommitUnknownError } from "../sdk/index.ts";
 
 /**
- * Runs a transaction that has an idempotency key; if its outcome stays unknown, settles that and runs it again. The key
- * makes this safe: what has committed returns its first result, what has not runs as if for the first time.
- * @throws CommitUnknownError when the second run ends unknown as well.
+ * Runs a transaction that has an idempotency key. If its outcome stays unknown, settles it: what has committed
+ * returns its result, since the key makes the same call return the first one; what has not runs again.
+ * @throws CommitUnknownError when the outcome cannot be learned now. Every other error means: nothing was written.
  */
 export async function withKnownOutcome<Result>(
   db: Client,
@@ -16,9 +16,14 @@ export async function withKnownOutcome<Result>(
   try {
     return await run();
   } catch (error) {
-    // Conflicts were already retried by `transact`. Every other error means: nothing was written.
+    // Conflicts were already retried by `transact`.
     if (!(error instanceof CommitUnknownError)) throw error;
-    await db.outcome(error.transactionId); // From here on it is decided, for good.
+    try {
+      // From the answer on it is decided, for good.
+      if ((await db.outcome(error.transactionId)) === "committed") return await run();
+    } catch {
+      throw error; // Whatever failed here: the first run may have committed, and the caller must know.
+    }
     return run();
   }
 }

@@ -9,7 +9,10 @@ import { endpointOption } from "../endpoint-option.ts";
 import { auditSales, readSales } from "./audit.ts";
 import { buySeats, cancelOrder, openSale, salesReport } from "./tickets.ts";
 
-const seatIds = Array.from({ length: 12 }, (_unused, index) => `A${(index + 1).toString().padStart(2, "0")}`);
+const seatIds = Array.from(
+  { length: 12 },
+  (_unused, index) => `A${(index + 1).toString().padStart(2, "0")}`,
+);
 const customers = ["Ann", "Bob", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hana", "Ivo", "Jo"];
 
 async function main(endpoint: string): Promise<void> {

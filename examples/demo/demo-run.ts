@@ -1,0 +1,223 @@
+/** One run of the demo, from the stack to the report. */
+import { type EmbeddedStack, startEmbeddedStack } from "../../localstack/embedded-stack.ts";
+import { type Client, createClient, TransactionError } from "../../sdk/index.ts";
+import { discover } from "../../sdk/discovery.ts";
+import { readBank } from "../bank/audit.ts";
+import { type Account, accounts, openAccounts } from "../bank/bank.ts";
+import { readSales } from "../tickets/audit.ts";
+import { openSale } from "../tickets/tickets.ts";
+import { auditRun } from "./audit.ts";
+import { carryOut, type DoneKill, planKills } from "./chaos.ts";
+import { ClientFleet } from "./client-fleet.ts";
+import { type JournaledOperation, readJournals } from "./journal.ts";
+import { Measurements } from "./measurements.ts";
+import type { DemoOptions } from "./options.ts";
+import { Progress } from "./progress.ts";
+import { type DemoReport, killText, measured } from "./report.ts";
+import { SeededRandom } from "./seeded-random.ts";
+import { settle } from "./settle.ts";
+import { awaitWatermark, readStoredRows } from "./stored-rows.ts";
+
+const eventCount = 8;
+const seatsPerEvent = 60;
+const accountsPerTransaction = 250;
+const liveSnapshotEveryMs = 1_000;
+
+type World = {
+  readonly options: DemoOptions;
+  readonly db: Client;
+  readonly endpoint: string;
+  /** Undefined when it is somebody else's. */
+  readonly stack: EmbeddedStack | undefined;
+  readonly folder: string;
+  readonly runId: string;
+  readonly say: (line: string) => void;
+};
+
+export type DemoSurroundings = {
+  /** An empty folder for the clients' journals. */
+  readonly folder: string;
+  /** Told what is going on, line by line. */
+  readonly say: (line: string) => void;
+};
+
+/** @throws StackError, TransactionError when the stack cannot be started, reached or filled. */
+export async function runDemo(
+  options: DemoOptions,
+  { folder, say }: DemoSurroundings,
+): Promise<DemoReport> {
+  const stack =
+    options.endpoint === undefined
+      ? await startEmbeddedStack({ dataFolder: options.data, logLevel: "error" })
+      : undefined;
+  const endpoint = options.endpoint ?? stack?.endpoint ?? "";
+  const runId = `demo-${Date.now().toString(36)}`;
+  const db = createClient({ endpoint });
+  try {
+    return await runOn({ options, db, endpoint, stack, folder, runId, say });
+  } finally {
+    await db.close();
+    await stack?.stop();
+  }
+}
+
+async function runOn(world: World): Promise<DemoReport> {
+  const { options, db, endpoint, folder, runId, say } = world;
+  const opened = await fill(world);
+  const depositedCents = opened.accounts.reduce((sum, { balanceCents }) => sum + balanceCents, 0);
+  say(
+    `Stack at ${endpoint}: ${opened.accounts.length} accounts, ${opened.eventIds.length} events of ` +
+      `${opened.seatIds.length} seats; seed ${options.seed}`,
+  );
+  const measurements = new Measurements();
+  const { clients, concurrency, seed } = options;
+  const fleet = await ClientFleet.start(
+    {
+      ...{ endpoint, folder, runId, clients, concurrency, seed },
+      ...{ eventIds: opened.eventIds, seatIds: opened.seatIds },
+      accountIds: opened.accounts.map(({ id }) => id),
+    },
+    ({ samples, counters }) => {
+      measurements.add(samples, counters);
+    },
+  );
+  say(`${clients} clients with ${concurrency} transactions at a time, for ${options.seconds} s`);
+  const { kills, live, seconds } = await underLoad(world, { fleet, measurements, depositedCents });
+
+  say("Settling what was left open, and waiting for the watermark");
+  const journaled = readJournals(folder);
+  const settlement = await settle(db, journaled);
+  const description = await discover(endpoint);
+  const now = await db.snapshot(async ({ readTimestamp }) => readTimestamp);
+  await awaitWatermark(description, now);
+  const seen = await db.snapshot(async (snapshot) => ({
+    bank: await readBank(snapshot, runId),
+    sales: await readSales(snapshot, runId),
+  }));
+  const stored = await readStoredRows(description, runId);
+  const { operations } = settlement;
+  const faults = [
+    ...live.faults,
+    ...fleet.deaths,
+    ...settlement.faults,
+    ...auditRun({ depositedCents, operations, seen, stored }),
+  ];
+  return {
+    ok: faults.length === 0,
+    options,
+    ...measured(measurements, seconds),
+    kills,
+    audit: {
+      faults,
+      operations: journaled.length,
+      acknowledged: acknowledgedAsDone(journaled),
+      settled: { committed: settlement.committed, aborted: settlement.aborted },
+      outcomesSampled: settlement.sampled,
+      liveSnapshots: { balanced: live.balanced, givenUp: live.givenUp },
+      journals: faults.length === 0 ? undefined : folder,
+    },
+  };
+}
+
+function acknowledgedAsDone(journaled: readonly JournaledOperation[]): number {
+  return journaled.filter(({ acknowledged }) => acknowledged?.done === true).length;
+}
+
+type Opened = {
+  readonly accounts: readonly Account[];
+  readonly eventIds: readonly string[];
+  readonly seatIds: readonly string[];
+};
+
+async function fill({ db, options, runId }: World): Promise<Opened> {
+  const random = new SeededRandom(options.seed, 0xacc);
+  const opened = Array.from({ length: options.accounts }, (_unused, index) => ({
+    id: `${runId}-account-${index}`,
+    balanceCents: random.below(20_000),
+    overdraftCents: random.pick([0, 5_000]),
+  }));
+  for (let start = 0; start < opened.length; start += accountsPerTransaction) {
+    await openAccounts(db, opened.slice(start, start + accountsPerTransaction));
+  }
+  const eventIds = Array.from(
+    { length: eventCount },
+    (_unused, index) => `${runId}-event-${index}`,
+  );
+  const seatIds = Array.from({ length: seatsPerEvent }, (_unused, index) => {
+    return `seat-${index.toString().padStart(3, "0")}`;
+  });
+  for (const eventId of eventIds) {
+    await openSale(db, { eventId, name: `Event ${eventId}`, priceCents: 2_500 }, seatIds);
+  }
+  return { accounts: opened, eventIds, seatIds };
+}
+
+/** Runs for the time wanted, with kills and live audits beside, until every client has finished. */
+async function underLoad(
+  world: World,
+  load: {
+    readonly fleet: ClientFleet;
+    readonly measurements: Measurements;
+    readonly depositedCents: number;
+  },
+): Promise<{ kills: readonly DoneKill[]; live: LiveAudit; seconds: number }> {
+  const { options, stack, say } = world;
+  const { fleet, measurements } = load;
+  const kills: DoneKill[] = [];
+  const over = new AbortController();
+  const progress = new Progress(measurements, options);
+  const beganMs = performance.now();
+  const chaos = carryOut(options.chaos ? planKills({ ...options, targets: targets(world) }) : [], {
+    ...{ fleet, stack, signal: over.signal },
+    onKill: (kill) => {
+      kills.push(kill);
+      progress.kills = kills.length;
+      if (!process.stderr.isTTY) say(killText(kill));
+    },
+  });
+  const live = auditLive(world, { depositedCents: load.depositedCents, signal: over.signal });
+  await new Promise((resolve) => setTimeout(resolve, options.seconds * 1_000));
+  over.abort();
+  await chaos;
+  progress.stop();
+  if (process.stderr.isTTY) for (const kill of kills) say(killText(kill));
+  await fleet.stop();
+  const seconds = (performance.now() - beganMs) / 1_000;
+  return { kills, live: await live, seconds };
+}
+
+function targets({ stack, options }: World): string[] {
+  if (stack === undefined) return ["client"];
+  const mortal = Object.keys(stack.processes).filter(
+    (name) => name !== "stores" || options.data !== undefined,
+  );
+  return ["client", ...mortal];
+}
+
+type LiveAudit = { balanced: number; givenUp: number; faults: string[] };
+
+/** While money moves: the sum of a snapshot is that of the deposits, at every moment. */
+async function auditLive(
+  { db, runId }: World,
+  run: { readonly depositedCents: number; readonly signal: AbortSignal },
+): Promise<LiveAudit> {
+  const audit: LiveAudit = { balanced: 0, givenUp: 0, faults: [] };
+  const ours = { filter: ({ id }: Account) => id.startsWith(runId) };
+  while (!run.signal.aborted) {
+    try {
+      const { held, at } = await db.snapshot(async (snapshot) => {
+        let held = 0;
+        for await (const row of snapshot.scan(accounts, ours)) held += row.balanceCents;
+        return { held, at: snapshot.readTimestamp };
+      });
+      if (held === run.depositedCents) audit.balanced += 1;
+      else
+        audit.faults.push(`snapshot at ${at}: ${held} cents held, ${run.depositedCents} paid in`);
+    } catch (error) {
+      if (error instanceof TransactionError && error.retryable) audit.givenUp += 1;
+      else audit.faults.push(`snapshot: ${String(error)}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, liveSnapshotEveryMs));
+  }
+  return audit;
+}

@@ -1,0 +1,92 @@
+/** The demo's command line. */
+import { Command, InvalidArgumentError } from "commander";
+import { z } from "zod";
+
+const optionsSchema = z.object({
+  endpoint: z.string().optional(),
+  clients: z.int(),
+  concurrency: z.int(),
+  seconds: z.number(),
+  accounts: z.int(),
+  seed: z.int(),
+  chaos: z.boolean(),
+  data: z.string().optional(),
+  json: z.boolean(),
+});
+
+export type DemoOptions = z.infer<typeof optionsSchema>;
+
+const clientsMax = 64;
+const concurrencyMax = 256;
+const accountsMax = 5_000;
+const secondsMax = 3_600;
+
+const help = `
+The demo starts an embedded stack of its own (or uses the one at --endpoint), runs transfers and ticket sales in
+several client processes, and then audits: money conserved, nobody overdrawn, ledger and balances agree, no seat sold
+twice, every order with its payment and exactly its seats, everything acknowledged there, nothing else there, and the
+SDK and plain DynamoDB scans of one opinion. It exits with 1 and a list of faults if anything is wrong.
+
+--chaos kills clients, oracle, replay, reaper and api. The process of the stores is killed only with --data: in
+memory its data would die with it. With --endpoint only clients are killed: the stack's processes are not ours.
+
+Examples:
+  npm run demo
+  npm run demo -- --seconds 60 --clients 2 --accounts 20
+  npm run demo -- --chaos --seed 7
+  npm run demo -- --endpoint http://127.0.0.1:4600 --json
+`;
+
+/** Ends the process with a message for anything that cannot be understood. */
+export function parseOptions(parameters: readonly string[]): DemoOptions {
+  const program = new Command("npm run demo --")
+    .description("Many concurrent clients against a Tidemark stack, then an audit.")
+    .option("--endpoint <url>", "address of a running stack (default: start one)", parseUrl)
+    .option("--clients <number>", "client processes", whole(1, clientsMax), 4)
+    .option("--concurrency <number>", "transactions at a time in each", whole(1, concurrencyMax), 8)
+    .option("--seconds <number>", "how long to run", parseSeconds, 15)
+    .option(
+      "--accounts <number>",
+      "bank accounts; fewer means more conflicts",
+      whole(2, accountsMax),
+      400,
+    )
+    .option("--seed <number>", "decides operations and kills", whole(0, 2 ** 31 - 1))
+    .option("--chaos", "kill -9 single processes while it runs", false)
+    .option(
+      "--data <folder>",
+      "keep the stack's data there, and let --chaos kill the stores as well",
+    )
+    .option("--json", "print the report as JSON; nothing else on standard output", false)
+    .addHelpText("after", help)
+    .showHelpAfterError("(npm run demo -- --help shows all options)")
+    .allowExcessArguments(false);
+  program.parse([...parameters], { from: "user" });
+  const options = optionsSchema.parse({
+    seed: Math.floor(Math.random() * 1_000_000),
+    ...program.opts(),
+  });
+  if (options.endpoint !== undefined && options.data !== undefined) {
+    program.error("error: --data belongs to a stack of the demo's own, not to one at --endpoint");
+  }
+  return options;
+}
+
+function whole(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`A whole number from ${min} to ${max}.`);
+  };
+}
+
+function parseSeconds(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== "" && value >= 1 && value <= secondsMax) return value;
+  throw new InvalidArgumentError(`A number from 1 to ${secondsMax}.`);
+}
+
+function parseUrl(text: string): string {
+  if (URL.canParse(text) && /^https?:/.test(text)) return text;
+  throw new InvalidArgumentError("A URL, such as http://127.0.0.1:4600.");
+}
