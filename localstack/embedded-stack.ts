@@ -103,6 +103,8 @@ class Stack implements EmbeddedStack {
   #saveTimer: NodeJS.Timeout | undefined;
   #stores: SupervisedProcess | undefined;
   readonly #hosts: SupervisedProcess[] = [];
+  /** Those of them that a mapping of the stream drives. */
+  readonly #readers: SupervisedProcess[] = [];
   /** Everything is provisioned: functions may be invoked. */
   #complete = false;
   #tables: readonly string[] = [];
@@ -159,7 +161,9 @@ class Stack implements EmbeddedStack {
     await this.#stores.start();
     this.#dataFolder?.storesMade();
     for (const definition of this.#functions) {
-      this.#hosts.push(this.#hostProcess(definition, scripts));
+      const host = this.#hostProcess(definition, scripts);
+      this.#hosts.push(host);
+      if (definition.sources.some(({ kind }) => kind === "stream")) this.#readers.push(host);
     }
     const { deployment, region, endpoints } = this;
     const sampleTables = this.#options.sampleTables ?? true;
@@ -237,7 +241,7 @@ class Stack implements EmbeddedStack {
       log: this.#log.child({ process: "stores" }),
       onMessage: (message) => {
         if (message.kind !== "stream-written") return;
-        for (const host of this.#hosts) host.send({ kind: "wake" });
+        for (const host of this.#readers) host.send({ kind: "wake" });
       },
       onReady: ({ dynamodb, kinesis }) => {
         this.#ports = {

@@ -124,8 +124,8 @@ async function streamDriver(
           partialBatchResponse: source.partialBatchResponse,
           invocationMsMax: settings.invocationMsMax,
           // The stores tell of every write, so polling is a safety net and may be rare.
-          pollMsMin: 1,
-          pollMsMax: 200,
+          pollMsMin: 100,
+          pollMsMax: 1_000,
           retryMsMin: 5,
           retryMsMax: 1_000,
         },

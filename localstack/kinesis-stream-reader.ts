@@ -43,7 +43,7 @@ export function kinesisStreamReader({ client, sdk }: KinesisHandle, stream: stri
 
     async read(iterator: string, recordsMax: number): Promise<ReadResult> {
       try {
-        const { Records, NextShardIterator } = await client.send(
+        const { Records, NextShardIterator, MillisBehindLatest } = await client.send(
           new sdk.GetRecordsCommand({ ShardIterator: iterator, Limit: recordsMax }),
         );
         const records = (Records ?? []).map((record) => ({
@@ -52,7 +52,9 @@ export function kinesisStreamReader({ client, sdk }: KinesisHandle, stream: stri
           arrivalMs: record.ApproximateArrivalTimestamp?.getTime() ?? 0,
           data: record.Data ?? new Uint8Array(0),
         }));
-        return { kind: "records", records, next: NextShardIterator };
+        // Not told by every stand-in; an answer that is not full says the same where nothing cuts answers short.
+        const caughtUp = MillisBehindLatest === 0 && records.length < recordsMax;
+        return { kind: "records", records, next: NextShardIterator, caughtUp };
       } catch (error) {
         if (error instanceof sdk.ExpiredIteratorException) return { kind: "expired" };
         throw error;

@@ -23,6 +23,8 @@ export type ReadResult =
       readonly records: readonly ShardRecord[];
       /** Undefined at the end of a closed shard. */
       readonly next: string | undefined;
+      /** The shard held nothing beyond these records when it was read. */
+      readonly caughtUp: boolean;
     }
   /** The iterator is too old; a new one goes on from the same place. */
   | { readonly kind: "expired" };
@@ -47,7 +49,7 @@ export type MappingOptions = {
   readonly invocationMsMax: number;
   /** Size of an event's JSON. Lambda's limit by default. */
   readonly payloadBytesMax?: number;
-  /** Pause after an empty read; doubles up to `pollMsMax` while the shard stays silent. */
+  /** Pause after a read that reached the shard's end; doubles up to `pollMsMax` while it stays silent. */
   readonly pollMsMin: number;
   readonly pollMsMax: number;
   /** Pause before a failed batch or read is tried again; doubles up to `retryMsMax`. */
@@ -84,6 +86,8 @@ export type MappingDependencies = {
 
 /** Lambda's limit on the payload of an invocation. */
 export const invocationPayloadBytesMax = 6 * 1024 * 1024;
+/** A window is looked at in slices no shorter than this, for a batch that has become full. */
+const windowSliceMsMin = 50;
 /** Above this a read asks for fewer records next time, below an eighth of it for more. */
 const readBytesTarget = 8 * 1024 * 1024;
 
@@ -98,7 +102,8 @@ export class ShardConsumer {
   #lastRead: string | undefined;
   #ended = false;
   #recordsPerRead: number;
-  #emptyReads = 0;
+  /** Reads since the last one that left records behind in the shard. */
+  #readsAtEnd = 0;
   #readFailures = 0;
   #wakePending = false;
   #stopping = false;
@@ -153,18 +158,33 @@ export class ShardConsumer {
         if (full || this.#ended || waitedMs >= this.#options.windowMs) {
           return this.#buffer.splice(0, records);
         }
-        const sliceMs = Math.max(1, (this.#options.windowMs - waitedMs) / 4);
-        await this.#sleep(sliceMs, { wakeable: false });
+        await this.#sleepWithin(this.#options.windowMs - waitedMs);
       } else if (this.#ended) {
         return undefined;
-      } else if (this.#emptyReads > 0 && !this.#wakePending) {
+      } else if (this.#readsAtEnd > 0 && !this.#wakePending) {
         await this.#sleep(
-          doubled(this.#options.pollMsMin, this.#options.pollMsMax, this.#emptyReads),
+          doubled(this.#options.pollMsMin, this.#options.pollMsMax, this.#readsAtEnd),
         );
+        if (this.#isAnnounced() && this.#options.windowMs > 0) {
+          // A record has just arrived: its window has begun, and one read at the window's end finds what came in it.
+          windowStartMs = clock.monotonicMs();
+          await this.#sleepWithin(this.#options.windowMs);
+        }
       }
       if (!this.#isStopping()) await this.#read();
     }
     return undefined;
+  }
+
+  /** A part of the rest of a window: a long one is looked at on the way, in case the batch is full. */
+  #sleepWithin(restMs: number): Promise<void> {
+    const sliceMs = Math.max(windowSliceMsMin, this.#options.windowMs / 4);
+    return this.#sleep(Math.max(1, Math.min(restMs, sliceMs)), { wakeable: false });
+  }
+
+  /** A call, since `wake` may have come during any await. */
+  #isAnnounced(): boolean {
+    return this.#wakePending;
   }
 
   /** Records at the buffer's head that fit one invocation; at least one if there is any. */
@@ -189,12 +209,13 @@ export class ShardConsumer {
       this.#readFailures = 0;
       if (result.kind === "expired") {
         this.#iterator = undefined;
-        this.#emptyReads += 1;
+        this.#readsAtEnd += 1;
         return;
       }
       this.#iterator = result.next;
       this.#ended = result.next === undefined;
-      this.#emptyReads = result.records.length === 0 ? this.#emptyReads + 1 : 0;
+      if (result.records.length > 0) this.#readsAtEnd = 0;
+      if (result.records.length === 0 || result.caughtUp) this.#readsAtEnd += 1;
       this.#buffer.push(...result.records);
       this.#lastRead = result.records.at(-1)?.sequenceNumber ?? this.#lastRead;
       this.#adjustReadSize(result.records);

@@ -26,7 +26,7 @@ export const stackFunctions: readonly FunctionDefinition[] = [
     name: "replay",
     handlerFile: "functions/replay/handler.ts",
     sources: [
-      { kind: "stream", batchSize: 1_000, windowMs: 50, partialBatchResponse: true },
+      { kind: "stream", batchSize: 1_000, windowMs: 200, partialBatchResponse: true },
       { kind: "schedule", everyMs: 5_000 },
     ],
     invocationMsMax: 60_000,

@@ -191,6 +191,32 @@ describe("delivery", () => {
     await until(() => h.batches.length === 1);
     expect(h.clock.monotonicMs() - beforeMs).toBeLessThan(500_000);
   });
+
+  test("a shard that was read to its end is not read again before it is woken", async () => {
+    const h = harness();
+    const mapping = h.start(undefined, { pollMsMin: 1_000_000, pollMsMax: 1_000_000 });
+    await until(() => h.stream.reads === 1);
+    for (const text of ["1", "2", "3"]) {
+      h.stream.put("a", text);
+      mapping.wake();
+      await until(() => delivered(h).includes(text));
+    }
+    expect(h.stream.reads).toBe(4);
+  });
+
+  test("a woken mapping with a window reads once, when the window ends", async () => {
+    const h = harness();
+    const mapping = h.start(undefined, { windowMs: 40, pollMsMin: 10_000, pollMsMax: 10_000 });
+    await until(() => h.stream.reads === 1);
+    const wokenMs = h.clock.monotonicMs();
+    h.stream.put("a", "1");
+    mapping.wake();
+    h.stream.put("a", "2");
+    await until(() => h.batches.length === 1);
+    expect(h.batches[0]?.texts).toEqual(["1", "2"]);
+    expect(h.clock.monotonicMs() - wokenMs).toBeLessThan(10_000);
+    expect(h.stream.reads).toBe(2);
+  });
 });
 
 describe("failure", () => {
