@@ -124,7 +124,6 @@ async function sendOnce(
   verdict.catch(ignore);
   try {
     options.onSent(id, options.resend);
-    const beganMs = ports.clock.monotonicMs();
     const sent = await Promise.race([
       session.sender.send(options.encoded),
       verdict.then((): "answered" => "answered"),
@@ -132,7 +131,6 @@ async function sendOnce(
     if (sent === "throttled" || sent === "unknown") return { kind: sent };
     const answer = await Promise.race([verdict, silence(ports, signal)]);
     if (answer === undefined || answer.kind === "stale") return { kind: "undecided" };
-    session.follower.learnLatency(ports.clock.monotonicMs() - beganMs);
     return { kind: "decided", decision: answer };
   } finally {
     waiting.abort(new Error("the wait for a verdict has ended"));

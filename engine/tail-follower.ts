@@ -32,7 +32,7 @@ export type FollowerOptions = {
 };
 
 export const followerDefaults: FollowerOptions = {
-  pollMsMin: 2,
+  pollMsMin: 1,
   pollMsMax: 250,
   watermarkMs: 1_000,
   refreshesMax: 2,
@@ -43,6 +43,8 @@ export type TailUser = { readonly readTimestamp: Timestamp };
 
 type Waiter = {
   readonly sinceMs: number;
+  /** How long after `sinceMs` the last refresh began that did not bring the verdict. */
+  missedMs: number | undefined;
   readonly resolve: (verdict: Verdict) => void;
 };
 
@@ -64,8 +66,10 @@ export class TailFollower {
   #polling = false;
   #napping: { readonly wake: AbortController; readonly untilMs: number } | undefined;
   #closed = false;
-  /** Smoothed time from sending to the verdict: when to begin polling. */
-  #expectedMs = 20;
+  /** When to look for a verdict first, after its request is sent: where a look or two most often suffice. */
+  #firstPollMs = 10;
+  /** What the last refresh took. Polling pauses as long, so that a busy process does not poll all the time. */
+  #refreshMs = 0;
   /** Of the tail's own reads; nobody's in particular. */
   readonly consumption: Consumption = { readUnits: 0, writeUnits: 0, calls: 0 };
 
@@ -163,6 +167,8 @@ export class TailFollower {
         }
       }
       this.#completeToMs = Math.max(this.#completeToMs, beganMs);
+      this.#refreshMs = this.#ports.clock.monotonicMs() - beganMs;
+      this.#noteMissed(beganMs);
     } finally {
       this.#refreshing -= 1;
       const next = this.#next;
@@ -189,7 +195,10 @@ export class TailFollower {
       const waiters = this.#waiters.get(verdict.id);
       if (waiters === undefined) continue;
       this.#waiters.delete(verdict.id);
-      for (const waiter of waiters) waiter.resolve(verdict);
+      for (const waiter of waiters) {
+        this.#learnDelay(waiter);
+        waiter.resolve(verdict);
+      }
     }
   }
 
@@ -245,7 +254,8 @@ export class TailFollower {
     if (known !== undefined) return known;
     signal.throwIfAborted();
     const verdict = await new Promise<Verdict>((resolve, reject) => {
-      const waiter: Waiter = { sinceMs: this.#ports.clock.monotonicMs(), resolve: settle };
+      const sinceMs = this.#ports.clock.monotonicMs();
+      const waiter: Waiter = { sinceMs, missedMs: undefined, resolve: settle };
       const waiters = this.#waiters.get(id) ?? new Set();
       const abort = (): void => {
         waiters.delete(waiter);
@@ -265,9 +275,24 @@ export class TailFollower {
     return verdict;
   }
 
-  /** How long a verdict took; feeds the guess of when the next one is due. */
-  learnLatency(elapsedMs: number): void {
-    this.#expectedMs = 0.8 * this.#expectedMs + 0.2 * elapsedMs;
+  #noteMissed(beganMs: number): void {
+    for (const waiters of this.#waiters.values()) {
+      for (const waiter of waiters) {
+        if (beganMs >= waiter.sinceMs) waiter.missedMs = beganMs - waiter.sinceMs;
+      }
+    }
+  }
+
+  /**
+   * The first look found the verdict: it may have been there long before, so look earlier next time. Looks after the
+   * first one were in vain: look later. How long the verdict took in all must not count, since that contains the wait
+   * for the first look, and a guess that feeds on itself never shrinks.
+   */
+  #learnDelay({ missedMs }: Waiter): void {
+    const guessMs = this.#firstPollMs;
+    if (missedMs === undefined) this.#firstPollMs = 0.9 * guessMs;
+    else if (missedMs > guessMs) this.#firstPollMs = guessMs + 0.2 * (missedMs - guessMs);
+    this.#firstPollMs = Math.min(this.#firstPollMs, this.#options.pollMsMax);
   }
 
   async #poll(): Promise<void> {
@@ -303,7 +328,7 @@ export class TailFollower {
     const napping = this.#napping;
     if (napping === undefined) return;
     const dueMs =
-      this.#ports.clock.monotonicMs() + Math.max(0.7 * this.#expectedMs, this.#options.pollMsMin);
+      this.#ports.clock.monotonicMs() + Math.max(this.#firstPollMs, this.#options.pollMsMin);
     if (napping.untilMs > dueMs) napping.wake.abort();
   }
 
@@ -314,12 +339,17 @@ export class TailFollower {
     let waitedMs = Number.POSITIVE_INFINITY;
     for (const waiters of this.#waiters.values()) {
       for (const { sinceMs } of waiters) {
-        dueMs = Math.min(dueMs, sinceMs + 0.7 * this.#expectedMs - nowMs);
+        dueMs = Math.min(dueMs, sinceMs + this.#firstPollMs - nowMs);
         waitedMs = Math.min(waitedMs, nowMs - sinceMs);
       }
     }
     const { pollMsMin, pollMsMax } = this.#options;
-    const stepMs = Math.max(pollMsMin, 0.1 * waitedMs, failures > 0 ? 10 * 2 ** failures : 0);
+    const stepMs = Math.max(
+      pollMsMin,
+      0.1 * waitedMs,
+      Math.min(this.#refreshMs, 20),
+      failures > 0 ? 10 * 2 ** failures : 0,
+    );
     return Math.min(Math.max(stepMs, dueMs), pollMsMax);
   }
 
