@@ -44,6 +44,7 @@ export const oracleBoundsDefault: OracleBounds = {
 
 /** Codes of RequestBatch's columns. */
 const kindAbort = 1;
+const isolationSnapshot = 1;
 const payloadSpilled = 2;
 /** Index entries that one write makes at most: key, partition, table. */
 const entriesPerWrite = 3;
@@ -246,10 +247,7 @@ export class Oracle {
     const { checks } = requests;
     const start = requests.checkStart[request] ?? 0;
     const end = requests.checkStart[request + 1] ?? 0;
-    const { writes, writesOf } = this.#planned;
-    if (end - start + writeCount(writes, writesOf) > limits.transactionKeysMax) {
-      return outcomeCode.tooLarge;
-    }
+    if (this.#keyCount(requests, request) > limits.transactionKeysMax) return outcomeCode.tooLarge;
     for (let check = start; check < end; check++) {
       const at = check * checkWords;
       const found = this.#index.lookup(checks[at] ?? 0, checks[at + 1] ?? 0);
@@ -260,6 +258,16 @@ export class Oracle {
       return outcomeCode.conflict;
     }
     return outcomeCode.committed;
+  }
+
+  /** Keys read plus keys written. A snapshot request checks what it writes: those are the same keys. */
+  #keyCount(requests: RequestBatch, request: number): number {
+    const checks = (requests.checkStart[request + 1] ?? 0) - (requests.checkStart[request] ?? 0);
+    const { writes, writesOf } = this.#planned;
+    const written = writeCount(writes, writesOf);
+    return requests.isolations[request] === isolationSnapshot
+      ? Math.max(checks, written)
+      : checks + written;
   }
 
   /**
