@@ -105,6 +105,7 @@ export class TransactionContext implements EngineTransaction {
   async queryPage(table: string, query: QuerySpec, page: PageWish): Promise<RowPage> {
     this.view.assertOpen();
     const description = this.describe(table);
+    validateLimit(page);
     const request = queryRequest(description, query, page);
     return query.index === undefined
       ? this.#queryTable(request)
@@ -154,6 +155,7 @@ export class TransactionContext implements EngineTransaction {
   async scanPage(table: string, _scan: ScanSpec, page: PageWish): Promise<RowPage> {
     this.view.assertOpen();
     const description = this.describe(table);
+    validateLimit(page);
     if (page.cursor !== undefined) validateKey(description, page.cursor);
     assertKeyCount(this.view.reads.size + 1, this.writes.size);
     const found = await scanPage(this.view, {
@@ -243,6 +245,14 @@ function belongsToPage(
     upTo: at(page.lastKey),
     descending: request.descending,
   });
+}
+
+function validateLimit({ limit }: PageWish): void {
+  if (limit === undefined || (Number.isSafeInteger(limit) && limit >= 1)) return;
+  throw new InvalidRequestError(
+    "limit",
+    `a page's limit is a whole number of rows from 1 on; got ${limit}`,
+  );
 }
 
 function validateKeyValue(table: TableDescription, name: string, value: AttributeValue): void {
