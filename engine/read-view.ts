@@ -15,7 +15,7 @@ import {
 import { limits } from "../core/limits.ts";
 import type { CallOptions, Ports, StoredItem } from "../core/ports.ts";
 import type { Tail, TailCommit } from "../core/tail.ts";
-import { TransactionReads, type ReadConflict } from "../core/transaction-reads.ts";
+import { type TransactionReads, type ReadConflict } from "../core/transaction-reads.ts";
 import type {
   Isolation,
   Item,
@@ -166,9 +166,9 @@ export class ReadView {
     await this.ready();
     const stored = await asked;
     return Promise.all(
-      keys.map((key, i) => {
+      keys.map(async (key, i) => {
         const answer = stored[i];
-        return answer === undefined ? undefined : this.resolve(key, answer, installedThrough);
+        return answer === undefined ? undefined : await this.resolve(key, answer, installedThrough);
       }),
     );
   }
