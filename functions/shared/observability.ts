@@ -77,7 +77,8 @@ export function createObservability(options: {
       },
     },
     flush() {
-      embedded.publishStoredMetrics();
+      // Publishing nothing is a warning to Powertools; an idle invocation is no reason for one.
+      if (embedded.hasStoredMetrics()) embedded.publishStoredMetrics();
     },
   };
 }
