@@ -1,9 +1,9 @@
 /**
- * From options to a running engine on AWS's ports. The AWS packages are loaded by the ports on their
- * first call; nothing here runs before a client's first use.
+ * From options to a running engine on AWS's ports. Engine and ports are loaded on a client's first use, and the AWS
+ * packages by the ports on their first call: what only names tables and errors, or has nothing to commit yet, pays
+ * for neither.
  */
-import { createAwsPorts } from "../aws/ports.ts";
-import { createEngine } from "../engine/engine.ts";
+import type { AwsPortsOptions } from "../aws/ports.ts";
 import { type Client, ConnectedClient, type Connection } from "./client.ts";
 import { checkClientOptions, type ClientOptions } from "./client-options.ts";
 import { discover } from "./discovery.ts";
@@ -25,15 +25,16 @@ export function createClient(options: ClientOptions): Client {
 async function connect(options: ClientOptions): Promise<Connection> {
   const { credentials, callTriesMax, callTimeoutMs, clock, random, onEvent } = options;
   const shared = { credentials, callTriesMax, callTimeoutMs, clock, random };
+  const [{ createAwsPorts }, { createEngine }] = await Promise.all([
+    import("../aws/ports.ts"),
+    import("../engine/engine.ts"),
+  ]);
   const ports = createAwsPorts({ ...shared, ...(await target(options)) });
   const engine = createEngine(ports, onEvent === undefined ? {} : { onEvent });
   return { engine, close: () => ports.close() };
 }
 
-type Target = Pick<
-  Parameters<typeof createAwsPorts>[0],
-  "deployment" | "region" | "endpoint" | "dynamodb" | "kinesis"
->;
+type Target = Pick<AwsPortsOptions, "deployment" | "region" | "endpoint" | "dynamodb" | "kinesis">;
 
 async function target(options: ClientOptions): Promise<Target> {
   if (options.endpoint === undefined) {

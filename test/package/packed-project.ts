@@ -4,7 +4,15 @@
  * node_modules once a project asks for them, so a project can also show how it fares without.
  */
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -81,10 +89,11 @@ export class Project {
     writeFileSync(join(this.folder, name), text);
   }
 
-  /** Makes packages of the repository's node_modules, or whole scopes, the project's own. */
+  /** Makes packages of the repository's node_modules, or whole scopes, the project's own; once is enough. */
   link(...names: readonly string[]): void {
     for (const name of names) {
       const target = join(this.folder, "node_modules", name);
+      if (existsSync(target)) continue;
       mkdirSync(join(target, ".."), { recursive: true });
       symlinkSync(join(root, "node_modules", name), target);
     }
