@@ -2,20 +2,18 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { createObservability } from "../../functions/shared/observability.ts";
 
-/** Everything written to standard output while the test runs; warnings go there or to the console. */
+/** Everything written to standard output (metrics) and standard error (warnings) while the test runs. */
 function written(): { readonly texts: string[] } {
   const texts: string[] = [];
-  const output = vi.spyOn(process.stdout, "write").mockImplementation((text) => {
-    texts.push(String(text));
-    return true;
-  });
-  const warnings = vi.spyOn(console, "warn").mockImplementation((text: unknown) => {
-    texts.push(String(text));
-  });
-  onTestFinished(() => {
-    output.mockRestore();
-    warnings.mockRestore();
-  });
+  for (const stream of [process.stdout, process.stderr]) {
+    const spy = vi.spyOn(stream, "write").mockImplementation((text) => {
+      texts.push(String(text));
+      return true;
+    });
+    onTestFinished(() => {
+      spy.mockRestore();
+    });
+  }
   return { texts };
 }
 
