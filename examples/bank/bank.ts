@@ -61,13 +61,17 @@ export type TransferResult =
   | { readonly kind: "refused"; readonly reason: "overdraft" | "unknown-account" };
 
 /** Moves money between two accounts. The body may run more than once; only its last run counts. */
-export async function transfer(db: Client, order: Transfer): Promise<Transacted<TransferResult>> {
+export async function transfer(
+  db: Client,
+  order: Transfer,
+  { deadlineMs = 10_000 }: { readonly deadlineMs?: number } = {},
+): Promise<Transacted<TransferResult>> {
   const { transferId, source, target, amountCents } = order;
   if (source === target) throw new RangeError("source and target must differ");
   if (!Number.isSafeInteger(amountCents) || amountCents <= 0) {
     throw new RangeError("the amount must be a positive number of cents");
   }
-  const options = { idempotencyKey: `transfer#${transferId}`, attemptsMax: 20, deadlineMs: 10_000 };
+  const options = { idempotencyKey: `transfer#${transferId}`, attemptsMax: 20, deadlineMs };
   return withKnownOutcome(db, () =>
     db.transact<TransferResult>(options, async (tx) => {
       const [from, to] = await tx.batchGet(accounts, [source, target]);

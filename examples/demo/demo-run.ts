@@ -74,7 +74,7 @@ async function runOn(world: World): Promise<DemoReport> {
   const fleet = await ClientFleet.start(
     {
       ...{ endpoint, folder, runId, clients, concurrency, seed },
-      ...{ eventIds: opened.eventIds, seatIds: opened.seatIds },
+      ...{ eventIds: opened.eventIds, seatIds: opened.seatIds, impatience: options.chaos },
       accountIds: opened.accounts.map(({ id }) => id),
     },
     ({ samples, counters }) => {

@@ -12,6 +12,8 @@ export const clientSettingsSchema = z.object({
   runId: z.string(),
   seed: z.int(),
   concurrency: z.int(),
+  /** Give some transfers a deadline that they may well miss, so that outcomes stay unknown. */
+  impatience: z.boolean(),
   accountIds: z.array(z.string()).readonly(),
   eventIds: z.array(z.string()).readonly(),
   seatIds: z.array(z.string()).readonly(),

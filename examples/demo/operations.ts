@@ -12,6 +12,8 @@ export const operationSchema = z.discriminatedUnion("kind", [
     source: z.string(),
     target: z.string(),
     amountCents: z.int(),
+    /** Some callers are impatient, and get an unknown outcome where others would have waited. */
+    deadlineMs: z.int().optional(),
   }),
   z.object({
     kind: z.literal("purchase"),
@@ -32,8 +34,13 @@ export type Performed = { readonly done: boolean; readonly receipt: Receipt };
 export async function perform(db: Client, operation: Operation): Promise<Performed> {
   switch (operation.kind) {
     case "transfer": {
-      const { id: transferId, source, target, amountCents } = operation;
-      const { result, receipt } = await transfer(db, { transferId, source, target, amountCents });
+      const { id: transferId, source, target, amountCents, deadlineMs } = operation;
+      const order = { transferId, source, target, amountCents };
+      const { result, receipt } = await transfer(
+        db,
+        order,
+        deadlineMs === undefined ? {} : { deadlineMs },
+      );
       return { done: result.kind === "done", receipt };
     }
     case "purchase": {

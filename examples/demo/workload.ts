@@ -5,6 +5,8 @@ import type { SeededRandom } from "./seeded-random.ts";
 
 const amountCentsMax = 8_000;
 const seatsPerOrderMax = 4;
+const impatientOneIn = 12;
+const deadlineMsMax = 500;
 
 /** What one client does. Its own finished orders are what it may cancel. */
 export class Workload {
@@ -40,7 +42,9 @@ export class Workload {
     const target = accountIds[(accountIds.indexOf(source) + step) % accountIds.length];
     if (target === undefined) throw new RangeError("a transfer needs two accounts");
     const amountCents = 1 + this.#random.below(amountCentsMax);
-    return { kind: "transfer", id: this.#newId(), source, target, amountCents };
+    const impatient = this.#settings.impatience && this.#random.below(impatientOneIn) === 0;
+    const deadlineMs = impatient ? { deadlineMs: 50 + this.#random.below(deadlineMsMax) } : {};
+    return { kind: "transfer", id: this.#newId(), source, target, amountCents, ...deadlineMs };
   }
 
   #purchase(): Operation {
