@@ -73,6 +73,8 @@ export const limits = {
   historyRetentionMsDefault: 60 * 60_000,
   idempotencyRetentionSeconds: 24 * 3600,
 
+  /** Payload bytes at which replay installs what it has loaded, before it loads the next block. */
+  replayChunkBytes: 8 * 1024 * 1024,
   /** Time that replay keeps back from its invocation to return what is unfinished. */
   replayReserveMs: 2_000,
 

@@ -21,13 +21,16 @@ export class PayloadLoader {
 
   /** @throws CorruptDataError when the payload is gone or damaged; StoreError */
   async load(verdict: CommittedVerdict, options: CallOptions = {}): Promise<Payload> {
+    return payloadOf(verdict, await this.loadBytes(verdict, options));
+  }
+
+  /** @throws CorruptDataError when the payload is gone or damaged; StoreError */
+  async loadBytes(verdict: CommittedVerdict, options: CallOptions = {}): Promise<Uint8Array> {
     const bytes = await this.#bytes(verdict, options);
-    if (bytes === undefined) {
-      throw new CorruptDataError(
-        `the payload of transaction ${verdict.id} (${verdict.payload.kind}) is no longer there`,
-      );
-    }
-    return decodeOrCorrupt(verdict, () => decodePayload(bytes));
+    if (bytes !== undefined) return bytes;
+    throw new CorruptDataError(
+      `the payload of transaction ${verdict.id} (${verdict.payload.kind}) is no longer there`,
+    );
   }
 
   async #bytes(verdict: CommittedVerdict, options: CallOptions): Promise<Uint8Array | undefined> {
@@ -62,6 +65,11 @@ export class PayloadLoader {
     if (chunks === undefined) return undefined;
     return decodeOrCorrupt(verdict, () => joinSpilledChunks(chunks, location));
   }
+}
+
+/** @throws CorruptDataError when the bytes are no payload */
+export function payloadOf(verdict: CommittedVerdict, bytes: Uint8Array): Payload {
+  return decodeOrCorrupt(verdict, () => decodePayload(bytes));
 }
 
 /** The payload bytes of a stream-borne transaction, out of the record that carried it. */

@@ -5,8 +5,7 @@
 import { CorruptDataError } from "../../core/errors.ts";
 import type { Ports, StreamRecord } from "../../core/ports.ts";
 import type { CommittedVerdict, Payload, SequenceNumber, ShardId } from "../../core/types.ts";
-import { PayloadLoader, payloadInRecord } from "../../engine/payload-loader.ts";
-import { decodePayload } from "../../schemas/payload.ts";
+import { PayloadLoader, payloadInRecord, payloadOf } from "../../engine/payload-loader.ts";
 
 /** Records fetched ahead, on the guess that the next payloads lie in the next records. */
 const readAheadRecords = 100;
@@ -15,7 +14,12 @@ export class ReplayPayloads {
   readonly #ports: Pick<Ports, "stream" | "log">;
   readonly #shard: ShardId;
   readonly #loader: PayloadLoader;
-  readonly #records = new Map<bigint, Uint8Array>();
+  /** What woke the function. */
+  readonly #batch: ReadonlyMap<bigint, Uint8Array>;
+  /** What was read last; the log follows the stream's order, so what came before is not asked for again. */
+  #ahead: ReadonlyMap<bigint, Uint8Array> = new Map();
+  /** Bytes of all payloads handed out. */
+  bytesLoaded = 0;
 
   constructor(
     ports: Pick<Ports, "stream" | "log">,
@@ -25,33 +29,40 @@ export class ReplayPayloads {
     this.#ports = ports;
     this.#shard = shard;
     this.#loader = new PayloadLoader(ports, shard);
-    this.#remember(records);
-  }
-
-  #remember(records: readonly StreamRecord[]): void {
-    for (const { sequenceNumber, data } of records) this.#records.set(BigInt(sequenceNumber), data);
+    this.#batch = bySequenceNumber(records);
   }
 
   /** @throws CorruptDataError when the payload is gone or damaged; StoreError */
   async load(verdict: CommittedVerdict): Promise<Payload> {
+    const bytes = await this.#bytes(verdict);
+    this.bytesLoaded += bytes.length;
+    return payloadOf(verdict, bytes);
+  }
+
+  async #bytes(verdict: CommittedVerdict): Promise<Uint8Array> {
     const location = verdict.payload;
-    if (location.kind !== "stream") return this.#loader.load(verdict);
+    if (location.kind !== "stream") return this.#loader.loadBytes(verdict);
     const record = await this.#record(location.sequenceNumber);
     if (record === undefined) {
       throw new CorruptDataError(
         `the record ${location.sequenceNumber} of transaction ${verdict.id} is no longer in the stream`,
       );
     }
-    return decodePayload(payloadInRecord(verdict, record));
+    return payloadInRecord(verdict, record);
   }
 
   async #record(sequenceNumber: SequenceNumber): Promise<Uint8Array | undefined> {
-    const known = this.#records.get(BigInt(sequenceNumber));
+    const wanted = BigInt(sequenceNumber);
+    const known = this.#batch.get(wanted) ?? this.#ahead.get(wanted);
     if (known !== undefined) return known;
     const records = await this.#ports.stream.read(this.#shard, sequenceNumber, {
       recordsMax: readAheadRecords,
     });
-    this.#remember(records);
-    return this.#records.get(BigInt(sequenceNumber));
+    this.#ahead = bySequenceNumber(records);
+    return this.#ahead.get(wanted);
   }
+}
+
+function bySequenceNumber(records: readonly StreamRecord[]): ReadonlyMap<bigint, Uint8Array> {
+  return new Map(records.map(({ sequenceNumber, data }) => [BigInt(sequenceNumber), data]));
 }

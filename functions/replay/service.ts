@@ -49,7 +49,7 @@ export type ReplayOptions = {
   readonly patienceMs?: number;
 };
 
-/** Work between two advances of the watermark; bounds memory, and what a crash repeats. */
+/** Work between two advances of the watermark; with `limits.replayChunkBytes` bounds memory, and what a crash repeats. */
 const chunkVerdictsMax = 2_000;
 const pauseMsMin = 5;
 const pauseMsMax = 200;
@@ -63,6 +63,9 @@ export function createReplayService(
     handle: (batch, budget) => new ReplayRun(ports, observability, { batch, budget }).run(options),
   };
 }
+
+/** Whole blocks' worth of commits, loaded and not yet installed. */
+type Chunk = { readonly commits: Commit[]; verdicts: number; readonly bytesBefore: number };
 
 class ReplayRun {
   readonly #ports: Ports;
@@ -120,31 +123,36 @@ class ReplayRun {
     for (;;) {
       const page = await this.#ports.log.readAfter(this.#batch.shard, watermark.position);
       let next = watermark;
-      let blocks: LogBlock[] = [];
-      let verdicts = 0;
+      let chunk = this.#newChunk();
       for (const stored of page.blocks) {
         const block = decodeBlock(stored);
         if (block.position !== next.position + 1) throw gap(next, block);
         next = watermarkAt(block, next);
-        blocks.push(block);
-        verdicts += block.verdicts.length;
-        if (verdicts < chunkVerdictsMax) continue;
-        await this.#installChunk(blocks, next);
+        await this.#load(block, chunk);
+        if (!this.#isFull(chunk)) continue;
+        await this.#installChunk(chunk.commits, next);
         watermark = next;
-        blocks = [];
-        verdicts = 0;
+        chunk = this.#newChunk();
         if (this.#isTimeUp()) return watermark;
       }
-      if (blocks.length > 0) await this.#installChunk(blocks, next);
+      if (next.position > watermark.position) await this.#installChunk(chunk.commits, next);
       watermark = next;
       if (page.complete || this.#isTimeUp()) return watermark;
     }
   }
 
-  async #installChunk(blocks: readonly LogBlock[], reached: Watermark): Promise<void> {
+  #newChunk(): Chunk {
+    return { commits: [], verdicts: 0, bytesBefore: this.#payloads.bytesLoaded };
+  }
+
+  #isFull({ verdicts, bytesBefore }: Chunk): boolean {
+    const bytes = this.#payloads.bytesLoaded - bytesBefore;
+    return verdicts >= chunkVerdictsMax || bytes >= limits.replayChunkBytes;
+  }
+
+  async #installChunk(commits: readonly Commit[], reached: Watermark): Promise<void> {
     const { control } = this.#ports;
     const { shard } = this.#batch;
-    const commits = await this.#commitsOf(blocks);
     const plan = planChunk(commits);
     const window = new SigningWindow(this.#ports, shard, reached.position);
     const installer = new ChunkInstaller(this.#ports, this.#observability, { shard, window });
@@ -163,16 +171,13 @@ class ReplayRun {
     metrics.count("ReplayInstalledWrites", installed);
   }
 
-  async #commitsOf(blocks: readonly LogBlock[]): Promise<readonly Commit[]> {
-    const commits: Commit[] = [];
-    for (const block of blocks) {
-      for (const verdict of block.verdicts) {
-        if (verdict.kind !== "committed") continue;
-        const payload = await this.#payloadOf(verdict);
-        if (payload !== undefined) commits.push({ verdict, payload });
-      }
+  async #load(block: LogBlock, chunk: Chunk): Promise<void> {
+    chunk.verdicts += block.verdicts.length;
+    for (const verdict of block.verdicts) {
+      if (verdict.kind !== "committed") continue;
+      const payload = await this.#payloadOf(verdict);
+      if (payload !== undefined) chunk.commits.push({ verdict, payload });
     }
-    return commits;
   }
 
   /** A payload that is gone for good must not stop the shard: it is recorded, counted and left. */
