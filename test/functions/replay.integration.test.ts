@@ -1,0 +1,417 @@
+/**
+ * Replay on real stores: it installs what certified transactions left, whatever fails, repeats or overlaps, and
+ * its watermark never claims more than is installed (docs/protocol.md §8; I6, I7, I9).
+ */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { DeleteTableCommand } from "@aws-sdk/client-dynamodb";
+import { StoreError } from "../../core/errors.ts";
+import type { DeadLetter, Ports, StreamRecord } from "../../core/ports.ts";
+import type {
+  Item,
+  SequenceNumber,
+  TableDescription,
+  Timestamp,
+  TransactionId,
+} from "../../core/types.ts";
+import { decodeBlock } from "../../engine/log-search.ts";
+import type { Engine } from "../../engine/types.ts";
+import { createReplayService, type ReplayResult } from "../../functions/replay/service.ts";
+import { silentObservability } from "../../functions/shared/silent-observability.ts";
+import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";
+import { fragileEngine, never } from "../integration/fragile.ts";
+import {
+  failureOf,
+  key,
+  number,
+  numberOf,
+  openDynamoDb,
+  putAll,
+  readOne,
+  text,
+} from "../integration/support.ts";
+
+let deployment: LocalDeployment;
+let table: TableDescription;
+let kept: TableDescription;
+let client: Engine;
+
+beforeAll(async () => {
+  deployment = await startLocalDeployment({ stopped: ["replay"] });
+  const { stores } = deployment;
+  [table, kept] = await Promise.all([
+    stores.createTable("plain"),
+    stores.createTable("kept", { history: true }),
+  ]);
+  client = certifyingEngine();
+});
+afterEach(async () => {
+  // Each test begins with everything installed.
+  await replay();
+});
+afterAll(() => deployment.stop());
+
+/** A client that never installs. */
+function certifyingEngine(): Engine {
+  return fragileEngine(deployment.stores, { items: () => ({ install: () => never() }) }).engine;
+}
+
+async function commit(
+  of: TableDescription,
+  writes: readonly Item[],
+  deletes: readonly Item[] = [],
+): Promise<{ id: TransactionId; at: Timestamp }> {
+  const { receipt } = await client.transact({ ack: "certified" }, (tx) => {
+    for (const item of writes) tx.put(of.name, item);
+    for (const item of deletes) tx.delete(of.name, item);
+    return Promise.resolve();
+  });
+  const { transactionId: id, commitTimestamp: at } = receipt;
+  if (id === undefined || at === undefined) throw new Error("nothing was committed");
+  return { id, at };
+}
+
+type Run = {
+  readonly records?: readonly StreamRecord[];
+  readonly ports?: Partial<Ports>;
+  readonly remainingMs?: () => number;
+  readonly patienceMs?: number;
+};
+
+function replay(run: Run = {}): Promise<ReplayResult> {
+  const { stores } = deployment;
+  const ports = { ...stores.openPorts(), ...run.ports };
+  const { patienceMs = 0, remainingMs = (): number => 30_000 } = run;
+  return createReplayService(ports, silentObservability, { patienceMs }).handle(
+    { shard: stores.shard, records: run.records ?? [] },
+    { remainingMs },
+  );
+}
+
+async function stored(of: TableDescription, each: Item): Promise<number> {
+  const { item } = await deployment.stores.ports.items.get(of, each);
+  return numberOf(item);
+}
+
+async function watermark(): Promise<Timestamp> {
+  const { ports, shard } = deployment.stores;
+  return (await ports.control.readWatermark(shard))?.timestamp ?? (0 as Timestamp);
+}
+
+describe("replay", () => {
+  test("I7: installs puts and deletes of every table, then moves the watermark to the log's end", async () => {
+    const first = await commit(table, [
+      { ...key("a"), n: number(1) },
+      { ...key("b"), n: number(1) },
+    ]);
+    expect(await watermark()).toBeLessThan(first.at);
+    const second = await commit(table, [{ ...key("a"), n: number(2) }], [key("b")]);
+    const third = await commit(kept, [{ ...key("a"), n: number(1) }]);
+    const fourth = await commit(kept, [{ ...key("a"), n: number(2) }]);
+    const { watermark: reached } = await replay();
+    expect(reached.timestamp).toBeGreaterThanOrEqual(fourth.at);
+    expect(await watermark()).toBe(reached.timestamp);
+    const { items, versions } = deployment.stores.ports;
+    expect(await items.get(table, key("a"))).toMatchObject({ version: second.at });
+    expect(await items.get(table, key("b"))).toMatchObject({ version: second.at, tombstone: true });
+    expect(await items.get(kept, key("a"))).toMatchObject({ version: fourth.at });
+    expect(await versions.find(kept.name, key("a"), third.at)).toMatchObject({
+      version: third.at,
+      next: fourth.at,
+      item: { n: number(1) },
+    });
+  });
+
+  test("I6, I7, I9: overlapping itself three times does the work once, and nothing goes back", async () => {
+    const commits = [];
+    for (let i = 1; i <= 10; i += 1) {
+      commits.push(await commit(i % 2 === 0 ? table : kept, [{ ...key("c"), n: number(i) }]));
+    }
+    const results = await Promise.all([replay(), replay(), replay()]);
+    const last = commits.at(-1)?.at ?? (0 as Timestamp);
+    for (const { watermark: reached } of results) {
+      expect(reached.timestamp).toBeGreaterThanOrEqual(last);
+    }
+    expect([await stored(table, key("c")), await stored(kept, key("c"))]).toEqual([10, 9]);
+    for (const [i, { at }] of commits.entries()) {
+      const engine = deployment.openEngine();
+      if (i % 2 === 1) continue;
+      const { result } = await engine.snapshot({ asOf: at }, (snapshot) =>
+        snapshot.get(kept.name, key("c")),
+      );
+      expect(numberOf(result)).toBe(i + 1);
+    }
+  });
+
+  test("I7, I9: that fails at any call leaves a watermark that claims nothing missing, and goes on later", async () => {
+    const { ports } = deployment.stores;
+    const down = (): Promise<never> =>
+      Promise.reject(new StoreError("unavailable", "scripted failure"));
+    const failing: Partial<Ports>[] = [
+      { items: { ...ports.items, install: down } },
+      { items: { ...ports.items, versions: down } },
+      { log: { ...ports.log, readAfter: down } },
+      { stream: { ...ports.stream, read: down } },
+      { control: { ...ports.control, advanceWatermark: down } },
+      { control: { ...ports.control, queueTombstones: down } },
+    ];
+    const { at } = await commit(table, [{ ...key("d"), n: number(1) }], [key("e")]);
+    for (const broken of failing) {
+      expect(await failureOf(replay({ ports: broken }))).toBeInstanceOf(StoreError);
+      expect(await watermark()).toBeLessThan(at);
+    }
+    await replay();
+    expect(await watermark()).toBeGreaterThanOrEqual(at);
+    expect(await stored(table, key("d"))).toBe(1);
+  });
+
+  test("I7: installs what is left of a chunk when some installs fail", async () => {
+    const { ports } = deployment.stores;
+    const names = ["f1", "f2", "f3", "f4"];
+    const { at } = await commit(
+      table,
+      names.map((name) => ({ ...key(name), n: number(1) })),
+    );
+    let installs = 0;
+    const flaky: Partial<Ports> = {
+      items: {
+        ...ports.items,
+        install(...request) {
+          installs += 1;
+          if (installs % 2 === 0) return Promise.reject(new StoreError("throttled", "scripted"));
+          return ports.items.install(...request);
+        },
+      },
+    };
+    expect(await failureOf(replay({ ports: flaky }))).toMatchObject({ fault: "throttled" });
+    expect(await watermark()).toBeLessThan(at);
+    await replay();
+    for (const name of names) expect(await stored(table, key(name))).toBe(1);
+  });
+
+  test("I7: frozen in the middle of its work, wakes up later and moves nothing back", async () => {
+    const { ports } = deployment.stores;
+    const { at } = await commit(table, [{ ...key("g"), n: number(1) }]);
+    let thaw: () => void = () => undefined;
+    const frozen = new Promise<void>((resolve) => {
+      thaw = resolve;
+    });
+    const sleeping = replay({
+      ports: {
+        items: {
+          ...ports.items,
+          async versions(...request) {
+            const versions = await ports.items.versions(...request);
+            await frozen;
+            return versions;
+          },
+        },
+      },
+    });
+    await replay();
+    const later = await commit(table, [{ ...key("g"), n: number(2) }]);
+    await replay();
+    const before = await watermark();
+    thaw();
+    await sleeping;
+    expect(await watermark()).toBeGreaterThanOrEqual(before);
+    expect(before).toBeGreaterThanOrEqual(later.at);
+    expect(at).toBeLessThan(later.at);
+    expect(await stored(table, key("g"))).toBe(2);
+  });
+
+  test("returns what the log does not cover yet, and waits for an oracle that is a little behind", async () => {
+    const { at } = await commit(table, [{ ...key("h"), n: number(1) }]);
+    const ahead: StreamRecord = {
+      sequenceNumber: "9".repeat(56) as SequenceNumber,
+      arrivalMs: Date.now(),
+      data: new Uint8Array(),
+    };
+    const { unfinishedFrom, watermark: reached } = await replay({
+      records: [ahead],
+      patienceMs: 30,
+    });
+    expect(unfinishedFrom).toBe(ahead.sequenceNumber);
+    expect(reached.timestamp).toBeGreaterThanOrEqual(at);
+    await deployment.oracle.stop();
+    const late = commit(table, [{ ...key("h"), n: number(2) }]);
+    const [record] = await lastRecords();
+    if (record === undefined) throw new Error("no record");
+    const waiting = replay({ records: [record], patienceMs: 10_000 });
+    await deployment.oracle.start();
+    expect((await waiting).unfinishedFrom).toBeUndefined();
+    await late;
+    expect(await stored(table, key("h"))).toBe(2);
+  });
+
+  test("stops in time and goes on with the next call", async () => {
+    for (let i = 0; i < 3; i += 1) await commit(table, [{ ...key("i"), n: number(i) }]);
+    const result = await replay({ remainingMs: () => 0, patienceMs: 10_000 });
+    expect(result.watermark.timestamp).toBeGreaterThan(0);
+    await replay();
+    expect(await stored(table, key("i"))).toBe(2);
+  });
+});
+
+describe("a backlog", () => {
+  test("of large payloads is installed and claimed in steps, so that a crash repeats little", async () => {
+    const large = { large: text("x".repeat(390_000)) };
+    for (let i = 0; i < 3; i += 1) {
+      const names = Array.from({ length: 12 }, (_, k) => `step-${i.toString()}-${k.toString()}`);
+      await commit(
+        table,
+        names.map((name) => ({ ...key(name), ...large })),
+      );
+    }
+    const { control } = deployment.stores.ports;
+    const reached: Timestamp[] = [];
+    await replay({
+      ports: {
+        control: {
+          ...control,
+          advanceWatermark: (shard, to, options) => {
+            reached.push(to.timestamp);
+            return control.advanceWatermark(shard, to, options);
+          },
+        },
+      },
+    });
+    expect(reached.length).toBeGreaterThan(1);
+    expect(reached).toEqual([...reached].sort((a, b) => a - b));
+  });
+});
+
+describe("a write that can never be installed", () => {
+  test("because its table was deleted becomes a dead letter, and the shard goes on", async () => {
+    const { stores } = deployment;
+    const doomed = await stores.createTable("doomed");
+    client = certifyingEngine();
+    const { id, at } = await commit(doomed, [{ ...key("a"), n: number(1) }, key("b")]);
+    const dynamodb = openDynamoDb(stores);
+    await dynamodb.send(new DeleteTableCommand({ TableName: doomed.name }));
+    dynamodb.destroy();
+    const after = await commit(table, [{ ...key("after-doomed"), n: number(1) }]);
+    const letters: DeadLetter[] = [];
+    const { control } = stores.ports;
+    await replay({
+      ports: {
+        control: {
+          ...control,
+          saveDeadLetter: (letter, options) => {
+            letters.push(letter);
+            return control.saveDeadLetter(letter, options);
+          },
+        },
+      },
+    });
+    expect(letters).toHaveLength(2);
+    expect(letters[0]).toMatchObject({
+      id,
+      timestamp: at,
+      table: doomed.name,
+      shard: stores.shard,
+    });
+    expect(await watermark()).toBeGreaterThanOrEqual(after.at);
+    expect(await stored(table, key("after-doomed"))).toBe(1);
+  });
+
+  test("because its payload is gone becomes a dead letter too", async () => {
+    const { stores } = deployment;
+    const { id } = await commit(table, [{ ...key("lost"), n: number(1) }]);
+    const letters: DeadLetter[] = [];
+    const { control, stream } = stores.ports;
+    await replay({
+      ports: {
+        stream: { ...stream, read: () => Promise.resolve([]) },
+        control: {
+          ...control,
+          saveDeadLetter: (letter, options) => {
+            letters.push(letter);
+            return control.saveDeadLetter(letter, options);
+          },
+        },
+      },
+    });
+    expect(letters).toMatchObject([{ id, table: "" }]);
+  });
+
+  test("because access is denied is no dead letter: the operator mends that, and replay waits", async () => {
+    const { ports } = deployment.stores;
+    const { at } = await commit(table, [{ ...key("denied"), n: number(1) }]);
+    const denied = new StoreError("rejected", "scripted", { code: "AccessDeniedException" });
+    const broken = { items: { ...ports.items, install: () => Promise.reject(denied) } };
+    expect(await failureOf(replay({ ports: broken }))).toBe(denied);
+    expect(await watermark()).toBeLessThan(at);
+  });
+});
+
+describe("a spilled payload", () => {
+  test("of over 512 KB is certified, installed by replay, and read whole", async () => {
+    const items = Array.from({ length: 6 }, (_, i) => ({
+      pk: text(`spilled-${i.toString()}`),
+      n: number(i),
+      large: text("ä".repeat(100_000)),
+    }));
+    const { at } = await commit(table, items);
+    const { log } = deployment.stores.ports;
+    const blocks = await log.readBackward(deployment.stores.shard, { blocksMax: 1 });
+    const verdicts = blocks.flatMap((block) => decodeBlock(block).verdicts);
+    expect(verdicts.at(-1)).toMatchObject({ kind: "committed", payload: { kind: "spilled" } });
+    await replay();
+    expect(await watermark()).toBeGreaterThanOrEqual(at);
+    for (const item of items) {
+      expect(await readOne(deployment.openEngine(), table, { pk: item.pk })).toEqual(item);
+    }
+  });
+
+  test("of over 512 KB is installed by its own client, and by a reader", async () => {
+    const engine = deployment.openEngine();
+    const large = { large: text("x".repeat(300_000)) };
+    const receipt = await putAll(engine, table, [
+      { ...key("own-1"), ...large },
+      { ...key("own-2"), ...large },
+    ]);
+    expect(receipt.installed).toBe(true);
+    await commit(table, [
+      { ...key("own-1"), ...large, n: number(7) },
+      { ...key("own-2"), ...large, n: number(7) },
+    ]);
+    expect(numberOf(await readOne(engine, table, key("own-1")))).toBe(7);
+  });
+
+  test("whose chunks are gone after the decision becomes a dead letter", async () => {
+    const large = { large: text("x".repeat(300_000)) };
+    await commit(table, [
+      { ...key("gone-1"), ...large },
+      { ...key("gone-2"), ...large },
+    ]);
+    const { log, control } = deployment.stores.ports;
+    const letters: DeadLetter[] = [];
+    await replay({
+      ports: {
+        log: { ...log, readSpilled: () => Promise.resolve(undefined) },
+        control: {
+          ...control,
+          saveDeadLetter: (letter) => {
+            letters.push(letter);
+            return Promise.resolve();
+          },
+        },
+      },
+    });
+    expect(letters).toHaveLength(1);
+  });
+});
+
+/** The newest record of the stream, once it is there. */
+async function lastRecords(): Promise<readonly StreamRecord[]> {
+  const { ports, shard } = deployment.stores;
+  const [newest] = await ports.log.readBackward(shard, { blocksMax: 1 });
+  const cursor = newest === undefined ? undefined : decodeBlock(newest).cursor;
+  if (cursor === undefined) throw new Error("the log has no cursor");
+  for (let i = 0; i < 500; i += 1) {
+    const records = await ports.stream.read(shard, cursor.sequenceNumber, { recordsMax: 100 });
+    if (records.length > 1) return records.slice(-1);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  throw new Error("no record came");
+}
