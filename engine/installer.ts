@@ -69,9 +69,7 @@ export class Installer {
   async install(job: InstallJob, options: CallOptions = {}): Promise<void> {
     const indices = job.writes ?? job.payload.writes.keys();
     const results = await Promise.allSettled(
-      Array.from(indices, (index) =>
-        this.#places.run(() => this.#installWrite(job, index, options)),
-      ),
+      Array.from(indices, (index) => this.#installWrite(job, index, options)),
     );
     const failed = results.find((result) => result.status === "rejected");
     if (failed !== undefined) throw failed.reason;
@@ -83,58 +81,67 @@ export class Installer {
       await this.#installInOrder(job, index, options);
       return;
     }
-    await this.#ports.items.install(
-      {
-        table: table.name,
-        key: write.key,
-        item: write.item,
-        version: job.verdict.timestamp,
-        expects: "below",
-        signBeforeMs: job.signBeforeMs,
-      },
-      options,
-    );
-  }
-
-  async #installInOrder(job: InstallJob, index: number, options: CallOptions): Promise<void> {
-    const { write, table } = writeAt(job.payload, index);
-    const version = job.verdict.timestamp;
-    const description = describeTable(table, write.key);
-    for (let attempt = 0; attempt < orderedTriesMax; attempt += 1) {
-      const installedThrough = this.#earlier?.installedThrough();
-      const stored = await this.#ports.items.get(description, write.key, options);
-      if (stored.version >= version) return;
-      const missing = this.#missingBefore(job, index, stored.version, installedThrough);
-      if (missing !== undefined) {
-        await this.#awaitEarlier(missing, attempt);
-        continue;
-      }
-      await this.#ports.versions.save(
-        {
-          table: table.name,
-          key: write.key,
-          version: stored.version,
-          next: version,
-          item: stored.item,
-        },
-        options,
-      );
-      const result = await this.#ports.items.install(
+    await this.#places.run(() =>
+      this.#ports.items.install(
         {
           table: table.name,
           key: write.key,
           item: write.item,
-          version,
-          expects: stored.version,
+          version: job.verdict.timestamp,
+          expects: "below",
           signBeforeMs: job.signBeforeMs,
         },
         options,
-      );
-      if (result === "installed") return;
+      ),
+    );
+  }
+
+  /**
+   * A place is held for one try, never while an earlier commit is waited for: finishing that one takes a place too, and
+   * if those who wait held them all, nobody would get on.
+   */
+  async #installInOrder(job: InstallJob, index: number, options: CallOptions): Promise<void> {
+    const { table } = writeAt(job.payload, index);
+    for (let attempt = 0; attempt < orderedTriesMax; attempt += 1) {
+      const found = await this.#places.run(() => this.#tryInOrder(job, index, options));
+      if (found === "installed") return;
+      if (found !== "changed") await this.#awaitEarlier(found, attempt);
     }
     throw new UnavailableError(
       `a key of table "${table.name}" changed ${orderedTriesMax} times while ${job.verdict.id} was being installed`,
     );
+  }
+
+  /** Gives the earlier commit that has to be installed first, if there is one. */
+  async #tryInOrder(
+    job: InstallJob,
+    index: number,
+    options: CallOptions,
+  ): Promise<"installed" | "changed" | TailCommit> {
+    const { write, table } = writeAt(job.payload, index);
+    const { key } = write;
+    const version = job.verdict.timestamp;
+    const installedThrough = this.#earlier?.installedThrough();
+    const stored = await this.#ports.items.get(describeTable(table, key), key, options);
+    if (stored.version >= version) return "installed";
+    const missing = this.#missingBefore(job, index, stored.version, installedThrough);
+    if (missing !== undefined) return missing;
+    await this.#ports.versions.save(
+      { table: table.name, key, version: stored.version, next: version, item: stored.item },
+      options,
+    );
+    const result = await this.#ports.items.install(
+      {
+        table: table.name,
+        key,
+        item: write.item,
+        version,
+        expects: stored.version,
+        signBeforeMs: job.signBeforeMs,
+      },
+      options,
+    );
+    return result === "installed" ? "installed" : "changed";
   }
 
   #missingBefore(
