@@ -32,6 +32,7 @@ import { settleRequest } from "./request-settler.ts";
 import { conflictError } from "./read-view.ts";
 import type { ShardSession } from "./shard-session.ts";
 import type { TransactionContext } from "./transaction-context.ts";
+import { assertKeyCount } from "./write-buffer.ts";
 
 export type CommitOptions = {
   /** Aborts at the deadline, or when the caller gives up. */
@@ -70,6 +71,9 @@ export async function certify(
   assert(writes.size > 0, "I3: only a transaction that wrote something is sent");
   // A body that read nothing has not waited for the transaction's own refresh yet.
   await view.ready();
+  view.seal();
+  // Reads begun at the same time have each found room for themselves alone.
+  assertKeyCount(view.reads.size, writes.size);
   const payload = writes.toPayload();
   const bytes = encodePayload(payload);
   if (session.follower.ageMs > options.freshMs) {

@@ -23,7 +23,7 @@ export async function findEarlier(
   const { clock, control, items } = services.ports;
   const table = control.idempotencyTable;
   const key = idempotencyItemKey(once.idempotencyKey);
-  const entry = readIdempotencyItem(await context.get(table.name, key), clock.nowMs());
+  const entry = readIdempotencyItem(await context.getFrom(table, key), clock.nowMs());
   if (entry === undefined) return undefined;
   const { version } = await items.get(table, key, services.call.options);
   const receipt = {
@@ -54,7 +54,7 @@ export function recordResult(
   const { clock, control } = services.ports;
   const key = idempotencyItemKey(record.idempotencyKey);
   const entry = { transactionId: id, result: record.result };
-  context.put(control.idempotencyTable.name, idempotencyItem(key, entry, clock.nowMs()));
+  context.putInto(control.idempotencyTable, idempotencyItem(key, entry, clock.nowMs()));
 }
 
 type IdempotencyEntry = {

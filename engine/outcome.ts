@@ -34,6 +34,7 @@ export async function settleOutcome(
   try {
     const decision =
       (await findDecision(ports, session, wish)) ??
+      // The search may have taken long: by now the tail may hold a decision, which is looked for before anything is sent.
       (await settleRequest(ports, session, {
         request: {
           kind: "abort",

@@ -92,6 +92,7 @@ async function readPage(view: ReadView, source: PageSource): Promise<VisiblePage
       hashes: view.readKey(source.table, row.key).hashes,
     }));
     await foldUpTo(view, rows, source.table);
+    view.assertOpen();
     if (captured < view.tail.floor) continue;
     moveReadTimestamp(view, source, rows);
     const missing = missingFrom(view, { source, page, rows, captured, helped });

@@ -99,10 +99,24 @@ export class ReadView {
     return this.#options.call;
   }
 
+  /**
+   * Ends reading while the tail still keeps what the commit needs. What a request checks is fixed when it is first sent:
+   * a read that its body did not wait for must not add to the read set any more. The settler takes a conflict in the read
+   * set as proof that no copy of the request can commit, and such a conflict would prove nothing:
+   *
+   *   body        get(k) ──── not awaited ─────▶ k joins the read set
+   *   commit      send {checks: ∅} ─ answer lost ─▶ conflict on k: body runs again, commits
+   *   stream                        late copy {checks: ∅} ──────────────────▶ commits too
+   */
+  seal(): void {
+    this.#closed ??= new TransactionClosedError(
+      "the transaction is being committed; wait for its reads and writes within its body",
+    );
+  }
+
   /** Ends the view; later reads throw `TransactionClosedError`. */
-  close(reason?: Error): void {
-    this.#closed ??=
-      reason ?? new TransactionClosedError("the transaction has ended; begin a new one");
+  close(): void {
+    this.#closed ??= new TransactionClosedError("the transaction has ended; begin a new one");
     this.#session.follower.leave(this.#options.reads);
   }
 

@@ -45,6 +45,9 @@ export async function settleRequest(
   const { id } = options.request;
   let { request } = options;
   let possiblyStored = false;
+  // Nothing may be sent for an id that is decided at or below `checkedTo`: an oracle that has forgotten it decides again.
+  const known = session.follower.tail.decision(id);
+  if (known !== undefined && known.kind !== "stale") return known;
   for (let attempt = 0; ; attempt += 1) {
     const encoded = encodeCommitRequest(request);
     const storedBefore: boolean = possiblyStored;

@@ -11,7 +11,7 @@ const reloadMsMax = 60_000;
 export class TableRegistry {
   readonly #control: ControlStore;
   readonly #clock: Clock;
-  #tables: ReadonlyMap<string, TableDescription> | undefined;
+  #tables: Map<string, TableDescription> | undefined;
   #loading: Promise<void> | undefined;
   #loadedMs = Number.NEGATIVE_INFINITY;
 
@@ -36,10 +36,9 @@ export class TableRegistry {
 
   async #load(): Promise<void> {
     const tables = await this.#control.tables();
-    const { idempotencyTable } = this.#control;
-    this.#tables = new Map(
-      [...tables, idempotencyTable].map((description) => [description.name, description]),
-    );
+    this.#tables = new Map(tables.map((description) => [description.name, description]));
+    // Even where somebody has registered it: watermarks, the registry and secrets are nobody's rows.
+    this.#tables.delete(this.#control.idempotencyTable.name);
     this.#loadedMs = this.#clock.monotonicMs();
   }
 

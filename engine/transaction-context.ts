@@ -40,7 +40,12 @@ export class TransactionContext implements EngineTransaction {
 
   async get(table: string, key: Item): Promise<Item | undefined> {
     this.view.assertOpen();
-    const description = this.describe(table);
+    return this.getFrom(this.describe(table), key);
+  }
+
+  /** As `get`, also from a table that is Tidemark's own and that no caller can name. */
+  async getFrom(description: TableDescription, key: Item): Promise<Item | undefined> {
+    this.view.assertOpen();
     validateKey(description, key);
     const own = this.writes.find(description, key);
     if (own !== undefined) return own.item;
@@ -85,7 +90,12 @@ export class TransactionContext implements EngineTransaction {
 
   put(table: string, item: Item): void {
     this.view.assertOpen();
-    const description = this.describe(table);
+    this.putInto(this.describe(table), item);
+  }
+
+  /** As `put`, also into a table that is Tidemark's own. */
+  putInto(description: TableDescription, item: Item): void {
+    this.view.assertOpen();
     validateItem(description, item);
     this.#buffer(description, keyOf(description, item), item);
   }
