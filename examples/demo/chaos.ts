@@ -29,7 +29,7 @@ export type DoneKill = {
 /** No commit passes through these: once per run is enough. */
 const dullTargets = new Set(["api", "reaper"]);
 const killEveryMs = 1_500;
-const afterSendingMsMax = 40;
+const afterSendingMsMax = 120;
 /** Nothing is killed in the first and the last tenth of a run. */
 const quietShare = 0.1;
 

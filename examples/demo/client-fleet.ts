@@ -85,10 +85,10 @@ export class ClientFleet {
     return pid;
   }
 
-  /** Resolves when any client's commit request is leaving. */
+  /** Resolves when any client's commit request is leaving, or after long silence. */
   async seenSending(): Promise<void> {
     const alive = this.#running.filter((running) => running !== undefined);
-    await Promise.race(alive.map((running) => this.#seenSending(running)));
+    await Promise.race([silence(), ...alive.map((running) => this.#seenSending(running))]);
   }
 
   /** Lets every client finish what it does. No kill may be under way. */
@@ -108,8 +108,7 @@ export class ClientFleet {
   #seenSending(running: Running): Promise<void> {
     const seen = new Promise<void>((resolve) => running.onSending.add(resolve));
     send(running.process, { kind: "watch" });
-    const silence = new Promise<void>((resolve) => setTimeout(resolve, silenceMsMax).unref());
-    return Promise.race([seen, running.exited, silence]);
+    return Promise.race([seen, running.exited, silence()]);
   }
 
   #spawn(client: number): Running {
@@ -153,6 +152,10 @@ export class ClientFleet {
     this.deaths.push(`client ${client} ended by itself: ${signalCode ?? `exit code ${exitCode}`}`);
     if (!this.#stopping && this.deaths.length <= deathsMax) this.#spawn(client);
   }
+}
+
+function silence(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, silenceMsMax).unref());
 }
 
 function send(child: ChildProcess, message: ToClient): void {

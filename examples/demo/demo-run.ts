@@ -15,7 +15,7 @@ import type { DemoOptions } from "./options.ts";
 import { Progress } from "./progress.ts";
 import { type DemoReport, killText, measured } from "./report.ts";
 import { SeededRandom } from "./seeded-random.ts";
-import { settle } from "./settle.ts";
+import { decideOpen, repeatCommitted } from "./settle.ts";
 import { awaitWatermark, readStoredRows } from "./stored-rows.ts";
 
 const eventCount = 8;
@@ -86,22 +86,26 @@ async function runOn(world: World): Promise<DemoReport> {
 
   say("Settling what was left open, and waiting for the watermark");
   const journaled = readJournals(folder);
-  const settlement = await settle(db, journaled);
+  const { known, decided, sampled, faults: contradictions } = await decideOpen(db, journaled);
   const description = await discover(endpoint);
   const now = await db.snapshot(async ({ readTimestamp }) => readTimestamp);
   await awaitWatermark(description, now);
+  // Before the SDK reads anything: its reads would install what replay has overlooked.
+  const stored = await readStoredRows(description, runId);
+  const repeated = await repeatCommitted(db, decided);
   const seen = await db.snapshot(async (snapshot) => ({
     bank: await readBank(snapshot, runId),
     sales: await readSales(snapshot, runId),
   }));
-  const stored = await readStoredRows(description, runId);
-  const { operations } = settlement;
+  const operations = [...known, ...repeated.operations];
   const faults = [
     ...live.faults,
     ...fleet.deaths,
-    ...settlement.faults,
+    ...contradictions,
+    ...repeated.faults,
     ...auditRun({ depositedCents, operations, seen, stored }),
   ];
+  const committed = decided.filter(({ committedId }) => committedId !== undefined).length;
   return {
     ok: faults.length === 0,
     options,
@@ -111,8 +115,8 @@ async function runOn(world: World): Promise<DemoReport> {
       faults,
       operations: journaled.length,
       acknowledged: acknowledgedAsDone(journaled),
-      settled: { committed: settlement.committed, aborted: settlement.aborted },
-      outcomesSampled: settlement.sampled,
+      settled: { committed, aborted: decided.length - committed },
+      outcomesSampled: sampled,
       liveSnapshots: { balanced: live.balanced, givenUp: live.givenUp },
       journals: faults.length === 0 ? undefined : folder,
     },

@@ -1,21 +1,26 @@
 /**
  * What became of the operations whose clients never learned it: killed in the middle, or answered
- * "unknown". Every request that was sent for one is settled by its id; then the operation is called once more under
- * its idempotency key if one has committed, which must return that commit's result and do nothing.
+ * "unknown". First every request that was sent for one is settled by its id, which reads nothing but the log; so the
+ * tables can then be looked at as the functions alone have left them. After that, each that has committed
+ * is called once more under its idempotency key, which must return that commit's result and do nothing.
  */
 import type { Client } from "../../sdk/index.ts";
-import type { Acknowledgement, JournaledOperation } from "./journal.ts";
+import type { JournaledOperation } from "./journal.ts";
 import { perform } from "./operations.ts";
 
 /** An operation whose end is known: acknowledged, or certain to have written nothing. */
 export type SettledOperation = Omit<JournaledOperation, "aborted">;
 
-export type Settlement = {
-  readonly operations: readonly SettledOperation[];
+/** An operation that its client left open, and the one request of its that has committed, if any. */
+export type DecidedOperation = {
+  readonly journaled: JournaledOperation;
+  readonly committedId: string | undefined;
+};
+
+export type Decisions = {
+  readonly known: readonly JournaledOperation[];
+  readonly decided: readonly DecidedOperation[];
   readonly faults: readonly string[];
-  /** How many had to be settled, by what they turned out to be. */
-  readonly committed: number;
-  readonly aborted: number;
   /** Ids of known end whose outcome was asked for all the same. */
   readonly sampled: number;
 };
@@ -24,59 +29,75 @@ export type Settlement = {
 const samplesMax = 100;
 const settledAtOnce = 4;
 
-export async function settle(
+/** Settles every open operation by the ids of its requests. */
+export async function decideOpen(
   db: Client,
   journaled: readonly JournaledOperation[],
-): Promise<Settlement> {
+): Promise<Decisions> {
   const faults: string[] = [];
-  const counts = { committed: 0, aborted: 0, sampled: 0 };
-  const open = journaled.filter(
-    ({ acknowledged, aborted }) => !aborted && acknowledged === undefined,
-  );
-  const known = journaled.filter((operation) => !open.includes(operation));
-  const settled = await mapConcurrently(open, async (operation) => {
-    const acknowledged = await settleOne(db, operation, faults);
-    if (acknowledged === undefined) counts.aborted += 1;
-    else counts.committed += 1;
-    return { ...operation, acknowledged };
+  const isOpen = ({ acknowledged, aborted }: JournaledOperation): boolean =>
+    acknowledged === undefined && !aborted;
+  const known = journaled.filter((operation) => !isOpen(operation));
+  const decided = await mapConcurrently(journaled.filter(isOpen), async (open) => {
+    const committed: string[] = [];
+    for (const id of open.transactionIds) {
+      if ((await db.outcome(id)) === "committed") committed.push(id);
+    }
+    if (committed.length > 1) {
+      faults.push(`exactly once: ${open.operation.id} committed as ${committed.join(" and as ")}`);
+    }
+    return { journaled: open, committedId: committed[0] };
   });
   const step = Math.max(1, Math.ceil(known.length / samplesMax));
-  const samples = known.filter(
-    ({ transactionIds }, index) => index % step === 0 || transactionIds.length > 5,
-  );
-  await mapConcurrently(samples.slice(0, 2 * samplesMax), async (operation) => {
-    for (const id of operation.transactionIds) {
-      const expected = id === operation.acknowledged?.transactionId ? "committed" : "aborted";
-      const outcome = await db.outcome(id);
-      counts.sampled += 1;
-      if (outcome === expected) continue;
-      faults.push(`outcome: ${operation.operation.id} had ${id} ${expected}, the log: ${outcome}`);
-    }
-  });
-  return { operations: [...known, ...settled], faults, ...counts };
+  const samples = known.filter((_operation, index) => index % step === 0);
+  const sampled = await mapConcurrently(samples, (sample) => checkOutcomes(db, sample, faults));
+  return { known, decided, faults, sampled: sampled.reduce((sum, count) => sum + count, 0) };
 }
 
-async function settleOne(
+async function checkOutcomes(
   db: Client,
-  { operation, transactionIds }: JournaledOperation,
+  { operation, transactionIds, acknowledged }: JournaledOperation,
   faults: string[],
-): Promise<Acknowledgement | undefined> {
-  const committed: string[] = [];
+): Promise<number> {
   for (const id of transactionIds) {
-    if ((await db.outcome(id)) === "committed") committed.push(id);
-  }
-  if (committed.length > 1) {
-    faults.push(`exactly once: ${operation.id} committed as ${committed.join(" and as ")}`);
-  }
-  const [transactionId] = committed;
-  if (transactionId === undefined) return undefined;
-  const { done, receipt } = await perform(db, operation);
-  if (!receipt.replayed || receipt.transactionId !== transactionId) {
+    const expected = id === acknowledged?.transactionId ? "committed" : "aborted";
+    const outcome = await db.outcome(id);
+    if (outcome === expected) continue;
     faults.push(
-      `exactly once: ${operation.id} committed as ${transactionId}, and its repeat as ${receipt.transactionId ?? "nothing"}`,
+      `outcome: request ${id} of ${operation.id} was ${expected}, the log says ${outcome}`,
     );
   }
-  return { transactionId, commitTimestamp: receipt.commitTimestamp ?? 0, done };
+  return transactionIds.length;
+}
+
+/** Learns the results of those that have committed, by the same call once more. */
+export async function repeatCommitted(
+  db: Client,
+  decided: readonly DecidedOperation[],
+): Promise<{
+  readonly operations: readonly SettledOperation[];
+  readonly faults: readonly string[];
+}> {
+  const faults: string[] = [];
+  const operations = await mapConcurrently(decided, async ({ journaled, committedId }) => {
+    const { aborted: _aborted, ...operation } = journaled;
+    if (committedId === undefined) return operation;
+    const { done, receipt } = await perform(db, withoutDeadline(journaled.operation));
+    if (!receipt.replayed || receipt.transactionId !== committedId) {
+      const repeated = receipt.transactionId ?? "nothing";
+      const { id } = journaled.operation;
+      faults.push(`exactly once: ${id} committed as ${committedId}, its repeat as ${repeated}`);
+    }
+    const commitTimestamp = receipt.commitTimestamp ?? 0;
+    return { ...operation, acknowledged: { transactionId: committedId, commitTimestamp, done } };
+  });
+  return { operations, faults };
+}
+
+function withoutDeadline(operation: JournaledOperation["operation"]): typeof operation {
+  if (operation.kind !== "transfer") return operation;
+  const { deadlineMs: _deadlineMs, ...patient } = operation;
+  return patient;
 }
 
 async function mapConcurrently<From, To>(
