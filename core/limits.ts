@@ -71,6 +71,11 @@ export const limits = {
   ownInstallMsMax: 60_000,
   tombstoneGraceMs: 15 * 60_000,
   historyRetentionMsDefault: 60 * 60_000,
+  /**
+   * How far back `asOf` may reach on a table without history. Beyond the grace of tombstones an item that was deleted
+   * since cannot be told from one that never was; half of it leaves room for clocks that differ.
+   */
+  asOfWithoutHistoryMsMax: 7 * 60_000,
   idempotencyRetentionSeconds: 24 * 3600,
 
   /** Payload bytes at which replay installs what it has loaded, before it loads the next block. */
@@ -144,6 +149,10 @@ assert(
   limits.tombstoneGraceMs >
     limits.installSignMsMax + limits.ownInstallMsMax + 2 * limits.signatureMsMax,
   "limits: a tombstone must outlive every install that could resurrect its item",
+);
+assert(
+  limits.asOfWithoutHistoryMsMax + limits.signatureMsMax < limits.tombstoneGraceMs,
+  "limits: a read in the past must meet the tombstones of later deletes",
 );
 assert(
   limits.spillChunkBytesMax * limits.spillChunksMax >= limits.payloadBytesMax,

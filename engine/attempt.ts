@@ -43,8 +43,10 @@ export async function beginAttempt(
   const { follower } = session;
   const isFirst = !follower.started;
   if (isFirst) await orAborted(follower.refresh(), call.signal);
-  const refreshed =
-    isFirst || follower.ageMs <= options.maxStalenessMs ? Promise.resolve() : follower.refresh();
+  const { maxStalenessMs } = options;
+  // Never by age alone: a clock that stands still would make a refresh from before this attempt look new enough.
+  const isFresh = isFirst || (maxStalenessMs > 0 && follower.ageMs <= maxStalenessMs);
+  const refreshed = isFresh ? Promise.resolve() : follower.refresh();
   const { newest } = follower.tail;
   const view = new ReadView(ports, session, {
     mode: options.mode,

@@ -1,4 +1,5 @@
 /** One call of the engine: its deadline, its caller's signal, what it consumes, how long its phases take. */
+import { setMaxListeners } from "node:events";
 import { InvalidRequestError, UnavailableError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { CallOptions, Clock, Consumption } from "../core/ports.ts";
@@ -13,6 +14,8 @@ export class Call {
   readonly beganMs: number;
   readonly deadlineMs: number;
   readonly #ended = new AbortController();
+  readonly #abort = new AbortController();
+  #unfollow: () => void = ignore;
 
   constructor(
     clock: Clock,
@@ -27,22 +30,43 @@ export class Call {
     }
     this.deadlineMs = deadlineMs;
     this.beganMs = clock.monotonicMs();
-    const deadline = new AbortController();
+    this.signal = this.#abort.signal;
+    // Every read and store call under way listens to it; many at once are no leak, which Node would warn of.
+    setMaxListeners(0, this.signal);
     clock.sleep(deadlineMs, this.#ended.signal).then(() => {
-      deadline.abort(new UnavailableError(`the deadline of ${deadlineMs} ms has passed`));
+      this.#abort.abort(new UnavailableError(`the deadline of ${deadlineMs} ms has passed`));
     }, ignore);
-    this.signal =
-      options.signal === undefined
-        ? deadline.signal
-        : AbortSignal.any([options.signal, deadline.signal]);
+    this.follow(options.signal);
+  }
+
+  /**
+   * Lets the caller's signal abort this call's, until `end`. Not by `AbortSignal.any`: a signal that lives as long as the
+   * process would keep something of every call that ever followed it.
+   */
+  follow(signal: AbortSignal | undefined): void {
+    this.#unfollow();
+    if (signal === undefined) return;
+    const abort = (): void => {
+      this.#abort.abort(signal.reason);
+    };
+    if (signal.aborted) {
+      abort();
+      return;
+    }
+    signal.addEventListener("abort", abort, { once: true });
+    this.#unfollow = () => {
+      signal.removeEventListener("abort", abort);
+    };
   }
 
   get options(): CallOptions {
     return { signal: this.signal, consumption: this.consumption };
   }
 
-  /** Stops the deadline's clock. */
+  /** Stops the deadline's clock, and no longer follows the caller's signal. */
   end(): void {
+    this.#unfollow();
+    this.#unfollow = ignore;
     this.#ended.abort(new Error("the call has ended"));
   }
 }

@@ -37,7 +37,11 @@ export function begin(
       isolation: wish.isolation,
       maxStalenessMs: 0,
     });
-    await attempt.context.view.ready();
+    const { view } = attempt.context;
+    await view.ready().catch((error: unknown) => {
+      view.close();
+      throw error;
+    });
     return { attempt, startedMs: services.ports.clock.nowMs() };
   });
 }
@@ -61,8 +65,8 @@ export function resume(
     }
     const reads = restoreReads(state);
     await orAborted(session.follower.refresh(), services.call.signal);
-    // From here on the tail keeps what this transaction needs; what it has let go is in the log.
-    const user = { readTimestamp: session.follower.tail.newest };
+    // From here on the tail lets nothing go; what it has let go before is in the log.
+    const user = { readTimestamp: session.follower.tail.floor };
     session.follower.enter(user);
     try {
       await coverGap(services, reads);
@@ -111,11 +115,13 @@ async function open(
   wish: Wish,
   start: (services: AttemptServices) => Promise<{ attempt: Attempt; startedMs: number }>,
 ): Promise<DetachedTransaction> {
-  return core.run(wish, async (call) => {
+  const { services, ...begun } = await core.run(wish, async (call) => {
     const services = await core.services(call);
-    const { attempt, startedMs } = await start(services);
-    return detached(core, services, { attempt, startedMs });
+    return { services, ...(await start(services)) };
   });
+  // The call is over, its deadline too; reads go on, and the caller can still give them up.
+  services.call.follow(wish.signal);
+  return detached(core, services, begun);
 }
 
 function detached(
@@ -148,9 +154,14 @@ function detached(
     },
     state: () => stateOf(attempt, startedMs),
     commit: (options) =>
-      core.run(options, (call) => commitDetached({ ...services, call }, attempt, options)),
+      core
+        .run(options, (call) => commitDetached({ ...services, call }, attempt, options))
+        .finally(() => {
+          services.call.end();
+        }),
     close: () => {
       context.view.close();
+      services.call.end();
     },
   };
 }

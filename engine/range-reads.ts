@@ -82,6 +82,7 @@ type PageSource = {
 
 async function readPage(view: ReadView, source: PageSource): Promise<VisiblePage> {
   await view.ready();
+  view.assertReachesBack(source.table);
   for (let attempt = 0; attempt < pageTriesMax; attempt += 1) {
     view.assertOpen();
     const captured = view.tail.installedThrough;

@@ -158,6 +158,21 @@ export class ReadView {
     );
   }
 
+  /**
+   * Without history the past of a table is what nobody has changed since. That a deleted item was there is known by its
+   * tombstone only, and the reaper removes it.
+   */
+  assertReachesBack(table: TableDescription): void {
+    if (this.mode !== "fixed" || table.history) return;
+    const oldestMs = this.#ports.clock.nowMs() - limits.asOfWithoutHistoryMsMax;
+    if (this.readTimestamp >= oldestMs * 1000) return;
+    throw this.doom(
+      new SnapshotTooOldError(
+        `table "${table.name}" keeps no history; asOf may lie at most ${limits.asOfWithoutHistoryMsMax} ms back`,
+      ),
+    );
+  }
+
   readKey(table: TableDescription, key: Item): ReadKey {
     return { table, key, hashes: hashKey(keyNamesOf(table), key) };
   }
@@ -165,6 +180,7 @@ export class ReadView {
   /** One item as it stands at the read timestamp; joins the read set. */
   async get(key: ReadKey): Promise<Item | undefined> {
     this.assertOpen();
+    this.assertReachesBack(key.table);
     const installedThrough = this.#installedThroughNow();
     const asked = this.#ports.items.get(key.table, key.key, this.call);
     asked.catch(ignore); // Reported below, after the refresh, if that does not fail first.
@@ -174,6 +190,7 @@ export class ReadView {
 
   async batchGet(keys: readonly ReadKey[]): Promise<readonly (Item | undefined)[]> {
     this.assertOpen();
+    for (const { table } of keys) this.assertReachesBack(table);
     const installedThrough = this.#installedThroughNow();
     const asked = this.#ports.items.batchGet(keys, this.call);
     asked.catch(ignore);

@@ -207,7 +207,7 @@ export type DetachedTransaction = EngineTransaction & {
   state(): TransactionState;
   /** `recordedResult` is kept under the idempotency key; a repeat finds it in its receipt. */
   commit(
-    options: Pick<TransactOptions, "ack" | "deadlineMs" | "idempotencyKey"> & {
+    options: Pick<TransactOptions, "ack" | "deadlineMs" | "idempotencyKey" | "signal"> & {
       readonly recordedResult?: AttributeValue;
     },
   ): Promise<Receipt>;

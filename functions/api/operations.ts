@@ -193,10 +193,12 @@ export class Operations {
     },
   ): Promise<CommittedAnswer> {
     const { recorded, ack, keyed } = options;
-    const { idempotencyKey, deadlineMs } = keyed;
+    const { idempotencyKey, deadlineMs, signal } = keyed;
+    // The deadline counts from here; the signal from the request's arrival, and what took long before counts too.
     const receipt = await transaction.commit({
       ack,
       deadlineMs,
+      signal,
       ...(idempotencyKey === undefined
         ? {}
         : { idempotencyKey, recordedResult: recordedCodec.encode(recorded) }),
