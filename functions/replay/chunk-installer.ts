@@ -101,7 +101,7 @@ export class ChunkInstaller {
   }
 
   async #installOne({ commit, index }: PlannedWrite): Promise<void> {
-    const signBeforeMs = await this.#window.signBeforeMs();
+    const signBeforeMs = await this.#window.signBeforeMs(commit.verdict.timestamp);
     if (signBeforeMs === undefined) return;
     try {
       await this.#installer.install({ ...commit, signBeforeMs, writes: [index] });

@@ -154,7 +154,7 @@ class ReplayRun {
     const { control } = this.#ports;
     const { shard } = this.#batch;
     const plan = planChunk(commits);
-    const window = new SigningWindow(this.#ports, shard, reached.position);
+    const window = new SigningWindow(this.#ports, shard);
     const installer = new ChunkInstaller(this.#ports, this.#observability, { shard, window });
     const installed = await installer.install(plan);
     if (plan.tombstones.length > 0) {

@@ -5,7 +5,7 @@
  */
 import { limits } from "../../core/limits.ts";
 import type { Ports } from "../../core/ports.ts";
-import type { LogPosition, ShardId } from "../../core/types.ts";
+import type { ShardId, Timestamp } from "../../core/types.ts";
 
 /** A window is renewed well before its end, so that a slow call still fits. */
 const renewAfterMs = limits.installSignMsMax / 2;
@@ -13,20 +13,22 @@ const renewAfterMs = limits.installSignMsMax / 2;
 export class SigningWindow {
   readonly #ports: Pick<Ports, "clock" | "control">;
   readonly #shard: ShardId;
-  /** The last position of what is being installed. */
-  readonly #through: LogPosition;
   #learnedMs = Number.NEGATIVE_INFINITY;
-  #passed = false;
+  /** The watermark's timestamp as it stood at `#learnedMs` or later. */
+  #passedThrough = 0 as Timestamp;
   #renewing: Promise<void> | undefined;
 
-  constructor(ports: Pick<Ports, "clock" | "control">, shard: ShardId, through: LogPosition) {
+  constructor(ports: Pick<Ports, "clock" | "control">, shard: ShardId) {
     this.#ports = ports;
     this.#shard = shard;
-    this.#through = through;
   }
 
-  /** Wall clock, milliseconds; undefined once the watermark has passed everything: somebody else did the work. */
-  async signBeforeMs(): Promise<number | undefined> {
+  /**
+   * Wall clock, milliseconds; undefined once the watermark has passed the commit: somebody else has installed it. Judged
+   * write by write: a watermark that stands within a chunk vouches for a part of it, and what was deleted in that part
+   * may have been reaped while this process was frozen.
+   */
+  async signBeforeMs(commit: Timestamp): Promise<number | undefined> {
     const { clock } = this.#ports;
     // Also renewed when the wall clock was set back: an older time would be a longer window.
     const ageMs = clock.nowMs() - this.#learnedMs;
@@ -36,13 +38,13 @@ export class SigningWindow {
       });
       await this.#renewing;
     }
-    return this.#passed ? undefined : this.#learnedMs + limits.installSignMsMax;
+    return commit <= this.#passedThrough ? undefined : this.#learnedMs + limits.installSignMsMax;
   }
 
   async #renew(): Promise<void> {
     const learnedMs = this.#ports.clock.nowMs();
     const watermark = await this.#ports.control.readWatermark(this.#shard);
     this.#learnedMs = learnedMs;
-    this.#passed = watermark !== undefined && watermark.position >= this.#through;
+    this.#passedThrough = watermark?.timestamp ?? this.#passedThrough;
   }
 }
