@@ -60,18 +60,43 @@ export function createAwsClients(options: AwsClientOptions): AwsClients {
     dynamodb: lazily(async () => {
       const sdk = await load("@aws-sdk/client-dynamodb", () => import("@aws-sdk/client-dynamodb"));
       const config = dynamoDbConfig(options, endpoints.dynamodb);
-      return { sdk, client: options.dynamodb ?? own(new sdk.DynamoDBClient(config)) };
+      return {
+        sdk,
+        client:
+          options.dynamodb ?? own(lightened(new sdk.DynamoDBClient(config), endpoints.dynamodb)),
+      };
     }),
     kinesis: lazily(async () => {
       const sdk = await load("@aws-sdk/client-kinesis", () => import("@aws-sdk/client-kinesis"));
       const config = await kinesisConfig(options, endpoints.kinesis);
-      return { sdk, client: options.kinesis ?? own(new sdk.KinesisClient(config)) };
+      return {
+        sdk,
+        client: options.kinesis ?? own(lightened(new sdk.KinesisClient(config), endpoints.kinesis)),
+      };
     }),
     close: () => {
       for (const client of opened.splice(0)) client.destroy();
       return Promise.resolve();
     },
   };
+}
+
+/**
+ * Takes out middleware that works for nobody: the logger's, which prepares every input and output for a log that these
+ * clients do not have (8 % of a call's processor time); and on loopback, where nobody reads them, the headers that
+ * describe the client to AWS (9 %).
+ */
+function lightened<Client extends { readonly middlewareStack: { remove(name: string): boolean } }>(
+  client: Client,
+  endpoint: string | undefined,
+): Client {
+  const { middlewareStack } = client;
+  middlewareStack.remove("loggerMiddleware");
+  if (isLoopback(endpoint)) {
+    middlewareStack.remove("getUserAgentMiddleware");
+    middlewareStack.remove("recursionDetectionMiddleware");
+  }
+  return client;
 }
 
 type Endpoints = { readonly dynamodb: string | undefined; readonly kinesis: string | undefined };

@@ -53,6 +53,21 @@ describe("clients", () => {
     await clients.close();
   });
 
+  test("prepare nothing for a log; describe themselves to AWS, and to nobody on loopback", async () => {
+    for (const [options, described] of [
+      [{ endpoint: loopback }, false],
+      [{ region: "eu-west-1" }, true],
+    ] as const) {
+      const clients = createAwsClients(options);
+      for (const { client } of [await clients.dynamodb(), await clients.kinesis()]) {
+        const middleware = client.middlewareStack.identify().join(", ");
+        expect(middleware).not.toContain("loggerMiddleware");
+        expect(middleware.includes("UserAgentMiddleware")).toBe(described);
+      }
+      await clients.close();
+    }
+  });
+
   test("to loopback leave credentials of the environment alone", async () => {
     vi.stubEnv("AWS_ACCESS_KEY_ID", "mine");
     vi.stubEnv("AWS_SECRET_ACCESS_KEY", "secret");
