@@ -42,12 +42,16 @@ async function positionAtOrBelow(
     if (stored === undefined || decodeBlock(stored).throughTimestamp <= range.above) low = middle;
     else high = middle - 1;
   }
+  // The search takes an expired block for one that lies below. Whether that is so, only a block that is there can say.
   const first = (low + 1) as LogPosition;
   if (first <= range.through) {
     const stored = await log.readAt(shard, first, range.call);
     if (stored === undefined || decodeBlock(stored).previousTimestamp > range.above) {
       throw expired(range.above);
     }
+  } else if (low > 0) {
+    const stored = await log.readAt(shard, range.through, range.call);
+    if (stored === undefined) throw expired(range.above);
   }
   return low as LogPosition;
 }
