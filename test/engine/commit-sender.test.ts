@@ -1,0 +1,117 @@
+/** How requests of concurrent transactions share records and calls (DESIGN §2.3). */
+import { expect, test } from "vitest";
+import { limits } from "../../core/limits.ts";
+import type { CommitStream, PutRecordResult } from "../../core/ports.ts";
+import type { CommitRequest, SequenceNumber, ShardId, Timestamp } from "../../core/types.ts";
+import { CommitSender } from "../../engine/commit-sender.ts";
+import { decodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
+import { idOf } from "./memory-log.ts";
+
+const shard = "shardId-000000000000" as ShardId;
+
+function request(n: number, payloadBytes = 0): Uint8Array {
+  const commit: CommitRequest = {
+    kind: "commit",
+    id: idOf(n),
+    isolation: "serializable",
+    checkedTo: 1 as Timestamp,
+    checks: [],
+    payload:
+      payloadBytes === 0
+        ? { kind: "none" }
+        : { kind: "inline", bytes: new Uint8Array(payloadBytes) },
+  };
+  return encodeCommitRequest(commit);
+}
+
+type Call = {
+  readonly records: readonly Uint8Array[];
+  answer(result: PutRecordResult["kind"]): void;
+};
+
+/** A stream that answers when it is told to. */
+function scriptedSender(): { readonly sender: CommitSender; readonly calls: Call[] } {
+  const calls: Call[] = [];
+  const put: CommitStream["put"] = (_, records) =>
+    new Promise((resolve) => {
+      calls.push({
+        records,
+        answer: (kind) => {
+          resolve(records.map(() => resultOf(kind)));
+        },
+      });
+    });
+  return { sender: new CommitSender({ put } as CommitStream, shard), calls };
+}
+
+function resultOf(kind: PutRecordResult["kind"]): PutRecordResult {
+  if (kind === "stored") return { kind, sequenceNumber: "1" as SequenceNumber };
+  return kind === "throttled" ? { kind } : { kind, cause: new Error("lost") };
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+function idsOf(call: Call | undefined): string[][] {
+  return (call?.records ?? []).map((record) => decodeCommitRecord(record).map(({ id }) => id));
+}
+
+test("requests that become ready together travel in one record, in order", async () => {
+  const { sender, calls } = scriptedSender();
+  const sent = [1, 2, 3].map((n) => sender.send(request(n)));
+  await turn();
+  expect(calls).toHaveLength(1);
+  expect(idsOf(calls[0])).toEqual([[idOf(1), idOf(2), idOf(3)]]);
+  calls[0]?.answer("stored");
+  expect(await Promise.all(sent)).toEqual(["stored", "stored", "stored"]);
+});
+
+test("while two calls are under way the next requests gather, and all of them are sent", async () => {
+  const { sender, calls } = scriptedSender();
+  void sender.send(request(1));
+  await turn();
+  void sender.send(request(2));
+  await turn();
+  const gathered = [3, 4, 5].map((n) => sender.send(request(n)));
+  await turn();
+  expect(calls).toHaveLength(2);
+  calls[0]?.answer("stored");
+  await turn();
+  expect(idsOf(calls[2])).toEqual([[idOf(3), idOf(4), idOf(5)]]);
+  calls[2]?.answer("throttled");
+  expect(await Promise.all(gathered)).toEqual(["throttled", "throttled", "throttled"]);
+});
+
+test("a call that fails leaves its requests unknown, and the next ones go on", async () => {
+  let calls = 0;
+  const put: CommitStream["put"] = (_, records) => {
+    calls += 1;
+    if (calls === 1) return Promise.reject(new Error("down"));
+    return Promise.resolve(records.map(() => resultOf("stored")));
+  };
+  const sender = new CommitSender({ put } as CommitStream, shard);
+  expect(await sender.send(request(1))).toBe("unknown");
+  expect(await sender.send(request(2))).toBe("stored");
+});
+
+test("no record and no call exceeds its limits, and no request is lost or sent twice", async () => {
+  const { sender, calls } = scriptedSender();
+  const sizes = Array.from({ length: 60 }, (_, i) => ((i * 7_919) % 500) * 1_000 + 1);
+  const sent = sizes.map((bytes, i) => sender.send(request(i, bytes)));
+  const seen: string[] = [];
+  for (let answered = 0; ; answered += 1) {
+    await turn();
+    const call = calls[answered];
+    if (call === undefined) break;
+    const bytes = call.records.reduce((sum, record) => sum + record.length, 0);
+    expect(bytes).toBeLessThanOrEqual(limits.putBytesMax);
+    for (const record of call.records) {
+      expect(record.length).toBeLessThanOrEqual(limits.recordBytesMax);
+    }
+    seen.push(...idsOf(call).flat());
+    call.answer("stored");
+  }
+  expect(await Promise.all(sent)).toEqual(sizes.map(() => "stored"));
+  expect(seen).toEqual(sizes.map((_, i) => idOf(i)));
+});

@@ -1,0 +1,176 @@
+/** The follower's promises about refreshes and verdicts (docs/protocol.md §4), over a log in memory. */
+import { expect, test } from "vitest";
+import type { ShardId, Timestamp, Verdict } from "../../core/types.ts";
+import { TailFollower } from "../../engine/tail-follower.ts";
+import { followerPorts, idOf, MemoryLog } from "./memory-log.ts";
+
+const shard = "shardId-000000000000" as ShardId;
+
+function follow(log: MemoryLog): TailFollower {
+  return new TailFollower(followerPorts(log), shard);
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+test("a refresh folds every block that was put before it began, over any number of pages", async () => {
+  const log = new MemoryLog();
+  for (let i = 1; i <= 10; i += 1) log.append(i);
+  const follower = follow(log);
+  await follower.refresh();
+  expect(follower.tail.position).toBe(10);
+  log.append(11);
+  await follower.refresh();
+  expect(follower.tail.newest).toBe(1_011);
+});
+
+test("a refresh that comes while others are under way sees what they may have missed", async () => {
+  const log = new MemoryLog();
+  const follower = follow(log);
+  await follower.refresh();
+  let open: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  log.hold = () => held;
+  const early = [follower.refresh(), follower.refresh()];
+  await turn();
+  log.append(1);
+  const before = log.reads;
+  const late = Array.from({ length: 20 }, () => follower.refresh());
+  await turn();
+  expect(log.reads).toBe(before);
+  open();
+  log.hold = undefined;
+  await Promise.all(early);
+  await Promise.all(late);
+  expect(follower.tail.position).toBe(1);
+  // Twenty wishes share one call.
+  expect(log.reads).toBe(before + 1);
+});
+
+test("a failed refresh fails those who share it, and no later one", async () => {
+  const log = new MemoryLog();
+  const follower = follow(log);
+  await follower.refresh();
+  log.failures = 1;
+  await expect(follower.refresh()).rejects.toThrow("scripted");
+  log.append(1);
+  await follower.refresh();
+  expect(follower.tail.position).toBe(1);
+});
+
+test("blocks that expired unread make it begin again from the watermark", async () => {
+  const log = new MemoryLog();
+  log.append(1);
+  const follower = follow(log);
+  await follower.refresh();
+  for (let i = 2; i <= 6; i += 1) log.append(i);
+  log.expiredThrough = 4;
+  log.moveWatermark(4);
+  await follower.refresh();
+  expect(follower.tail.floor).toBe(1_004);
+  expect(follower.tail.position).toBe(6);
+});
+
+test("a block that is missing right behind the watermark is corrupt data", async () => {
+  const log = new MemoryLog();
+  for (let i = 1; i <= 4; i += 1) log.append(i);
+  log.expiredThrough = 2;
+  await expect(follow(log).refresh()).rejects.toMatchObject({ code: "corrupt-data" });
+});
+
+test("the tail is kept back to the oldest read timestamp in use, and no further", async () => {
+  const log = new MemoryLog();
+  const follower = new TailFollower(followerPorts(log), shard, { watermarkMs: 0 });
+  await follower.refresh();
+  const user = { readTimestamp: 1_002 as Timestamp };
+  follower.enter(user);
+  for (let i = 1; i <= 5; i += 1) log.append(i);
+  log.moveWatermark(5);
+  for (let i = 0; i < 3; i += 1) {
+    await follower.refresh();
+    await turn();
+  }
+  expect(follower.tail.floor).toBe(1_002);
+  follower.leave(user);
+  await follower.refresh();
+  expect(follower.tail.floor).toBe(1_005);
+});
+
+test("all who wait for one id get its verdict, those who wait for others go on waiting", async () => {
+  const log = new MemoryLog();
+  const follower = follow(log);
+  const ended = new AbortController();
+  const { signal } = ended;
+  const got: Verdict["kind"][] = [];
+  const waiting = [1, 1, 2].map((n) =>
+    follower.awaitVerdict(idOf(n), signal).then(({ kind }) => got.push(kind)),
+  );
+  for (let i = 0; i < 10; i += 1) await turn();
+  log.append(7);
+  log.append(1);
+  await Promise.all(waiting.slice(0, 2));
+  expect(got).toEqual(["aborted", "aborted"]);
+  ended.abort(new Error("enough"));
+  await expect(waiting[2]).rejects.toThrow("enough");
+});
+
+test("a stale answer ends a wait; a decision already known is told at once", async () => {
+  const log = new MemoryLog();
+  const follower = follow(log);
+  await follower.refresh();
+  const { signal } = new AbortController();
+  const first = follower.awaitVerdict(idOf(3), signal);
+  log.put([{ id: 3, stale: true }]);
+  expect((await first).kind).toBe("stale");
+  const second = follower.awaitVerdict(idOf(3), signal);
+  log.append(3);
+  expect((await second).kind).toBe("aborted");
+  const reads = log.reads;
+  expect((await follower.awaitVerdict(idOf(3), signal)).kind).toBe("aborted");
+  expect(log.reads).toBe(reads);
+});
+
+test("polling goes on over failures of the log, and ends when nobody waits any more", async () => {
+  const log = new MemoryLog();
+  const follower = follow(log);
+  await follower.refresh();
+  log.failures = 5;
+  const { signal } = new AbortController();
+  const waiting = follower.awaitVerdict(idOf(1), signal);
+  for (let i = 0; i < 20; i += 1) await turn();
+  log.append(1);
+  await waiting;
+  for (let i = 0; i < 5; i += 1) await turn();
+  const reads = log.reads;
+  for (let i = 0; i < 20; i += 1) await turn();
+  expect(log.reads).toBe(reads);
+});
+
+test("an aborted wait rejects with the signal's reason and leaves nothing behind", async () => {
+  const log = new MemoryLog();
+  const follower = follow(log);
+  await follower.refresh();
+  const ended = new AbortController();
+  const waiting = follower.awaitVerdict(idOf(1), ended.signal);
+  ended.abort(new Error("left"));
+  await expect(waiting).rejects.toThrow("left");
+  await expect(follower.awaitVerdict(idOf(1), ended.signal)).rejects.toThrow("left");
+  log.append(1);
+  await follower.refresh();
+  expect(follower.tail.decision(idOf(1))?.kind).toBe("aborted");
+});
+
+test("waitInstalled ends when the watermark has come, or when its time is up", async () => {
+  const log = new MemoryLog();
+  for (let i = 1; i <= 3; i += 1) log.append(i);
+  const follower = new TailFollower(followerPorts(log), shard);
+  await follower.refresh();
+  expect(await follower.waitInstalled(1_003 as Timestamp, { waitMs: 100 })).toBe(false);
+  const waiting = follower.waitInstalled(1_003 as Timestamp, { waitMs: 1e9 });
+  for (let i = 0; i < 5; i += 1) await turn();
+  log.moveWatermark(3);
+  expect(await waiting).toBe(true);
+});
