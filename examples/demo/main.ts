@@ -14,14 +14,15 @@ import { reportText } from "./report.ts";
 process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] ??= "true";
 const options = parseOptions(process.argv.slice(2));
 const folder = mkdtempSync(join(tmpdir(), "tidemark-demo-"));
+let keepsJournals = false;
 try {
   const report = await runDemo(options, {
     folder,
     say: (line) => process.stderr.write(`${line}\n`),
   });
   process.stdout.write(options.json ? `${JSON.stringify(report)}\n` : reportText(report));
-  if (report.ok) rmSync(folder, { recursive: true });
-  else process.exitCode = 1;
+  keepsJournals = !report.ok;
+  if (!report.ok) process.exitCode = 1;
 } catch (error) {
   // What a user can mend, in one line; anything else is a defect and shows where it happened.
   const expected = error instanceof StackError || error instanceof TransactionError;
@@ -29,4 +30,5 @@ try {
   process.stderr.write(`demo: ${expected ? error.message : (error.stack ?? error.message)}\n`);
   process.exitCode = 1;
 }
+if (!keepsJournals) rmSync(folder, { recursive: true });
 process.exit();

@@ -90,7 +90,8 @@ const reportSchema = z.strictObject({
   }),
 });
 
-function reportOf({ output }: Demo): z.infer<typeof reportSchema> {
+function reportOf({ output, errors }: Demo): z.infer<typeof reportSchema> {
+  if (output === "") throw new Error(`the demo has not reported:\n${errors}`);
   return reportSchema.parse(JSON.parse(output));
 }
 
