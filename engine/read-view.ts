@@ -185,10 +185,14 @@ export class ReadView {
     const asked = this.#ports.items.get(key.table, key.key, this.call);
     asked.catch(ignore); // Reported below, after the refresh, if that does not fail first.
     await this.ready();
-    return this.resolve(key, await asked, installedThrough);
+    return this.#resolve(key, await asked, { installedThrough, joins: true });
   }
 
-  async batchGet(keys: readonly ReadKey[]): Promise<readonly (Item | undefined)[]> {
+  /** Each item as it stands at the read timestamp. They join the read set, unless a predicate there covers them already. */
+  async batchGet(
+    keys: readonly ReadKey[],
+    { joins }: { readonly joins: boolean } = { joins: true },
+  ): Promise<readonly (Item | undefined)[]> {
     this.assertOpen();
     for (const { table } of keys) this.assertReachesBack(table);
     const installedThrough = this.#installedThroughNow();
@@ -199,7 +203,8 @@ export class ReadView {
     return Promise.all(
       keys.map(async (key, i) => {
         const answer = stored[i];
-        return answer === undefined ? undefined : await this.resolve(key, answer, installedThrough);
+        if (answer === undefined) return undefined;
+        return this.#resolve(key, answer, { installedThrough, joins });
       }),
     );
   }
@@ -210,21 +215,23 @@ export class ReadView {
 
   /**
    * What an answer of the store means at the read timestamp; asks again as long as it cannot tell.
-   * @param installedThrough the tail's, captured before the store was asked.
+   * @param asked `installedThrough` is the tail's, captured before the store was asked.
    */
-  async resolve(
+  async #resolve(
     key: ReadKey,
     answer: StoredItem,
-    installedThrough: Timestamp,
+    asked: { readonly installedThrough: Timestamp; readonly joins: boolean },
   ): Promise<Item | undefined> {
     let stored = answer;
-    let captured = installedThrough;
+    let captured = asked.installedThrough;
     for (let attempt = 0; attempt < readTriesMax; attempt += 1) {
       this.assertOpen();
       const judgement = this.#judge(key, stored, captured);
       switch (judgement.kind) {
         case "visible":
-          this.reads.addKey(key.hashes.key, { table: key.table.name, key: key.key });
+          if (asked.joins) {
+            this.reads.addKey(key.hashes.key, { table: key.table.name, key: key.key });
+          }
           return stored.item;
         case "history":
           return this.#fromHistory(key);

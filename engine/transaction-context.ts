@@ -155,6 +155,17 @@ export class TransactionContext implements EngineTransaction {
       const item = items[i];
       return item !== undefined && matches(item) ? [{ key, item }] : [];
     });
+    if (index.sortKey === undefined) {
+      const stood = (keys: readonly Item[]): Promise<readonly boolean[]> =>
+        this.#stood(table, keys, { joins: true, matches });
+      return this.#overlayUnordered(page, {
+        table,
+        rows,
+        isFirst: request.startKey === undefined,
+        matches,
+        stood,
+      });
+    }
     return this.#overlay({ rows, lastKey: page.lastKey }, Array.from(this.writes.ofTable(table)), {
       request,
       sortKey: index.sortKey,
@@ -173,15 +184,59 @@ export class TransactionContext implements EngineTransaction {
       ...(page.limit === undefined ? {} : { limit: page.limit }),
       ...(page.cursor === undefined ? {} : { startKey: page.cursor }),
     });
-    // A scan has no order to merge into: own writes leave their pages and come at the end of the last one.
-    const rows = found.rows
-      .filter(({ key }) => this.writes.find(description, key) === undefined)
-      .map(({ item }) => item);
-    if (found.lastKey !== undefined) return { rows, cursor: found.lastKey };
-    const own = Array.from(this.writes.ofTable(description)).flatMap(({ item }) =>
-      item === undefined ? [] : [item],
+    return this.#overlayUnordered(found, {
+      table: description,
+      rows: found.rows,
+      isFirst: page.cursor === undefined,
+      matches: () => true,
+      // The scan's predicate covers them.
+      stood: (keys) => this.#stood(description, keys, { joins: false, matches: () => true }),
+    });
+  }
+
+  /** Which of the keys the pages of this pass hold as they are stored, own writes left aside. */
+  async #stood(
+    table: TableDescription,
+    keys: readonly Item[],
+    { joins, matches }: { readonly joins: boolean; readonly matches: (item: Item) => boolean },
+  ): Promise<readonly boolean[]> {
+    if (keys.length === 0) return [];
+    const asked = keys.map((key) => this.view.readKey(table, key));
+    const items = await this.view.batchGet(asked, { joins });
+    return items.map((item) => item !== undefined && matches(item));
+  }
+
+  /**
+   * Where there is no order to merge into, an own write of a stored row takes that row's place, and others come at the end
+   * of the last page. A body that writes the rows as they come must not meet its own writes again there: of what is
+   * not on the last page itself, only rows that were not stored before come at its end.
+   */
+  async #overlayUnordered(
+    page: Pick<VisiblePage, "lastKey">,
+    merge: {
+      readonly table: TableDescription;
+      readonly rows: VisiblePage["rows"];
+      readonly isFirst: boolean;
+      readonly matches: (item: Item) => boolean;
+      readonly stood: (keys: readonly Item[]) => Promise<readonly boolean[]>;
+    },
+  ): Promise<RowPage> {
+    const { table, matches } = merge;
+    const rows = merge.rows.flatMap(({ key, item }) => {
+      const own = this.writes.find(table, key);
+      const shown = own === undefined ? item : own.item;
+      return shown !== undefined && matches(shown) ? [shown] : [];
+    });
+    if (page.lastKey !== undefined) return { rows, cursor: page.lastKey };
+    const here = new Set(merge.rows.map(({ key }) => itemIdentity(table, key)));
+    const others = Array.from(this.writes.ofTable(table)).filter(
+      ({ key, item }) => item !== undefined && matches(item) && !here.has(itemIdentity(table, key)),
     );
-    return { rows: [...rows, ...own], cursor: undefined };
+    const stood = merge.isFirst ? [] : await merge.stood(others.map(({ key }) => key));
+    const added = others.flatMap(({ item }, i) =>
+      item === undefined || stood[i] === true ? [] : [item],
+    );
+    return { rows: [...rows, ...added], cursor: undefined };
   }
 
   /** Replaces, removes and inserts rows as the buffered writes say, in the order of the sort key. */
@@ -247,7 +302,8 @@ function belongsToPage(
   page: VisiblePage,
   { request, sortKey }: { readonly request: QueryRequest; readonly sortKey: string | undefined },
 ): boolean {
-  if (value === undefined || sortKey === undefined) return page.lastKey === undefined;
+  // Without a sort key a partition holds one row, which lies before any cursor.
+  if (value === undefined || sortKey === undefined) return request.startKey === undefined;
   const at = (key: Item | undefined): AttributeValue | undefined =>
     key === undefined ? undefined : attribute(key, sortKey);
   return liesBetween(value, {
