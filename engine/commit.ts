@@ -6,10 +6,9 @@
  */
 import { assert } from "../core/assert.ts";
 import {
-  CommitUnknownError,
   CorruptDataError,
-  SnapshotTooOldError,
   StoreError,
+  TransactionError,
   TransactionTooLargeError,
   UnavailableError,
 } from "../core/errors.ts";
@@ -199,12 +198,6 @@ function abortError(reason: AbortReason, checks: Checks): Error {
 /** Whether running the body again can help. */
 export function isRetryableAttempt(error: unknown): boolean {
   if (error instanceof StoreError) return error.fault !== "rejected";
-  return !(error instanceof CommitUnknownError) && isRetryableError(error);
-}
-
-function isRetryableError(error: unknown): boolean {
-  return (
-    error instanceof SnapshotTooOldError ||
-    (error instanceof Error && "retryable" in error && error.retryable === true)
-  );
+  // Errors of the body's own are the caller's, whatever they say of themselves.
+  return error instanceof TransactionError && error.retryable;
 }
