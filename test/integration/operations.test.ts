@@ -170,16 +170,24 @@ describe("writes", () => {
     expect(numberOf(await readOne(engine, plain, key("counter")))).toBe(12);
   });
 
-  test("a body that throws writes nothing, and its error arrives untouched", async () => {
-    const error = new Error("changed my mind");
-    await expect(
-      engine.transact({}, (tx) => {
-        tx.put(plain.name, key("thrown"));
-        return Promise.reject(error);
-      }),
-    ).rejects.toBe(error);
-    expect(await readOne(other, plain, key("thrown"))).toBeUndefined();
-  });
+  test.each([
+    new Error("changed my mind"),
+    Object.assign(new Error("of another service"), { retryable: true }),
+  ])(
+    "a body that throws runs once, writes nothing, and its error arrives untouched",
+    async (error) => {
+      let runs = 0;
+      await expect(
+        engine.transact({}, (tx) => {
+          runs += 1;
+          tx.put(plain.name, key("thrown"));
+          return Promise.reject(error);
+        }),
+      ).rejects.toBe(error);
+      expect(runs).toBe(1);
+      expect(await readOne(other, plain, key("thrown"))).toBeUndefined();
+    },
+  );
 
   test("every DynamoDB type survives a commit", async () => {
     const item: Item = {
