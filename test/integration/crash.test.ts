@@ -156,6 +156,32 @@ describe("a client that stops", () => {
     },
   );
 
+  test("after the decision is finished by a query, also where sort keys are too long for the log", async () => {
+    await deployment.replay.stop();
+    const long = (name: string): string => name.repeat(100);
+    await putAll(engine, sorted, [{ ...key("long", long("b")), n: number(1) }]);
+    const began = gate();
+    const { engine: crashed } = fragileEngine(deployment.stores, {
+      items: () => ({
+        install: () => {
+          began.open();
+          return never();
+        },
+      }),
+    });
+    abandon(crashed, (tx) => {
+      tx.put(sorted.name, { ...key("long", long("a")), n: number(2) });
+      tx.put(sorted.name, { ...key("long", long("c")), n: number(3) });
+      tx.delete(sorted.name, key("long", long("b")));
+    });
+    await began.opened;
+    const reader = deployment.openEngine();
+    const { result } = await reader.snapshot({}, (snapshot) =>
+      queryRows(snapshot, sorted, { partitionKey: text("long") }, 1),
+    );
+    expect(result.map((row) => numberOf(row))).toEqual([2, 3]);
+  });
+
   test.each(["plain", "kept"] as const)(
     "after a part of its installs is never half visible (%s table)",
     async (which) => {

@@ -135,6 +135,22 @@ describe("an unknown outcome", () => {
     expect(await engine.outcome(id)).toMatchObject({ kind: "committed" });
   });
 
+  test("is told at the deadline, also when the put's answer is lost and the log hangs from then on", async () => {
+    const { engine: lost, ids } = fragileEngine(deployment.stores, {
+      stream: (real) => ({
+        async put(shard, records) {
+          await real.put(shard, records);
+          return records.map(() => ({ kind: "unknown", cause: new Error("lost") }));
+        },
+      }),
+      log: (real) => ({
+        readAfter: (...request) => (ids.length > 0 ? never() : real.readAfter(...request)),
+      }),
+    });
+    const id = await unknownId(lost, { ...key("lost-and-deaf"), n: number(1) });
+    expect(await engine.outcome(id)).toMatchObject({ kind: "committed" });
+  });
+
   test("once settled as aborted stays so, when the very bytes arrive afterwards", async () => {
     const captured: Uint8Array[] = [];
     const { engine: mute } = fragileEngine(deployment.stores, {
