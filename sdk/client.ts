@@ -124,9 +124,14 @@ export class ConnectedClient implements Client {
     const run = async (transaction: EngineTransaction): Promise<Result> => {
       attempt += 1;
       const handle = new TransactionHandle(transaction, { attempt, codec: this.#codec });
-      const result = await body(handle);
-      await handle.settled();
-      return result;
+      try {
+        const result = await body(handle);
+        await handle.settled();
+        return result;
+      } catch (error) {
+        handle.abandon();
+        throw error;
+      }
     };
     try {
       if (options.idempotencyKey === undefined) return await engine.transact(options, run);

@@ -104,7 +104,11 @@ export class ReadHandle implements Snapshot {
     return this.#reader.readTimestamp;
   }
 
-  async get<T extends AnyTable>(table: T, key: KeyInput<KeyOf<T>>): Promise<RowOf<T> | undefined> {
+  get<T extends AnyTable>(table: T, key: KeyInput<KeyOf<T>>): Promise<RowOf<T> | undefined> {
+    return heard(this.#get(table, key));
+  }
+
+  async #get<T extends AnyTable>(table: T, key: KeyInput<KeyOf<T>>): Promise<RowOf<T> | undefined> {
     return this.decoded(table, await this.readItem(table, this.keyItem(table, key)));
   }
 
@@ -118,9 +122,16 @@ export class ReadHandle implements Snapshot {
       key: KeyInput<KeyOf<Tables[Index]>>,
     ];
   }): Promise<BatchRows<Tables>>;
-  async batchGet(
+  batchGet(
     first: AnyTable | readonly (readonly [AnyTable, unknown])[],
     keys?: readonly unknown[],
+  ): Promise<unknown[]> {
+    return heard(this.#batchGet(first, keys));
+  }
+
+  async #batchGet(
+    first: AnyTable | readonly (readonly [AnyTable, unknown])[],
+    keys: readonly unknown[] | undefined,
   ): Promise<unknown[]> {
     const requests = isPairs(first)
       ? first
@@ -269,12 +280,30 @@ export class TransactionHandle extends ReadHandle implements Transaction {
   }
 
   /**
+   * The body has failed, and the transaction with it: updates under way end with it. That is no failure of their own,
+   * and nobody is left to hear of it; Node would end the process over an unhandled rejection.
+   */
+  abandon(): void {
+    for (const update of this.#underWay.values()) update.catch(() => undefined);
+  }
+
+  /**
    * Waits for updates that the body began and did not wait for: they belong to the transaction.
    * @throws the first failure among them.
    */
   async settled(): Promise<void> {
     await Promise.all(this.#underWay.values());
   }
+}
+
+/**
+ * A body may begin two reads and wait for one after the other. If a conflict ends both, the second one's rejection has no
+ * handler yet, and Node would end the process, although the transaction is about to be retried. A read that nobody
+ * waits for is a value that nobody used.
+ */
+function heard<T>(read: Promise<T>): Promise<T> {
+  read.catch(() => undefined);
+  return read;
 }
 
 /** @throws what the engine throws, as the public API names it. */

@@ -1,0 +1,89 @@
+/** A failed transaction must not end its process: promises of a body that has failed already reject unheard. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createClient, defineTable, type Client } from "../../sdk/index.ts";
+import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";
+import { failureOf } from "./support.ts";
+
+let deployment: LocalDeployment;
+let client: Client;
+let other: Client;
+let rows: ReturnType<typeof defineRows>;
+
+function defineRows(name: string) {
+  return defineTable<{ readonly pk: string; readonly n: number }, { readonly pk: string }>(name);
+}
+
+beforeAll(async () => {
+  deployment = await startLocalDeployment();
+  const { name } = await deployment.stores.createTable("review-rejections");
+  rows = defineRows(name);
+  const { endpoint, region, credentials } = deployment.stores.clientOptions;
+  const options = {
+    deployment: deployment.stores.deployment,
+    endpoints: endpoint,
+    region,
+    credentials,
+  };
+  client = createClient(options);
+  other = createClient(options);
+});
+
+afterAll(async () => {
+  await Promise.all([client.close(), other.close()]);
+  await deployment.stop();
+});
+
+async function unheardDuring(run: () => Promise<unknown>): Promise<unknown[]> {
+  const unheard: unknown[] = [];
+  const note = (reason: unknown): void => {
+    unheard.push(reason);
+  };
+  // The test runner has listeners of its own, which would fail the run.
+  const others = process.listeners("unhandledRejection");
+  process.removeAllListeners("unhandledRejection");
+  process.on("unhandledRejection", note);
+  try {
+    await run();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  } finally {
+    process.off("unhandledRejection", note);
+    for (const listener of others) process.on("unhandledRejection", listener);
+  }
+  return unheard;
+}
+
+test("two reads begun together that meet one conflict reject unheard, and the body runs again", async () => {
+  await client.transact((tx) => {
+    for (const pk of ["a", "b", "c"]) tx.put(rows, { pk, n: 1 });
+    return Promise.resolve();
+  });
+  let runs = 0;
+  const unheard = await unheardDuring(() =>
+    client.transact(async (tx) => {
+      runs += 1;
+      await tx.get(rows, { pk: "a" });
+      if (runs === 1) {
+        await other.transact((their) => {
+          for (const pk of ["a", "b", "c"]) their.put(rows, { pk, n: 2 });
+          return Promise.resolve();
+        });
+      }
+      const b = tx.get(rows, { pk: "b" });
+      const c = tx.batchGet(rows, [{ pk: "c" }]);
+      tx.put(rows, { pk: "sum", n: ((await b)?.n ?? 0) + ((await c)[0]?.n ?? 0) });
+    }),
+  );
+  expect({ runs, unheard }).toEqual({ runs: 2, unheard: [] });
+});
+
+test("an update under way when its body throws rejects unheard", async () => {
+  const unheard = await unheardDuring(() =>
+    failureOf(
+      client.transact((tx) => {
+        void tx.update(rows, { pk: "a" }, { n: 3 });
+        return Promise.reject(new Error("changed my mind"));
+      }),
+    ),
+  );
+  expect(unheard).toEqual([]);
+});
