@@ -71,6 +71,9 @@ export const limits = {
   ownInstallMsMax: 60_000,
   tombstoneGraceMs: 15 * 60_000,
   historyRetentionMsDefault: 60 * 60_000,
+  /** Longer than any transaction may read at one timestamp, and than an installer may be delayed. */
+  historyRetentionMsMin: 15 * 60_000,
+  historyRetentionMsMax: 35 * 24 * 3600_000,
   /**
    * How far back `asOf` may reach on a table without history. Beyond the grace of tombstones an item that was deleted
    * since cannot be told from one that never was; half of it leaves room for clocks that differ.

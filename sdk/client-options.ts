@@ -5,6 +5,7 @@
 import type { AwsClientOptions, AwsCredentials } from "../aws/clients.ts";
 import { deploymentNames } from "../aws/names.ts";
 import { InvalidRequestError } from "../core/errors.ts";
+import { limits } from "../core/limits.ts";
 import type { Clock, Random } from "../core/ports.ts";
 import type { EngineEvent } from "../engine/types.ts";
 import {
@@ -39,6 +40,11 @@ export type SharedClientOptions = {
   readonly callTriesMax?: number;
   /** Longest one try of an AWS call may take. Default 5,000. */
   readonly callTimeoutMs?: number;
+  /**
+   * How long superseded versions of tables with history are kept, and how far back `asOf` reaches. Default 3,600,000. The
+   * same for all clients and functions of a deployment (there: `TIDEMARK_HISTORY_RETENTION_MS`).
+   */
+  readonly historyRetentionMs?: number;
   /** For tests: time and randomness of your own. */
   readonly clock?: Clock;
   readonly random?: Random;
@@ -103,6 +109,10 @@ export function checkClientOptions(options: ClientOptions): void {
       typeof value === "function" ? undefined : oneOf("number", "bigint-when-unsafe")(value),
     callTriesMax: integerIn({ min: 1, max: 100 }),
     callTimeoutMs: integerIn({ min: 1, max: 60_000 }),
+    historyRetentionMs: integerIn({
+      min: limits.historyRetentionMsMin,
+      max: limits.historyRetentionMsMax,
+    }),
     clock: anObject,
     random: anObject,
   });

@@ -23,14 +23,18 @@ export function createClient(options: ClientOptions): Client {
 }
 
 async function connect(options: ClientOptions): Promise<Connection> {
-  const { credentials, callTriesMax, callTimeoutMs, clock, random, onEvent } = options;
-  const shared = { credentials, callTriesMax, callTimeoutMs, clock, random };
+  const { credentials, callTriesMax, callTimeoutMs, clock, random } = options;
+  const { onEvent, historyRetentionMs } = options;
+  const shared = { credentials, callTriesMax, callTimeoutMs, clock, random, historyRetentionMs };
   const [{ createAwsPorts }, { createEngine }] = await Promise.all([
     import("../aws/ports.ts"),
     import("../engine/engine.ts"),
   ]);
   const ports = createAwsPorts({ ...shared, ...(await target(options)) });
-  const engine = createEngine(ports, onEvent === undefined ? {} : { onEvent });
+  const engine = createEngine(ports, {
+    ...(onEvent === undefined ? {} : { onEvent }),
+    ...(historyRetentionMs === undefined ? {} : { historyRetentionMs }),
+  });
   return { engine, close: () => ports.close() };
 }
 

@@ -7,10 +7,9 @@ import { createAwsPorts } from "../../aws/ports.ts";
 import { readFunctionEnvironment } from "../shared/environment.ts";
 import { createObservability } from "../shared/observability.ts";
 import { reap } from "./service.ts";
-import { historyRetentionFrom } from "./settings.ts";
 
-const { deployment, logLevel, region, endpoint } = readFunctionEnvironment(process.env);
-const historyRetentionMs = historyRetentionFrom(process.env);
+const environment = readFunctionEnvironment(process.env);
+const { deployment, logLevel, region, endpoint, historyRetentionMs } = environment;
 const observability = createObservability({ role: "reaper", deployment, logLevel });
 const ports = createAwsPorts({ deployment, region, endpoint, historyRetentionMs });
 

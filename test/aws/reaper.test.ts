@@ -8,7 +8,6 @@ import type { Item, LogPosition, TableDescription, Timestamp, Version } from "..
 import type { AwsPorts } from "../../aws/ports.ts";
 import { systemClock } from "../../aws/system-clock.ts";
 import { passedAt, reap, thinned, type ReaperReport } from "../../functions/reaper/service.ts";
-import { historyRetentionFrom } from "../../functions/reaper/settings.ts";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";
 import { awsError, startFaultyProxy } from "../harness/faulty-proxy.ts";
 import { startLocalStores, type LocalStores } from "../harness/local-stores.ts";
@@ -267,17 +266,4 @@ describe("watermark samples", () => {
       }
     }
   });
-});
-
-test("the history's retention comes from the environment, and nonsense is refused by name", () => {
-  const from = (text: string | undefined): number =>
-    historyRetentionFrom({ TIDEMARK_HISTORY_RETENTION_MS: text });
-  expect([from(undefined), from(""), from("7200000")]).toEqual([
-    limits.historyRetentionMsDefault,
-    limits.historyRetentionMsDefault,
-    7_200_000,
-  ]);
-  for (const text of ["0", "-1", "1.5", "an hour"]) {
-    expect(() => from(text)).toThrow(/TIDEMARK_HISTORY_RETENTION_MS/);
-  }
 });
