@@ -1,0 +1,111 @@
+/** Transactions whose caller comes and goes with their state as data, from process to process (engine/detached.ts; I4, I8). */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { limits } from "../../core/limits.ts";
+import type { TableDescription } from "../../core/types.ts";
+import type { Engine, TransactionState } from "../../engine/types.ts";
+import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";
+import { failureOf, key, number, numberOf, putAll, queryRows, readOne, text } from "./support.ts";
+
+let deployment: LocalDeployment;
+let table: TableDescription;
+let sorted: TableDescription;
+let engine: Engine;
+
+beforeAll(async () => {
+  deployment = await startLocalDeployment();
+  [table, sorted] = await Promise.all([
+    deployment.stores.createTable("plain"),
+    deployment.stores.createTable("sorted", { sortKey: { name: "sk", type: "S" } }),
+  ]);
+  engine = deployment.openEngine();
+});
+afterAll(() => deployment.stop());
+
+/** Reads one item and one partition, and hands over the state as another process would get it. */
+async function carried(name: string): Promise<TransactionState> {
+  await putAll(engine, table, [{ ...key(name), n: number(1) }]);
+  const tx = await engine.begin({ isolation: "serializable" });
+  expect(numberOf(await tx.get(table.name, key(name)))).toBe(1);
+  expect(await queryRows(tx, sorted, { partitionKey: text(name) })).toEqual([]);
+  const state = tx.state();
+  tx.close();
+  return state;
+}
+
+/** More commits than one, and the watermark past them: the next process's tail knows nothing of them. */
+async function unrelatedCommits(): Promise<void> {
+  for (let i = 0; i < 5; i += 1) {
+    const receipt = await putAll(engine, table, [{ ...key("unrelated"), n: number(i) }]);
+    const { ports, shard } = deployment.stores;
+    for (let look = 0; look < 500; look += 1) {
+      const watermark = await ports.control.readWatermark(shard);
+      if ((watermark?.timestamp ?? 0) >= (receipt.commitTimestamp ?? 0)) break;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+}
+
+describe("a transaction that is resumed in another process", () => {
+  test("I4: commits over blocks that this process has never held, if nothing it read was written", async () => {
+    const state = await carried("free");
+    await unrelatedCommits();
+    const tx = await deployment.openEngine().resume(state, {});
+    expect(tx.readTimestamp).toBeGreaterThan(state.readTimestamp);
+    tx.put(table.name, { ...key("free"), n: number(2) });
+    const receipt = await tx.commit({});
+    expect(receipt).toMatchObject({ attempts: 1, installed: true });
+    expect(numberOf(await readOne(engine, table, key("free")))).toBe(2);
+  });
+
+  test.each(["key", "partition"] as const)(
+    "I4: conflicts when what it read was written meanwhile, below its new tail (%s)",
+    async (what) => {
+      const name = `taken-${what}`;
+      const state = await carried(name);
+      if (what === "key") await putAll(engine, table, [{ ...key(name), n: number(9) }]);
+      else await putAll(engine, sorted, [key(name, "a")]);
+      await unrelatedCommits();
+      const failure = await failureOf(
+        (async () => {
+          const tx = await deployment.openEngine().resume(state, {});
+          tx.put(table.name, { ...key(name), n: number(2) });
+          await tx.commit({});
+        })(),
+      );
+      expect(failure).toMatchObject({ code: "conflict" });
+      expect(numberOf(await readOne(engine, table, key(name)))).toBe(what === "key" ? 9 : 1);
+    },
+  );
+
+  test("I4: conflicts when what it read is written after it was resumed", async () => {
+    const state = await carried("later");
+    const tx = await deployment.openEngine().resume(state, {});
+    await putAll(engine, table, [{ ...key("later"), n: number(9) }]);
+    tx.put(table.name, { ...key("later"), n: number(2) });
+    expect(await failureOf(tx.commit({}))).toMatchObject({ code: "conflict" });
+  });
+
+  test("is refused beyond the age limit, and above the log", async () => {
+    const state = await carried("old");
+    const startedMs = state.startedMs - limits.transactionAgeMsMax - 1;
+    expect(await failureOf(engine.resume({ ...state, startedMs }, {}))).toMatchObject({
+      code: "snapshot-too-old",
+    });
+    const readTimestamp = (state.readTimestamp * 2) as typeof state.readTimestamp;
+    expect(await failureOf(engine.resume({ ...state, readTimestamp }, {}))).toMatchObject({
+      code: "invalid-request",
+      field: "readTimestamp",
+    });
+  });
+
+  test("cannot be carried on with buffered writes, nor used after its commit", async () => {
+    const tx = await engine.begin({ isolation: "snapshot" });
+    tx.put(table.name, key("buffered"));
+    expect(() => tx.state()).toThrow(expect.objectContaining({ code: "transaction-closed" }));
+    await tx.commit({});
+    await expect(tx.get(table.name, key("buffered"))).rejects.toMatchObject({
+      code: "transaction-closed",
+    });
+    expect(await failureOf(tx.commit({}))).toMatchObject({ code: "transaction-closed" });
+  });
+});
