@@ -15,6 +15,12 @@ export type FleetSettings = Omit<ClientSettings, "client" | "life"> & { readonly
 
 type Progress = Extract<FromClient, { kind: "progress" }>;
 
+export type Killed = {
+  readonly pid: number;
+  /** Time since a commit request was seen leaving; undefined if none was waited for, or none came. */
+  readonly afterSendingMs: number | undefined;
+};
+
 type Running = {
   readonly process: ChildProcess;
   readonly ready: Promise<void>;
@@ -63,32 +69,27 @@ export class ClientFleet {
 
   /**
    * kill -9, and a new life at once.
-   * @param moment `"sending"`: some milliseconds after a commit request of its was seen leaving.
-   * @returns its process id; undefined if it was not running.
+   * @param afterSendingMs wait for a commit request of its to leave, and then this long; undefined: do not wait.
+   * @returns undefined if it was not running.
    */
-  async kill(
-    client: number,
-    moment: { readonly kind: "any" } | { readonly kind: "sending"; readonly delayMs: number },
-  ): Promise<number | undefined> {
+  async kill(client: number, afterSendingMs: number | undefined): Promise<Killed | undefined> {
     const running = this.#running[client];
     if (running === undefined) return undefined;
-    if (moment.kind === "sending") {
-      await this.#seenSending(running);
-      await new Promise((resolve) => setTimeout(resolve, moment.delayMs));
-    }
+    const seen = afterSendingMs !== undefined && (await this.#seenSending(running));
+    if (seen) await new Promise((resolve) => setTimeout(resolve, afterSendingMs));
     const { pid } = running.process;
-    if (this.#stopping || this.#running[client] !== running) return undefined;
+    if (pid === undefined || this.#running[client] !== running) return undefined;
     this.#running[client] = undefined;
     running.process.kill("SIGKILL");
     await running.exited;
     this.#spawn(client);
-    return pid;
+    return { pid, afterSendingMs: seen ? afterSendingMs : undefined };
   }
 
-  /** Resolves when any client's commit request is leaving, or after long silence. */
-  async seenSending(): Promise<void> {
+  /** Resolves when any client's commit request is leaving: true; or after long silence: false. */
+  async seenSending(): Promise<boolean> {
     const alive = this.#running.filter((running) => running !== undefined);
-    await Promise.race([silence(), ...alive.map((running) => this.#seenSending(running))]);
+    return Promise.race([silence(), ...alive.map((running) => this.#seenSending(running))]);
   }
 
   /** Lets every client finish what it does. No kill may be under way. */
@@ -105,10 +106,14 @@ export class ClientFleet {
     );
   }
 
-  #seenSending(running: Running): Promise<void> {
-    const seen = new Promise<void>((resolve) => running.onSending.add(resolve));
+  async #seenSending(running: Running): Promise<boolean> {
+    const seen = new Promise<boolean>((resolve) =>
+      running.onSending.add(() => {
+        resolve(true);
+      }),
+    );
     send(running.process, { kind: "watch" });
-    return Promise.race([seen, running.exited, silence()]);
+    return Promise.race([seen, running.exited.then(() => false), silence()]);
   }
 
   #spawn(client: number): Running {
@@ -154,8 +159,10 @@ export class ClientFleet {
   }
 }
 
-function silence(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, silenceMsMax).unref());
+function silence(): Promise<boolean> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, silenceMsMax, false).unref();
+  });
 }
 
 function send(child: ChildProcess, message: ToClient): void {

@@ -172,7 +172,7 @@ async function underLoad(
   const progress = new Progress(measurements, options);
   const beganMs = performance.now();
   const chaos = carryOut(options.chaos ? planKills({ ...options, targets: targets(world) }) : [], {
-    ...{ fleet, stack, signal: over.signal },
+    ...{ fleet, stack },
     onKill: (kill) => {
       kills.push(kill);
       progress.kills = kills.length;
@@ -181,8 +181,8 @@ async function underLoad(
   });
   const live = auditLive(world, { depositedCents: load.depositedCents, signal: over.signal });
   await new Promise((resolve) => setTimeout(resolve, options.seconds * 1_000));
-  over.abort();
   await chaos;
+  over.abort();
   progress.stop();
   if (process.stderr.isTTY) for (const kill of kills) say(killText(kill));
   await fleet.stop();
