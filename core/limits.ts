@@ -88,7 +88,6 @@ export const limits = {
 
   // --- SDK ---
   installConcurrencyMax: 64,
-  readConcurrencyMax: 64,
   /** Tries of one read before a pending write is installed by the reader. */
   pendingReadTriesMax: 6,
   /** How long an embedded stack may take to say where its parts are. */
