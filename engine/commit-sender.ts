@@ -3,6 +3,7 @@
  * records and calls: while a call is under way the next ones gather, so a busy process pays for few calls and
  * a lone transaction waits for nobody.
  */
+import { StoreError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { CommitStream, PutRecordResult } from "../core/ports.ts";
 import type { ShardId } from "../core/types.ts";
@@ -12,8 +13,11 @@ import {
   requestBytesInRecord,
 } from "../schemas/commit-record.ts";
 
-/** `throttled` was certainly not stored; `unknown` possibly. */
-export type SendResult = PutRecordResult["kind"];
+/** `throttled` and `rejected` were certainly not stored; `unknown` possibly. */
+export type SendResult =
+  | { readonly kind: PutRecordResult["kind"] }
+  /** The stream refuses the call for good: it does not exist, or access is denied. */
+  | { readonly kind: "rejected"; readonly cause: StoreError };
 
 type Queued = { readonly request: Uint8Array; readonly resolve: (result: SendResult) => void };
 
@@ -49,7 +53,7 @@ export class CommitSender {
         const records = this.#takeRecords();
         const results = await this.#put(records.map(({ bytes }) => bytes));
         records.forEach(({ queued }, i) => {
-          for (const { resolve } of queued) resolve(results[i]?.kind ?? "unknown");
+          for (const { resolve } of queued) resolve(results[i] ?? { kind: "unknown" });
         });
       }
     } finally {
@@ -57,11 +61,12 @@ export class CommitSender {
     }
   }
 
-  async #put(records: readonly Uint8Array[]): Promise<readonly PutRecordResult[]> {
+  async #put(records: readonly Uint8Array[]): Promise<readonly SendResult[]> {
     try {
       return await this.#stream.put(this.#shard, records);
     } catch (cause) {
-      return records.map(() => ({ kind: "unknown", cause }));
+      const refused = cause instanceof StoreError && cause.fault === "rejected";
+      return records.map(() => (refused ? { kind: "rejected", cause } : { kind: "unknown" }));
     }
   }
 

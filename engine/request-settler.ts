@@ -11,7 +11,12 @@
  *                                                        after 10 s of stream time ──▶ stale: 100 < floor
  */
 import { InvariantViolation } from "../core/assert.ts";
-import { CommitUnknownError, ConflictError, UnavailableError } from "../core/errors.ts";
+import {
+  CommitUnknownError,
+  ConflictError,
+  type StoreError,
+  UnavailableError,
+} from "../core/errors.ts";
 import type { Ports } from "../core/ports.ts";
 import type { CommitRequest, Timestamp, TransactionId, Verdict } from "../core/types.ts";
 import { encodeCommitRequest } from "../schemas/commit-record.ts";
@@ -56,7 +61,8 @@ export async function settleRequest(
       possiblyStored = true; // From here on until the stream says otherwise.
       const answer = await sendOnce(ports, session, { ...options, encoded, resend: attempt > 0 });
       if (answer.kind === "decided") return answer.decision;
-      if (answer.kind === "throttled") possiblyStored = storedBefore;
+      if (answer.kind === "throttled" || answer.kind === "rejected") possiblyStored = storedBefore;
+      if (answer.kind === "rejected" && !possiblyStored) throw answer.cause;
       if (attempt > 0 || answer.kind !== "undecided") {
         await waitBackoff(ports, { backoff: resendBackoff, attempt, signal: options.signal });
       }
@@ -106,8 +112,9 @@ async function afterFailure(
 
 type SendAnswer =
   | { readonly kind: "decided"; readonly decision: Decision }
-  /** Certainly not stored. */
+  /** Certainly not stored; of no use to try again when it was rejected. */
   | { readonly kind: "throttled" }
+  | { readonly kind: "rejected"; readonly cause: StoreError }
   /** Possibly stored. */
   | { readonly kind: "unknown" }
   /** Stored and answered `stale`, or not answered at all. */
@@ -129,9 +136,10 @@ async function sendOnce(
     options.onSent(id, options.resend);
     const sent = await Promise.race([
       session.sender.send(options.encoded),
-      verdict.then((): "answered" => "answered"),
+      verdict.then((): { readonly kind: "stored" } => ({ kind: "stored" })),
     ]);
-    if (sent === "throttled" || sent === "unknown") return { kind: sent };
+    if (sent.kind === "rejected") return sent;
+    if (sent.kind !== "stored") return { kind: sent.kind };
     const answer = await Promise.race([verdict, silence(ports, signal)]);
     if (answer === undefined || answer.kind === "stale") return { kind: "undecided" };
     return { kind: "decided", decision: answer };

@@ -1,9 +1,10 @@
 /** How requests of concurrent transactions share records and calls (DESIGN §2.3). */
 import { expect, test } from "vitest";
+import { StoreError } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import type { CommitStream, PutRecordResult } from "../../core/ports.ts";
 import type { CommitRequest, SequenceNumber, ShardId, Timestamp } from "../../core/types.ts";
-import { CommitSender } from "../../engine/commit-sender.ts";
+import { CommitSender, type SendResult } from "../../engine/commit-sender.ts";
 import { decodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
 import { idOf } from "./memory-log.ts";
 
@@ -49,6 +50,10 @@ function resultOf(kind: PutRecordResult["kind"]): PutRecordResult {
   return kind === "throttled" ? { kind } : { kind, cause: new Error("lost") };
 }
 
+async function kindsOf(sent: readonly Promise<SendResult>[]): Promise<string[]> {
+  return (await Promise.all(sent)).map(({ kind }) => kind);
+}
+
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
@@ -64,7 +69,7 @@ test("requests that become ready together travel in one record, in order", async
   expect(calls).toHaveLength(1);
   expect(idsOf(calls[0])).toEqual([[idOf(1), idOf(2), idOf(3)]]);
   calls[0]?.answer("stored");
-  expect(await Promise.all(sent)).toEqual(["stored", "stored", "stored"]);
+  expect(await kindsOf(sent)).toEqual(["stored", "stored", "stored"]);
 });
 
 test("while two calls are under way the next requests gather, and all of them are sent", async () => {
@@ -80,7 +85,7 @@ test("while two calls are under way the next requests gather, and all of them ar
   await turn();
   expect(idsOf(calls[2])).toEqual([[idOf(3), idOf(4), idOf(5)]]);
   calls[2]?.answer("throttled");
-  expect(await Promise.all(gathered)).toEqual(["throttled", "throttled", "throttled"]);
+  expect(await kindsOf(gathered)).toEqual(["throttled", "throttled", "throttled"]);
 });
 
 test("a call that fails leaves its requests unknown, and the next ones go on", async () => {
@@ -91,8 +96,15 @@ test("a call that fails leaves its requests unknown, and the next ones go on", a
     return Promise.resolve(records.map(() => resultOf("stored")));
   };
   const sender = new CommitSender({ put } as CommitStream, shard);
-  expect(await sender.send(request(1))).toBe("unknown");
-  expect(await sender.send(request(2))).toBe("stored");
+  expect(await sender.send(request(1))).toMatchObject({ kind: "unknown" });
+  expect(await sender.send(request(2))).toMatchObject({ kind: "stored" });
+});
+
+test("a call that the stream refuses for good says so, with the reason", async () => {
+  const cause = new StoreError("rejected", "no such stream");
+  const put: CommitStream["put"] = () => Promise.reject(cause);
+  const sender = new CommitSender({ put } as CommitStream, shard);
+  expect(await sender.send(request(1))).toEqual({ kind: "rejected", cause });
 });
 
 test("no record and no call exceeds its limits, and no request is lost or sent twice", async () => {
@@ -112,6 +124,6 @@ test("no record and no call exceeds its limits, and no request is lost or sent t
     seen.push(...idsOf(call).flat());
     call.answer("stored");
   }
-  expect(await Promise.all(sent)).toEqual(sizes.map(() => "stored"));
+  expect(await kindsOf(sent)).toEqual(sizes.map(() => "stored"));
   expect(seen).toEqual(sizes.map((_, i) => idOf(i)));
 });

@@ -1,6 +1,7 @@
 /** Requests whose fate the client does not learn, and how it is settled (docs/protocol.md §6; I3, I9). */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { CommitUnknownError } from "../../core/errors.ts";
+import { StoreError } from "../../core/errors.ts";
 import type { Item, TableDescription, TransactionId } from "../../core/types.ts";
 import type { Engine } from "../../engine/types.ts";
 import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";
@@ -82,6 +83,22 @@ describe("a put whose fate is unknown", () => {
       }),
     );
     expect(failure).toMatchObject({ code: "unavailable", outcome: "aborted" });
+  });
+
+  test("that the stream refuses for good is aborted at once, not unknown at the deadline", async () => {
+    const { engine: refused, ids } = fragileEngine(deployment.stores, {
+      stream: () => ({
+        put: () => Promise.reject(new StoreError("rejected", "PutRecords: access denied")),
+      }),
+    });
+    const failure = await failureOf(
+      refused.transact({}, (tx) => {
+        tx.put(table.name, { ...key("refused"), n: number(1) });
+        return Promise.resolve();
+      }),
+    );
+    expect(failure).toMatchObject({ code: "invalid-request", outcome: "aborted" });
+    expect(ids).toHaveLength(1);
   });
 });
 
