@@ -1,11 +1,11 @@
 /**
- * Installs a chunk's writes: looks which are missing, and puts those. A write that its store refuses for good becomes a
- * dead letter; anything else that fails fails the invocation, and is tried again.
+ * Installs a chunk's writes: looks which are missing, and puts those. A write that its store refuses for good, or whose
+ * item carries a version that is none, becomes a dead letter; anything else that fails fails the invocation, and is tried again.
  */
-import { StoreError } from "../../core/errors.ts";
+import { CorruptDataError, StoreError } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import type { Ports } from "../../core/ports.ts";
-import type { ShardId, Version } from "../../core/types.ts";
+import type { Item, ShardId, Version } from "../../core/types.ts";
 import { Semaphore } from "../../engine/concurrency.ts";
 import { Installer, writeAt } from "../../engine/installer.ts";
 import type { Observability } from "../shared/observability.ts";
@@ -47,53 +47,69 @@ export class ChunkInstaller {
   }
 
   async #missing(writes: readonly PlannedWrite[]): Promise<readonly PlannedWrite[]> {
-    const versions = await this.#storedVersions(writes);
-    return writes.filter(({ commit }, i) => (versions[i] ?? 0) < commit.verdict.timestamp);
+    const stored = await this.#storedVersions(writes);
+    await this.#buryUnreadable(writes, stored);
+    return writes.filter((planned, i) => isBelow(stored[i], planned));
   }
 
   /** Of each item's writes, those above the stored version. */
   async #missingChains(
     chains: readonly (readonly PlannedWrite[])[],
   ): Promise<readonly (readonly PlannedWrite[])[]> {
-    const heads = chains.flatMap((chain) => chain.slice(0, 1));
-    const versions = await this.#storedVersions(heads);
+    const stored = await this.#storedVersions(chains.flatMap((chain) => chain.slice(0, 1)));
+    await Promise.all(
+      chains.map((chain, i) =>
+        this.#buryUnreadable(
+          chain,
+          chain.map(() => stored[i]),
+        ),
+      ),
+    );
     return chains
-      .map((chain, i) =>
-        chain.filter(({ commit }) => (versions[i] ?? 0) < commit.verdict.timestamp),
-      )
+      .map((chain, i) => chain.filter((planned) => isBelow(stored[i], planned)))
       .filter((chain) => chain.length > 0);
   }
 
   /**
-   * Per table, so that one that is gone does not hide the others. Its writes count as missing; installing them then
-   * says for good that they cannot be.
+   * Per table, so that one that is gone does not hide the others: its writes count as missing, and installing them says
+   * for good that they cannot be. Where an item's version is no version, the items are asked one by one.
    */
-  async #storedVersions(writes: readonly PlannedWrite[]): Promise<readonly Version[]> {
-    const versions: Version[] = writes.map(() => 0 as Version);
-    const byTable = new Map<string, { readonly at: number; readonly planned: PlannedWrite }[]>();
-    writes.forEach((planned, at) => {
+  async #storedVersions(writes: readonly PlannedWrite[]): Promise<readonly Stored[]> {
+    const stored: Stored[] = writes.map(() => 0 as Version);
+    const byTable = new Map<string, number[]>();
+    for (const [at, planned] of writes.entries()) {
       const { name } = writeAt(planned.commit.payload, planned.index).table;
       const group = byTable.get(name);
-      if (group === undefined) byTable.set(name, [{ at, planned }]);
-      else group.push({ at, planned });
-    });
-    await Promise.all(
-      Array.from(byTable, async ([table, group]) => {
-        const keys = group.map(({ planned }) => ({
-          table,
-          key: writeAt(planned.commit.payload, planned.index).write.key,
-        }));
-        try {
-          const stored = await this.#ports.items.versions(keys);
-          group.forEach(({ at }, i) => {
-            versions[at] = stored[i] ?? (0 as Version);
-          });
-        } catch (error) {
-          if (!isRefusedForGood(error)) throw error;
-        }
-      }),
-    );
-    return versions;
+      if (group === undefined) byTable.set(name, [at]);
+      else group.push(at);
+    }
+    const ask = async (group: readonly number[]): Promise<void> => {
+      try {
+        const versions = await this.#ports.items.versions(
+          group.flatMap((at) => keysOf(writes[at])),
+        );
+        for (const [i, at] of group.entries()) stored[at] = versions[i] ?? (0 as Version);
+      } catch (error) {
+        if (isRefusedForGood(error)) return;
+        const [only] = group;
+        if (!(error instanceof CorruptDataError) || only === undefined) throw error;
+        if (group.length === 1) stored[only] = error;
+        else for (const at of group) await ask([at]);
+      }
+    };
+    await Promise.all(Array.from(byTable.values(), ask));
+    return stored;
+  }
+
+  /** An item that something else gave a `_v` of its own must not stop the shard, nor be overwritten. */
+  async #buryUnreadable(
+    writes: readonly PlannedWrite[],
+    stored: readonly (Stored | undefined)[],
+  ): Promise<void> {
+    for (const [i, planned] of writes.entries()) {
+      const error = stored[i];
+      if (error instanceof CorruptDataError) await this.#bury(planned, error);
+    }
   }
 
   async #installChain(chain: readonly PlannedWrite[]): Promise<void> {
@@ -111,7 +127,7 @@ export class ChunkInstaller {
     }
   }
 
-  async #bury({ commit, index }: PlannedWrite, error: StoreError): Promise<void> {
+  async #bury({ commit, index }: PlannedWrite, error: Error): Promise<void> {
     const { write, table } = writeAt(commit.payload, index);
     const { id, timestamp } = commit.verdict;
     await this.#ports.control.saveDeadLetter({
@@ -130,6 +146,22 @@ export class ChunkInstaller {
       reason: error.message,
     });
   }
+}
+
+/** An item's version; or why it has none. */
+type Stored = Version | CorruptDataError;
+
+function isBelow(stored: Stored | undefined, { commit }: PlannedWrite): boolean {
+  if (stored instanceof CorruptDataError) return false;
+  return (stored ?? 0) < commit.verdict.timestamp;
+}
+
+function keysOf(
+  planned: PlannedWrite | undefined,
+): { readonly table: string; readonly key: Item }[] {
+  if (planned === undefined) return [];
+  const { write, table } = writeAt(planned.commit.payload, planned.index);
+  return [{ table: table.name, key: write.key }];
 }
 
 /** Whether the store refuses this write for good, whoever asks and whenever. */

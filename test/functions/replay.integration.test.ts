@@ -3,7 +3,7 @@
  * its watermark never claims more than is installed (docs/protocol.md §8; I6, I7, I9).
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { DeleteTableCommand } from "@aws-sdk/client-dynamodb";
+import { DeleteTableCommand, GetItemCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { StoreError } from "../../core/errors.ts";
 import type { DeadLetter, Ports, StreamRecord } from "../../core/ports.ts";
 import type {
@@ -313,6 +313,36 @@ describe("a write that can never be installed", () => {
     expect(await watermark()).toBeGreaterThanOrEqual(after.at);
     expect(await stored(table, key("after-doomed"))).toBe(1);
   });
+
+  test.each(["plain", "history"] as const)(
+    "because something else gave its item a version becomes one, on a %s table, and overwrites nothing",
+    async (kind) => {
+      const { stores } = deployment;
+      const branded = await stores.createTable(`branded-${kind}`, { history: kind === "history" });
+      const dynamodb = openDynamoDb(stores);
+      const foreign = { pk: { S: "taken" }, _v: { S: "7.1-beta" } };
+      await dynamodb.send(new PutItemCommand({ TableName: branded.name, Item: foreign }));
+      client = certifyingEngine();
+      const { id } = await commit(branded, [
+        { ...key("taken"), n: number(1) },
+        { ...key("free"), n: number(2) },
+      ]);
+      const after = await commit(table, [{ ...key(`after-branded-${kind}`), n: number(1) }]);
+      const letters: DeadLetter[] = [];
+      const { control } = stores.ports;
+      const saveDeadLetter: typeof control.saveDeadLetter = (letter) => {
+        letters.push(letter);
+        return Promise.resolve();
+      };
+      await replay({ ports: { control: { ...control, saveDeadLetter } } });
+      expect(letters).toMatchObject([{ id, key: key("taken"), table: branded.name }]);
+      expect(await watermark()).toBeGreaterThanOrEqual(after.at);
+      expect(await stored(branded, key("free"))).toBe(2);
+      const command = new GetItemCommand({ TableName: branded.name, Key: { pk: { S: "taken" } } });
+      expect((await dynamodb.send(command)).Item).toEqual(foreign);
+      dynamodb.destroy();
+    },
+  );
 
   test("because its payload is gone becomes a dead letter too", async () => {
     const { stores } = deployment;
