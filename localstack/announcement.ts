@@ -17,7 +17,7 @@ export function announcement(stack: EmbeddedStack, dataFolder: string | undefine
     ...(tables.length === 0 ? [] : [`  Tables       ${wrapped(tables, "\n               ")}`]),
     "",
     "  From TypeScript:",
-    `    createClient({ deployment: "${deployment}", endpoint: "${endpoint}" })`,
+    `    createClient({ endpoint: "${endpoint}" })`,
     "",
     ...(tables.includes(accountsTable.name) ? ["  A first try:", ...firstTry(endpoint), ""] : []),
     "  Ctrl-C stops it.",

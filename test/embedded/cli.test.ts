@@ -143,7 +143,7 @@ describe("a started stack", () => {
     expect(cli.output()).toMatch(/REST API +http:\/\/127\.0\.0\.1:\d+\n/);
     expect(cli.output()).toMatch(/DynamoDB +http:\/\/127\.0\.0\.1:\d+\n/);
     expect(cli.output()).toMatch(/Kinesis +http:\/\/127\.0\.0\.1:\d+\n/);
-    expect(cli.output()).toMatch(/createClient\(\{ deployment: "local", endpoint: "http/);
+    expect(cli.output()).toMatch(/createClient\(\{ endpoint: "http/);
     cli.signal("SIGTERM");
     expect(await cli.ended).toBe(0);
   });
