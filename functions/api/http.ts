@@ -12,6 +12,7 @@ import { isJsonObject, type ItemFormat, unsafeNumber } from "../../schemas/rest/
 import { findJsonTextFault } from "../../schemas/rest/json-text.ts";
 import { routes } from "../../schemas/rest/routes.ts";
 import type { Log, Metrics } from "../shared/observability.ts";
+import type { MetricOf } from "../shared/metric-names.ts";
 import { ApiProblem } from "./problem.ts";
 
 export type ApiLogger = Pick<Log, "info" | "error">;
@@ -146,7 +147,7 @@ function requireJsonType(contentType: string | undefined): void {
 }
 
 /** Each request counts under one name, by what an operator would do about it. */
-function requestMetric(status: number, code: string | undefined): string {
+function requestMetric(status: number, code: string | undefined): MetricOf<"Count"> {
   if (status === 202) return "RestUnknown";
   if (status < 400) return "RestSucceeded";
   if (code === "conflict") return "RestConflict";

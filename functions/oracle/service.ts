@@ -16,6 +16,7 @@ import type { Oracle, OracleBounds } from "../../core/oracle.ts";
 import type { Clock, CommitLog, ControlStore, StreamRecord } from "../../core/ports.ts";
 import type { ShardId } from "../../core/types.ts";
 import { DraftEncoder } from "../../schemas/log-block-draft.ts";
+import type { MetricOf } from "../shared/metric-names.ts";
 import type { Observability } from "../shared/observability.ts";
 import { DecodedBatch } from "./decoded-batch.ts";
 import { rebuildOracle } from "./rebuild.ts";
@@ -257,18 +258,29 @@ class Invocation {
   publish(): void {
     const { metrics } = this.#options.observability;
     const { report } = this;
-    metrics.count("records", this.#batch.records.length);
-    metrics.count("blocks", report.blocks);
-    metrics.bytes("blockBytes", report.blockBytes);
+    metrics.count("Records", this.#batch.records.length);
+    metrics.count("Blocks", report.blocks);
+    metrics.bytes("BlockBytes", report.blockBytes);
     for (const outcome of outcomes) {
-      if (report.verdicts[outcome] > 0) metrics.count(outcome, report.verdicts[outcome]);
+      if (report.verdicts[outcome] > 0)
+        metrics.count(verdictMetrics[outcome], report.verdicts[outcome]);
     }
-    metrics.count("duplicates", report.duplicates);
-    metrics.count("rejectedRecords", report.rejectedRecords);
-    metrics.count("rebuilds", report.rebuilds);
-    metrics.count("taken", report.taken);
+    metrics.count("Duplicates", report.duplicates);
+    metrics.count("RejectedRecords", report.rejectedRecords);
+    metrics.count("Rebuilds", report.rebuilds);
+    metrics.count("PositionsTaken", report.taken);
   }
 }
+
+const verdictMetrics = {
+  committed: "Committed",
+  conflict: "AbortedConflict",
+  "checked-ahead": "AbortedCheckedAhead",
+  "payload-unreadable": "AbortedPayloadUnreadable",
+  "too-large": "AbortedTooLarge",
+  probed: "AbortedProbed",
+  stale: "Stale",
+} as const satisfies Record<Outcome, MetricOf<"Count">>;
 
 function noVerdicts(): Record<Outcome, number> {
   return {

@@ -89,10 +89,10 @@ export async function reap(settings: ReaperSettings): Promise<ReaperReport> {
 }
 
 function tell({ log, metrics }: Observability, report: ReaperReport): void {
-  metrics.count("tombstonesRemoved", report.removed);
-  metrics.count("tombstonesKept", report.kept);
-  metrics.count("tombstoneBatchesWaiting", report.batchesWaiting);
-  metrics.count("reaperFailures", report.failures.length);
+  metrics.count("TombstonesRemoved", report.removed);
+  metrics.count("TombstonesKept", report.kept);
+  metrics.count("TombstoneBatchesWaiting", report.batchesWaiting);
+  metrics.count("ReaperFailures", report.failures.length);
   for (const failure of report.failures) log.warn("a tombstone could not be removed", failure);
   const { failures: _, ...figures } = report;
   log.info("tombstones looked through", figures);

@@ -5,6 +5,8 @@
 import { Logger } from "@aws-lambda-powertools/logger";
 import { Metrics as EmbeddedMetrics, MetricUnit } from "@aws-lambda-powertools/metrics";
 
+import type { MetricOf } from "./metric-names.ts";
+
 export type LogFields = Readonly<Record<string, unknown>>;
 
 export type Log = {
@@ -14,11 +16,11 @@ export type Log = {
   error(message: string, fields?: LogFields): void;
 };
 
-/** Metric names are API: alarms and dashboards are built on them. */
+/** Names as in metric-names.ts, each with the unit that it has. */
 export type Metrics = {
-  count(name: string, value: number): void;
-  milliseconds(name: string, value: number): void;
-  bytes(name: string, value: number): void;
+  count(name: MetricOf<"Count">, value: number): void;
+  milliseconds(name: MetricOf<"Milliseconds">, value: number): void;
+  bytes(name: MetricOf<"Bytes">, value: number): void;
 };
 
 export type Observability = { readonly log: Log; readonly metrics: Metrics };

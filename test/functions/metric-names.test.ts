@@ -1,0 +1,16 @@
+/** Metric names are API: each is explained to operators, and the explanation names nothing else. */
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { functionMetrics } from "../../functions/shared/metric-names.ts";
+
+const words = readFileSync(new URL("../../docs/operations.md", import.meta.url), "utf8");
+const table = words.slice(words.indexOf("## Metrics"), words.indexOf("Alarm on:"));
+const explained = table
+  .split("\n")
+  .filter((line) => line.startsWith("| `"))
+  .flatMap((line) => [...(line.split("|")[1] ?? "").matchAll(/`([A-Za-z]+)`/g)])
+  .map(([, name]) => name);
+
+test("docs/operations.md explains every metric of the functions, and no other", () => {
+  expect(explained.toSorted()).toEqual(Object.keys(functionMetrics).toSorted());
+});
