@@ -8,6 +8,7 @@ import type { Engine } from "../../engine/types.ts";
 import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";
 import { abandon, fragileEngine, idOf, never, storedN, until, verdictsOn } from "./fragile.ts";
 import {
+  createTables,
   failureOf,
   gate,
   key,
@@ -29,13 +30,7 @@ let engine: Engine;
 
 beforeAll(async () => {
   deployment = await startLocalDeployment();
-  const { stores } = deployment;
-  const sortKey = { name: "sk", type: "S" } as const;
-  [table, sorted, kept] = await Promise.all([
-    stores.createTable("plain"),
-    stores.createTable("sorted", { sortKey }),
-    stores.createTable("kept", { sortKey, history: true }),
-  ]);
+  [table, sorted, kept] = await createTables(deployment.stores);
 });
 beforeEach(() => {
   engine = deployment.openEngine();

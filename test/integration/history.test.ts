@@ -10,6 +10,7 @@ import { reap } from "../../functions/reaper/service.ts";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";
 import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";
 import {
+  createTables,
   deleteAll,
   failureOf,
   gate,
@@ -34,13 +35,7 @@ let other: Engine;
 
 beforeAll(async () => {
   deployment = await startLocalDeployment();
-  const { stores } = deployment;
-  const sortKey = { name: "sk", type: "S" } as const;
-  [table, sorted, kept] = await Promise.all([
-    stores.createTable("plain"),
-    stores.createTable("sorted", { sortKey }),
-    stores.createTable("kept", { sortKey, history: true }),
-  ]);
+  [table, sorted, kept] = await createTables(deployment.stores);
 });
 beforeEach(() => {
   engine = deployment.openEngine();

@@ -9,6 +9,7 @@ import type { Engine, EngineTransaction, TransactOptions } from "../../engine/ty
 import { decodeBlock } from "../../engine/log-search.ts";
 import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";
 import {
+  createTables,
   increment,
   key,
   number,
@@ -29,13 +30,7 @@ let kept: TableDescription;
 
 beforeAll(async () => {
   deployment = await startLocalDeployment();
-  const { stores } = deployment;
-  const sortKey = { name: "sk", type: "S" } as const;
-  [table, sorted, kept] = await Promise.all([
-    stores.createTable("plain"),
-    stores.createTable("sorted", { sortKey }),
-    stores.createTable("kept", { sortKey, history: true }),
-  ]);
+  [table, sorted, kept] = await createTables(deployment.stores);
   engine = deployment.openEngine();
   other = deployment.openEngine();
 });

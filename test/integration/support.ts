@@ -11,6 +11,18 @@ import type {
 } from "../../engine/types.ts";
 import type { LocalStores } from "../harness/local-stores.ts";
 
+/** The tables that most tests need: with a partition key only, with a sort key, and with history as well. */
+export async function createTables(
+  stores: LocalStores,
+): Promise<readonly [TableDescription, TableDescription, TableDescription]> {
+  const sortKey = { name: "sk", type: "S" } as const;
+  return Promise.all([
+    stores.createTable("plain"),
+    stores.createTable("sorted", { sortKey }),
+    stores.createTable("kept", { sortKey, history: true }),
+  ]);
+}
+
 export function text(value: string): { readonly S: string } {
   return { S: value };
 }
