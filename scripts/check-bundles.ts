@@ -11,8 +11,18 @@ import { build } from "esbuild";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** Without the AWS SDK. What importing the package loads, minified; and all of it, minified and gzipped. */
-export const sdkBudget = { eagerBytesMax: 60 * 1024, gzippedBytesMax: 60 * 1024 } as const;
+/** What the whole SDK should be, minified, without the AWS SDK. Not reached yet; the build says by how much. */
+export const sdkTargetBytes = 60 * 1024;
+
+/**
+ * What the tests hold it to until then: what an import loads, everything gzipped, and everything minified, which may only
+ * shrink from where it is.
+ */
+export const sdkBudget = {
+  eagerBytesMax: 60 * 1024,
+  gzippedBytesMax: 60 * 1024,
+  wholeBytesMax: 144 * 1024,
+} as const;
 
 /** Bytes of the entry's bundle. @throws when the entry does not bundle, or not without a warning. */
 export async function bundleBytes(options: {
@@ -99,6 +109,12 @@ async function main(): Promise<void> {
   const sdk = await sdkSizes(join(root, "dist", "esm", "sdk", "index.js"));
   report("sdk, loaded by importing it", sdk.eagerBytes);
   report("sdk, whole", sdk.wholeBytes);
+  if (sdk.wholeBytes > sdkTargetBytes) {
+    const excess = (sdk.wholeBytes / sdkTargetBytes).toFixed(1);
+    process.stdout.write(
+      `sdk, whole: MISSES its target of 60 KiB minified, ${excess} times over\n`,
+    );
+  }
   process.stdout.write(
     `sdk, whole: ${(sdk.gzippedBytes / 1024).toFixed(1)} KiB minified and gzipped\n`,
   );
