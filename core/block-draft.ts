@@ -6,7 +6,7 @@
  * Invariants: I1 (one block per position), I2 (its timestamps rise).
  */
 import { assert } from "./assert.ts";
-import { limits } from "./limits.ts";
+import * as limits from "./limits.ts";
 import { sortKeyWords, writeWords } from "./request-batch.ts";
 import type { RequestBatch } from "./request-batch.ts";
 import { timestampZero } from "./types.ts";

@@ -2,10 +2,12 @@
  * The certification index: 64-bit hash → newest commit timestamp, for keys, partitions and tables
  * alike. It answers the one question of certification: was this hash written after `checkedTo`?
  *
- * Open addressing with linear probing over one typed array, twelve bytes a slot: both words of the
- * hash, then the timestamp relative to an epoch that moves with the floor. A hash has its home at
- * `hash · capacity / 2^64` (its high word decides), so any capacity will do, and a rebuild walks
- * the old and the new table from front to back instead of jumping about in memory.
+ * Open addressing over one typed array, twelve bytes a slot: both words of the hash, then the
+ * timestamp relative to an epoch that moves with the floor. Five slots make a bucket of one cache
+ * line. Probing goes around a hash's home bucket, from the slot that its low word chooses, and then
+ * around the buckets that follow: nearly every probe costs one memory access. The home bucket is
+ * `hash · buckets / 2^64` (the high word decides), so any number of buckets will do, and a rebuild
+ * walks the old and the new table from front to back instead of jumping about in memory.
  *
  * Entries at or below the floor are dead: whatever is certified has `checkedTo ≥ floor`, so they can
  * cause no conflict. An insertion takes over a dead slot that it passes; a rebuild drops the rest.
@@ -13,12 +15,18 @@
  * Invariants: I4, I5 (a live entry is never lost or lowered). Paper: Centiman §3.1 (validators).
  */
 import { assert } from "./assert.ts";
-import { limits } from "./limits.ts";
+import { cacheLines, lineWords } from "./cache-lines.ts";
+import * as limits from "./limits.ts";
 import type { Timestamp } from "./types.ts";
 
 /** High word, low word, timestamp − epoch (0: the slot is empty). */
 const slotWords = 3;
-const capacityMin = 1024;
+const slotsPerBucket = 5;
+const bucketsMin = 205;
+/** Where in a bucket its slots end. */
+const slotsEnd = slotsPerBucket * slotWords;
+/** First slot of a hash within its buckets = low word · this, truncated. */
+const slotScale = slotsPerBucket / 0x1_0000_0000;
 /** Occupied slots (dead ones included) at which the table is rebuilt. */
 const loadMax = 0.75;
 /** Live load after a rebuild. So a rebuild is paid for by at least 0.2 · capacity insertions. */
@@ -29,7 +37,7 @@ const twoTo32 = 0x1_0000_0000;
 
 export class CertificationIndex {
   #slots: Uint32Array;
-  /** Home slot of a hash = high word · scale, truncated. */
+  /** Home bucket of a hash = high word · scale, truncated. */
   #scale: number;
   /** Slots that are not empty, dead ones included. */
   #occupied = 0;
@@ -54,9 +62,9 @@ export class CertificationIndex {
     this.#epoch = floor;
     this.#newest = floor;
     this.#entriesMax = entriesMax;
-    this.#scale = capacityMin / twoTo32;
-    this.#occupiedMax = Math.floor(capacityMin * loadMax);
-    this.#slots = new Uint32Array(capacityMin * slotWords);
+    this.#scale = bucketsMin / twoTo32;
+    this.#occupiedMax = Math.floor(bucketsMin * slotsPerBucket * loadMax);
+    this.#slots = cacheLines(bucketsMin);
   }
 
   get floor(): Timestamp {
@@ -79,8 +87,9 @@ export class CertificationIndex {
    */
   lookup(high: number, low: number): Timestamp {
     const slots = this.#slots;
-    const end = slots.length;
-    let at = ((high * this.#scale) | 0) * slotWords;
+    let bucket = ((high * this.#scale) | 0) * lineWords;
+    const first = ((low * slotScale) | 0) * slotWords;
+    let at = bucket + first;
     for (;;) {
       const relative = slots[at + 2] ?? 0;
       if (relative === 0) return 0 as Timestamp;
@@ -88,12 +97,15 @@ export class CertificationIndex {
         return (this.#epoch + relative) as Timestamp;
       }
       at += slotWords;
-      if (at === end) at = 0;
+      if (at === bucket + slotsEnd) at = bucket;
+      if (at !== bucket + first) continue;
+      bucket = bucket + lineWords === slots.length ? 0 : bucket + lineWords;
+      at = bucket + first;
     }
   }
 
   /**
-   * Reads the home slots of hashes `[start, end)`, each of `stride` words of which the last two
+   * Reads the home buckets of hashes `[start, end)`, each of `stride` words of which the last two
    * are the hash, and does nothing with them. In a loop of its own the processor waits for all of
    * these memory accesses at once; certification, which branches on each, waits for one by one.
    */
@@ -103,7 +115,7 @@ export class CertificationIndex {
     const wordsEnd = end * stride;
     let all = 0;
     for (let at = start * stride + stride - 2; at < wordsEnd; at += stride) {
-      all |= slots[(((words[at] ?? 0) * scale) | 0) * slotWords + 2] ?? 0;
+      all |= slots[(((words[at] ?? 0) * scale) | 0) * lineWords] ?? 0;
     }
     this.touched = all;
   }
@@ -117,10 +129,11 @@ export class CertificationIndex {
     if (timestamp - this.#epoch > relativeMax) this.#rebuild(timestamp);
     this.#newest = timestamp;
     const relative = timestamp - this.#epoch;
-    const floorRelative = this.#floorRelative;
     const slots = this.#slots;
-    const end = slots.length;
-    let at = ((high * this.#scale) | 0) * slotWords;
+    const floorRelative = this.#floorRelative;
+    let bucket = ((high * this.#scale) | 0) * lineWords;
+    const first = ((low * slotScale) | 0) * slotWords;
+    let at = bucket + first;
     let dead = -1;
     for (;;) {
       const stored = slots[at + 2] ?? 0;
@@ -131,7 +144,10 @@ export class CertificationIndex {
       }
       if (stored <= floorRelative && dead < 0) dead = at;
       at += slotWords;
-      if (at === end) at = 0;
+      if (at === bucket + slotsEnd) at = bucket;
+      if (at !== bucket + first) continue;
+      bucket = bucket + lineWords === slots.length ? 0 : bucket + lineWords;
+      at = bucket + first;
     }
     // Only now is it certain that the hash has no slot further on, so that a dead one may be taken.
     if (dead >= 0) at = dead;
@@ -151,12 +167,7 @@ export class CertificationIndex {
 
   /** Live entries, counted by a walk over all slots. */
   countLive(): number {
-    const slots = this.#slots;
-    let live = 0;
-    for (let at = 2; at < slots.length; at += slotWords) {
-      if ((slots[at] ?? 0) > this.#floorRelative) live += 1;
-    }
-    return live;
+    return this.#survey(this.#newest as Timestamp).live;
   }
 
   /**
@@ -166,40 +177,62 @@ export class CertificationIndex {
    */
   #rebuild(timestamp: Timestamp): void {
     const old = this.#slots;
-    const floorRelative = this.#floorRelative;
-    let live = 0;
-    let oldest = timestamp - this.#epoch;
-    for (let at = 2; at < old.length; at += slotWords) {
-      const relative = old[at] ?? 0;
-      if (relative <= floorRelative) continue;
-      live += 1;
-      if (relative < oldest) oldest = relative;
-    }
+    const { live, oldest } = this.#survey(timestamp);
     assert(live <= this.#entriesMax, "index: more live entries than its bound");
     const shift = oldest - 1;
     const epoch = this.#epoch + shift;
     assert(timestamp - epoch <= relativeMax, "index: live entries span more than a window");
-    const capacity = Math.max(capacityMin, Math.ceil(live / loadRebuilt));
-    const scale = capacity / twoTo32;
-    const slots = new Uint32Array(capacity * slotWords);
-    for (let from = 0; from < old.length; from += slotWords) {
-      const relative = old[from + 2] ?? 0;
-      if (relative <= floorRelative) continue;
-      const high = old[from] ?? 0;
-      let to = ((high * scale) | 0) * slotWords;
-      while (slots[to + 2] !== 0) {
-        to += slotWords;
-        if (to === slots.length) to = 0;
+    const buckets = Math.max(bucketsMin, Math.ceil(live / (slotsPerBucket * loadRebuilt)));
+    const scale = buckets / twoTo32;
+    const slots = cacheLines(buckets);
+    for (let bucket = 0; bucket < old.length; bucket += lineWords) {
+      for (let from = bucket; from < bucket + slotsEnd; from += slotWords) {
+        const relative = old[from + 2] ?? 0;
+        if (relative <= this.#floorRelative) continue;
+        const high = old[from] ?? 0;
+        const low = old[from + 1] ?? 0;
+        const to = emptySlot(slots, ((high * scale) | 0) * lineWords, low);
+        slots[to] = high;
+        slots[to + 1] = low;
+        slots[to + 2] = relative - shift;
       }
-      slots[to] = high;
-      slots[to + 1] = old[from + 1] ?? 0;
-      slots[to + 2] = relative - shift;
     }
     this.#slots = slots;
     this.#scale = scale;
     this.#occupied = live;
-    this.#occupiedMax = Math.floor(capacity * loadMax);
+    this.#occupiedMax = Math.floor(buckets * slotsPerBucket * loadMax);
     this.#epoch = epoch;
     this.#floorRelative = Math.max(this.#floor - epoch, 0);
   }
+
+  /** How many entries live, and the relative timestamp of the oldest; that of `timestamp` if none does. */
+  #survey(timestamp: Timestamp): { readonly live: number; readonly oldest: number } {
+    const slots = this.#slots;
+    let live = 0;
+    let oldest = timestamp - this.#epoch;
+    for (let bucket = 0; bucket < slots.length; bucket += lineWords) {
+      for (let at = bucket; at < bucket + slotsEnd; at += slotWords) {
+        const relative = slots[at + 2] ?? 0;
+        if (relative <= this.#floorRelative) continue;
+        live += 1;
+        if (relative < oldest) oldest = relative;
+      }
+    }
+    return { live, oldest };
+  }
+}
+
+/** The empty slot that a new entry of the hash takes. */
+function emptySlot(slots: Uint32Array, home: number, low: number): number {
+  const first = ((low * slotScale) | 0) * slotWords;
+  let bucket = home;
+  let at = bucket + first;
+  while (slots[at + 2] !== 0) {
+    at += slotWords;
+    if (at === bucket + slotsEnd) at = bucket;
+    if (at !== bucket + first) continue;
+    bucket = bucket + lineWords === slots.length ? 0 : bucket + lineWords;
+    at = bucket + first;
+  }
+  return at;
 }

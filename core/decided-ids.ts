@@ -1,23 +1,37 @@
 /**
  * The ids that an oracle has decided within its window, in order of decision, exact to 128 bits.
  *
- * A ring holds them with their timestamps; a hash table of ring slots finds them. What leaves the
- * ring sets the floor: the highest timestamp that has left. Both bounds, stream time and weight,
- * depend on the decisions after an id alone, so an oracle rebuilt from the end of the log forgets
- * exactly what the one that lived through it forgot.
+ * A ring holds them with their timestamps, each under a running number; a hash table of numbers finds
+ * them. What leaves the ring sets the floor: the highest timestamp that has left. Both bounds, stream
+ * time and weight, depend on the decisions after an id alone, so an oracle rebuilt from the end of the
+ * log forgets exactly what the one that lived through it forgot.
+ *
+ * The table's buckets are cache lines. Nothing is ever deleted from it: an entry whose number has left
+ * the ring is dead, and its place is taken by the next id that comes to the bucket. A bucket that had
+ * no place left notes the number that went on to the next one; a search follows only while that lives.
  *
  * Invariants: I3 (a remembered id is never decided again). Paper: Centiman §3.4 (recovery).
  */
 import { assert } from "./assert.ts";
-import { limits } from "./limits.ts";
+import { cacheLines, lineWords } from "./cache-lines.ts";
+import * as limits from "./limits.ts";
 import { idWords } from "./request-batch.ts";
 import type { Timestamp } from "./types.ts";
 
 const ringMin = 1024;
-/** Table slots per ring slot: the table is at most half full. */
-const tablePerRing = 2;
+
+/** One id of the ring: its four words, its hash, its weight, and its timestamp, which is a double. */
+const heldWords = 8;
+const heldHash = 4;
+const heldWeight = 5;
+const heldDoubles = heldWords / 2;
+const heldTimestamp = 3;
+
+/** Ids per bucket when the ring is full. A bucket has room for seven. */
+const idsPerBucket = 2;
+/** A bucket: the newest number that passed it by, a word of no use, then entries of hash and number. */
+const entriesStart = 2;
 const entryWords = 2;
-const absent = -1;
 
 export type DecidedIdsBounds = {
   /** Stream time that ids are remembered for, microseconds. */
@@ -34,20 +48,16 @@ const boundsDefault: DecidedIdsBounds = {
 export class DecidedIds {
   #floor: Timestamp;
   readonly #bounds: DecidedIdsBounds;
-  /** Ring of ids; capacity is a power of two; the oldest is at `#oldest`. */
-  #ids = new Uint32Array(ringMin * idWords);
-  #timestamps = new Float64Array(ringMin);
-  #weights = new Uint32Array(ringMin);
+  /** Ring of ids, words and doubles of one memory; capacity is a power of two. */
+  #ring = new Uint32Array(ringMin * heldWords);
+  #ringDoubles = new Float64Array(this.#ring.buffer);
   #capacity = ringMin;
-  #oldest = 0;
+  /** Number of the oldest id, modulo 2^32: it stands at this modulo the capacity. */
+  #oldest = 1;
   #size = 0;
   #weight = 0;
-  /**
-   * Two words an entry: hash of the id, then ring slot + 1 (0: empty). Linear probing, deletion by
-   * shifting back. The hash stands here too, so that probing rarely looks into the ring.
-   */
-  #table = new Uint32Array(ringMin * tablePerRing * entryWords);
-  #mask = ringMin * tablePerRing - 1;
+  #buckets = cacheLines(ringMin / idsPerBucket);
+  #mask = ringMin / idsPerBucket - 1;
   /** Result of the last `touch`: kept, so that its reads cannot be optimised away. */
   touched = 0;
 
@@ -75,24 +85,29 @@ export class DecidedIds {
 
   /** Whether the id, four words from `ids[at]` on, is remembered. */
   has(ids: Uint32Array, at: number): boolean {
-    return this.#find(ids, at) !== absent;
+    const buckets = this.#buckets;
+    const hash = hashOf(ids, at);
+    for (let home = hash & this.#mask; ; home = (home + 1) & this.#mask) {
+      const bucket = home * lineWords;
+      const end = bucket + lineWords;
+      for (let entry = bucket + entriesStart; entry < end; entry += entryWords) {
+        if (buckets[entry] !== hash) continue;
+        if (this.#holds(buckets[entry + 1] ?? 0, ids, at)) return true;
+      }
+      if (!this.#lives(buckets[bucket] ?? 0)) return false;
+    }
   }
 
   /**
-   * Reads the table at the homes of ids `[start, end)`, and of as many that leave next: all these
-   * memory accesses at once, instead of one by one when they are needed.
+   * Reads the buckets of ids `[start, end)`: all these memory accesses at once, instead of one by one
+   * when they are needed.
    */
   touch(ids: Uint32Array, start: number, end: number): void {
-    const table = this.#table;
+    const buckets = this.#buckets;
     const mask = this.#mask;
     let all = 0;
     for (let at = start * idWords; at < end * idWords; at += idWords) {
-      all |= table[(hashOf(ids, at) & mask) * entryWords] ?? 0;
-    }
-    const held = this.#ids;
-    for (let i = 0; i < end - start; i++) {
-      const slot = (this.#oldest + i) & (this.#capacity - 1);
-      all |= table[(hashOf(held, slot * idWords) & mask) * entryWords] ?? 0;
+      all |= buckets[(hashOf(ids, at) & mask) * lineWords] ?? 0;
     }
     this.touched = all;
   }
@@ -103,115 +118,98 @@ export class DecidedIds {
    */
   add(ids: Uint32Array, at: number, timestamp: Timestamp, weight: number): void {
     assert(timestamp > this.#newest(), "I2: decisions rise");
-    assert(this.#find(ids, at) === absent, "I3: an id is decided at most once");
+    assert(!this.has(ids, at), "I3: an id is decided at most once");
     assert(weight >= 1 && weight <= this.#bounds.weightMax, "decided ids: weight out of range");
     this.#evict(timestamp - this.#bounds.windowMicros, this.#bounds.weightMax - weight);
     if (this.#size === this.#capacity) this.#grow();
-    const slot = (this.#oldest + this.#size) & (this.#capacity - 1);
-    for (let word = 0; word < idWords; word++) {
-      this.#ids[slot * idWords + word] = ids[at + word] ?? 0;
-    }
-    this.#timestamps[slot] = timestamp;
-    this.#weights[slot] = weight;
+    const hash = hashOf(ids, at);
+    const number = (this.#oldest + this.#size) >>> 0;
+    const ring = this.#ring;
+    const slot = number & (this.#capacity - 1);
+    const held = slot * heldWords;
+    ring[held] = ids[at] ?? 0;
+    ring[held + 1] = ids[at + 1] ?? 0;
+    ring[held + 2] = ids[at + 2] ?? 0;
+    ring[held + 3] = ids[at + 3] ?? 0;
+    ring[held + heldHash] = hash;
+    ring[held + heldWeight] = weight;
+    this.#ringDoubles[slot * heldDoubles + heldTimestamp] = timestamp;
+    this.#enter(hash, number);
     this.#size += 1;
     this.#weight += weight;
-    this.#enter(slot);
   }
 
   #newest(): number {
     if (this.#size === 0) return this.#floor;
-    return this.#timestamps[(this.#oldest + this.#size - 1) & (this.#capacity - 1)] ?? 0;
+    const slot = (this.#oldest + this.#size - 1) & (this.#capacity - 1);
+    return this.#ringDoubles[slot * heldDoubles + heldTimestamp] ?? 0;
   }
 
   /** Forgets ids at or below `through`, then the oldest until `weightMax` is met. */
   #evict(through: number, weightMax: number): void {
     while (this.#size > 0) {
-      const slot = this.#oldest;
-      const timestamp = this.#timestamps[slot] ?? 0;
+      const slot = this.#oldest & (this.#capacity - 1);
+      const timestamp = this.#ringDoubles[slot * heldDoubles + heldTimestamp] ?? 0;
       if (timestamp > through && this.#weight <= weightMax) return;
-      this.#remove(slot);
       this.#floor = timestamp as Timestamp;
-      this.#weight -= this.#weights[slot] ?? 0;
-      this.#oldest = (slot + 1) & (this.#capacity - 1);
+      this.#weight -= this.#ring[slot * heldWords + heldWeight] ?? 0;
+      this.#oldest = (this.#oldest + 1) >>> 0;
       this.#size -= 1;
     }
     assert(this.#weight === 0, "decided ids: an empty ring weighs nothing");
   }
 
-  /** Ring slot of the id, or `absent`. */
-  #find(ids: Uint32Array, at: number): number {
-    const table = this.#table;
-    const hash = hashOf(ids, at);
-    for (let entry = hash & this.#mask; ; entry = (entry + 1) & this.#mask) {
-      const slot = (table[entry * entryWords + 1] ?? 0) - 1;
-      if (slot < 0) return absent;
-      if (table[entry * entryWords] !== hash) continue;
-      const held = slot * idWords;
-      if (
-        this.#ids[held] === ids[at] &&
-        this.#ids[held + 1] === ids[at + 1] &&
-        this.#ids[held + 2] === ids[at + 2] &&
-        this.#ids[held + 3] === ids[at + 3]
-      ) {
-        return slot;
+  /** Whether the number is that of an id in the ring. */
+  #lives(number: number): boolean {
+    return (number - this.#oldest) >>> 0 < this.#size;
+  }
+
+  #holds(number: number, ids: Uint32Array, at: number): boolean {
+    const ring = this.#ring;
+    const held = (number & (this.#capacity - 1)) * heldWords;
+    return (
+      this.#lives(number) &&
+      ring[held] === ids[at] &&
+      ring[held + 1] === ids[at + 1] &&
+      ring[held + 2] === ids[at + 2] &&
+      ring[held + 3] === ids[at + 3]
+    );
+  }
+
+  /** Enters a new number where an entry is dead: a bucket is rarely full of living ones. */
+  #enter(hash: number, number: number): void {
+    const buckets = this.#buckets;
+    for (let home = hash & this.#mask; ; home = (home + 1) & this.#mask) {
+      const bucket = home * lineWords;
+      const end = bucket + lineWords;
+      for (let entry = bucket + entriesStart; entry < end; entry += entryWords) {
+        if (this.#lives(buckets[entry + 1] ?? 0)) continue;
+        buckets[entry] = hash;
+        buckets[entry + 1] = number;
+        return;
       }
+      buckets[bucket] = number;
     }
   }
 
-  #enter(slot: number): void {
-    const table = this.#table;
-    const hash = hashOf(this.#ids, slot * idWords);
-    let entry = hash & this.#mask;
-    while (table[entry * entryWords + 1] !== 0) entry = (entry + 1) & this.#mask;
-    table[entry * entryWords] = hash;
-    table[entry * entryWords + 1] = slot + 1;
-  }
-
-  /**
-   * Empties the slot's entry and moves later entries of the run back over the gap, as far as their
-   * homes allow, so that probing needs no markers for the deleted.
-   */
-  #remove(slot: number): void {
-    const table = this.#table;
-    const mask = this.#mask;
-    let gap = hashOf(this.#ids, slot * idWords) & mask;
-    while (table[gap * entryWords + 1] !== slot + 1) {
-      assert(table[gap * entryWords + 1] !== 0, "I3: the table holds every id of the ring");
-      gap = (gap + 1) & mask;
-    }
-    let entry = (gap + 1) & mask;
-    while (table[entry * entryWords + 1] !== 0) {
-      const hash = table[entry * entryWords] ?? 0;
-      // An entry may move to the gap unless its home lies after the gap.
-      if (((entry - hash) & mask) >= ((entry - gap) & mask)) {
-        table[gap * entryWords] = hash;
-        table[gap * entryWords + 1] = table[entry * entryWords + 1] ?? 0;
-        gap = entry;
-      }
-      entry = (entry + 1) & mask;
-    }
-    table[gap * entryWords + 1] = 0;
-  }
-
+  /** Doubles the ring, which is full, and makes the table anew. */
   #grow(): void {
+    const old = this.#ring;
+    const oldMask = this.#capacity - 1;
     const capacity = this.#capacity * 2;
-    const ids = new Uint32Array(capacity * idWords);
-    const timestamps = new Float64Array(capacity);
-    const weights = new Uint32Array(capacity);
-    for (let i = 0; i < this.#size; i++) {
-      const slot = (this.#oldest + i) & (this.#capacity - 1);
-      ids.set(this.#ids.subarray(slot * idWords, (slot + 1) * idWords), i * idWords);
-      timestamps[i] = this.#timestamps[slot] ?? 0;
-      weights[i] = this.#weights[slot] ?? 0;
-    }
-    this.#ids = ids;
-    this.#timestamps = timestamps;
-    this.#weights = weights;
+    const ring = new Uint32Array(capacity * heldWords);
+    this.#ring = ring;
+    this.#ringDoubles = new Float64Array(ring.buffer);
     this.#capacity = capacity;
-    this.#oldest = 0;
-    this.#table = new Uint32Array(capacity * tablePerRing * entryWords);
-    this.#mask = capacity * tablePerRing - 1;
-    for (let slot = 0; slot < this.#size; slot++) this.#enter(slot);
+    this.#buckets = cacheLines(capacity / idsPerBucket);
+    this.#mask = capacity / idsPerBucket - 1;
+    for (let i = 0; i < this.#size; i++) {
+      const number = (this.#oldest + i) >>> 0;
+      const from = (number & oldMask) * heldWords;
+      const to = (number & (capacity - 1)) * heldWords;
+      for (let word = 0; word < heldWords; word++) ring[to + word] = old[from + word] ?? 0;
+      this.#enter(ring[to + heldHash] ?? 0, number);
+    }
   }
 }
 

@@ -70,11 +70,11 @@ export function numberFaultMessage(fault: NumberFault): string {
     case "not-a-number":
       return "not a decimal number; write digits such as -12.5 or 1.5e3";
     case "too-many-digits":
-      return `more than ${significantDigitsMax.toString()} significant digits; round it or store text`;
+      return `more than ${significantDigitsMax} significant digits; round it or store text`;
     case "overflow":
-      return `magnitude of 1E+${(exponentMax + 1).toString()} or more; DynamoDB ends below that`;
+      return `magnitude of 1E+${exponentMax + 1} or more; DynamoDB ends below that`;
     case "underflow":
-      return `magnitude below 1E${exponentMin.toString()}; DynamoDB ends there, write 0 instead`;
+      return `magnitude below 1E${exponentMin}; DynamoDB ends there, write 0 instead`;
   }
 }
 

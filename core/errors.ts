@@ -27,12 +27,18 @@ export abstract class TransactionError extends Error {
 export type ConflictDetail = {
   readonly table: string | undefined;
   readonly key: Item | undefined;
-  /** Commit timestamp of the write that stood in the way; the version now stored, or about to be. */
-  readonly version: Timestamp;
+  /**
+   * Commit timestamp of the write that stood in the way; the version now stored, or about to be. Undefined when that
+   * write has no verdict yet (`foundBy: "process"`).
+   */
+  readonly version: Timestamp | undefined;
   /** `"read"` was read (or will be written), `"predicate"` is a queried partition or a scanned table. */
   readonly on: "key" | "partition" | "table";
-  /** `"tail"`: seen before anything was sent to the oracle. */
-  readonly foundBy?: "tail" | "oracle";
+  /**
+   * `"tail"`: seen before anything was sent to the oracle. `"process"`: so, too; by a transaction of the same process that is
+   * on its way.
+   */
+  readonly foundBy?: "process" | "tail" | "oracle";
 };
 
 export class ConflictError extends TransactionError {
@@ -62,9 +68,16 @@ export class CommitUnknownError extends TransactionError {
   readonly retryable = false;
   readonly outcome = "unknown";
   readonly transactionId: TransactionId;
-  constructor(message: string, transactionId: TransactionId, options?: ErrorOptions) {
+  /** As in a receipt: transactions that were certified as one share the id, and their outcome. */
+  readonly place: number;
+  constructor(
+    message: string,
+    transactionId: TransactionId,
+    options: ErrorOptions & { readonly place?: number } = {},
+  ) {
     super(message, options);
     this.transactionId = transactionId;
+    this.place = options.place ?? 0;
   }
 }
 
@@ -82,6 +95,16 @@ export class TransactionTooLargeError extends TransactionError {
     super(message);
     this.limit = limit;
   }
+}
+
+/** For a limit of whole transactions. `name` is the limit's in core/limits.ts; `remedy` completes the sentence. */
+export function tooLarge(
+  limit: TransactionTooLargeError["limit"],
+  remedy = "split the work into smaller transactions",
+): TransactionTooLargeError {
+  const { name, max, actual } = limit;
+  const message = `the transaction reaches ${actual}, above the limit ${name} of ${max}; ${remedy}`;
+  return new TransactionTooLargeError(message, limit);
 }
 
 /** The transaction's body has returned, or its deadline has passed. */
@@ -140,10 +163,15 @@ export class StoreError extends Error {
 }
 
 /**
- * An install whose time to be signed has passed (its fault is "rejected": this very call can never be made). The write
- * itself is fine, and whoever learns anew that it is missing may install it: no reason for a dead letter.
+ * An install whose time to be signed has passed, so it was not sent (its fault is "throttled": nothing happened). The write
+ * itself is fine, and whoever learns anew that it is missing may install it: no reason for a dead letter, nor an
+ * error of whoever wanted to read the item.
  */
-export class LateInstallError extends StoreError {}
+export class LateInstallError extends StoreError {
+  constructor() {
+    super("throttled", "the time to sign this install has passed");
+  }
+}
 
 /** Bytes from the wire that are not a frame of ours. `reason` is stable and is counted by metrics. */
 export type FrameFault =

@@ -6,7 +6,7 @@ import { attribute, isReserved, valueTypeOf, type ValueType } from "./attributes
 import { canonicalNumber } from "./decimal.ts";
 import { InvalidRequestError, TransactionTooLargeError } from "./errors.ts";
 import { itemSizeBytes } from "./item-size.ts";
-import { limits } from "./limits.ts";
+import * as limits from "./limits.ts";
 import type { AttributeValue, Item, KeyAttribute, TableDescription } from "./types.ts";
 import { isWellFormed, utf8Length } from "./utf8.ts";
 
@@ -38,8 +38,8 @@ export function validateItem(table: TableDescription, item: Item): void {
   const max = limits.itemBytesMax;
   if (actual <= max) return;
   throw new TransactionTooLargeError(
-    `an item of table ${table.name} takes ${actual.toString()} bytes with the attributes that ` +
-      `Tidemark adds, above DynamoDB's ${max.toString()}; store large parts elsewhere`,
+    `an item of table ${table.name} takes ${actual} bytes with the attributes that ` +
+      `Tidemark adds, above DynamoDB's ${max}; store large parts elsewhere`,
     { name: "itemBytesMax", max, actual },
   );
 }
@@ -51,7 +51,7 @@ export function validateItem(table: TableDescription, item: Item): void {
  */
 export function validateAttributeValue(value: AttributeValue, field: string, level = 1): void {
   if (level > limits.itemDepthMax) {
-    throw invalid(field, `nests deeper than ${limits.itemDepthMax.toString()} levels; flatten it`);
+    throw invalid(field, `nests deeper than ${limits.itemDepthMax} levels; flatten it`);
   }
   const type = typeof value === "object" ? valueTypeOf(value) : undefined;
   if (type === undefined) {
@@ -90,7 +90,7 @@ function validateContent(part: {
     case "L":
       if (!Array.isArray(content)) throw invalid(field, "L must be an array of values");
       content.forEach((element: unknown, index) => {
-        validateUnknown(element, `${field}[${index.toString()}]`, level + 1);
+        validateUnknown(element, `${field}[${index}]`, level + 1);
       });
       return;
     case "M":
@@ -117,7 +117,7 @@ function validateMap(map: object, path: string, level: number): void {
     const max = limits.attributeNameBytesMax;
     if (length === 0) throw invalid(field, "has an attribute with an empty name; name it");
     if (length > max) {
-      throw invalid(field.slice(0, 64), `has a name of over ${max.toString()} bytes; shorten it`);
+      throw invalid(field.slice(0, 64), `has a name of over ${max} bytes; shorten it`);
     }
     if (!isWellFormed(name))
       throw invalid(field, "has an unpaired surrogate in its name; remove it");
@@ -206,7 +206,7 @@ function validateKeyAttribute(
   const length = "S" in value ? utf8Length(value.S) : "B" in value ? value.B.length : 0;
   if (length === 0) throw invalid(name, `is a key attribute of table ${table} and is empty`);
   if (length > bytesMax) {
-    const sizes = `${length.toString()} bytes, above the limit of ${bytesMax.toString()}`;
+    const sizes = `${length} bytes, above the limit of ${bytesMax}`;
     throw invalid(name, `is a key attribute of table ${table} and has ${sizes}; shorten it`);
   }
 }

@@ -19,6 +19,11 @@ export function compareKeyValues(a: AttributeValue, b: AttributeValue): number {
   return compareBytes(a.B, b.B);
 }
 
+/** Whether two values are of one key type and equal: 1 and 1.0 are one key. @throws as `compareKeyValues`. */
+export function sameKeyValue(a: AttributeValue, b: AttributeValue): boolean {
+  return isComparable(a, b) && compareKeyValues(a, b) === 0;
+}
+
 /** Whether a sort key's value meets the condition; a value of another type does not. */
 export function matchesSortKey(condition: SortKeyCondition, value: AttributeValue): boolean {
   switch (condition.operator) {

@@ -1,167 +1,160 @@
 /**
  * Every bound of the system, in one place. A bound that is a user's to meet is enforced with a
  * typed error that names it; a bound that is ours is asserted. Sizes in bytes, times as named.
+ *
+ * Imported as a namespace (`import * as limits`), so that a bundler puts the numbers in place of the names. How the
+ * bounds must relate is a test (test/core/limits.test.ts): nothing can change them at run time.
  */
-import { assert } from "./assert.ts";
+// --- A transaction (DESIGN §8) ---
+/** Keys read plus keys written. */
+export const transactionKeysMax = 10_000;
+export const payloadBytesMax = 16 * 1024 * 1024;
+/** DynamoDB's own, by its own way of counting (core/item-size.ts), reserved attributes included. */
+export const itemBytesMax = 400 * 1024;
+export const transactionAgeMsMax = 60_000;
+/** What the attributes that Tidemark adds to an item (`_v`, `_f`, `_b`) may take of that. */
+export const reservedAttributeBytes = 64;
+export const attributeNameBytesMax = 65_535;
+/** DynamoDB nests documents at most this deep. */
+export const itemDepthMax = 32;
+export const partitionKeyBytesMax = 2048;
+export const sortKeyBytesMax = 1024;
+export const tablesPerTransactionMax = 255;
+export const idempotencyKeyBytesMax = 512;
+export const idempotencyResultBytesMax = 300 * 1024;
 
-export const limits = {
-  // --- A transaction (DESIGN §8) ---
-  /** Keys read plus keys written. */
-  transactionKeysMax: 10_000,
-  payloadBytesMax: 16 * 1024 * 1024,
-  /** DynamoDB's own, by its own way of counting (core/item-size.ts), reserved attributes included. */
-  itemBytesMax: 400 * 1024,
-  transactionAgeMsMax: 60_000,
-  /** What the attributes that Tidemark adds to an item (`_v`, `_f`, `_b`) may take of that. */
-  reservedAttributeBytes: 64,
-  attributeNameBytesMax: 65_535,
-  /** DynamoDB nests documents at most this deep. */
-  itemDepthMax: 32,
-  partitionKeyBytesMax: 2048,
-  sortKeyBytesMax: 1024,
-  tablesPerTransactionMax: 255,
-  idempotencyKeyBytesMax: 512,
-  idempotencyResultBytesMax: 300 * 1024,
+// --- Stream (Kinesis) ---
+export const recordBytesMax = 1024 * 1024 - 256;
+export const recordsPerPutMax = 500;
+export const putBytesMax = 5 * 1024 * 1024 - 64 * 1024;
+export const requestsPerRecordMax = 4_096;
+/** A request whose frame would be larger spills its payload to the log table. */
+export const inlineRequestBytesMax = 512 * 1024;
+export const spillChunkBytesMax = 384 * 1024;
+export const spillChunksMax = 64;
 
-  // --- Stream (Kinesis) ---
-  recordBytesMax: 1024 * 1024 - 256,
-  recordsPerPutMax: 500,
-  putBytesMax: 5 * 1024 * 1024 - 64 * 1024,
-  requestsPerRecordMax: 4_096,
-  /** A request whose frame would be larger spills its payload to the log table. */
-  inlineRequestBytesMax: 512 * 1024,
-  spillChunkBytesMax: 384 * 1024,
-  spillChunksMax: 64,
+// --- Log (DynamoDB) ---
+/** Of a block's encoded bytes; leaves room below 400 KB for the item's other attributes. */
+export const blockBytesMax = 390 * 1024;
+export const blockVerdictsMax = 16_384;
+/** Encoded sort keys up to here travel in the block; of a longer one only the hash does. */
+export const blockSortKeyBytesMax = 64;
+/** Stream retention plus a day: a block outlives every record that it decides. */
+export const logRetentionSeconds = 8 * 24 * 3600;
 
-  // --- Log (DynamoDB) ---
-  /** Of a block's encoded bytes; leaves room below 400 KB for the item's other attributes. */
-  blockBytesMax: 390 * 1024,
-  blockVerdictsMax: 16_384,
-  /** Encoded sort keys up to here travel in the block; of a longer one only the hash does. */
-  blockSortKeyBytesMax: 64,
-  /** Stream retention plus a day: a block outlives every record that it decides. */
-  logRetentionSeconds: 8 * 24 * 3600,
+// --- Certification ---
+/** Stream time that the index looks back; a request older than that is answered `stale`. */
+export const certificationWindowMicros = 10_000_000;
+/** At 22 bytes an entry a function of 1 GB holds them, also while the index moves to a larger table. */
+export const indexEntriesMax = 16 * 1024 * 1024;
 
-  // --- Certification ---
-  /** Stream time that the index looks back; a request older than that is answered `stale`. */
-  certificationWindowMicros: 10_000_000,
-  /** At 22 bytes an entry a function of 1 GB holds them, also while the index moves to a larger table. */
-  indexEntriesMax: 16 * 1024 * 1024,
+// --- Functions ---
+/** An invocation that still waits for a call is given up this long before Lambda would end its process. */
+export const invocationMarginMs = 500;
 
-  // --- Oracle function ---
-  /** Tries of one step (rebuild, read payloads, append) before the batch is left for redelivery. */
-  oracleTriesMax: 8,
-  oracleBackoffMsMin: 20,
-  oracleBackoffMsMax: 1_000,
-  /** No append is begun with less than this left of the invocation. */
-  oracleReserveMs: 1_000,
-  /** Blocks asked for at once when an oracle is rebuilt. */
-  rebuildPageBlocksMax: 100,
-  /** Spilled payloads read at the same time, and held at the same time for certification. */
-  spilledReadsMax: 8,
-  spilledHeldMax: 64,
-  spilledHeldBytesMax: 64 * 1024 * 1024,
+// --- Oracle function ---
+/** Tries of one step (rebuild, read payloads, append) before the batch is left for redelivery. */
+export const oracleTriesMax = 8;
+export const oracleBackoffMsMin = 20;
+export const oracleBackoffMsMax = 1_000;
+/** No append is begun with less than this left of the invocation. */
+export const oracleReserveMs = 1_000;
+/** Blocks asked for at once when an oracle is rebuilt. */
+export const rebuildPageBlocksMax = 100;
+/** Spilled payloads read at the same time, and held at the same time for certification. */
+export const spilledReadsMax = 8;
+export const spilledHeldMax = 64;
+export const spilledHeldBytesMax = 64 * 1024 * 1024;
 
-  // --- Installing and removing (DESIGN §2, Deletes) ---
-  /** An install is signed at most this long after its installer learned that it is missing. */
-  installSignMsMax: 10_000,
-  /** How long AWS accepts a signature. */
-  signatureMsMax: 5 * 60_000,
-  /** Longest that an acknowledged client may go on installing its own commit after sending it. */
-  ownInstallMsMax: 60_000,
-  tombstoneGraceMs: 15 * 60_000,
-  historyRetentionMsDefault: 60 * 60_000,
-  /** Longer than any transaction may read at one timestamp, and than an installer may be delayed. */
-  historyRetentionMsMin: 15 * 60_000,
-  historyRetentionMsMax: 35 * 24 * 3600_000,
-  /**
-   * How far back `asOf` may reach on a table without history. Beyond the grace of tombstones an item that was deleted
-   * since cannot be told from one that never was; half of it leaves room for clocks that differ.
-   */
-  asOfWithoutHistoryMsMax: 7 * 60_000,
-  idempotencyRetentionSeconds: 24 * 3600,
+// --- Installing and removing (DESIGN §2, Deletes) ---
+/** An install is signed at most this long after its installer learned that it is missing. */
+export const installSignMsMax = 10_000;
+/** How long AWS accepts a signature. */
+export const signatureMsMax = 5 * 60_000;
+/** Longest that an acknowledged client may go on installing its own commit after sending it. */
+export const ownInstallMsMax = 60_000;
+export const tombstoneGraceMs = 15 * 60_000;
+export const historyRetentionMsDefault = 60 * 60_000;
+/** Longer than any transaction may read at one timestamp, and than an installer may be delayed. */
+export const historyRetentionMsMin = 15 * 60_000;
+export const historyRetentionMsMax = 35 * 24 * 3600_000;
+/**
+ * How far back `asOf` may reach on a table without history. Beyond the grace of tombstones an item that was deleted
+ * since cannot be told from one that never was; half of it leaves room for clocks that differ.
+ */
+export const asOfWithoutHistoryMsMax = 7 * 60_000;
+export const idempotencyRetentionSeconds = 24 * 3600;
 
-  /** Payload bytes at which replay installs what it has loaded, before it loads the next block. */
-  replayChunkBytes: 8 * 1024 * 1024,
-  /** Time that replay keeps back from its invocation to return what is unfinished. */
-  replayReserveMs: 2_000,
+/** Payload bytes at which replay installs what it has loaded, before it loads the next block. */
+export const replayChunkBytes = 8 * 1024 * 1024;
+/** Time that replay keeps back from its invocation to return what is unfinished. */
+export const replayReserveMs = 2_000;
 
-  // --- SDK ---
-  installConcurrencyMax: 64,
-  /** Tries of one read before a pending write is installed by the reader. */
-  pendingReadTriesMax: 6,
-  /** How long an embedded stack may take to say where its parts are. */
-  discoveryTimeoutMs: 5_000,
+// --- SDK ---
+/** Transactions of one process that are certified as one, each having read what the ones before it wrote. */
+export const chainedTransactionsMax = 256;
+/** Of their items together, by DynamoDB's way of counting: far from where a request has to be spilled. */
+export const chainedBytesMax = 128 * 1024;
+/** Longest wait for another transaction of the process that is at a contended item. */
+export const turnWaitMsMax = 100;
+/** How long an item counts as contended after a conflict, and how many a process remembers. */
+export const contendedMsMax = 10_000;
+export const contendedKeysMax = 10_000;
+export const installConcurrencyMax = 64;
+/** Tries of one read before a pending write is installed by the reader. */
+export const pendingReadTriesMax = 6;
+/** How long an embedded stack may take to say where its parts are. */
+export const discoveryTimeoutMs = 5_000;
 
-  // --- REST ---
-  /** Of a request's body. As base64 it stays below the 6 MB that Lambda takes per event. */
-  restRequestBytesMax: 4 * 1024 * 1024,
-  /** Of an answer's body as it stands, escaped, in Lambda's own answer of at most 6 MB. */
-  restResponseBytesMax: 5_500_000,
-  /** Nesting of a request's JSON: twice an item's own depth in typed form, and the request around it. */
-  restJsonDepthMax: 80,
-  /** Queries and scans in one request; each is one page of at most 1 MB. */
-  restPagesPerRequestMax: 20,
-  restPageItemsMax: 1_000,
-  /** Printable ASCII. */
-  restIdempotencyKeyLengthMax: 256,
-  /** Values of one `in` comparison, and attributes of one condition. */
-  restComparandsMax: 100,
-  /** A request is answered by then: HTTP APIs give up on their integration after 30 s. */
-  restDeadlineMs: 25_000,
-  /** Time kept between the engine's own deadline and the answer, and the answer and Lambda's time-out. */
-  restDeadlineMarginMs: 750,
+// --- REST ---
+/** Of a request's body. As base64 it stays below the 6 MB that Lambda takes per event. */
+export const restRequestBytesMax = 4 * 1024 * 1024;
+/** Of an answer's body as it stands, escaped, in Lambda's own answer of at most 6 MB. */
+export const restResponseBytesMax = 5_500_000;
+/** Nesting of a request's JSON: twice an item's own depth in typed form, and the request around it. */
+export const restJsonDepthMax = 80;
+/** Queries and scans in one request; each is one page of at most 1 MB. */
+export const restPagesPerRequestMax = 20;
+export const restPageItemsMax = 1_000;
+/** Printable ASCII. */
+export const restIdempotencyKeyLengthMax = 256;
+/** Values of one `in` comparison, and attributes of one condition. */
+export const restComparandsMax = 100;
+/** A request is answered by then: HTTP APIs give up on their integration after 30 s. */
+export const restDeadlineMs = 25_000;
+/** Time kept between the engine's own deadline and the answer, and the answer and Lambda's time-out. */
+export const restDeadlineMarginMs = 750;
 
-  // --- AWS adapters (aws/) ---
-  deploymentNameLengthMax: 64,
-  /** Tries of one call inside the AWS SDK, the first included. */
-  callTriesMax: 4,
-  callTimeoutMsDefault: 5_000,
-  connectTimeoutMs: 2_000,
-  /** Keep-alive connections per client. */
-  socketsMax: 256,
-  /** DynamoDB's own, for one BatchGetItem. */
-  batchGetKeysMax: 100,
-  batchGetConcurrencyMax: 8,
-  /** Rounds of one batch in which the store handed every key back unread. */
-  batchGetTriesMax: 8,
-  backoffMsBase: 25,
-  backoffMsMax: 1_000,
-  spillConcurrencyMax: 8,
-  /** GetRecords calls of one read; pages may be empty although records follow. */
-  streamReadCallsMax: 32,
-  /** DynamoDB's item limit less room for names and numbers; a larger version entry is cut in parts. */
-  versionPartBytesMax: 380 * 1024,
-  /** Tombstones of one block are cut into items of at most this size, as estimated. */
-  tombstoneItemBytesMax: 256 * 1024,
-  /** A dead letter keeps the item it could not install up to this size. */
-  deadLetterItemBytesMax: 256 * 1024,
-  /** How long a new table or stream may take to become usable. */
-  provisionWaitMsMax: 120_000,
+// --- AWS adapters (aws/) ---
+export const deploymentNameLengthMax = 64;
+/** Tries of one call inside the AWS SDK, the first included. */
+export const callTriesMax = 4;
+export const callTimeoutMsDefault = 5_000;
+export const connectTimeoutMs = 2_000;
+/** Keep-alive connections per client. */
+export const socketsMax = 256;
+/** DynamoDB's own, for one BatchGetItem. */
+export const batchGetKeysMax = 100;
+export const batchGetConcurrencyMax = 8;
+/** Rounds of one batch in which the store handed every key back unread. */
+export const batchGetTriesMax = 8;
+export const backoffMsBase = 25;
+export const backoffMsMax = 1_000;
+export const spillConcurrencyMax = 8;
+/** GetRecords calls of one read; pages may be empty although records follow. */
+export const streamReadCallsMax = 32;
+/** DynamoDB's item limit less room for names and numbers; a larger version entry is cut in parts. */
+export const versionPartBytesMax = 380 * 1024;
+/** Tombstones of one block are cut into items of at most this size, as estimated. */
+export const tombstoneItemBytesMax = 256 * 1024;
+/** A dead letter keeps the item it could not install up to this size. */
+export const deadLetterItemBytesMax = 256 * 1024;
+/** How long a new table or stream may take to become usable. */
+export const provisionWaitMsMax = 120_000;
 
-  // --- Reaper (functions/reaper) ---
-  watermarkSamplesMax: 512,
-  reaperRemovalsMax: 50_000,
-  reaperConcurrencyMax: 32,
-  /** Time left before the invocation's deadline at which no new removal begins. */
-  reaperStopMs: 5_000,
-} as const;
-
-assert(
-  limits.tombstoneGraceMs >
-    limits.installSignMsMax + limits.ownInstallMsMax + 2 * limits.signatureMsMax,
-  "limits: a tombstone must outlive every install that could resurrect its item",
-);
-assert(
-  limits.asOfWithoutHistoryMsMax + limits.signatureMsMax < limits.tombstoneGraceMs,
-  "limits: a read in the past must meet the tombstones of later deletes",
-);
-assert(
-  limits.spillChunkBytesMax * limits.spillChunksMax >= limits.payloadBytesMax,
-  "limits: the largest payload must fit its chunks",
-);
-assert(limits.inlineRequestBytesMax <= limits.recordBytesMax, "limits: an inline request fits");
-assert(
-  limits.spilledHeldBytesMax >= limits.payloadBytesMax,
-  "limits: the largest spilled payload can be held",
-);
+// --- Reaper (functions/reaper) ---
+export const watermarkSamplesMax = 512;
+export const reaperRemovalsMax = 50_000;
+export const reaperConcurrencyMax = 32;
+/** Time left before the invocation's deadline at which no new removal begins. */
+export const reaperStopMs = 5_000;

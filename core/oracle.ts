@@ -11,7 +11,7 @@ import { BlockDraft, outcomeCode } from "./block-draft.ts";
 import type { BatchRecord, OracleInput, PlannedCommit, SpilledPayload } from "./block-draft.ts";
 import { CertificationIndex } from "./certification-index.ts";
 import { DecidedIds } from "./decided-ids.ts";
-import { limits } from "./limits.ts";
+import * as limits from "./limits.ts";
 import { checkWords, idWords, RequestBatch, writeWords } from "./request-batch.ts";
 import { compareCursors, compareSequenceNumbers } from "./sequence-number.ts";
 import { timestampZero } from "./types.ts";
@@ -190,6 +190,7 @@ export class Oracle {
         this.#touch(requests, request, Math.min(request + touchAhead, to));
       }
       if (this.#decided.has(requests.ids, request * idWords)) {
+        // probe: oracle-duplicate-request
         this.#draft.duplicates += 1;
         continue;
       }
@@ -239,9 +240,18 @@ export class Oracle {
   /** Rules 2 to 7, in their order. */
   #judge(requests: RequestBatch, request: number, payload: SpilledPayload | undefined): number {
     const checkedTo = requests.checkedTo[request] ?? 0;
-    if (checkedTo > this.#last) return outcomeCode.checkedAhead;
-    if (checkedTo < this.#decided.floor) return outcomeCode.stale;
-    if (requests.kinds[request] === kindAbort) return outcomeCode.probed;
+    if (checkedTo > this.#last) {
+      // probe: oracle-checked-ahead
+      return outcomeCode.checkedAhead;
+    }
+    if (checkedTo < this.#decided.floor) {
+      // probe: oracle-stale-request
+      return outcomeCode.stale;
+    }
+    if (requests.kinds[request] === kindAbort) {
+      // probe: oracle-outcome-probed
+      return outcomeCode.probed;
+    }
     if (payload?.kind === "unreadable") return outcomeCode.payloadUnreadable;
     if (payload?.kind === "too-large") return outcomeCode.tooLarge;
     const { checks } = requests;
@@ -253,6 +263,7 @@ export class Oracle {
       const found = this.#index.lookup(checks[at] ?? 0, checks[at + 1] ?? 0);
       if (found <= checkedTo) continue;
       assert(found <= this.#last, "I4: the index knows nothing of the future");
+      // probe: oracle-conflict
       this.#conflictCheck = check - start;
       this.#conflictTimestamp = found;
       return outcomeCode.conflict;

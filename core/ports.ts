@@ -141,23 +141,25 @@ export type SortKeyCondition =
 export type QueryRequest = {
   readonly table: TableDescription;
   /** Undefined: the table itself. Index reads are eventually consistent. */
-  readonly index?: {
-    readonly name: string;
-    readonly partitionKey: string;
-    readonly sortKey?: string;
-  };
+  readonly index?:
+    | {
+        readonly name: string;
+        readonly partitionKey: string;
+        readonly sortKey?: string | undefined;
+      }
+    | undefined;
   readonly partitionKey: Item[string];
-  readonly sortKey?: SortKeyCondition;
+  readonly sortKey?: SortKeyCondition | undefined;
   readonly descending: boolean;
   /** Items examined per page. */
-  readonly limit?: number;
-  readonly startKey?: Item;
+  readonly limit?: number | undefined;
+  readonly startKey?: Item | undefined;
 };
 
 export type ScanRequest = {
   readonly table: TableDescription;
-  readonly limit?: number;
-  readonly startKey?: Item;
+  readonly limit?: number | undefined;
+  readonly startKey?: Item | undefined;
   readonly segment?: { readonly index: number; readonly total: number };
 };
 
@@ -180,7 +182,7 @@ export type InstallRequest = {
   readonly expects: "below" | Version;
   /**
    * Wall-clock milliseconds after which the call must not be signed any more (DESIGN §2 Deletes: a frozen process
-   * that wakes up must not resurrect what the reaper removed). Past it: `StoreError` "rejected".
+   * that wakes up must not resurrect what the reaper removed). Past it: `LateInstallError`.
    */
   readonly signBeforeMs: number;
 };
@@ -193,10 +195,13 @@ export type ItemStore = {
     keys: readonly { readonly table: TableDescription; readonly key: Item }[],
     options?: CallOptions,
   ): Promise<readonly StoredItem[]>;
-  /** Versions only, by projection; input order; strongly consistent. Names of key attributes suffice. */
+  /**
+   * Versions only, by projection; input order. An eventually consistent answer costs half, and is a version that the item had at
+   * some time: at least that one was installed, since versions never fall (I6).
+   */
   versions(
     keys: readonly { readonly table: string; readonly key: Item }[],
-    options?: CallOptions,
+    options: CallOptions & { readonly consistency: "strong" | "eventual" },
   ): Promise<readonly Version[]>;
   /** Strongly consistent on the table; eventual on an index. */
   query(request: QueryRequest, options?: CallOptions): Promise<Page>;
@@ -292,7 +297,7 @@ export type ControlStore = {
   saveDeadLetter(letter: DeadLetter, options?: CallOptions): Promise<void>;
 };
 
-/** Everything together, as the engine takes it. */
+/** Everything together, as the functions take it. */
 export type Ports = {
   readonly clock: Clock;
   readonly random: Random;
@@ -301,4 +306,14 @@ export type Ports = {
   readonly items: ItemStore;
   readonly versions: VersionStore;
   readonly control: ControlStore;
+};
+
+/**
+ * What of it a client needs. Functions alone append blocks, look at bare versions, and keep the books of replay and
+ * of the reaper; an SDK need not carry that.
+ */
+export type ClientPorts = Omit<Ports, "log" | "items" | "control"> & {
+  readonly log: Pick<CommitLog, "readAfter" | "readAt" | "spill" | "readSpilled">;
+  readonly items: Pick<ItemStore, "get" | "batchGet" | "query" | "scan" | "install">;
+  readonly control: Pick<ControlStore, "idempotencyTable" | "readWatermark" | "shards" | "tables">;
 };

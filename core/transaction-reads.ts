@@ -110,40 +110,51 @@ export class TransactionReads {
     return seen.versions;
   }
 
+  /** Takes over what another transaction has read at the same read timestamp. */
+  absorb(other: TransactionReads): void {
+    assert(
+      other.#readTimestamp === this.#readTimestamp,
+      "I8: reads are merged at one read timestamp",
+    );
+    for (const [hash, read] of other.keys) this.addKey(hash, read);
+    for (const [hash, read] of other.predicates) this.addPredicate(hash, read);
+  }
+
   /** Moves the read timestamp to the tail's newest, or says what stands in the way. */
   extend(tail: Tail, seen?: SeenPage): ReadConflict | undefined {
     const conflict = this.conflict(tail, seen);
     if (conflict !== undefined) return conflict;
-    this.#advance(tail.newest);
+    this.advance(tail.newest);
     return undefined;
   }
 
-  /**
-   * Folds an old block, read from the log because the tail no longer holds it. Blocks come in order and cover
-   * `(readTimestamp, …]` without a gap.
-   */
-  extendThrough(block: LogBlock): ReadConflict | undefined {
-    assert(
-      block.previousTimestamp <= this.#readTimestamp,
-      "I8: extension must not leave a gap in the log",
-    );
-    for (const verdict of block.verdicts) {
-      if (verdict.kind !== "committed" || verdict.timestamp <= this.#readTimestamp) continue;
-      for (const hashes of verdict.writes) {
-        for (const hash of [hashes.key, hashes.partition, hashes.table]) {
-          const read = this.keys.get(hash) ?? this.predicates.get(hash);
-          if (read !== undefined) return { hash, timestamp: verdict.timestamp, read };
-        }
-      }
-    }
-    if (block.throughTimestamp > this.#readTimestamp) this.#advance(block.throughTimestamp);
-    return undefined;
-  }
-
-  #advance(to: Timestamp): void {
+  /** The caller has made sure that nothing read was written in `(readTimestamp, to]`. */
+  advance(to: Timestamp): void {
     assert(to >= this.#readTimestamp, "I8: a read timestamp never falls");
     this.#readTimestamp = to;
   }
 }
 
 const noneSeen: ReadonlyMap<KeyHash, Version> = new Map();
+
+/**
+ * Folds an old block, read from the log because the tail no longer holds it: extends the read timestamp to its end, or
+ * says what stands in the way. Blocks come in order and cover `(readTimestamp, …]` without a gap.
+ */
+export function extendThrough(reads: TransactionReads, block: LogBlock): ReadConflict | undefined {
+  assert(
+    block.previousTimestamp <= reads.readTimestamp,
+    "I8: extension must not leave a gap in the log",
+  );
+  for (const verdict of block.verdicts) {
+    if (verdict.kind !== "committed" || verdict.timestamp <= reads.readTimestamp) continue;
+    for (const hashes of verdict.writes) {
+      for (const hash of [hashes.key, hashes.partition, hashes.table]) {
+        const read = reads.keys.get(hash) ?? reads.predicates.get(hash);
+        if (read !== undefined) return { hash, timestamp: verdict.timestamp, read };
+      }
+    }
+  }
+  if (block.throughTimestamp > reads.readTimestamp) reads.advance(block.throughTimestamp);
+  return undefined;
+}

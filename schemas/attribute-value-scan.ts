@@ -4,10 +4,10 @@
  * attribute-value.ts would not have written is malformed.
  */
 import { isCanonicalLongNumber } from "../core/decimal.ts";
-import { limits } from "../core/limits.ts";
+import * as limits from "../core/limits.ts";
 import { isValidUtf8 } from "../core/utf8.ts";
 import { ByteReader, malformed } from "./byte-reader.ts";
-import { shortLengthMax, tags } from "./value-tags.ts";
+import * as tags from "./value-tags.ts";
 
 /**
  * Steps over one value.
@@ -23,19 +23,19 @@ export function scanValue(reader: ByteReader, level = 1): void {
     return;
   }
   switch (tag) {
-    case tags.null:
-    case tags.false:
-    case tags.true:
+    case tags.none:
+    case tags.no:
+    case tags.yes:
       return;
     case tags.text: {
       const length = reader.varint();
-      if (length <= shortLengthMax) throw malformed("a short text has a long encoding");
+      if (length <= tags.shortLengthMax) throw malformed("a short text has a long encoding");
       scanUtf8(reader, length);
       return;
     }
     case tags.integer: {
       const value = reader.zigzag();
-      if (value >= 0 && value <= shortLengthMax) {
+      if (value >= 0 && value <= tags.shortLengthMax) {
         throw malformed("a small integer has a long encoding");
       }
       return;
@@ -76,7 +76,7 @@ export function scanMapBody(reader: ByteReader, level: number, forbidden?: Forbi
   let previousAt = 0;
   let previousLength = -1;
   for (let i = 0; i < count; i++) {
-    const length = reader.skipSizedUtf8();
+    const length = skipSizedUtf8(reader);
     const at = reader.position - length;
     if (
       previousLength >= 0 &&
@@ -131,10 +131,17 @@ function scanMember(reader: ByteReader, tag: number): number {
     return at;
   }
   if (tag === tags.textSet) {
-    const length = reader.skipSizedUtf8();
+    const length = skipSizedUtf8(reader);
     return reader.position - length;
   }
   return reader.advance(reader.varint());
+}
+
+/** Steps over a varint byte length and UTF-8; gives the byte length. @throws FrameError unless it is well formed. */
+export function skipSizedUtf8(reader: ByteReader): number {
+  const length = reader.varint();
+  scanUtf8(reader, length);
+  return length;
 }
 
 function scanUtf8(reader: ByteReader, length: number): void {

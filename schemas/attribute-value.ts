@@ -1,20 +1,20 @@
 /**
  * Attribute values as bytes: docs/formats/values.md. Canonical: one value has one encoding, whatever
  * the spelling of its numbers, the order of its sets or of its map's attributes. So encodings
- * can be compared and hashed in place of values, and a reader refuses what the writer would not write.
+ * can be compared and hashed in place of values.
  *
- * This file writes and decodes; attribute-value-scan.ts walks encodings without decoding them.
+ * This file writes and reads. What comes from a client, the oracle walks with attribute-value-scan.ts first, which
+ * refuses what this file would not write.
  */
 import { attribute, setAttribute } from "../core/attributes.ts";
 import { canonicalNumber, safeInteger } from "../core/decimal.ts";
 import { InvalidRequestError } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
+import * as limits from "../core/limits.ts";
 import type { AttributeValue, Item } from "../core/types.ts";
 import { compareBytes, compareUtf8, utf8Length } from "../core/utf8.ts";
-import { scanValue } from "./attribute-value-scan.ts";
 import { ByteReader, malformed } from "./byte-reader.ts";
 import { ByteWriter } from "./byte-writer.ts";
-import { shortLengthMax, tags } from "./value-tags.ts";
+import * as tags from "./value-tags.ts";
 
 /**
  * @throws InvalidRequestError for what DynamoDB has no value for: no or several types, a number out of
@@ -26,7 +26,10 @@ export function encodeValue(value: AttributeValue): Uint8Array {
   return writer.toBytes();
 }
 
-/** @throws FrameError unless the bytes are exactly one value. The result shares no memory with them. */
+/**
+ * Whether the encoding is the canonical one is not looked at: what the oracle certified and what this module wrote is.
+ * @throws FrameError unless the bytes have the layout of one value. The result shares no memory with them.
+ */
 export function decodeValue(bytes: Uint8Array): AttributeValue {
   const reader = new ByteReader(bytes);
   const value = readValue(reader);
@@ -41,7 +44,7 @@ export function encodeItem(item: Item): Uint8Array {
   return writer.toBytes();
 }
 
-/** @throws FrameError unless the bytes are exactly one map. */
+/** @throws FrameError unless the bytes have the layout of one map. */
 export function decodeItem(bytes: Uint8Array): Item {
   const reader = new ByteReader(bytes);
   const value = readValue(reader, 0);
@@ -62,7 +65,7 @@ export function writeValue(writer: ByteWriter, value: AttributeValue, level = 1)
   } else if ("N" in value) {
     writeNumber(writer, value.N);
   } else if ("BOOL" in value) {
-    writer.u8(value.BOOL ? tags.true : tags.false);
+    writer.u8(value.BOOL ? tags.yes : tags.no);
   } else if ("M" in value) {
     writer.u8(tags.map);
     writeMapBody(writer, value.M, Object.keys(value.M), level + 1);
@@ -84,7 +87,7 @@ export function writeValue(writer: ByteWriter, value: AttributeValue, level = 1)
       member.bytes(bytes);
     });
   } else if ("NULL" in value) {
-    writer.u8(tags.null);
+    writer.u8(tags.none);
   } else {
     throw new InvalidRequestError("value", "a value has no type; give it one of S, N, B, …");
   }
@@ -109,19 +112,11 @@ export function writeMapBody(
   }
 }
 
-/** Reads one value. @throws FrameError. */
-export function readValue(reader: ByteReader, level = 1): AttributeValue {
-  const start = reader.position;
-  scanValue(reader, level);
-  reader.position = start;
-  return buildValue(reader);
-}
-
 // --- Writing -----------------------------------------------------------------------------------
 
 function writeText(writer: ByteWriter, text: string): void {
   const length = utf8Length(text);
-  if (length <= shortLengthMax) {
+  if (length <= tags.shortLengthMax) {
     writer.u8(tags.shortText | length);
   } else {
     writer.u8(tags.text);
@@ -136,7 +131,7 @@ function writeNumber(writer: ByteWriter, text: string): void {
   if (integer === undefined) {
     writer.u8(tags.decimal);
     writer.sizedUtf8(canonical);
-  } else if (integer >= 0 && integer <= shortLengthMax) {
+  } else if (integer >= 0 && integer <= tags.shortLengthMax) {
     writer.u8(tags.shortInteger | integer);
   } else {
     writer.u8(tags.integer);
@@ -181,19 +176,20 @@ function tooDeep(): InvalidRequestError {
   return new InvalidRequestError("value", `lists and maps nest deeper than ${max} levels; flatten`);
 }
 
-// --- Building from checked bytes ---------------------------------------------------------------
+// --- Reading -----------------------------------------------------------------------------------
 
-/** Builds the value at the reader, which `scanValue` has accepted. */
-export function buildValue(reader: ByteReader): AttributeValue {
+/** Reads one value. @param level as for `writeValue`. @throws FrameError as `decodeValue`. */
+export function readValue(reader: ByteReader, level = 1): AttributeValue {
+  if (level > limits.itemDepthMax) throw malformed("a value nests too deep");
   const tag = reader.u8();
   if (tag >= tags.shortInteger) return { N: (tag - tags.shortInteger).toString() };
   if (tag >= tags.shortText) return { S: reader.utf8(tag - tags.shortText) };
   switch (tag) {
-    case tags.null:
+    case tags.none:
       return { NULL: true };
-    case tags.false:
+    case tags.no:
       return { BOOL: false };
-    case tags.true:
+    case tags.yes:
       return { BOOL: true };
     case tags.text:
       return { S: reader.sizedUtf8() };
@@ -204,38 +200,40 @@ export function buildValue(reader: ByteReader): AttributeValue {
     case tags.binary:
       return { B: reader.sizedBytes().slice() };
     case tags.list:
-      return { L: buildEach(reader, () => buildValue(reader)) };
-    case tags.map: {
-      const map: Record<string, AttributeValue> = {};
-      buildMap(reader, map);
-      return { M: map };
-    }
+      return { L: readEach(reader, () => readValue(reader, level + 1)) };
+    case tags.map:
+      return { M: readMapBody(reader, {}, level + 1) };
     case tags.textSet:
-      return { SS: buildEach(reader, () => reader.sizedUtf8()) };
+      return { SS: readEach(reader, () => reader.sizedUtf8()) };
     case tags.numberSet:
-      return { NS: buildEach(reader, () => buildNumber(reader)) };
+      return { NS: readEach(reader, () => readNumber(reader)) };
     case tags.binarySet:
-      return { BS: buildEach(reader, () => reader.sizedBytes().slice()) };
+      return { BS: readEach(reader, () => reader.sizedBytes().slice()) };
     default:
       throw malformed("a value has an unknown tag");
   }
 }
 
-function buildNumber(reader: ByteReader): string {
-  const value = buildValue(reader);
+function readNumber(reader: ByteReader): string {
+  const value = readValue(reader, limits.itemDepthMax);
   if (!("N" in value)) throw malformed("a number set holds something else");
   return value.N;
 }
 
-/** Adds to `into` the attributes of a map's body, which `scanMapBody` has accepted. */
-export function buildMap(reader: ByteReader, into: Record<string, AttributeValue>): void {
-  const count = reader.varint();
-  for (let i = 0; i < count; i++) setAttribute(into, reader.sizedUtf8(), buildValue(reader));
+/** Adds to `into` the attributes of a map's body, and returns it. @throws FrameError as `decodeValue`. */
+export function readMapBody(
+  reader: ByteReader,
+  into: Record<string, AttributeValue>,
+  level = 1,
+): Record<string, AttributeValue> {
+  const count = reader.count(2);
+  for (let i = 0; i < count; i++) setAttribute(into, reader.sizedUtf8(), readValue(reader, level));
+  return into;
 }
 
-function buildEach<Element>(reader: ByteReader, build: () => Element): Element[] {
+function readEach<Element>(reader: ByteReader, read: () => Element): Element[] {
   const elements: Element[] = [];
-  const count = reader.varint();
-  for (let i = 0; i < count; i++) elements.push(build());
+  const count = reader.count(1);
+  for (let i = 0; i < count; i++) elements.push(read());
   return elements;
 }

@@ -4,7 +4,6 @@
  * an encoding that the writer would not have chosen is refused.
  */
 import { FrameError } from "../core/errors.ts";
-import { isValidUtf8 } from "../core/utf8.ts";
 
 /** `ignoreBOM` keeps a leading U+FEFF, which is content here. */
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -140,14 +139,6 @@ export class ByteReader {
     return utf8Text(this.bytes, at, at + byteLength);
   }
 
-  /** Steps over a varint byte length and UTF-8, which must be well formed; gives its byte length. */
-  skipSizedUtf8(): number {
-    const length = this.varint();
-    const at = this.advance(length);
-    if (!isValidUtf8(this.bytes, at, at + length)) throw malformed("a string is not UTF-8");
-    return length;
-  }
-
   /** @throws FrameError `trailing-bytes` unless everything has been read. */
   expectEnd(): void {
     if (this.position !== this.end) {
@@ -177,6 +168,11 @@ export function utf8Text(bytes: Uint8Array, start: number, end: number): string 
 
 export function malformed(message: string): FrameError {
   return new FrameError("malformed", message);
+}
+
+/** @param limit its name in core/limits.ts. */
+export function oversized(limit: string): FrameError {
+  return new FrameError("oversized", `content exceeds the limit ${limit}`);
 }
 
 function truncated(): FrameError {

@@ -2,10 +2,10 @@
  * Decodes commit records straight into a RequestBatch: the oracle's hot path. Every check of
  * commit-record.ts and payload.ts is made here too, so that whatever is certified can be decoded.
  */
-import { limits } from "../core/limits.ts";
+import * as limits from "../core/limits.ts";
 import type { RequestBatch } from "../core/request-batch.ts";
 import type { TransactionId } from "../core/types.ts";
-import { ByteReader } from "./byte-reader.ts";
+import { ByteReader, oversized } from "./byte-reader.ts";
 import {
   readCheckCount,
   readRecordHeader,
@@ -13,8 +13,7 @@ import {
   readSpilled,
   requestFlags,
 } from "./commit-record.ts";
-import { scanPayloadAt } from "./payload.ts";
-import { oversized } from "./payload-scan.ts";
+import { scanPayloadAt } from "./payload-scan.ts";
 import { readFirstIdWord, transactionIdOfWords } from "./transaction-id.ts";
 
 /** A request whose payload lies in chunks of the log table. */

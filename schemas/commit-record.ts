@@ -7,11 +7,10 @@
  */
 import { assert } from "../core/assert.ts";
 import { FrameError } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
+import * as limits from "../core/limits.ts";
 import type { CommitRequest, KeyHash, PayloadSource, Timestamp } from "../core/types.ts";
-import { ByteReader, malformed } from "./byte-reader.ts";
+import { ByteReader, malformed, oversized } from "./byte-reader.ts";
 import { ByteWriter } from "./byte-writer.ts";
-import { oversized } from "./payload-scan.ts";
 import { readTransactionId, writeTransactionId } from "./transaction-id.ts";
 
 /** "TM", then the version of the layout. */
@@ -118,7 +117,7 @@ export function readRecordHeader(reader: ByteReader): number {
   const version = reader.u8();
   if (version === 0) throw new FrameError("not-a-frame", "no commit record has version 0");
   if (version > commitRecordVersion) {
-    throw new FrameError("future-version", `a commit record has version ${version.toString()}`);
+    throw new FrameError("future-version", `a commit record has version ${version}`);
   }
   if (reader.u8() !== 0) {
     throw new FrameError("future-version", "a commit record has flags of a later version");

@@ -5,7 +5,7 @@
 import { attribute, type KeyNames } from "../core/attributes.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import { hashSeeds, keyHash, KeyHasher } from "../core/key-hash.ts";
-import { limits } from "../core/limits.ts";
+import * as limits from "../core/limits.ts";
 import type { AttributeValue, Item, KeyHash, WriteHashes } from "../core/types.ts";
 import { utf8Length } from "../core/utf8.ts";
 import { writeValue } from "./attribute-value.ts";

@@ -7,11 +7,13 @@
 import { assert } from "../core/assert.ts";
 import { outcomeCode } from "../core/block-draft.ts";
 import type { BlockDraft, OracleInput } from "../core/block-draft.ts";
-import { limits } from "../core/limits.ts";
+import * as limits from "../core/limits.ts";
 import { idWords, sortKeyWords, writeWords } from "../core/request-batch.ts";
 import type { RequestBatch } from "../core/request-batch.ts";
 import { ByteWriter } from "./byte-writer.ts";
-import { StreamRegister, TableRegister, verdictTags, writeHeader } from "./log-block-layout.ts";
+import { TableRegister } from "./log-block-layout.ts";
+import { StreamWriter, writeHeader } from "./log-block-writing.ts";
+import * as verdictTags from "./verdict-tags.ts";
 
 /** Code of RequestBatch's payload column. */
 const payloadSpilled = 2;
@@ -30,7 +32,7 @@ const plainTags = [
 /** Reuses its buffer from block to block; what it returns is a copy. */
 export class DraftEncoder {
   readonly #writer = new ByteWriter(64 * 1024);
-  #stream = new StreamRegister(undefined);
+  #stream = new StreamWriter(undefined);
   #tables = new TableRegister();
 
   /** @param input the one that the draft was made from. */
@@ -46,7 +48,7 @@ export class DraftEncoder {
       rejectedRecords: draft.rejectedRecords,
       verdictCount: draft.count,
     });
-    this.#stream = new StreamRegister(draft.cursor);
+    this.#stream = new StreamWriter(draft.cursor);
     this.#tables = new TableRegister();
     let last: number = draft.previousTimestamp;
     for (let i = 0; i < draft.count; i++) {

@@ -1,73 +1,41 @@
 /**
- * A block of the log, bytes ↔ LogBlock: docs/formats/log-block.md. The oracle's hot path has an
- * encoder of its own (log-block-draft.ts); this one serves blocks made elsewhere, and tests.
+ * Bytes → LogBlock (docs/formats/log-block.md). Written by log-block-draft.ts.
  *
- * Invariants: I1 (a block knows its position), I2 (asserted before encoding, validated after
- * decoding), I3 (what is read here is what was decided).
+ * Invariants: I1 (a block knows its position), I2 (validated after decoding), I3 (what is read here is what was decided).
  */
-import { assert, assertNever } from "../core/assert.ts";
+import { FrameError } from "../core/errors.ts";
 import { keyHash } from "../core/key-hash.ts";
-import { limits } from "../core/limits.ts";
+import * as limits from "../core/limits.ts";
+import { isSequenceNumber, sequenceDigitsMax } from "../core/sequence-number.ts";
 import type {
   AbortReason,
   LogBlock,
   LogPosition,
   PayloadLocation,
+  SequenceNumber,
+  StreamCursor,
   Timestamp,
   Verdict,
   WriteHashes,
 } from "../core/types.ts";
-import { highWord, lowWord } from "../core/verdict-columns.ts";
 import { ByteReader, malformed } from "./byte-reader.ts";
-import { ByteWriter } from "./byte-writer.ts";
 import { hashSortKey } from "./key-hashes.ts";
 import {
-  readHeader,
-  StreamRegister,
+  cursorTags,
+  isReached,
+  logBlockMagic,
+  logBlockVersion,
   TableRegister,
-  verdictTags,
-  writeHeader,
+  type LogBlockHeader,
 } from "./log-block-layout.ts";
-import type { LogBlockHeader } from "./log-block-layout.ts";
-import { readTransactionId, transactionIdBytes, writeTransactionId } from "./transaction-id.ts";
+import { readTransactionId, transactionIdBytes } from "./transaction-id.ts";
+import * as verdictTags from "./verdict-tags.ts";
 
-export type { LogBlockHeader } from "./log-block-layout.ts";
-
+/** A number of 128 decimal digits has at most this many bytes. */
+const sequenceBytesMax = 54;
 const staleBytesMin = 1 + transactionIdBytes;
 /** Table index and key hash. */
 const writeBytesMin = 9;
-
-/** @throws InvariantViolation for a block that breaks I1 or I2, or exceeds `limits.blockBytesMax`. */
-export function encodeLogBlock(block: LogBlock): Uint8Array {
-  const writer = new ByteWriter(256 + 64 * block.verdicts.length);
-  writeHeader(writer, { ...block, verdictCount: block.verdicts.length });
-  const stream = new StreamRegister(block.cursor);
-  const tables = new TableRegister();
-  let last = block.previousTimestamp;
-  for (const verdict of block.verdicts) {
-    writer.u8(tagOf(verdict, stream));
-    writeTransactionId(writer, verdict.id);
-    if (verdict.kind !== "stale") {
-      assert(verdict.timestamp > last, "I2: timestamps rise within a block");
-      writer.varint(verdict.timestamp - last - 1);
-      last = verdict.timestamp;
-    }
-    if (verdict.kind === "committed") {
-      writeLocation(writer, stream, verdict.payload);
-      writer.varint(verdict.writes.length);
-      for (const write of verdict.writes) writeWrite(writer, tables, write);
-    } else if (verdict.kind === "aborted" && verdict.reason.kind === "conflict") {
-      const { check, conflictTimestamp } = verdict.reason;
-      assert(conflictTimestamp < verdict.timestamp, "I4: a conflict lies before the decision");
-      writer.varint(check);
-      writer.varint(verdict.timestamp - conflictTimestamp - 1);
-    }
-    stream.advance();
-  }
-  assert(isReached(block, last), "I2: a block reaches as far as its decisions");
-  assert(writer.length <= limits.blockBytesMax, "log block: exceeds blockBytesMax");
-  return writer.toBytes();
-}
 
 /**
  * @param position where the block was found.
@@ -80,7 +48,7 @@ export function decodeLogBlock(bytes: Uint8Array, position: LogPosition): LogBlo
   if (verdictCount * staleBytesMin > reader.remaining) reader.advance(verdictCount * staleBytesMin);
   const context: DecodeContext = {
     reader,
-    stream: new StreamRegister(header.cursor),
+    stream: new StreamReader(header.cursor),
     tables: new TableRegister(),
     last: header.previousTimestamp,
   };
@@ -104,109 +72,126 @@ export function decodeLogBlockHeader(bytes: Uint8Array, position: LogPosition): 
   return readHeader(new ByteReader(bytes), position);
 }
 
-/** A block that decided nothing reaches exactly as far as the one before. */
-function isReached(
-  block: Pick<LogBlock, "previousTimestamp" | "throughTimestamp">,
-  last: Timestamp,
-): boolean {
-  if (last === block.previousTimestamp) return block.throughTimestamp === last;
-  return last <= block.throughTimestamp;
+// --- Header ------------------------------------------------------------------------------------
+
+/**
+ * @param position where the block was found: it must be the one that it was made for (I1).
+ * @throws FrameError.
+ */
+function readHeader(reader: ByteReader, position: LogBlock["position"]): LogBlockHeader {
+  readFrame(reader);
+  if (reader.varint() !== position) throw malformed("I1: a block stands at another position");
+  const previousTimestamp = reader.u56() as Timestamp;
+  const throughTimestamp = (previousTimestamp + reader.varint()) as Timestamp;
+  if (!Number.isSafeInteger(throughTimestamp)) throw malformed("a timestamp is not safe");
+  const cursor = readCursor(reader);
+  const arrivalMs = reader.varint();
+  const rejectedRecords = reader.varint();
+  const verdictCount = reader.varint();
+  if (verdictCount > limits.blockVerdictsMax) {
+    throw new FrameError("oversized", "a block has more verdicts than blockVerdictsMax");
+  }
+  return {
+    position,
+    previousTimestamp,
+    throughTimestamp,
+    cursor,
+    arrivalMs,
+    rejectedRecords,
+    verdictCount,
+  };
 }
 
-function tagOf(verdict: Verdict, stream: StreamRegister): number {
-  switch (verdict.kind) {
-    case "committed":
-      switch (verdict.payload.kind) {
-        case "stream":
-          return stream.tagFor(verdict.payload.sequenceNumber, verdict.payload.requestIndex);
-        case "spilled":
-          return verdictTags.committedSpilled;
-        case "inline":
-          return verdictTags.committedInline;
-        default:
-          return assertNever(verdict.payload);
-      }
-    case "aborted":
-      switch (verdict.reason.kind) {
-        case "conflict":
-          return verdictTags.conflict;
-        case "checked-ahead":
-          return verdictTags.checkedAhead;
-        case "payload-unreadable":
-          return verdictTags.payloadUnreadable;
-        case "too-large":
-          return verdictTags.tooLarge;
-        case "probed":
-          return verdictTags.probed;
-        default:
-          return assertNever(verdict.reason);
-      }
-    case "stale":
-      return verdictTags.stale;
-    default:
-      return assertNever(verdict);
+function readFrame(reader: ByteReader): void {
+  const { bytes, position } = reader;
+  if (bytes[position] !== logBlockMagic[0] || bytes[position + 1] !== logBlockMagic[1]) {
+    throw new FrameError("not-a-frame", "the bytes do not begin as a log block does");
+  }
+  if (reader.remaining > limits.blockBytesMax) {
+    throw new FrameError("oversized", "a log block exceeds blockBytesMax");
+  }
+  reader.advance(2);
+  const version = reader.u8();
+  if (version === 0) throw new FrameError("not-a-frame", "no log block has version 0");
+  if (version > logBlockVersion) {
+    throw new FrameError("future-version", `a log block has version ${version}`);
+  }
+  if (reader.u8() !== 0) {
+    throw new FrameError("future-version", "a log block has flags of a later version");
   }
 }
 
-function writeLocation(
-  writer: ByteWriter,
-  stream: StreamRegister,
-  location: PayloadLocation,
-): void {
-  switch (location.kind) {
-    case "stream": {
-      const { sequenceNumber, requestIndex } = location;
-      const tag = stream.tagFor(sequenceNumber, requestIndex);
-      stream.write(writer, tag, sequenceNumber, requestIndex);
-      return;
+function readCursor(reader: ByteReader): StreamCursor | undefined {
+  const tag = reader.u8();
+  if (tag === cursorTags.none) return undefined;
+  if (tag > cursorTags.withinRecord) throw malformed("a cursor has an unknown tag");
+  const sequenceNumber = readSequenceNumber(reader, 0n);
+  if (tag === cursorTags.recordDone) return { sequenceNumber, requestsDone: "all" };
+  const requestsDone = reader.varint();
+  if (requestsDone === 0) throw malformed("a cursor within a record has covered none of it");
+  return { sequenceNumber, requestsDone };
+}
+
+function readSequenceNumber(reader: ByteReader, base: bigint): SequenceNumber {
+  const zeros = reader.u8();
+  const size = reader.u8();
+  const length = size >>> 1;
+  if (length > sequenceBytesMax) throw malformed("a sequence number is too long");
+  const bytes = reader.view(length);
+  if (length > 0 && bytes[0] === 0) throw malformed("a sequence number is padded");
+  if (length === 0 && size !== 0) throw malformed("a sequence number has a negative zero");
+  let magnitude = 0n;
+  for (const byte of bytes) magnitude = magnitude * 256n + BigInt(byte);
+  const value = size % 2 === 1 ? base - magnitude : base + magnitude;
+  if (value < 0n) throw malformed("a sequence number is negative");
+  const text = "0".repeat(zeros) + (value === 0n ? "" : value.toString());
+  if (text.length > sequenceDigitsMax) throw malformed("a sequence number is too long");
+  if (!isSequenceNumber(text)) throw malformed("a sequence number is empty");
+  return text;
+}
+
+/**
+ * Where the payload of the next commit would lie if nothing were said: in the request after the
+ * one before, of the same record. Every verdict moves it on by one request.
+ */
+class StreamReader {
+  #sequenceNumber: SequenceNumber | undefined;
+  #value: bigint;
+  #next = 0;
+
+  /** @param cursor the block's own: the records of a block lie close to it. */
+  constructor(cursor: StreamCursor | undefined) {
+    this.#value = cursor === undefined ? 0n : BigInt(cursor.sequenceNumber);
+  }
+
+  read(reader: ByteReader, tag: number): { sequenceNumber: SequenceNumber; requestIndex: number } {
+    if (tag === verdictTags.committedNewRecord) {
+      const sequenceNumber = readSequenceNumber(reader, this.#value);
+      if (sequenceNumber === this.#sequenceNumber) throw malformed("a record is named twice");
+      this.#sequenceNumber = sequenceNumber;
+      this.#value = BigInt(sequenceNumber);
+      this.#next = reader.varint();
+    } else if (tag === verdictTags.committedSameRecord) {
+      const requestIndex = reader.varint();
+      if (requestIndex === this.#next) throw malformed("a request index is redundant");
+      this.#next = requestIndex;
     }
-    case "spilled":
-      writer.varint(location.chunks);
-      writer.varint(location.byteLength);
-      writer.bigUint64(location.hash);
-      return;
-    case "inline":
-      writer.sizedBytes(location.bytes);
-      return;
-    default:
-      assertNever(location);
+    const sequenceNumber = this.#sequenceNumber;
+    if (sequenceNumber === undefined) throw malformed("a commit names no record");
+    return { sequenceNumber, requestIndex: this.#next };
+  }
+
+  /** After each verdict of whatever kind. */
+  advance(): void {
+    this.#next += 1;
   }
 }
 
-function writeWrite(writer: ByteWriter, tables: TableRegister, write: WriteHashes): void {
-  const sorted = write.partition !== write.key;
-  const high = highWord(write.table);
-  const low = lowWord(write.table);
-  const index = tables.find(high, low, sorted);
-  writer.varint(index);
-  if (index === tables.high.length) {
-    writer.u64(high, low);
-    writer.u8(sorted ? 1 : 0);
-    tables.add(high, low, sorted);
-  }
-  writer.bigUint64(write.partition);
-  if (!sorted) {
-    assert(write.sortKey === undefined, "log block: a sort key tells its key from its partition");
-    return;
-  }
-  const { sortKey } = write;
-  if (sortKey === undefined) {
-    writer.u8(0);
-    writer.bigUint64(write.key);
-    return;
-  }
-  assert(
-    sortKey.length > 0 && sortKey.length <= limits.blockSortKeyBytesMax,
-    "log block: a longer sort key is left out",
-  );
-  assert(hashSortKey(write.partition, sortKey) === write.key, "log block: a key's hash lies");
-  writer.u8(sortKey.length);
-  writer.bytes(sortKey);
-}
+// --- Verdicts ----------------------------------------------------------------------------------
 
 type DecodeContext = {
   readonly reader: ByteReader;
-  readonly stream: StreamRegister;
+  readonly stream: StreamReader;
   readonly tables: TableRegister;
   /** Timestamp of the last decision. */
   last: Timestamp;

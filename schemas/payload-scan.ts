@@ -7,14 +7,17 @@
  */
 import { FrameError } from "../core/errors.ts";
 import { hashSeeds, KeyHasher } from "../core/key-hash.ts";
-import { limits } from "../core/limits.ts";
+import * as limits from "../core/limits.ts";
 import type { RequestBatch } from "../core/request-batch.ts";
-import { scanMapBody, scanValue, type ForbiddenNames } from "./attribute-value-scan.ts";
-import { malformed, type ByteReader } from "./byte-reader.ts";
-import { tags } from "./value-tags.ts";
-
-/** Bits of a table's first byte. */
-export const tableFlags = { sortKey: 1, history: 2 } as const;
+import {
+  scanMapBody,
+  scanValue,
+  skipSizedUtf8,
+  type ForbiddenNames,
+} from "./attribute-value-scan.ts";
+import { ByteReader, malformed, oversized } from "./byte-reader.ts";
+import { tableFlags } from "./payload.ts";
+import * as tags from "./value-tags.ts";
 
 /** DynamoDB's bounds of a table's and of a key attribute's name. */
 export const nameBytesMax = 255;
@@ -25,7 +28,7 @@ const pairwiseMax = 8;
 const tableBytesMin = 5;
 const writeBytesMin = 2;
 
-export class PayloadScanner implements ForbiddenNames {
+class PayloadScanner implements ForbiddenNames {
   private readonly hasher = new KeyHasher();
   private tableCount = 0;
   private readonly tableHigh = new Int32Array(limits.tablesPerTransactionMax);
@@ -222,9 +225,25 @@ export class PayloadScanner implements ForbiddenNames {
   }
 }
 
+const scanner = new PayloadScanner();
+
+/**
+ * Checks a whole payload and adds the hashes of its writes, in order, to the batch's open request, whose
+ * `source` must be `bytes`; without a batch it only checks.
+ * @throws FrameError, with some of the writes added already.
+ */
+export function scanPayload(bytes: Uint8Array, batch?: RequestBatch): void {
+  scanner.scan(new ByteReader(bytes), batch);
+}
+
+/** As `scanPayload`, for the payload between the reader's position and its end. */
+export function scanPayloadAt(reader: ByteReader, batch: RequestBatch): void {
+  scanner.scan(reader, batch);
+}
+
 /** Steps over a name of a table or key attribute; gives its byte length. */
 function scanName(reader: ByteReader): number {
-  const length = reader.skipSizedUtf8();
+  const length = skipSizedUtf8(reader);
   if (length === 0) throw malformed("a name is empty");
   if (length > nameBytesMax) throw oversized("nameBytesMax");
   return length;
@@ -252,8 +271,4 @@ function scanKeyValue(reader: ByteReader, bytesMax: number): void {
 function same(bytes: Uint8Array, a: number, b: number, length: number): boolean {
   for (let i = 0; i < length; i++) if (bytes[a + i] !== bytes[b + i]) return false;
   return true;
-}
-
-export function oversized(limit: string): FrameError {
-  return new FrameError("oversized", `content exceeds the limit ${limit}`);
 }

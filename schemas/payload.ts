@@ -1,31 +1,30 @@
 /**
  * The write payload of a transaction as bytes: docs/formats/payload.md. Self-contained: table and key
- * names are in it, so that replay needs no registry, each only once.
+ * names are in it, so that replay needs no registry, each only once. What the oracle checks of one stands in payload-scan.ts.
  */
 import { assert } from "../core/assert.ts";
 import { attribute, isReserved, setAttribute } from "../core/attributes.ts";
-import { FrameError, InvalidRequestError, TransactionTooLargeError } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
-import type { RequestBatch } from "../core/request-batch.ts";
+import { InvalidRequestError, tooLarge } from "../core/errors.ts";
+import { sameKeyValue } from "../core/key-order.ts";
+import * as limits from "../core/limits.ts";
 import type { AttributeValue, Payload, PayloadTable, Write } from "../core/types.ts";
-import { compareBytes } from "../core/utf8.ts";
-import { buildMap, buildValue, writeMapBody, writeValue } from "./attribute-value.ts";
-import { ByteReader } from "./byte-reader.ts";
+import { readMapBody, readValue, writeMapBody, writeValue } from "./attribute-value.ts";
+import { ByteReader, malformed } from "./byte-reader.ts";
 import { ByteWriter } from "./byte-writer.ts";
-import { PayloadScanner, tableFlags } from "./payload-scan.ts";
 
-const scanner = new PayloadScanner();
+/** Bits of a table's first byte. */
+export const tableFlags = { sortKey: 1, history: 2 } as const;
 
 /**
  * The writes must have distinct keys, and every table at least one write.
- * @throws TransactionTooLargeError over the limits of keys or bytes.
+ * @throws TransactionTooLargeError over the limit of bytes.
  * @throws InvalidRequestError for a reserved attribute, or a value that DynamoDB has no place for.
  */
 export function encodePayload(payload: Payload): Uint8Array {
   assert(payload.writes.length > 0, "payload: holds at least one write");
   assert(payload.tables.length > 0, "payload: names at least one table");
-  requireWithin("tablesPerTransactionMax", payload.tables.length);
-  requireWithin("transactionKeysMax", payload.writes.length);
+  assert(payload.tables.length <= limits.tablesPerTransactionMax, "payload: too many tables");
+  assert(payload.writes.length <= limits.transactionKeysMax, "payload: too many writes");
   const writer = new ByteWriter(1024);
   writer.varint(payload.tables.length);
   for (const table of payload.tables) writeTable(writer, table);
@@ -34,45 +33,25 @@ export function encodePayload(payload: Payload): Uint8Array {
     const table = payload.tables[write.table];
     assert(table !== undefined, "payload: a write names one of the payload's tables");
     writeWrite(writer, write, table);
-    requireWithin("payloadBytesMax", writer.length);
+    const actual = writer.length;
+    const max = limits.payloadBytesMax;
+    // What was counted while the writes were buffered, by DynamoDB's way of counting, may come out longer.
+    if (actual > max) throw tooLarge({ name: "payloadBytesMax", max, actual });
   }
-  const bytes = writer.toBytes();
-  assertScans(bytes);
-  return bytes;
-}
-
-/** @throws FrameError unless the bytes are exactly one payload. The result shares no memory with them. */
-export function decodePayload(bytes: Uint8Array): Payload {
-  const reader = new ByteReader(bytes);
-  scanner.scan(reader, undefined);
-  reader.reset(bytes);
-  const tables = buildEach(reader, readTable);
-  const writes = buildEach(reader, (each) => readWrite(each, tables));
-  return { tables, writes };
+  return writer.toBytes();
 }
 
 /**
- * Checks a whole payload and adds the hashes of its writes, in order, to the batch's open request, whose
- * `source` must be `bytes`.
- * @throws FrameError, with some of the writes added already.
+ * The payload of a committed transaction, which the oracle has scanned (payload-scan.ts) before: what that refuses
+ * but has a meaning all the same, such as a key written twice, is not looked for again.
+ * @throws FrameError unless the bytes have the layout of one payload. The result shares no memory with them.
  */
-export function scanPayload(bytes: Uint8Array, batch: RequestBatch): void {
-  scanner.scan(new ByteReader(bytes), batch);
-}
-
-/** As `scanPayload`, for the payload between the reader's position and its end. */
-export function scanPayloadAt(reader: ByteReader, batch: RequestBatch): void {
-  scanner.scan(reader, batch);
-}
-
-/** What this process sends, every reader must take: I7 needs each committed payload decodable. */
-function assertScans(bytes: Uint8Array): void {
-  try {
-    scanner.scan(new ByteReader(bytes), undefined);
-  } catch (error) {
-    if (!(error instanceof FrameError)) throw error;
-    assert(false, `I7: an encoded payload must decode: ${error.message}`);
-  }
+export function decodePayload(bytes: Uint8Array): Payload {
+  const reader = new ByteReader(bytes);
+  const tables = buildEach(reader, readTable);
+  const writes = buildEach(reader, (each) => readWrite(each, tables));
+  reader.expectEnd();
+  return { tables, writes };
 }
 
 function writeTable(writer: ByteWriter, table: PayloadTable): void {
@@ -121,27 +100,18 @@ function writeKeyValue(writer: ByteWriter, write: Write, name: string): void {
   writeValue(writer, value);
 }
 
-function sameKeyValue(a: AttributeValue, b: AttributeValue): boolean {
-  if (a === b) return true;
-  const left = new ByteWriter(64);
-  const right = new ByteWriter(64);
-  writeValue(left, a);
-  writeValue(right, b);
-  return compareBytes(left.view(), right.view()) === 0;
-}
-
 function readWrite(reader: ByteReader, tables: readonly PayloadTable[]): Write {
   const head = reader.varint();
   const index = Math.floor(head / 2);
   const table = tables[index];
-  assert(table !== undefined, "payload: the scan has checked the table's index");
+  if (table === undefined) throw malformed("a write names no table of its payload");
   const key: Record<string, AttributeValue> = {};
-  setAttribute(key, table.partitionKey, buildValue(reader));
-  if (table.sortKey !== undefined) setAttribute(key, table.sortKey, buildValue(reader));
+  setAttribute(key, table.partitionKey, readValue(reader));
+  if (table.sortKey !== undefined) setAttribute(key, table.sortKey, readValue(reader));
   if (head % 2 === 0) return { table: index, key, item: undefined };
   const item: Record<string, AttributeValue> = {};
   for (const [name, value] of Object.entries(key)) setAttribute(item, name, value);
-  buildMap(reader, item);
+  readMapBody(reader, item);
   return { table: index, key, item };
 }
 
@@ -150,16 +120,4 @@ function buildEach<Element>(reader: ByteReader, build: (reader: ByteReader) => E
   const count = reader.varint();
   for (let i = 0; i < count; i++) elements.push(build(reader));
   return elements;
-}
-
-function requireWithin(
-  name: "tablesPerTransactionMax" | "transactionKeysMax" | "payloadBytesMax",
-  actual: number,
-): void {
-  const max = limits[name];
-  if (actual <= max) return;
-  throw new TransactionTooLargeError(
-    `a transaction writes ${actual.toString()}, above ${name} = ${max.toString()}; split it`,
-    { name, max, actual },
-  );
 }

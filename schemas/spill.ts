@@ -1,6 +1,6 @@
 /** Payloads too large for a record: cut into chunks for the log table, and put together again with proof. */
 import { FrameError } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
+import * as limits from "../core/limits.ts";
 import type { PayloadSource } from "../core/types.ts";
 import { hashContent } from "./key-hashes.ts";
 

@@ -153,7 +153,7 @@ export const problem = z
         on: z.enum(["key", "partition", "table"]),
         table: z.string().optional(),
         key: item.optional(),
-        version: microseconds,
+        version: microseconds.optional(),
       })
       .optional(),
     condition: z

@@ -8,7 +8,7 @@
  */
 import { canonicalNumber } from "../../core/decimal.ts";
 import { InvalidRequestError } from "../../core/errors.ts";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import type { AttributeValue, Item } from "../../core/types.ts";
 import { isWellFormed } from "../../core/utf8.ts";
 import { isLosslessNumber } from "./json-text.ts";

@@ -4,7 +4,7 @@
  * parsed value would silently differ from what was sent.
  */
 import { compareDecimals, parseDecimal } from "../../core/decimal.ts";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 
 export type JsonTextFault = {
   readonly kind: "lossy-number" | "duplicate-name" | "reserved-name" | "too-deep";

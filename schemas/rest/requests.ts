@@ -4,7 +4,7 @@
  * schemas/rest/items.ts decodes them afterwards.
  */
 import * as z from "zod";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import { isJsonObject, type Json, type JsonObject } from "./items.ts";
 
 const { restComparandsMax, restPageItemsMax, restPagesPerRequestMax, transactionKeysMax } = limits;

@@ -3,7 +3,7 @@
  * prints them. What a route takes is what its definitions here let through, and nothing else.
  */
 import * as z from "zod";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import {
   commitAnswer,
   healthAnswer,

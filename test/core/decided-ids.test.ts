@@ -15,41 +15,56 @@ function words(n: number): Uint32Array {
   return n % 2 === 0 ? Uint32Array.of(7, 7, 7, n) : Uint32Array.of(n, 7, 7, 7);
 }
 
+/** Ids of one hash, as a client may choose them: all of them share a bucket, and fill those behind it. */
+function colliding(n: number): Uint32Array {
+  return Uint32Array.of(n, 0, 0, Math.imul(n, 0x9e3779b1));
+}
+
 describe("decided ids", () => {
-  test("I3: remembers exactly the ids of one window and weight, and the floor is the last that left", () => {
-    const entry = fc.record({
-      later: fc.oneof(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 300 })),
-      weight: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 400 })),
-    });
-    fc.assert(
-      fc.property(fc.array(entry, { maxLength: 3_000 }), (entries) => {
-        const ids = new DecidedIds(at(0), bounds);
-        let model: { n: number; timestamp: number; weight: number }[] = [];
-        let floor = 0;
-        let now = 0;
-        for (const [n, { later, weight }] of entries.entries()) {
-          now += later;
-          ids.add(words(n), 0, at(now), weight);
-          model.push({ n, timestamp: now, weight });
-          const total = (): number => model.reduce((sum, one) => sum + one.weight, 0);
-          while (
-            (model[0]?.timestamp ?? now) <= now - bounds.windowMicros ||
-            total() > bounds.weightMax
-          ) {
-            floor = model[0]?.timestamp ?? 0;
-            model = model.slice(1);
+  test.each([
+    ["ids that differ in one word", words],
+    ["ids of one hash", colliding],
+    [
+      "ids of one hash among others",
+      (n: number) => (n % 3 === 0 ? colliding(n) : words(Math.imul(n, 0x85ebca6b))),
+    ],
+  ])(
+    "I3: remembers exactly the ids of one window and weight, and the floor is the last that left: %s",
+    (_, idOf) => {
+      const entry = fc.record({
+        later: fc.oneof(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 300 })),
+        weight: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 400 })),
+      });
+      fc.assert(
+        fc.property(fc.array(entry, { maxLength: 3_000 }), (entries) => {
+          const ids = new DecidedIds(at(0), bounds);
+          let model: { n: number; timestamp: number; weight: number }[] = [];
+          let floor = 0;
+          let now = 0;
+          for (const [n, { later, weight }] of entries.entries()) {
+            now += later;
+            ids.add(idOf(n), 0, at(now), weight);
+            model.push({ n, timestamp: now, weight });
+            const total = (): number => model.reduce((sum, one) => sum + one.weight, 0);
+            while (
+              (model[0]?.timestamp ?? now) <= now - bounds.windowMicros ||
+              total() > bounds.weightMax
+            ) {
+              floor = model[0]?.timestamp ?? 0;
+              model = model.slice(1);
+            }
+            expect(ids.floor).toBe(floor);
           }
-          expect(ids.floor).toBe(floor);
-        }
-        expect(ids.size).toBe(model.length);
-        const kept = new Set(model.map(({ n }) => n));
-        for (let n = 0; n < entries.length + 10; n++) {
-          expect(ids.has(words(n), 0)).toBe(kept.has(n));
-        }
-      }),
-      { numRuns: 60 },
-    );
-  });
+          expect(ids.size).toBe(model.length);
+          const kept = new Set(model.map(({ n }) => n));
+          for (let n = 0; n < entries.length + 10; n++) {
+            expect(ids.has(idOf(n), 0)).toBe(kept.has(n));
+          }
+        }),
+        { numRuns: 40 },
+      );
+    },
+  );
 
   test("finds every id after growing, at the largest run of the ring around its end", () => {
     const ids = new DecidedIds(at(0), { windowMicros: 1_500, weightMax: 1_000_000 });
@@ -57,6 +72,16 @@ describe("decided ids", () => {
     for (let n = 20_000 - 1_499; n <= 20_000; n++) expect(ids.has(words(n), 0)).toBe(true);
     expect(ids.has(words(20_000 - 1_500), 0)).toBe(false);
     expect(ids.size).toBe(1_500);
+  });
+
+  test("I3: finds all of the ids that share one bucket, and forgets each in its turn", () => {
+    const ids = new DecidedIds(at(0), { windowMicros: 50, weightMax: 1_000 });
+    for (let now = 1; now <= 300; now++) {
+      ids.add(colliding(now), 0, at(now), 1);
+      for (let n = 1; n <= now + 1; n++) {
+        expect(ids.has(colliding(n), 0)).toBe(n > now - 50 && n <= now);
+      }
+    }
   });
 
   test.each([

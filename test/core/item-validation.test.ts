@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { InvalidRequestError, TransactionTooLargeError } from "../../core/errors.ts";
 import { itemSizeBytes } from "../../core/item-size.ts";
 import { validateItem, validateKey } from "../../core/item-validation.ts";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import type { AttributeValue, Item, TableDescription } from "../../core/types.ts";
 import { encodeItem } from "../../schemas/attribute-value.ts";
 import { mapOf, values } from "../schemas/arbitraries.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { InvariantViolation } from "../../core/assert.ts";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import { oracleBoundsDefault } from "../../core/oracle.ts";
 import type { LogBlock, Verdict } from "../../core/types.ts";
 import {

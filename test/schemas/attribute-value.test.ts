@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { canonicalNumber } from "../../core/decimal.ts";
 import { FrameError, InvalidRequestError } from "../../core/errors.ts";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import type { AttributeValue, Item } from "../../core/types.ts";
 import { validateValue } from "../../schemas/attribute-value-scan.ts";
 import { decodeItem, decodeValue, encodeItem, encodeValue } from "../../schemas/attribute-value.ts";
@@ -196,12 +196,23 @@ describe("malformed values", () => {
     ["0b 02 01ff 01ff", "a binary member twice"],
     ["07 8000", "a count that is not minimal"],
   ])("%s is refused: %s", (bytes) => {
-    expect(faultOf(() => decodeValue(fromHex(bytes)))).toBe("malformed");
     expect(
       faultOf(() => {
         validateValue(fromHex(bytes));
       }),
     ).toBe("malformed");
+  });
+
+  test.each([
+    ["0c", "an unknown tag"],
+    ["81 ff", "a text that is not UTF-8"],
+    ["04 ffffffffffffff1f", "an integer that is not safe"],
+    ["08 01 01ff c0", "a name that is not UTF-8"],
+    ["0a 01 8161", "a text in a number set"],
+    ["0a 01 0700", "a list in a number set"],
+    ["07 8000", "a count that is not minimal"],
+  ])("%s has no meaning, and does not decode: %s", (bytes) => {
+    expect(faultOf(() => decodeValue(fromHex(bytes)))).toBe("malformed");
   });
 
   test("bytes after a value are refused by name", () => {

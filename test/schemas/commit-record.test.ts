@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { InvariantViolation } from "../../core/assert.ts";
 import { FrameError } from "../../core/errors.ts";
 import { keyHash } from "../../core/key-hash.ts";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import { checkWords, idWords, RequestBatch } from "../../core/request-batch.ts";
 import type {
   CommitRequest,

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { InvariantViolation } from "../../core/assert.ts";
 import { FrameError } from "../../core/errors.ts";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import type {
   AbortReason,
   KeyHash,
@@ -17,7 +17,8 @@ import type {
 } from "../../core/types.ts";
 import { hashSortKey } from "../../schemas/key-hashes.ts";
 import { DraftEncoder } from "../../schemas/log-block-draft.ts";
-import { decodeLogBlock, decodeLogBlockHeader, encodeLogBlock } from "../../schemas/log-block.ts";
+import { encodeLogBlock } from "./encode-log-block.ts";
+import { decodeLogBlock, decodeLogBlockHeader } from "../../schemas/log-block.ts";
 import { streams } from "../core/oracle-arbitraries.ts";
 import { newOracle, oracleInput, smallBounds } from "../core/oracle-harness.ts";
 

@@ -1,0 +1,106 @@
+/**
+ * The header of log blocks and the places of payloads in the stream, as an encoder writes them
+ * (docs/formats/log-block.md). Every content has exactly one encoding.
+ */
+import { assert } from "../core/assert.ts";
+import * as limits from "../core/limits.ts";
+import { isSequenceNumber, leadingZeros } from "../core/sequence-number.ts";
+import type { SequenceNumber, StreamCursor } from "../core/types.ts";
+import type { ByteWriter } from "./byte-writer.ts";
+import {
+  cursorTags,
+  logBlockMagic,
+  logBlockVersion,
+  type LogBlockHeader,
+} from "./log-block-layout.ts";
+import * as verdictTags from "./verdict-tags.ts";
+
+export function writeHeader(writer: ByteWriter, header: LogBlockHeader): void {
+  const { previousTimestamp, throughTimestamp } = header;
+  assert(header.position > 0, "I1: the first block has position 1");
+  assert(throughTimestamp >= previousTimestamp, "I2: a block never reaches back");
+  assert(header.verdictCount <= limits.blockVerdictsMax, "log block: too many verdicts");
+  for (const byte of logBlockMagic) writer.u8(byte);
+  writer.u8(logBlockVersion);
+  writer.u8(0);
+  writer.varint(header.position);
+  writer.u56(previousTimestamp);
+  writer.varint(throughTimestamp - previousTimestamp);
+  writeCursor(writer, header.cursor);
+  writer.varint(header.arrivalMs);
+  writer.varint(header.rejectedRecords);
+  writer.varint(header.verdictCount);
+}
+
+/**
+ * Where the payload of the next commit would lie if nothing were said: in the request after the
+ * one before, of the same record. Every verdict moves it on by one request.
+ */
+export class StreamWriter {
+  #sequenceNumber: SequenceNumber | undefined;
+  #value: bigint;
+  #next = 0;
+
+  /** @param cursor the block's own: the records of a block lie close to it. */
+  constructor(cursor: StreamCursor | undefined) {
+    this.#value = cursor === undefined ? 0n : BigInt(cursor.sequenceNumber);
+  }
+
+  tagFor(sequenceNumber: SequenceNumber, requestIndex: number): number {
+    if (sequenceNumber !== this.#sequenceNumber) return verdictTags.committedNewRecord;
+    if (requestIndex !== this.#next) return verdictTags.committedSameRecord;
+    return verdictTags.committedNext;
+  }
+
+  write(
+    writer: ByteWriter,
+    tag: number,
+    sequenceNumber: SequenceNumber,
+    requestIndex: number,
+  ): void {
+    if (tag === verdictTags.committedNext) return;
+    if (tag === verdictTags.committedNewRecord) {
+      writeSequenceNumber(writer, sequenceNumber, this.#value);
+      this.#value = BigInt(sequenceNumber);
+      this.#sequenceNumber = sequenceNumber;
+    }
+    writer.varint(requestIndex);
+    this.#next = requestIndex;
+  }
+
+  /** After each verdict of whatever kind. */
+  advance(): void {
+    this.#next += 1;
+  }
+}
+
+function writeCursor(writer: ByteWriter, cursor: StreamCursor | undefined): void {
+  if (cursor === undefined) {
+    writer.u8(cursorTags.none);
+    return;
+  }
+  const { sequenceNumber, requestsDone } = cursor;
+  writer.u8(requestsDone === "all" ? cursorTags.recordDone : cursorTags.withinRecord);
+  writeSequenceNumber(writer, sequenceNumber, 0n);
+  if (requestsDone === "all") return;
+  assert(requestsDone > 0, "I9: a cursor within a record has covered some of it");
+  writer.varint(requestsDone);
+}
+
+/** Count of leading zeros, then the signed distance from `base`: length · 2 + sign, and big-endian bytes. */
+function writeSequenceNumber(
+  writer: ByteWriter,
+  sequenceNumber: SequenceNumber,
+  base: bigint,
+): void {
+  assert(isSequenceNumber(sequenceNumber), "a sequence number is a decimal integer");
+  const distance = BigInt(sequenceNumber) - base;
+  const magnitude = distance < 0n ? -distance : distance;
+  const hex = magnitude === 0n ? "" : magnitude.toString(16);
+  const padded = hex.length % 2 === 0 ? hex : `0${hex}`;
+  writer.u8(leadingZeros(sequenceNumber));
+  writer.u8(padded.length + (distance < 0n ? 1 : 0));
+  for (let at = 0; at < padded.length; at += 2) {
+    writer.u8(Number.parseInt(padded.slice(at, at + 2), 16));
+  }
+}

@@ -1,0 +1,47 @@
+/** How the bounds must relate, for each to mean what core/limits.ts says of it. */
+import { expect, test } from "vitest";
+import * as limits from "../../core/limits.ts";
+
+test("a tombstone outlives every install that could resurrect its item", () => {
+  const { installSignMsMax, ownInstallMsMax, signatureMsMax } = limits;
+  const latestInstallMs = installSignMsMax + ownInstallMsMax + 2 * signatureMsMax;
+  expect(limits.tombstoneGraceMs).toBeGreaterThan(latestInstallMs);
+});
+
+test("a reader ends before the tombstones that it may have to meet are removed", () => {
+  // Twice the age: a reader learns of its age before a read and after it.
+  expect(2 * limits.transactionAgeMsMax).toBeLessThan(limits.tombstoneGraceMs);
+});
+
+test("a read in the past meets the tombstones of later deletes", () => {
+  const reachMs = limits.asOfWithoutHistoryMsMax + limits.signatureMsMax;
+  expect(reachMs).toBeLessThan(limits.tombstoneGraceMs);
+});
+
+test("the largest payload fits its chunks", () => {
+  const chunksBytes = limits.spillChunkBytesMax * limits.spillChunksMax;
+  expect(chunksBytes).toBeGreaterThanOrEqual(limits.payloadBytesMax);
+});
+
+test("the largest request that does not spill fits a record", () => {
+  expect(limits.inlineRequestBytesMax).toBeLessThanOrEqual(limits.recordBytesMax);
+});
+
+test("the largest spilled payload can be held for certification", () => {
+  expect(limits.spilledHeldBytesMax).toBeGreaterThanOrEqual(limits.payloadBytesMax);
+});
+
+test("a function stops by itself before its invocation is given up", () => {
+  const { invocationMarginMs, oracleReserveMs, reaperStopMs, replayReserveMs } = limits;
+  expect(invocationMarginMs).toBeLessThan(Math.min(oracleReserveMs, replayReserveMs, reaperStopMs));
+});
+
+test("transactions that are certified as one never need to be spilled for it", () => {
+  const keysBytes = 8 * limits.transactionKeysMax;
+  const largest = 2 * limits.chainedBytesMax + keysBytes;
+  expect(largest).toBeLessThan(limits.inlineRequestBytesMax);
+});
+
+test("a turn at a contended item is waited for no longer than a transaction may live", () => {
+  expect(limits.turnWaitMsMax).toBeLessThan(limits.transactionAgeMsMax / 100);
+});
