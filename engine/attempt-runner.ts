@@ -6,7 +6,8 @@ import {
   SnapshotTooOldError,
   UnavailableError,
 } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
+import { keyNamesOf } from "../core/attributes.ts";
+import * as limits from "../core/limits.ts";
 import { TransactionReads } from "../core/transaction-reads.ts";
 import type { Timestamp } from "../core/types.ts";
 import {
@@ -18,6 +19,7 @@ import {
   type AttemptTimes,
   type FinishOptions,
 } from "./attempt.ts";
+import { hashKey } from "../schemas/key-hashes.ts";
 import { waitBackoff } from "./backoff.ts";
 import type { Call } from "./call.ts";
 import { isRetryableAttempt } from "./commit.ts";
@@ -44,9 +46,11 @@ type Finished<Result> = { readonly result: Result; readonly receipt: Receipt };
 export class AttemptRunner {
   readonly #core: EngineCore;
   readonly #historyRetentionMs: number;
+  readonly #chaining: boolean;
 
   constructor(core: EngineCore, options: EngineOptions) {
     this.#core = core;
+    this.#chaining = options.chaining ?? true;
     this.#historyRetentionMs = options.historyRetentionMs ?? limits.historyRetentionMsDefault;
   }
 
@@ -66,6 +70,7 @@ export class AttemptRunner {
         mode: "read-write",
         isolation,
         maxStalenessMs: 0,
+        chains: this.#chaining && isolation === "serializable",
       });
       return inAttempt(attempt, async () => {
         const { context } = attempt;
@@ -174,10 +179,11 @@ export class AttemptRunner {
         return finished;
       } catch (error) {
         services.emit?.(abortEvent(error, attempts));
+        this.#noteConflict(services, error);
         if (call.signal.aborted) throw lastWord(call, error);
         const retry =
           error instanceof UnknownTableError
-            ? await this.#learnTables(attempts)
+            ? await this.#learnTables(attempts, call)
             : isRetryableAttempt(error);
         if (!retry || attempts >= max) throw error;
         await waitBackoff(this.#core.ports, {
@@ -191,11 +197,19 @@ export class AttemptRunner {
     }
   }
 
+  /** Whoever comes to the same item next takes turns. */
+  #noteConflict({ session, registry }: AttemptServices, error: unknown): void {
+    if (!this.#chaining || !(error instanceof ConflictError)) return;
+    const { table, key, on } = error.detail;
+    if (on !== "key" || table === undefined || key === undefined) return;
+    const description = registry.find(table);
+    if (description !== undefined) session.turns.mark(hashKey(keyNamesOf(description), key).key);
+  }
+
   /** A table may have been registered since the registry was read; one look per call. */
-  async #learnTables(attempts: number): Promise<boolean> {
-    const { registry } = this.#core;
-    if (attempts > 1 || !registry.mayBeStale) return false;
-    await registry.reload();
+  async #learnTables(attempts: number, { signal }: Call): Promise<boolean> {
+    if (attempts > 1) return false;
+    await this.#core.registry.lookAgain(signal);
     return true;
   }
 }

@@ -1,22 +1,24 @@
 /** One attempt of a transaction from its first read to its last install; engine.ts repeats it. */
 import { InvariantViolation } from "../core/assert.ts";
 import { CommitUnknownError } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
-import type { Ports } from "../core/ports.ts";
+import type { ClientPorts } from "../core/ports.ts";
 import { TransactionReads } from "../core/transaction-reads.ts";
 import type { Isolation, TransactionId } from "../core/types.ts";
 import { makeTransactionId, transactionIdRandomBytes } from "../schemas/transaction-id.ts";
 import type { Call } from "./call.ts";
-import { certify, type Certified } from "./commit.ts";
-import { ignore, orAborted } from "./concurrency.ts";
+import { ChainedReads } from "./chaining/chained-reads.ts";
+import { CommitGroup } from "./chaining/commit-group.ts";
+import { LocalReads } from "./chaining/local-reads.ts";
+import { orAborted } from "./concurrency.ts";
 import { ReadView, type ViewMode } from "./read-view.ts";
 import type { ShardSession } from "./shard-session.ts";
 import type { TableRegistry } from "./table-registry.ts";
 import { TransactionContext } from "./transaction-context.ts";
 import type { Acknowledgement, EngineEvent, Receipt } from "./types.ts";
+import { assertKeyCount } from "./write-buffer.ts";
 
 export type AttemptServices = {
-  readonly ports: Ports;
+  readonly ports: ClientPorts;
   readonly session: ShardSession;
   readonly registry: TableRegistry;
   readonly call: Call;
@@ -27,7 +29,11 @@ export type AttemptServices = {
   readonly background: Set<Promise<void>>;
 };
 
-export type Attempt = { readonly context: TransactionContext; readonly id: TransactionId };
+export type Attempt = {
+  readonly context: TransactionContext;
+  readonly id: TransactionId;
+  readonly local: LocalReads | undefined;
+};
 
 export async function beginAttempt(
   services: AttemptServices,
@@ -37,6 +43,8 @@ export async function beginAttempt(
     readonly maxStalenessMs: number;
     /** Where to read, for `fixed`; or where a resumed transaction stands. */
     readonly reads?: TransactionReads;
+    /** Whether it may read what other transactions of this process are about to write. */
+    readonly chains?: boolean;
   },
 ): Promise<Attempt> {
   const { ports, session, call, registry } = services;
@@ -48,15 +56,32 @@ export async function beginAttempt(
   const isFresh = isFirst || (maxStalenessMs > 0 && follower.ageMs <= maxStalenessMs);
   const refreshed = isFresh ? Promise.resolve() : follower.refresh();
   const { newest } = follower.tail;
-  const view = new ReadView(ports, session, {
+  const reads = options.reads ?? new TransactionReads(newest);
+  const local =
+    options.chains === true ? localReads(services, reads, (error) => view.doom(error)) : undefined;
+  const view: ReadView = new ReadView(ports, session, {
     mode: options.mode,
     isolation: options.isolation,
-    reads: options.reads ?? new TransactionReads(newest),
+    reads,
     refreshed,
     call: call.options,
+    local,
   });
   const id = makeTransactionId(newest, ports.random.bytes(transactionIdRandomBytes));
-  return { context: new TransactionContext(view, registry), id };
+  return { context: new TransactionContext(view, registry), id, local };
+}
+
+function localReads(
+  { session, call }: AttemptServices,
+  reads: TransactionReads,
+  doom: (error: Error) => Error,
+): LocalReads {
+  const { local: commits, turns, follower } = session;
+  return new LocalReads({
+    ...{ commits, turns, reads, doom },
+    tail: () => follower.tail,
+    call: call.options,
+  });
 }
 
 export type AttemptTimes = {
@@ -73,39 +98,40 @@ export async function finishAttempt(
   attempt: Attempt,
   options: FinishOptions,
 ): Promise<Receipt> {
-  const { ports, session, call, emit } = services;
-  const { context, id } = attempt;
-  const { clock } = ports;
+  const { call } = services;
+  const { context } = attempt;
+  const { clock } = services.ports;
   const bodyEndedMs = clock.monotonicMs();
-  const base = {
-    readTimestamp: context.readTimestamp,
-    attempts: options.attempts,
-    replayed: false,
-  } as const;
+  const base = { attempts: options.attempts, replayed: false } as const;
   const phases = { retryMs: options.retryMs, bodyMs: bodyEndedMs - options.beganMs };
   if (context.writes.size === 0) {
     context.view.assertOpen();
+    await context.view.settleChained();
     return {
       ...base,
+      readTimestamp: context.readTimestamp,
       transactionId: undefined,
       commitTimestamp: undefined,
+      place: 0,
       consumed: { ...call.consumption },
       phases: { ...phases, certifyMs: 0, installMs: 0 },
       installed: true,
     };
   }
-  const certified = await certify(ports, session, context, {
-    id,
-    signal: call.signal,
-    freshMs: services.freshMs,
-    onSent: (transactionId, resend) => emit?.({ kind: "sent", transactionId, resend }),
-  });
+  const { group, place } = await joinGroup(services, attempt);
+  const certified = await group.follow(place, call.signal);
   const certifiedMs = clock.monotonicMs();
-  const installed = await installCertified(services, certified, options.ack);
+  const { id, timestamp: commitTimestamp } = certified.verdict;
+  // The commit stands, whatever happens here: a failed or slow install is replay's to finish.
+  const installed =
+    options.ack === "installed" &&
+    (await orAborted(group.installed, call.signal).catch((): false => false));
+  group.addShare(place, call.consumption);
   return {
     ...base,
     transactionId: id,
-    commitTimestamp: certified.verdict.timestamp,
+    commitTimestamp,
+    place,
     readTimestamp: context.readTimestamp,
     consumed: { ...call.consumption },
     phases: {
@@ -118,34 +144,31 @@ export async function finishAttempt(
 }
 
 /**
- * The commit stands, whatever happens here: a failed or slow install is replay's to finish. True
- * when every write is in its table.
+ * Seals the transaction and sends it on its way, in one turn: by itself, or with those from which it has read what they are
+ * about to write.
  */
-async function installCertified(
+async function joinGroup(
   services: AttemptServices,
-  certified: Certified,
-  ack: Acknowledgement,
-): Promise<boolean> {
-  const { ports, session, call, emit, background } = services;
-  const { verdict, payload, sentMs } = certified;
-  const nowMs = ports.clock.nowMs();
-  const signBeforeMs = Math.min(nowMs + limits.installSignMsMax, sentMs + limits.ownInstallMsMax);
-  let done = false;
-  const install = session.installer
-    .install({ verdict, payload, signBeforeMs }, { consumption: call.consumption })
-    .then(
-      () => {
-        done = true;
-      },
-      (cause: unknown) => {
-        emit?.({ kind: "install-left", transactionId: verdict.id, cause });
-      },
-    )
-    .finally(() => background.delete(install));
-  background.add(install);
-  if (ack === "certified") return false;
-  await orAborted(install, call.signal).catch(ignore);
-  return done;
+  { context, id, local }: Attempt,
+): Promise<{ readonly group: CommitGroup; readonly place: number }> {
+  const { view, writes } = context;
+  // A body that read nothing has not waited for the transaction's own refresh yet.
+  await view.ready();
+  view.sealForCommit();
+  assertKeyCount(view.reads.size, writes.size);
+  const chained = local?.chained ?? new ChainedReads();
+  const member = { reads: view.reads, writes, chained };
+  try {
+    const group = CommitGroup.joinable(member, services.session.follower.tail);
+    if (group === undefined) {
+      const { isolation } = view;
+      return { group: new CommitGroup(services, { ...member, id, isolation }), place: 0 };
+    }
+    // probe: joined-an-undecided-commit
+    return { group, place: group.join(member) };
+  } finally {
+    local?.close();
+  }
 }
 
 /** Runs the body of an attempt. A doomed one fails with what doomed it, whatever the body made of that. */
@@ -156,6 +179,8 @@ export async function inAttempt<T>(attempt: Attempt, run: () => Promise<T>): Pro
   } catch (error) {
     // Never in place of an unknown outcome, which forbids another run, nor of a bug.
     if (error instanceof CommitUnknownError || error instanceof InvariantViolation) throw error;
+    // What the body says of values that were never committed is not to be heard.
+    if (view.doomed === undefined && !view.isSealed) await view.settleChained();
     throw view.doomed ?? error;
   } finally {
     view.close();

@@ -11,7 +11,11 @@ export function backoffMs(backoff: Backoff, attempt: number, random: Random): nu
 
 export async function waitBackoff(
   { clock, random }: { readonly clock: Clock; readonly random: Random },
-  wait: { readonly backoff: Backoff; readonly attempt: number; readonly signal?: AbortSignal },
+  wait: {
+    readonly backoff: Backoff;
+    readonly attempt: number;
+    readonly signal?: AbortSignal | undefined;
+  },
 ): Promise<void> {
   await clock.sleep(backoffMs(wait.backoff, wait.attempt, random), wait.signal);
 }

@@ -1,7 +1,7 @@
 /** One call of the engine: its deadline, its caller's signal, what it consumes, how long its phases take. */
 import { setMaxListeners } from "node:events";
 import { InvalidRequestError, UnavailableError } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
+import * as limits from "../core/limits.ts";
 import type { CallOptions, Clock, Consumption } from "../core/ports.ts";
 import { ignore } from "./concurrency.ts";
 

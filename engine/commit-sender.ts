@@ -4,7 +4,7 @@
  * a lone transaction waits for nobody.
  */
 import { StoreError } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
+import * as limits from "../core/limits.ts";
 import type { CommitStream, PutRecordResult } from "../core/ports.ts";
 import type { ShardId } from "../core/types.ts";
 import {

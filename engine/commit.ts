@@ -1,5 +1,5 @@
 /**
- * Commits one attempt (docs/protocol.md §6): the local check, the request, the verdict, the install.
+ * Certifies one transaction, or several as one (docs/protocol.md §6): the local check, the request, the verdict.
  *
  * What may be thrown depends on how far it got. Before anything was sent, and after a verdict, the
  * outcome is known. In between it is not, and only `CommitUnknownError` may leave this file.
@@ -12,13 +12,14 @@ import {
   TransactionTooLargeError,
   UnavailableError,
 } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
-import type { Ports } from "../core/ports.ts";
-import type { ReadConflict } from "../core/transaction-reads.ts";
+import * as limits from "../core/limits.ts";
+import type { CallOptions, ClientPorts } from "../core/ports.ts";
+import type { ReadConflict, TransactionReads } from "../core/transaction-reads.ts";
 import type {
   AbortReason,
   CommitRequest,
   CommittedVerdict,
+  Isolation,
   KeyHash,
   Payload,
   Timestamp,
@@ -28,17 +29,26 @@ import { encodePayload } from "../schemas/payload.ts";
 import { spillPayload } from "../schemas/spill.ts";
 import { orAborted } from "./concurrency.ts";
 import { settleRequest } from "./request-settler.ts";
-import { conflictError } from "./read-view.ts";
+import { assertWithinTail, conflictError } from "./conflict-error.ts";
 import type { ShardSession } from "./shard-session.ts";
-import type { TransactionContext } from "./transaction-context.ts";
-import { assertKeyCount } from "./write-buffer.ts";
+import { assertKeyCount, type WriteBuffer } from "./write-buffer.ts";
+
+/** What is sent to the oracle as one transaction: sealed, so that it stays as it is once its checks are taken. */
+export interface Committable {
+  readonly isolation: Isolation;
+  readonly reads: TransactionReads;
+  readonly writes: WriteBuffer;
+}
 
 export type CommitOptions = {
-  /** Aborts at the deadline, or when the caller gives up. */
+  /** Aborts when nobody waits for the verdict any more. */
   readonly signal: AbortSignal;
+  readonly call: CallOptions;
   readonly id: TransactionId;
   /** A tail older than this is refreshed before the request is sent. */
   readonly freshMs: number;
+  /** Called in the very turn in which payload and checks are taken, before they are. */
+  readonly beforeCheck: () => void;
   readonly onSent: (id: TransactionId, resend: boolean) => void;
 };
 
@@ -56,57 +66,52 @@ type Checks = {
 };
 
 /**
- * Certifies the buffered writes; there is at least one.
+ * Certifies what was read and written; there is at least one write.
  * @throws ConflictError, SnapshotTooOldError, UnavailableError, TransactionTooLargeError: not committed.
  * @throws CommitUnknownError: sent, and no verdict before the signal.
  */
 export async function certify(
-  ports: Ports,
+  ports: ClientPorts,
   session: ShardSession,
-  context: TransactionContext,
+  subject: Committable,
   options: CommitOptions,
 ): Promise<Certified> {
-  const { view, writes } = context;
-  assert(writes.size > 0, "I3: only a transaction that wrote something is sent");
-  // A body that read nothing has not waited for the transaction's own refresh yet.
-  await view.ready();
-  view.seal();
-  // Reads begun at the same time have each found room for themselves alone.
-  assertKeyCount(view.reads.size, writes.size);
-  const payload = writes.toPayload();
-  const bytes = encodePayload(payload);
   if (session.follower.ageMs > options.freshMs) {
     await orAborted(session.follower.refresh(), options.signal);
   }
-  const checks = checksOf(context);
-  const checkedTo = checkLocally(session, context);
-  const { id } = options;
-  const request = await buildRequest(ports, { id, checkedTo, checks, bytes, context });
+  options.beforeCheck();
+  const { writes } = subject;
+  assert(writes.size > 0, "I3: only a transaction that wrote something is sent");
+  // Reads begun at the same time have each found room for themselves alone.
+  assertKeyCount(subject.reads.size, writes.size);
+  const payload = writes.toPayload();
+  const checks = checksOf(subject);
+  const checkedTo = checkLocally(session, subject);
+  const request = await buildRequest(ports, { ...options, subject, checkedTo, checks, payload });
   const sentMs = ports.clock.nowMs();
   const verdict = await settleRequest(ports, session, {
     request,
     signal: options.signal,
     onSent: options.onSent,
     // A stale or lost request is sent again only after the local check has covered what came since.
-    recheck: () => checkLocally(session, context),
+    recheck: () => checkLocally(session, subject),
   });
   if (verdict.kind === "aborted") throw abortError(verdict.reason, checks);
-  assert(verdict.id === id, "I3: the verdict is on the transaction that was sent");
+  assert(verdict.id === options.id, "I3: the verdict is on the transaction that was sent");
   assert(verdict.timestamp > checkedTo, "I2: a commit lies above what its client had checked");
   assert(verdict.writes.length === payload.writes.length, "I3: the verdict covers every write");
   return { verdict, payload, sentMs };
 }
 
-function checksOf(context: TransactionContext): Checks {
-  const { view, writes } = context;
-  if (view.isolation === "snapshot") {
+function checksOf({ isolation, reads, writes }: Committable): Checks {
+  if (isolation === "snapshot") {
     const written = Array.from(writes.values());
     return {
       hashes: written.map(({ hashes }) => hashes.key),
       reads: written.map(({ table, key }) => ({ table: table.name, key })),
     };
   }
-  const { keys, predicates } = view.reads;
+  const { keys, predicates } = reads;
   return {
     hashes: [...keys.keys(), ...predicates.keys()],
     reads: [...keys.values(), ...predicates.values()],
@@ -114,38 +119,41 @@ function checksOf(context: TransactionContext): Checks {
 }
 
 /** The part of certification that needs no oracle: `(r, L]` on the tail. Returns L. */
-function checkLocally(session: ShardSession, context: TransactionContext): Timestamp {
-  const { view } = context;
+function checkLocally(session: ShardSession, subject: Committable): Timestamp {
+  const { reads, writes } = subject;
   const { tail } = session.follower;
-  view.assertWithinTail();
-  if (view.isolation === "serializable") {
-    const conflict = view.reads.conflict(tail);
-    if (conflict !== undefined) throw view.doom(conflictError(conflict, conflict));
+  assertWithinTail(reads, tail);
+  if (subject.isolation === "serializable") {
+    const conflict = reads.conflict(tail);
+    if (conflict !== undefined) throw conflictError(conflict, conflict);
     return tail.newest;
   }
-  for (const { table, key, hashes } of context.writes.values()) {
+  for (const { table, key, hashes } of writes.values()) {
     const timestamp = tail.lastCommit(hashes.key);
-    if (timestamp === undefined || timestamp <= view.readTimestamp) continue;
-    throw view.doom(conflictError({ read: { table: table.name, key } }, { timestamp }));
+    if (timestamp === undefined || timestamp <= reads.readTimestamp) continue;
+    throw conflictError({ read: { table: table.name, key } }, { timestamp });
   }
   return tail.newest;
 }
 
 async function buildRequest(
-  ports: Ports,
+  ports: ClientPorts,
   parts: {
     readonly id: TransactionId;
     readonly checkedTo: Timestamp;
     readonly checks: Checks;
-    readonly bytes: Uint8Array;
-    readonly context: TransactionContext;
+    readonly payload: Payload;
+    readonly subject: Committable;
+    readonly call: CallOptions;
+    readonly signal: AbortSignal;
   },
 ): Promise<CommitRequest> {
-  const { id, checkedTo, checks, bytes, context } = parts;
+  const { id, checkedTo, checks, call } = parts;
+  const bytes = encodePayload(parts.payload);
   const request = {
     kind: "commit",
     id,
-    isolation: context.view.isolation,
+    isolation: parts.subject.isolation,
     checkedTo,
     checks: checks.hashes,
   } as const;
@@ -153,14 +161,8 @@ async function buildRequest(
   if (requestBytes <= limits.inlineRequestBytesMax) {
     return { ...request, payload: { kind: "inline", bytes } };
   }
-  if (bytes.length > limits.payloadBytesMax) {
-    throw new TransactionTooLargeError(
-      `the encoded writes take ${bytes.length} bytes, above the limit payloadBytesMax of ${limits.payloadBytesMax}; split the work into smaller transactions`,
-      { name: "payloadBytesMax", max: limits.payloadBytesMax, actual: bytes.length },
-    );
-  }
   const { chunks, source } = spillPayload(bytes);
-  await orAborted(ports.log.spill(id, chunks, context.view.call), context.view.call.signal);
+  await orAborted(ports.log.spill(id, chunks, call), parts.signal);
   return { ...request, payload: source };
 }
 

@@ -7,8 +7,8 @@ import {
   SnapshotTooOldError,
   TransactionClosedError,
 } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
-import { TransactionReads } from "../core/transaction-reads.ts";
+import * as limits from "../core/limits.ts";
+import { extendThrough, TransactionReads } from "../core/transaction-reads.ts";
 import type { Isolation, KeyHash } from "../core/types.ts";
 import {
   beginAttempt,
@@ -22,7 +22,7 @@ import type { EngineCore } from "./engine-core.ts";
 import { publicError } from "./public-error.ts";
 import { findEarlier, recordResult } from "./idempotency.ts";
 import { blocksAbove } from "./log-search.ts";
-import { conflictError } from "./read-view.ts";
+import { conflictError } from "./conflict-error.ts";
 import type { DetachedTransaction, Receipt, TransactionState } from "./types.ts";
 
 type Wish = { readonly signal?: AbortSignal };
@@ -105,7 +105,7 @@ async function coverGap(services: AttemptServices, reads: TransactionReads): Pro
   if (reads.readTimestamp >= floor) return;
   const range = { above: reads.readTimestamp, through: floorPosition, call: call.options };
   for await (const block of blocksAbove(ports.log, session.shard, range)) {
-    const conflict = reads.extendThrough(block);
+    const conflict = extendThrough(reads, block);
     if (conflict !== undefined) throw conflictError(conflict, conflict);
   }
 }

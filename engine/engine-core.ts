@@ -1,6 +1,6 @@
 /** What all calls of one engine share: the shard's session, the registry, the count of what is under way. */
 import { InvalidRequestError, TransactionClosedError } from "../core/errors.ts";
-import type { Ports } from "../core/ports.ts";
+import type { ClientPorts } from "../core/ports.ts";
 import type { AttemptServices } from "./attempt.ts";
 import { Call } from "./call.ts";
 import { publicError } from "./public-error.ts";
@@ -10,17 +10,19 @@ import type { FollowerOptions } from "./tail-follower.ts";
 import type { EngineEvent } from "./types.ts";
 
 export type EngineOptions = {
-  readonly follower?: Partial<FollowerOptions>;
+  readonly follower?: Partial<FollowerOptions> | undefined;
   /** Before a commit is sent, a tail older than this is refreshed to find conflicts without the oracle. Default 100. */
   readonly freshMs?: number;
   /** How far back `asOf` may reach; the versions table's retention. Default `limits.historyRetentionMsDefault`. */
-  readonly historyRetentionMs?: number;
+  readonly historyRetentionMs?: number | undefined;
+  /** Whether transactions may read what others of this process are about to commit, and are then certified with them. Default true. */
+  readonly chaining?: boolean | undefined;
   /** Called synchronously; what it throws is ignored. */
-  readonly onEvent?: (event: EngineEvent) => void;
+  readonly onEvent?: ((event: EngineEvent) => void) | undefined;
 };
 
 export class EngineCore {
-  readonly ports: Ports;
+  readonly ports: ClientPorts;
   readonly registry: TableRegistry;
   readonly #options: EngineOptions;
   readonly #emit: ((event: EngineEvent) => void) | undefined;
@@ -29,7 +31,7 @@ export class EngineCore {
   readonly #background = new Set<Promise<void>>();
   #closed = false;
 
-  constructor(ports: Ports, options: EngineOptions) {
+  constructor(ports: ClientPorts, options: EngineOptions) {
     this.ports = ports;
     this.#options = options;
     this.registry = new TableRegistry(ports.control, ports.clock);
@@ -105,9 +107,8 @@ export class EngineCore {
           : `the deployment has ${shards.length} shards, and this version works with one`,
       );
     }
-    const { follower } = this.#options;
     return new ShardSession(this.ports, shard, {
-      ...(follower === undefined ? {} : { follower }),
+      follower: this.#options.follower,
       onHelped: (verdict) =>
         this.#emit?.({ kind: "helped", transactionId: verdict.id, writes: verdict.writes.length }),
     });

@@ -5,7 +5,7 @@
 import { attribute } from "../core/attributes.ts";
 import { CorruptDataError, InvalidRequestError } from "../core/errors.ts";
 import { valueSizeBytes } from "../core/item-size.ts";
-import { limits } from "../core/limits.ts";
+import * as limits from "../core/limits.ts";
 import { utf8Length } from "../core/utf8.ts";
 import type { AttributeValue, Item, TransactionId } from "../core/types.ts";
 import { parseTransactionId } from "../schemas/transaction-id.ts";
@@ -23,12 +23,13 @@ export async function findEarlier(
   const { clock, control, items } = services.ports;
   const table = control.idempotencyTable;
   const key = idempotencyItemKey(once.idempotencyKey);
-  const entry = readIdempotencyItem(await context.getFrom(table, key), clock.nowMs());
+  const entry = readIdempotencyItem(await context.getCommitted(table, key), clock.nowMs());
   if (entry === undefined) return undefined;
   const { version } = await items.get(table, key, services.call.options);
   const receipt = {
     transactionId: entry.transactionId,
     commitTimestamp: version,
+    place: 0,
     readTimestamp: context.readTimestamp,
     attempts: once.times.attempts,
     consumed: { ...services.call.consumption },

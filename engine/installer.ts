@@ -6,8 +6,8 @@
  * timestamp order; otherwise an entry's `next` would claim too much. Paper: pH1 §4 (flush), Mediator §4.3 (helper).
  */
 import { UnavailableError } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
-import type { CallOptions, Ports } from "../core/ports.ts";
+import * as limits from "../core/limits.ts";
+import type { CallOptions, ClientPorts } from "../core/ports.ts";
 import type { TailCommit } from "../core/tail.ts";
 import type {
   CommittedVerdict,
@@ -50,12 +50,12 @@ const patienceTries = 5;
 const orderBackoff = { baseMs: 4, capMs: 200 };
 
 export class Installer {
-  readonly #ports: Pick<Ports, "items" | "versions" | "clock" | "random">;
+  readonly #ports: Pick<ClientPorts, "items" | "versions" | "clock" | "random">;
   readonly #earlier: EarlierCommits | undefined;
   readonly #places = new Semaphore(limits.installConcurrencyMax);
 
   constructor(
-    ports: Pick<Ports, "items" | "versions" | "clock" | "random">,
+    ports: Pick<ClientPorts, "items" | "versions" | "clock" | "random">,
     earlier: EarlierCommits | undefined,
   ) {
     this.#ports = ports;
@@ -123,9 +123,15 @@ export class Installer {
     const version = job.verdict.timestamp;
     const installedThrough = this.#earlier?.installedThrough();
     const stored = await this.#ports.items.get(describeTable(table, key), key, options);
-    if (stored.version >= version) return "installed";
+    if (stored.version >= version) {
+      // probe: ordered-install-superseded
+      return "installed";
+    }
     const missing = this.#missingBefore(job, index, stored.version, installedThrough);
-    if (missing !== undefined) return missing;
+    if (missing !== undefined) {
+      // probe: ordered-install-waits-for-earlier
+      return missing;
+    }
     await this.#ports.versions.save(
       { table: table.name, key, version: stored.version, next: version, item: stored.item },
       options,
@@ -163,6 +169,7 @@ export class Installer {
     if (attempt < patienceTries || this.#earlier === undefined) {
       await waitBackoff(this.#ports, { backoff: orderBackoff, attempt });
     } else {
+      // probe: installer-finishes-an-earlier-commit
       await this.#earlier.finish(missing);
     }
   }

@@ -1,6 +1,6 @@
 /** Finding things in the log that lie below what the tail holds: dense positions and rising timestamps make it a binary search. */
 import { CorruptDataError, FrameError, SnapshotTooOldError } from "../core/errors.ts";
-import type { CallOptions, CommitLog, StoredBlock } from "../core/ports.ts";
+import type { CallOptions, ClientPorts, StoredBlock } from "../core/ports.ts";
 import type { LogBlock, LogPosition, ShardId, Timestamp } from "../core/types.ts";
 import { decodeLogBlock } from "../schemas/log-block.ts";
 
@@ -9,7 +9,7 @@ import { decodeLogBlock } from "../schemas/log-block.ts";
  * @throws SnapshotTooOldError when the log no longer reaches back that far.
  */
 export async function* blocksAbove(
-  log: CommitLog,
+  log: ClientPorts["log"],
   shard: ShardId,
   range: { readonly above: Timestamp; readonly through: LogPosition; readonly call: CallOptions },
 ): AsyncGenerator<LogBlock> {
@@ -29,7 +29,7 @@ export async function* blocksAbove(
 
 /** The newest position whose block ends at or below the timestamp. Position 0 stands before the log's first block. */
 async function positionAtOrBelow(
-  log: CommitLog,
+  log: ClientPorts["log"],
   shard: ShardId,
   range: { readonly above: Timestamp; readonly through: LogPosition; readonly call: CallOptions },
 ): Promise<LogPosition> {

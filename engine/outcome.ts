@@ -3,7 +3,7 @@
  * decide is aborted by a request of its own through the same shard, after which no late copy can
  * commit. The id carries the timestamp below which no decision on it can lie.
  */
-import type { CallOptions, Ports } from "../core/ports.ts";
+import type { CallOptions, ClientPorts } from "../core/ports.ts";
 import type { Timestamp, TransactionId, Verdict } from "../core/types.ts";
 import { transactionIdTimestamp } from "../schemas/transaction-id.ts";
 import { orAborted } from "./concurrency.ts";
@@ -17,7 +17,7 @@ import type { Outcome } from "./types.ts";
  * @throws CommitUnknownError when the signal aborts first; ask again.
  */
 export async function settleOutcome(
-  ports: Ports,
+  ports: ClientPorts,
   session: ShardSession,
   wish: {
     readonly id: TransactionId;
@@ -57,7 +57,7 @@ export async function settleOutcome(
 }
 
 async function findDecision(
-  ports: Ports,
+  ports: ClientPorts,
   session: ShardSession,
   { id, call }: { readonly id: TransactionId; readonly call: CallOptions },
 ): Promise<Decision | undefined> {

@@ -4,17 +4,17 @@
  * the log's retention, or was damaged since.
  */
 import { CorruptDataError, FrameError } from "../core/errors.ts";
-import type { CallOptions, Ports } from "../core/ports.ts";
+import type { CallOptions, ClientPorts } from "../core/ports.ts";
 import type { CommittedVerdict, Payload, PayloadLocation, ShardId } from "../core/types.ts";
 import { readRequestAt } from "../schemas/commit-record.ts";
 import { decodePayload } from "../schemas/payload.ts";
 import { joinSpilledChunks } from "../schemas/spill.ts";
 
 export class PayloadLoader {
-  readonly #ports: Pick<Ports, "stream" | "log">;
+  readonly #ports: Pick<ClientPorts, "stream" | "log">;
   readonly #shard: ShardId;
 
-  constructor(ports: Pick<Ports, "stream" | "log">, shard: ShardId) {
+  constructor(ports: Pick<ClientPorts, "stream" | "log">, shard: ShardId) {
     this.#ports = ports;
     this.#shard = shard;
   }

@@ -23,7 +23,8 @@ import type {
 } from "../core/types.ts";
 import { decodeValue, encodeValue } from "../schemas/attribute-value.ts";
 import { hashPartition, hashTable } from "../schemas/key-hashes.ts";
-import { conflictError, type ReadKey, type ReadView, type SeenVersions } from "./read-view.ts";
+import { conflictError } from "./conflict-error.ts";
+import { type ReadKey, type ReadView, type SeenVersions } from "./read-view.ts";
 import { itemIdentity } from "./write-buffer.ts";
 
 type Row = Page["rows"][number] & { readonly hashes: WriteHashes };
@@ -82,6 +83,8 @@ type PageSource = {
 
 async function readPage(view: ReadView, source: PageSource): Promise<VisiblePage> {
   await view.ready();
+  // A page comes from the tables, so nothing that is not there yet may have been read beside it.
+  await view.settleChained();
   view.assertReachesBack(source.table);
   for (let attempt = 0; attempt < pageTriesMax; attempt += 1) {
     view.assertOpen();

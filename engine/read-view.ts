@@ -6,16 +6,15 @@
  */
 import { attribute, keyNamesOf } from "../core/attributes.ts";
 import {
-  ConflictError,
   CorruptDataError,
   SnapshotTooOldError,
   TransactionClosedError,
   UnavailableError,
 } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
-import type { CallOptions, Ports, StoredItem } from "../core/ports.ts";
+import * as limits from "../core/limits.ts";
+import type { CallOptions, ClientPorts, StoredItem } from "../core/ports.ts";
 import type { Tail, TailCommit } from "../core/tail.ts";
-import { type TransactionReads, type ReadConflict } from "../core/transaction-reads.ts";
+import type { TransactionReads } from "../core/transaction-reads.ts";
 import type {
   Isolation,
   Item,
@@ -27,7 +26,9 @@ import type {
 } from "../core/types.ts";
 import { hashKey } from "../schemas/key-hashes.ts";
 import { waitBackoff } from "./backoff.ts";
-import { ignore, orAborted } from "./concurrency.ts";
+import { assertWithinTail, conflictError } from "./conflict-error.ts";
+import type { LocalReads } from "./chaining/local-reads.ts";
+import { asError, ignore, orAborted } from "./concurrency.ts";
 import type { ShardSession } from "./shard-session.ts";
 
 /** `fixed` reads at a timestamp given from outside; the others may move theirs forward. */
@@ -40,6 +41,8 @@ export type ViewOptions = {
   /** Reads wait for it: the refresh of the tail that began after the transaction did. */
   readonly refreshed: Promise<void>;
   readonly call: CallOptions;
+  /** How it reads what its own process is about to write; undefined: not at all. */
+  readonly local?: LocalReads | undefined;
 };
 
 /** A key to read, with its hashes computed once. */
@@ -47,6 +50,8 @@ export type ReadKey = {
   readonly table: TableDescription;
   readonly key: Item;
   readonly hashes: WriteHashes;
+  /** Equal exactly for equal items. Without it, nothing is read from undecided commits. */
+  readonly identity?: string;
 };
 
 type Judgement =
@@ -62,7 +67,7 @@ const readTriesMax = 40;
 const pendingBackoff = { baseMs: 3, capMs: 150 };
 
 export class ReadView {
-  readonly #ports: Ports;
+  readonly #ports: ClientPorts;
   readonly #session: ShardSession;
   readonly #options: ViewOptions;
   /** Names of committed writes that this view has seen to: whatever is read from now on holds them. */
@@ -72,8 +77,12 @@ export class ReadView {
   /** First conflict found; nothing that this view says afterwards may be committed. */
   #doomed: Error | undefined;
 
-  constructor(ports: Ports, session: ShardSession, options: ViewOptions) {
+  /** Wall clock: unlike timers and the monotonic clock it goes on while a machine is suspended. */
+  readonly #beganMs: number;
+
+  constructor(ports: ClientPorts, session: ShardSession, options: ViewOptions) {
     this.#ports = ports;
+    this.#beganMs = ports.clock.nowMs();
     this.#session = session;
     this.#options = options;
     options.refreshed.catch(ignore);
@@ -114,8 +123,13 @@ export class ReadView {
     );
   }
 
+  get isSealed(): boolean {
+    return this.#closed !== undefined;
+  }
+
   /** Ends the view; later reads throw `TransactionClosedError`. */
   close(): void {
+    this.#options.local?.close();
     this.#closed ??= new TransactionClosedError("the transaction has ended; begin a new one");
     this.#session.follower.leave(this.#options.reads);
   }
@@ -125,6 +139,22 @@ export class ReadView {
     this.#options.call.signal?.throwIfAborted();
     if (this.#closed !== undefined) throw this.#closed;
     if (this.#doomed !== undefined) throw this.#doomed;
+    this.#assertAge();
+  }
+
+  /**
+   * I8 needs that a reader ends before the tombstones that it may have to meet are removed: one that slept with its machine
+   * would take an item that was deleted meanwhile for one that never was.
+   */
+  #assertAge(): void {
+    const ageMs = this.#ports.clock.nowMs() - this.#beganMs;
+    if (ageMs <= limits.transactionAgeMsMax) return;
+    // probe: reader-slept-too-long
+    throw this.doom(
+      new UnavailableError(
+        `the transaction began ${ageMs} ms ago, above the limit transactionAgeMsMax of ${limits.transactionAgeMsMax}`,
+      ),
+    );
   }
 
   get doomed(): Error | undefined {
@@ -146,16 +176,17 @@ export class ReadView {
     this.assertOpen();
     if (this.mode === "fixed") return;
     this.assertWithinTail();
-    if (this.reads.size === 0) this.reads.extend(this.tail);
+    if (this.reads.size === 0 && this.#options.local?.isChained !== true) {
+      this.reads.extend(this.tail);
+    }
   }
 
   assertWithinTail(): void {
-    if (this.readTimestamp >= this.tail.floor) return;
-    throw this.doom(
-      new SnapshotTooOldError(
-        `the read timestamp ${this.readTimestamp} lies below what this process remembers of the log (${this.tail.floor})`,
-      ),
-    );
+    try {
+      assertWithinTail(this.reads, this.tail);
+    } catch (error) {
+      throw this.doom(asError(error));
+    }
   }
 
   /**
@@ -173,19 +204,62 @@ export class ReadView {
     );
   }
 
-  readKey(table: TableDescription, key: Item): ReadKey {
-    return { table, key, hashes: hashKey(keyNamesOf(table), key) };
+  readKey(table: TableDescription, key: Item, identity?: string): ReadKey {
+    const hashes = hashKey(keyNamesOf(table), key);
+    return identity === undefined ? { table, key, hashes } : { table, key, hashes, identity };
   }
 
   /** One item as it stands at the read timestamp; joins the read set. */
   async get(key: ReadKey): Promise<Item | undefined> {
     this.assertOpen();
     this.assertReachesBack(key.table);
+    const found = await this.#getLocally(key);
+    if (found !== undefined) return found.item;
     const installedThrough = this.#installedThroughNow();
     const asked = this.#ports.items.get(key.table, key.key, this.call);
     asked.catch(ignore); // Reported below, after the refresh, if that does not fail first.
     await this.ready();
     return this.#resolve(key, await asked, { installedThrough, joins: true });
+  }
+
+  /** Resolves once no transaction of this process is about to write there, as far as it could be known at the call. */
+  async localDecided(key: ReadKey): Promise<void> {
+    await this.#options.local?.localDecided(key);
+  }
+
+  /** What this process itself is about to write, or has just written, where that is to be read. */
+  async #getLocally(key: ReadKey): Promise<{ readonly item: Item | undefined } | undefined> {
+    const { local } = this.#options;
+    if (local?.isContended(key) !== true) return undefined;
+    await this.ready();
+    await local.takeTurn(key.hashes.key);
+    this.assertOpen();
+    const chained = local.chain(key);
+    if (chained !== undefined) return chained;
+    const own = local.ownCommit(key);
+    if (own === undefined) return undefined;
+    // Nothing that is installed by now need be in an answer that does not come from the store.
+    const asked = { installedThrough: 0 as Timestamp, joins: true };
+    return { item: await this.#resolve(key, own, asked) };
+  }
+
+  /**
+   * Ends reading, and makes sure of all that was read, up to the tail's end: in the turn in which this returns, the
+   * transaction may join others (chaining/commit-group.ts).
+   * @throws ConflictError, and the attempt is over.
+   */
+  sealForCommit(): void {
+    this.seal();
+    if (this.isolation === "serializable") this.#options.local?.seal();
+  }
+
+  /**
+   * Waits until all that was read from undecided commits is committed, and goes on as if it had been read from the tables. Due
+   * before anything may leave the transaction but through its own commit.
+   * @throws ConflictError when one of them was not committed, or was overwritten since; the attempt is over.
+   */
+  async settleChained(): Promise<void> {
+    await this.#options.local?.settle();
   }
 
   /** Each item as it stands at the read timestamp. They join the read set, unless a predicate there covers them already. */
@@ -224,6 +298,8 @@ export class ReadView {
   ): Promise<Item | undefined> {
     let stored = answer;
     let captured = asked.installedThrough;
+    const chained = asked.joins ? this.#options.local?.chain(key) : undefined;
+    if (chained !== undefined) return chained.item;
     for (let attempt = 0; attempt < readTriesMax; attempt += 1) {
       this.assertOpen();
       const judgement = this.#judge(key, stored, captured);
@@ -239,9 +315,11 @@ export class ReadView {
           await this.awaitInstall(judgement.commit, attempt);
           break;
         case "ahead-of-tail":
+          // probe: read-ahead-of-tail
           await this.catchUp(stored.version, key.table.name);
           continue;
         case "stale-answer":
+          // probe: read-older-than-tail-remembers
           break;
       }
       captured = this.tail.installedThrough;
@@ -261,17 +339,23 @@ export class ReadView {
     const above = Math.max(stored.version, captured) as Timestamp;
     if (this.mode !== "fixed") {
       this.assertWithinTail();
+      // What stands in the tables must not be seen beside what was read from a commit that has failed.
+      this.#options.local?.assertChained();
       const latest = tail.newestCommit(key.hashes.key, { above, upTo: tail.newest });
       const newest = Math.max(stored.version, latest?.timestamp ?? 0);
       const wanted = this.mode === "read-write" ? newest : stored.version;
       if (wanted > this.readTimestamp) {
         const conflict = this.reads.extend(tail);
         if (conflict !== undefined && !this.#mayStayBehind(key.table, stored.version)) {
+          // probe: conflict-found-by-reader
           throw this.doom(conflictError(conflict, conflict));
         }
       }
     }
-    if (stored.version > this.readTimestamp) return { kind: "history" };
+    if (stored.version > this.readTimestamp) {
+      // probe: read-from-history
+      return { kind: "history" };
+    }
     const commit = tail.newestCommit(key.hashes.key, { above, upTo: this.readTimestamp });
     return commit === undefined ? { kind: "visible" } : { kind: "missing", commit };
   }
@@ -321,20 +405,20 @@ export class ReadView {
   /** Gives the commit's owner time to install it; after that, installs it here. */
   async awaitInstall(commit: TailCommit, attempt: number): Promise<void> {
     if (attempt % limits.pendingReadTriesMax !== limits.pendingReadTriesMax - 1) {
-      await waitBackoff(this.#ports, { backoff: pendingBackoff, attempt, ...this.#signal() });
+      await waitBackoff(this.#ports, {
+        backoff: pendingBackoff,
+        attempt,
+        signal: this.call.signal,
+      });
       return;
     }
+    // probe: reader-installs-for-another
     await this.#session.finish(commit);
-  }
-
-  #signal(): { readonly signal?: AbortSignal } {
-    const { signal } = this.call;
-    return signal === undefined ? {} : { signal };
   }
 
   /** Whether the watermark reached the timestamp within `waitMs`. */
   async waitInstalled(timestamp: Timestamp, waitMs: number): Promise<boolean> {
-    return this.#session.follower.waitInstalled(timestamp, { waitMs, ...this.#signal() });
+    return this.#session.follower.waitInstalled(timestamp, { waitMs, signal: this.call.signal });
   }
 
   /** Resolves once this committed write is installed or superseded, by whomever. */
@@ -342,24 +426,9 @@ export class ReadView {
     await this.#session.finish(commit);
   }
 
-  get ports(): Ports {
+  get ports(): ClientPorts {
     return this.#ports;
   }
-}
-
-export function conflictError(
-  conflict: Pick<ReadConflict, "read">,
-  found: { readonly timestamp: Timestamp; readonly by?: "oracle" },
-): ConflictError {
-  const { timestamp } = found;
-  const { read } = conflict;
-  const on = "on" in read ? read.on : "key";
-  return new ConflictError(
-    on === "key"
-      ? `an item of table "${read.table}" was written at ${timestamp} by another transaction`
-      : `a row was written at ${timestamp} under a ${on} of table "${read.table}" that this transaction has queried`,
-    { table: read.table, key: read.key, version: timestamp, on, foundBy: found.by ?? "tail" },
-  );
 }
 
 /** The attributes of `item` that make up the table's key. */

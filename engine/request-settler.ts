@@ -17,7 +17,7 @@ import {
   type StoreError,
   UnavailableError,
 } from "../core/errors.ts";
-import type { Ports } from "../core/ports.ts";
+import type { ClientPorts } from "../core/ports.ts";
 import type { CommitRequest, Timestamp, TransactionId, Verdict } from "../core/types.ts";
 import { encodeCommitRequest } from "../schemas/commit-record.ts";
 import { waitBackoff } from "./backoff.ts";
@@ -43,7 +43,7 @@ const resendBackoff = { baseMs: 10, capMs: 1_000 };
  * @throws UnavailableError, or what `recheck` throws, when none was.
  */
 export async function settleRequest(
-  ports: Ports,
+  ports: ClientPorts,
   session: ShardSession,
   options: SettleOptions,
 ): Promise<Decision> {
@@ -68,7 +68,11 @@ export async function settleRequest(
       }
       await orAborted(session.follower.refresh(), options.signal);
       const decided = session.follower.tail.decision(id);
-      if (decided !== undefined && decided.kind !== "stale") return decided;
+      if (decided !== undefined && decided.kind !== "stale") {
+        // probe: decision-found-after-lost-answer
+        return decided;
+      }
+      // probe: request-sent-again
       request = { ...request, checkedTo: options.recheck() };
     } catch (error) {
       await afterFailure(ports, { options, error, possiblyStored });
@@ -83,7 +87,7 @@ export async function settleRequest(
  * one) and below any timestamp that a copy could still get, so the oracle can only answer `conflict` or `stale`.
  */
 async function afterFailure(
-  ports: Ports,
+  ports: ClientPorts,
   failure: {
     readonly options: SettleOptions;
     readonly error: unknown;
@@ -92,12 +96,17 @@ async function afterFailure(
 ): Promise<void> {
   const { options, error, possiblyStored } = failure;
   const { id } = options.request;
-  if (error instanceof InvariantViolation || error instanceof ConflictError) throw error;
+  if (error instanceof InvariantViolation) throw error;
+  if (error instanceof ConflictError) {
+    // probe: conflict-while-outcome-open
+    throw error;
+  }
   if (!possiblyStored) {
     if (!options.signal.aborted) throw error;
     throw new UnavailableError("the transaction was given up before it was sent", { cause: error });
   }
   if (options.signal.aborted) {
+    // probe: outcome-unknown
     throw new CommitUnknownError(
       `no decision on transaction ${id} was seen in time; outcome("${id}") settles it`,
       id,
@@ -122,7 +131,7 @@ type SendAnswer =
 
 /** One put, and the wait for its verdict. */
 async function sendOnce(
-  ports: Ports,
+  ports: ClientPorts,
   session: ShardSession,
   options: SettleOptions & { readonly encoded: Uint8Array; readonly resend: boolean },
 ): Promise<SendAnswer> {
@@ -148,7 +157,7 @@ async function sendOnce(
   }
 }
 
-async function silence(ports: Ports, signal: AbortSignal): Promise<undefined> {
+async function silence(ports: ClientPorts, signal: AbortSignal): Promise<undefined> {
   await ports.clock.sleep(silenceMsMax, signal);
   return undefined;
 }

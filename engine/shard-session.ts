@@ -1,32 +1,42 @@
 /** What one process holds for one shard: its tail, its way into the stream, its installers. */
-import { limits } from "../core/limits.ts";
-import type { Ports } from "../core/ports.ts";
+import { LateInstallError } from "../core/errors.ts";
+import * as limits from "../core/limits.ts";
+import type { ClientPorts } from "../core/ports.ts";
 import type { TailCommit } from "../core/tail.ts";
 import type { CommittedVerdict, Payload, ShardId } from "../core/types.ts";
+import { LocalCommits } from "./chaining/local-commits.ts";
+import { LocalTurns } from "./chaining/local-turns.ts";
 import { CommitSender } from "./commit-sender.ts";
 import { Installer } from "./installer.ts";
 import { PayloadLoader } from "./payload-loader.ts";
 import { TailFollower, type FollowerOptions } from "./tail-follower.ts";
+
+/** Times that an install for somebody else may come too late to be signed before its reader gives up. */
+const finishTriesMax = 3;
 
 export class ShardSession {
   readonly shard: ShardId;
   readonly follower: TailFollower;
   readonly sender: CommitSender;
   readonly installer: Installer;
+  /** What transactions of this process are about to write. */
+  readonly local = new LocalCommits();
+  readonly turns: LocalTurns;
   readonly #loader: PayloadLoader;
-  readonly #ports: Ports;
+  readonly #ports: ClientPorts;
   readonly #onHelped: (verdict: CommittedVerdict) => void;
 
   constructor(
-    ports: Ports,
+    ports: ClientPorts,
     shard: ShardId,
     options: {
-      readonly follower?: Partial<FollowerOptions>;
+      readonly follower?: Partial<FollowerOptions> | undefined;
       readonly onHelped: (verdict: CommittedVerdict) => void;
     },
   ) {
     this.#ports = ports;
     this.shard = shard;
+    this.turns = new LocalTurns(ports.clock);
     this.#onHelped = options.onHelped;
     this.follower = new TailFollower(ports, shard, options.follower);
     this.sender = new CommitSender(ports.stream, shard);
@@ -48,6 +58,19 @@ export class ShardSession {
    * watermark has not passed then, no reaper has removed a tombstone of (docs/protocol.md §7).
    */
   async finish(commit: TailCommit): Promise<void> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        await this.#finishInTime(commit);
+        return;
+      } catch (error) {
+        // The process was stopped for longer than the time to sign, or its calls took so long. The time begins anew.
+        if (!(error instanceof LateInstallError) || tries >= finishTriesMax) throw error;
+        // probe: reader-was-late-to-install
+      }
+    }
+  }
+
+  async #finishInTime(commit: TailCommit): Promise<void> {
     const signBeforeMs = this.#ports.clock.nowMs() + limits.installSignMsMax;
     const watermark = await this.follower.readWatermark();
     if (watermark.timestamp >= commit.timestamp) return;

@@ -1,6 +1,6 @@
 /** The control table's list of tables, as one process holds it: loaded once, loaded again when a name is missing. */
 import { InvalidRequestError } from "../core/errors.ts";
-import type { Clock, ControlStore } from "../core/ports.ts";
+import type { ClientPorts, Clock } from "../core/ports.ts";
 import type { TableDescription } from "../core/types.ts";
 
 /** A missing table is looked for again at most this often, so that a typo costs no call per use. */
@@ -9,20 +9,21 @@ const reloadMsMin = 1_000;
 const reloadMsMax = 60_000;
 
 export class TableRegistry {
-  readonly #control: ControlStore;
+  readonly #control: ClientPorts["control"];
   readonly #clock: Clock;
   #tables: Map<string, TableDescription> | undefined;
   #loading: Promise<void> | undefined;
-  #loadedMs = Number.NEGATIVE_INFINITY;
+  /** Monotonic time at which what is in memory was asked for. */
+  #askedMs = Number.NEGATIVE_INFINITY;
 
-  constructor(control: ControlStore, clock: Clock) {
+  constructor(control: ClientPorts["control"], clock: Clock) {
     this.#control = control;
     this.#clock = clock;
   }
 
   /** Loads the list when there is none, or it is old. */
   async ready(): Promise<void> {
-    if (this.#tables === undefined || this.#clock.monotonicMs() - this.#loadedMs > reloadMsMax) {
+    if (this.#tables === undefined || this.#clock.monotonicMs() - this.#askedMs > reloadMsMax) {
       await this.reload();
     }
   }
@@ -35,11 +36,16 @@ export class TableRegistry {
   }
 
   async #load(): Promise<void> {
+    const askedMs = this.#clock.monotonicMs();
     const tables = await this.#control.tables();
     this.#tables = new Map(tables.map((description) => [description.name, description]));
     // Even where somebody has registered it: watermarks, the registry and secrets are nobody's rows.
     this.#tables.delete(this.#control.idempotencyTable.name);
-    this.#loadedMs = this.#clock.monotonicMs();
+    this.#askedMs = askedMs;
+  }
+
+  find(table: string): TableDescription | undefined {
+    return this.#tables?.get(table);
   }
 
   /**
@@ -47,7 +53,7 @@ export class TableRegistry {
    * @throws InvalidRequestError for an unknown table.
    */
   describe(table: string): TableDescription {
-    const description = this.#tables?.get(table);
+    const description = this.find(table);
     if (description !== undefined) return description;
     throw new UnknownTableError(
       "table",
@@ -55,9 +61,15 @@ export class TableRegistry {
     );
   }
 
-  /** Whether a look at the control table could know more than memory does. */
-  get mayBeStale(): boolean {
-    return this.#clock.monotonicMs() - this.#loadedMs >= reloadMsMin;
+  /** Resolves once memory knows every table that was registered before the call; that may take until the next look is due. */
+  async lookAgain(signal: AbortSignal): Promise<void> {
+    const callMs = this.#clock.monotonicMs();
+    while (this.#askedMs < callMs) {
+      const restMs = this.#askedMs + reloadMsMin - this.#clock.monotonicMs();
+      if (restMs > 0) await this.#clock.sleep(restMs, signal);
+      // Others who waited may have looked meanwhile.
+      if (this.#askedMs < callMs) await this.reload();
+    }
   }
 }
 

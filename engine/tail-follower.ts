@@ -7,8 +7,8 @@
  */
 import { assert } from "../core/assert.ts";
 import { CorruptDataError, UnavailableError } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
-import type { Consumption, Ports, StoredBlock } from "../core/ports.ts";
+import * as limits from "../core/limits.ts";
+import type { Consumption, ClientPorts, StoredBlock } from "../core/ports.ts";
 import { Tail } from "../core/tail.ts";
 import type {
   LogPosition,
@@ -49,7 +49,7 @@ type Waiter = {
 };
 
 export class TailFollower {
-  readonly #ports: Ports;
+  readonly #ports: ClientPorts;
   readonly #shard: ShardId;
   readonly #options: FollowerOptions;
   #tail: Tail | undefined;
@@ -73,7 +73,7 @@ export class TailFollower {
   /** Of the tail's own reads; nobody's in particular. */
   readonly consumption: Consumption = { readUnits: 0, writeUnits: 0, calls: 0 };
 
-  constructor(ports: Ports, shard: ShardId, options: Partial<FollowerOptions> = {}) {
+  constructor(ports: ClientPorts, shard: ShardId, options: Partial<FollowerOptions> = {}) {
     this.#ports = ports;
     this.#shard = shard;
     this.#options = { ...followerDefaults, ...options };
@@ -229,7 +229,7 @@ export class TailFollower {
   /** Waits until the watermark has reached `timestamp`; false when it has not after `waitMs`. */
   async waitInstalled(
     timestamp: Timestamp,
-    wait: { readonly waitMs: number; readonly signal?: AbortSignal },
+    wait: { readonly waitMs: number; readonly signal?: AbortSignal | undefined },
   ): Promise<boolean> {
     const { clock } = this.#ports;
     const untilMs = clock.monotonicMs() + wait.waitMs;
@@ -284,14 +284,15 @@ export class TailFollower {
   }
 
   /**
-   * The first look found the verdict: it may have been there long before, so look earlier next time. Looks after the
-   * first one were in vain: look later. How long the verdict took in all must not count, since that contains the wait
-   * for the first look, and a guess that feeds on itself never shrinks.
+   * The first look at its time found the verdict: it may have been there long before, so look earlier next time; but not so early
+   * as others have looked in vain, who came along meanwhile for reasons of their own. Looks after the first one were in vain:
+   * look later. How long the verdict took in all must not count, since that contains the wait for the first look, and a guess
+   * that feeds on itself never shrinks.
    */
-  #learnDelay({ missedMs }: Waiter): void {
+  #learnDelay({ missedMs = 0 }: Waiter): void {
     const guessMs = this.#firstPollMs;
-    if (missedMs === undefined) this.#firstPollMs = 0.9 * guessMs;
-    else if (missedMs > guessMs) this.#firstPollMs = guessMs + 0.2 * (missedMs - guessMs);
+    if (missedMs > guessMs) this.#firstPollMs = guessMs + 0.2 * (missedMs - guessMs);
+    else this.#firstPollMs = Math.max(0.9 * guessMs, missedMs);
     this.#firstPollMs = Math.min(this.#firstPollMs, this.#options.pollMsMax);
   }
 

@@ -5,18 +5,14 @@
 import { attribute } from "../core/attributes.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import { validateItem, validateKey } from "../core/item-validation.ts";
-import { compareKeyValues, matchesSortKey } from "../core/key-order.ts";
+import { compareKeyValues, matchesSortKey, sameKeyValue } from "../core/key-order.ts";
 import type { QueryRequest } from "../core/ports.ts";
 import type { AttributeValue, Item, TableDescription, Timestamp } from "../core/types.ts";
-import { compareBytes } from "../core/utf8.ts";
-import { encodeValue } from "../schemas/attribute-value.ts";
 import { liesBetween, queryPage, scanPage, type VisiblePage } from "./range-reads.ts";
 import { keyOf, type ReadView } from "./read-view.ts";
 import type { TableRegistry } from "./table-registry.ts";
-import type { EngineTransaction, QuerySpec, RowPage, ScanSpec } from "./types.ts";
+import type { EngineTransaction, PageWish, QuerySpec, RowPage, ScanSpec } from "./types.ts";
 import { assertKeyCount, itemIdentity, WriteBuffer, type BufferedWrite } from "./write-buffer.ts";
-
-type PageWish = { readonly limit?: number; readonly cursor?: Item };
 
 export class TransactionContext implements EngineTransaction {
   readonly view: ReadView;
@@ -40,18 +36,26 @@ export class TransactionContext implements EngineTransaction {
 
   async get(table: string, key: Item): Promise<Item | undefined> {
     this.view.assertOpen();
-    return this.getFrom(this.describe(table), key);
-  }
-
-  /** As `get`, also from a table that is Tidemark's own and that no caller can name. */
-  async getFrom(description: TableDescription, key: Item): Promise<Item | undefined> {
-    this.view.assertOpen();
+    const description = this.describe(table);
     validateKey(description, key);
     const own = this.writes.find(description, key);
     if (own !== undefined) return own.item;
     const identity = itemIdentity(description, key);
     if (this.#read.has(identity)) return this.#read.get(identity);
     assertKeyCount(this.view.reads.size + 1, this.writes.size);
+    const item = await this.view.get(this.view.readKey(description, key, identity));
+    this.#read.set(identity, item);
+    return item;
+  }
+
+  /**
+   * As `get`, also from a table that is Tidemark's own and that no caller can name; and never what is only about to be
+   * committed: waits for the verdicts of this process's own writers first.
+   */
+  async getCommitted(description: TableDescription, key: Item): Promise<Item | undefined> {
+    validateKey(description, key);
+    const identity = itemIdentity(description, key);
+    await this.view.localDecided(this.view.readKey(description, key, identity));
     const item = await this.view.get(this.view.readKey(description, key));
     this.#read.set(identity, item);
     return item;
@@ -78,7 +82,9 @@ export class TransactionContext implements EngineTransaction {
     if (unread.size > 0) {
       const asked = [...unread.values()];
       const items = await this.view.batchGet(
-        asked.map(({ description, key }) => this.view.readKey(description, key)),
+        asked.map(({ description, key, identity }) =>
+          this.view.readKey(description, key, identity),
+        ),
       );
       asked.forEach(({ identity }, i) => this.#read.set(identity, items[i]));
     }
@@ -129,7 +135,7 @@ export class TransactionContext implements EngineTransaction {
     const page = await queryPage(this.view, request);
     const sortKey = request.table.sortKey?.name;
     const own = Array.from(this.writes.ofTable(request.table)).filter(({ key }) =>
-      equalValues(attribute(key, request.table.partitionKey.name), request.partitionKey),
+      hasKeyValue(key, request.table.partitionKey.name, request.partitionKey),
     );
     return this.#overlay(page, own, {
       request,
@@ -149,7 +155,7 @@ export class TransactionContext implements EngineTransaction {
     const keys = page.rows.map((row) => keyOf(table, row.key));
     const items = await this.batchGet(keys.map((key) => ({ table: table.name, key })));
     const matches = (item: Item): boolean =>
-      equalValues(attribute(item, index.partitionKey), request.partitionKey) &&
+      hasKeyValue(item, index.partitionKey, request.partitionKey) &&
       inQuery(item, request, index.sortKey);
     const rows = keys.flatMap((key, i) => {
       const item = items[i];
@@ -181,8 +187,8 @@ export class TransactionContext implements EngineTransaction {
     assertKeyCount(this.view.reads.size + 1, this.writes.size);
     const found = await scanPage(this.view, {
       table: description,
-      ...(page.limit === undefined ? {} : { limit: page.limit }),
-      ...(page.cursor === undefined ? {} : { startKey: page.cursor }),
+      limit: page.limit,
+      startKey: page.cursor,
     });
     return this.#overlayUnordered(found, {
       table: description,
@@ -272,9 +278,9 @@ export class TransactionContext implements EngineTransaction {
   }
 }
 
-/** Equal encodings are equal values: the encoding is canonical. */
-function equalValues(a: AttributeValue | undefined, b: AttributeValue): boolean {
-  return a !== undefined && compareBytes(encodeValue(a), encodeValue(b)) === 0;
+function hasKeyValue(item: Item, name: string, wanted: AttributeValue): boolean {
+  const value = attribute(item, name);
+  return value !== undefined && sameKeyValue(value, wanted);
 }
 
 function queryRequest(table: TableDescription, query: QuerySpec, page: PageWish): QueryRequest {
@@ -282,10 +288,10 @@ function queryRequest(table: TableDescription, query: QuerySpec, page: PageWish)
     table,
     partitionKey: query.partitionKey,
     descending: query.descending ?? false,
-    ...(query.index === undefined ? {} : { index: query.index }),
-    ...(query.sortKey === undefined ? {} : { sortKey: query.sortKey }),
-    ...(page.limit === undefined ? {} : { limit: page.limit }),
-    ...(page.cursor === undefined ? {} : { startKey: page.cursor }),
+    index: query.index,
+    sortKey: query.sortKey,
+    limit: page.limit,
+    startKey: page.cursor,
   };
 }
 

@@ -56,6 +56,11 @@ export type Receipt = {
   readonly transactionId: TransactionId | undefined;
   /** Undefined when nothing had to be committed: then `readTimestamp` is the place in the serial order. */
   readonly commitTimestamp: Timestamp | undefined;
+  /**
+   * Among the transactions that share id and commit timestamp, from 0 on: concurrent transactions of one process that read
+   * what the ones before them wrote are certified as one, and stand in the serial order one directly after another.
+   */
+  readonly place: number;
   readonly readTimestamp: Timestamp;
   readonly attempts: number;
   readonly consumed: Consumption;
@@ -81,6 +86,12 @@ export type EngineEvent =
       readonly early: boolean;
     }
   | { readonly kind: "sent"; readonly transactionId: TransactionId; readonly resend: boolean }
+  /** The log has it; none of its writes has been sent to its table yet. Once for all that are certified as one. */
+  | {
+      readonly kind: "certified";
+      readonly transactionId: TransactionId;
+      readonly commitTimestamp: Timestamp;
+    }
   | { readonly kind: "committed"; readonly receipt: Receipt }
   | { readonly kind: "unknown"; readonly transactionId: TransactionId }
   | { readonly kind: "helped"; readonly transactionId: TransactionId; readonly writes: number }
@@ -95,17 +106,22 @@ export type QuerySpec = {
    * Undefined: the table itself. The caller names the key attributes, since the registry knows tables only;
    * `sortKey` is needed with a sort-key condition.
    */
-  readonly index?: {
-    readonly name: string;
-    readonly partitionKey: string;
-    readonly sortKey?: string;
-  };
+  readonly index?:
+    | {
+        readonly name: string;
+        readonly partitionKey: string;
+        readonly sortKey?: string | undefined;
+      }
+    | undefined;
   readonly partitionKey: AttributeValue;
-  readonly sortKey?: SortKeyCondition;
+  readonly sortKey?: SortKeyCondition | undefined;
   readonly descending?: boolean;
 };
 
 export type ScanSpec = Record<never, never>;
+
+/** `limit` bounds the rows examined; `cursor` is where the page before ended. */
+export type PageWish = { readonly limit?: number | undefined; readonly cursor?: Item | undefined };
 
 /** A page of visible rows. `cursor` goes back in to get the next one; undefined at the end. */
 export type RowPage = { readonly rows: readonly Item[]; readonly cursor: Item | undefined };
@@ -127,16 +143,8 @@ export type Reader = {
     keys: readonly { readonly table: string; readonly key: Item }[],
   ): Promise<readonly (Item | undefined)[]>;
   /** `limit` bounds the rows examined by one page, as DynamoDB does. */
-  queryPage(
-    table: string,
-    query: QuerySpec,
-    page: { readonly limit?: number; readonly cursor?: Item },
-  ): Promise<RowPage>;
-  scanPage(
-    table: string,
-    scan: ScanSpec,
-    page: { readonly limit?: number; readonly cursor?: Item },
-  ): Promise<RowPage>;
+  queryPage(table: string, query: QuerySpec, page: PageWish): Promise<RowPage>;
+  scanPage(table: string, scan: ScanSpec, page: PageWish): Promise<RowPage>;
 };
 
 export type Writer = {
@@ -169,7 +177,8 @@ export type Outcome =
   | { readonly kind: "committed"; readonly commitTimestamp: Timestamp }
   | { readonly kind: "aborted" };
 
-export type Engine = {
+/** The engine as the SDK has it. */
+export type ClientEngine = {
   /**
    * Runs the body until it commits. The body may run several times.
    * `encodeResult` and `decodeResult` are used only with an idempotency key, to keep the first result.
@@ -184,6 +193,16 @@ export type Engine = {
     body: (snapshot: Reader) => Promise<Result>,
   ): Promise<{ readonly result: Result; readonly receipt: Receipt }>;
 
+  /** Settles an id for good: an undecided one is aborted. `SnapshotTooOldError` beyond the log's retention. */
+  outcome(
+    id: TransactionId,
+    options?: { readonly deadlineMs?: number; readonly signal?: AbortSignal },
+  ): Promise<Outcome>;
+  /** Waits for installs under way, stops polling. Later calls throw `TransactionClosedError`. */
+  close(): Promise<void>;
+};
+
+export type Engine = ClientEngine & {
   /** Interactive use without a closure: one attempt, no retries (the REST service). */
   begin(options: {
     readonly isolation: Isolation;
@@ -193,14 +212,6 @@ export type Engine = {
     state: TransactionState,
     options: { readonly signal?: AbortSignal },
   ): Promise<DetachedTransaction>;
-
-  /** Settles an id for good: an undecided one is aborted. `SnapshotTooOldError` beyond the log's retention. */
-  outcome(
-    id: TransactionId,
-    options?: { readonly deadlineMs?: number; readonly signal?: AbortSignal },
-  ): Promise<Outcome>;
-  /** Waits for installs under way, stops polling. Later calls throw `TransactionClosedError`. */
-  close(): Promise<void>;
 };
 
 export type DetachedTransaction = EngineTransaction & {

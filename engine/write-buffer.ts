@@ -4,9 +4,9 @@
  */
 import { canonicalKey } from "../schemas/key-hashes.ts";
 import { keyNamesOf, payloadTableOf } from "../core/attributes.ts";
-import { TransactionTooLargeError } from "../core/errors.ts";
+import { tooLarge } from "../core/errors.ts";
 import { itemSizeBytes } from "../core/item-size.ts";
-import { limits } from "../core/limits.ts";
+import * as limits from "../core/limits.ts";
 import type {
   Item,
   Payload,
@@ -34,8 +34,17 @@ export class WriteBuffer {
     return this.#writes.size;
   }
 
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   values(): IterableIterator<BufferedWrite> {
     return this.#writes.values();
+  }
+
+  /** With each item's identity. */
+  entries(): IterableIterator<[string, BufferedWrite]> {
+    return this.#writes.entries();
   }
 
   /** The buffered write of this item, if there is one. */
@@ -49,13 +58,20 @@ export class WriteBuffer {
     const previous = this.#writes.get(identity);
     const bytes = itemSizeBytes(item ?? key);
     const total = this.#bytes - (previous?.bytes ?? 0) + bytes;
-    if (total > limits.payloadBytesMax) {
-      throw tooLarge("payloadBytesMax", total, "split the work into smaller transactions");
-    }
+    const max = limits.payloadBytesMax;
+    if (total > max) throw tooLarge({ name: "payloadBytesMax", max, actual: total });
     this.#bytes = total;
     const hashes = previous?.hashes ?? hashKey(keyNamesOf(table), key);
     // A later write of the same item keeps its place: the order among items means nothing.
     this.#writes.set(identity, { table, key, item, hashes, bytes });
+  }
+
+  /** Takes over another transaction's writes, which come after these. */
+  absorb(other: WriteBuffer): void {
+    for (const [identity, write] of other.#writes) {
+      this.#bytes += write.bytes - (this.#writes.get(identity)?.bytes ?? 0);
+      this.#writes.set(identity, write);
+    }
   }
 
   /** Writes to one table, for overlaying query results. */
@@ -73,8 +89,11 @@ export class WriteBuffer {
       if (index === undefined) {
         index = tables.push(payloadTableOf(table)) - 1;
         indices.set(table.name, index);
-        if (tables.length > limits.tablesPerTransactionMax) {
-          throw tooLarge("tablesPerTransactionMax", tables.length, "write to fewer tables at once");
+        const actual = tables.length;
+        const max = limits.tablesPerTransactionMax;
+        if (actual > max) {
+          const limit = { name: "tablesPerTransactionMax", max, actual };
+          throw tooLarge(limit, "write to fewer tables at once");
         }
       }
       writes.push({ table: index, key, item });
@@ -85,25 +104,9 @@ export class WriteBuffer {
 
 /** @throws TransactionTooLargeError when reads and writes together exceed the key limit. */
 export function assertKeyCount(reads: number, writes: number): void {
-  if (reads + writes > limits.transactionKeysMax) {
-    throw tooLarge(
-      "transactionKeysMax",
-      reads + writes,
-      "split the work into smaller transactions",
-    );
-  }
-}
-
-function tooLarge(
-  name: "payloadBytesMax" | "tablesPerTransactionMax" | "transactionKeysMax",
-  actual: number,
-  remedy: string,
-): TransactionTooLargeError {
-  const max = limits[name];
-  return new TransactionTooLargeError(
-    `the transaction reaches ${actual}, above the limit ${name} of ${max}; ${remedy}`,
-    { name, max, actual },
-  );
+  const actual = reads + writes;
+  const max = limits.transactionKeysMax;
+  if (actual > max) throw tooLarge({ name: "transactionKeysMax", max, actual });
 }
 
 /** Equal exactly for the same item, which a 64-bit hash cannot promise. */

@@ -66,5 +66,5 @@ export function integerIn({ min, max }: { readonly min: number; readonly max: nu
   return (value) =>
     Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max
       ? undefined
-      : `must be a whole number from ${min.toString()} to ${max.toString()}`;
+      : `must be a whole number from ${min} to ${max}`;
 }

@@ -5,7 +5,7 @@
 import type { AwsClientOptions, AwsCredentials } from "../aws/clients.ts";
 import { deploymentNames } from "../aws/names.ts";
 import { InvalidRequestError } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
+import * as limits from "../core/limits.ts";
 import type { Clock, Random } from "../core/ports.ts";
 import type { EngineEvent } from "../engine/types.ts";
 import {
@@ -45,6 +45,11 @@ export type SharedClientOptions = {
    * same for all clients and functions of a deployment (there: `TIDEMARK_HISTORY_RETENTION_MS`).
    */
   readonly historyRetentionMs?: number;
+  /**
+   * Whether a serializable transaction may read what another one of this process is about to commit, and is then committed with
+   * it or run again: many read-modify-writes of one item then share round trips, log entries and installs. Default true.
+   */
+  readonly chaining?: boolean;
   /** For tests: time and randomness of your own. */
   readonly clock?: Clock;
   readonly random?: Random;
@@ -113,6 +118,7 @@ export function checkClientOptions(options: ClientOptions): void {
       min: limits.historyRetentionMsMin,
       max: limits.historyRetentionMsMax,
     }),
+    chaining: aBoolean,
     clock: anObject,
     random: anObject,
   });

@@ -3,11 +3,11 @@
  * transaction connects, once, and all later ones share the connection, its tail and its poller.
  */
 import { InvalidRequestError, TransactionClosedError } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
+import * as limits from "../core/limits.ts";
 import type { Timestamp, TransactionId } from "../core/types.ts";
 import { publicError } from "../engine/public-error.ts";
 import type {
-  Engine,
+  ClientEngine,
   EngineTransaction,
   Receipt,
   SnapshotOptions as EngineSnapshotOptions,
@@ -82,8 +82,6 @@ export type Client = {
 };
 
 /** What a client needs of an engine. */
-export type ClientEngine = Pick<Engine, "transact" | "snapshot" | "outcome" | "close">;
-
 export type Connection = { readonly engine: ClientEngine; close(): Promise<void> };
 
 export type ClientParts = {
@@ -235,7 +233,7 @@ function checkTransactOptions(options: TransactOptions): void {
       if (aText(value) !== undefined) return aText(value);
       return Buffer.byteLength(value as string) <= max
         ? undefined
-        : `must have at most ${max.toString()} bytes`;
+        : `must have at most ${max} bytes`;
     },
     ack: oneOf("installed", "certified"),
   });

@@ -3,7 +3,7 @@
  * packages by the ports on their first call: what only names tables and errors, or has nothing to commit yet, pays
  * for neither.
  */
-import type { AwsPortsOptions } from "../aws/ports.ts";
+import type { AwsPortsOptions } from "../aws/client-ports.ts";
 import { type Client, ConnectedClient, type Connection } from "./client.ts";
 import { checkClientOptions, type ClientOptions } from "./client-options.ts";
 import { discover } from "./discovery.ts";
@@ -22,19 +22,17 @@ export function createClient(options: ClientOptions): Client {
   });
 }
 
-async function connect(options: ClientOptions): Promise<Connection> {
+/** Where a client's engine comes from; options that `createClient` would take. */
+export async function connect(options: ClientOptions): Promise<Connection> {
   const { credentials, callTriesMax, callTimeoutMs, clock, random } = options;
-  const { onEvent, historyRetentionMs } = options;
+  const { onEvent, historyRetentionMs, chaining } = options;
   const shared = { credentials, callTriesMax, callTimeoutMs, clock, random, historyRetentionMs };
-  const [{ createAwsPorts }, { createEngine }] = await Promise.all([
-    import("../aws/ports.ts"),
-    import("../engine/engine.ts"),
+  const [{ createAwsClientPorts }, { createClientEngine }] = await Promise.all([
+    import("../aws/client-ports.ts"),
+    import("../engine/client-engine.ts"),
   ]);
-  const ports = createAwsPorts({ ...shared, ...(await target(options)) });
-  const engine = createEngine(ports, {
-    ...(onEvent === undefined ? {} : { onEvent }),
-    ...(historyRetentionMs === undefined ? {} : { historyRetentionMs }),
-  });
+  const ports = createAwsClientPorts({ ...shared, ...(await target(options)) });
+  const engine = createClientEngine(ports, { onEvent, historyRetentionMs, chaining });
   return { engine, close: () => ports.close() };
 }
 

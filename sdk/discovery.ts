@@ -3,7 +3,7 @@
  * with the deployment's name, a region, and where DynamoDB and Kinesis are spoken.
  */
 import { InvalidRequestError, UnavailableError } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
+import * as limits from "../core/limits.ts";
 import { anHttpUrl, isText } from "./check-options.ts";
 
 export type StackDescription = {
@@ -28,12 +28,12 @@ export async function discover(endpoint: string): Promise<StackDescription> {
     throw new UnavailableError(`no stack answers at ${url.href}; is it running?`, { cause });
   }
   if (status >= 500) {
-    throw new UnavailableError(`the stack at ${url.href} is not ready (HTTP ${status.toString()})`);
+    throw new UnavailableError(`the stack at ${url.href} is not ready (HTTP ${status})`);
   }
   if (status === 200 && isDescription(body)) return body;
   throw new InvalidRequestError(
     "endpoint",
-    `what answers at ${url.href} is not a Tidemark stack (HTTP ${status.toString()})`,
+    `what answers at ${url.href} is not a Tidemark stack (HTTP ${status})`,
   );
 }
 

@@ -1,5 +1,5 @@
 /**
- * Events as CloudWatch metrics: one line of embedded metric format (EMF) per event that counts. On
+ * `tidemark/emf`, an entry of its own: events as CloudWatch metrics: one line of embedded metric format (EMF) per event that counts. On
  * Lambda a line on standard output is all that CloudWatch needs. Metric names are API; what identifies
  * one transaction (ids, keys) is a property of the line, for Logs Insights, and never a dimension.
  */
@@ -61,7 +61,9 @@ type Line = {
 
 /**
  * A listener for `createClient({ onEvent })`.
- * @example createClient({ deployment: "prod", onEvent: emfMetrics({ namespace: "Shop", sink: console.log }) });
+ * @example
+ * import { emfMetrics } from "tidemark/emf";
+ * createClient({ deployment: "prod", onEvent: emfMetrics({ namespace: "Shop", sink: console.log }) });
  */
 export function emfMetrics(options: EmfOptions): (event: EngineEvent) => void {
   const { namespace, sink, dimensions = {}, nowMs = () => systemClock.nowMs() } = options;
@@ -86,6 +88,7 @@ export function emfMetrics(options: EmfOptions): (event: EngineEvent) => void {
 function lineOf(event: EngineEvent): Line | undefined {
   switch (event.kind) {
     case "attempt-started":
+    case "certified":
       return undefined;
     case "attempt-aborted":
       return abortLine(event);

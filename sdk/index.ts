@@ -50,8 +50,6 @@ export type {
 } from "./query.ts";
 export type { MarshallOptions } from "./marshall.ts";
 export type { Numbers } from "./unmarshall.ts";
-export { emfMetrics, metricNames } from "./emf.ts";
-export type { EmfOptions, MetricName } from "./emf.ts";
 export {
   CommitUnknownError,
   ConflictError,

@@ -9,7 +9,7 @@
  */
 import { canonicalNumber } from "../core/decimal.ts";
 import { InvalidRequestError } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
+import * as limits from "../core/limits.ts";
 import type { AttributeValue, Item } from "../core/types.ts";
 
 export type MarshallOptions = {
@@ -125,7 +125,7 @@ function listOf(values: readonly unknown[], { path, depth, context }: Place): At
   const members: AttributeValue[] = [];
   for (const [index, member] of values.entries()) {
     if (member === undefined && context.removeUndefinedValues !== false) continue;
-    const memberPath = `${path}[${index.toString()}]`;
+    const memberPath = `${path}[${index}]`;
     members.push(marshall(member, { path: memberPath, depth: depth + 1, context }));
   }
   return members;
@@ -172,15 +172,12 @@ function numberObject(value: object, path: string): AttributeValue | undefined {
 
 function numberText(value: number, path: string): string {
   if (!Number.isFinite(value)) {
-    throw new InvalidRequestError(
-      path,
-      `${path} is ${value.toString()}, which DynamoDB cannot store`,
-    );
+    throw new InvalidRequestError(path, `${path} is ${value}, which DynamoDB cannot store`);
   }
   if (Math.abs(value) > Number.MAX_SAFE_INTEGER) {
     throw new InvalidRequestError(
       path,
-      `${path} is ${value.toString()}, a number too large to be exact; use a bigint`,
+      `${path} is ${value}, a number too large to be exact; use a bigint`,
     );
   }
   return canonicalNumber(value.toString(), path);

@@ -4,10 +4,10 @@
  * engine's; here is only how a request is spelt and how long a caller lets it run.
  */
 import { InvalidRequestError, TransactionTooLargeError } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
+import * as limits from "../core/limits.ts";
 import type { SortKeyCondition } from "../core/ports.ts";
 import type { AttributeValue, Item } from "../core/types.ts";
-import type { QuerySpec, Reader, RowPage } from "../engine/types.ts";
+import type { PageWish, QuerySpec, Reader, RowPage } from "../engine/types.ts";
 import { aBoolean, aFunction, aText, anObject, checkOptions, integerIn } from "./check-options.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
 import { isPlainObject } from "./marshall.ts";
@@ -106,7 +106,7 @@ export type Rows<R> = AsyncIterable<R> & {
   take(count: number): Promise<R[]>;
 };
 
-type FetchPage = (page: { readonly limit?: number; readonly cursor?: Item }) => Promise<RowPage>;
+type FetchPage = (page: PageWish) => Promise<RowPage>;
 
 export type RowSource<R> = {
   readonly table: AnyTable;
@@ -126,7 +126,7 @@ export class RowStream<R> implements Rows<R> {
   async *[Symbol.asyncIterator](): AsyncGenerator<R, void, undefined> {
     let cursor: Item | undefined;
     do {
-      const page = await this.#source.fetch(cursor === undefined ? {} : { cursor });
+      const page = await this.#source.fetch({ cursor });
       yield* this.#visible(page);
       cursor = page.cursor;
     } while (cursor !== undefined);
@@ -140,8 +140,8 @@ export class RowStream<R> implements Rows<R> {
     const { table, index, fetch } = this.#source;
     const scope = { table: table.name, index };
     const page = await fetch({
-      ...(options.limit === undefined ? {} : { limit: options.limit }),
-      ...(options.cursor === undefined ? {} : { cursor: decodeCursor(scope, options.cursor) }),
+      limit: options.limit,
+      cursor: options.cursor === undefined ? undefined : decodeCursor(scope, options.cursor),
     });
     return {
       rows: [...this.#visible(page)],
@@ -158,7 +158,7 @@ export class RowStream<R> implements Rows<R> {
       rows.push(row);
       if (rows.length > rowsMax) {
         throw new TransactionTooLargeError(
-          `table ${this.#source.table.name} has more rows here than the ${rowsMax.toString()} allowed; ` +
+          `table ${this.#source.table.name} has more rows here than the ${rowsMax} allowed; ` +
             "raise `rowsMax`, or use `page` or `take`",
           { name: "rowsMax", max: rowsMax, actual: rows.length },
         );
@@ -173,11 +173,8 @@ export class RowStream<R> implements Rows<R> {
     let cursor: Item | undefined;
     do {
       // With a filter the rows wanted say nothing about the rows to examine.
-      const limit = this.#source.filter === undefined ? { limit: count - rows.length } : {};
-      const page = await this.#source.fetch({
-        ...limit,
-        ...(cursor === undefined ? {} : { cursor }),
-      });
+      const limit = this.#source.filter === undefined ? count - rows.length : undefined;
+      const page = await this.#source.fetch({ limit, cursor });
       for (const row of this.#visible(page)) if (rows.length < count) rows.push(row);
       cursor = page.cursor;
     } while (cursor !== undefined && rows.length < count);
@@ -237,21 +234,15 @@ export function querySpec(
   return {
     partitionKey: codec.keyValue(partition[1], `where.${partition[0]}`),
     descending: options.descending ?? false,
-    ...(options.index === undefined ? {} : { index: indexOf(options.index, partition, sort) }),
-    ...(sort === undefined ? {} : { sortKey: sortKeyCondition(sort, codec) }),
+    index:
+      options.index === undefined
+        ? undefined
+        : { name: options.index, partitionKey: partition[0], sortKey: sort?.[0] },
+    sortKey: sort === undefined ? undefined : sortKeyCondition(sort, codec),
   };
 }
 
 type Condition = readonly [name: string, value: unknown];
-
-function indexOf(
-  name: string,
-  partition: Condition,
-  sort: Condition | undefined,
-): NonNullable<QuerySpec["index"]> {
-  const index = { name, partitionKey: partition[0] };
-  return sort === undefined ? index : { ...index, sortKey: sort[0] };
-}
 
 function checkName(given: string, expected: string | undefined, role: string): void {
   if (given === expected) return;

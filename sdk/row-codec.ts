@@ -2,8 +2,8 @@
  * Between the rows that callers see and the items that the engine keeps: keys (bare or as
  * objects), marshalling, and the table's validator. One per client; it holds options only.
  */
-import { canonicalNumber } from "../core/decimal.ts";
 import { CorruptDataError, InvalidRequestError } from "../core/errors.ts";
+import { sameKeyValue } from "../core/key-order.ts";
 import type { AttributeValue, Item, TableDescription } from "../core/types.ts";
 import {
   isPlainObject,
@@ -172,11 +172,4 @@ function describeIssues(issues: readonly ValidatorIssue[]): string {
 function pathOf(issue: ValidatorIssue | undefined): string {
   const keys = (issue?.path ?? []).map((part) => (typeof part === "object" ? part.key : part));
   return keys.map(String).join(".");
-}
-
-/** Numbers compare by value: 1 and 1.0 are one key. */
-function sameKeyValue(a: AttributeValue, b: AttributeValue): boolean {
-  if ("S" in a) return "S" in b && a.S === b.S;
-  if ("N" in a) return "N" in b && canonicalNumber(a.N) === canonicalNumber(b.N);
-  return "B" in a && "B" in b && Buffer.compare(a.B, b.B) === 0;
 }

@@ -1,7 +1,7 @@
 /** How requests of concurrent transactions share records and calls (DESIGN §2.3). */
 import { expect, test } from "vitest";
 import { StoreError } from "../../core/errors.ts";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import type { CommitStream, PutRecordResult } from "../../core/ports.ts";
 import type { CommitRequest, SequenceNumber, ShardId, Timestamp } from "../../core/types.ts";
 import { CommitSender, type SendResult } from "../../engine/commit-sender.ts";

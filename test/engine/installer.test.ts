@@ -1,6 +1,6 @@
 /** Installs in timestamp order on tables with history, over scripted stores: who waits for whom. */
 import { expect, test } from "vitest";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import type { InstallRequest, Ports } from "../../core/ports.ts";
 import type { TailCommit } from "../../core/tail.ts";
 import type {

@@ -9,7 +9,7 @@ import type {
   Verdict,
   Watermark,
 } from "../../core/types.ts";
-import { encodeLogBlock } from "../../schemas/log-block.ts";
+import { encodeLogBlock } from "../schemas/encode-log-block.ts";
 
 export function idOf(n: number): TransactionId {
   return n.toString(16).padStart(32, "0") as TransactionId;

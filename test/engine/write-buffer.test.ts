@@ -1,6 +1,6 @@
 /** The buffered writes of a transaction and their limits. */
 import { describe, expect, test } from "vitest";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import type { Item, TableDescription } from "../../core/types.ts";
 import { assertKeyCount, WriteBuffer } from "../../engine/write-buffer.ts";
 

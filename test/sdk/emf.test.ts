@@ -1,7 +1,8 @@
 /** Events as CloudWatch lines. */
 import { describe, expect, test } from "vitest";
 import type { Timestamp, TransactionId } from "../../core/types.ts";
-import { emfMetrics, type EngineEvent, metricNames } from "../../sdk/index.ts";
+import { emfMetrics, metricNames } from "../../sdk/emf.ts";
+import type { EngineEvent } from "../../sdk/index.ts";
 import { accounts, openShop } from "./fixtures/shop.ts";
 
 type Line = Readonly<Record<string, unknown>> & {
@@ -58,6 +59,7 @@ describe("emfMetrics", () => {
     const receipt = {
       transactionId: undefined,
       commitTimestamp: undefined,
+      place: 0,
       readTimestamp: 1 as Timestamp,
       attempts: 1,
       consumed: { readUnits: 1, writeUnits: 0, calls: 1 },
@@ -77,6 +79,7 @@ describe("emfMetrics", () => {
       },
       { kind: "sent", transactionId: id, resend: false },
       { kind: "sent", transactionId: id, resend: true },
+      { kind: "certified", transactionId: id, commitTimestamp: 7 as Timestamp },
       { kind: "committed", receipt },
       { kind: "committed", receipt: { ...receipt, replayed: true } },
       { kind: "unknown", transactionId: id },

@@ -5,13 +5,13 @@ import { describe, expectTypeOf, test } from "vitest";
 import {
   type Client,
   createClient,
-  emfMetrics,
   type ErrorCode,
   type Receipt,
   type Timestamp,
   type TransactionError,
   type TransactionId,
 } from "../../sdk/index.ts";
+import { emfMetrics } from "../../sdk/emf.ts";
 
 declare const db: Client;
 

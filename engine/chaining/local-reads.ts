@@ -1,0 +1,163 @@
+/**
+ * One attempt's side of its process's undecided commits: what it reads from them, the turns that it takes at contended items,
+ * and what that asks of its end (chained-reads.ts, local-commits.ts, local-turns.ts).
+ */
+import { assert } from "../../core/assert.ts";
+import type { CallOptions, StoredItem } from "../../core/ports.ts";
+import type { Tail } from "../../core/tail.ts";
+import type { TransactionReads } from "../../core/transaction-reads.ts";
+import type { Item, KeyHash, TableDescription, WriteHashes } from "../../core/types.ts";
+import { asError, orAborted } from "../concurrency.ts";
+import { assertWithinTail, conflictError } from "../conflict-error.ts";
+import { ChainedReads } from "./chained-reads.ts";
+import type { LocalCommits, LocalConflict, LocalWrite } from "./local-commits.ts";
+import type { LocalTurns, TurnTaker } from "./local-turns.ts";
+
+/** A key to read, where its item's identity is known. */
+export type LocalKey = {
+  readonly table: TableDescription;
+  readonly key: Item;
+  readonly hashes: WriteHashes;
+  readonly identity?: string;
+};
+
+export type LocalReadsOptions = {
+  readonly commits: LocalCommits;
+  readonly turns: LocalTurns;
+  readonly reads: TransactionReads;
+  readonly tail: () => Tail;
+  readonly call: CallOptions;
+  /** Told of the conflict that ends the attempt; gives what to throw. */
+  readonly doom: (error: Error) => Error;
+};
+
+export class LocalReads {
+  readonly chained = new ChainedReads();
+  readonly #options: LocalReadsOptions;
+  readonly #taker: TurnTaker = { held: new Set(), waitsFor: undefined };
+  #isClosed = false;
+
+  constructor(options: LocalReadsOptions) {
+    this.#options = options;
+  }
+
+  get isChained(): boolean {
+    return this.chained.size > 0;
+  }
+
+  get #tail(): Tail {
+    return this.#options.tail();
+  }
+
+  /** Whether a transaction of this process is about to write there, or some of them have met conflicts there. */
+  isContended(key: LocalKey): boolean {
+    const { hashes } = key;
+    return (
+      key.identity !== undefined &&
+      (this.#find(key) !== undefined || this.#options.turns.isContended(hashes.key))
+    );
+  }
+
+  #find({ hashes, identity }: LocalKey): LocalWrite | undefined {
+    return identity === undefined ? undefined : this.#options.commits.find(hashes.key, identity);
+  }
+
+  async takeTurn(hash: KeyHash): Promise<void> {
+    const { turns, call } = this.#options;
+    await turns.take(this.#taker, hash, call.signal);
+    // A turn that comes after the end, to a read that nobody waited for, is nobody's to hold.
+    if (this.#isClosed) turns.release(this.#taker);
+  }
+
+  /** Lets others have their turns: what this transaction writes is known now, or never will be. */
+  close(): void {
+    this.#isClosed = true;
+    this.#options.turns.release(this.#taker);
+  }
+
+  /**
+   * The item as an undecided commit of this process is about to leave it, at the read timestamp with the undecided commits on top
+   * (I8): so nothing read so far may be overtaken by any of them. Undefined when there is none, or it is bound to fail.
+   * @throws ConflictError
+   */
+  chain(key: LocalKey): { readonly item: Item | undefined } | undefined {
+    const write = this.#find(key);
+    if (write === undefined || write.commit.verdict(this.#tail) !== undefined) return undefined;
+    if (write.commit.conflict(this.#tail) !== undefined) return undefined;
+    // probe: read-from-an-undecided-commit
+    this.#extendAll();
+    this.#assertNotOvertaken();
+    this.chained.add(write, { table: key.table.name, key: key.key });
+    return { item: write.item };
+  }
+
+  /** What this process has just committed, and may still be installing. */
+  ownCommit(key: LocalKey): StoredItem | undefined {
+    const write = this.#find(key);
+    const verdict = write?.commit.verdict(this.#tail);
+    if (write === undefined || verdict?.kind !== "committed") return undefined;
+    // probe: read-own-commit-from-memory
+    const { item } = write;
+    return { item, version: verdict.timestamp, tombstone: item === undefined };
+  }
+
+  /** Resolves once no transaction of this process is about to write there, as far as it could be known at the call. */
+  async localDecided(key: LocalKey): Promise<void> {
+    const write = this.#find(key);
+    if (write !== undefined) await orAborted(write.commit.decided, this.#options.call.signal);
+  }
+
+  /**
+   * Moves the read timestamp to the tail's end: whatever was read is still the newest there, from the tables and from
+   * undecided commits.
+   * @throws ConflictError
+   */
+  #extendAll(): void {
+    const { reads, doom } = this.#options;
+    try {
+      assertWithinTail(reads, this.#tail);
+    } catch (error) {
+      throw doom(asError(error));
+    }
+    const conflict = reads.extend(this.#tail);
+    if (conflict !== undefined) throw doom(conflictError(conflict, conflict));
+    this.assertChained();
+  }
+
+  /** @throws ConflictError when what was read from an undecided commit cannot be relied on any more. */
+  assertChained(): void {
+    if (!this.isChained) return;
+    const conflict = this.chained.conflict(this.#tail, this.#options.commits);
+    if (conflict !== undefined) throw this.#conflictError(conflict);
+  }
+
+  /** As far as this process can tell, what was read comes after all its undecided commits. @throws ConflictError */
+  #assertNotOvertaken(): void {
+    const { commits, reads } = this.#options;
+    const overtaken = commits.overtakes(reads, this.#tail);
+    if (overtaken === undefined) return;
+    // probe: overtaken-by-an-undecided-commit
+    throw this.#conflictError(overtaken);
+  }
+
+  #conflictError({ read, timestamp }: LocalConflict): Error {
+    const by = timestamp === undefined ? "process" : "tail";
+    return this.#options.doom(conflictError({ read }, { timestamp, by }));
+  }
+
+  /** Makes sure of all that was read, up to the tail's end; the caller goes on in the same turn. @throws ConflictError */
+  seal(): void {
+    this.#extendAll();
+    this.chained.settle(this.#tail, this.#options.reads);
+    this.#assertNotOvertaken();
+  }
+
+  /** Waits until all that was read from undecided commits is committed. @throws ConflictError when it is not. */
+  async settle(): Promise<void> {
+    if (!this.isChained) return;
+    await orAborted(this.chained.decided(), this.#options.call.signal);
+    this.#extendAll();
+    this.chained.settle(this.#tail, this.#options.reads);
+    assert(!this.isChained, "I8: what was read from undecided commits is committed");
+  }
+}

@@ -1,0 +1,33 @@
+/**
+ * The engine as the SDK has it: transactions from begin to receipt, over ports. Retries what conflicts; never runs a
+ * body again while the outcome of its last run is unknown.
+ */
+import type { ClientPorts } from "../core/ports.ts";
+import { AttemptRunner } from "./attempt-runner.ts";
+import { EngineCore, type EngineOptions } from "./engine-core.ts";
+import { settleOutcome } from "./outcome.ts";
+import type { ClientEngine } from "./types.ts";
+
+export function createClientEngine(ports: ClientPorts, options: EngineOptions = {}): ClientEngine {
+  return clientEngineOf(new EngineCore(ports, options), options);
+}
+
+export function clientEngineOf(core: EngineCore, options: EngineOptions): ClientEngine {
+  const runner = new AttemptRunner(core, options);
+  return {
+    transact: (wish, body, codec) =>
+      core.run(wish, (call) => runner.transact(call, { wish, body, codec })),
+    snapshot: (wish, body) => core.run(wish, (call) => runner.snapshot(call, { wish, body })),
+    outcome: (id, wish = {}) =>
+      core.run(wish, async (call) => {
+        const { session, emit } = await core.services(call);
+        return settleOutcome(core.ports, session, {
+          id,
+          signal: call.signal,
+          call: call.options,
+          onSent: (transactionId, resend) => emit?.({ kind: "sent", transactionId, resend }),
+        });
+      }),
+    close: () => core.close(),
+  };
+}

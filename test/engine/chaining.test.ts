@@ -1,0 +1,206 @@
+/** Concurrent transactions of one process on the same items, in the test cloud: what they share, and what they must not. */
+import { beforeEach, describe, expect, test } from "vitest";
+import { ConflictError, defineTable, type Receipt } from "../../sdk/index.ts";
+import { createTestCloud, type TestCloud, testTable } from "../../testing/index.ts";
+
+const counters = defineTable<{ readonly n: number }, { readonly id: string }>("counters", {
+  key: "id",
+});
+
+let cloud: TestCloud;
+
+beforeEach(async () => {
+  cloud = await createTestCloud({ tables: [testTable("counters", { partitionKey: "id" })] });
+  cloud.seed(counters, [
+    { id: "a", n: 0 },
+    { id: "b", n: 0 },
+  ]);
+});
+
+function clientWithEvents(name: string, chaining = true) {
+  const sent: string[] = [];
+  const client = cloud.createClient(name, {
+    chaining,
+    onEvent: (event) => {
+      if (event.kind === "sent" && !event.resend) sent.push(event.transactionId);
+    },
+  });
+  const increment = async (id: string, options = {}): Promise<Receipt> => {
+    const { receipt } = await client.transact({ attemptsMax: 100, ...options }, async (tx) => {
+      const counter = await tx.get(counters, id);
+      tx.put(counters, { id, n: (counter?.n ?? 0) + 1 });
+    });
+    return receipt;
+  };
+  return { client, sent, increment };
+}
+
+const times = <T>(count: number, run: (i: number) => Promise<T>): Promise<T[]> =>
+  Promise.all(Array.from({ length: count }, (_, i) => run(i)));
+
+describe("increments of one item side by side", () => {
+  test("are all counted, and share requests", async () => {
+    const { increment, sent } = clientWithEvents("app");
+    const receipts = await cloud.run(async () => {
+      const rounds = await times(40, async () => [await increment("a"), await increment("a")]);
+      return rounds.flat();
+    });
+    expect(cloud.rows(counters)).toContainEqual({ id: "a", n: 80 });
+    expect(sent.length).toBeLessThan(20);
+    expect(new Set(receipts.map(({ transactionId }) => transactionId))).toEqual(new Set(sent));
+  });
+
+  test("stand one after another: those of one commit have the places from 0 on", async () => {
+    const { increment, sent } = clientWithEvents("app");
+    const receipts = await cloud.run(() => times(30, () => increment("a")));
+    for (const id of sent) {
+      const places = receipts.flatMap((each) => (each.transactionId === id ? [each.place] : []));
+      expect(places.toSorted((a, b) => a - b)).toEqual(places.map((_, i) => i));
+    }
+  });
+
+  test("go one by one where chaining is switched off", async () => {
+    const { increment, sent } = clientWithEvents("app", false);
+    const receipts = await cloud.run(() => times(6, () => increment("a")));
+    expect(cloud.rows(counters)).toContainEqual({ id: "a", n: 6 });
+    expect(new Set(receipts.map(({ transactionId }) => transactionId)).size).toBe(6);
+    expect(sent.length).toBeGreaterThanOrEqual(6);
+  });
+
+  test("of two processes are all counted", async () => {
+    const one = clientWithEvents("one");
+    const two = clientWithEvents("two");
+    await cloud.run(() =>
+      times(40, (i) => (i % 2 === 0 ? one.increment("a") : two.increment("a"))),
+    );
+    expect(cloud.rows(counters)).toContainEqual({ id: "a", n: 40 });
+  });
+
+  test("pay together what one commit costs", async () => {
+    const { increment, sent } = clientWithEvents("app");
+    const receipts = await cloud.run(() => times(40, () => increment("a")));
+    const written = receipts.reduce((sum, { consumed }) => sum + consumed.writeUnits, 0);
+    expect(written).toBeCloseTo(sent.length);
+    for (const { consumed } of receipts) expect(consumed.calls).toBe(Math.trunc(consumed.calls));
+  });
+});
+
+describe("what was read from an undecided commit", () => {
+  /** An increment is on its way when `second` begins. */
+  async function overlapping<T>(
+    app: ReturnType<typeof clientWithEvents>,
+    second: () => Promise<T>,
+  ) {
+    const running = app.increment("a");
+    while (app.sent.length === 0) await cloud.world.time.sleep(1);
+    const [result, first] = await Promise.all([second(), running]);
+    return { result, first };
+  }
+
+  test("does not let a body's error out that rests on what was never committed", async () => {
+    const app = clientWithEvents("app");
+    const foreign = clientWithEvents("foreign");
+    const seen: number[] = [];
+    await cloud.run(async () => {
+      // Both processes write "a" at the same time; whichever comes second runs again.
+      const competing = times(5, () => foreign.increment("a"));
+      await times(5, () =>
+        app.client.transact({ attemptsMax: 100 }, async (tx) => {
+          const a = await tx.get(counters, "a");
+          const b = await tx.get(counters, "b");
+          tx.put(counters, { id: "a", n: (a?.n ?? 0) + 1 });
+          tx.put(counters, { id: "b", n: (b?.n ?? 0) + 1 });
+        }),
+      );
+      await competing;
+    });
+    await cloud.run(async () => {
+      const stop = new Error("seen");
+      await times(10, async (i) => {
+        if (i % 2 === 0) {
+          await foreign.increment("a");
+          return;
+        }
+        await app.increment("a");
+        await app.client
+          .transact(async (tx) => {
+            seen.push((await tx.get(counters, "a"))?.n ?? -1);
+            throw stop;
+          })
+          .catch((error: unknown) => {
+            expect(error).toBe(stop);
+          });
+      });
+    });
+    expect(cloud.rows(counters)).toContainEqual({ id: "a", n: 20 });
+    expect(cloud.rows(counters)).toContainEqual({ id: "b", n: 5 });
+    expect(seen.length).toBeGreaterThanOrEqual(5);
+  });
+
+  test("is given to nobody who only reads before it is committed", async () => {
+    const app = clientWithEvents("app");
+    const { result: answer, first } = await cloud.run(() =>
+      overlapping(app, async () => {
+        const read = await app.client.transact((tx) => tx.get(counters, "a"));
+        // Whatever another process reads afterwards is no older: it finds the verdict in the log.
+        const other = cloud.createClient("other");
+        return { ...read, committed: await other.snapshot((s) => s.get(counters, "a")) };
+      }),
+    );
+    const { result, receipt, committed } = answer;
+    expect(result?.n).toBe(1);
+    expect(receipt.transactionId).toBeUndefined();
+    expect(receipt.readTimestamp).toBeGreaterThanOrEqual(first.commitTimestamp ?? Infinity);
+    expect(committed?.n).toBe(1);
+  });
+
+  test("is not what snapshots see", async () => {
+    const app = clientWithEvents("app");
+    const answer = await cloud.run(() =>
+      overlapping(app, () => app.client.snapshot((s) => s.get(counters, "a"))),
+    );
+    expect(answer.result?.n).toBe(0);
+  });
+
+  test("conflicts as ever where the earlier read came before it", async () => {
+    const { client, increment } = clientWithEvents("app");
+    await cloud.run(async () => {
+      const torn = client.transact({ attemptsMax: 1 }, async (tx) => {
+        const before = await tx.get(counters, "a");
+        await increment("a");
+        tx.put(counters, { id: "b", n: before?.n ?? -1 });
+      });
+      await expect(torn).rejects.toBeInstanceOf(ConflictError);
+    });
+  });
+});
+
+test("two calls with one idempotency key at the same time do the work once", async () => {
+  const { increment } = clientWithEvents("app");
+  const receipts = await cloud.run(() => times(4, () => increment("a", { idempotencyKey: "k" })));
+  expect(cloud.rows(counters)).toContainEqual({ id: "a", n: 1 });
+  expect(receipts.filter(({ replayed }) => !replayed)).toHaveLength(1);
+});
+
+test("a member that gives up leaves the others going, and its outcome can be settled", async () => {
+  const { client, increment } = clientWithEvents("app");
+  await cloud.run(async () => {
+    const results = await Promise.allSettled([
+      increment("a"),
+      ...Array.from({ length: 4 }, (_, i) => increment("a", { deadlineMs: 60 + i * 40 })),
+      increment("a"),
+    ]);
+    let committed = 0;
+    for (const result of results) {
+      if (result.status === "fulfilled") committed += 1;
+      else if ("transactionId" in (result.reason as object)) {
+        const { transactionId } = result.reason as { transactionId: Receipt["transactionId"] };
+        if (transactionId === undefined) throw new Error("an unknown outcome names its id");
+        if ((await client.outcome(transactionId)) === "committed") committed += 1;
+      }
+    }
+    const stored = await client.snapshot((s) => s.get(counters, "a"));
+    expect(stored?.n).toBe(committed);
+    expect(results[0].status).toBe("fulfilled");
+  });
+});
