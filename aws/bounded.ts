@@ -1,6 +1,6 @@
 /** Bounded concurrency and backoff, as every adapter needs them. */
 import type { Clock, Random } from "../core/ports.ts";
-import { limits } from "../core/limits.ts";
+import * as limits from "../core/limits.ts";
 
 /**
  * Maps with at most `concurrency` calls under way. Results stand in input order. After the first failure no new

@@ -55,7 +55,7 @@ function watchTries(command: MiddlewareHost, deadline: SignDeadline | undefined)
     (next: Handler): Handler =>
     async (args) => {
       if (deadline !== undefined && deadline.clock.nowMs() >= deadline.beforeMs) {
-        throw new LateInstallError("rejected", "the time to sign this install has passed");
+        throw new LateInstallError();
       }
       try {
         return await next(args);

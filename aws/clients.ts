@@ -7,7 +7,7 @@ import type { DynamoDBClient, DynamoDBClientConfig } from "@aws-sdk/client-dynam
 import type * as KinesisSdk from "@aws-sdk/client-kinesis";
 import type { KinesisClient, KinesisClientConfig } from "@aws-sdk/client-kinesis";
 import { InvalidRequestError } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
+import * as limits from "../core/limits.ts";
 
 export type DynamoDbHandle = { readonly sdk: typeof DynamoDbSdk; readonly client: DynamoDBClient };
 export type KinesisHandle = { readonly sdk: typeof KinesisSdk; readonly client: KinesisClient };
@@ -31,6 +31,9 @@ export type AwsClientOptions = {
   /** A ready-made client; it stays the caller's to destroy, and its own timeouts and retries hold. */
   readonly dynamodb?: DynamoDBClient | undefined;
   readonly kinesis?: KinesisClient | undefined;
+  /** Packages and clients that are loaded already: nothing is imported, and every other option is ignored. */
+  readonly handles?:
+    { readonly dynamodb: DynamoDbHandle; readonly kinesis: KinesisHandle } | undefined;
   /** Tries of one call, the first included. Default `limits.callTriesMax`. */
   readonly callTriesMax?: number | undefined;
   /** Longest one try may take. Default `limits.callTimeoutMsDefault`. */
@@ -50,6 +53,14 @@ const dummyCredentials: AwsCredentials = { accessKeyId: "test", secretAccessKey:
 
 /** @throws InvalidRequestError (on first use) for a malformed endpoint or an AWS package that is not installed. */
 export function createAwsClients(options: AwsClientOptions): AwsClients {
+  const { handles } = options;
+  if (handles !== undefined) {
+    return {
+      dynamodb: () => Promise.resolve(handles.dynamodb),
+      kinesis: () => Promise.resolve(handles.kinesis),
+      close: () => Promise.resolve(),
+    };
+  }
   const endpoints = serviceEndpoints(options);
   const opened: { destroy(): void }[] = [];
   const own = <Client extends { destroy(): void }>(client: Client): Client => {

@@ -2,7 +2,7 @@
 import type { CallOptions } from "../core/ports.ts";
 import type { Item } from "../core/types.ts";
 import { fromSdkItem, toSdkItem, type SdkItem } from "./attribute-values.ts";
-import type { DynamoDb } from "./dynamodb.ts";
+import type { ClientDynamoDb, DynamoDb } from "./dynamodb.ts";
 
 export type ControlKey = { readonly pk: string; readonly sk: string };
 
@@ -12,9 +12,17 @@ export type ControlCondition = {
   readonly values?: Item;
 };
 
-export type ControlTable = {
+export type ControlReads = {
   /** Strongly consistent. */
   get(key: ControlKey, options?: CallOptions): Promise<Item | undefined>;
+  /** One page in sort-key order, strongly consistent. `after` is exclusive. */
+  page(
+    range: { readonly pk: string; readonly prefix?: string; readonly after?: string | undefined },
+    options?: CallOptions,
+  ): Promise<{ readonly items: readonly Item[]; readonly complete: boolean }>;
+};
+
+export type ControlTable = ControlReads & {
   put(
     key: ControlKey,
     attributes: Item,
@@ -22,11 +30,6 @@ export type ControlTable = {
     condition?: ControlCondition,
   ): Promise<"done" | "condition-failed">;
   delete(key: ControlKey, options?: CallOptions): Promise<void>;
-  /** One page in sort-key order, strongly consistent. `after` is exclusive. */
-  page(
-    range: { readonly pk: string; readonly prefix?: string; readonly after?: string },
-    options?: CallOptions,
-  ): Promise<{ readonly items: readonly Item[]; readonly complete: boolean }>;
 };
 
 /** Holds while nothing stands at the key. */
@@ -35,11 +38,42 @@ export const notExists: ControlCondition = {
   names: { "#pk": "pk" },
 };
 
-export function createControlTable(dynamodb: DynamoDb, table: string): ControlTable {
-  const keyOf = ({ pk, sk }: ControlKey): SdkItem => ({ pk: { S: pk }, sk: { S: sk } });
+const keyOf = ({ pk, sk }: ControlKey): SdkItem => ({ pk: { S: pk }, sk: { S: sk } });
+
+export function createControlReads(dynamodb: ClientDynamoDb, table: string): ControlReads {
   return {
     get: (key, options) =>
       dynamodb.get({ TableName: table, ConsistentRead: true, Key: keyOf(key) }, options),
+    async page({ pk, prefix, after }, options) {
+      const output = await dynamodb.query(
+        {
+          TableName: table,
+          ConsistentRead: true,
+          KeyConditionExpression:
+            prefix === undefined ? "#pk = :pk" : "#pk = :pk AND begins_with(#sk, :prefix)",
+          ExpressionAttributeNames: {
+            "#pk": "pk",
+            ...(prefix === undefined ? {} : { "#sk": "sk" }),
+          },
+          ExpressionAttributeValues: {
+            ":pk": { S: pk },
+            ...(prefix === undefined ? {} : { ":prefix": { S: prefix } }),
+          },
+          ExclusiveStartKey: after === undefined ? undefined : keyOf({ pk, sk: after }),
+        },
+        options,
+      );
+      return {
+        items: (output.Items ?? []).map(fromSdkItem),
+        complete: output.LastEvaluatedKey === undefined,
+      };
+    },
+  };
+}
+
+export function createControlTable(dynamodb: DynamoDb, table: string): ControlTable {
+  return {
+    ...createControlReads(dynamodb, table),
     put: (key, attributes, options, condition) =>
       dynamodb.put(
         {
@@ -60,46 +94,19 @@ export function createControlTable(dynamodb: DynamoDb, table: string): ControlTa
     async delete(key, options) {
       await dynamodb.delete({ TableName: table, Key: keyOf(key) }, options);
     },
-    async page({ pk, prefix, after }, options) {
-      const output = await dynamodb.query(
-        {
-          TableName: table,
-          ConsistentRead: true,
-          KeyConditionExpression:
-            prefix === undefined ? "#pk = :pk" : "#pk = :pk AND begins_with(#sk, :prefix)",
-          ExpressionAttributeNames: {
-            "#pk": "pk",
-            ...(prefix === undefined ? {} : { "#sk": "sk" }),
-          },
-          ExpressionAttributeValues: {
-            ":pk": { S: pk },
-            ...(prefix === undefined ? {} : { ":prefix": { S: prefix } }),
-          },
-          ...(after === undefined ? {} : { ExclusiveStartKey: keyOf({ pk, sk: after }) }),
-        },
-        options,
-      );
-      return {
-        items: (output.Items ?? []).map(fromSdkItem),
-        complete: output.LastEvaluatedKey === undefined,
-      };
-    },
   };
 }
 
 /** All items of a partition of bounded size (the registry, the shards, the parts of one batch). */
 export async function allOf(
-  control: ControlTable,
+  control: ControlReads,
   range: { readonly pk: string; readonly prefix?: string },
   options: CallOptions | undefined,
 ): Promise<readonly Item[]> {
   const all: Item[] = [];
   let after: string | undefined;
   for (;;) {
-    const page = await control.page(
-      { ...range, ...(after === undefined ? {} : { after }) },
-      options,
-    );
+    const page = await control.page({ ...range, after }, options);
     all.push(...page.items);
     const last = page.items.at(-1)?.["sk"];
     if (page.complete || last === undefined || !("S" in last)) return all;

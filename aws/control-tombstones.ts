@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import { assert } from "../core/assert.ts";
-import { limits } from "../core/limits.ts";
+import * as limits from "../core/limits.ts";
 import type {
   CallOptions,
   ControlStore,

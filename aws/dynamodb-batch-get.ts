@@ -1,22 +1,22 @@
 /**
- * Strongly consistent reads of any number of keys by BatchGetItem, which takes 100 at a time, refuses duplicates,
+ * Reads of any number of keys by BatchGetItem, which takes 100 at a time, refuses duplicates,
  * answers in any order, leaves absent items out, and may hand keys back unread (throttled, or 16 MB are full).
  */
 import type { KeysAndAttributes } from "@aws-sdk/client-dynamodb";
 import { CorruptDataError, StoreError } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
+import * as limits from "../core/limits.ts";
 import type { CallOptions, Clock, Random } from "../core/ports.ts";
 import type { AttributeValue, Item } from "../core/types.ts";
 import { setAttribute, attribute } from "../core/attributes.ts";
 import { fromSdkItem, toSdkItem, type SdkItem } from "./attribute-values.ts";
 import { backOff, mapBounded } from "./bounded.ts";
-import type { DynamoDb } from "./dynamodb.ts";
+import type { ClientDynamoDb } from "./dynamodb.ts";
 import { keyIdentity } from "./key-identity.ts";
 
 export type BatchKey = { readonly table: string; readonly key: Item };
 
 export type BatchGetParts = {
-  readonly dynamodb: DynamoDb;
+  readonly dynamodb: ClientDynamoDb;
   readonly clock: Clock;
   readonly random: Random;
 };
@@ -33,6 +33,8 @@ export async function batchGetItems(
   keys: readonly BatchKey[],
   request: {
     readonly attributes: readonly string[] | undefined;
+    /** Default: strongly consistent. */
+    readonly isEventual?: boolean;
     readonly options: CallOptions | undefined;
   },
 ): Promise<readonly (Item | undefined)[]> {
@@ -43,7 +45,7 @@ export async function batchGetItems(
   const found = new Map<string, Item>();
   const chunks = cut([...distinct.values()], limits.batchGetKeysMax);
   await mapBounded(chunks, limits.batchGetConcurrencyMax, async (chunk) => {
-    await readChunk(parts, { tables: tablesOf(chunk, request.attributes), ...request }, (read) => {
+    await readChunk(parts, { tables: tablesOf(chunk, request), ...request }, (read) => {
       const identity = keyIdentity(read.table, onlyKey(read.item, chunk, read.table));
       if (!distinct.has(identity))
         throw new CorruptDataError("BatchGetItem answered a key unasked");
@@ -84,7 +86,13 @@ function countKeys(tables: Tables): number {
   return Object.values(tables).reduce((sum, { Keys }) => sum + (Keys?.length ?? 0), 0);
 }
 
-function tablesOf(keys: readonly BatchKey[], attributes: readonly string[] | undefined): Tables {
+function tablesOf(
+  keys: readonly BatchKey[],
+  {
+    attributes,
+    isEventual = false,
+  }: { readonly attributes: readonly string[] | undefined; readonly isEventual?: boolean },
+): Tables {
   const keysByTable = new Map<string, SdkItem[]>();
   for (const { table, key } of keys) {
     const list = keysByTable.get(table);
@@ -95,7 +103,7 @@ function tablesOf(keys: readonly BatchKey[], attributes: readonly string[] | und
   for (const [table, Keys] of keysByTable) {
     tables[table] = {
       Keys,
-      ConsistentRead: true,
+      ConsistentRead: !isEventual,
       ...projection(Object.keys(Keys[0] ?? {}), attributes),
     };
   }
@@ -110,10 +118,8 @@ function projection(
   if (attributes === undefined) return {};
   const names = [...keyNames, ...attributes];
   return {
-    ProjectionExpression: names.map((_, index) => `#a${index.toString()}`).join(", "),
-    ExpressionAttributeNames: Object.fromEntries(
-      names.map((name, index) => [`#a${index.toString()}`, name]),
-    ),
+    ProjectionExpression: names.map((_, index) => `#a${index}`).join(", "),
+    ExpressionAttributeNames: Object.fromEntries(names.map((name, index) => [`#a${index}`, name])),
   };
 }
 

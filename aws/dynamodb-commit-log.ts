@@ -3,22 +3,27 @@
  * (spill#id, chunk). The conditional put of `append` is the commit point of every transaction in the block (I1).
  */
 import { assert } from "../core/assert.ts";
-import { limits } from "../core/limits.ts";
-import type { Clock, CommitLog, StoredBlock } from "../core/ports.ts";
+import * as limits from "../core/limits.ts";
+import type { ClientPorts, Clock, CommitLog, StoredBlock } from "../core/ports.ts";
 import type { Item, LogPosition, TransactionId } from "../core/types.ts";
 import { fromSdkItem, type SdkItem } from "./attribute-values.ts";
 import { mapBounded } from "./bounded.ts";
-import type { DynamoDb } from "./dynamodb.ts";
+import type { ClientDynamoDb } from "./dynamodb.ts";
 import { bytesOf, integerOf } from "./stored-attributes.ts";
 
 export type CommitLogParts = {
-  readonly dynamodb: DynamoDb;
+  readonly dynamodb: ClientDynamoDb;
   readonly clock: Clock;
   readonly table: string;
 };
 
 export function createDynamoDbCommitLog(parts: CommitLogParts): CommitLog {
-  return { ...appender(parts), ...readers(parts), ...spills(parts) };
+  return { ...createClientCommitLog(parts), ...appender(parts), ...backwardReader(parts) };
+}
+
+/** What a client needs of it. */
+export function createClientCommitLog(parts: CommitLogParts): ClientPorts["log"] {
+  return { ...readers(parts), ...spills(parts) };
 }
 
 function appender({ dynamodb, table, clock }: CommitLogParts): Pick<CommitLog, "append"> {
@@ -43,10 +48,7 @@ function appender({ dynamodb, table, clock }: CommitLogParts): Pick<CommitLog, "
   };
 }
 
-function readers({
-  dynamodb,
-  table,
-}: CommitLogParts): Pick<CommitLog, "readAfter" | "readBackward" | "readAt"> {
+function readers({ dynamodb, table }: CommitLogParts): Pick<CommitLog, "readAfter" | "readAt"> {
   return {
     async readAfter(shard, after, options) {
       const page = await dynamodb.query(
@@ -64,6 +66,22 @@ function readers({
         complete: page.LastEvaluatedKey === undefined,
       };
     },
+    async readAt(shard, position, options) {
+      const item = await dynamodb.get(
+        {
+          TableName: table,
+          ConsistentRead: true,
+          Key: { shard: { S: shard }, position: { N: position.toString() } },
+        },
+        options,
+      );
+      return item === undefined ? undefined : storedBlock(item);
+    },
+  };
+}
+
+function backwardReader({ dynamodb, table }: CommitLogParts): Pick<CommitLog, "readBackward"> {
+  return {
     async readBackward(shard, options) {
       const { from } = options;
       const bounded = from !== undefined;
@@ -88,17 +106,6 @@ function readers({
         options,
       );
       return (page.Items ?? []).map((item) => storedBlock(fromSdkItem(item)));
-    },
-    async readAt(shard, position, options) {
-      const item = await dynamodb.get(
-        {
-          TableName: table,
-          ConsistentRead: true,
-          Key: { shard: { S: shard }, position: { N: position.toString() } },
-        },
-        options,
-      );
-      return item === undefined ? undefined : storedBlock(item);
     },
   };
 }

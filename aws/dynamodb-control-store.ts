@@ -1,9 +1,9 @@
 /**
  * The control table: watermarks, shards, the registry of user tables, shared secrets, and what replay leaves for the
- * reaper and for operators (aws/control-tombstones.ts). Layout: docs/protocol.md §1.
+ * reaper and for operators (aws/control-tombstones.ts). A client reads it only, and has a reader of its own. Layout: docs/protocol.md §1.
  */
 import { CorruptDataError, InvalidRequestError, StoreError } from "../core/errors.ts";
-import type { CallOptions, ControlStore } from "../core/ports.ts";
+import type { CallOptions, ClientPorts, ControlStore } from "../core/ports.ts";
 import { isSequenceNumber } from "../core/sequence-number.ts";
 import type {
   AttributeValue,
@@ -20,13 +20,13 @@ import type {
 } from "../core/types.ts";
 import {
   allOf,
+  createControlReads,
   createControlTable,
   notExists,
   type ControlCondition,
-  type ControlTable,
 } from "./control-table.ts";
 import { createReaperStore } from "./control-tombstones.ts";
-import type { DynamoDb } from "./dynamodb.ts";
+import type { ClientDynamoDb, DynamoDb } from "./dynamodb.ts";
 import {
   booleanOf,
   bytesOf,
@@ -38,7 +38,8 @@ import {
   type Stored,
 } from "./stored-attributes.ts";
 
-export type ControlStoreParts = { readonly dynamodb: DynamoDb; readonly table: string };
+export type ControlReaderParts = { readonly dynamodb: ClientDynamoDb; readonly table: string };
+export type ControlStoreParts = ControlReaderParts & { readonly dynamodb: DynamoDb };
 
 /** A shard as the control table knows it. */
 export type ShardEntry = {
@@ -47,50 +48,59 @@ export type ShardEntry = {
   readonly startingHashKey: string;
 };
 
-/** The port, and what only provisioning and the stream adapter need of the same table. */
-export type AwsControlStore = ControlStore & {
+/** The client's part of the port, and what the stream adapter needs of the same table. */
+export type AwsControlReader = ClientPorts["control"] & {
   shardEntries(options?: CallOptions): Promise<readonly ShardEntry[]>;
-  /** Adds the shard and its first watermark unless they are there. */
-  addShard(entry: ShardEntry, watermark: Watermark, options?: CallOptions): Promise<void>;
 };
 
-export function createDynamoDbControlStore(parts: ControlStoreParts): AwsControlStore {
-  const control = createControlTable(parts.dynamodb, parts.table);
+/** The port, and what only provisioning and the stream adapter need of the same table. */
+export type AwsControlStore = ControlStore &
+  AwsControlReader & {
+    /** Adds the shard and its first watermark unless they are there. */
+    addShard(entry: ShardEntry, watermark: Watermark, options?: CallOptions): Promise<void>;
+  };
+
+export function createDynamoDbControlReader({
+  dynamodb,
+  table,
+}: ControlReaderParts): AwsControlReader {
+  const control = createControlReads(dynamodb, table);
+  const shardEntries: AwsControlReader["shardEntries"] = async (options) => {
+    const items = await allOf(control, { pk: "shards" }, options);
+    return items.map((item) => {
+      const stored = { what: "shard entry", item };
+      const startingHashKey = textOf(stored, "startingHashKey");
+      if (!/^\d{1,39}$/.test(startingHashKey)) throw corrupt(stored, "startingHashKey");
+      return { shard: textOf(stored, "sk") as ShardId, startingHashKey };
+    });
+  };
   return {
     idempotencyTable: {
-      name: parts.table,
+      name: table,
       partitionKey: { name: "pk", type: "S" },
       sortKey: { name: "sk", type: "S" },
       history: false,
       access: "transactional",
     },
-    ...watermarks(control),
-    ...shards(control),
-    ...registry(control),
-    ...createReaperStore(control),
-    async secret(name, make, options) {
-      const key = { pk: "secret", sk: name };
-      let item = await control.get(key, options);
-      if (item === undefined) {
-        await control.put(key, { bytes: { B: make() } }, options, notExists);
-        // Whoever came first made it; only the stored bytes are the secret.
-        item = await control.get(key, options);
-      }
-      if (item === undefined) throw new StoreError("unavailable", `secret "${name}" vanished`);
-      return bytesOf({ what: `secret "${name}"`, item }, "bytes");
-    },
-  };
-}
-
-function watermarks(
-  control: ControlTable,
-): Pick<ControlStore, "readWatermark" | "advanceWatermark"> {
-  return {
     async readWatermark(shard, options) {
       const item = await control.get(watermarkKey(shard), options);
       if (item === undefined) return undefined;
       return toWatermark({ what: `watermark of ${shard}`, item });
     },
+    shardEntries,
+    shards: async (options) => (await shardEntries(options)).map(({ shard }) => shard),
+    async tables(options) {
+      const items = await allOf(control, { pk: "registry" }, options);
+      return items.map((item) => toDescription({ what: "table registry", item }));
+    },
+  };
+}
+
+export function createDynamoDbControlStore(parts: ControlStoreParts): AwsControlStore {
+  const control = createControlTable(parts.dynamodb, parts.table);
+  return {
+    ...createDynamoDbControlReader(parts),
+    ...createReaperStore(control),
     async advanceWatermark(shard, watermark, options) {
       // After a lost answer the SDK's own repeat finds the condition broken by its first success:
       // `false` then says no more than that the watermark stands at or above.
@@ -102,6 +112,32 @@ function watermarks(
       const key = watermarkKey(shard);
       const result = await control.put(key, fromWatermark(watermark), options, condition);
       return result === "done";
+    },
+    async addShard({ shard, startingHashKey }, watermark, options) {
+      // The watermark first: a shard that is listed must have one.
+      await control.put(watermarkKey(shard), fromWatermark(watermark), options, notExists);
+      const entry = { startingHashKey: { S: startingHashKey } };
+      await control.put({ pk: "shards", sk: shard }, entry, options, notExists);
+    },
+    async registerTable(table, options) {
+      const key = { pk: "registry", sk: table.name };
+      const result = await control.put(key, fromDescription(table), options, sameKey(table));
+      if (result === "done") return;
+      throw new InvalidRequestError(
+        "table",
+        `table "${table.name}" is registered with another key; a key cannot change`,
+      );
+    },
+    async secret(name, make, options) {
+      const key = { pk: "secret", sk: name };
+      let item = await control.get(key, options);
+      if (item === undefined) {
+        await control.put(key, { bytes: { B: make() } }, options, notExists);
+        // Whoever came first made it; only the stored bytes are the secret.
+        item = await control.get(key, options);
+      }
+      if (item === undefined) throw new StoreError("unavailable", `secret "${name}" vanished`);
+      return bytesOf({ what: `secret "${name}"`, item }, "bytes");
     },
   };
 }
@@ -137,48 +173,6 @@ function toCursor(stored: Stored): StreamCursor {
   return {
     sequenceNumber,
     requestsDone: partial ? integerOf(stored, "cursorRequestsDone") : "all",
-  };
-}
-
-function shards(
-  control: ControlTable,
-): Pick<AwsControlStore, "shards" | "shardEntries" | "addShard"> {
-  const shardEntries: AwsControlStore["shardEntries"] = async (options) => {
-    const items = await allOf(control, { pk: "shards" }, options);
-    return items.map((item) => {
-      const stored = { what: "shard entry", item };
-      const startingHashKey = textOf(stored, "startingHashKey");
-      if (!/^\d{1,39}$/.test(startingHashKey)) throw corrupt(stored, "startingHashKey");
-      return { shard: textOf(stored, "sk") as ShardId, startingHashKey };
-    });
-  };
-  return {
-    shardEntries,
-    shards: async (options) => (await shardEntries(options)).map(({ shard }) => shard),
-    async addShard({ shard, startingHashKey }, watermark, options) {
-      // The watermark first: a shard that is listed must have one.
-      await control.put(watermarkKey(shard), fromWatermark(watermark), options, notExists);
-      const entry = { startingHashKey: { S: startingHashKey } };
-      await control.put({ pk: "shards", sk: shard }, entry, options, notExists);
-    },
-  };
-}
-
-function registry(control: ControlTable): Pick<ControlStore, "tables" | "registerTable"> {
-  return {
-    async tables(options) {
-      const items = await allOf(control, { pk: "registry" }, options);
-      return items.map((item) => toDescription({ what: "table registry", item }));
-    },
-    async registerTable(table, options) {
-      const key = { pk: "registry", sk: table.name };
-      const result = await control.put(key, fromDescription(table), options, sameKey(table));
-      if (result === "done") return;
-      throw new InvalidRequestError(
-        "table",
-        `table "${table.name}" is registered with another key; a key cannot change`,
-      );
-    },
   };
 }
 

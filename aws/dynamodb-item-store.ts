@@ -6,6 +6,7 @@ import type { QueryCommandOutput } from "@aws-sdk/client-dynamodb";
 import { InvalidRequestError, StoreError } from "../core/errors.ts";
 import type {
   CallOptions,
+  ClientPorts,
   InstallRequest,
   ItemStore,
   Page,
@@ -16,11 +17,13 @@ import type {
 import type { TableDescription } from "../core/types.ts";
 import { fromSdkItem, toSdkItem, toSdkValue, type SdkItem } from "./attribute-values.ts";
 import { batchGetItems, type BatchGetParts } from "./dynamodb-batch-get.ts";
+import type { DynamoDb } from "./dynamodb.ts";
 import { absentItem, keyOf, toInstalledItem, toStoredItem, versionOf } from "./stored-item.ts";
 
-export type ItemStoreParts = BatchGetParts;
+export type ItemStoreParts = BatchGetParts & { readonly dynamodb: DynamoDb };
 
-export function createDynamoDbItemStore(parts: ItemStoreParts): ItemStore {
+/** What a client needs of it. */
+export function createClientItemStore(parts: BatchGetParts): ClientPorts["items"] {
   const { dynamodb } = parts;
   return {
     async get(table, key, options) {
@@ -35,16 +38,23 @@ export function createDynamoDbItemStore(parts: ItemStoreParts): ItemStore {
       const items = await batchGetItems(parts, asked, { attributes: undefined, options });
       return items.map((item) => (item === undefined ? absentItem : toStoredItem(item)));
     },
-    async versions(keys, options) {
-      const items = await batchGetItems(parts, keys, { attributes: ["_v"], options });
-      return items.map((item) => (item === undefined ? absentItem.version : versionOf(item)));
-    },
     query: (request, options) => query(parts, request, options),
     scan: (request, options) => scan(parts, request, options),
     install: (request, options) => install(parts, request, options),
+  };
+}
+
+export function createDynamoDbItemStore(parts: ItemStoreParts): ItemStore {
+  return {
+    ...createClientItemStore(parts),
+    async versions(keys, options) {
+      const isEventual = options.consistency === "eventual";
+      const items = await batchGetItems(parts, keys, { attributes: ["_v"], isEventual, options });
+      return items.map((item) => (item === undefined ? absentItem.version : versionOf(item)));
+    },
     async removeTombstone({ table, key, version }, options) {
       try {
-        const result = await dynamodb.delete(
+        const result = await parts.dynamodb.delete(
           {
             TableName: table,
             Key: toSdkItem(key),
@@ -69,7 +79,7 @@ export function createDynamoDbItemStore(parts: ItemStoreParts): ItemStore {
 }
 
 async function install(
-  parts: ItemStoreParts,
+  parts: BatchGetParts,
   request: InstallRequest,
   options: CallOptions | undefined,
 ): Promise<"installed" | "superseded"> {
@@ -105,11 +115,11 @@ function installCondition(
 }
 
 async function query(
-  parts: ItemStoreParts,
+  parts: BatchGetParts,
   request: QueryRequest,
   options: CallOptions | undefined,
 ): Promise<Page> {
-  const { table, index, limit, startKey } = request;
+  const { table, index } = request;
   const condition = keyCondition(request);
   const output = await parts.dynamodb.query(
     {
@@ -117,8 +127,8 @@ async function query(
       ...(index === undefined ? { ConsistentRead: true } : { IndexName: index.name }),
       ...condition,
       ScanIndexForward: !request.descending,
-      ...(limit === undefined ? {} : { Limit: limit }),
-      ...(startKey === undefined ? {} : { ExclusiveStartKey: toSdkItem(startKey) }),
+      Limit: request.limit,
+      ExclusiveStartKey: sdkStartKey(request),
     },
     options,
   );
@@ -126,22 +136,27 @@ async function query(
 }
 
 async function scan(
-  parts: ItemStoreParts,
+  parts: BatchGetParts,
   request: ScanRequest,
   options: CallOptions | undefined,
 ): Promise<Page> {
-  const { table, limit, startKey, segment } = request;
+  const { table, segment } = request;
   const output = await parts.dynamodb.scan(
     {
       TableName: table.name,
       ConsistentRead: true,
-      ...(limit === undefined ? {} : { Limit: limit }),
-      ...(startKey === undefined ? {} : { ExclusiveStartKey: toSdkItem(startKey) }),
-      ...(segment === undefined ? {} : { Segment: segment.index, TotalSegments: segment.total }),
+      Limit: request.limit,
+      ExclusiveStartKey: sdkStartKey(request),
+      Segment: segment?.index,
+      TotalSegments: segment?.total,
     },
     options,
   );
   return toPage(table, output);
+}
+
+function sdkStartKey({ startKey }: Pick<ScanRequest, "startKey">): SdkItem | undefined {
+  return startKey === undefined ? undefined : toSdkItem(startKey);
 }
 
 function toPage(

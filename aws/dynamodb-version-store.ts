@@ -10,17 +10,17 @@
  */
 import { createHash } from "node:crypto";
 import { CorruptDataError, FrameError } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
+import * as limits from "../core/limits.ts";
 import type { CallOptions, Clock, VersionEntry, VersionStore } from "../core/ports.ts";
 import type { Item, Timestamp, Version } from "../core/types.ts";
 import { decodeItem, encodeItem } from "../schemas/attribute-value.ts";
 import { ByteWriter } from "../schemas/byte-writer.ts";
 import { fromSdkItem, type SdkItem } from "./attribute-values.ts";
-import type { DynamoDb } from "./dynamodb.ts";
+import type { ClientDynamoDb } from "./dynamodb.ts";
 import { bytesOf, has, integerOf } from "./stored-attributes.ts";
 
 export type VersionStoreParts = {
-  readonly dynamodb: DynamoDb;
+  readonly dynamodb: ClientDynamoDb;
   readonly clock: Clock;
   readonly table: string;
   /** How long an entry stays readable; it may stay longer, since TTL deletes late. */

@@ -18,10 +18,10 @@ import type { CallOptions } from "../core/ports.ts";
 import type { Item } from "../core/types.ts";
 import { fromSdkItem } from "./attribute-values.ts";
 import { callRead, callWrite } from "./call.ts";
-import type { SignDeadline } from "./call.ts";
+import type { Call, SignDeadline } from "./call.ts";
 import type { DynamoDbHandle } from "./clients.ts";
 
-export type DynamoDb = {
+export type ClientDynamoDb = {
   get(input: GetItemCommandInput, options?: CallOptions): Promise<Item | undefined>;
   batchGet(
     input: BatchGetItemCommandInput,
@@ -35,6 +35,10 @@ export type DynamoDb = {
     options?: CallOptions,
     signDeadline?: SignDeadline,
   ): Promise<"done" | "condition-failed">;
+};
+
+/** Functions alone delete anything; a client's deletes are tombstones, which are puts. */
+export type DynamoDb = ClientDynamoDb & {
   delete(
     input: DeleteItemCommandInput,
     options?: CallOptions,
@@ -51,105 +55,114 @@ function metered(options: CallOptions | undefined): Metered {
 function count(
   options: CallOptions | undefined,
   kind: "readUnits" | "writeUnits",
-  consumed: readonly (ConsumedCapacity | undefined)[],
+  consumed: ConsumedCapacity | readonly ConsumedCapacity[] | undefined,
 ): void {
   const consumption = options?.consumption;
-  if (consumption === undefined) return;
-  for (const capacity of consumed) consumption[kind] += capacity?.CapacityUnits ?? 0;
-}
-
-/** A call counts when it is made, whatever comes of it. */
-function countCall(options: CallOptions | undefined): void {
-  if (options?.consumption !== undefined) options.consumption.calls += 1;
+  if (consumption === undefined || consumed === undefined) return;
+  for (const { CapacityUnits } of [consumed].flat()) consumption[kind] += CapacityUnits ?? 0;
 }
 
 type Source = () => Promise<DynamoDbHandle>;
 
-export function createDynamoDb(handle: Source): DynamoDb {
-  return { ...reads(handle), ...writes(handle) };
+export function createClientDynamoDb(handle: Source): ClientDynamoDb {
+  return { ...reads(handle), ...puts(handle) };
 }
 
-function reads(handle: Source): Pick<DynamoDb, "get" | "batchGet" | "query" | "scan"> {
+type Operation = {
+  readonly handle: Source;
+  readonly name: string;
+  readonly table: string | undefined;
+  readonly options: CallOptions | undefined;
+  readonly signDeadline?: SignDeadline | undefined;
+};
+
+/** Makes a command, and gives what sends it. */
+type Prepare<Output> = (
+  to: DynamoDbHandle,
+  metered: Metered,
+) => Pick<Call<Output>, "command" | "send">;
+
+/** The call, counted as one that is made, whatever comes of it. */
+async function prepared<Output>(
+  { handle, name, table, options, signDeadline }: Operation,
+  prepare: Prepare<Output>,
+): Promise<Call<Output>> {
+  const to = await handle();
+  const consumption = options?.consumption;
+  if (consumption !== undefined) consumption.calls += 1;
+  const operation = table === undefined ? name : `${name} on ${table}`;
+  return { operation, options, signDeadline, ...prepare(to, metered(options)) };
+}
+
+async function read<
+  Output extends { ConsumedCapacity?: ConsumedCapacity | ConsumedCapacity[] | undefined },
+>(operation: Operation, prepare: Prepare<Output>): Promise<Output> {
+  const output = await callRead(await prepared(operation, prepare));
+  count(operation.options, "readUnits", output.ConsumedCapacity);
+  return output;
+}
+
+async function write<Output extends { ConsumedCapacity?: ConsumedCapacity | undefined }>(
+  operation: Operation,
+  prepare: Prepare<Output>,
+): Promise<"done" | "condition-failed"> {
+  const result = await callWrite(await prepared(operation, prepare));
+  if (result.kind === "done") {
+    count(operation.options, "writeUnits", result.output.ConsumedCapacity);
+  }
+  return result.kind;
+}
+
+function reads(handle: Source): Pick<ClientDynamoDb, "get" | "batchGet" | "query" | "scan"> {
   return {
     async get(input, options) {
-      const { sdk, client } = await handle();
-      countCall(options);
-      const command = new sdk.GetItemCommand({ ...input, ...metered(options) });
-      const output = await callRead({
-        operation: `GetItem on ${String(input.TableName)}`,
-        send: (http) => client.send(command, http),
-        options,
-      });
-      count(options, "readUnits", [output.ConsumedCapacity]);
-      return output.Item === undefined ? undefined : fromSdkItem(output.Item);
+      const { Item } = await read(
+        { handle, name: "GetItem", table: input.TableName, options },
+        (to, metered) => {
+          const command = new to.sdk.GetItemCommand({ ...input, ...metered });
+          return { command, send: (http) => to.client.send(command, http) };
+        },
+      );
+      return Item === undefined ? undefined : fromSdkItem(Item);
     },
-    async batchGet(input, options) {
-      const { sdk, client } = await handle();
-      countCall(options);
-      const command = new sdk.BatchGetItemCommand({ ...input, ...metered(options) });
-      const output = await callRead({
-        operation: "BatchGetItem",
-        send: (http) => client.send(command, http),
-        options,
-      });
-      count(options, "readUnits", output.ConsumedCapacity ?? []);
-      return output;
-    },
-    async query(input, options) {
-      const { sdk, client } = await handle();
-      countCall(options);
-      const command = new sdk.QueryCommand({ ...input, ...metered(options) });
-      const output = await callRead({
-        operation: `Query on ${String(input.TableName)}`,
-        send: (http) => client.send(command, http),
-        options,
-      });
-      count(options, "readUnits", [output.ConsumedCapacity]);
-      return output;
-    },
-    async scan(input, options) {
-      const { sdk, client } = await handle();
-      countCall(options);
-      const command = new sdk.ScanCommand({ ...input, ...metered(options) });
-      const output = await callRead({
-        operation: `Scan on ${String(input.TableName)}`,
-        send: (http) => client.send(command, http),
-        options,
-      });
-      count(options, "readUnits", [output.ConsumedCapacity]);
-      return output;
-    },
+    batchGet: (input, options) =>
+      read({ handle, name: "BatchGetItem", table: undefined, options }, (to, metered) => {
+        const command = new to.sdk.BatchGetItemCommand({ ...input, ...metered });
+        return { command, send: (http) => to.client.send(command, http) };
+      }),
+    query: (input, options) =>
+      read({ handle, name: "Query", table: input.TableName, options }, (to, metered) => {
+        const command = new to.sdk.QueryCommand({ ...input, ...metered });
+        return { command, send: (http) => to.client.send(command, http) };
+      }),
+    scan: (input, options) =>
+      read({ handle, name: "Scan", table: input.TableName, options }, (to, metered) => {
+        const command = new to.sdk.ScanCommand({ ...input, ...metered });
+        return { command, send: (http) => to.client.send(command, http) };
+      }),
   };
 }
 
-function writes(handle: Source): Pick<DynamoDb, "put" | "delete"> {
+function puts(handle: Source): Pick<ClientDynamoDb, "put"> {
   return {
-    async put(input, options, signDeadline) {
-      const { sdk, client } = await handle();
-      countCall(options);
-      const command = new sdk.PutItemCommand({ ...input, ...metered(options) });
-      const result = await callWrite({
-        operation: `PutItem on ${String(input.TableName)}`,
-        command,
-        send: (http) => client.send(command, http),
-        options,
-        signDeadline,
-      });
-      if (result.kind === "done") count(options, "writeUnits", [result.output.ConsumedCapacity]);
-      return result.kind;
-    },
-    async delete(input, options) {
-      const { sdk, client } = await handle();
-      countCall(options);
-      const command = new sdk.DeleteItemCommand({ ...input, ...metered(options) });
-      const result = await callWrite({
-        operation: `DeleteItem on ${String(input.TableName)}`,
-        command,
-        send: (http) => client.send(command, http),
-        options,
-      });
-      if (result.kind === "done") count(options, "writeUnits", [result.output.ConsumedCapacity]);
-      return result.kind;
-    },
+    put: (input, options, signDeadline) =>
+      write(
+        { handle, name: "PutItem", table: input.TableName, options, signDeadline },
+        (to, metered) => {
+          const command = new to.sdk.PutItemCommand({ ...input, ...metered });
+          return { command, send: (http) => to.client.send(command, http) };
+        },
+      ),
+  };
+}
+
+export function createDynamoDb(handle: Source): DynamoDb {
+  return {
+    ...createClientDynamoDb(handle),
+    delete: (input, options) =>
+      write({ handle, name: "DeleteItem", table: input.TableName, options }, (to, metered) => {
+        const command = new to.sdk.DeleteItemCommand({ ...input, ...metered });
+        return { command, send: (http) => to.client.send(command, http) };
+      }),
   };
 }

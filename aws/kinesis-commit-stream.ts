@@ -1,6 +1,8 @@
 /**
  * The commit stream on Kinesis. A put may store a record, not store it, or leave that open, and every record gets its
  * own answer; a record stored twice is harmless (I3), so open answers are never taken for failures.
+ *
+ * A shard is a hash key: where Kinesis keeps it may change (kinesis-shards.ts). Puts need not know, reads look for it.
  */
 import type {
   PutRecordsCommandOutput,
@@ -10,7 +12,7 @@ import type {
 } from "@aws-sdk/client-kinesis";
 import { assert } from "../core/assert.ts";
 import { CorruptDataError, StoreError } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
+import * as limits from "../core/limits.ts";
 import type {
   CallOptions,
   Clock,
@@ -25,6 +27,7 @@ import { backOff } from "./bounded.ts";
 import { callRead, callWrite } from "./call.ts";
 import type { KinesisHandle } from "./clients.ts";
 import type { ShardEntry } from "./dynamodb-control-store.ts";
+import type { KinesisShardId, KinesisShards } from "./kinesis-shards.ts";
 
 export type CommitStreamParts = {
   readonly kinesis: () => Promise<KinesisHandle>;
@@ -33,6 +36,7 @@ export type CommitStreamParts = {
   readonly stream: string;
   /** The deployment's shards; asked once, and again when a shard is not among them. */
   readonly shardEntries: (options?: CallOptions) => Promise<readonly ShardEntry[]>;
+  readonly shards: Pick<KinesisShards, "carrierOf">;
 };
 
 /** Kinesis wants a partition key even where the explicit hash key decides. */
@@ -40,6 +44,7 @@ const partitionKey = "t";
 
 export function createKinesisCommitStream(parts: CommitStreamParts): CommitStream {
   const hashKeys = new Map<ShardId, string>();
+  const carriers = new Map<ShardId, KinesisShardId>();
   const hashKeyOf = async (shard: ShardId, options: CallOptions | undefined): Promise<string> => {
     if (!hashKeys.has(shard)) {
       for (const entry of await parts.shardEntries(options)) {
@@ -59,21 +64,30 @@ export function createKinesisCommitStream(parts: CommitStreamParts): CommitStrea
     async put(shard, records, options) {
       if (records.length === 0) return [];
       const hashKey = await hashKeyOf(shard, options);
-      return putRecords(parts, { shard, hashKey, records }, options);
+      return putRecords(parts, { hashKey, records }, options);
     },
-    read: (shard, from, options) => read(parts, { shard, from }, options),
+    async read(shard, from, options) {
+      // Most of what is asked for is young, and lies where the last was found.
+      const last = carriers.get(shard) ?? shard;
+      const iterator = await iteratorAt(parts, { carrier: last, from }, options);
+      if (iterator !== undefined) return read(parts, { carrier: last, from, iterator }, options);
+      const carrier = await parts.shards.carrierOf(shard, from, options);
+      if (carrier === undefined || carrier === last) return [];
+      carriers.set(shard, carrier);
+      const found = await iteratorAt(parts, { carrier, from }, options);
+      return found === undefined ? [] : read(parts, { carrier, from, iterator: found }, options);
+    },
   };
 }
 
 type PutRequest = {
-  readonly shard: ShardId;
   readonly hashKey: string;
   readonly records: readonly Uint8Array[];
 };
 
 async function putRecords(
   parts: CommitStreamParts,
-  { shard, hashKey, records }: PutRequest,
+  { hashKey, records }: PutRequest,
   options: CallOptions | undefined,
 ): Promise<readonly PutRecordResult[]> {
   const bytes = records.reduce((sum, data) => sum + data.length, 0);
@@ -105,19 +119,15 @@ async function putRecords(
       fault === "throttled" ? { kind: "throttled" } : { kind: "unknown", cause },
     );
   }
-  return records.map((_, index) => toResult(shard, output.Records?.[index]));
+  return records.map((_, index) => toResult(output.Records?.[index]));
 }
 
-function toResult(shard: ShardId, entry: PutRecordsResultEntry | undefined): PutRecordResult {
+/** Which Kinesis shard took the record is of no interest: it is the one that covers the hash key. */
+function toResult(entry: PutRecordsResultEntry | undefined): PutRecordResult {
   if (entry?.ErrorCode === "ProvisionedThroughputExceededException") return { kind: "throttled" };
   if (entry?.SequenceNumber === undefined || entry.ErrorCode !== undefined) {
     const detail = `${entry?.ErrorCode ?? "no answer"}: ${entry?.ErrorMessage ?? ""}`;
     return { kind: "unknown", cause: new StoreError("unavailable", `PutRecords: ${detail}`) };
-  }
-  if (entry.ShardId !== shard) {
-    // A shard map from before a reshard. Stored, but where nobody waits for it.
-    const message = `PutRecords: stored on ${String(entry.ShardId)} instead of ${shard}`;
-    return { kind: "unknown", cause: new StoreError("unavailable", message) };
   }
   return { kind: "stored", sequenceNumber: toSequenceNumber(entry.SequenceNumber) };
 }
@@ -132,7 +142,7 @@ function toSequenceNumber(text: string | undefined): SequenceNumber {
 }
 
 type Position = {
-  readonly shard: ShardId;
+  readonly carrier: KinesisShardId;
   readonly from: SequenceNumber;
 };
 
@@ -140,11 +150,11 @@ type ReadOptions = CallOptions & { readonly recordsMax: number };
 
 async function read(
   parts: CommitStreamParts,
-  { shard, from }: Position,
+  { carrier, from, iterator: begin }: Position & { readonly iterator: string },
   options: ReadOptions,
 ): Promise<readonly StreamRecord[]> {
   const records: StreamRecord[] = [];
-  let iterator = await iteratorAt(parts, { shard, from }, options);
+  let iterator: string | undefined = begin;
   let calls = 0;
   while (iterator !== undefined && records.length < options.recordsMax) {
     calls += 1;
@@ -155,7 +165,7 @@ async function read(
       const last = records.at(-1)?.sequenceNumber;
       iterator = await iteratorAt(
         parts,
-        { shard, from: last ?? from, after: last !== undefined },
+        { carrier, from: last ?? from, after: last !== undefined },
         options,
       );
       continue;
@@ -180,7 +190,7 @@ function toRecord(record: KinesisRecord): StreamRecord {
   };
 }
 
-/** Undefined when the sequence number lies outside what the stream still holds. */
+/** Undefined when the sequence number lies outside what the Kinesis shard still holds, or the shard is gone. */
 async function iteratorAt(
   parts: CommitStreamParts,
   position: Position & { readonly after?: boolean },
@@ -190,7 +200,7 @@ async function iteratorAt(
   if (options.consumption !== undefined) options.consumption.calls += 1;
   const command = new sdk.GetShardIteratorCommand({
     StreamName: parts.stream,
-    ShardId: position.shard,
+    ShardId: position.carrier,
     ShardIteratorType: position.after === true ? "AFTER_SEQUENCE_NUMBER" : "AT_SEQUENCE_NUMBER",
     StartingSequenceNumber: position.from,
   });
@@ -202,8 +212,10 @@ async function iteratorAt(
     });
     return output.ShardIterator;
   } catch (error) {
-    const refused = error instanceof StoreError && error.code === "InvalidArgumentException";
-    if (refused) return undefined;
+    const code = error instanceof StoreError ? error.code : undefined;
+    if (code === "InvalidArgumentException" || code === "ResourceNotFoundException") {
+      return undefined;
+    }
     throw error;
   }
 }

@@ -3,7 +3,7 @@
  * and Terraform agree without talking to each other (docs/protocol.md §1).
  */
 import { InvalidRequestError } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
+import * as limits from "../core/limits.ts";
 
 export type DeploymentNames = {
   readonly deployment: string;
@@ -25,7 +25,7 @@ export function deploymentNames(deployment: string): DeploymentNames {
   if (!fits || !namePattern.test(deployment)) {
     throw new InvalidRequestError(
       "deployment",
-      `the deployment "${deployment.slice(0, 80)}" must be 1 to ${limits.deploymentNameLengthMax.toString()} ` +
+      `the deployment "${deployment.slice(0, 80)}" must be 1 to ${limits.deploymentNameLengthMax} ` +
         "characters out of letters, digits, underscore, dot and hyphen",
     );
   }

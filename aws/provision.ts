@@ -11,7 +11,7 @@ import type {
   TableDescription as StoredTable,
 } from "@aws-sdk/client-dynamodb";
 import { InvalidRequestError, StoreError } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
+import * as limits from "../core/limits.ts";
 import type { Clock } from "../core/ports.ts";
 import type {
   IndexKeyAttribute,
@@ -30,7 +30,8 @@ import {
 } from "./clients.ts";
 import { createDynamoDb } from "./dynamodb.ts";
 import { createDynamoDbControlStore, type ShardEntry } from "./dynamodb-control-store.ts";
-import { deploymentNames } from "./names.ts";
+import { listKinesisShards } from "./kinesis-shards.ts";
+import { deploymentNames, type DeploymentNames } from "./names.ts";
 import { systemClock } from "./system-clock.ts";
 
 export type ProvisionOptions = AwsClientOptions & {
@@ -63,21 +64,21 @@ export async function provisionDeployment(options: ProvisionOptions): Promise<re
   const clients = createAwsClients(options);
   try {
     const [dynamodb, kinesis] = await Promise.all([clients.dynamodb(), clients.kinesis()]);
-    const shards = ensureStream({ kinesis, clock, name: names.stream }, options.shardCount ?? 1);
+    const stream = ensureStream({ kinesis, clock, name: names.stream }, options.shardCount ?? 1);
     const tables = Promise.all(
       systemTables(names).map((table) => ensureTable({ dynamodb, clock }, table, "expiresAt")),
     );
-    const [entries] = await Promise.all([shards, tables]);
+    await Promise.all([stream, tables]);
     const store = createDynamoDb(clients.dynamodb);
     const control = createDynamoDbControlStore({ dynamodb: store, table: names.controlTable });
-    for (const entry of entries) {
+    for (const entry of await firstShards(kinesis, names.stream, await control.shards())) {
       await control.addShard(entry, {
         position: 0 as LogPosition,
         timestamp: (clock.nowMs() * 1000) as Timestamp,
         cursor: undefined,
       });
     }
-    return entries.map(({ shard }) => shard);
+    return await control.shards();
   } finally {
     await clients.close();
   }
@@ -151,7 +152,8 @@ async function indexKeysOf(
   return [...keys.values()];
 }
 
-function systemTables(names: ReturnType<typeof deploymentNames>): readonly TableDefinition[] {
+/** The deployment's own tables and their keys (docs/protocol.md §1). */
+export function systemTables(names: DeploymentNames): readonly TableDefinition[] {
   return [
     {
       name: names.logTable,
@@ -236,7 +238,8 @@ function toIndex(index: IndexDefinition): GlobalSecondaryIndex {
   };
 }
 
-async function describeTable(
+/** Undefined when there is no such table. */
+export async function describeTable(
   { sdk, client }: DynamoDbHandle,
   name: string,
 ): Promise<StoredTable | undefined> {
@@ -282,7 +285,7 @@ type StreamParts = {
   readonly name: string;
 };
 
-async function ensureStream(parts: StreamParts, ShardCount: number): Promise<ShardEntry[]> {
+async function ensureStream(parts: StreamParts, ShardCount: number): Promise<void> {
   const { sdk, client } = parts.kinesis;
   await ignoring("ResourceInUseException", `CreateStream ${parts.name}`, () =>
     client.send(new sdk.CreateStreamCommand({ StreamName: parts.name, ShardCount })),
@@ -293,29 +296,22 @@ async function ensureStream(parts: StreamParts, ShardCount: number): Promise<Sha
     );
     return output?.StreamDescriptionSummary?.StreamStatus === "ACTIVE" ? true : undefined;
   });
-  return openShards(parts);
 }
 
-async function openShards({ kinesis, name }: StreamParts): Promise<ShardEntry[]> {
-  const { sdk, client } = kinesis;
-  const entries: ShardEntry[] = [];
-  let NextToken: string | undefined;
-  do {
-    const page = NextToken === undefined ? { StreamName: name } : { NextToken };
-    const output = await callRead({
-      operation: `ListShards ${name}`,
-      send: () => client.send(new sdk.ListShardsCommand(page)),
-      options: undefined,
-    });
-    for (const shard of output.Shards ?? []) {
-      const startingHashKey = shard.HashKeyRange?.StartingHashKey;
-      const open = shard.SequenceNumberRange?.EndingSequenceNumber === undefined;
-      if (!open || shard.ShardId === undefined || startingHashKey === undefined) continue;
-      entries.push({ shard: shard.ShardId as ShardId, startingHashKey });
-    }
-    NextToken = output.NextToken;
-  } while (NextToken !== undefined);
-  return entries;
+/**
+ * The shards that the deployment begins with: the stream's open ones. Once some are listed, only those that the stream was made
+ * with: what a reshard makes carries on a shard that is listed already.
+ */
+export async function firstShards(
+  kinesis: KinesisHandle,
+  stream: string,
+  listed: readonly ShardId[],
+): Promise<readonly ShardEntry[]> {
+  const shards = await listKinesisShards(kinesis, stream);
+  return shards
+    .filter(({ lastSequenceNumber }) => lastSequenceNumber === undefined)
+    .filter(({ hasParent }) => !hasParent || listed.length === 0)
+    .map(({ id, startingHashKey }) => ({ shard: id as ShardId, startingHashKey }));
 }
 
 /** Undefined when the call is refused with exactly this error. */

@@ -8,7 +8,7 @@ import { createAwsClients } from "../../aws/clients.ts";
 import { deploymentNames } from "../../aws/names.ts";
 import { systemClock } from "../../aws/system-clock.ts";
 import { systemRandom } from "../../aws/system-random.ts";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const loopback = "http://127.0.0.1:1";

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { DynamoDBClient, type DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
 import type { Clock, InstallRequest } from "../../core/ports.ts";
 import { LateInstallError } from "../../core/errors.ts";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import type { LogPosition, TableDescription, Version } from "../../core/types.ts";
 import type { AwsPorts, AwsPortsOptions } from "../../aws/ports.ts";
 import { systemClock } from "../../aws/system-clock.ts";

@@ -225,7 +225,7 @@ describe("batchGet and versions", () => {
     expect(found[1]?.item).toEqual({ ...keys[1], at: { N: "1" } });
     expect(found[0]).toEqual({ item: undefined, version: 0, tombstone: false });
     const named = asked.map(({ table, key }) => ({ table: table.name, key }));
-    expect(await items.versions(named)).toEqual(expected);
+    expect(await items.versions(named, { consistency: "strong" })).toEqual(expected);
     expect(consumption.calls).toBe(2);
     expect(consumption.readUnits).toBeGreaterThanOrEqual(86);
   });

@@ -1,7 +1,7 @@
 /** The reaper on real stores, with a wall clock that the test moves. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import fc from "fast-check";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import { LateInstallError } from "../../core/errors.ts";
 import type { Clock, WatermarkSample } from "../../core/ports.ts";
 import type { Item, LogPosition, TableDescription, Timestamp, Version } from "../../core/types.ts";

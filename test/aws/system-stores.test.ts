@@ -1,6 +1,6 @@
 /** The commit log, the version store and the control table on a real protocol server. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import type { DeadLetter, StoredBlock, TombstoneBatch } from "../../core/ports.ts";
 import type {
   Item,

@@ -1,0 +1,63 @@
+/**
+ * What a client needs from outside, on AWS: DynamoDB and Kinesis, or whatever speaks their protocols at the endpoints
+ * given. Importing this module does no work and loads no AWS package; the first call does.
+ */
+import * as limits from "../core/limits.ts";
+import type { CallOptions, ClientPorts, Clock, Random } from "../core/ports.ts";
+import { createAwsClients, type AwsClientOptions, type AwsClients } from "./clients.ts";
+import { createClientDynamoDb } from "./dynamodb.ts";
+import { createClientCommitLog } from "./dynamodb-commit-log.ts";
+import { createDynamoDbControlReader } from "./dynamodb-control-store.ts";
+import { createClientItemStore } from "./dynamodb-item-store.ts";
+import { createDynamoDbVersionStore } from "./dynamodb-version-store.ts";
+import { createKinesisCommitStream } from "./kinesis-commit-stream.ts";
+import { createKinesisShards } from "./kinesis-shards.ts";
+import { deploymentNames } from "./names.ts";
+import { systemClock } from "./system-clock.ts";
+import { systemRandom } from "./system-random.ts";
+
+export type AwsPortsOptions = AwsClientOptions & {
+  readonly deployment: string;
+  /** How long superseded versions stay readable on tables with history. Default `limits.historyRetentionMsDefault`. */
+  readonly historyRetentionMs?: number | undefined;
+  readonly clock?: Clock | undefined;
+  readonly random?: Random | undefined;
+};
+
+export type AwsClientPorts = ClientPorts & {
+  /** Destroys the clients built here; ready-made ones stay open. Calls under way fail. */
+  close(): Promise<void>;
+};
+
+/** @throws InvalidRequestError for a deployment name or an endpoint that cannot be one. */
+export function createAwsClientPorts(options: AwsPortsOptions): AwsClientPorts {
+  return clientPortsOn(createAwsClients(options), options);
+}
+
+/** As `createAwsClientPorts`, on clients that others may share. */
+export function clientPortsOn(clients: AwsClients, options: AwsPortsOptions): AwsClientPorts {
+  const names = deploymentNames(options.deployment);
+  const clock = options.clock ?? systemClock;
+  const random = options.random ?? systemRandom;
+  const dynamodb = createClientDynamoDb(clients.dynamodb);
+  const control = createDynamoDbControlReader({ dynamodb, table: names.controlTable });
+  const { kinesis } = clients;
+  const { stream } = names;
+  const shardEntries = (callOptions?: CallOptions) => control.shardEntries(callOptions);
+  const shards = createKinesisShards({ kinesis, stream, shardEntries });
+  return {
+    clock,
+    random,
+    control,
+    stream: createKinesisCommitStream({ kinesis, clock, random, stream, shardEntries, shards }),
+    log: createClientCommitLog({ dynamodb, clock, table: names.logTable }),
+    items: createClientItemStore({ dynamodb, clock, random }),
+    versions: createDynamoDbVersionStore({
+      dynamodb,
+      clock,
+      table: names.versionsTable,
+      historyRetentionMs: options.historyRetentionMs ?? limits.historyRetentionMsDefault,
+    }),
+    close: clients.close,
+  };
+}
