@@ -3,7 +3,7 @@
  * say what it knows (an unknown commit names its id); a little later the request ends without it.
  */
 import { UnavailableError } from "../../core/errors.ts";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import type { Clock } from "../../core/ports.ts";
 import { ApiProblem } from "./problem.ts";
 

@@ -2,7 +2,7 @@
 import { createAwsPorts } from "../../aws/ports.ts";
 import { createEngine } from "../../engine/engine.ts";
 import { readFunctionEnvironment } from "../shared/environment.ts";
-import { createObservability } from "../shared/observability.ts";
+import { createObservability } from "../shared/powertools-observability.ts";
 import { httpApiHandler, type HttpApiHandler } from "./lambda-event.ts";
 import { createApi } from "./service.ts";
 

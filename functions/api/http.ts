@@ -5,7 +5,7 @@
 import type { Context, MiddlewareHandler } from "hono";
 import type * as z from "zod";
 import { InvalidRequestError } from "../../core/errors.ts";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import type { Clock, Random } from "../../core/ports.ts";
 import type { ProblemCode } from "../../schemas/rest/answers.ts";
 import { isJsonObject, type ItemFormat, unsafeNumber } from "../../schemas/rest/items.ts";

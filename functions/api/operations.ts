@@ -2,7 +2,7 @@
  * What the routes do, without HTTP: requests that have passed the contract in, answers out.
  */
 import { ConflictError } from "../../core/errors.ts";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import type { Clock, ControlStore, Random } from "../../core/ports.ts";
 import type { Timestamp, TransactionId } from "../../core/types.ts";
 import type {

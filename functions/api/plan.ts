@@ -4,7 +4,7 @@
  */
 import type { SortKeyCondition } from "../../core/ports.ts";
 import { InvalidRequestError, TransactionTooLargeError } from "../../core/errors.ts";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import type { Item } from "../../core/types.ts";
 import type { QuerySpec } from "../../engine/types.ts";
 import {

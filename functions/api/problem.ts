@@ -122,7 +122,7 @@ function ofTransactionError(error: TransactionError, context: ProblemContext): P
       ...extras,
       conflict: {
         on,
-        version,
+        ...(version === undefined ? {} : { version }),
         ...(table === undefined ? {} : { table }),
         ...(key === undefined ? {} : { key: encodeItem(key, context.format) }),
       },

@@ -6,7 +6,7 @@
 import { attribute } from "../../core/attributes.ts";
 import { canonicalNumber, requireDecimal } from "../../core/decimal.ts";
 import { InvalidRequestError, TransactionTooLargeError } from "../../core/errors.ts";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import type { AttributeValue, Item } from "../../core/types.ts";
 import type { EngineTransaction, Reader, RowPage } from "../../engine/types.ts";
 import type { ReadsAnswer } from "../../schemas/rest/answers.ts";

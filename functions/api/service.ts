@@ -6,7 +6,7 @@ import { Hono, type Context } from "hono";
 import { cors } from "hono/cors";
 import type * as z from "zod";
 import { CommitUnknownError } from "../../core/errors.ts";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import type { TransactionId } from "../../core/types.ts";
 import type { UnknownAnswer } from "../../schemas/rest/answers.ts";
 import {

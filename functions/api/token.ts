@@ -7,7 +7,7 @@
  * before it. The key id tells a foreign deployment's token from a tampered one.
  */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import type { Timestamp } from "../../core/types.ts";
 import type { TransactionState } from "../../engine/types.ts";
 import { ApiProblem } from "./problem.ts";

@@ -4,29 +4,49 @@
  */
 import type { Context, KinesisStreamEvent } from "aws-lambda";
 import { createAwsPorts } from "../../aws/ports.ts";
+import * as limits from "../../core/limits.ts";
+import { beforeDeadline } from "../shared/before-deadline.ts";
 import { readFunctionEnvironment } from "../shared/environment.ts";
-import { parseKinesisEvent } from "../shared/kinesis-event.ts";
-import { createObservability } from "../shared/observability.ts";
+import { parseKinesisEvent, type ShardBatch } from "../shared/kinesis-event.ts";
+import { createObservability } from "../shared/powertools-observability.ts";
 import { createOracleService } from "./service.ts";
 
 const environment = readFunctionEnvironment(process.env);
 const { deployment, logLevel, region, endpoint } = environment;
 const observability = createObservability({ role: "oracle", deployment, logLevel });
-const { log, control, clock } = createAwsPorts({ deployment, region, endpoint });
+const ports = createAwsPorts({ deployment, region, endpoint });
+const { log, control, clock } = ports;
 const service = createOracleService({ log, control, clock, observability });
 
 export async function handler(event: KinesisStreamEvent, context: Context): Promise<void> {
   try {
     const batch = parseKinesisEvent(event);
     if (batch === undefined) return;
-    const report = await service.handle(batch, {
-      remainingMs: () => context.getRemainingTimeInMillis(),
+    const remainingMs = (): number => context.getRemainingTimeInMillis();
+    const bounds = { clock, remainingMs: remainingMs(), marginMs: limits.invocationMarginMs };
+    await beforeDeadline(bounds, async (signal) => {
+      const shard = await ports.shardOwners.ownerOf(batch.shard, { signal });
+      if (shard === undefined) {
+        rejectAll(batch);
+        return;
+      }
+      const report = await service.handle({ ...batch, shard }, { remainingMs, signal });
+      observability.log.debug("batch certified", { shard, ...report });
     });
-    observability.log.debug("batch certified", { shard: batch.shard, ...report });
   } catch (error) {
     observability.log.error("batch has to be delivered again", { error });
     throw error;
   } finally {
     observability.flush();
   }
+}
+
+/** Records beside the deployment's hash key: no client of it sends them there. */
+function rejectAll({ shard, records }: ShardBatch): void {
+  observability.metrics.count("RejectedRecords", records.length);
+  observability.log.error("records of a Kinesis shard that carries no shard were skipped", {
+    kinesisShard: shard,
+    records: records.length,
+    from: records[0]?.sequenceNumber,
+  });
 }

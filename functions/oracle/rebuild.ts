@@ -5,7 +5,7 @@
  * Invariants: I1–I3 carry over, since the state is a function of the log. Paper: Centiman §3.4.
  */
 import { StoreError } from "../../core/errors.ts";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import { Oracle } from "../../core/oracle.ts";
 import type { OracleBounds } from "../../core/oracle.ts";
 import type { CommitLog, ControlStore, StoredBlock } from "../../core/ports.ts";

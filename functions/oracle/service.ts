@@ -10,7 +10,7 @@
 import { StoreError } from "../../core/errors.ts";
 import { outcomeCode, outcomes } from "../../core/block-draft.ts";
 import type { BlockDraft, Outcome } from "../../core/block-draft.ts";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import { oracleBoundsDefault } from "../../core/oracle.ts";
 import type { Oracle, OracleBounds } from "../../core/oracle.ts";
 import type { Clock, CommitLog, ControlStore, StreamRecord } from "../../core/ports.ts";
@@ -144,6 +144,7 @@ class Invocation {
         this.report.taken += 1;
       } catch (error) {
         if (!(error instanceof StoreError)) throw error;
+        // probe: oracle-store-failed
         failure = error;
       }
       await this.#pause(failure);
@@ -165,14 +166,20 @@ class Invocation {
       log.readSpilled(id, chunks, callOptions);
     const input = await decoded.input(oracle.cursor, readSpilled, this.#budget.signal);
     const draft = oracle.next(input);
-    if (draft === undefined) return decoded.advance() ? "advanced" : "finished";
+    if (draft === undefined) {
+      // probe: oracle-nothing-new-in-batch
+      return decoded.advance() ? "advanced" : "finished";
+    }
     const bytes = encoder.encode(draft, input);
     // From here on the oracle's state lies ahead of the log, until the log has answered.
     this.#lane.oracle = undefined;
     this.#checkBudget();
     const { position } = draft;
     const result = await log.append(shard, { position, bytes }, this.#callOptions());
-    if (result === "taken") return "taken";
+    if (result === "taken") {
+      // probe: oracle-position-taken
+      return "taken";
+    }
     this.#lane.oracle = oracle;
     this.#account(draft, bytes.length);
     return "appended";

@@ -7,11 +7,11 @@
  */
 import { FrameError } from "../../core/errors.ts";
 import type { SpilledPayload } from "../../core/block-draft.ts";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import type { CommitLog } from "../../core/ports.ts";
 import { RequestBatch } from "../../core/request-batch.ts";
 import type { SpilledReference } from "../../schemas/commit-record-scan.ts";
-import { scanPayload } from "../../schemas/payload.ts";
+import { scanPayload } from "../../schemas/payload-scan.ts";
 import { joinSpilledChunks } from "../../schemas/spill.ts";
 
 export type ReadSpilled = CommitLog["readSpilled"];

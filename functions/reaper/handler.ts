@@ -4,8 +4,10 @@
  */
 import type { Context, ScheduledEvent } from "aws-lambda";
 import { createAwsPorts } from "../../aws/ports.ts";
+import * as limits from "../../core/limits.ts";
+import { beforeDeadline } from "../shared/before-deadline.ts";
 import { readFunctionEnvironment } from "../shared/environment.ts";
-import { createObservability } from "../shared/observability.ts";
+import { createObservability } from "../shared/powertools-observability.ts";
 import { reap } from "./service.ts";
 
 const environment = readFunctionEnvironment(process.env);
@@ -16,7 +18,10 @@ const ports = createAwsPorts({ deployment, region, endpoint, historyRetentionMs 
 export async function handler(_event: ScheduledEvent, context: Context): Promise<void> {
   const remainingMs = (): number => context.getRemainingTimeInMillis();
   try {
-    await reap({ ports, observability, historyRetentionMs, remainingMs });
+    await beforeDeadline(
+      { clock: ports.clock, remainingMs: remainingMs(), marginMs: limits.invocationMarginMs },
+      () => reap({ ports, observability, historyRetentionMs, remainingMs }),
+    );
   } catch (error) {
     observability.log.error("tombstones could not be looked through", { error });
     throw error;

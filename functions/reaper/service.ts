@@ -8,7 +8,7 @@
  */
 import { assert } from "../../core/assert.ts";
 import { StoreError } from "../../core/errors.ts";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import type { Ports, TombstoneBatch, WatermarkSample } from "../../core/ports.ts";
 import type { ShardId, Timestamp } from "../../core/types.ts";
 import type { Observability } from "../shared/observability.ts";

@@ -9,13 +9,14 @@ import type {
   KinesisStreamEvent,
 } from "aws-lambda";
 import { createAwsPorts } from "../../aws/ports.ts";
+import * as limits from "../../core/limits.ts";
+import { beforeDeadline } from "../shared/before-deadline.ts";
 import { readFunctionEnvironment } from "../shared/environment.ts";
 import { parseKinesisEvent } from "../shared/kinesis-event.ts";
-import { createObservability } from "../shared/observability.ts";
+import { createObservability } from "../shared/powertools-observability.ts";
 import { createReplayService, type ReplayBatch } from "./service.ts";
 
 type ReplayEvent = KinesisStreamEvent | EventBridgeEvent<string, unknown>;
-
 const environment = readFunctionEnvironment(process.env);
 const { deployment, logLevel, region, endpoint, historyRetentionMs } = environment;
 const observability = createObservability({ role: "replay", deployment, logLevel });
@@ -26,14 +27,14 @@ export async function handler(
   event: ReplayEvent,
   context: Context,
 ): Promise<KinesisStreamBatchResponse> {
-  const budget = { remainingMs: () => context.getRemainingTimeInMillis() };
+  const remainingMs = (): number => context.getRemainingTimeInMillis();
+  const bounds = {
+    clock: ports.clock,
+    remainingMs: remainingMs(),
+    marginMs: limits.invocationMarginMs,
+  };
   try {
-    const unfinished: string[] = [];
-    for (const batch of await batchesOf(event)) {
-      const { unfinishedFrom, watermark } = await service.handle(batch, budget);
-      observability.log.debug("log replayed", { shard: batch.shard, watermark, unfinishedFrom });
-      if (unfinishedFrom !== undefined) unfinished.push(unfinishedFrom);
-    }
+    const unfinished = await beforeDeadline(bounds, () => replay(event, remainingMs));
     return { batchItemFailures: unfinished.map((itemIdentifier) => ({ itemIdentifier })) };
   } catch (error) {
     observability.log.error("batch has to be delivered again", { error });
@@ -43,10 +44,24 @@ export async function handler(
   }
 }
 
+/** Returns where each batch has to be delivered again from. */
+async function replay(event: ReplayEvent, remainingMs: () => number): Promise<readonly string[]> {
+  const unfinished: string[] = [];
+  for (const batch of await batchesOf(event)) {
+    const { unfinishedFrom, watermark } = await service.handle(batch, { remainingMs });
+    observability.log.debug("log replayed", { shard: batch.shard, watermark, unfinishedFrom });
+    if (unfinishedFrom !== undefined) unfinished.push(unfinishedFrom);
+  }
+  return unfinished;
+}
+
 async function batchesOf(event: ReplayEvent): Promise<readonly ReplayBatch[]> {
   if ("Records" in event) {
     const batch = parseKinesisEvent(event);
-    return batch === undefined ? [] : [batch];
+    if (batch === undefined) return [];
+    const shard = await ports.shardOwners.ownerOf(batch.shard);
+    // The oracle counts what is nobody's.
+    return shard === undefined ? [] : [{ ...batch, shard }];
   }
   return (await ports.control.shards()).map((shard) => ({ shard, records: [] }));
 }

@@ -6,7 +6,7 @@
  * forward. Paper: Centiman §3.2 (watermark property 3.1), Mediator §4.3 (helper), Salt §5 (roll-forward).
  */
 import { CorruptDataError } from "../../core/errors.ts";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import type { Ports, StreamRecord } from "../../core/ports.ts";
 import { compareSequenceNumbers } from "../../core/sequence-number.ts";
 import type {
@@ -100,6 +100,7 @@ class ReplayRun {
         this.#report(watermark);
         return { unfinishedFrom, watermark };
       }
+      // probe: replay-ahead-of-oracle
       await clock.sleep(pauseMs);
       pauseMs = Math.min(pauseMs * 2, pauseMsMax);
     }
@@ -117,7 +118,11 @@ class ReplayRun {
     );
   }
 
-  /** Installs and advances until the log's end or the deadline. Returns the watermark reached. */
+  /**
+   * Installs and advances until the log's end, the batch's, or the deadline. Returns the watermark reached. Not beyond the
+   * batch: the payloads behind it come with the next one, and fetching them would take its share of the few reads a second
+   * that a shard gives, so that replay would fall behind under load. What no batch brings, the schedule's invocations find.
+   */
   async #followLog(from: Watermark): Promise<Watermark> {
     let watermark = from;
     for (;;) {
@@ -125,6 +130,11 @@ class ReplayRun {
       let next = watermark;
       let chunk = this.#newChunk();
       for (const stored of page.blocks) {
+        if (this.#isBatchCovered(next)) {
+          // probe: replay-stops-at-its-batch
+          if (next.position > watermark.position) await this.#installChunk(chunk.commits, next);
+          return next;
+        }
         const block = decodeBlock(stored);
         if (block.position !== next.position + 1) throw gap(next, block);
         next = watermarkAt(block, next);
@@ -202,6 +212,10 @@ class ReplayRun {
       });
       return undefined;
     }
+  }
+
+  #isBatchCovered({ cursor }: Watermark): boolean {
+    return this.#batch.records.length > 0 && this.#firstUncovered(cursor) === undefined;
   }
 
   #firstUncovered(cursor: StreamCursor | undefined): SequenceNumber | undefined {

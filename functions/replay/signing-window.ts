@@ -3,7 +3,7 @@
  * the watermark had not passed then, no reaper has removed a tombstone of; and what is signed within the
  * window is dead before one does.
  */
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import type { Ports } from "../../core/ports.ts";
 import type { ShardId, Timestamp } from "../../core/types.ts";
 

@@ -1,5 +1,5 @@
 /** The environment of a function, as Terraform and the embedded stack set it, checked once at its start. */
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import { logLevels } from "./observability.ts";
 import type { LogLevel } from "./observability.ts";
 

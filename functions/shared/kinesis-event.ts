@@ -8,6 +8,7 @@ import type { StreamRecord } from "../../core/ports.ts";
 import { isSequenceNumber } from "../../core/sequence-number.ts";
 import type { ShardId } from "../../core/types.ts";
 
+/** `shard` as Kinesis names it; whose records it carries, aws/shard-owners.ts knows. */
 export type ShardBatch = { readonly shard: ShardId; readonly records: readonly StreamRecord[] };
 
 const eventIdPattern = /^(shardId-[^:]+):/;

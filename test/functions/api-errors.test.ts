@@ -8,7 +8,7 @@ import {
   StoreError,
   UnavailableError,
 } from "../../core/errors.ts";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import { balances, deposit, memoryApi } from "./fixtures/api-harness.ts";
 
 const ada = { table: "accounts", key: { account: "ada" } };

@@ -1,7 +1,7 @@
 /** The token of an interactive transaction: whole, signed, expiring. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import type { Timestamp } from "../../core/types.ts";
 import type { TransactionState } from "../../engine/types.ts";
 import { ApiProblem } from "../../functions/api/problem.ts";

@@ -4,7 +4,8 @@ import { expect, test } from "vitest";
 import { functionMetrics } from "../../functions/shared/metric-names.ts";
 
 const words = readFileSync(new URL("../../docs/operations.md", import.meta.url), "utf8");
-const table = words.slice(words.indexOf("## Metrics"), words.indexOf("Alarm on:"));
+const begin = words.indexOf("## Metrics");
+const table = words.slice(begin, words.indexOf("\n## ", begin));
 const explained = table
   .split("\n")
   .filter((line) => line.startsWith("| `"))

@@ -1,6 +1,6 @@
 /** What a function's metrics write, and that an invocation without any writes nothing. */
 import { expect, onTestFinished, test, vi } from "vitest";
-import { createObservability } from "../../functions/shared/observability.ts";
+import { createObservability } from "../../functions/shared/powertools-observability.ts";
 
 /** Everything written to standard output (metrics) and standard error (warnings) while the test runs. */
 function written(): { readonly texts: string[] } {

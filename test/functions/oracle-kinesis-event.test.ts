@@ -1,7 +1,7 @@
 import type { KinesisStreamEvent, KinesisStreamRecord } from "aws-lambda";
 import { describe, expect, test } from "vitest";
 import { InvariantViolation } from "../../core/assert.ts";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import { readFunctionEnvironment } from "../../functions/shared/environment.ts";
 import { parseKinesisEvent } from "../../functions/shared/kinesis-event.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { FrameError, StoreError } from "../../core/errors.ts";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import { oracleBoundsDefault } from "../../core/oracle.ts";
 import type { StreamRecord } from "../../core/ports.ts";
 import type { CommitRequest, Payload, ShardId, TransactionId, Verdict } from "../../core/types.ts";

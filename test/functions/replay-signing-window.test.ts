@@ -1,6 +1,6 @@
 /** Until when replay may sign an install, and what it must not install any more. */
 import { expect, test } from "vitest";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import type { Ports } from "../../core/ports.ts";
 import type { LogPosition, ShardId, Timestamp, Watermark } from "../../core/types.ts";
 import { SigningWindow } from "../../functions/replay/signing-window.ts";

@@ -1,0 +1,24 @@
+/**
+ * The provision function: Terraform invokes it once the stream and the tables exist, and again when the list of tables
+ * changes. It fills the control table (docs/adr/0007-a-function-fills-the-control-table.md). Wiring only.
+ */
+import { seedDeployment, type SeedReport } from "../../aws/seed-deployment.ts";
+import { readFunctionEnvironment } from "../shared/environment.ts";
+import { createObservability } from "../shared/powertools-observability.ts";
+import { parseProvisionEvent } from "./provision-event.ts";
+
+const environment = readFunctionEnvironment(process.env);
+const { deployment, logLevel, region, endpoint } = environment;
+const observability = createObservability({ role: "provision", deployment, logLevel });
+
+export async function handler(event: unknown): Promise<SeedReport> {
+  try {
+    const { tables } = parseProvisionEvent(event);
+    const report = await seedDeployment({ deployment, region, endpoint, tables });
+    observability.log.info("deployment provisioned", report);
+    return report;
+  } catch (error) {
+    observability.log.error("the deployment could not be provisioned", { error });
+    throw error;
+  }
+}

@@ -1,0 +1,26 @@
+/** What Terraform asks of the provision function: the user tables of the deployment. Everything else it finds itself. */
+
+export type ProvisionEvent = {
+  readonly tables: readonly { readonly name: string; readonly history: boolean }[];
+};
+
+/** @throws RangeError naming what is wrong; Terraform shows it as the reason why `apply` failed. */
+export function parseProvisionEvent(event: unknown): ProvisionEvent {
+  const tables = isRecord(event) ? event["tables"] : undefined;
+  if (!Array.isArray(tables)) throw new RangeError('the event has no list "tables"');
+  return {
+    tables: tables.map((table: unknown, index) => {
+      const { name, history } = isRecord(table) ? table : {};
+      if (typeof name === "string" && name !== "" && typeof history === "boolean") {
+        return { name, history };
+      }
+      throw new RangeError(
+        `tables[${index.toString()}] is not of the form { "name": text, "history": true or false }`,
+      );
+    }),
+  };
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}
