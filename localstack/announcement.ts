@@ -1,6 +1,6 @@
 /** What a started stack says about itself: where everything is, and something to try. */
 import type { EmbeddedStack } from "./embedded-stack.ts";
-import { accountsTable } from "./sample-tables.ts";
+import { accountsTable, ticketTables } from "./sample-tables.ts";
 
 export function announcement(stack: EmbeddedStack, dataFolder: string | undefined): string {
   const { endpoint, endpoints, deployment, region, tables } = stack;
@@ -14,12 +14,17 @@ export function announcement(stack: EmbeddedStack, dataFolder: string | undefine
     `  Kinesis      ${endpoints.kinesis}`,
     `  Deployment   ${deployment}   (region ${region}; any credentials do)`,
     `  Data         ${kept}`,
-    ...(tables.length === 0 ? [] : [`  Tables       ${wrapped(tables, "\n               ")}`]),
+    ...(tables.length === 0
+      ? []
+      : [
+          `  Tables       ${wrapped(tables, "\n               ")}`,
+          "               (filled with sample rows when they were made)",
+        ]),
     "",
     "  From TypeScript:",
     `    createClient({ endpoint: "${endpoint}" })`,
     "",
-    ...(tables.includes(accountsTable.name) ? ["  A first try:", ...firstTry(endpoint), ""] : []),
+    ...(tables.includes(accountsTable.name) ? samples(endpoint) : []),
     "  Ctrl-C stops it.",
     "",
   ];
@@ -30,6 +35,19 @@ export function announcement(stack: EmbeddedStack, dataFolder: string | undefine
 export function announcementJson(stack: EmbeddedStack): string {
   const { endpoint, endpoints, deployment, region, tables, processes } = stack;
   return `${JSON.stringify({ endpoint, endpoints, deployment, region, tables, processes })}\n`;
+}
+
+function samples(endpoint: string): readonly string[] {
+  return ["  A first try:", ...firstTry(endpoint), "", "  Who sits where:", ...seats(endpoint), ""];
+}
+
+/** The seats of the sample event, as they are together at one moment. */
+function seats(endpoint: string): readonly string[] {
+  const query = { table: ticketTables.seats.name, partitionKey: "matinee" };
+  return [
+    `    curl -s ${endpoint}/v1/snapshots -H 'content-type: application/json' -d '{`,
+    `      "reads": { "queries": [${JSON.stringify(query)}] } }'`,
+  ];
 }
 
 /** Moves 5.00 between two sample accounts, if the first has them. */

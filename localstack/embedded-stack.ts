@@ -31,6 +31,8 @@ export type StackPorts = {
 export type EmbeddedStackOptions = {
   /** 0, the default, takes any free port. */
   readonly ports?: Partial<StackPorts>;
+  /** The loopback port of a DynamoDB that runs already, to be used in place of one of its own. */
+  readonly dynamodbAt?: number | undefined;
   /** Keep data here over restarts; default: in memory. */
   readonly dataFolder?: string | undefined;
   /** Default `"local"`. */
@@ -47,6 +49,8 @@ export type EmbeddedStackOptions = {
   /** Default: all of a deployment. */
   readonly functions?: readonly FunctionDefinition[];
   readonly provision?: Provision;
+  /** The programs of its processes; default: built at the start, from the sources as they are then. */
+  readonly scripts?: StackScripts;
 };
 
 export type EmbeddedStack = {
@@ -117,7 +121,7 @@ class Stack implements EmbeddedStack {
     this.region = options.region ?? "us-east-1";
     this.#stream = deploymentNames(this.deployment).stream;
     this.#functions = options.functions ?? stackFunctions;
-    this.#ports = { dynamodb: 0, kinesis: 0, api: 0, ...options.ports };
+    this.#ports = { dynamodb: options.dynamodbAt ?? 0, kinesis: 0, api: 0, ...options.ports };
     this.#log =
       options.log ??
       createStackLog({
@@ -154,9 +158,11 @@ class Stack implements EmbeddedStack {
     }
     const provision =
       this.#options.provision ?? (await import("./provision-stack.ts")).provisionStack;
-    const scripts = await bundleStack(
-      new Map(this.#functions.map(({ name, handlerFile }) => [name, handlerFile])),
-    );
+    const scripts =
+      this.#options.scripts ??
+      (await bundleStack(
+        new Map(this.#functions.map(({ name, handlerFile }) => [name, handlerFile])),
+      ));
     this.#stores = this.#storesProcess(scripts);
     await this.#stores.start();
     this.#dataFolder?.storesMade();
@@ -225,6 +231,7 @@ class Stack implements EmbeddedStack {
   #storesProcess(scripts: StackScripts): SupervisedProcess {
     const settings = (): StoresSettings => ({
       kind: "stores",
+      services: this.#options.dynamodbAt === undefined ? ["dynamodb", "kinesis"] : ["kinesis"],
       dynamodbPort: this.#ports.dynamodb,
       kinesisPort: this.#ports.kinesis,
       dataFolder: this.#dataFolder?.path,

@@ -10,6 +10,8 @@ export type StackEndpoints = { readonly dynamodb: string; readonly kinesis: stri
 /** What the process `stores` is told. A port of 0 means any free one. */
 export type StoresSettings = {
   readonly kind: "stores";
+  /** What it serves: both, unless a DynamoDB of someone else's is used. */
+  readonly services: readonly ("dynamodb" | "kinesis")[];
   readonly dynamodbPort: number;
   readonly kinesisPort: number;
   /** Keep data here; undefined: in memory. */

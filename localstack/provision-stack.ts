@@ -1,10 +1,10 @@
 /**
  * Fills a fresh embedded stack: the deployment's stream and system tables, then the sample tables. All of it may
- * be repeated; rows are put only once per data folder, since afterwards they are the user's.
+ * be repeated; rows are put only once per data folder, and never over others, since afterwards they are the user's.
  */
 import { createAwsClients } from "../aws/clients.ts";
 import { createTables, provisionDeployment, registerTables } from "../aws/provision.ts";
-import type { Item } from "../core/types.ts";
+import type { TableDescription } from "../core/types.ts";
 import type { DataFolder } from "./data-folder.ts";
 import type { StackEndpoints } from "./process-messages.ts";
 import { sampleRows, sampleTables } from "./sample-tables.ts";
@@ -18,10 +18,6 @@ export type Provision = (target: {
   readonly dataFolder: DataFolder | undefined;
 }) => Promise<readonly string[]>;
 
-/** DynamoDB's limit per BatchWriteItem. */
-const batchWriteItemsMax = 25;
-const batchWriteTriesMax = 10;
-
 export const provisionStack: Provision = async (target) => {
   const { deployment, region, endpoints, dataFolder } = target;
   const aws = {
@@ -34,42 +30,39 @@ export const provisionStack: Provision = async (target) => {
   if (!target.sampleTables) return [];
   await createTables(aws, sampleTables);
   await registerTables({ ...aws, deployment }, sampleTables);
-  for (const { name } of sampleTables) {
-    const rows = sampleRows(name);
-    if (rows.length === 0 || dataFolder?.filledTables.includes(name) === true) continue;
-    await putRows(aws, name, rows);
-    dataFolder?.tableFilled(name);
+  for (const table of sampleTables) {
+    if (dataFolder?.filledTables.includes(table.name) === true) continue;
+    await putRows(aws, table);
+    dataFolder?.tableFilled(table.name);
   }
   return sampleTables.map(({ name }) => name);
 };
 
+/** A row whose key is taken stays as it is: it is the user's, or an interrupted start has put it. */
 async function putRows(
   options: Parameters<typeof createAwsClients>[0],
-  table: string,
-  rows: readonly Item[],
+  table: TableDescription,
 ): Promise<void> {
   const clients = createAwsClients(options);
   try {
     const { client, sdk } = await clients.dynamodb();
-    for (let start = 0; start < rows.length; start += batchWriteItemsMax) {
-      let remaining = rows.slice(start, start + batchWriteItemsMax);
-      for (let tries = 0; remaining.length > 0; tries += 1) {
-        if (tries === batchWriteTriesMax) throw new Error(`rows of ${table} could not be written`);
-        const requests = remaining.map((row) => ({ PutRequest: { Item: { ...row } as never } }));
-        const { UnprocessedItems } = await client.send(
-          new sdk.BatchWriteItemCommand({ RequestItems: { [table]: requests } }),
-        );
-        const left = new Set((UnprocessedItems?.[table] ?? []).map((request) => keyText(request)));
-        remaining = remaining.filter((row) => left.has(keyText({ PutRequest: { Item: row } })));
-      }
-    }
+    const puts = sampleRows(table.name).map(
+      (row) =>
+        new sdk.PutItemCommand({
+          TableName: table.name,
+          Item: { ...row } as never,
+          ConditionExpression: "attribute_not_exists(#key)",
+          ExpressionAttributeNames: { "#key": table.partitionKey.name },
+        }),
+    );
+    await Promise.all(
+      puts.map(async (put) => {
+        await client.send(put).catch((error: unknown) => {
+          if (!(error instanceof sdk.ConditionalCheckFailedException)) throw error;
+        });
+      }),
+    );
   } finally {
     await clients.close();
   }
-}
-
-function keyText(request: {
-  readonly PutRequest?: { readonly Item?: unknown } | undefined;
-}): string {
-  return JSON.stringify(request.PutRequest?.Item);
 }

@@ -1,7 +1,9 @@
 /**
- * The tables that a fresh embedded stack has, for a first try and for the examples. `accounts` is
- * filled; the examples fill theirs themselves.
+ * The tables that a fresh embedded stack has, for a first try and for the examples, and their first rows. These are
+ * plain items without a version, as any table has that Tidemark adopts. They keep the examples' rules, so that an audit
+ * of everything stays silent, and meet none of the keys that the examples use themselves.
  */
+import { marshall } from "@aws-sdk/util-dynamodb";
 import type { Item, KeyAttribute, TableDescription } from "../core/types.ts";
 
 const text = (name: string): KeyAttribute => ({ name, type: "S" });
@@ -41,14 +43,59 @@ export const sampleTables: readonly TableDescription[] = [
   ...Object.values(ticketTables),
 ];
 
-export const sampleAccountBalanceCents = 100_000;
-const sampleAccounts = 100;
-
 /** What a sample table holds at first. */
 export function sampleRows(tableName: string): readonly Item[] {
-  if (tableName !== accountsTable.name) return [];
-  return Array.from({ length: sampleAccounts }, (_unused, index) => ({
-    id: { S: `account-${index.toString().padStart(3, "0")}` },
-    balanceCents: { N: sampleAccountBalanceCents.toString() },
-  }));
+  return (rows.get(tableName) ?? []).map((row) => marshall(row) as Item);
 }
+
+const sampleAccounts = 100;
+
+const dora = { id: "dora", balanceCents: 95_000, overdraftCents: 0 };
+const emil = { id: "emil", balanceCents: 30_000, overdraftCents: 10_000 };
+/** Dora has paid Emil a rent; every balance is the sum of its account's entries. */
+const ledgerEntries = [
+  { accountId: dora.id, entryId: "deposit", amountCents: 120_000 },
+  { accountId: dora.id, entryId: "rent", amountCents: -25_000, counterpart: emil.id },
+  { accountId: emil.id, entryId: "deposit", amountCents: 5_000 },
+  { accountId: emil.id, entryId: "rent", amountCents: 25_000, counterpart: dora.id },
+];
+
+const event = { eventId: "matinee", name: "Matinee for two pianos", priceCents: 1_500 };
+const doraOrder = { orderId: "matinee-dora", eventId: event.eventId, customer: "Dora" };
+const emilOrder = { orderId: "matinee-emil", eventId: event.eventId, customer: "Emil" };
+const [doraSeats, emilSeats] = [["A01", "A02"], ["A03"]] as const;
+/** Of twelve seats Dora has two; Emil has given his back. */
+const seats = Array.from({ length: 12 }, (_unused, index) => {
+  const seatId = `A${(index + 1).toString().padStart(2, "0")}`;
+  const isSold = doraSeats.some((sold) => sold === seatId);
+  const { eventId } = event;
+  return { eventId, seatId, ...(isSold ? { orderId: doraOrder.orderId } : {}) };
+});
+
+const rows: ReadonlyMap<string, readonly object[]> = new Map<string, readonly object[]>([
+  [
+    accountsTable.name,
+    Array.from({ length: sampleAccounts }, (_unused, index) => ({
+      id: `account-${index.toString().padStart(3, "0")}`,
+      balanceCents: 100_000,
+    })),
+  ],
+  [bankTables.accounts.name, [dora, emil]],
+  [bankTables.ledger.name, ledgerEntries],
+  [ticketTables.events.name, [event]],
+  [ticketTables.seats.name, seats],
+  [
+    ticketTables.orders.name,
+    [
+      { ...doraOrder, seatIds: doraSeats, state: "paid" },
+      { ...emilOrder, seatIds: emilSeats, state: "cancelled" },
+    ],
+  ],
+  [
+    ticketTables.payments.name,
+    [
+      { orderId: doraOrder.orderId, amountCents: 3_000, state: "received" },
+      { orderId: emilOrder.orderId, amountCents: 1_500, state: "refunded" },
+    ],
+  ],
+]);

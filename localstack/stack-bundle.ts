@@ -18,20 +18,50 @@ export type StackScripts = {
   readonly handlers: ReadonlyMap<string, string>;
 };
 
+const handlerPrefix = "function-";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const cacheFolder = join(root, ".cache", "embedded");
 
+/** Builds what an embedded stack with these handlers runs. */
 export async function bundleStack(
   handlerFiles: ReadonlyMap<string, string>,
 ): Promise<StackScripts> {
-  const entries: Record<string, string> = {
-    stores: join(root, "localstack/stores-process.ts"),
-    host: join(root, "localstack/function-host.ts"),
+  return stackScripts(await bundleScripts(stackEntries(handlerFiles)));
+}
+
+/** The stack's programs by name, as `bundleScripts` takes them. */
+export function stackEntries(handlerFiles: ReadonlyMap<string, string>): Map<string, string> {
+  return new Map([
+    ["stores", "localstack/stores-process.ts"],
+    ["host", "localstack/function-host.ts"],
+    ...Array.from(handlerFiles, ([name, file]) => [`${handlerPrefix}${name}`, file] as const),
+  ]);
+}
+
+/** Finds them again among built programs. */
+export function stackScripts(scripts: ReadonlyMap<string, string>): StackScripts {
+  const handlers = [...scripts].filter(([name]) => name.startsWith(handlerPrefix));
+  return {
+    stores: scripts.get("stores") ?? "",
+    host: scripts.get("host") ?? "",
+    handlers: new Map(handlers.map(([name, file]) => [name.slice(handlerPrefix.length), file])),
   };
-  for (const [name, file] of handlerFiles) entries[`function-${name}`] = join(root, file);
+}
+
+/**
+ * Builds programs into one folder, all from one reading of the sources.
+ * @param entries TypeScript files by program name, relative to the repository.
+ * @returns JavaScript files by program name.
+ * @throws StackError if they cannot be built.
+ */
+export async function bundleScripts(
+  entries: ReadonlyMap<string, string>,
+): Promise<ReadonlyMap<string, string>> {
   const staging = join(cacheFolder, "staging");
   const result = await build({
-    entryPoints: entries,
+    entryPoints: Object.fromEntries(
+      Array.from(entries, ([name, file]) => [name, join(root, file)]),
+    ),
     outdir: staging,
     absWorkingDir: root,
     bundle: true,
@@ -51,13 +81,7 @@ export async function bundleStack(
   for (const file of result.outputFiles) hash.update(file.path).update(file.contents);
   const folder = join(cacheFolder, hash.digest("hex").slice(0, 16));
   if (!existsSync(folder)) publish(result.outputFiles, { staging, folder });
-  return {
-    stores: join(folder, "stores.js"),
-    host: join(folder, "host.js"),
-    handlers: new Map(
-      [...handlerFiles.keys()].map((name) => [name, join(folder, `function-${name}.js`)]),
-    ),
-  };
+  return new Map(Array.from(entries.keys(), (name) => [name, join(folder, `${name}.js`)]));
 }
 
 /** Files appear under their final name all at once. */

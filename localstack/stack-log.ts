@@ -3,7 +3,7 @@
  * For a person at a terminal they are rendered as text, otherwise they are JSON.
  */
 import { createInterface } from "node:readline";
-import type { Readable, Writable } from "node:stream";
+import type { Readable } from "node:stream";
 import { pino } from "pino";
 import type { Logger } from "pino";
 
@@ -22,7 +22,7 @@ const errorLinesKept = 20;
 export function createStackLog(options: {
   readonly level: LogLevel;
   readonly format: "text" | "json";
-  readonly output: Writable;
+  readonly output: { write(text: string): unknown };
   readonly colors?: boolean;
 }): StackLog {
   const { output, format, colors = false } = options;

@@ -25,7 +25,7 @@ linkToSupervisor("stores", (link) => {
       const { settings } = message;
       if (!(await databasesUsable(settings, link))) return;
       const ports: Record<string, number> = {};
-      for (const service of ["dynamodb", "kinesis"] as const) {
+      for (const service of settings.services) {
         const port = settings[`${service}Port`];
         try {
           const folder = settings.dataFolder;

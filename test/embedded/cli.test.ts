@@ -148,6 +148,28 @@ describe("a started stack", () => {
     expect(await cli.ended).toBe(0);
   });
 
+  test("suggests calls that work on the sample rows", async () => {
+    const cli = run(...freePorts);
+    await eventually(() => cli.output().includes("Ctrl-C stops it."));
+    expect(cli.output()).toContain("filled with sample rows");
+    const suggested = cli.output().matchAll(/curl -s (http\S+) .* -d '(\{[^']*\})'/g);
+    const answers = await Promise.all(
+      Array.from(suggested, async ([, url = "", body = ""]) => {
+        const headers = { "content-type": "application/json" };
+        const response = await fetch(url, { method: "POST", headers, body });
+        return [response.status, await response.json()];
+      }),
+    );
+    const taken = { orderId: "matinee-dora" };
+    const seats = Array.from({ length: 12 }, (_unused, index) => (index < 2 ? taken : {}));
+    expect(answers).toMatchObject([
+      [200, { written: [{ balanceCents: 99_500 }, { balanceCents: 100_500 }] }],
+      [200, { reads: { queries: [{ items: seats }] } }],
+    ]);
+    cli.signal("SIGINT");
+    expect(await cli.ended).toBe(0);
+  });
+
   test("a second Ctrl-C does not wait for a function that hangs", async () => {
     const cli = run(...freePorts, "--no-sample-tables", "--json");
     const { processes } = await started(cli);

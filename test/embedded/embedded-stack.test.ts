@@ -72,8 +72,21 @@ describe("a running stack", () => {
     const clients = createAwsClients({ endpoint: stack.endpoints, region: stack.region });
     onTestFinished(() => clients.close());
     const { client, sdk } = await clients.dynamodb();
-    const { Count } = await client.send(new sdk.ScanCommand({ TableName: "accounts" }));
-    expect(Count).toBe(100);
+    const counts = await Promise.all(
+      stack.tables.map(async (TableName) => {
+        const { Count } = await client.send(new sdk.ScanCommand({ TableName }));
+        return [TableName, Count];
+      }),
+    );
+    expect(Object.fromEntries(counts)).toEqual({
+      accounts: 100,
+      "bank-accounts": 2,
+      "bank-ledger": 4,
+      "ticket-events": 1,
+      "ticket-seats": 12,
+      "ticket-orders": 2,
+      "ticket-payments": 2,
+    });
     const registry = await client.send(
       new sdk.QueryCommand({
         TableName: "tidemark-local-control",
@@ -241,27 +254,60 @@ describe("stopping", () => {
 });
 
 describe("data folder", () => {
+  /** All rows of all sample tables, by table. */
+  const allRows = (stack: EmbeddedStack) =>
+    withItems(stack, async ({ client, sdk }) => {
+      const rows = await Promise.all(
+        stack.tables.map(async (TableName) => {
+          const { Items = [] } = await client.send(new sdk.ScanCommand({ TableName }));
+          return [TableName, Items] as const;
+        }),
+      );
+      return new Map(rows);
+    });
+
   test("keeps tables and rows over a restart, and does not fill the sample tables again", async () => {
-    const folder = temporaryFolder();
-    const first = await startTestStack({ functions: [], sampleTables: true, dataFolder: folder });
+    const dataFolder = temporaryFolder();
+    const options = { functions: [], sampleTables: true, dataFolder };
+    const first = await startTestStack(options);
     await withItems(first, async ({ client, sdk }) => {
-      await client.send(
-        new sdk.DeleteItemCommand({ TableName: "accounts", Key: { id: { S: "account-007" } } }),
-      );
-      await client.send(
-        new sdk.PutItemCommand({ TableName: "bank-accounts", Item: { id: { S: "mine" } } }),
-      );
+      const id = { S: "account-007" };
+      await client.send(new sdk.DeleteItemCommand({ TableName: "accounts", Key: { id } }));
+      for (const changed of ["dora", "mine"]) {
+        const Item = { id: { S: changed }, balanceCents: { N: "1" } };
+        await client.send(new sdk.PutItemCommand({ TableName: "bank-accounts", Item }));
+      }
+    });
+    const before = await allRows(first);
+    expect(before.get("accounts")).toHaveLength(99);
+    expect(before.get("bank-accounts")).toHaveLength(3);
+    await first.stop();
+    expect(await allRows(await startTestStack(options))).toEqual(before);
+  });
+
+  test("fills up where a start was cut short, and overwrites nothing that is there", async () => {
+    const dataFolder = temporaryFolder();
+    const options = { functions: [], sampleTables: true, dataFolder };
+    const first = await startTestStack(options);
+    const complete = await allRows(first);
+    const dora = { id: { S: "dora" }, balanceCents: { N: "7" } };
+    await withItems(first, async ({ client, sdk }) => {
+      await client.send(new sdk.PutItemCommand({ TableName: "bank-accounts", Item: dora }));
+      const Key = { id: { S: "emil" } };
+      await client.send(new sdk.DeleteItemCommand({ TableName: "bank-accounts", Key }));
     });
     await first.stop();
-    const second = await startTestStack({ functions: [], sampleTables: true, dataFolder: folder });
-    await withItems(second, async ({ client, sdk }) => {
-      const { Count } = await client.send(new sdk.ScanCommand({ TableName: "accounts" }));
-      expect(Count).toBe(99);
-      const mine = await client.send(
-        new sdk.GetItemCommand({ TableName: "bank-accounts", Key: { id: { S: "mine" } } }),
-      );
-      expect(mine.Item).toEqual({ id: { S: "mine" } });
-    });
+    const marker = join(dataFolder, "tidemark-data.json");
+    const { filledTables, ...rest } = JSON.parse(readFileSync(marker, "utf8")) as {
+      readonly filledTables: readonly string[];
+    };
+    const cut = filledTables.filter((table) => table !== "bank-accounts");
+    writeFileSync(marker, JSON.stringify({ ...rest, filledTables: cut }));
+    const rows = await allRows(await startTestStack(options));
+    expect(rows.get("bank-accounts")).toHaveLength(2);
+    expect(rows.get("bank-accounts")).toContainEqual(dora);
+    const others = ([table]: readonly [string, unknown]): boolean => table !== "bank-accounts";
+    expect([...rows].filter(others)).toEqual([...complete].filter(others));
   });
 
   const refused = async (dataFolder: string): Promise<string> => {
@@ -384,15 +430,13 @@ describe("ports", () => {
   });
 });
 
-async function withItems(
+async function withItems<T>(
   stack: EmbeddedStack,
-  use: (
-    handle: Awaited<ReturnType<ReturnType<typeof createAwsClients>["dynamodb"]>>,
-  ) => Promise<void>,
-): Promise<void> {
+  use: (handle: Awaited<ReturnType<ReturnType<typeof createAwsClients>["dynamodb"]>>) => Promise<T>,
+): Promise<T> {
   const clients = createAwsClients({ endpoint: stack.endpoints, region: stack.region });
   try {
-    await use(await clients.dynamodb());
+    return await use(await clients.dynamodb());
   } finally {
     await clients.close();
   }

@@ -1,0 +1,119 @@
+# Who may do what. grants.json holds it as data; test/deploy compares it with the calls that the functions and the SDK
+# were seen to make, in both directions.
+
+locals {
+  grants = jsondecode(file("${path.module}/grants.json"))
+
+  granted_resources = {
+    stream   = [local.stream_arn]
+    consumer = aws_kinesis_stream_consumer.oracle[*].arn
+    log      = ["${local.table_arn_prefix}/${local.system_tables.log.name}"]
+    control  = ["${local.table_arn_prefix}/${local.system_tables.control.name}"]
+    versions = ["${local.table_arn_prefix}/${local.system_tables.versions.name}"]
+    tables   = local.user_table_arns
+    indexes  = [for arn in local.user_table_arns : "${arn}/index/*"]
+  }
+
+  # What each role, and each policy for users, is put together from.
+  grant_sets = {
+    oracle    = concat(["oracle", "mapping"], var.enhanced_fan_out ? ["fanOut"] : [])
+    replay    = ["replay", "mapping"]
+    reaper    = ["reaper"]
+    api       = ["readOnly", "write", "rest"]
+    provision = ["provision"]
+  }
+  user_grant_sets = {
+    read-only  = ["readOnly"]
+    read-write = ["readOnly", "write"]
+  }
+
+  key_arns = distinct(concat(var.kms_key_arn == null ? [] : [var.kms_key_arn], var.table_kms_key_arns))
+  key_statements = [for arns in [local.key_arns] : {
+    Sid      = "UseKeys"
+    Effect   = "Allow"
+    Action   = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"]
+    Resource = arns
+    Condition = {
+      StringEquals = {
+        "kms:ViaService" = ["dynamodb.${local.region}.amazonaws.com", "kinesis.${local.region}.amazonaws.com"]
+      }
+    }
+  } if length(arns) > 0]
+
+  policies = {
+    for name, sets in merge(local.grant_sets, local.user_grant_sets) : name => jsonencode({
+      Version = "2012-10-17"
+      Statement = concat(
+        flatten([
+          for set in sets : [
+            for grant in local.grants[set] : merge(
+              {
+                Sid      = "${title(set)}${grant.sid}"
+                Effect   = "Allow"
+                Action   = grant.actions
+                Resource = local.granted_resources[grant.on]
+              },
+              {
+                for keys in [try(grant.leadingKeys, null)] :
+                "Condition" => { "ForAllValues:StringLike" = { "dynamodb:LeadingKeys" = keys } } if keys != null
+              },
+            )
+          ]
+        ]),
+        local.key_statements,
+      )
+    })
+  }
+}
+
+resource "aws_iam_role" "function" {
+  for_each = local.functions
+
+  name        = "${local.global_prefix}-${each.key}"
+  description = "Tidemark ${var.deployment}: function ${each.key}"
+
+  assume_role_policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [{
+      Effect    = "Allow"
+      Action    = "sts:AssumeRole"
+      Principal = { Service = "lambda.amazonaws.com" }
+    }]
+  })
+
+  tags = local.tags
+}
+
+resource "aws_iam_role_policy" "function" {
+  for_each = local.functions
+
+  name   = "tidemark"
+  role   = aws_iam_role.function[each.key].name
+  policy = local.policies[each.key]
+}
+
+resource "aws_iam_role_policy" "function_logs" {
+  for_each = local.functions
+
+  name = "logs"
+  role = aws_iam_role.function[each.key].name
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [{
+      Sid      = "WriteOwnLog"
+      Effect   = "Allow"
+      Action   = ["logs:CreateLogStream", "logs:PutLogEvents"]
+      Resource = "arn:${local.partition}:logs:${local.region}:${local.account}:log-group:/aws/lambda/${local.prefix}-${each.key}:*"
+    }]
+  })
+}
+
+# For the roles of applications that use the SDK.
+resource "aws_iam_policy" "sdk" {
+  for_each = local.user_grant_sets
+
+  name        = "${local.global_prefix}-${each.key}"
+  description = "Tidemark ${var.deployment}: ${each.key} access through the SDK"
+  policy      = local.policies[each.key]
+  tags        = local.tags
+}

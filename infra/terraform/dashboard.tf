@@ -1,0 +1,111 @@
+# One page that answers, from top to bottom: does it commit, how far behind is it, what is refused, what does it cost.
+
+locals {
+  oracle_dimensions = ["service", "tidemark-oracle", "deployment", var.deployment]
+  replay_dimensions = ["service", "tidemark-replay", "deployment", var.deployment]
+
+  widgets = concat(
+    [
+      {
+        title = "Decisions", stat = "Sum", unit = "count"
+        metrics = [
+          for metric in ["Committed", "AbortedConflict", "Stale", "AbortedProbed"] :
+          concat(["Tidemark", metric], local.oracle_dimensions)
+        ]
+      },
+      {
+        title = "Age of the oldest record", stat = "Maximum", unit = "milliseconds"
+        metrics = [
+          for name in keys(local.mappings) : ["AWS/Lambda", "IteratorAge", "FunctionName", "${local.prefix}-${name}"]
+        ]
+      },
+      {
+        title   = "Watermark lag", stat = "Maximum", unit = "milliseconds"
+        metrics = [concat(["Tidemark", "WatermarkLag"], local.replay_dimensions)]
+      },
+      {
+        title = "What needs somebody", stat = "Sum", unit = "count"
+        metrics = [
+          concat(["Tidemark", "RejectedRecords"], local.oracle_dimensions),
+          concat(["Tidemark", "DeadLetters"], local.replay_dimensions),
+          ["Tidemark", "ReaperFailures", "service", "tidemark-reaper", "deployment", var.deployment],
+        ]
+      },
+      {
+        title = "Oracle: blocks and what they hold", stat = "Sum", unit = "count"
+        metrics = [
+          for metric in ["Records", "Blocks", "Duplicates", "Rebuilds", "PositionsTaken"] :
+          concat(["Tidemark", metric], local.oracle_dimensions)
+        ]
+      },
+      {
+        title = "Replay: installed for others", stat = "Sum", unit = "count"
+        metrics = [
+          for metric in ["ReplayedTransactions", "ReplayInstalledWrites"] :
+          concat(["Tidemark", metric], local.replay_dimensions)
+        ]
+      },
+      {
+        title = "Functions: errors and throttles", stat = "Sum", unit = "count"
+        metrics = concat([
+          for name in keys(local.functions) : [
+            for metric in ["Errors", "Throttles"] : ["AWS/Lambda", metric, "FunctionName", "${local.prefix}-${name}"]
+          ]
+        ]...)
+      },
+      {
+        title = "Functions: duration, p99", stat = "p99", unit = "milliseconds"
+        metrics = [
+          for name in keys(local.functions) : ["AWS/Lambda", "Duration", "FunctionName", "${local.prefix}-${name}"]
+        ]
+      },
+      {
+        title = "Stream: bytes in", stat = "Sum", unit = "bytes"
+        metrics = [
+          ["AWS/Kinesis", "IncomingBytes", "StreamName", local.stream_name],
+          ["AWS/Kinesis", "WriteProvisionedThroughputExceeded", "StreamName", local.stream_name],
+        ]
+      },
+      {
+        title = "Tables: write units", stat = "Sum", unit = "units"
+        metrics = [
+          for table in values(local.system_tables) : ["AWS/DynamoDB", "ConsumedWriteCapacityUnits", "TableName", table.name]
+        ]
+      },
+    ],
+    [
+      for name in keys(local.functions) : {
+        title = "REST: answers", stat = "Sum", unit = "count"
+        metrics = [
+          for metric in ["RestSucceeded", "RestConflict", "RestUnknown", "RestThrottled", "RestRefused", "RestFailed"] :
+          ["Tidemark", metric, "service", "tidemark-api", "deployment", var.deployment]
+        ]
+      } if name == "api"
+    ],
+  )
+}
+
+resource "aws_cloudwatch_dashboard" "this" {
+  dashboard_name = local.global_prefix
+
+  dashboard_body = jsonencode({
+    widgets = [
+      for i, widget in local.widgets : {
+        type   = "metric"
+        x      = (i % 2) * 12
+        y      = floor(i / 2) * 6
+        width  = 12
+        height = 6
+        properties = {
+          title   = widget.title
+          region  = local.region
+          stat    = widget.stat
+          period  = 60
+          view    = "timeSeries"
+          metrics = widget.metrics
+          yAxis   = { left = { label = widget.unit, min = 0 } }
+        }
+      }
+    ]
+  })
+}

@@ -1,0 +1,60 @@
+# What wakes the functions: the stream and schedules.
+
+resource "aws_lambda_event_source_mapping" "stream" {
+  for_each = local.mappings
+
+  function_name = aws_lambda_function.this[each.key].arn
+  event_source_arn = (
+    each.value.enhancedFanOut && var.enhanced_fan_out
+    ? aws_kinesis_stream_consumer.oracle[0].arn
+    : aws_kinesis_stream.commits.arn
+  )
+
+  # A mapping that is made anew meets old records again, which the log's cursor skips. LATEST would skip records for
+  # good.
+  starting_position = "TRIM_HORIZON"
+
+  batch_size                         = each.value.batchSize
+  maximum_batching_window_in_seconds = each.value.windowSeconds
+  function_response_types            = each.value.partialBatchResponse ? ["ReportBatchItemFailures"] : []
+
+  # A shard's records go through one invocation after the other, and none is ever given up: a record that were dropped
+  # is a commit that its client waits for, or a payload that is never installed.
+  parallelization_factor         = 1
+  bisect_batch_on_function_error = false
+  maximum_retry_attempts         = -1
+  maximum_record_age_in_seconds  = -1
+
+  tags = local.tags
+
+  # Before the control table is filled, every invocation would fail.
+  depends_on = [aws_lambda_invocation.provision]
+}
+
+resource "aws_cloudwatch_event_rule" "schedule" {
+  for_each = local.schedules
+
+  name                = "${local.prefix}-${each.key}"
+  description         = "Tidemark ${var.deployment}: wakes ${each.key}"
+  schedule_expression = each.value
+  tags                = local.tags
+
+  depends_on = [aws_lambda_invocation.provision]
+}
+
+resource "aws_cloudwatch_event_target" "schedule" {
+  for_each = local.schedules
+
+  rule = aws_cloudwatch_event_rule.schedule[each.key].name
+  arn  = aws_lambda_function.this[each.key].arn
+}
+
+resource "aws_lambda_permission" "schedule" {
+  for_each = local.schedules
+
+  statement_id  = "schedule"
+  action        = "lambda:InvokeFunction"
+  function_name = aws_lambda_function.this[each.key].function_name
+  principal     = "events.amazonaws.com"
+  source_arn    = aws_cloudwatch_event_rule.schedule[each.key].arn
+}

@@ -1,0 +1,41 @@
+# Names, and what the rest is built from. Every name derives from the deployment (aws/names.ts does the same for SDK
+# clients), and what is global in an account (roles, policies, dashboards) carries the region too.
+
+data "aws_caller_identity" "current" {}
+data "aws_partition" "current" {}
+data "aws_region" "current" {}
+
+locals {
+  region    = data.aws_region.current.region
+  account   = data.aws_caller_identity.current.account_id
+  partition = data.aws_partition.current.partition
+
+  prefix        = "tidemark-${var.deployment}"
+  global_prefix = "${local.prefix}-${local.region}"
+
+  stream_name = "${local.prefix}-commits"
+  system_tables = {
+    log      = { name = "${local.prefix}-log", partition_key = { name = "shard", type = "S" }, sort_key = { name = "position", type = "N" } }
+    control  = { name = "${local.prefix}-control", partition_key = { name = "pk", type = "S" }, sort_key = { name = "sk", type = "S" } }
+    versions = { name = "${local.prefix}-versions", partition_key = { name = "key", type = "B" }, sort_key = { name = "version", type = "N" } }
+  }
+
+  # ARNs are put together from names, so that a plan shows each policy in full before anything exists.
+  table_arn_prefix = "arn:${local.partition}:dynamodb:${local.region}:${local.account}:table"
+  stream_arn       = "arn:${local.partition}:kinesis:${local.region}:${local.account}:stream/${local.stream_name}"
+  user_table_arns  = [for name in sort(keys(var.tables)) : "${local.table_arn_prefix}/${name}"]
+
+  # One file for Terraform, for the tests that run the bundles, and for the deployer of the light local cloud.
+  all_functions = jsondecode(file("${path.module}/functions.json"))
+  functions     = { for name, settings in local.all_functions : name => settings if name != "api" || var.rest.enabled }
+  mappings      = { for name, settings in local.functions : name => settings.mapping if can(settings.mapping) }
+  schedules     = { for name, settings in local.functions : name => settings.schedule if can(settings.schedule) }
+
+  functions_path       = coalesce(var.functions_path, "${path.module}/../../dist/functions")
+  history_retention_ms = var.history_retention_minutes * 60 * 1000
+
+  tags = merge(var.tags, {
+    "tidemark:deployment" = var.deployment
+    "tidemark:managed-by" = "terraform"
+  })
+}

@@ -1,0 +1,68 @@
+output "deployment" {
+  description = "The deployment's name, for SDK clients."
+  value       = var.deployment
+}
+
+output "sdk" {
+  description = "What createClient takes, as it stands."
+  value = {
+    deployment         = var.deployment
+    region             = local.region
+    historyRetentionMs = local.history_retention_ms
+  }
+}
+
+output "rest" {
+  description = "Where REST answers and how callers prove themselves; null without REST."
+  value = !var.rest.enabled ? null : {
+    endpoint      = aws_apigatewayv2_api.rest[0].api_endpoint
+    api_id        = aws_apigatewayv2_api.rest[0].id
+    authorization = var.rest.authorization
+    policy_arn    = one(aws_iam_policy.rest[*].arn)
+  }
+}
+
+output "policies" {
+  description = "Managed policies for the roles of applications that use the SDK."
+  value = {
+    read_only_arn  = aws_iam_policy.sdk["read-only"].arn
+    read_write_arn = aws_iam_policy.sdk["read-write"].arn
+  }
+}
+
+output "stream" {
+  description = "The commit stream."
+  value = {
+    name = aws_kinesis_stream.commits.name
+    arn  = aws_kinesis_stream.commits.arn
+  }
+}
+
+output "system_tables" {
+  description = "Names and ARNs of the deployment's own tables: log, control and versions."
+  value       = { for name, table in aws_dynamodb_table.system : name => { name = table.name, arn = table.arn } }
+}
+
+output "user_tables" {
+  description = "The names of the tables that transactions may touch, sorted; they are registered when this is known."
+  value       = sort(keys(var.tables))
+  depends_on  = [aws_lambda_invocation.provision]
+}
+
+output "functions" {
+  description = "Names and ARNs of the functions, by role."
+  value       = { for name, function in aws_lambda_function.this : name => { name = function.function_name, arn = function.arn } }
+}
+
+output "alarm_names" {
+  description = "The alarms, sorted; empty without alarms."
+  value = sort(concat(
+    [for alarm in aws_cloudwatch_metric_alarm.this : alarm.alarm_name],
+    aws_cloudwatch_metric_alarm.conflict_rate[*].alarm_name,
+  ))
+}
+
+output "dashboard_name" {
+  description = "The CloudWatch dashboard."
+  value       = aws_cloudwatch_dashboard.this.dashboard_name
+}

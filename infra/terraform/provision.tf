@@ -1,0 +1,22 @@
+# Fills the control table: shards, first watermarks, the registry of tables. A function does it rather than
+# aws_dynamodb_table_item, whose destroy would take a running deployment's watermarks (docs/adr/0007).
+
+resource "aws_lambda_invocation" "provision" {
+  function_name   = aws_lambda_function.this["provision"].function_name
+  lifecycle_scope = "CREATE_ONLY"
+
+  # Invoked again when any of this changes; every invocation is repeatable.
+  input = jsonencode({
+    tables = [for name in sort(keys(var.tables)) : { name = name, history = var.tables[name].history }]
+  })
+  triggers = {
+    stream  = aws_kinesis_stream.commits.arn
+    control = aws_dynamodb_table.system["control"].arn
+  }
+
+  depends_on = [
+    aws_dynamodb_table.system,
+    aws_dynamodb_table.user,
+    aws_iam_role_policy.function,
+  ]
+}

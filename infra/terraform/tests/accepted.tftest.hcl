@@ -1,0 +1,29 @@
+# What the inputs' messages teach is taken.
+
+mock_provider "aws" {
+  mock_data "aws_caller_identity" {
+    defaults = { account_id = "123456789012" }
+  }
+  mock_data "aws_partition" {
+    defaults = { partition = "aws" }
+  }
+  mock_data "aws_region" {
+    defaults = { region = "eu-west-1" }
+  }
+}
+
+variables {
+  deployment = "shop"
+}
+
+run "takes_what_the_messages_teach" {
+  command = plan
+  variables {
+    tables             = { stock = { create = { partition_key = { name = "id", type = "S" }, sort_key = { name = "line", type = "N" } } }, old = {} }
+    stream             = { mode = "ON_DEMAND", retention_hours = 24 }
+    rest               = { cors_origins = ["https://shop.example.com", "http://localhost:3000"] }
+    table_kms_key_arns = ["arn:aws:kms:eu-west-1:123456789012:key/1"]
+    alarms             = { actions = ["arn:aws:sns:eu-west-1:123456789012:alarms"], conflict_percent = 50 }
+    local_endpoints    = { dynamodb = "http://127.0.0.1:4566", kinesis = "http://127.0.0.1:4566" }
+  }
+}

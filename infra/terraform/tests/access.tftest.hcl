@@ -1,0 +1,165 @@
+# Who may do what, as policies stand in a plan. test/deploy/grants.test.ts derives the same from recorded calls.
+
+mock_provider "aws" {
+  mock_data "aws_caller_identity" {
+    defaults = { account_id = "123456789012" }
+  }
+  mock_data "aws_partition" {
+    defaults = { partition = "aws" }
+  }
+  mock_data "aws_region" {
+    defaults = { region = "eu-west-1" }
+  }
+}
+
+variables {
+  deployment = "shop"
+  tables     = { stock = {} }
+}
+
+run "no_policy_has_a_wildcard_for_an_action_or_a_table" {
+  assert {
+    condition = alltrue(flatten([
+      for policy in concat(values(aws_iam_role_policy.function)[*].policy, values(aws_iam_policy.sdk)[*].policy) : [
+        for statement in jsondecode(policy).Statement : concat(
+          [for action in flatten([statement.Action]) : !strcontains(action, "*")],
+          [for resource in statement.Resource : can(regex("^arn:aws:(dynamodb|kinesis):eu-west-1:123456789012:[^*]+(/index/\\*)?$", resource)) || resource == aws_kinesis_stream_consumer.oracle[0].arn],
+        )
+      ]
+    ]))
+    error_message = "Actions and resources are named one by one."
+  }
+}
+
+run "the_oracle_writes_blocks_and_nothing_else" {
+  assert {
+    condition = [
+      for statement in jsondecode(aws_iam_role_policy.function["oracle"].policy).Statement :
+      [statement.Resource, statement.Condition] if contains(statement.Action, "dynamodb:PutItem")
+      ] == [[
+        ["arn:aws:dynamodb:eu-west-1:123456789012:table/tidemark-shop-log"],
+        { "ForAllValues:StringLike" = { "dynamodb:LeadingKeys" = ["shardId-*"] } },
+    ]]
+    error_message = "The oracle puts under shard ids in the log, and touches no table of the user's."
+  }
+}
+
+run "a_reader_writes_nothing" {
+  assert {
+    condition = alltrue(flatten([
+      for statement in jsondecode(aws_iam_policy.sdk["read-only"].policy).Statement : [
+        for action in statement.Action : contains(["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query", "dynamodb:Scan"], action)
+      ]
+    ]))
+    error_message = "The read-only policy reads."
+  }
+}
+
+run "a_client_cannot_write_blocks_watermarks_or_the_registry" {
+  assert {
+    condition = alltrue([
+      for statement in jsondecode(aws_iam_policy.sdk["read-write"].policy).Statement :
+      contains([["spill#*"], ["idempotency#*"]], statement.Condition["ForAllValues:StringLike"]["dynamodb:LeadingKeys"])
+      if contains(statement.Action, "dynamodb:PutItem") && anytrue([for name in ["log", "control"] : contains(statement.Resource, "arn:aws:dynamodb:eu-west-1:123456789012:table/tidemark-shop-${name}")])
+    ])
+    error_message = "In the log a client puts spilled chunks, in the control table idempotency entries."
+  }
+  assert {
+    condition     = !strcontains(aws_iam_policy.sdk["read-write"].policy, "DeleteItem")
+    error_message = "Deletes are tombstones, which are put."
+  }
+}
+
+run "only_the_function_writes_to_its_log" {
+  assert {
+    condition = alltrue([
+      for name, policy in aws_iam_role_policy.function_logs :
+      jsondecode(policy.policy).Statement[0].Resource == "arn:aws:logs:eu-west-1:123456789012:log-group:/aws/lambda/tidemark-shop-${name}:*"
+    ])
+    error_message = "Each function writes to its own log group, which exists already."
+  }
+}
+
+run "without_a_consumer_nobody_may_subscribe" {
+  variables {
+    enhanced_fan_out = false
+  }
+  assert {
+    condition     = !strcontains(aws_iam_role_policy.function["oracle"].policy, "SubscribeToShard") && length(aws_kinesis_stream_consumer.oracle) == 0
+    error_message = "No consumer, no right to use one."
+  }
+  assert {
+    condition     = aws_lambda_event_source_mapping.stream["oracle"].event_source_arn == aws_kinesis_stream.commits.arn
+    error_message = "The oracle then reads the shared iterator."
+  }
+}
+
+run "a_key_of_ones_own_encrypts_everything_and_is_used_through_services" {
+  variables {
+    kms_key_arn = "arn:aws:kms:eu-west-1:123456789012:key/1111-2222"
+  }
+  assert {
+    condition     = aws_kinesis_stream.commits.kms_key_id == var.kms_key_arn && alltrue([for table in aws_dynamodb_table.system : table.server_side_encryption[0].enabled && table.server_side_encryption[0].kms_key_arn == var.kms_key_arn]) && alltrue([for group in aws_cloudwatch_log_group.function : group.kms_key_id == var.kms_key_arn])
+    error_message = "Stream, tables and logs use the key."
+  }
+  assert {
+    condition = alltrue([
+      for policy in aws_iam_role_policy.function : anytrue([
+        for statement in jsondecode(policy.policy).Statement :
+        statement.Sid == "UseKeys" && try(statement.Condition.StringEquals["kms:ViaService"], []) == ["dynamodb.eu-west-1.amazonaws.com", "kinesis.eu-west-1.amazonaws.com"]
+      ])
+    ])
+    error_message = "Functions use the key through DynamoDB and Kinesis only."
+  }
+}
+
+run "jwt_replaces_signatures" {
+  variables {
+    rest = {
+      authorization = "JWT"
+      jwt           = { issuer = "https://login.example.com", audience = ["shop"] }
+      cors_origins  = ["https://shop.example.com"]
+    }
+  }
+  assert {
+    condition     = aws_apigatewayv2_route.rest[0].authorization_type == "JWT" && aws_apigatewayv2_route.rest[0].authorizer_id == aws_apigatewayv2_authorizer.jwt[0].id && length(aws_iam_policy.rest) == 0
+    error_message = "The authorizer guards the route."
+  }
+  assert {
+    condition     = aws_apigatewayv2_api.rest[0].cors_configuration[0].allow_origins == toset(["https://shop.example.com"])
+    error_message = "Only the named origins."
+  }
+}
+
+run "rest_can_be_left_out" {
+  variables {
+    rest = { enabled = false }
+  }
+  assert {
+    condition     = length(aws_apigatewayv2_api.rest) == 0 && !contains(keys(aws_lambda_function.this), "api") && output.rest == null
+    error_message = "Without REST there is neither API nor function."
+  }
+}
+
+run "only_lambda_takes_the_functions_roles" {
+  assert {
+    condition = alltrue(flatten([
+      for role in aws_iam_role.function : [
+        for statement in jsondecode(role.assume_role_policy).Statement :
+        statement.Principal == { Service = "lambda.amazonaws.com" } && statement.Action == "sts:AssumeRole"
+      ]
+    ]))
+    error_message = "Nobody else may act as a function."
+  }
+}
+
+run "functions_are_invoked_by_their_own_rule_and_api_only" {
+  assert {
+    condition     = alltrue([for name, permission in aws_lambda_permission.schedule : permission.principal == "events.amazonaws.com" && permission.source_arn == aws_cloudwatch_event_rule.schedule[name].arn])
+    error_message = "A schedule's permission names its rule."
+  }
+  assert {
+    condition     = aws_lambda_permission.rest[0].principal == "apigateway.amazonaws.com" && aws_lambda_permission.rest[0].source_arn == "${aws_apigatewayv2_api.rest[0].execution_arn}/*/$default"
+    error_message = "The API's permission names its route."
+  }
+}

@@ -1,0 +1,64 @@
+# The examples plan, and hand out what their readers need.
+
+mock_provider "aws" {
+  mock_data "aws_caller_identity" {
+    defaults = { account_id = "123456789012" }
+  }
+  mock_data "aws_partition" {
+    defaults = { partition = "aws" }
+  }
+  mock_data "aws_region" {
+    defaults = { region = "eu-west-1" }
+  }
+}
+
+run "complete" {
+  module {
+    source = "./examples/complete"
+  }
+  variables {
+    adopted_tables = ["stock"]
+  }
+  assert {
+    condition     = output.sdk == { deployment = "shop", region = "eu-west-1", historyRetentionMs = 3600000 }
+    error_message = "The SDK's options."
+  }
+  assert {
+    condition     = module.tidemark.user_tables == tolist(["accounts", "ledger", "stock"])
+    error_message = "Made and adopted tables."
+  }
+}
+
+run "localstack" {
+  module {
+    source = "./examples/localstack"
+  }
+  assert {
+    condition     = output.deployment == "local" && output.rest_api_id != null
+    error_message = "What test:deployed takes."
+  }
+}
+
+run "localstack_without_rest" {
+  module {
+    source = "./examples/localstack"
+  }
+  variables {
+    rest = false
+  }
+  assert {
+    condition     = output.rest_api_id == null
+    error_message = "LocalStack's free edition has no HTTP APIs."
+  }
+}
+
+run "localstack_is_never_aws" {
+  command = plan
+  module {
+    source = "./examples/localstack"
+  }
+  variables {
+    endpoint = "https://dynamodb.eu-west-1.amazonaws.com"
+  }
+  expect_failures = [var.endpoint]
+}

@@ -1,0 +1,199 @@
+/**
+ * A deployment whose functions are the built zips, each in a process of its own behind a call recorder, with the settings of
+ * the Terraform module; stores are real protocol servers, mappings those of localstack/. What Terraform's `apply` leaves
+ * behind, on one machine.
+ */
+import { createAwsClients } from "../../aws/clients.ts";
+import { deploymentNames, type DeploymentNames } from "../../aws/names.ts";
+import { createAwsPorts, type AwsPorts } from "../../aws/ports.ts";
+import { createTables, systemTables, type TableDefinition } from "../../aws/provision.ts";
+import { systemClock } from "../../aws/system-clock.ts";
+import type { LogPosition, ShardId, Timestamp } from "../../core/types.ts";
+import {
+  startEventSourceMapping,
+  type EventSourceMapping,
+} from "../../localstack/event-source-mapping.ts";
+import { kinesisStreamReader } from "../../localstack/kinesis-stream-reader.ts";
+import {
+  functionEnvironment,
+  functionRoles,
+  functionSettings,
+  type FunctionRole,
+} from "../../localstack/module-settings.ts";
+import type { Checkpoint } from "../../localstack/shard-consumer.ts";
+import { bundleFunction } from "../../scripts/function-bundles.ts";
+import { localIdentity, startLocalServers, type LocalServers } from "../harness/local-servers.ts";
+import { startCallRecorder, type CallRecorder } from "./call-recorder.ts";
+import { lambdaProcess, type InvocationOutcome, type LambdaProcess } from "./lambda-process.ts";
+
+export type BundledDeployment = {
+  readonly names: DeploymentNames;
+  readonly shard: ShardId;
+  readonly functions: Readonly<Record<FunctionRole, LambdaProcess>>;
+  readonly recorders: Readonly<Record<FunctionRole, CallRecorder>>;
+  /** Not recorded: for looking and arranging. */
+  readonly ports: AwsPorts;
+  readonly servers: LocalServers;
+  /** A client process of its own, recorded. */
+  openClient(): Promise<{ readonly ports: AwsPorts; readonly recorder: CallRecorder }>;
+  /** Begins, or goes on after `pause`, from the checkpoint. */
+  resume(role: "oracle" | "replay"): Promise<void>;
+  pause(role: "oracle" | "replay"): Promise<void>;
+  /** The function's result. @throws Error when it failed. */
+  invoke(role: FunctionRole, event: unknown): Promise<unknown>;
+  stop(): Promise<void>;
+};
+
+const deployment = "bundled";
+export const streamOrigin = {
+  region: "us-east-1",
+  streamArn: `arn:aws:kinesis:us-east-1:123456789012:stream/tidemark-${deployment}-commits`,
+  roleArn: `arn:aws:iam::123456789012:role/tidemark-${deployment}-us-east-1-oracle`,
+};
+
+/**
+ * Creates and registers the tables, as the module does; no mapping runs yet.
+ * @param options.deployment its name, where several may share a store; default: the one that recorded events name.
+ * @param options.createdAt the deployment's first watermark, for events that were recorded before today.
+ */
+export async function startBundledDeployment(
+  tables: readonly (TableDefinition & { readonly history: boolean })[],
+  options: { readonly deployment?: string; readonly createdAt?: Timestamp } = {},
+): Promise<BundledDeployment> {
+  const name = options.deployment ?? deployment;
+  const names = deploymentNames(name);
+  const servers = await startLocalServers();
+  const aws = { ...localIdentity, endpoint: servers.endpoint };
+  await makeStream(aws, names.stream);
+  await createTables(aws, [...systemTables(names), ...tables]);
+  const recorders = {} as Record<FunctionRole, CallRecorder>;
+  const functions = {} as Record<FunctionRole, LambdaProcess>;
+  for (const role of functionRoles) {
+    recorders[role] = await startCallRecorder(servers.endpoint, names);
+    functions[role] = await functionProcess(role, recorders[role].url, { deployment: name });
+  }
+  const ports = createAwsPorts({ ...aws, deployment: name });
+  const mappings = bundledMappings({ aws, names, functions });
+  if (options.createdAt !== undefined) await makeFirstShard(ports, options.createdAt);
+  const closing: (() => Promise<void>)[] = [() => ports.close()];
+  const invoke: BundledDeployment["invoke"] = async (role, event) =>
+    resultOf(await functions[role].invoke(event));
+  const registered = tables.map(({ name, history }) => ({ name, history }));
+  await invoke("provision", { tables: registered });
+  const [shard] = await ports.control.shards();
+  if (shard === undefined) throw new Error("the provision function listed no shard");
+  return {
+    names,
+    shard,
+    functions,
+    recorders,
+    ports,
+    servers,
+    async openClient() {
+      const recorder = await startCallRecorder(servers.endpoint, names);
+      const client = createAwsPorts({ ...localIdentity, endpoint: recorder.url, deployment: name });
+      closing.push(async () => {
+        await client.close();
+        await recorder.stop();
+      });
+      return { ports: client, recorder };
+    },
+    ...mappings,
+    invoke,
+    async stop() {
+      await mappings.pause("oracle");
+      await mappings.pause("replay");
+      await Promise.all(Object.values(functions).map((each) => each.stop()));
+      await Promise.all(closing.map((close) => close()));
+      await Promise.all(Object.values(recorders).map((each) => each.stop()));
+      await servers.stop();
+    },
+  };
+}
+
+/** Provisioning keeps a shard that is there. */
+async function makeFirstShard({ control }: AwsPorts, timestamp: Timestamp): Promise<void> {
+  const entry = { shard: "shardId-000000000000" as ShardId, startingHashKey: "0" };
+  await control.addShard(entry, { position: 0 as LogPosition, timestamp, cursor: undefined });
+}
+
+/** One zip in a process of its own, as the module sets it up. */
+export async function functionProcess(
+  role: FunctionRole,
+  endpoint: string,
+  change: { readonly deployment?: string } = {},
+): Promise<LambdaProcess> {
+  const { zip } = await bundleFunction(role);
+  return lambdaProcess({
+    zip,
+    name: `tidemark-${deployment}-${role}`,
+    timeoutMs: functionSettings()[role].timeoutSeconds * 1000,
+    environment: functionEnvironment({
+      deployment,
+      endpoint: { dynamodb: endpoint, kinesis: endpoint },
+      logLevel: "DEBUG",
+      ...change,
+    }),
+  });
+}
+
+/** @throws Error when the invocation failed or timed out. */
+export function resultOf(outcome: InvocationOutcome): unknown {
+  if (outcome.kind === "result") return outcome.result;
+  throw new Error(outcome.kind === "timeout" ? "timed out" : `${outcome.name}: ${outcome.message}`);
+}
+
+async function makeStream(
+  aws: Parameters<typeof createAwsClients>[0],
+  StreamName: string,
+): Promise<void> {
+  const clients = createAwsClients(aws);
+  const { sdk, client } = await clients.kinesis();
+  await client.send(new sdk.CreateStreamCommand({ StreamName, ShardCount: 1 }));
+  await sdk.waitUntilStreamExists({ client, maxWaitTime: 30, minDelay: 1 }, { StreamName });
+  await clients.close();
+}
+
+function bundledMappings(parts: {
+  readonly aws: Parameters<typeof createAwsClients>[0];
+  readonly names: DeploymentNames;
+  readonly functions: Readonly<Record<FunctionRole, LambdaProcess>>;
+}): Pick<BundledDeployment, "resume" | "pause"> {
+  const checkpoints = new Map<string, Checkpoint>();
+  const running = new Map<FunctionRole, { mapping: EventSourceMapping; close(): Promise<void> }>();
+  return {
+    async resume(role) {
+      const { mapping: settings, timeoutSeconds } = functionSettings()[role];
+      if (settings === undefined || running.has(role)) return;
+      const clients = createAwsClients(parts.aws);
+      const mapping = startEventSourceMapping(
+        {
+          origin: streamOrigin,
+          batchSize: settings.batchSize,
+          windowMs: settings.windowSeconds * 1000,
+          partialBatchResponse: settings.partialBatchResponse,
+          invocationMsMax: timeoutSeconds * 1000,
+          pollMsMin: 1,
+          pollMsMax: 20,
+          retryMsMin: 5,
+          retryMsMax: 200,
+        },
+        {
+          clock: systemClock,
+          reader: kinesisStreamReader(await clients.kinesis(), parts.names.stream),
+          invoke: async (event) => resultOf(await parts.functions[role].invoke(event)),
+          loadCheckpoint: (shard) => checkpoints.get(`${role} ${shard}`),
+          saveCheckpoint: (shard, checkpoint) => checkpoints.set(`${role} ${shard}`, checkpoint),
+          report: () => undefined,
+        },
+      );
+      running.set(role, { mapping, close: () => clients.close() });
+    },
+    async pause(role) {
+      const found = running.get(role);
+      running.delete(role);
+      await found?.mapping.stop();
+      await found?.close();
+    },
+  };
+}

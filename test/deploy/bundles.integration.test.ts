@@ -1,0 +1,180 @@
+/**
+ * The zips as Lambda runs them: each in a fresh Node process with the environment of the module, fed with events that were
+ * recorded where a cloud's own mapping, schedule and HTTP API had made them (ministack 1.5.33).
+ */
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Timestamp } from "../../core/types.ts";
+import { decodeLogBlock } from "../../schemas/log-block.ts";
+import { moduleFile } from "../../localstack/module-settings.ts";
+import { startFaultyProxy, type FaultyProxy } from "../harness/faulty-proxy.ts";
+import {
+  functionProcess,
+  startBundledDeployment,
+  type BundledDeployment,
+} from "./bundled-deployment.ts";
+import type { LambdaProcess } from "./lambda-process.ts";
+
+const recorded = (name: string): unknown =>
+  JSON.parse(readFileSync(new URL(`fixtures/${name}.json`, import.meta.url), "utf8"));
+const kinesisEvent = recorded("kinesis-event") as {
+  readonly Records: readonly { readonly kinesis: { readonly sequenceNumber: string } }[];
+};
+const scheduledEvent = recorded("scheduled-event");
+const httpEvent = recorded("http-api-event");
+const sequenceNumber = kinesisEvent.Records[0]?.kinesis.sequenceNumber;
+/** Up to here the client had checked when it sent the recorded commit. */
+const createdAt = 1_795_205_227_726_000 as Timestamp;
+
+const accounts = {
+  name: "accounts",
+  partitionKey: { name: "id", type: "S" },
+  history: true,
+} as const;
+
+let deployed: BundledDeployment;
+let faulty: FaultyProxy;
+const extra: LambdaProcess[] = [];
+
+beforeAll(async () => {
+  deployed = await startBundledDeployment([accounts], { createdAt });
+  faulty = await startFaultyProxy(deployed.servers.endpoint.dynamodb);
+}, 120_000);
+
+afterAll(async () => {
+  await Promise.all(extra.map((each) => each.stop()));
+  await faulty.stop();
+  await deployed.stop();
+});
+
+async function blocks() {
+  const { blocks: found } = await deployed.ports.log.readAfter(deployed.shard, 0 as never);
+  return found.map(({ bytes, position }) => decodeLogBlock(bytes, position));
+}
+
+async function balanceOf(name: string): Promise<unknown> {
+  const [table] = await deployed.ports.control.tables();
+  if (table === undefined) throw new Error("no table is registered");
+  const { item } = await deployed.ports.items.get(table, { id: { S: name } });
+  return item?.["balanceCents"];
+}
+
+/** A zip whose DynamoDB is the proxy: warm, so that only the invocation's own time counts. */
+async function onFaultyStore(role: "oracle" | "replay"): Promise<LambdaProcess> {
+  const process = await functionProcess(role, faulty.url);
+  extra.push(process);
+  expect(await process.invoke({ Records: [] })).toMatchObject({ kind: "result" });
+  return process;
+}
+
+describe("what is not finished is delivered again", () => {
+  test("replay returns records that the log does not cover yet, before its time is up", async () => {
+    // Warm, so that only the invocation's own time counts.
+    await deployed.invoke("replay", { Records: [] });
+    const outcome = await deployed.functions.replay.invoke(kinesisEvent, 4_000);
+    expect(outcome).toEqual({
+      kind: "result",
+      result: { batchItemFailures: [{ itemIdentifier: sequenceNumber }] },
+    });
+  });
+
+  test("the oracle fails the batch by itself when the log's table does not answer", async () => {
+    const oracle = await onFaultyStore("oracle");
+    faulty.fail("PutItem", { kind: "hang" });
+    const outcome = await oracle.invoke(kinesisEvent, 3_000);
+    expect(outcome).toMatchObject({ kind: "error", name: "InvocationDeadlineError" });
+    expect(await blocks()).toEqual([]);
+    // The same process goes on: no cold start, and no half-made state.
+    expect(await oracle.invoke(kinesisEvent, 20_000)).toMatchObject({ kind: "result" });
+    expect(oracle.coldStarts).toBe(1);
+    expect(await blocks()).toHaveLength(1);
+  });
+
+  test("replay fails the batch by itself when a table does not answer", async () => {
+    const replay = await onFaultyStore("replay");
+    faulty.fail("BatchGetItem", { kind: "hang" });
+    const outcome = await replay.invoke(kinesisEvent, 3_000);
+    expect(outcome).toMatchObject({ kind: "error", name: "InvocationDeadlineError" });
+    expect(await balanceOf("ann")).toBeUndefined();
+  });
+});
+
+describe("recorded events", () => {
+  test("the oracle certifies a mapping's batch once, however often it is delivered", async () => {
+    for (let delivery = 0; delivery < 2; delivery += 1) {
+      expect(await deployed.invoke("oracle", kinesisEvent)).toBeNull();
+    }
+    const log = await blocks();
+    expect(log.flatMap(({ verdicts }) => verdicts.map(({ kind }) => kind))).toEqual(["committed"]);
+  });
+
+  test("replay installs what the mapping brings", async () => {
+    expect(await deployed.invoke("replay", kinesisEvent)).toEqual({ batchItemFailures: [] });
+    expect(await balanceOf("ann")).toEqual({ N: "100" });
+    expect(await balanceOf("bob")).toEqual({ N: "0" });
+  });
+
+  test("replay and reaper take a schedule's event", async () => {
+    expect(await deployed.invoke("replay", scheduledEvent)).toEqual({ batchItemFailures: [] });
+    expect(await deployed.invoke("reaper", scheduledEvent)).toBeNull();
+  });
+
+  test("the API answers an HTTP API's event", async () => {
+    await deployed.resume("oracle");
+    const answer = await deployed.invoke("api", httpEvent);
+    expect(answer).toMatchObject({ statusCode: 200, isBase64Encoded: false });
+  });
+
+  test("provision refuses a table that is not there, by name", async () => {
+    const tables = [{ name: "nowhere", history: false }];
+    const outcome = await deployed.functions.provision.invoke({ tables });
+    expect(outcome).toMatchObject({
+      kind: "error",
+      message: 'table "nowhere" does not exist; create it first',
+    });
+  });
+
+  test("provision moves no watermark when it runs again", async () => {
+    const before = await deployed.ports.control.readWatermark(deployed.shard);
+    expect(before?.position).toBeGreaterThan(0);
+    const tables = [{ name: "accounts", history: true }];
+    expect(await deployed.invoke("provision", { tables })).toEqual({
+      shards: [deployed.shard],
+      tables: ["accounts"],
+    });
+    expect(await deployed.ports.control.readWatermark(deployed.shard)).toEqual(before);
+  });
+});
+
+describe("the environment", () => {
+  test("is what the module sets, and nothing that a function does not read", () => {
+    const set = new Set(moduleFile("functions.tf").match(/TIDEMARK_\w+/g));
+    const code = readFileSync(
+      new URL("../../functions/shared/environment.ts", import.meta.url),
+      "utf8",
+    );
+    const read = new Set(code.match(/(?<=\[")TIDEMARK_\w+/g));
+    expect([...set].sort()).toEqual([...read].sort());
+  });
+
+  test("without the deployment's name a function says so at its start", async () => {
+    const nameless = await functionProcess("oracle", "http://127.0.0.1:9", { deployment: "" });
+    extra.push(nameless);
+    expect(await nameless.invoke({ Records: [] })).toMatchObject({
+      kind: "error",
+      message: "TIDEMARK_DEPLOYMENT is not set: it names the deployment to work for",
+    });
+  });
+});
+
+describe("a cold start", () => {
+  test.each(["oracle", "replay"] as const)(
+    "of %s calls nobody before the first record",
+    async (role) => {
+      // Nothing listens there, and a call would fail the invocation.
+      const fresh = await functionProcess(role, "http://127.0.0.1:9");
+      extra.push(fresh);
+      expect(await fresh.invoke({ Records: [] })).toMatchObject({ kind: "result" });
+    },
+  );
+});

@@ -1,0 +1,201 @@
+/**
+ * The Terraform module held against the code, wherever there is no Terraform and no provider: names, keys, bounds,
+ * metrics, documentation, and the settings whose loss loses commits. `npm run test:terraform` checks plans as well.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { deploymentNames } from "../../aws/names.ts";
+import { systemTables } from "../../aws/provision.ts";
+import * as limits from "../../core/limits.ts";
+import { functionMetrics } from "../../functions/shared/metric-names.ts";
+import { logLevels } from "../../functions/shared/observability.ts";
+import { functionRoles, functionSettings, moduleFile } from "../../localstack/module-settings.ts";
+import { readGrants } from "./grants.ts";
+
+const folder = fileURLToPath(new URL("../../infra/terraform", import.meta.url));
+const files = readdirSync(folder).filter((name) => name.endsWith(".tf"));
+const text = files.map((name) => moduleFile(name)).join("\n");
+const operations = readFileSync(new URL("../../docs/operations.md", import.meta.url), "utf8");
+
+/** Blocks of the outermost level, without comments: `resource "type" "name" { … }`. */
+function blocks(kind: string): readonly { readonly labels: readonly string[]; body: string }[] {
+  const pattern = new RegExp(`^${kind}((?: "[^"]+")*) \\{\\n([\\s\\S]*?)^\\}`, "gm");
+  const code = text.replaceAll(/^\s*#.*\n/gm, "");
+  return [...code.matchAll(pattern)].map(([, labels = "", body = ""]) => ({
+    labels: [...labels.matchAll(/"([^"]+)"/g)].map(([, label = ""]) => label),
+    body,
+  }));
+}
+
+/** The expression that an argument of a block is set to, on one line. */
+function argument(type: string, name: string): string | undefined {
+  const block = blocks("resource").find(({ labels }) => labels[0] === type);
+  return new RegExp(`^ *${name} *= (.*)$`, "m").exec(block?.body ?? "")?.[1];
+}
+
+describe("names", () => {
+  const names = deploymentNames("shop");
+  const resolved = text.replaceAll("${local.prefix}", "tidemark-shop");
+
+  test("the stream and the tables are called what clients look for, and have the keys that they use", () => {
+    expect(resolved).toContain(`stream_name = "${names.stream}"`);
+    for (const { name, partitionKey, sortKey } of systemTables(names)) {
+      const key = (attribute: { name: string; type: string } | undefined): string =>
+        `{ name = "${attribute?.name ?? ""}", type = "${attribute?.type ?? ""}" }`;
+      expect(resolved).toContain(
+        `{ name = "${name}", partition_key = ${key(partitionKey)}, sort_key = ${key(sortKey)} }`,
+      );
+    }
+  });
+
+  test("every name that the module gives begins with the deployment's prefix", () => {
+    const given = blocks("resource").flatMap(({ labels, body }) =>
+      [...body.matchAll(/^ {2}(?:name|function_name|alarm_name|dashboard_name) *= (.*)$/gm)].map(
+        ([, value = ""]) => `${labels.join(".")} ${value}`,
+      ),
+    );
+    expect(given.length).toBeGreaterThan(15);
+    const free = given.filter((each) => !/local\.(prefix|global_prefix|stream_name)/.test(each));
+    // Inside of something that has the prefix, or the user's own name.
+    const scoped =
+      /^aws_(iam_role_policy|apigatewayv2_(authorizer|stage))\.|^aws_dynamodb_table\.|aws_lambda_function\.this/;
+    expect(free.filter((each) => !scoped.test(each))).toEqual([]);
+  });
+});
+
+describe("the event source mappings", () => {
+  test("give up, cut and reorder nothing", () => {
+    const mapping = (name: string) => argument("aws_lambda_event_source_mapping", name);
+    expect(mapping("parallelization_factor")).toBe("1");
+    expect(mapping("bisect_batch_on_function_error")).toBe("false");
+    expect(mapping("maximum_retry_attempts")).toBe("-1");
+    expect(mapping("maximum_record_age_in_seconds")).toBe("-1");
+    expect(mapping("starting_position")).toBe('"TRIM_HORIZON"');
+    expect(mapping("batch_size")).toBe("each.value.batchSize");
+    expect(mapping("maximum_batching_window_in_seconds")).toBe("each.value.windowSeconds");
+  });
+
+  test("are what the protocol asks for: the oracle at once and whole, replay later and in part", () => {
+    const { oracle, replay } = functionSettings();
+    expect(oracle.mapping).toMatchObject({
+      windowSeconds: 0,
+      partialBatchResponse: false,
+      enhancedFanOut: true,
+    });
+    expect(replay.mapping).toMatchObject({
+      windowSeconds: 1,
+      partialBatchResponse: true,
+      enhancedFanOut: false,
+    });
+  });
+
+  test("leave functions more time than they keep back", () => {
+    const { oracle, replay, reaper, api } = functionSettings();
+    expect(oracle.timeoutSeconds * 1000).toBeGreaterThan(10 * limits.oracleReserveMs);
+    expect(replay.timeoutSeconds * 1000).toBeGreaterThan(10 * limits.replayReserveMs);
+    expect(reaper.timeoutSeconds * 1000).toBeGreaterThan(10 * limits.reaperStopMs);
+    // Longer than the service takes, shorter than the HTTP API waits.
+    expect(api.timeoutSeconds * 1000).toBeGreaterThan(limits.restDeadlineMs);
+    expect(api.timeoutSeconds).toBeLessThan(30);
+  });
+});
+
+describe("bounds", () => {
+  test("the stream's retention ends before the log's blocks do", () => {
+    const [, hours] = /retention_hours <= (\d+)/.exec(text) ?? [];
+    expect(Number(hours) * 3600).toBeLessThan(limits.logRetentionSeconds);
+  });
+
+  test("the history's retention and the log levels are those that functions take", () => {
+    const [, min, max] =
+      /history_retention_minutes >= (\d+) && var\.history_retention_minutes <= (\d+)/.exec(text) ??
+      [];
+    expect(Number(min) * 60_000).toBe(limits.historyRetentionMsMin);
+    expect(Number(max) * 60_000).toBe(limits.historyRetentionMsMax);
+    expect(text).toContain(`contains([${logLevels.map((level) => `"${level}"`).join(", ")}]`);
+  });
+
+  test("the deployment's name leaves room for the longest role's", () => {
+    const [, lengthMax] = /length\(var\.deployment\) <= (\d+)/.exec(text) ?? [];
+    const longest = Math.max(...functionRoles.map((role) => role.length));
+    const region = "ap-southeast-1".length;
+    expect("tidemark-".length + Number(lengthMax) + 1 + region + 1 + longest).toBeLessThanOrEqual(
+      64,
+    );
+  });
+});
+
+describe("protection", () => {
+  test("streams and tables are encrypted, tables expire and cannot be destroyed by mistake", () => {
+    expect(argument("aws_kinesis_stream", "encryption_type")).toBe('"KMS"');
+    expect(argument("aws_dynamodb_table", "deletion_protection_enabled")).toBe(
+      "var.deletion_protection",
+    );
+    expect(argument("aws_dynamodb_table", "attribute_name")).toBe('"expiresAt"');
+    const tables = blocks("resource").filter(({ labels }) => labels[0] === "aws_dynamodb_table");
+    for (const { body } of tables)
+      expect(body).toContain("depends_on = [aws_kinesis_stream.commits]");
+  });
+
+  test("grants name actions one by one, on resources that the module knows", () => {
+    const known = /granted_resources = \{([\s\S]*?)\n {2}\}/.exec(text)?.[1] ?? "";
+    for (const [set, grants] of Object.entries(readGrants())) {
+      expect(text, set).toContain(`"${set}"`);
+      for (const { actions, on } of grants) {
+        expect(known).toMatch(new RegExp(`^ +${on} += `, "m"));
+        for (const action of actions) expect(action).toMatch(/^(dynamodb|kinesis):[A-Z]\w+$/);
+      }
+    }
+  });
+});
+
+describe("what is watched", () => {
+  const alarms = [
+    ...new Set(
+      [...moduleFile("alarms.tf").matchAll(/^ {6}([a-z]+(?:-[a-z]+)+) = \{/gm)].map(
+        ([, name = ""]) => name,
+      ),
+    ),
+    ...functionRoles
+      .filter((role) => role !== "provision")
+      .flatMap((role) => [`${role}-errors`, `${role}-throttled`]),
+    ...["log", "control", "versions"].map((table) => `${table}-table-throttled`),
+    ...["rest-failed", "conflict-rate"],
+  ];
+
+  test("every alarm is explained, and no other", () => {
+    const [section = ""] = /^## Alarms\n[\s\S]*?(?=^## )/m.exec(operations) ?? [];
+    const rows = section.split("\n").filter((line) => line.startsWith("| `"));
+    const explained = rows.flatMap((row) =>
+      [...(row.split("|")[1] ?? "").matchAll(/`([a-z-]+)`/g)].map(([, name = ""]) => name),
+    );
+    expect(alarms.length).toBeGreaterThan(15);
+    expect(explained.sort()).toEqual(alarms.sort());
+  });
+
+  test("metrics exist under the names that alarms and dashboard use", () => {
+    const own = new Set(Object.keys(functionMetrics));
+    const inAlarms = [...moduleFile("alarms.tf").matchAll(/"Tidemark", metric = "(\w+)"/g)];
+    const inDashboard = [...moduleFile("dashboard.tf").matchAll(/"Tidemark", "(\w+)"/g)];
+    const lists = [
+      ...moduleFile("dashboard.tf").matchAll(
+        /for metric in \[([^\]]+)\] :\n.*"Tidemark"|for metric in \[([^\]]+)\] :\n.*concat/g,
+      ),
+    ];
+    const used = [
+      ...[...inAlarms, ...inDashboard].map(([, name = ""]) => name),
+      ...lists.flatMap(([, a, b]) => (a ?? b ?? "").match(/\w+/g) ?? []),
+      ...["Committed", "AbortedConflict"],
+    ];
+    expect(used.length).toBeGreaterThan(20);
+    expect(used.filter((name) => !own.has(name))).toEqual([]);
+  });
+});
+
+test("every input and output says what it is", () => {
+  const named = [...blocks("variable"), ...blocks("output")];
+  expect(named.length).toBeGreaterThan(25);
+  const silent = named.filter(({ body }) => !/^ {2}description *= ".{15,}"$/m.test(body));
+  expect(silent.map(({ labels }) => labels[0])).toEqual([]);
+});
