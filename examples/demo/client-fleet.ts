@@ -1,17 +1,22 @@
 /** The demo's client processes: started, killed, started again with a new life, and stopped in order. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, renameSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
+import { lastEntry } from "./journal.ts";
 import {
   type ClientSettings,
   type FromClient,
   fromClientSchema,
   type ToClient,
 } from "./messages.ts";
+import type { ProcessLogs } from "./process-logs.ts";
 
 export type FleetSettings = Omit<ClientSettings, "client" | "life"> & { readonly clients: number };
+
+export type FleetSurroundings = {
+  /** The client's program, a JavaScript file. */
+  readonly script: string;
+  readonly logs: ProcessLogs;
+  readonly onProgress: (progress: Progress) => void;
+};
 
 type Progress = Extract<FromClient, { kind: "progress" }>;
 
@@ -23,6 +28,7 @@ export type Killed = {
 
 type Running = {
   readonly process: ChildProcess;
+  readonly life: number;
   readonly ready: Promise<void>;
   readonly exited: Promise<void>;
   readonly onSending: Set<() => void>;
@@ -33,33 +39,29 @@ const stopMsMax = 40_000;
 const deathsMax = 3;
 /** A kill waits this long for a commit request to leave, and then happens all the same. */
 const silenceMsMax = 2_000;
+/** An aimed kill waits longer: the oracle may be on its way back from a kill of its own. */
+const decisionMsMax = 15_000;
 
 export class ClientFleet {
   readonly #settings: FleetSettings;
-  readonly #script: string;
-  readonly #onProgress: (progress: Progress) => void;
+  readonly #surroundings: FleetSurroundings;
   readonly #running: (Running | undefined)[] = [];
   readonly #lives: number[] = [];
   #stopping = false;
   /** Ends that nobody ordered, one line each. */
   readonly deaths: string[] = [];
 
-  private constructor(
-    settings: FleetSettings,
-    script: string,
-    onProgress: (progress: Progress) => void,
-  ) {
+  private constructor(settings: FleetSettings, surroundings: FleetSurroundings) {
     this.#settings = settings;
-    this.#script = script;
-    this.#onProgress = onProgress;
+    this.#surroundings = surroundings;
   }
 
   /** Resolves when every client is connected and at work. */
   static async start(
     settings: FleetSettings,
-    onProgress: (progress: Progress) => void,
+    surroundings: FleetSurroundings,
   ): Promise<ClientFleet> {
-    const fleet = new ClientFleet(settings, await bundleClient(), onProgress);
+    const fleet = new ClientFleet(settings, surroundings);
     const clients = Array.from({ length: settings.clients }, (_unused, client) =>
       fleet.#spawn(client),
     );
@@ -84,6 +86,31 @@ export class ClientFleet {
     await running.exited;
     this.#spawn(client);
     return { pid, afterSendingMs: seen ? afterSendingMs : undefined };
+  }
+
+  /**
+   * Has a client kill itself at its next decision, before it installs anything; and a new life at once. Its journal
+   * tells whether it came to that: one that saw no decision for long is killed all the same.
+   * @returns undefined if it was not running.
+   */
+  async killAtDecision(
+    client: number,
+  ): Promise<(Killed & { readonly certified: boolean }) | undefined> {
+    const running = this.#running[client];
+    const pid = running?.process.pid;
+    if (running === undefined || pid === undefined) return undefined;
+    this.#running[client] = undefined;
+    send(running.process, { kind: "die-at-decision" });
+    const overdue = AbortSignal.timeout(decisionMsMax);
+    overdue.addEventListener("abort", () => running.process.kill("SIGKILL"));
+    await running.exited;
+    const inTime = !overdue.aborted;
+    const { exitCode } = running.process;
+    if (exitCode !== null) this.deaths.push(endedByItself(client, `exit code ${exitCode}`));
+    const { life } = running;
+    const last = lastEntry(this.#settings.folder, { client, life });
+    this.#spawn(client);
+    return { pid, afterSendingMs: undefined, certified: inTime && last?.kind === "certified" };
   }
 
   /** Resolves when any client's commit request is leaving: true; or after long silence: false. */
@@ -117,18 +144,23 @@ export class ClientFleet {
   }
 
   #spawn(client: number): Running {
+    const { script, logs, onProgress } = this.#surroundings;
     const life = (this.#lives[client] ?? 0) + 1;
     this.#lives[client] = life;
     const { clients: _clients, ...shared } = this.#settings;
     const settings: ClientSettings = { ...shared, client, life };
     const child = spawn(
       process.execPath,
-      ["--enable-source-maps", this.#script, JSON.stringify(settings)],
-      { stdio: ["ignore", "inherit", "inherit", "ipc"] },
+      ["--enable-source-maps", script, JSON.stringify(settings)],
+      { stdio: ["ignore", "pipe", "pipe", "ipc"] },
     );
+    for (const output of [child.stdout, child.stderr]) {
+      if (output !== null) logs.follow(`client ${client}`, output);
+    }
     let markReady = (): void => undefined;
     const running: Running = {
       process: child,
+      life,
       ready: new Promise((resolve) => (markReady = resolve)),
       exited: new Promise((resolve) => child.once("close", () => resolve())),
       onSending: new Set(),
@@ -137,7 +169,7 @@ export class ClientFleet {
     child.on("message", (raw) => {
       const message = fromClientSchema.parse(raw);
       if (message.kind === "ready") markReady();
-      else if (message.kind === "progress") this.#onProgress(message);
+      else if (message.kind === "progress") onProgress(message);
       else {
         for (const resolve of running.onSending) resolve();
         running.onSending.clear();
@@ -154,9 +186,13 @@ export class ClientFleet {
     this.#running[client] = undefined;
     const { exitCode, signalCode } = running.process;
     if (this.#stopping && exitCode === 0) return;
-    this.deaths.push(`client ${client} ended by itself: ${signalCode ?? `exit code ${exitCode}`}`);
+    this.deaths.push(endedByItself(client, signalCode ?? `exit code ${exitCode}`));
     if (!this.#stopping && this.deaths.length <= deathsMax) this.#spawn(client);
   }
+}
+
+function endedByItself(client: number, how: string): string {
+  return `client ${client} ended by itself: ${how}`;
 }
 
 function silence(): Promise<boolean> {
@@ -167,33 +203,4 @@ function silence(): Promise<boolean> {
 
 function send(child: ChildProcess, message: ToClient): void {
   if (child.connected) child.send(message, () => undefined);
-}
-
-const root = fileURLToPath(new URL("../..", import.meta.url));
-
-/**
- * A client starts many times in a run with kills: as one JavaScript file it does so quickly. The file is named by its
- * content, and lies where Node finds the packages.
- */
-async function bundleClient(): Promise<string> {
-  const folder = join(root, ".cache", "demo");
-  const { outputFiles } = await build({
-    entryPoints: [fileURLToPath(new URL("client-process.ts", import.meta.url))],
-    absWorkingDir: root,
-    bundle: true,
-    packages: "external",
-    platform: "node",
-    target: "node20",
-    format: "esm",
-    sourcemap: "inline",
-    write: false,
-    logLevel: "silent",
-  });
-  const [{ contents, hash } = { contents: new Uint8Array(), hash: "" }] = outputFiles;
-  const script = join(folder, `client-${hash.replaceAll(/[^A-Za-z0-9]/g, "_")}.js`);
-  mkdirSync(folder, { recursive: true });
-  const staging = `${script}.${process.pid}`;
-  writeFileSync(staging, contents);
-  renameSync(staging, script);
-  return script;
 }

@@ -7,11 +7,11 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import {
   type Client,
   CommitUnknownError,
-  createClient,
   type EngineEvent,
   TransactionError,
 } from "../../sdk/index.ts";
 import { salesReport } from "../tickets/tickets.ts";
+import { type OpenedClient, openClient } from "./history.ts";
 import { Journal, readJournals } from "./journal.ts";
 import {
   type ClientSettings,
@@ -19,6 +19,7 @@ import {
   type FromClient,
   noCounts,
   type Sample,
+  type ToClient,
   toClientSchema,
 } from "./messages.ts";
 import { type Operation, perform } from "./operations.ts";
@@ -31,6 +32,7 @@ const pauseAfterFailureMs = 100;
 class DemoClient {
   readonly #settings: ClientSettings;
   readonly #db: Client;
+  readonly #opened: OpenedClient;
   readonly #journal: Journal;
   readonly #workload: Workload;
   readonly #unfinished: readonly Operation[];
@@ -39,7 +41,8 @@ class DemoClient {
   #samples: Sample[] = [];
   #counters = noCounts();
   #watched = false;
-  stopping = false;
+  #condemned = false;
+  #stopping = false;
 
   constructor(settings: ClientSettings) {
     const { endpoint, folder, client, life, seed } = settings;
@@ -50,8 +53,10 @@ class DemoClient {
       .filter((_operation, index) => index % 2 === 0);
     this.#journal = new Journal(folder, settings);
     this.#workload = new Workload(settings, new SeededRandom(seed, client, life));
-    this.#db = createClient({
+    this.#opened = openClient({
       endpoint,
+      name: `client-${client}-${life}`,
+      history: settings.history,
       onEvent: (event) => {
         try {
           this.#observe(event);
@@ -62,10 +67,21 @@ class DemoClient {
         }
       },
     });
+    this.#db = this.#opened.db;
   }
 
-  watch(): void {
-    this.#watched = true;
+  obey(order: ToClient): void {
+    switch (order.kind) {
+      case "watch":
+        this.#watched = true;
+        return;
+      case "die-at-decision":
+        this.#condemned = true;
+        return;
+      case "stop":
+        this.#stopping = true;
+        return;
+    }
   }
 
   async run(): Promise<void> {
@@ -76,7 +92,7 @@ class DemoClient {
     tell({ kind: "ready" });
     const repeats = [...this.#unfinished];
     const work = async (): Promise<void> => {
-      while (!this.stopping) {
+      while (!this.#stopping) {
         const next = repeats.shift() ?? this.#workload.next();
         if (next.kind === "report") await this.#readReport(next.eventId);
         else await this.#perform(next);
@@ -84,6 +100,7 @@ class DemoClient {
     };
     await Promise.all(Array.from({ length: this.#settings.concurrency }, work));
     await this.#db.close();
+    this.#opened.finish();
     clearInterval(progress);
     this.#report();
     this.#journal.close();
@@ -157,15 +174,23 @@ class DemoClient {
     const counters = this.#counters;
     switch (event.kind) {
       case "sent": {
-        const id = this.#current.getStore();
-        // `outcome` sends requests as well, for a transaction that is journaled already.
-        if (id === undefined) throw new Error("a request was sent outside of any operation");
+        const id = this.#operationId();
         this.#journal.append({ kind: "sent", id, transactionId: event.transactionId });
         if (event.resend) counters.resends += 1;
         if (this.#watched) tell({ kind: "sending" });
         this.#watched = false;
         return;
       }
+      case "certified":
+        // The log has the commit, and no install has been sent: dying here leaves it all to replay and the readers.
+        if (!this.#condemned) return;
+        this.#journal.append({
+          kind: "certified",
+          id: this.#operationId(),
+          transactionId: event.transactionId,
+        });
+        process.kill(process.pid, "SIGKILL");
+        return;
       case "attempt-aborted":
         if (event.reason !== "conflict") counters.otherAborts += 1;
         else if (event.early) counters.earlyConflicts += 1;
@@ -186,6 +211,13 @@ class DemoClient {
     }
   }
 
+  #operationId(): string {
+    const id = this.#current.getStore();
+    // `outcome` sends requests as well, for a transaction that is journaled already.
+    if (id === undefined) throw new Error("a request was sent outside of any operation");
+    return id;
+  }
+
   #report(): void {
     tell({ kind: "progress", samples: this.#samples, counters: this.#counters });
     this.#samples = [];
@@ -203,9 +235,7 @@ function pause(): Promise<void> {
 
 const client = new DemoClient(clientSettingsSchema.parse(JSON.parse(process.argv[2] ?? "")));
 process.on("message", (raw) => {
-  const message = toClientSchema.parse(raw);
-  if (message.kind === "watch") client.watch();
-  else client.stopping = true;
+  client.obey(toClientSchema.parse(raw));
 });
 // Whatever ended the demo, its clients do not outlive it. Ctrl-C reaches the whole terminal group.
 process.on("disconnect", () => process.exit(1));

@@ -1,21 +1,31 @@
 /** One run of the demo, from the stack to the report. */
 import { type EmbeddedStack, startEmbeddedStack } from "../../localstack/embedded-stack.ts";
-import { type Client, createClient, TransactionError } from "../../sdk/index.ts";
+import { type Client, TransactionError } from "../../sdk/index.ts";
 import { discover } from "../../sdk/discovery.ts";
 import { readBank } from "../bank/audit.ts";
 import { type Account, accounts, openAccounts } from "../bank/bank.ts";
 import { readSales } from "../tickets/audit.ts";
 import { openSale } from "../tickets/tickets.ts";
 import { auditRun } from "./audit.ts";
-import { carryOut, type DoneKill, planKills } from "./chaos.ts";
+import {
+  carryOut,
+  clientKills,
+  countKills,
+  type DoneKill,
+  missedKills,
+  planKills,
+} from "./chaos.ts";
 import { ClientFleet } from "./client-fleet.ts";
+import { type DemoHistory, finishHistory, openClient, startHistory } from "./history.ts";
 import { type JournaledOperation, readJournals } from "./journal.ts";
 import { Measurements } from "./measurements.ts";
 import type { DemoOptions } from "./options.ts";
+import type { ProcessLogs } from "./process-logs.ts";
 import { Progress } from "./progress.ts";
 import { type DemoReport, killText, measured } from "./report.ts";
 import { SeededRandom } from "./seeded-random.ts";
 import { decideOpen, repeatCommitted } from "./settle.ts";
+import type { DemoScripts } from "./snapshot.ts";
 import { awaitWatermark, readStoredRows } from "./stored-rows.ts";
 
 const eventCount = 8;
@@ -23,15 +33,14 @@ const seatsPerEvent = 60;
 const accountsPerTransaction = 250;
 const liveSnapshotEveryMs = 1_000;
 
-type World = {
+type World = DemoSurroundings & {
   readonly options: DemoOptions;
   readonly db: Client;
   readonly endpoint: string;
   /** Undefined when it is somebody else's. */
   readonly stack: EmbeddedStack | undefined;
-  readonly folder: string;
   readonly runId: string;
-  readonly say: (line: string) => void;
+  readonly history: DemoHistory | undefined;
 };
 
 export type DemoSurroundings = {
@@ -39,30 +48,43 @@ export type DemoSurroundings = {
   readonly folder: string;
   /** Told what is going on, line by line. */
   readonly say: (line: string) => void;
+  /** Gathers what the run's processes say. */
+  readonly logs: ProcessLogs;
+  /** The programs of the run's processes. */
+  readonly scripts: DemoScripts;
 };
 
 /** @throws StackError, TransactionError when the stack cannot be started, reached or filled. */
 export async function runDemo(
   options: DemoOptions,
-  { folder, say }: DemoSurroundings,
+  surroundings: DemoSurroundings,
 ): Promise<DemoReport> {
   const stack =
     options.endpoint === undefined
-      ? await startEmbeddedStack({ dataFolder: options.data, logLevel: "error" })
+      ? await startEmbeddedStack({
+          dataFolder: options.data,
+          log: surroundings.logs.stackLog(),
+          scripts: surroundings.scripts.stack,
+        })
       : undefined;
   const endpoint = options.endpoint ?? stack?.endpoint ?? "";
   const runId = `demo-${Date.now().toString(36)}`;
-  const db = createClient({ endpoint });
+  const history = options.history === undefined ? undefined : startHistory(options.history);
+  const { db, finish } = openClient({ endpoint, name: "demo", history });
   try {
-    return await runOn({ options, db, endpoint, stack, folder, runId, say });
+    return await runOn({ ...surroundings, options, db, endpoint, stack, runId, history });
   } finally {
     await db.close();
+    finish();
+    if (history !== undefined) {
+      await finishHistory(history, { endpoint, say: surroundings.say });
+    }
     await stack?.stop();
   }
 }
 
 async function runOn(world: World): Promise<DemoReport> {
-  const { options, db, endpoint, folder, runId, say } = world;
+  const { options, db, endpoint, folder, runId, history, say, logs } = world;
   const opened = await fill(world);
   const depositedCents = opened.accounts.reduce((sum, { balanceCents }) => sum + balanceCents, 0);
   say(
@@ -73,16 +95,28 @@ async function runOn(world: World): Promise<DemoReport> {
   const { clients, concurrency, seed } = options;
   const fleet = await ClientFleet.start(
     {
-      ...{ endpoint, folder, runId, clients, concurrency, seed },
+      ...{ endpoint, folder, runId, clients, concurrency, seed, history },
       ...{ eventIds: opened.eventIds, seatIds: opened.seatIds, impatience: options.chaos },
       accountIds: opened.accounts.map(({ id }) => id),
     },
-    ({ samples, counters }) => {
-      measurements.add(samples, counters);
+    {
+      script: world.scripts.client,
+      logs,
+      onProgress: ({ samples, counters }) => {
+        measurements.add(samples, counters);
+      },
     },
   );
   say(`${clients} clients with ${concurrency} transactions at a time, for ${options.seconds} s`);
-  const { kills, live, seconds } = await underLoad(world, { fleet, measurements, depositedCents });
+  const { kills, killed, live, seconds } = await underLoad(world, {
+    fleet,
+    measurements,
+    depositedCents,
+  });
+
+  const found = [...live.faults, ...fleet.deaths, ...missedKills(killed, options)];
+  // At once: with faults like these the audit itself may not come to its end.
+  for (const fault of found) say(`FAULT: ${fault}`);
 
   say("Settling what was left open, and waiting for the watermark");
   const journaled = readJournals(folder);
@@ -99,8 +133,7 @@ async function runOn(world: World): Promise<DemoReport> {
   }));
   const operations = [...known, ...repeated.operations];
   const faults = [
-    ...live.faults,
-    ...fleet.deaths,
+    ...found,
     ...contradictions,
     ...repeated.faults,
     ...auditRun({ depositedCents, operations, seen, stored }),
@@ -111,6 +144,8 @@ async function runOn(world: World): Promise<DemoReport> {
     options,
     ...measured(measurements, seconds),
     kills,
+    killed,
+    lastLines: faults.length === 0 ? undefined : logs.last(),
     audit: {
       faults,
       operations: journaled.length,
@@ -164,14 +199,20 @@ async function underLoad(
     readonly measurements: Measurements;
     readonly depositedCents: number;
   },
-): Promise<{ kills: readonly DoneKill[]; live: LiveAudit; seconds: number }> {
+): Promise<{
+  readonly kills: readonly DoneKill[];
+  readonly killed: Readonly<Record<string, number>>;
+  readonly live: LiveAudit;
+  readonly seconds: number;
+}> {
   const { options, stack, say } = world;
   const { fleet, measurements } = load;
+  const kinds = options.chaos ? killKinds(world) : [];
   const kills: DoneKill[] = [];
   const over = new AbortController();
   const progress = new Progress(measurements, options);
   const beganMs = performance.now();
-  const chaos = carryOut(options.chaos ? planKills({ ...options, targets: targets(world) }) : [], {
+  const chaos = carryOut(kinds.length === 0 ? [] : planKills({ ...options, kinds }), {
     ...{ fleet, stack },
     onKill: (kill) => {
       kills.push(kill);
@@ -187,15 +228,15 @@ async function underLoad(
   if (process.stderr.isTTY) for (const kill of kills) say(killText(kill));
   await fleet.stop();
   const seconds = (performance.now() - beganMs) / 1_000;
-  return { kills, live: await live, seconds };
+  return { kills, killed: countKills(kinds, kills), live: await live, seconds };
 }
 
-function targets({ stack, options }: World): string[] {
-  if (stack === undefined) return ["client"];
+function killKinds({ stack, options }: World): readonly string[] {
+  if (stack === undefined) return clientKills;
   const mortal = Object.keys(stack.processes).filter(
     (name) => name !== "stores" || options.data !== undefined,
   );
-  return ["client", ...mortal];
+  return [...clientKills, ...mortal];
 }
 
 type LiveAudit = { balanced: number; givenUp: number; faults: string[] };

@@ -13,6 +13,8 @@ const entrySchema = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("intent"), operation: operationSchema }),
   /** Before a commit request leaves; one operation may send several, each under its own id. */
   z.object({ kind: z.literal("sent"), id: z.string(), transactionId: z.string() }),
+  /** The last words of a client that dies between the decision and its first install. */
+  z.object({ kind: z.literal("certified"), id: z.string(), transactionId: z.string() }),
   z.object({
     kind: z.literal("acknowledged"),
     id: z.string(),
@@ -59,6 +61,8 @@ export type JournaledOperation = {
   readonly operation: Operation;
   /** Of every request sent for it, in all lives. */
   readonly transactionIds: readonly string[];
+  /** Of those the one that its client knew to be committed, and died before installing. */
+  readonly certifiedId: string | undefined;
   readonly acknowledged: Acknowledgement | undefined;
   /** Its client learned for certain that nothing was written: in the only life that tried it. */
   readonly aborted: boolean;
@@ -67,6 +71,7 @@ export type JournaledOperation = {
 type Draft = {
   operation: Operation;
   transactionIds: string[];
+  certifiedId: string | undefined;
   acknowledged: Acknowledgement | undefined;
   /** Lives that tried it and did not learn that nothing was written. */
   openLives: number;
@@ -91,6 +96,11 @@ export function readJournals(folder: string, client?: number): JournaledOperatio
   }));
 }
 
+/** The last thing that one life of a client wrote down. */
+export function lastEntry(folder: string, life: Life): JournalEntry | undefined {
+  return entriesOf(readFileSync(join(folder, fileName(life)), "utf8")).at(-1);
+}
+
 function entriesOf(text: string): JournalEntry[] {
   // After the last line break stands nothing, or a line that a kill has cut short: it was never acted upon.
   const lines = text.split("\n").slice(0, -1);
@@ -105,6 +115,7 @@ function fold(operations: Map<string, Draft>, entry: JournalEntry): void {
       operations.set(operation.id, {
         operation,
         transactionIds: [],
+        certifiedId: undefined,
         acknowledged: undefined,
         openLives: 1,
       });
@@ -118,6 +129,9 @@ function fold(operations: Map<string, Draft>, entry: JournalEntry): void {
       if (!draft.transactionIds.includes(entry.transactionId)) {
         draft.transactionIds.push(entry.transactionId);
       }
+      return;
+    case "certified":
+      draft.certifiedId = entry.transactionId;
       return;
     case "acknowledged": {
       const { transactionId, commitTimestamp, done } = entry;

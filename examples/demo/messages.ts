@@ -10,6 +10,8 @@ export const clientSettingsSchema = z.object({
   folder: z.string(),
   /** Begins every key that this run writes, so that runs on one stack do not meet. */
   runId: z.string(),
+  /** Where to record what is read and written, if that is wanted. */
+  history: z.object({ folder: z.string(), originNs: z.string() }).optional(),
   seed: z.int(),
   concurrency: z.int(),
   /** Give some transfers a deadline that they may well miss, so that outcomes stay unknown. */
@@ -70,6 +72,8 @@ export type FromClient = z.infer<typeof fromClientSchema>;
 
 export const toClientSchema = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("watch") }),
+  /** kill -9 yourself when the next commit is decided, before any of its writes leaves. */
+  z.object({ kind: z.literal("die-at-decision") }),
   /** Finish what is under way, then exit. */
   z.object({ kind: z.literal("stop") }),
 ]);

@@ -11,6 +11,7 @@ const optionsSchema = z.object({
   seed: z.int(),
   chaos: z.boolean(),
   data: z.string().optional(),
+  history: z.string().optional(),
   json: z.boolean(),
 });
 
@@ -27,13 +28,15 @@ several client processes, and then audits: money conserved, nobody overdrawn, le
 twice, every order with its payment and exactly its seats, everything acknowledged there, nothing else there, and the
 SDK and plain DynamoDB scans of one opinion. It exits with 1 and a list of faults if anything is wrong.
 
---chaos kills clients, oracle, replay, reaper and api. The process of the stores is killed only with --data: in
-memory its data would die with it. With --endpoint only clients are killed: the stack's processes are not ours.
+--chaos kills clients (at any moment, and exactly between a commit's decision and its installs), oracle, replay, reaper
+and api. The process of the stores is killed only with --data: in memory its data would die with it. With --endpoint only
+clients are killed: the stack's processes are not ours.
 
 Examples:
   npm run demo
   npm run demo -- --seconds 60 --clients 2 --accounts 20
   npm run demo -- --chaos --seed 7
+  npm run demo -- --chaos --history histories/demo && npm run check-history -- histories/demo --strict
   npm run demo -- --endpoint http://127.0.0.1:4600 --json
 `;
 
@@ -56,6 +59,10 @@ export function parseOptions(parameters: readonly string[]): DemoOptions {
     .option(
       "--data <folder>",
       "keep the stack's data there, and let --chaos kill the stores as well",
+    )
+    .option(
+      "--history <folder>",
+      "record what every transaction read and wrote, for npm run check-history",
     )
     .option("--json", "print the report as JSON; nothing else on standard output", false)
     .addHelpText("after", help)

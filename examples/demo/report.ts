@@ -23,6 +23,10 @@ export type DemoReport = {
   /** Of the read-only sales reports. */
   readonly reportLatencyMs: Percentiles;
   readonly kills: readonly DoneKill[];
+  /** How many kills of each planned kind struck; empty without --chaos. */
+  readonly killed: Readonly<Record<string, number>>;
+  /** If there was a fault: the last that each process has said, those that were silent left out. */
+  readonly lastLines: Readonly<Record<string, readonly string[]>> | undefined;
   readonly audit: {
     readonly faults: readonly string[];
     /** Operations journaled, and those acknowledged as done that were looked up in the tables. */
@@ -41,7 +45,7 @@ export type DemoReport = {
 export function measured(
   measurements: Measurements,
   seconds: number,
-): Omit<DemoReport, "ok" | "options" | "kills" | "audit"> {
+): Omit<DemoReport, "ok" | "options" | "kills" | "killed" | "lastLines" | "audit"> {
   const { commits, operations, conflicts, retries, counters } = measurements;
   return {
     seconds: round(seconds),
@@ -56,9 +60,10 @@ export function measured(
   };
 }
 
-export function killText({ atMs, target, pid, afterSendingMs }: DoneKill): string {
-  const moment =
+export function killText({ atMs, kind, target, pid, afterSendingMs }: DoneKill): string {
+  const sent =
     afterSendingMs === undefined ? "" : `, ${afterSendingMs} ms after a commit request left`;
+  const moment = kind === "client-at-decision" ? ", between decision and install" : sent;
   return `${(atMs / 1_000).toFixed(2).padStart(7)} s  kill -9 ${target} (process ${pid})${moment}`;
 }
 
@@ -80,11 +85,23 @@ export function reportText(report: DemoReport): string {
     ...phaseNames.map((phase) => latencyLine(phase, report.latencyMs[phase])),
     latencyLine("report", report.reportLatencyMs),
     "",
-    ...(kills.length === 0 ? [] : [`  ${plural(kills.length, "process")} killed`, ""]),
+    ...(kills.length === 0 ? [] : [killedLine(report), ""]),
     ...auditLines(audit),
     "",
   ];
   return lines.join("\n");
+}
+
+const kindNames: Readonly<Record<string, string>> = {
+  client: "client before an answer",
+  "client-at-decision": "client between decision and install",
+};
+
+function killedLine({ kills, killed }: DemoReport): string {
+  const counts = Object.entries(killed).map(
+    ([kind, count]) => `${kindNames[kind] ?? kind} ${count}`,
+  );
+  return `  ${plural(kills.length, "process")} killed: ${counts.join(", ")}`;
 }
 
 function auditLines(audit: DemoReport["audit"]): string[] {

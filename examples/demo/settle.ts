@@ -9,7 +9,7 @@ import type { JournaledOperation } from "./journal.ts";
 import { perform } from "./operations.ts";
 
 /** An operation whose end is known: acknowledged, or certain to have written nothing. */
-export type SettledOperation = Omit<JournaledOperation, "aborted">;
+export type SettledOperation = Omit<JournaledOperation, "aborted" | "certifiedId">;
 
 /** An operation that its client left open, and the one request of its that has committed, if any. */
 export type DecidedOperation = {
@@ -46,6 +46,12 @@ export async function decideOpen(
     if (committed.length > 1) {
       faults.push(`exactly once: ${open.operation.id} committed as ${committed.join(" and as ")}`);
     }
+    const { certifiedId } = open;
+    if (certifiedId !== undefined && !committed.includes(certifiedId)) {
+      faults.push(
+        `lost: ${open.operation.id} was certified as ${certifiedId}, and is not committed`,
+      );
+    }
     return { journaled: open, committedId: committed[0] };
   });
   const step = Math.max(1, Math.ceil(known.length / samplesMax));
@@ -80,7 +86,7 @@ export async function repeatCommitted(
 }> {
   const faults: string[] = [];
   const operations = await mapConcurrently(decided, async ({ journaled, committedId }) => {
-    const { aborted: _aborted, ...operation } = journaled;
+    const { aborted: _aborted, certifiedId: _certifiedId, ...operation } = journaled;
     if (committedId === undefined) return operation;
     const { done, receipt } = await perform(db, withoutDeadline(journaled.operation));
     if (!receipt.replayed || receipt.transactionId !== committedId) {

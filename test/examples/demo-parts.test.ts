@@ -2,10 +2,18 @@
 import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { planKills } from "../../examples/demo/chaos.ts";
-import { Journal, type JournalEntry, readJournals } from "../../examples/demo/journal.ts";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { PassThrough } from "node:stream";
+import { finished } from "node:stream/promises";
+import { countKills, missedKills, planKills } from "../../examples/demo/chaos.ts";
+import {
+  Journal,
+  type JournalEntry,
+  lastEntry,
+  readJournals,
+} from "../../examples/demo/journal.ts";
 import type { Operation } from "../../examples/demo/operations.ts";
+import { ProcessLogs } from "../../examples/demo/process-logs.ts";
 
 function journalFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "tidemark-journal-"));
@@ -51,16 +59,15 @@ describe("a journal", () => {
       intent("d"),
       { kind: "unknown", id: "d" },
     );
+    const open = { transactionIds: [], certifiedId: undefined, acknowledged: undefined };
     expect(readJournals(folder)).toEqual([
-      { operation: operation("a"), transactionIds: ["t0", "t1"], acknowledged, aborted: false },
-      { operation: operation("b"), transactionIds: [], acknowledged: undefined, aborted: true },
       {
-        operation: operation("c"),
-        transactionIds: ["t2"],
-        acknowledged: undefined,
-        aborted: false,
+        ...{ ...open, operation: operation("a"), transactionIds: ["t0", "t1"] },
+        ...{ acknowledged, aborted: false },
       },
-      { operation: operation("d"), transactionIds: [], acknowledged: undefined, aborted: false },
+      { ...open, operation: operation("b"), aborted: true },
+      { ...open, operation: operation("c"), transactionIds: ["t2"], aborted: false },
+      { ...open, operation: operation("d"), aborted: false },
     ]);
   });
 
@@ -76,10 +83,25 @@ describe("a journal", () => {
       {
         operation: operation("a"),
         transactionIds: ["t1", "t2"],
+        certifiedId: undefined,
         acknowledged: undefined,
         aborted: false,
       },
     ]);
+  });
+
+  test("ends with the decision that its client did not live to install", () => {
+    const folder = journalFolder();
+    const life = { client: 2, life: 1 };
+    write(folder, life, intent("a"), sent("a", "t1"), intent("b"), sent("b", "t2"), {
+      kind: "certified",
+      id: "a",
+      transactionId: "t1",
+    });
+    expect(lastEntry(folder, life)?.kind).toBe("certified");
+    const [a, b] = readJournals(folder);
+    expect(a).toMatchObject({ certifiedId: "t1", acknowledged: undefined, aborted: false });
+    expect(b).toMatchObject({ certifiedId: undefined, aborted: false });
   });
 
   test("is read up to a line that a kill has cut short", () => {
@@ -105,23 +127,66 @@ describe("a journal", () => {
 });
 
 describe("a plan of kills", () => {
-  const targets = ["client", "oracle", "replay", "reaper", "api"];
+  const kinds = ["client", "client-at-decision", "oracle", "replay", "reaper", "api"];
 
   test("follows from the seed, and from nothing else", () => {
-    const plan = (seed: number) => planKills({ seed, seconds: 30, clients: 4, targets });
+    const plan = (seed: number) => planKills({ seed, seconds: 30, clients: 4, kinds });
     expect(plan(7)).toEqual(plan(7));
     expect(plan(7)).not.toEqual(plan(8));
   });
 
-  test.each([1, 2, 3, 4, 5])(
-    "names every target, in order and within the run (seed %i)",
-    (seed) => {
-      const plan = planKills({ seed, seconds: 4, clients: 2, targets });
-      expect(new Set(plan.map(({ target }) => target))).toEqual(new Set(targets));
-      const moments = plan.map(({ atMs }) => atMs);
-      expect(moments).toEqual([...moments].sort((one, other) => one - other));
-      expect(moments.every((atMs) => atMs >= 400 && atMs <= 3_600)).toBe(true);
-      expect(plan.every(({ client }) => client === 0 || client === 1)).toBe(true);
-    },
-  );
+  test.each([1, 2, 3, 4, 5])("has every kind, in order and within the run (seed %i)", (seed) => {
+    const plan = planKills({ seed, seconds: 4, clients: 2, kinds });
+    expect(new Set(plan.map(({ kind }) => kind))).toEqual(new Set(kinds));
+    const moments = plan.map(({ atMs }) => atMs);
+    expect(moments).toEqual([...moments].sort((one, other) => one - other));
+    expect(moments.every((atMs) => atMs >= 400 && atMs <= 3_600)).toBe(true);
+    expect(plan.every(({ client }) => client === 0 || client === 1)).toBe(true);
+  });
+
+  test("is a fault of the run where a kind never struck, unless the run was too short for it", () => {
+    const done = { atMs: 1, pid: 1, target: "client 0", afterSendingMs: undefined };
+    const struck = countKills(kinds.slice(0, 3), [
+      { ...done, kind: "client" },
+      { ...done, kind: "client" },
+      { ...done, kind: "oracle", target: "oracle" },
+    ]);
+    expect(struck).toEqual({ client: 2, "client-at-decision": 0, oracle: 1 });
+    expect(missedKills(struck, { seconds: 5 })).toEqual([
+      'chaos: no kill of the kind "client-at-decision" has struck',
+    ]);
+    expect(missedKills(struck, { seconds: 4.9 })).toEqual([]);
+  });
+});
+
+describe("the logs of a run's processes", () => {
+  const record = () => {
+    const said: string[] = [];
+    return { said, logs: new ProcessLogs((line) => said.push(line)) };
+  };
+
+  test("keep each process's last twenty lines, and pass errors on at once", () => {
+    const { said, logs } = record();
+    const log = logs.stackLog().child({ process: "oracle" });
+    for (let line = 1; line <= 21; line += 1) log.warn(`slow ${line.toString()}`);
+    expect(said).toEqual([]);
+    log.error({ err: new Error("broken") }, "batch failed");
+    const lines = logs.last()["oracle"] ?? [];
+    expect(lines).toHaveLength(20);
+    expect(said[0]).toMatch(/error oracle .*batch failed/);
+    expect(said.join("\n")).toContain("Error: broken");
+    expect(lines.slice(-said.length)).toEqual(said);
+  });
+
+  test("show what a client has said before it ended", async () => {
+    const { said, logs } = record();
+    const output = new PassThrough();
+    logs.follow("client 3", output);
+    output.end("one\ntwo\n");
+    await finished(output);
+    await vi.waitFor(() => {
+      expect(said).toEqual(["client 3: one", "client 3: two"]);
+    });
+    expect(logs.text()).toBe("  Last lines of client 3:\n    one\n    two\n");
+  });
 });

@@ -1,0 +1,36 @@
+/**
+ * The demo's programs, all built from one reading of the sources before any of them runs: whoever edits a source file
+ * meanwhile changes nothing about this run, restarted processes and the audit included.
+ */
+import { stackFunctions } from "../../localstack/stack-functions.ts";
+import {
+  bundleScripts,
+  stackEntries,
+  type StackScripts,
+  stackScripts,
+} from "../../localstack/stack-bundle.ts";
+
+export type DemoScripts = {
+  /** `command.ts`: everything that is done by the demo's own process. */
+  readonly command: string;
+  /** `client-process.ts`. */
+  readonly client: string;
+  readonly stack: StackScripts;
+};
+
+/** @throws StackError if they cannot be built. */
+export async function takeSnapshot(): Promise<DemoScripts> {
+  const handlers = new Map(stackFunctions.map(({ name, handlerFile }) => [name, handlerFile]));
+  const scripts = await bundleScripts(
+    new Map([
+      ...stackEntries(handlers),
+      ["demo-command", "examples/demo/command.ts"],
+      ["demo-client", "examples/demo/client-process.ts"],
+    ]),
+  );
+  return {
+    command: scripts.get("demo-command") ?? "",
+    client: scripts.get("demo-client") ?? "",
+    stack: stackScripts(scripts),
+  };
+}

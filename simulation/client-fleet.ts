@@ -1,0 +1,187 @@
+/**
+ * The application processes of a run: each works through steps of the workload, one after another or some at a time; one that dies is replaced.
+ * They stop beginning new steps once the planned number has begun.
+ */
+import { CommitUnknownError, TransactionError } from "../core/errors.ts";
+import type { Isolation, TransactionId } from "../core/types.ts";
+import type { SeededRandom } from "../testing/kernel/seeded-random.ts";
+import type { TestCloud, TestClientOptions, TestProcess } from "../testing/test-cloud.ts";
+import type { Mood } from "./balance.ts";
+import type { RestService } from "./rest-service.ts";
+import type { SeedPlan } from "./seed-plan.ts";
+import { WorkloadFinding, type StepContext, type Workload } from "./workloads/workload.ts";
+
+export type FleetCounts = {
+  begun: number;
+  done: number;
+  /** By the code of the error that ended a step. */
+  readonly errors: Map<string, number>;
+  crashed: number;
+};
+
+const replacedMsMin = 50;
+const replacedMsMax = 3_000;
+const pauseShareMin = 0.2;
+/** While there are few conflicts, clients hurry and prefer the same items. */
+const hurryFactor = 0.02;
+const hotExponent = 3;
+/** While there are few commits, each rests for so long, times the number of them all, and lingers within its bodies only for a moment. */
+const restMs = 500;
+const briefMs = 5;
+/** Pauses above this are not for lingering: a workload waits for something. */
+const lingerMsMax = 1_000;
+/** A run out of balance goes on, up to so many times the planned number of transactions; */
+const longerFactor = 6;
+/** and from here on without faults. */
+const calmFactor = 3;
+
+export class ClientFleet {
+  readonly counts: FleetCounts = { begun: 0, done: 0, errors: new Map(), crashed: 0 };
+  readonly findings: string[] = [];
+  /** Ids of transactions whose outcome their client does not know. */
+  readonly unknown: TransactionId[] = [];
+  readonly #cloud: TestCloud;
+  readonly #workload: Workload;
+  readonly #plan: SeedPlan;
+  readonly #random: SeededRandom;
+  readonly #clientOptions: (process: string) => TestClientOptions;
+  readonly #onCrash: (process: string) => void;
+  readonly #rest: RestService;
+  readonly #mood: () => Mood;
+  #living = 0;
+  #started = 0;
+
+  constructor(parts: {
+    readonly cloud: TestCloud;
+    readonly workload: Workload;
+    readonly plan: SeedPlan;
+    readonly clientOptions: (process: string) => TestClientOptions;
+    readonly onCrash: (process: string) => void;
+    readonly rest: RestService;
+    /** What the run needs just now. */
+    readonly mood: () => Mood;
+  }) {
+    this.#cloud = parts.cloud;
+    this.#workload = parts.workload;
+    this.#plan = parts.plan;
+    this.#clientOptions = parts.clientOptions;
+    this.#onCrash = parts.onCrash;
+    this.#rest = parts.rest;
+    this.#mood = parts.mood;
+    this.#random = parts.cloud.world.random.fork("fleet");
+  }
+
+  start(): void {
+    for (let i = 0; i < this.#plan.clients; i += 1) this.#startClient();
+  }
+
+  /** Whether no client will do anything more. */
+  get isIdle(): boolean {
+    return this.#living === 0;
+  }
+
+  #startClient(): void {
+    this.#started += 1;
+    const name = `client-${this.#started.toString()}`;
+    const process = this.#cloud.startProcess(name, this.#clientOptions(name));
+    const random = this.#random.fork(name);
+    this.#living += 1;
+    // A process that is through with its steps may still crash, over installs that it has left running.
+    let isWorking = true;
+    const ends = (): void => {
+      if (isWorking) this.#living -= 1;
+      isWorking = false;
+    };
+    process.onCrash(() => {
+      ends();
+      this.counts.crashed += 1;
+      this.#onCrash(name);
+      if (this.#isOver()) return;
+      this.#cloud.world.time.after(random.between(replacedMsMin, replacedMsMax), () => {
+        if (!this.#isOver()) this.#startClient();
+      });
+    });
+    const lanes = Array.from({ length: this.#plan.lanes }, (_unused, lane) =>
+      lane === 0
+        ? this.#work(process, name, random)
+        : this.#work(process, `${name}/${lane.toString()}`, random.fork(`lane ${lane.toString()}`)),
+    );
+    void Promise.all(lanes).then(ends);
+  }
+
+  #isOver(): boolean {
+    const { transactions } = this.#plan;
+    if (this.counts.begun < transactions) return false;
+    return this.#mood() === "even" || this.counts.begun >= transactions * longerFactor;
+  }
+
+  async #work(process: TestProcess, name: string, random: SeededRandom): Promise<void> {
+    const rest = this.#rest.callOf(name, (durationMs) => process.clock.sleep(durationMs));
+    while (!this.#isOver()) {
+      const mood = this.#mood();
+      random.pickExponent = mood === "crowded" ? hotExponent : 1;
+      await process.clock.sleep(random.between(pauseShareMin, 2) * this.#pauseMs(mood));
+      if (this.#isOver()) return;
+      this.counts.begun += 1;
+      if (this.counts.begun === this.#plan.transactions * calmFactor) this.#cloud.calm();
+      const unique = `${name}/${this.counts.begun.toString()}`;
+      await this.#step({
+        client: process.client,
+        random,
+        isolation: this.#isolation(random),
+        unique,
+        pause: (durationMs) => process.clock.sleep(this.#lingerMs(durationMs)),
+        suspend: async (durationMs) => {
+          process.freeze(durationMs, "stand");
+          await process.clock.sleep(briefMs);
+        },
+        nowMs: () => process.clock.nowMs(),
+        rest,
+      });
+    }
+  }
+
+  #pauseMs(mood: Mood): number {
+    const { pauseMs, clients, lanes } = this.#plan;
+    if (mood === "spread") return Math.max(pauseMs, restMs * clients * lanes);
+    return mood === "crowded" ? pauseMs * hurryFactor : pauseMs;
+  }
+
+  #lingerMs(durationMs: number): number {
+    const isBrief = this.#mood() === "spread" && durationMs <= lingerMsMax;
+    return isBrief ? Math.min(durationMs, briefMs) : durationMs;
+  }
+
+  async #step(context: StepContext): Promise<void> {
+    try {
+      await this.#workload.step(context);
+      this.counts.done += 1;
+    } catch (error) {
+      if (error instanceof WorkloadFinding) {
+        this.findings.push(`${context.unique}: ${error.message}`);
+      } else if (error instanceof TransactionError) {
+        this.counts.errors.set(error.code, (this.counts.errors.get(error.code) ?? 0) + 1);
+        if (error instanceof CommitUnknownError) this.unknown.push(error.transactionId);
+        if (unexpectedCodes.has(error.code)) {
+          this.findings.push(`${context.unique}: ${error.name}: ${error.message}`);
+        }
+      } else {
+        const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+        this.findings.push(`${context.unique}: an error that is not of ours: ${text}`);
+      }
+    }
+  }
+
+  #isolation(random: SeededRandom): Isolation {
+    const { isolation } = this.#plan;
+    if (isolation !== "mixed") return isolation;
+    return random.chance(0.5) ? "serializable" : "snapshot";
+  }
+}
+
+/** Errors that no fault excuses: nothing asks for too much, or holds what was never stored. */
+const unexpectedCodes: ReadonlySet<string> = new Set([
+  "invalid-request",
+  "corrupt-data",
+  "transaction-too-large",
+]);

@@ -1,0 +1,65 @@
+/**
+ * The order of every key's versions as the log has it: commits in order of position, payloads from where their decisions
+ * say. This is the truth that stores have to follow; superseded versions may never reach a table.
+ */
+import { PayloadLoader } from "../../engine/payload-loader.ts";
+import type { ClientPorts } from "../../core/ports.ts";
+import type { LogBlock, ShardId } from "../../core/types.ts";
+import type { LoggedVersions } from "../../testing/history/chained-versions.ts";
+import { historyKey, historyVersion } from "../../testing/history/key-text.ts";
+
+export async function versionsOfLog(
+  ports: Pick<ClientPorts, "stream" | "log">,
+  shard: ShardId,
+  blocks: readonly LogBlock[],
+): Promise<readonly LoggedVersions[]> {
+  const orders = new Map<string, { version: string; timestamp: number }[]>();
+  const loader = new PayloadLoader(ports, shard);
+  for (const verdict of blocks.flatMap(({ verdicts }) => verdicts)) {
+    if (verdict.kind !== "committed") continue;
+    const { tables, writes } = await loader.load(verdict);
+    for (const { table: index, key, item } of writes) {
+      const table = tables[index];
+      const version = historyVersion(item);
+      // A deletion has no name in the stores; what no recorder wrote (idempotency entries) has none either.
+      if (table === undefined || version === null || version === undefined) continue;
+      const name = historyKey(
+        {
+          name: table.name,
+          partitionKey: { name: table.partitionKey, type: "S" },
+          ...(table.sortKey === undefined ? {} : { sortKey: { name: table.sortKey, type: "S" } }),
+        },
+        key,
+      );
+      const order = orders.get(name);
+      const entry = { version, timestamp: verdict.timestamp };
+      if (order === undefined) orders.set(name, [entry]);
+      else order.push(entry);
+    }
+  }
+  return [...orders].map(([key, versions]) => ({ key, versions }));
+}
+
+/** What the stores held must be a part of the log's order, in that order. */
+export function misplacedVersions(
+  stored: ReadonlyMap<string, readonly string[]>,
+  log: readonly LoggedVersions[],
+): string[] {
+  const found: string[] = [];
+  const orders = new Map(
+    log.map(({ key, versions }) => [key, versions.map(({ version }) => version)]),
+  );
+  for (const [key, versions] of stored) {
+    const order = orders.get(key) ?? [];
+    let from = 0;
+    for (const version of versions) {
+      const at = order.indexOf(version, from);
+      if (at < 0) {
+        found.push(`I3: ${key} held ${version}, which the log does not have there`);
+        break;
+      }
+      from = at + 1;
+    }
+  }
+  return found;
+}

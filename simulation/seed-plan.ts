@@ -1,0 +1,118 @@
+/**
+ * What one seed runs: a workload, how many clients, which isolation, and which faults at what strength. Drawn from the seed
+ * alone. Each fault is on or off by chance ("swarm testing", Groce et al., ISSTA 2012): runs with few faults reach
+ * places that runs with all of them never reach, because something else always goes wrong first.
+ */
+import type { Isolation } from "../core/types.ts";
+import { faultNames, type FaultName, type FaultPlan } from "../testing/kernel/faults.ts";
+import { SeededRandom } from "../testing/kernel/seeded-random.ts";
+import { workloadNames, type WorkloadName } from "./workloads/catalogue.ts";
+
+export type SeedPlan = {
+  readonly seed: number;
+  readonly workload: WorkloadName;
+  readonly isolation: Isolation | "mixed";
+  readonly clients: number;
+  /** Transactions that each of them runs at a time. */
+  readonly lanes: number;
+  /** Transactions that the clients begin, all together. */
+  readonly transactions: number;
+  /** Mean pause of a client between two transactions. */
+  readonly pauseMs: number;
+  /** How many clients work at the same items: fewer items, more conflicts. */
+  readonly keys: number;
+  readonly history: boolean;
+  readonly oracleConsumer: "fan-out" | "standard";
+  readonly functionTimeLimitMs: number;
+  /** Share of transactions that are given little time. */
+  readonly hurried: number;
+  readonly faults: FaultPlan;
+  readonly strikesMax?: number;
+};
+
+/** Probability per opportunity when the fault is on: drawn between these, uniformly in the logarithm. */
+const strengths: Readonly<Record<FaultName, readonly [min: number, max: number]>> = {
+  "request-lost": [0.001, 0.03],
+  "request-late": [0.0005, 0.01],
+  "answer-lost": [0.001, 0.03],
+  "service-error": [0.001, 0.03],
+  "service-error-after-effect": [0.001, 0.02],
+  throttled: [0.001, 0.05],
+  "throttling-storm": [0.005, 0.05],
+  "slow-service": [0.005, 0.03],
+  "part-unprocessed": [0.01, 0.3],
+  "put-records-in-part": [0.01, 0.2],
+  "stale-read": [0.05, 0.5],
+  "torn-page": [0.05, 0.5],
+  "iterator-expired": [0.01, 0.2],
+  "empty-page": [0.01, 0.3],
+  "arrival-backwards": [0.01, 0.3],
+  "crash-before-call": [0.0002, 0.003],
+  "crash-after-call": [0.0002, 0.003],
+  "freeze-at-call": [0.0002, 0.002],
+  "suspend-at-call": [0.0002, 0.002],
+  "clock-skew": [0.3, 1],
+  "cold-start": [0.02, 0.3],
+  "frozen-invocation": [0.005, 0.05],
+  "batch-redelivered": [0.02, 0.3],
+  "batch-cut": [0.05, 0.5],
+  "consumer-restart": [0.01, 0.1],
+  "consumer-overlap": [0.02, 0.3],
+  "consumer-pause": [0.002, 0.02],
+  "schedule-skipped": [0.1, 0.5],
+  "ttl-late": [0.5, 1],
+  "hostile-record": [0.02, 0.5],
+  "record-duplicated": [0.02, 0.3],
+  "answer-slow": [0.001, 0.03],
+};
+
+const clientsMin = 4;
+const clientsMax = 8;
+/** Most clients run one transaction at a time: then nothing but its own reads refreshes what it knows of the log. */
+const lanesChance = 0.35;
+const lanesMax = 4;
+/** Of the workload that is about transactions of one process side by side. */
+const convoyLanesMin = 3;
+const convoyLanesMax = 8;
+const transactionsMin = 60;
+const transactionsMax = 400;
+/** One seed in ten runs without faults: what breaks there needs none. */
+const calmShare = 0.1;
+
+export function planOf(seed: number): SeedPlan {
+  const random = new SeededRandom(`plan ${seed.toString()}`);
+  const workload = random.pick(workloadNames);
+  const isolation = random.pick(["serializable", "serializable", "snapshot", "mixed"] as const);
+  return {
+    seed,
+    workload,
+    isolation,
+    clients: random.integer(clientsMin, clientsMax),
+    lanes: lanesOf(workload, random.fork("lanes")),
+    transactions: random.integer(transactionsMin, transactionsMax),
+    pauseMs: random.logarithmic(1, 100),
+    keys: random.integer(4, 12),
+    history: random.chance(0.5),
+    oracleConsumer: random.chance(0.8) ? "fan-out" : "standard",
+    functionTimeLimitMs: random.logarithmic(10_000, 60_000),
+    hurried: random.chance(0.3) ? random.between(0.05, 0.3) : 0,
+    faults: random.chance(calmShare) ? {} : faultsOf(random),
+  };
+}
+
+function lanesOf(workload: WorkloadName, random: SeededRandom): number {
+  if (workload === "convoys") return random.integer(convoyLanesMin, convoyLanesMax);
+  return random.chance(lanesChance) ? random.integer(2, lanesMax) : 1;
+}
+
+function faultsOf(random: SeededRandom): FaultPlan {
+  // How many are on at once differs from seed to seed, from a few to nearly all.
+  const share = random.between(0.1, 0.8);
+  const plan: { [Name in FaultName]?: number } = {};
+  for (const name of faultNames) {
+    const [min, max] = strengths[name];
+    const strength = random.logarithmic(min, max);
+    if (random.chance(share)) plan[name] = strength;
+  }
+  return plan;
+}

@@ -1,0 +1,276 @@
+/**
+ * One run: the workload of a seed's plan under its faults, then calm, then the judges. The run is over when everything that can
+ * come right must have come right; what has not by then is a finding.
+ */
+import type { Clock } from "../core/ports.ts";
+import type { TransactionId } from "../core/types.ts";
+import type { ClientEngine } from "../engine/types.ts";
+import type { Client } from "../sdk/index.ts";
+import { checkHistory } from "../testing/checker/check-history.ts";
+import { withChainedVersions, type LoggedVersions } from "../testing/history/chained-versions.ts";
+import { HistoryRecorder } from "../testing/history/recorder.ts";
+import { recordingEngine } from "../testing/history/recording-engine.ts";
+import type { History } from "../testing/history/types.ts";
+import type { FaultName } from "../testing/kernel/faults.ts";
+import { createTestCloud, type TestClientOptions, type TestCloud } from "../testing/test-cloud.ts";
+import { Balance } from "./balance.ts";
+import { ClientFleet, type FleetCounts } from "./client-fleet.ts";
+import { pacedEngine } from "./paced-engine.ts";
+import { StoreJudge } from "./judges/store-judge.ts";
+import { misplacedVersions, versionsOfLog } from "./judges/log-versions.ts";
+import { finalStateOf, VersionJournal } from "./judges/version-journal.ts";
+import { RestService } from "./rest-service.ts";
+import type { SeedPlan } from "./seed-plan.ts";
+import { workloads } from "./workloads/catalogue.ts";
+import type { Workload } from "./workloads/workload.ts";
+
+export type SeedReport = {
+  readonly seed: number;
+  readonly workload: string;
+  /** What is wrong; empty for a run that passed. */
+  readonly findings: readonly string[];
+  readonly commits: number;
+  readonly aborts: number;
+  readonly unknown: number;
+  /** Attempts that met a conflict. */
+  readonly conflicts: number;
+  readonly fleet: Omit<FleetCounts, "errors"> & {
+    readonly errors: Readonly<Record<string, number>>;
+  };
+  readonly virtualMs: number;
+  readonly calls: number;
+  readonly events: number;
+  readonly struck: { readonly [Name in FaultName]?: number };
+  readonly metrics: Readonly<Record<string, number>>;
+  /** Anomalies that snapshot isolation allows, as the checker saw them. */
+  readonly allowed: Readonly<Record<string, number>>;
+  readonly digest: string;
+};
+
+export type SeedRun = {
+  readonly report: SeedReport;
+  readonly history: History;
+  readonly trace: readonly string[];
+};
+
+/** The longest that anything may take by itself: a frozen process sleeps 30 minutes. */
+const workLimitMs = 40 * 60_000;
+const settleLimitMs = 20 * 60_000;
+/** Tombstones stay 15 minutes after the watermark has passed them, and the reaper comes every 5. */
+const reapedMs = 45 * 60_000;
+const lookMs = 1_000;
+/** A run of some length must prove something; a minimized one may be as small as it likes. */
+const judgedTransactionsMin = 60;
+/** Of the outcomes that are open, the rest are settled when all is over. */
+const asksAtOnceShare = 0.5;
+const runLimitMs = 12 * 3600_000;
+
+export async function runSeed(
+  plan: SeedPlan,
+  options: { readonly keepTrace?: boolean } = {},
+): Promise<SeedRun> {
+  const { keys, history, isolation } = plan;
+  const workload = workloads[plan.workload]({ keys, history, isolation });
+  const cloud = await createTestCloud({
+    seed: `run ${plan.seed.toString()}`,
+    tables: workload.tables,
+    faults: plan.faults,
+    ...(plan.strikesMax === undefined ? {} : { strikesMax: plan.strikesMax }),
+    // As short as it may be, so that a run sees versions and tombstones go.
+    historyRetentionMs: 15 * 60_000,
+    oracleConsumer: plan.oracleConsumer,
+    functionTimeLimitMs: plan.functionTimeLimitMs,
+    keepTrace: options.keepTrace ?? false,
+  });
+  return new SeedRunner(cloud, workload, plan).run();
+}
+
+class SeedRunner {
+  readonly #cloud: TestCloud;
+  readonly #workload: Workload;
+  readonly #plan: SeedPlan;
+  readonly #recorder: HistoryRecorder;
+  readonly #journal: VersionJournal;
+  readonly #stores: StoreJudge;
+  readonly #findings: string[] = [];
+  readonly #balance = new Balance();
+
+  constructor(cloud: TestCloud, workload: Workload, plan: SeedPlan) {
+    this.#cloud = cloud;
+    this.#workload = workload;
+    this.#plan = plan;
+    const { time, dynamodb } = cloud.world;
+    const startMs = time.nowMs;
+    this.#recorder = new HistoryRecorder({
+      nowNs: () => Math.round((time.nowMs - startMs) * 1_000) * 1_000,
+      emit: (transaction) => {
+        this.#balance.ended(transaction);
+      },
+    });
+    this.#stores = new StoreJudge(cloud.deployment.options.deployment, workload.tables);
+    this.#journal = new VersionJournal(workload.tables);
+    dynamodb.onWrite((change) => {
+      this.#stores.observe(change);
+      this.#journal.observe(change);
+    });
+  }
+
+  async run(): Promise<SeedRun> {
+    const cloud = this.#cloud;
+    cloud.world.faults.calm();
+    await cloud.run(() => this.#workload.setUp(this.#client("setup")));
+    cloud.world.faults.resume();
+    const fleet = new ClientFleet({
+      cloud,
+      workload: this.#workload,
+      plan: this.#plan,
+      clientOptions: (name) => this.#clientOptions(name, true),
+      onCrash: (name) => {
+        this.#recorder.abandon(name);
+      },
+      rest: new RestService(cloud, this.#recorder, (event) => {
+        this.#balance.observe(event);
+      }),
+      mood: () => this.#balance.mood,
+    });
+    await cloud.run(() => this.#phases(fleet), { limitMs: runLimitMs });
+    this.#findings.push(...fleet.findings, ...this.#stores.findings);
+    const transactions = this.#recorder.finish();
+    const history: History = {
+      transactions,
+      versionOrder: withChainedVersions(await this.#logVersions(), transactions),
+      finalState: finalStateOf(this.#journal),
+    };
+    this.#judgeHistory(history);
+    this.#judgeVacuity(history);
+    return {
+      report: this.#report(fleet, history),
+      history,
+      trace: cloud.world.trace.lines,
+    };
+  }
+
+  async #phases(fleet: ClientFleet): Promise<void> {
+    const cloud = this.#cloud;
+    const { time } = cloud.world;
+    fleet.start();
+    await this.#until(() => fleet.isIdle, workLimitMs);
+    cloud.calm();
+    if (!(await cloud.settled(settleLimitMs)))
+      this.#findings.push("liveness: the stream is not done");
+    // Frozen processes wake up within half an hour, and must do no harm then.
+    if (!(await this.#until(() => fleet.isIdle, workLimitMs))) {
+      this.#findings.push("liveness: a client has not come to an end");
+    }
+    await this.#settleOutcomes(fleet.unknown);
+    await cloud.settled(settleLimitMs);
+    this.#findings.push(...(await this.#workload.judge(this.#client("judge"))));
+    await time.sleep(reapedMs);
+    await cloud.settled(settleLimitMs);
+    this.#judgeLiveness();
+  }
+
+  async #logVersions(): Promise<readonly LoggedVersions[]> {
+    const { deployment, world } = this.#cloud;
+    const reader = world.startProcess("log-reader", { exact: true });
+    const ports = deployment.portsOf(reader, { calm: true });
+    const order = await this.#cloud.run(() =>
+      versionsOfLog(ports, deployment.shard, this.#stores.blocks),
+    );
+    this.#findings.push(...misplacedVersions(this.#journal.orders, order));
+    return order;
+  }
+
+  async #settleOutcomes(ids: readonly TransactionId[]): Promise<void> {
+    const client = this.#client("settler");
+    for (const id of ids) {
+      await client.outcome(id).catch((error: unknown) => {
+        this.#findings.push(`liveness: the outcome of ${id} cannot be had: ${String(error)}`);
+      });
+    }
+  }
+
+  #judgeLiveness(): void {
+    const { watermark, newest, tombstones } = this.#stores;
+    if (watermark < newest) {
+      this.#findings.push(`liveness: watermark ${watermark.toString()} below ${newest.toString()}`);
+    }
+    if (tombstones > 0)
+      this.#findings.push(`liveness: ${tombstones.toString()} tombstones are left`);
+    const dead = this.#cloud.deployment.metrics.get("DeadLetters") ?? 0;
+    if (dead > 0) this.#findings.push(`I9: ${dead.toString()} committed writes are dead letters`);
+  }
+
+  #judgeHistory(history: History): void {
+    const result = checkHistory(history, { strict: true });
+    for (const { anomaly, description } of result.findings) {
+      this.#findings.push(`${anomaly}: ${description}`);
+    }
+  }
+
+  #judgeVacuity({ transactions }: History): void {
+    if (this.#plan.transactions < judgedTransactionsMin) return;
+    this.#findings.push(...this.#balance.complaints(transactions));
+  }
+
+  #client(name: string): Client {
+    return this.#cloud.createClient(name, this.#clientOptions(name));
+  }
+
+  #clientOptions(process: string, isUnderFaults = false): TestClientOptions {
+    const { appendTables, universe } = this.#workload;
+    return {
+      onEvent: (event) => {
+        this.#balance.observe(event);
+      },
+      wrapEngine: (engine: ClientEngine, clock: Clock) =>
+        pacedEngine(
+          recordingEngine(engine, this.#recorder, {
+            process,
+            ...(appendTables === undefined ? {} : { appendTables }),
+            ...(universe === undefined ? {} : { universe }),
+          }),
+          {
+            random: this.#cloud.world.random.fork(`pace of ${process}`),
+            hurried: isUnderFaults ? this.#plan.hurried : 0,
+            mood: () => (isUnderFaults ? this.#balance.mood : "even"),
+            sleep: (durationMs) => clock.sleep(durationMs),
+            asksAtOnce: isUnderFaults ? asksAtOnceShare : 0,
+          },
+        ),
+    };
+  }
+
+  async #until(isDone: () => boolean, limitMs: number): Promise<boolean> {
+    const { time } = this.#cloud.world;
+    const untilMs = time.nowMs + limitMs;
+    while (!isDone()) {
+      if (time.nowMs >= untilMs) return false;
+      await time.sleep(lookMs);
+    }
+    return true;
+  }
+
+  #report(fleet: ClientFleet, history: History): SeedReport {
+    const { world, deployment } = this.#cloud;
+    const count = (status: string): number =>
+      history.transactions.filter((each) => each.kind === "txn" && each.status === status).length;
+    return {
+      seed: this.#plan.seed,
+      workload: this.#plan.workload,
+      findings: this.#findings,
+      commits: count("commit"),
+      aborts: count("abort"),
+      unknown: count("unknown"),
+      conflicts: this.#balance.conflicts,
+      fleet: { ...fleet.counts, errors: Object.fromEntries(fleet.counts.errors) },
+      virtualMs: world.time.nowMs - world.startMs,
+      calls: world.link.calls,
+      events: world.time.eventCount,
+      struck: Object.fromEntries(world.faults.struck),
+      metrics: Object.fromEntries(deployment.metrics),
+      allowed: this.#workload.observations?.() ?? {},
+      digest: world.trace.digest,
+    };
+  }
+}

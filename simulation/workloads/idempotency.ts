@@ -1,0 +1,154 @@
+/**
+ * Jobs that must be done exactly once: whoever has one repeats it, under the job's idempotency key, after errors and unknown
+ * outcomes; others repeat it after crashes, long afterwards, or at the same time. Every try that gets through leaves a
+ * receipt of its own, so a job done twice shows; and whoever asks gets the first result.
+ */
+import { TransactionError } from "../../core/errors.ts";
+import { defineTable } from "../../sdk/index.ts";
+import { testTable } from "../../testing/test-cloud.ts";
+import type { SeededRandom } from "../../testing/kernel/seeded-random.ts";
+import { numbered, upTo } from "./key-spaces.ts";
+import {
+  WorkloadFinding,
+  type Client,
+  type StepContext,
+  type WorkloadFactory,
+} from "./workload.ts";
+
+type ReceiptKey = { readonly job: string; readonly attempt: number };
+type Receipt = { readonly value: number };
+type Result = ReceiptKey & Receipt;
+type Total = { readonly jobs: number };
+const receipts = defineTable<Receipt, ReceiptKey>("receipts", { key: ["job", "attempt"] });
+const totals = defineTable<Total, { readonly id: string }>("totals", { key: "id" });
+
+const jobsMax = 120;
+/** Tries of one job that may leave a receipt; the history's universe of keys is finite. */
+const attemptsMax = 12;
+const triesOfStep = 4;
+
+type Job = {
+  readonly name: string;
+  /** What the job counts up; undefined: it writes blindly, and nothing but its key guards it. */
+  readonly total: string | undefined;
+  attempts: number;
+  result: Result | undefined;
+};
+
+export const idempotency: WorkloadFactory = ({ keys, history }) => {
+  const ids = numbered("total", keys);
+  const jobs = new Jobs(ids);
+
+  return {
+    tables: [
+      testTable("receipts", {
+        partitionKey: "job",
+        sortKey: { name: "attempt", type: "N" },
+        history,
+      }),
+      testTable("totals", { partitionKey: "id", history }),
+    ],
+    universe: jobs.names.flatMap((job) =>
+      upTo(attemptsMax).map((number) => ({
+        table: "receipts",
+        key: { job: { S: job }, attempt: { N: number.toString() } },
+      })),
+    ),
+    setUp: () => Promise.resolve(),
+    async step(context) {
+      const job = jobs.draw(context.random);
+      if (job === undefined) return;
+      for (let tries = 1; ; tries += 1) {
+        try {
+          await attempt(job, context);
+          return;
+        } catch (error) {
+          const again = tries < triesOfStep && job.attempts < attemptsMax;
+          if (!again || !(error instanceof TransactionError)) throw error;
+          await context.pause(context.random.between(1, 500));
+        }
+      }
+    },
+    judge: (client) => complaintsOf(client, jobs.begun, ids),
+  };
+};
+
+class Jobs {
+  readonly names = numbered("job", jobsMax);
+  readonly begun: Job[] = [];
+  readonly #totals: readonly string[];
+
+  constructor(totalIds: readonly string[]) {
+    this.#totals = totalIds;
+  }
+
+  /** A new job, or an earlier one: done, under way elsewhere, or left by a process that died. */
+  draw(random: SeededRandom): Job | undefined {
+    const repeats = this.begun.filter(({ attempts }) => attempts < attemptsMax);
+    const name = this.names[this.begun.length];
+    if (name === undefined || (repeats.length > 0 && random.chance(0.6))) {
+      return repeats.length === 0
+        ? undefined
+        : random.pick(repeats.slice(random.chance(0.7) ? -3 : 0));
+    }
+    const total = random.chance(0.6) ? random.pick(this.#totals) : undefined;
+    const job = { name, total, attempts: 0, result: undefined };
+    this.begun.push(job);
+    return job;
+  }
+}
+
+async function attempt(job: Job, { client, isolation, pause, random }: StepContext): Promise<void> {
+  const key = { job: job.name, attempt: job.attempts };
+  job.attempts += 1;
+  const lingersMs = random.chance(0.2) ? random.between(1, 200) : 0;
+  const { result } = await client.transact(
+    { isolation, idempotencyKey: job.name, attemptsMax: 5, deadlineMs: 8_000 },
+    async (tx): Promise<Result> => {
+      const { total } = job;
+      const add = (row: Total | undefined): Total => ({ jobs: (row?.jobs ?? 0) + 1 });
+      const value = total === undefined ? 0 : ((await tx.update(totals, total, add))?.jobs ?? 0);
+      if (lingersMs > 0) await pause(lingersMs);
+      tx.put(receipts, { ...key, value });
+      return { ...key, value };
+    },
+  );
+  job.result ??= result;
+  if (!isSame(job.result, result)) {
+    throw new WorkloadFinding(
+      `${job.name} gave ${JSON.stringify(job.result)} first, then ${JSON.stringify(result)}`,
+    );
+  }
+}
+
+async function complaintsOf(
+  client: Client,
+  jobs: readonly Job[],
+  ids: readonly string[],
+): Promise<readonly string[]> {
+  const { left, counted } = await client.snapshot(async (snapshot) => ({
+    left: await Promise.all(
+      jobs.map(({ name }) => snapshot.query(receipts, { where: { job: name } }).all()),
+    ),
+    counted: await snapshot.batchGet(totals, ids),
+  }));
+  const complaints = jobs.flatMap(({ name, result }, index) => {
+    const [first, ...more] = left[index] ?? [];
+    if (more.length > 0) return [`${name} was done ${(more.length + 1).toString()} times`];
+    if (result === undefined) return [];
+    if (first === undefined) return [`${name} was acknowledged, and is not done`];
+    return isSame(first, result) ? [] : [`${name} is not what its result says`];
+  });
+  const done = jobs.filter((_job, index) => (left[index] ?? []).length > 0);
+  ids.forEach((id, index) => {
+    const expected = done.filter(({ total }) => total === id).length;
+    const value = counted[index]?.jobs ?? 0;
+    if (value === expected) return;
+    complaints.push(`${id} counts ${value.toString()} jobs of ${expected.toString()}`);
+  });
+  return complaints;
+}
+
+function isSame(a: Result, b: Result): boolean {
+  return a.job === b.job && a.attempt === b.attempt && a.value === b.value;
+}

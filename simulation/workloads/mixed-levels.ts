@@ -1,0 +1,186 @@
+/**
+ * Transactions of both isolation levels on the same rows. Each customer has a checking and a savings account, and must not owe
+ * on both together. Withdrawals look at both and change one, so they are serializable; deposits and
+ * moves write all that they read, so either level keeps the promise. Beside them go blind writes and patches; and
+ * who looks back at the moment of a blind write finds what it wrote, however soon it was overwritten.
+ */
+import type { Isolation } from "../../core/types.ts";
+import { defineTable } from "../../sdk/index.ts";
+import { testTable } from "../../testing/test-cloud.ts";
+import { numbered, pickHot } from "./key-spaces.ts";
+import {
+  WorkloadFinding,
+  type Client,
+  type Snapshot,
+  type StepContext,
+  type Transaction,
+  type WorkloadFactory,
+} from "./workload.ts";
+
+type Account = { readonly balance: number };
+const checking = defineTable<Account, { readonly customer: string }>("checking", {
+  key: "customer",
+});
+const savings = defineTable<Account, { readonly customer: string }>("savings", {
+  key: "customer",
+});
+/** The newest statement of each customer: written without being read, or patched. */
+const statements = defineTable<
+  { readonly by: string; readonly read?: boolean; readonly copy?: string },
+  { readonly customer: string }
+>("statements", { key: "customer" });
+
+const openingBalance = 50;
+/** Statements to look back at; without history hardly any but the newest can be. */
+const stampsMax = 40;
+const stampsWithoutHistory = 2;
+type Act = "withdraw" | "deposit" | "move" | "state" | "acknowledge" | "look" | "look back";
+/** That this statement was committed at this timestamp. */
+type Stamp = { readonly at: number; readonly customer: string; readonly by: string };
+const acts: readonly Act[] = [
+  "withdraw",
+  "withdraw",
+  "deposit",
+  "move",
+  "state",
+  "acknowledge",
+  "look",
+  "look back",
+];
+
+export const mixedLevels: WorkloadFactory = ({ keys, history }) => {
+  const customers = numbered("customer", Math.max(2, Math.ceil(keys / 2)));
+  const stamps: Stamp[] = [];
+
+  return {
+    tables: ["checking", "savings", "statements"].map((name) =>
+      testTable(name, { partitionKey: "customer", history }),
+    ),
+    async setUp(client) {
+      await client.transact(async (tx) => {
+        for (const customer of customers) {
+          tx.put(checking, { customer, balance: openingBalance });
+          tx.put(savings, { customer, balance: openingBalance });
+        }
+        return Promise.resolve();
+      });
+    },
+    async step({ client, random, unique, pause }) {
+      const act = random.pick(acts);
+      const customer = pickHot(random, customers);
+      if (act === "look") {
+        const found = await client.snapshot((snapshot) => complaintsOf(snapshot, customers));
+        if (found[0] !== undefined) throw new WorkloadFinding(`seen in a snapshot: ${found[0]}`);
+        return;
+      }
+      if (act === "look back") {
+        const stamp = stamps.length === 0 ? undefined : random.pick(stamps);
+        if (stamp !== undefined) await lookBack(client, stamp, customers);
+        return;
+      }
+      const either = random.pick<Isolation>(["serializable", "snapshot"]);
+      const isolation = act === "withdraw" ? "serializable" : either;
+      const ack = random.chance(0.2) ? "certified" : "installed";
+      const wish = { customer, amount: random.integer(1, 60), first: random.chance(0.5), unique };
+      const lingersMs = random.chance(0.7) ? random.between(1, 300) : 0;
+      const { receipt } = await client.transact({ isolation, ack }, async (tx) => {
+        await perform(tx, act, {
+          ...wish,
+          linger: () => (lingersMs > 0 ? pause(lingersMs) : undefined),
+        });
+      });
+      if (act !== "state" || receipt.commitTimestamp === undefined) return;
+      stamps.push({ at: receipt.commitTimestamp, customer, by: unique });
+      if (stamps.length > (history ? stampsMax : stampsWithoutHistory)) stamps.shift();
+    },
+    judge: (client) => client.snapshot((snapshot) => complaintsOf(snapshot, customers)),
+  };
+};
+
+type Wish = {
+  readonly customer: string;
+  readonly amount: number;
+  /** Which of the two accounts to take from. */
+  readonly first: boolean;
+  readonly unique: string;
+  readonly linger: () => ReturnType<StepContext["pause"]> | undefined;
+};
+
+async function perform(
+  tx: Transaction,
+  act: Exclude<Act, "look" | "look back">,
+  { customer, amount, first, unique, linger }: Wish,
+): Promise<void> {
+  const account = first ? checking : savings;
+  if (act === "state") {
+    tx.put(statements, { customer, by: unique, copy: unique });
+  } else if (act === "acknowledge") {
+    const patched = await tx.update(statements, customer, { read: true, by: unique, copy: unique });
+    if (patched !== undefined && patched.by !== unique) throw new WorkloadFinding("a lost patch");
+  } else if (act === "deposit") {
+    await tx.update(account, customer, (row) => ({ balance: (row?.balance ?? 0) + amount }));
+  } else {
+    const [a, b] = await balances(tx, customer);
+    await linger();
+    if (act === "move") {
+      tx.put(checking, { customer, balance: a - amount });
+      tx.put(savings, { customer, balance: b + amount });
+    } else if (a + b >= amount) {
+      tx.put(account, { customer, balance: (first ? a : b) - amount });
+    }
+  }
+}
+
+/** All that was true when the statement was committed. */
+async function lookBack(
+  client: Client,
+  { at, customer, by }: Stamp,
+  customers: readonly string[],
+): Promise<void> {
+  await client.snapshot({ asOf: at }, async (snapshot) => {
+    const statement = await snapshot.get(statements, customer);
+    if (statement?.by !== by) {
+      throw new WorkloadFinding(
+        `at ${at.toString()} the statement of ${customer} was by ${String(statement?.by)}, not ${by}`,
+      );
+    }
+    const [complaint] = await complaintsOf(snapshot, customers);
+    if (complaint !== undefined) throw new WorkloadFinding(`seen in the past: ${complaint}`);
+  });
+}
+
+async function balances(
+  reader: Pick<Snapshot, "batchGet">,
+  customer: string,
+): Promise<readonly [number, number]> {
+  const [a, b] = await reader.batchGet([
+    [checking, customer],
+    [savings, customer],
+  ]);
+  if (a === undefined || b === undefined) throw new WorkloadFinding(`${customer} lacks an account`);
+  if (a.balance + b.balance >= 0) return [a.balance, b.balance];
+  throw new WorkloadFinding(
+    `${customer} owes: ${a.balance.toString()} and ${b.balance.toString()}`,
+  );
+}
+
+async function complaintsOf(
+  reader: Pick<Snapshot, "batchGet">,
+  customers: readonly string[],
+): Promise<readonly string[]> {
+  const complaints: string[] = [];
+  const [a, b, c] = await Promise.all([
+    reader.batchGet(checking, customers),
+    reader.batchGet(savings, customers),
+    reader.batchGet(statements, customers),
+  ]);
+  customers.forEach((customer, index) => {
+    const sum = (a[index]?.balance ?? 0) + (b[index]?.balance ?? 0);
+    if (sum < 0) complaints.push(`${customer} owes ${(-sum).toString()} in all`);
+    const statement = c[index];
+    if (statement !== undefined && statement.by !== statement.copy) {
+      complaints.push(`the statement of ${customer} is of two writers`);
+    }
+  });
+  return complaints;
+}

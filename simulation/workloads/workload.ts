@@ -1,0 +1,71 @@
+/** What a workload is: tables, a beginning, steps that clients take, and what must hold at the end. */
+import type { Isolation } from "../../core/types.ts";
+import type { Client, Snapshot, Transaction } from "../../sdk/index.ts";
+import type { SeededRandom } from "../../testing/kernel/seeded-random.ts";
+import type { KeyUniverse } from "../../testing/history/recording-options.ts";
+import type { TestTable } from "../../testing/test-deployment.ts";
+
+export type WorkloadSettings = {
+  readonly keys: number;
+  /** Whether its tables keep superseded versions. */
+  readonly history: boolean;
+  readonly isolation: Isolation | "mixed";
+};
+
+export type StepContext = {
+  readonly client: Client;
+  readonly random: SeededRandom;
+  /** The isolation for this step: the plan's, or one drawn for a mixed plan. */
+  readonly isolation: Isolation;
+  /** A name that no other step of the run has. */
+  readonly unique: string;
+  /** Pause in virtual time, inside a body. */
+  readonly pause: (durationMs: number) => Promise<void>;
+  /** The client's machine sleeps, its timers with it: the process does not notice. */
+  readonly suspend: (durationMs: number) => Promise<void>;
+  /** The client's wall clock. */
+  readonly nowMs: () => number;
+  /** The REST service of the deployment. */
+  readonly rest: RestCall;
+};
+
+export type RestRequest = {
+  readonly path: string;
+  readonly body: unknown;
+  readonly idempotencyKey?: string;
+};
+
+export type RestAnswer = {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+};
+
+/** Undefined: no answer came, and nobody knows what has happened. */
+export type RestCall = (request: RestRequest) => Promise<RestAnswer | undefined>;
+
+export type Workload = {
+  readonly tables: readonly TestTable[];
+  /** Fills the tables, before any fault strikes. */
+  setUp(client: Client): Promise<void>;
+  /**
+   * One transaction, or one that is retried under an idempotency key. Its errors of the expected kinds (conflict, unknown
+   * outcome, store unavailable) may go out; a violated expectation throws a `WorkloadFinding`.
+   */
+  step(context: StepContext): Promise<void>;
+  /** Reads everything in one snapshot and says what is wrong: money made or lost, a seat sold twice. */
+  judge(client: Client): Promise<readonly string[]>;
+  /** For the recorder: tables whose rows are lists that grow, and all keys that a query may ever find. */
+  readonly appendTables?: readonly string[];
+  readonly universe?: KeyUniverse;
+  /** Anomalies that the isolation level allows, as often as the run showed them: write skew under snapshot isolation. */
+  observations?(): Readonly<Record<string, number>>;
+};
+
+export type WorkloadFactory = (settings: WorkloadSettings) => Workload;
+
+/** Something that must never be seen, seen within a step. */
+export class WorkloadFinding extends Error {
+  override readonly name = "WorkloadFinding";
+}
+
+export type { Client, Snapshot, Transaction };

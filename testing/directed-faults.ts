@@ -1,0 +1,160 @@
+/**
+ * Faults that a test aims at one client: something happens between a transaction's body and its commit, or
+ * its commit's outcome stays unknown. They act where the client meets its ports and its engine; engine and adapters
+ * are the real ones, and what follows from a fault is theirs.
+ */
+import * as limits from "../core/limits.ts";
+import type { CallOptions, ClientPorts } from "../core/ports.ts";
+import type { Isolation } from "../core/types.ts";
+import type { ClientEngine, EngineEvent } from "../engine/types.ts";
+import { TouchedKeys } from "./touched-keys.ts";
+
+/** What becomes of a commit whose client never hears of it. */
+export type UnknownOutcome = "committed" | "aborted";
+
+export type FinishedBody = { readonly isolation: Isolation; readonly touched: TouchedKeys };
+
+/** Looks at each body that has ended and has written something, before its commit. */
+export type BeforeCommit = (body: FinishedBody) => Promise<void>;
+
+/** From the first request that is sent to the end of the call that it is for. */
+type Silence = {
+  readonly outcome: UnknownOutcome;
+  readonly over: Promise<void>;
+  readonly end: () => void;
+};
+
+export class DirectedFaults {
+  readonly #beforeCommit: BeforeCommit;
+  readonly #once: (() => Promise<void>)[] = [];
+  readonly #wanted: UnknownOutcome[] = [];
+  /** The fault that waits for the next request to be sent, and then lasts. */
+  #next: Silence | undefined;
+  #silence: Silence | undefined;
+
+  /** @param beforeCommit of the whole cloud; runs after what was aimed at this client. */
+  constructor(beforeCommit: BeforeCommit) {
+    this.#beforeCommit = beforeCommit;
+  }
+
+  /** The next transaction that has written something waits for `act` before it commits. */
+  beforeNextCommit(act: () => Promise<void>): void {
+    this.#once.push(act);
+  }
+
+  /** The next transaction that has written something ends in `CommitUnknownError` at its deadline. */
+  nextCommitUnknown(outcome: UnknownOutcome): void {
+    this.#wanted.push(outcome);
+  }
+
+  /** Must see every event of the engine. */
+  observe(event: EngineEvent): void {
+    if (event.kind === "sent") this.#silence ??= this.#next;
+  }
+
+  engine(engine: ClientEngine): ClientEngine {
+    return {
+      transact: async (wish, body, codec) => {
+        const silences: Silence[] = [];
+        try {
+          return await engine.transact(
+            wish,
+            async (transaction) => {
+              const touched = new TouchedKeys();
+              const result = await body(touched.observing(transaction));
+              if (touched.written.size > 0) {
+                await this.#interfere({ isolation: wish.isolation ?? "serializable", touched });
+                silences.push(...this.#armed());
+              }
+              return result;
+            },
+            codec,
+          );
+        } finally {
+          for (const silence of silences) silence.end();
+        }
+      },
+      snapshot: (wish, body) => engine.snapshot(wish, body),
+      outcome: (id, wish) => engine.outcome(id, wish),
+      close: () => engine.close(),
+    };
+  }
+
+  /** During a silence nothing arrives at the stream, or nothing comes back from the log. */
+  ports<Ports extends ClientPorts>(ports: Ports): Ports {
+    const heard = async (options: CallOptions | undefined): Promise<void> => {
+      const silence = this.#silence;
+      if (silence?.outcome !== "committed") return;
+      await unlessAborted(silence.over, options?.signal);
+    };
+    return {
+      ...ports,
+      stream: {
+        ...ports.stream,
+        put: async (shard, records, options) => {
+          if (this.#silence?.outcome !== "aborted") {
+            return ports.stream.put(shard, records, options);
+          }
+          await ports.clock.sleep(limits.callTimeoutMsDefault, options?.signal);
+          const cause = new Error("the request was lost");
+          return records.map(() => ({ kind: "unknown", cause }) as const);
+        },
+      },
+      log: {
+        ...ports.log,
+        readAfter: async (shard, after, options) => {
+          await heard(options);
+          return ports.log.readAfter(shard, after, options);
+        },
+        readAt: async (shard, position, options) => {
+          await heard(options);
+          return ports.log.readAt(shard, position, options);
+        },
+      },
+    };
+  }
+
+  async #interfere(body: FinishedBody): Promise<void> {
+    for (const act of this.#once.splice(0)) await act();
+    await this.#beforeCommit(body);
+  }
+
+  /** Arms the fault that was asked for longest ago; it strikes when the request is sent. */
+  #armed(): readonly Silence[] {
+    const outcome = this.#next === undefined ? this.#wanted.shift() : undefined;
+    if (outcome === undefined) return [];
+    let resolve: () => void = () => undefined;
+    const over = new Promise<void>((settle) => {
+      resolve = settle;
+    });
+    const silence: Silence = {
+      outcome,
+      over,
+      end: () => {
+        if (this.#next === silence) this.#next = undefined;
+        if (this.#silence === silence) this.#silence = undefined;
+        resolve();
+      },
+    };
+    this.#next = silence;
+    return [silence];
+  }
+}
+
+function unlessAborted(promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  if (signal === undefined) return promise;
+  return new Promise((resolve, reject) => {
+    const abort = (): void => {
+      reject(signal.reason instanceof Error ? signal.reason : new Error("aborted"));
+    };
+    if (signal.aborted) {
+      abort();
+      return;
+    }
+    signal.addEventListener("abort", abort, { once: true });
+    void promise.then(() => {
+      signal.removeEventListener("abort", abort);
+      resolve();
+    });
+  });
+}

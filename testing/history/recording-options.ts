@@ -1,0 +1,20 @@
+/** How an engine is recorded (recording-engine.ts). */
+import type { Item } from "../../core/types.ts";
+import type { HistoryKind } from "./types.ts";
+
+/** Keys by table; of each item only the key attributes count. */
+export type KeyUniverse = readonly { readonly table: string; readonly key: Item }[];
+
+export type RecordingOptions = {
+  /** Unique within the run. */
+  readonly process: string;
+  /** Of the transactions that go through this engine. Default `txn`. */
+  readonly kind?: HistoryKind;
+  /** Tables whose rows are lists that grow: a put is recorded as an append. */
+  readonly appendTables?: readonly string[];
+  /**
+   * All keys that a query or scan may ever find. With them, the keys that a finished pass over a table did not return are recorded
+   * as reads of nothing, which makes phantoms visible. Queries of an index record only what they found.
+   */
+  readonly universe?: KeyUniverse;
+};

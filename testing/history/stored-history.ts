@@ -1,0 +1,154 @@
+/**
+ * What the stores say at the end of a recorded run, for the second and the third file of a history: the order of every key's
+ * versions as the log has it, and what stands in the tables. Whoever judges with these does not have to believe what
+ * clients were told.
+ */
+import type { ClientPorts, CommitStream, StreamRecord } from "../../core/ports.ts";
+import type { LogBlock, LogPosition, SequenceNumber, ShardId } from "../../core/types.ts";
+import { PayloadLoader } from "../../engine/payload-loader.ts";
+import { decodeLogBlock } from "../../schemas/log-block.ts";
+import { withChainedVersions } from "./chained-versions.ts";
+import { historyKey, historyVersion, initialVersion } from "./key-text.ts";
+import type { FinalState, HistoryTransaction, VersionOrder } from "./types.ts";
+
+export type StoredHistory = {
+  readonly versionOrder: readonly VersionOrder[];
+  /** Undefined while the tables do not hold all that the log says. */
+  readonly finalState: readonly FinalState[] | undefined;
+};
+
+type StorePorts = Pick<ClientPorts, "stream" | "log" | "items" | "control">;
+
+/** Records read at once: commits lie in the stream much as they lie in the log. */
+const recordsMax = 200;
+
+/**
+ * Nothing may be written meanwhile. What the transactions do not mention is left out: other runs may have used the stores.
+ * @throws CorruptDataError when the log or a payload cannot be read any more; StoreError
+ */
+export async function readStoredHistory(
+  ports: StorePorts,
+  transactions: readonly HistoryTransaction[],
+): Promise<StoredHistory> {
+  const written = writtenVersions(transactions);
+  const orders = new Map<string, { version: string; timestamp: number }[]>();
+  let isInstalled = true;
+  for (const shard of await ports.control.shards()) {
+    const blocks = await blocksOf(ports, shard);
+    const watermark = await ports.control.readWatermark(shard);
+    const newest = blocks.at(-1)?.throughTimestamp ?? 0;
+    isInstalled &&= (watermark?.timestamp ?? 0) >= newest;
+    for await (const { key, ...logged } of versionsIn(ports, shard, blocks)) {
+      if (written.get(key)?.has(logged.version) !== true) continue;
+      const order = orders.get(key);
+      if (order === undefined) orders.set(key, [logged]);
+      else order.push(logged);
+    }
+  }
+  const logged = Array.from(orders, ([key, versions]) => ({ key, versions }));
+  return {
+    versionOrder: withChainedVersions(logged, transactions),
+    finalState: isInstalled ? await finalStateOf(ports, written) : undefined,
+  };
+}
+
+/** By key: the names of the versions that somebody wrote or found there. */
+function writtenVersions(
+  transactions: readonly HistoryTransaction[],
+): ReadonlyMap<string, ReadonlySet<string>> {
+  const versions = new Map<string, Set<string>>();
+  for (const [kind, key, version] of transactions.flatMap(({ ops }) => ops)) {
+    const known = versions.get(key) ?? new Set();
+    versions.set(key, known);
+    if (kind !== "r") known.add(version);
+  }
+  return versions;
+}
+
+async function blocksOf({ log }: StorePorts, shard: ShardId): Promise<readonly LogBlock[]> {
+  const blocks: LogBlock[] = [];
+  for (;;) {
+    const after = blocks.at(-1)?.position ?? (0 as LogPosition);
+    const page = await log.readAfter(shard, after);
+    for (const { position, bytes } of page.blocks) blocks.push(decodeLogBlock(bytes, position));
+    if (page.complete || page.blocks.length === 0) return blocks;
+  }
+}
+
+/** Named versions of recorded items; a deletion has no name in the stores. */
+async function* versionsIn(
+  ports: StorePorts,
+  shard: ShardId,
+  blocks: readonly LogBlock[],
+): AsyncGenerator<{ readonly key: string; readonly version: string; readonly timestamp: number }> {
+  const loader = new PayloadLoader({ log: ports.log, stream: readingAhead(ports.stream) }, shard);
+  for (const verdict of blocks.flatMap(({ verdicts }) => verdicts)) {
+    if (verdict.kind !== "committed") continue;
+    const { tables, writes } = await loader.load(verdict);
+    for (const { table: index, key: item, item: stored } of writes) {
+      const table = tables[index];
+      const version = historyVersion(stored);
+      if (table === undefined || typeof version !== "string") continue;
+      const key = historyKey(describedByName(table), item);
+      yield { key, version, timestamp: verdict.timestamp };
+    }
+  }
+}
+
+function describedByName(table: {
+  readonly name: string;
+  readonly partitionKey: string;
+  readonly sortKey?: string | undefined;
+}): Parameters<typeof historyKey>[0] {
+  // Of the types nothing depends: the key's own values have theirs.
+  const named = (name: string) => ({ name, type: "S" }) as const;
+  return {
+    name: table.name,
+    partitionKey: named(table.partitionKey),
+    ...(table.sortKey === undefined ? {} : { sortKey: named(table.sortKey) }),
+  };
+}
+
+/** The same stream, in fewer calls for a reader that goes through it. */
+function readingAhead(stream: CommitStream): CommitStream {
+  let known = new Map<SequenceNumber, StreamRecord>();
+  return {
+    put: (...given) => stream.put(...given),
+    read: async (shard, from, options) => {
+      if (!known.has(from)) {
+        const records = await stream.read(shard, from, { ...options, recordsMax });
+        known = new Map(records.map((record) => [record.sequenceNumber, record]));
+      }
+      const found = known.get(from);
+      return found === undefined ? [] : [found];
+    },
+  };
+}
+
+async function finalStateOf(
+  ports: StorePorts,
+  written: ReadonlyMap<string, ReadonlySet<string>>,
+): Promise<readonly FinalState[]> {
+  const stored = new Map<string, string | null>();
+  for (const table of await ports.control.tables()) {
+    let startKey: Awaited<ReturnType<typeof ports.items.scan>>["lastKey"];
+    do {
+      const page = await ports.items.scan({ table, startKey });
+      for (const { key: item, item: found } of page.rows) {
+        const key = historyKey(table, item);
+        stored.set(
+          key,
+          historyVersion(found) ?? (found === undefined ? null : initialVersion(key)),
+        );
+      }
+      startKey = page.lastKey;
+    } while (startKey !== undefined);
+  }
+  const state: FinalState[] = [];
+  for (const [key, versions] of written) {
+    const version = stored.get(key) ?? null;
+    // Somebody else's, written by a program that records nothing, or in an earlier run.
+    if (version === null || versions.has(version)) state.push({ key, version });
+  }
+  return state;
+}

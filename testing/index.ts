@@ -1,0 +1,25 @@
+/**
+ * `tidemark/testing`: an in-memory cloud in which an application's tests run its own transactions against conflicts, retries,
+ * unknown outcomes and failing services, in virtual time and from one seed. docs/testing.md shows each part in use.
+ */
+export { createTestCloud, testTable } from "./test-cloud.ts";
+export type { TestClientOptions, TestCloud, TestCloudOptions, TestProcess } from "./test-cloud.ts";
+export type { TestTable } from "./test-deployment.ts";
+export type { UnknownOutcome } from "./directed-faults.ts";
+export { faultDescriptions, faultNames } from "./kernel/faults.ts";
+export type { FaultName, FaultPlan } from "./kernel/faults.ts";
+export type { Latency, ServiceName } from "./kernel/service-link.ts";
+export { VirtualTimeoutError } from "./kernel/virtual-time.ts";
+export { NotModelledError, ServiceError } from "./cloud/service-error.ts";
+export { checkHistory } from "./checker/check-history.ts";
+export type { CheckOptions, CheckReport } from "./checker/check-history.ts";
+export type { Anomaly, CycleStep, Finding } from "./checker/findings.ts";
+export type {
+  FinalState,
+  History,
+  HistoryKind,
+  HistoryOp,
+  HistoryStatus,
+  HistoryTransaction,
+  VersionOrder,
+} from "./history/types.ts";

@@ -1,0 +1,218 @@
+/**
+ * What a simulated process uses in place of AWS SDK clients: `send` with the commands of AWS SDK v3, repeated on faults as the
+ * SDK's standard mode does it, with the middleware that commands bring along run inside each try, where the
+ * signer stands. Everything above, the project's own adapters included, is the real thing.
+ */
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import type { KinesisClient } from "@aws-sdk/client-kinesis";
+import type { DynamoDbModel } from "../cloud/dynamodb/model.ts";
+import type { KinesisModel } from "../cloud/kinesis/model.ts";
+import { ServiceError } from "../cloud/service-error.ts";
+import type { Faults } from "./faults.ts";
+import { plainCopy } from "./plain-copy.ts";
+import type { SeededRandom } from "./seeded-random.ts";
+import type { ServiceCall, ServiceLink, ServiceName } from "./service-link.ts";
+import type { SimulatedProcess } from "./simulated-process.ts";
+import type { VirtualTime } from "./virtual-time.ts";
+
+export type AwsWorld = {
+  readonly time: VirtualTime;
+  readonly dynamodb: DynamoDbModel;
+  readonly kinesis: KinesisModel;
+  readonly faults: Faults;
+  /** For what is drawn at the services: where a batch is cut, how stale a read is. */
+  readonly random: SeededRandom;
+  readonly link: ServiceLink;
+  readonly streamWritten: () => void;
+};
+
+export type SimulatedClients = {
+  readonly dynamodb: DynamoDBClient;
+  readonly kinesis: KinesisClient;
+};
+
+type Handler = (args: object) => Promise<object>;
+
+/** A command as it comes from the SDK's packages. */
+type SentCommand = {
+  readonly input: Readonly<Record<string, unknown>>;
+  readonly middlewareStack: {
+    clone(): {
+      add(
+        middleware: (next: Handler) => Handler,
+        options: { readonly name: string; readonly step: "finalizeRequest" },
+      ): void;
+      resolve(handler: Handler, context: object): Handler;
+    };
+  };
+};
+
+export function createSimulatedClients(
+  world: AwsWorld,
+  process: SimulatedProcess,
+  callTriesMax: number,
+): SimulatedClients {
+  const client = (
+    service: ServiceName,
+    perform: (operation: string, input: object, where: string) => unknown,
+  ): unknown => ({
+    send: (command: SentCommand, options: { readonly abortSignal?: AbortSignal } = {}) =>
+      sendRepeatedly({
+        world,
+        process,
+        callTriesMax,
+        command,
+        signal: options.abortSignal,
+        call: callOf({ service, command, process, perform }),
+      }),
+    destroy: () => undefined,
+  });
+  const dynamodb = client("dynamodb", (operation, input, where) =>
+    performDynamoDb(world, { operation, input, where }),
+  );
+  const kinesis = client("kinesis", (operation, input, where) =>
+    performKinesis(world, { operation, input, where }),
+  );
+  return { dynamodb: dynamodb as DynamoDBClient, kinesis: kinesis as KinesisClient };
+}
+
+function callOf(parts: {
+  readonly service: ServiceName;
+  readonly command: SentCommand;
+  readonly process: SimulatedProcess;
+  readonly perform: (operation: string, input: object, where: string) => unknown;
+}): ServiceCall {
+  const { service, command, process, perform } = parts;
+  const operation = command.constructor.name.replace(/Command$/, "");
+  const input = plainCopy(command.input);
+  const named = input["TableName"] ?? input["StreamName"];
+  const target = typeof named === "string" ? named : "";
+  const where = `${process.name} ${operation} ${target}`;
+  return {
+    service,
+    operation,
+    target,
+    perform: () => plainCopyOf(perform(operation, input, where)),
+  };
+}
+
+function plainCopyOf(output: unknown): unknown {
+  return output instanceof Promise ? output.then(plainCopy) : plainCopy(output);
+}
+
+type Sending = {
+  readonly world: AwsWorld;
+  readonly process: SimulatedProcess;
+  readonly callTriesMax: number;
+  readonly command: SentCommand;
+  readonly call: ServiceCall;
+  readonly signal: AbortSignal | undefined;
+};
+
+const retryMsBase = 100;
+const throttledRetryMsBase = 500;
+const retryMsMax = 20_000;
+
+async function sendRepeatedly(sending: Sending): Promise<unknown> {
+  const { world, process, command, call, signal } = sending;
+  const stack = command.middlewareStack.clone();
+  stack.add((next) => next, { name: "httpSigningMiddleware", step: "finalizeRequest" });
+  const oneTry = stack.resolve(async () => {
+    const output = await world.link.try(process, call, signal);
+    return { output: output as object };
+  }, {});
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const { output } = (await oneTry({ input: command.input })) as { output: unknown };
+      return output;
+    } catch (error) {
+      const base = retryBaseMs(error);
+      if (base === undefined || tries >= sending.callTriesMax) throw error;
+      const capMs = Math.min(retryMsMax, base * 2 ** (tries - 1));
+      await process.clock.sleep(process.random.next() * capMs, signal);
+    }
+  }
+}
+
+/** Undefined for an error that the SDK does not try again. */
+function retryBaseMs(error: unknown): number | undefined {
+  if (!(error instanceof Error)) return undefined;
+  if (error.name === "ProvisionedThroughputExceededException") return throttledRetryMsBase;
+  if (error.name === "TimeoutError" || "code" in error) return retryMsBase;
+  const status = error instanceof ServiceError ? error.$metadata.httpStatusCode : undefined;
+  return status !== undefined && status >= 500 ? retryMsBase : undefined;
+}
+
+type Performance = { readonly operation: string; readonly input: object; readonly where: string };
+
+/** How far back an eventually consistent read may see. */
+const staleMsMax = 2_000;
+const tornRowsMax = 3;
+const tornPauseMsMax = 40;
+
+function performDynamoDb(world: AwsWorld, { operation, input, where }: Performance): unknown {
+  const { faults, dynamodb, time } = world;
+  const pages = operation === "Query" || operation === "Scan" || operation === "BatchGetItem";
+  const batch = operation === "BatchGetItem" || operation === "BatchWriteItem";
+  const reads = pages || operation === "GetItem";
+  const conditions = {
+    ...(reads && faults.strikes("stale-read", where)
+      ? { staleMs: faults.of("stale-read").between(1, staleMsMax) }
+      : {}),
+    ...(batch && faults.strikes("part-unprocessed", where)
+      ? { batchPart: faults.of("part-unprocessed").next() }
+      : {}),
+  };
+  if (!pages || !faults.strikes("torn-page", where)) {
+    return dynamodb.execute(operation as never, input as never, conditions);
+  }
+  const random = faults.of("torn-page");
+  const read = dynamodb.startRead(operation as never, input as never, conditions);
+  const goOn = async (): Promise<unknown> => {
+    while (read.step(random.integer(1, tornRowsMax))) {
+      await time.sleep(random.between(0.1, tornPauseMsMax));
+    }
+    return read.result();
+  };
+  return goOn();
+}
+
+function performKinesis(world: AwsWorld, { operation, input, where }: Performance): unknown {
+  const { faults, kinesis } = world;
+  if (operation === "GetRecords") {
+    if (faults.strikes("iterator-expired", where)) {
+      throw new ServiceError("ExpiredIteratorException", {
+        message: "Iterator expired. The iterator was created more than 5 minutes ago",
+        status: 400,
+      });
+    }
+    if (faults.strikes("empty-page", where)) return emptyPage(input);
+  }
+  const puts = operation === "PutRecords";
+  const failing = puts && faults.strikes("put-records-in-part", where);
+  const random = faults.of("put-records-in-part");
+  const conditions = failing
+    ? {
+        failEntries: () => {
+          if (random.chance(0.5)) return undefined;
+          return random.chance(0.5)
+            ? ("ProvisionedThroughputExceededException" as const)
+            : ("InternalFailure" as const);
+        },
+      }
+    : {};
+  const output: unknown = kinesis.execute(operation as never, input as never, conditions);
+  // A producer's retry below the SDK: stored under a second sequence number, answered once. Never of an entry that was
+  // refused: "throttled" says that it is not there.
+  if (puts && !failing && faults.strikes("record-duplicated", where)) {
+    kinesis.execute(operation as never, input as never, {});
+  }
+  if (puts) world.streamWritten();
+  return output;
+}
+
+/** Kinesis steps through its storage: no records in this page, and the place stays the same. */
+function emptyPage(input: object): object {
+  const iterator = (input as { readonly ShardIterator?: string }).ShardIterator;
+  return { Records: [], NextShardIterator: iterator, MillisBehindLatest: 1_000 };
+}

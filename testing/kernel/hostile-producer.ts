@@ -1,0 +1,59 @@
+/**
+ * Somebody who may write to the commit stream and means harm, or has a bug: records that are no records, cut, oversized, of a
+ * later version; old records once more; requests that claim to have seen the future. The oracle has to count
+ * them and go on.
+ */
+import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
+import { makeTransactionId, transactionIdRandomBytes } from "../../schemas/transaction-id.ts";
+import type { Timestamp } from "../../core/types.ts";
+import type { SeededRandom } from "./seeded-random.ts";
+
+export type HostileRecord = { readonly kind: string; readonly data: Uint8Array };
+
+const recordBytesMax = 1024 * 1024;
+
+/** @param recent a record that an honest client has sent, if there is one. */
+export function hostileRecord(random: SeededRandom, recent: Uint8Array | undefined): HostileRecord {
+  const kinds = ["noise", "empty", "large", "future-checked"];
+  if (recent !== undefined) kinds.push("cut", "later-version", "replayed", "trailing");
+  const kind = random.pick(kinds);
+  return { kind, data: dataOf(kind, random, recent ?? new Uint8Array(0)) };
+}
+
+function dataOf(kind: string, random: SeededRandom, recent: Uint8Array): Uint8Array {
+  switch (kind) {
+    case "empty":
+      return new Uint8Array([0]);
+    case "large":
+      return new Uint8Array(recordBytesMax - 64).fill(random.integer(0, 255));
+    case "cut":
+      return recent.slice(0, random.integer(1, Math.max(1, recent.length - 1)));
+    case "later-version": {
+      const data = recent.slice();
+      data[2] = 250;
+      return data;
+    }
+    case "replayed":
+      return recent.slice();
+    case "trailing":
+      return Uint8Array.from([...recent, ...random.bytes(random.integer(1, 20))]);
+    case "future-checked":
+      return futureChecked(random);
+    default:
+      return random.bytes(random.integer(1, 300));
+  }
+}
+
+function futureChecked(random: SeededRandom): Uint8Array {
+  const checkedTo = Number.MAX_SAFE_INTEGER as Timestamp;
+  const id = makeTransactionId(0 as Timestamp, random.bytes(transactionIdRandomBytes));
+  const request = encodeCommitRequest({
+    kind: "commit",
+    id,
+    isolation: "serializable",
+    checkedTo,
+    checks: [],
+    payload: { kind: "none" },
+  });
+  return encodeCommitRecord([request]);
+}

@@ -1,0 +1,410 @@
+/**
+ * An in-memory cloud for tests: DynamoDB, Kinesis, and Tidemark's own functions, in virtual time and from one seed. Hours of
+ * virtual time take seconds, faults strike when and how often a test says, and the same seed gives the same run.
+ */
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import type { Clock } from "../core/ports.ts";
+import { InvalidRequestError } from "../core/errors.ts";
+import * as limits from "../core/limits.ts";
+import type { KeyAttribute, TableDescription } from "../core/types.ts";
+import { createClientEngine } from "../engine/client-engine.ts";
+import { publicError } from "../engine/public-error.ts";
+import type { EngineEvent } from "../engine/types.ts";
+import { ConnectedClient, type Client, type Connection } from "../sdk/client.ts";
+import type { MarshallOptions } from "../sdk/marshall.ts";
+import { RowCodec } from "../sdk/row-codec.ts";
+import type { AnyTable, KeyInput, KeyOf, RowOf } from "../sdk/table.ts";
+import type { Numbers } from "../sdk/unmarshall.ts";
+import { Competitor } from "./competitor.ts";
+import { DirectedFaults, type UnknownOutcome } from "./directed-faults.ts";
+import { HistoryRecorder } from "./history/recorder.ts";
+import { recordingEngine } from "./history/recording-engine.ts";
+import type { History } from "./history/types.ts";
+import { faultNames, type FaultName, type FaultPlan } from "./kernel/faults.ts";
+import type { Latency, ServiceName } from "./kernel/service-link.ts";
+import type { SimulatedProcess } from "./kernel/simulated-process.ts";
+import { World } from "./kernel/world.ts";
+import { plainRows, putPlainRows } from "./table-contents.ts";
+import { TestDeployment, type TestTable } from "./test-deployment.ts";
+import { describedTable, testTableOf } from "./test-tables.ts";
+
+export type TestCloudOptions = {
+  /** Everything random follows from it. Default 1. */
+  readonly seed?: number | string;
+  /** Definitions of `defineTable` that name their keys, which are then texts; `testTable` describes any other. */
+  readonly tables?: readonly (TestTable | AnyTable)[];
+  /** Probability of each fault at each of its opportunities; see `faultDescriptions`. Default: none strikes. */
+  readonly faults?: FaultPlan;
+  /** Only so many faults strike, then none: to make a failing run smaller. */
+  readonly strikesMax?: number;
+  /** How long superseded versions stay readable, on tables with history. Default 1 hour. */
+  readonly historyRetentionMs?: number;
+  /** How long calls take. Default 2 to 10 ms, some up to 60. */
+  readonly latency?: Latency;
+  /** How the oracle is fed. Default `fan-out`. */
+  readonly oracleConsumer?: "fan-out" | "standard";
+  /** When an invocation of oracle, replay or reaper is stopped. Default 60,000. */
+  readonly functionTimeLimitMs?: number;
+  /** Keep every event as a line in `trace`. Default false. */
+  readonly keepTrace?: boolean;
+  /** Record what the clients' transactions read and write, for `history`. Default false. */
+  readonly recordHistory?: boolean;
+};
+
+export type TestClientOptions = {
+  readonly onEvent?: (event: EngineEvent) => void;
+  readonly marshall?: MarshallOptions;
+  readonly numbers?: Numbers;
+  /** As in `createClient`. */
+  readonly chaining?: boolean;
+  /**
+   * Stands between the client and its engine.
+   * @internal
+   */
+  readonly wrapEngine?: (engine: Connection["engine"], clock: Clock) => Connection["engine"];
+};
+
+/**
+ * An application process: a client of its own, a clock of its own, and an end of its own. To restart one, crash it and start
+ * another.
+ */
+export type TestProcess = {
+  readonly client: Client;
+  /** The process's own clock: what it reads may be wrong, and its pauses take virtual time. */
+  readonly clock: Clock;
+  readonly state: "running" | "frozen" | "dead";
+  /**
+   * `act` runs once, when the body of this client's next transaction that has written something is through, and before
+   * its commit is sent: where other programs do harm.
+   */
+  beforeNextCommit(act: () => Promise<void>): void;
+  /**
+   * The client's next commit is sent, and it never hears of it again: its transaction ends in `CommitUnknownError` at its deadline. Until
+   * then nothing of the client commits. `committed`: the request arrives and is decided, which is a commit unless it conflicts. `aborted`: it never
+   * arrives, and nothing will come of it.
+   */
+  nextCommitUnknown(outcome: UnknownOutcome): void;
+  /** Stops for good, whatever is under way; promises of its transactions never settle. */
+  crash(): void;
+  /** Stops at its next await, for a time or until `thaw`. */
+  freeze(durationMs?: number, clocks?: "run" | "stand"): void;
+  thaw(): void;
+  /** Called from outside of the process when it has crashed. */
+  onCrash(react: () => void): void;
+};
+
+const runLimitMsDefault = 24 * 3600_000;
+const functionTimeLimitMsDefault = 60_000;
+const settleLookMs = 1_000;
+const slowFactorDefault = 20;
+/** For keys that tests give; rows go through their client's own. */
+const keyCodec = new RowCodec({ marshall: {}, numbers: "bigint-when-unsafe" });
+
+/**
+ * A cloud with the tables, and Tidemark deployed in it.
+ * @throws InvalidRequestError for a fault or a table that cannot be.
+ */
+export async function createTestCloud(options: TestCloudOptions = {}): Promise<TestCloud> {
+  for (const name of Object.keys(options.faults ?? {})) {
+    if (!faultNames.includes(name as FaultName)) {
+      throw new InvalidRequestError(
+        `faults.${name}`,
+        `is no fault; there are ${faultNames.join(", ")}`,
+      );
+    }
+  }
+  const world = new World({
+    seed: options.seed ?? 1,
+    faults: options.faults ?? {},
+    strikesMax: options.strikesMax,
+    latency: options.latency,
+    keepTrace: options.keepTrace ?? false,
+  });
+  world.faults.calm();
+  const deployment = await world.time.runUntil(
+    TestDeployment.create(world, {
+      deployment: "test",
+      tables: (options.tables ?? []).map(testTableOf),
+      historyRetentionMs: options.historyRetentionMs ?? limits.historyRetentionMsDefault,
+      oracleConsumer: options.oracleConsumer ?? "fan-out",
+      functionTimeLimitMs: options.functionTimeLimitMs ?? functionTimeLimitMsDefault,
+    }).catch((error: unknown) => {
+      throw publicError(error);
+    }),
+    runLimitMsDefault,
+  );
+  world.faults.resume();
+  return new TestCloud(world, deployment, options.recordHistory ?? false);
+}
+
+export class TestCloud {
+  /**
+   * Underneath, for simulators and judges: changes without notice.
+   * @internal
+   */
+  readonly world: World;
+  /** @internal */
+  readonly deployment: TestDeployment;
+  /** DynamoDB without Tidemark and without faults: what other programs do to the tables. */
+  readonly dynamodb: DynamoDBClient;
+  readonly #test: SimulatedProcess;
+  readonly #competitor: Competitor;
+  readonly #recorder: HistoryRecorder | undefined;
+  #processes = 0;
+
+  /** @internal */
+  constructor(world: World, deployment: TestDeployment, recordHistory: boolean) {
+    this.world = world;
+    this.deployment = deployment;
+    this.#test = world.startProcess("test", { exact: true });
+    this.dynamodb = world.handles(this.#test, { calm: true }).dynamodb.client;
+    this.#competitor = new Competitor(() => {
+      const competitor = world.startProcess("competitor", { exact: true });
+      return createClientEngine(deployment.clientPortsOf(competitor, { calm: true }));
+    });
+    // Whole microseconds: as fine as timestamps, and exact however long the run is.
+    const nowNs = (): number => Math.round((world.time.nowMs - world.startMs) * 1_000) * 1_000;
+    this.#recorder = recordHistory ? new HistoryRecorder({ nowNs }) : undefined;
+  }
+
+  /** The right time, in which a test may sleep; time passes only within `run`. */
+  get clock(): Clock {
+    return this.#test.clock;
+  }
+
+  /** How often each fault has struck. */
+  get struck(): ReadonlyMap<FaultName, number> {
+    return this.world.faults.struck;
+  }
+
+  /** What happened, one line an event; empty without `keepTrace`. */
+  get trace(): readonly string[] {
+    return this.world.trace.lines;
+  }
+
+  /** 16 hexadecimal digits over all that happened so far: equal for equal runs, with or without `keepTrace`. */
+  get traceDigest(): string {
+    return this.world.trace.digest;
+  }
+
+  /**
+   * Runs the body; virtual time passes while all of it waits. Does not nest.
+   * @param options.limitMs virtual time that it may take; default 24 hours.
+   * @throws whatever the body throws; VirtualTimeoutError past the limit, with the body left where it stands.
+   */
+  async run<Result>(
+    body: () => Promise<Result>,
+    { limitMs = runLimitMsDefault }: { readonly limitMs?: number } = {},
+  ): Promise<Result> {
+    const { time } = this.world;
+    if (time.isRunning) throw new Error("`run` does not nest: time passes already");
+    // Time runs already when the body begins, so that the body may order it about.
+    return time.runUntil(Promise.resolve().then(body), limitMs);
+  }
+
+  /** Starts an application process. Two of one name differ in their randomness. */
+  startProcess(name = "app", options: TestClientOptions = {}): TestProcess {
+    this.#processes += 1;
+    const process = this.world.startProcess(`${name}#${this.#processes.toString()}`);
+    const faults = new DirectedFaults((body) => this.#competitor.beforeCommit(body));
+    const client = new ConnectedClient({
+      connect: () =>
+        Promise.resolve({
+          engine: this.#engine(process, faults, options),
+          close: () => Promise.resolve(),
+        }),
+      marshall: options.marshall ?? {},
+      numbers: options.numbers ?? "bigint-when-unsafe",
+    });
+    process.onCrash(() => this.#recorder?.abandon(process.name));
+    return {
+      client,
+      clock: process.clock,
+      beforeNextCommit: (act) => {
+        faults.beforeNextCommit(act);
+      },
+      nextCommitUnknown: (outcome) => {
+        faults.nextCommitUnknown(outcome);
+      },
+      get state() {
+        return process.state;
+      },
+      crash: () => {
+        process.crash();
+      },
+      freeze: (durationMs, clocks) => {
+        process.freeze(durationMs, clocks);
+      },
+      thaw: () => {
+        process.thaw();
+      },
+      onCrash: (react) => {
+        process.onCrash(react);
+      },
+    };
+  }
+
+  /** The client of a new process. */
+  createClient(name?: string, options?: TestClientOptions): Client {
+    return this.startProcess(name, options).client;
+  }
+
+  /**
+   * Another program writes the row between the reads and the commit of the next transaction that this makes fail: one that has read
+   * it (serializable), or is about to write it (snapshot isolation), and writes anything. The row's content stays the same. The attempt
+   * meets a conflict; `attemptsMax` decides whether there is another.
+   * @param options.times how many attempts, of whatever transactions; default 1.
+   * @throws InvalidRequestError for a table that the cloud has not, or a key that does not fit.
+   */
+  conflictOn<T extends AnyTable>(
+    table: T,
+    key: KeyInput<KeyOf<T>>,
+    { times = 1 }: { readonly times?: number } = {},
+  ): void {
+    const description = describedTable(this.deployment.options.tables, table);
+    this.#competitor.conflictOn(description, keyCodec.key(table, description, key), times);
+  }
+
+  /** The service refuses every call as throttled for `durationMs`, Tidemark's functions' calls included. */
+  refuseCalls(service: ServiceName, durationMs: number): void {
+    this.world.trouble.refuse(service, durationMs);
+  }
+
+  /** Calls of the service take `factor` times as long for `durationMs`. Default 20 times. */
+  slowCalls(
+    service: ServiceName,
+    durationMs: number,
+    { factor = slowFactorDefault }: { readonly factor?: number } = {},
+  ): void {
+    this.world.trouble.slow(service, { durationMs, factor });
+  }
+
+  /** Lets `durationMs` pass; within `run` or outside of it. An idle day costs some seconds. */
+  advance(durationMs: number): Promise<void> {
+    return this.#within(() => this.world.time.sleep(durationMs), durationMs);
+  }
+
+  /**
+   * Puts rows as a program does that knows nothing of Tidemark: at once, unvalidated, without versions. Not for rows that
+   * transactions are using.
+   * @throws ServiceError for a row without its key.
+   */
+  seed(table: AnyTable, rows: readonly object[]): void {
+    putPlainRows(
+      this.world.dynamodb,
+      describedTable(this.deployment.options.tables, table).name,
+      rows,
+    );
+  }
+
+  /**
+   * The rows that the table holds now, as every other program sees them, ordered by key: what is committed and not yet installed is
+   * missing. Without Tidemark's own attributes; `dynamodb` shows these, too.
+   */
+  rows<T extends AnyTable>(table: T): readonly RowOf<T>[] {
+    const description = describedTable(this.deployment.options.tables, table);
+    return plainRows(this.world.dynamodb, description) as readonly RowOf<T>[];
+  }
+
+  /**
+   * Ends the recording. @returns what every transaction of every client has read and written, for `checkHistory`.
+   * @throws InvalidRequestError without `recordHistory`.
+   */
+  history(): History {
+    if (this.#recorder === undefined) {
+      throw new InvalidRequestError("recordHistory", "the cloud was made without `recordHistory`");
+    }
+    return { transactions: this.#recorder.finish() };
+  }
+
+  /** No decisions are made until `resumeOracle`: commits that are sent stay open, and time out as unknown. */
+  pauseOracle(): void {
+    this.deployment.oracle.pause();
+  }
+
+  resumeOracle(): void {
+    this.deployment.oracle.resume();
+  }
+
+  /** Nothing is replayed until `resumeReplay`: what crashed clients left stays uninstalled. */
+  pauseReplay(): void {
+    this.deployment.replay.pause();
+  }
+
+  resumeReplay(): void {
+    this.deployment.replay.resume();
+  }
+
+  /** Ends all faults. */
+  calm(): void {
+    this.world.calm();
+  }
+
+  /**
+   * Waits until oracle and replay have done all that is in the stream; within `run` or outside of it.
+   * @returns whether they have within `limitMs`.
+   */
+  settled(limitMs = 10 * 60_000): Promise<boolean> {
+    return this.#within(() => this.#settled(limitMs), limitMs + settleLookMs);
+  }
+
+  async #settled(limitMs: number): Promise<boolean> {
+    const untilMs = this.world.time.nowMs + limitMs;
+    const { oracle, replay } = this.deployment;
+    while (oracle.behind > 0 || replay.behind > 0) {
+      if (this.world.time.nowMs >= untilMs) return false;
+      await this.world.time.sleep(settleLookMs);
+    }
+    return true;
+  }
+
+  #within<Result>(body: () => Promise<Result>, limitMs: number): Promise<Result> {
+    return this.world.time.isRunning ? body() : this.run(body, { limitMs });
+  }
+
+  #engine(
+    process: SimulatedProcess,
+    faults: DirectedFaults,
+    { onEvent, wrapEngine, chaining }: TestClientOptions,
+  ): Connection["engine"] {
+    const ports = faults.ports(this.deployment.clientPortsOf(process));
+    const engine = createClientEngine(ports, {
+      historyRetentionMs: this.deployment.options.historyRetentionMs,
+      chaining,
+      onEvent: (event) => {
+        faults.observe(event);
+        onEvent?.(event);
+      },
+    });
+    const directed = faults.engine(engine);
+    const recorder = this.#recorder;
+    const recorded =
+      recorder === undefined
+        ? directed
+        : recordingEngine(directed, recorder, { process: process.name });
+    return wrapEngine === undefined ? recorded : wrapEngine(recorded, process.clock);
+  }
+}
+
+/**
+ * A table to create: its keys are texts unless said otherwise.
+ * @param table its name, or its definition.
+ */
+export function testTable(
+  table: string | AnyTable,
+  keys: {
+    readonly partitionKey: string | KeyAttribute;
+    readonly sortKey?: string | KeyAttribute;
+    /** Keep superseded versions. Default false. */
+    readonly history?: boolean;
+  },
+): TestTable {
+  const attribute = (key: string | KeyAttribute): KeyAttribute =>
+    typeof key === "string" ? { name: key, type: "S" } : key;
+  return {
+    name: typeof table === "string" ? table : table.name,
+    partitionKey: attribute(keys.partitionKey),
+    ...(keys.sortKey === undefined ? {} : { sortKey: attribute(keys.sortKey) }),
+    history: keys.history ?? false,
+  } satisfies Partial<TableDescription>;
+}

@@ -1,0 +1,237 @@
+/**
+ * A deployment of Tidemark in a simulated world: stream and tables, and the real oracle, replay and reaper behind mappings and
+ * schedules. What runs here is what is deployed; only what is below the ports' AWS clients is a model.
+ */
+import { createAwsClientPorts } from "../aws/client-ports.ts";
+import { createAwsPorts, type AwsPorts, type AwsPortsOptions } from "../aws/ports.ts";
+import { createTables, provisionDeployment, registerTables } from "../aws/provision.ts";
+import type { IndexDefinition } from "../aws/provision.ts";
+import type { StreamRecord } from "../core/ports.ts";
+import type { SequenceNumber, ShardId, TableDescription } from "../core/types.ts";
+import { createOracleService } from "../functions/oracle/service.ts";
+import { reap } from "../functions/reaper/service.ts";
+import { createReplayService } from "../functions/replay/service.ts";
+import type { Observability } from "../functions/shared/observability.ts";
+import { hostileRecord } from "./kernel/hostile-producer.ts";
+import { runSchedule } from "./kernel/schedule.ts";
+import { SimulatedFunction, type FunctionDefinition } from "./kernel/simulated-function.ts";
+import type { SimulatedProcess } from "./kernel/simulated-process.ts";
+import { StreamMapping, type BatchAnswer, type ShardBatch } from "./kernel/stream-mapping.ts";
+import type { World } from "./kernel/world.ts";
+
+export type TestTable = {
+  readonly name: string;
+  readonly partitionKey: TableDescription["partitionKey"];
+  readonly sortKey?: NonNullable<TableDescription["sortKey"]>;
+  /** Keep superseded versions. Default false. */
+  readonly history?: boolean;
+  readonly indexes?: readonly IndexDefinition[];
+};
+
+export type DeploymentOptions = {
+  readonly deployment: string;
+  readonly tables: readonly TestTable[];
+  readonly historyRetentionMs: number;
+  /** How mappings deliver: `fan-out` pushes within some 70 ms, `standard` polls once a second. */
+  readonly oracleConsumer: "fan-out" | "standard";
+  readonly functionTimeLimitMs: number;
+};
+
+const mappings = {
+  "fan-out": { batchSize: 500, windowMs: 0, deliveryMs: { min: 10, max: 70 } },
+  standard: { batchSize: 500, windowMs: 0, deliveryMs: { min: 100, max: 1_000 } },
+  replay: { batchSize: 500, windowMs: 500, deliveryMs: { min: 50, max: 500 } },
+} as const;
+const replaySweepMs = 60_000;
+const reaperMs = 5 * 60_000;
+const expiryMs = 60_000;
+const hostileLookMs = 1_000;
+
+/** A source of work for replay that is not a batch: look at every shard. */
+type ReplayWork = ShardBatch | undefined;
+
+export class TestDeployment {
+  readonly world: World;
+  readonly options: DeploymentOptions;
+  readonly shard: ShardId;
+  readonly oracle: StreamMapping;
+  readonly replay: StreamMapping;
+  /** What the functions counted, by metric name. */
+  readonly metrics: ReadonlyMap<string, number>;
+  readonly stream: string;
+
+  static async create(world: World, options: DeploymentOptions): Promise<TestDeployment> {
+    const operator = world.startProcess("operator", { exact: true });
+    const aws = { handles: world.handles(operator, { calm: true }), clock: operator.clock };
+    const [shard] = await provisionDeployment({ ...aws, deployment: options.deployment });
+    if (shard === undefined) throw new Error("a deployment without a shard");
+    await createTables(aws, options.tables);
+    const described = options.tables.map(({ indexes: _indexes, history = false, ...table }) => ({
+      ...table,
+      history,
+      access: "transactional" as const,
+    }));
+    await registerTables({ ...aws, deployment: options.deployment }, described);
+    return new TestDeployment(world, options, shard);
+  }
+
+  private constructor(world: World, options: DeploymentOptions, shard: ShardId) {
+    this.world = world;
+    this.options = options;
+    this.shard = shard;
+    const metrics = new Map<string, number>();
+    this.metrics = metrics;
+    const observability = countingObservability(metrics);
+    const calm = world.startProcess("inspector", { exact: true });
+    this.stream = this.portsOf(calm).names.stream;
+    const functions = this.#functions(observability);
+    this.oracle = this.#mapping(functions.oracle, mappings[options.oracleConsumer]);
+    this.replay = this.#mapping(functions.replay, mappings.replay);
+    void runSchedule(functions.replay, replaySweepMs, this.#part("replay-schedule"));
+    void runSchedule(functions.reaper, reaperMs, this.#part("reaper-schedule"));
+    this.#every(expiryMs, () => {
+      if (!world.faults.strikes("ttl-late", "tables")) world.dynamodb.expire();
+    });
+    this.#every(hostileLookMs, () => {
+      this.#maybeHostile();
+    });
+    // The stream tells its consumers of new records; what they then wait is the delivery's own time.
+    world.onStreamWrite(() => {
+      this.oracle.wake();
+      this.replay.wake();
+    });
+  }
+
+  /** Ports of a process in this world, on the real adapters, as functions have them. */
+  portsOf(process: SimulatedProcess, { calm = false }: { readonly calm?: boolean } = {}): AwsPorts {
+    return createAwsPorts(this.#portsOptions(process, calm));
+  }
+
+  /** Ports as an application has them. */
+  clientPortsOf(
+    process: SimulatedProcess,
+    { calm = false }: { readonly calm?: boolean } = {},
+  ): ReturnType<typeof createAwsClientPorts> {
+    return createAwsClientPorts(this.#portsOptions(process, calm));
+  }
+
+  /** Another function of the deployment, such as the REST service. */
+  defineFunction<Event, Answer>(
+    definition: FunctionDefinition<Event, Answer>,
+  ): SimulatedFunction<Event, Answer> {
+    return new SimulatedFunction(definition, {
+      ...this.#part(definition.name),
+      startProcess: (name) => this.world.startProcess(name),
+    });
+  }
+
+  /** The commit stream's records, as functions get them. */
+  records(start = 0, end?: number): readonly StreamRecord[] {
+    const stored = this.world.kinesis.records(this.stream, this.shard);
+    return stored.slice(start, end).map((record) => ({
+      sequenceNumber: record.sequenceNumber as SequenceNumber,
+      arrivalMs: record.arrivalMs,
+      data: record.data,
+    }));
+  }
+
+  #portsOptions(process: SimulatedProcess, calm: boolean): AwsPortsOptions {
+    return {
+      deployment: this.options.deployment,
+      handles: this.world.handles(process, { calm }),
+      clock: process.clock,
+      random: process.random,
+      historyRetentionMs: this.options.historyRetentionMs,
+    };
+  }
+
+  #functions(observability: Observability): {
+    readonly oracle: SimulatedFunction<ShardBatch, BatchAnswer>;
+    readonly replay: SimulatedFunction<ReplayWork, BatchAnswer>;
+    readonly reaper: SimulatedFunction<undefined, unknown>;
+  } {
+    const { historyRetentionMs } = this.options;
+    const timeLimitMs = this.options.functionTimeLimitMs;
+    return {
+      oracle: this.defineFunction({
+        name: "oracle",
+        timeLimitMs,
+        start: (process) => {
+          const service = createOracleService({ ...this.portsOf(process), observability });
+          return async (batch: ShardBatch, context) => {
+            await service.handle(batch, context);
+            return {};
+          };
+        },
+      }),
+      replay: this.defineFunction({
+        name: "replay",
+        timeLimitMs,
+        start: (process) => {
+          const service = createReplayService(this.portsOf(process), observability);
+          return async (work: ReplayWork, context) =>
+            service.handle(work ?? { shard: this.shard, records: [] }, context);
+        },
+      }),
+      reaper: this.defineFunction({
+        name: "reaper",
+        timeLimitMs,
+        start: (process) => {
+          const ports = this.portsOf(process);
+          return (_event: undefined, { remainingMs }) =>
+            reap({ ports, observability, historyRetentionMs, remainingMs });
+        },
+      }),
+    };
+  }
+
+  #mapping(
+    fn: SimulatedFunction<ShardBatch, BatchAnswer>,
+    settings: (typeof mappings)[keyof typeof mappings],
+  ): StreamMapping {
+    const mapping = new StreamMapping({ ...settings, shard: this.shard }, fn, {
+      ...this.#part(`${fn.name}-mapping`),
+      weather: this.world.weather,
+      recordCount: () => this.world.kinesis.records(this.stream, this.shard).length,
+      records: (start, end) => this.records(start, end),
+    });
+    void mapping.run();
+    return mapping;
+  }
+
+  #part(name: string): Pick<World, "time" | "faults" | "random" | "trace"> {
+    const { time, faults, trace } = this.world;
+    return { time, faults, trace, random: this.world.random.fork(name) };
+  }
+
+  #every(periodMs: number, act: () => void): void {
+    const { time } = this.world;
+    const tick = (): void => {
+      act();
+      time.after(periodMs, tick);
+    };
+    time.after(periodMs, tick);
+  }
+
+  #maybeHostile(): void {
+    const { faults, kinesis, time, trace } = this.world;
+    if (!faults.strikes("hostile-record", this.stream)) return;
+    const random = faults.of("hostile-record");
+    const recent = kinesis.records(this.stream, this.shard).at(-random.integer(1, 30));
+    const { kind, data } = hostileRecord(random, recent?.data);
+    trace.note(time.nowMs, `hostile record: ${kind}`);
+    kinesis.execute("PutRecord", { StreamName: this.stream, PartitionKey: "x", Data: data });
+    this.world.streamWritten();
+  }
+}
+
+function countingObservability(metrics: Map<string, number>): Observability {
+  const add = (name: string, value: number): void => {
+    metrics.set(name, (metrics.get(name) ?? 0) + value);
+  };
+  const ignore = (): void => undefined;
+  return {
+    log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
+    metrics: { count: add, milliseconds: ignore, bytes: ignore },
+  };
+}

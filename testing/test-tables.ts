@@ -1,0 +1,47 @@
+/** Tables of a test cloud, from the definitions that an application has anyway. */
+import { InvalidRequestError } from "../core/errors.ts";
+import type { TableDescription } from "../core/types.ts";
+import type { AnyTable } from "../sdk/table.ts";
+import type { TestTable } from "./test-deployment.ts";
+
+/**
+ * What to create for a table. A definition of `defineTable` knows the names of its keys and not their types: they are
+ * taken as texts.
+ * @throws InvalidRequestError for a definition that names no keys.
+ */
+export function testTableOf(table: TestTable | AnyTable): TestTable {
+  if ("partitionKey" in table) return table;
+  const [partition, sort] = table.keyNames ?? [];
+  if (partition === undefined) {
+    throw new InvalidRequestError(
+      `tables.${table.name}`,
+      `the definition of table ${table.name} names no key; give it \`key\`, or describe the table: ` +
+        `testTable("${table.name}", { partitionKey: "id" })`,
+    );
+  }
+  return {
+    name: table.name,
+    partitionKey: { name: partition, type: "S" },
+    ...(sort === undefined ? {} : { sortKey: { name: sort, type: "S" } }),
+  };
+}
+
+/** @throws InvalidRequestError for a table that the cloud does not have. */
+export function describedTable(
+  tables: readonly TestTable[],
+  { name }: { readonly name: string },
+): TableDescription {
+  const found = tables.find((each) => each.name === name);
+  if (found === undefined) {
+    const known = tables.map((each) => each.name).join(", ");
+    throw new InvalidRequestError("table", `the cloud has no table ${name}; it has ${known}`);
+  }
+  const { partitionKey, sortKey, history = false } = found;
+  return {
+    name,
+    partitionKey,
+    ...(sortKey === undefined ? {} : { sortKey }),
+    access: "transactional",
+    history,
+  };
+}

@@ -1,0 +1,50 @@
+/** Which keys a run of a transaction's body has read and written, so that a test can interfere with exactly these. */
+import type { Item } from "../core/types.ts";
+import type { EngineTransaction } from "../engine/types.ts";
+import { historyKey } from "./history/key-text.ts";
+
+export class TouchedKeys {
+  /** Names of keys (history/key-text.ts). */
+  readonly read = new Set<string>();
+  readonly written = new Set<string>();
+
+  /** The transaction, observed. */
+  observing(transaction: EngineTransaction): EngineTransaction {
+    const name = (table: string, item: Item): string =>
+      historyKey(transaction.describe(table), item);
+    return {
+      get readTimestamp() {
+        return transaction.readTimestamp;
+      },
+      describe: (table) => transaction.describe(table),
+      get: async (table, key) => {
+        const item = await transaction.get(table, key);
+        this.read.add(name(table, key));
+        return item;
+      },
+      batchGet: async (keys) => {
+        const items = await transaction.batchGet(keys);
+        for (const { table, key } of keys) this.read.add(name(table, key));
+        return items;
+      },
+      queryPage: async (table, query, wish) => {
+        const page = await transaction.queryPage(table, query, wish);
+        for (const row of page.rows) this.read.add(name(table, row));
+        return page;
+      },
+      scanPage: async (table, scan, wish) => {
+        const page = await transaction.scanPage(table, scan, wish);
+        for (const row of page.rows) this.read.add(name(table, row));
+        return page;
+      },
+      put: (table, item) => {
+        transaction.put(table, item);
+        this.written.add(name(table, item));
+      },
+      delete: (table, key) => {
+        transaction.delete(table, key);
+        this.written.add(name(table, key));
+      },
+    };
+  }
+}
