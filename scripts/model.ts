@@ -1,0 +1,115 @@
+/**
+ * Checks the formal model (model/README.md) and makes traces from it.
+ *
+ *     npm run model                 every configuration that CI checks
+ *     npm run model -- install      one by name; `full` takes hours
+ *     npm run model:mutants         every deliberate mistake must violate what it breaks
+ *     npm run model:traces          makes model/traces anew
+ */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Command } from "commander";
+import { type CheckResult, fetchChecker, modelFolder, runChecker } from "./model/checker.ts";
+import { type ModelMutant, modelMutants } from "./model/mutants.ts";
+import { selectTraces } from "./model/select-traces.ts";
+import { simulate } from "./model/simulate.ts";
+import { formatTrace } from "./model/trace.ts";
+
+/** `install` (overlapping replays, deletes, the reaper) is the other one to run after a change of the model; CI has no time for it. */
+const ciConfigs = ["whole", "resend", "liveness"];
+const module = "TidemarkConfigs";
+
+function configOf(name: string, settings: Readonly<Record<string, string>> = {}): string {
+  let text = readFileSync(join(modelFolder, `${name}.cfg`), "utf8");
+  for (const [constant, value] of Object.entries(settings)) {
+    const line = new RegExp(`^( *${constant} =).*$`, "m");
+    if (!line.test(text)) throw new Error(`${name}.cfg sets no ${constant}`);
+    text = text.replace(line, `$1 ${value}`);
+  }
+  return text;
+}
+
+function figures({ distinctStates, generatedStates, depth, seconds }: CheckResult): string {
+  const format = (count: number): string => count.toLocaleString("en");
+  return `${format(distinctStates)} states (${format(generatedStates)} generated), depth ${depth}, ${seconds} s`;
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+async function check(names: readonly string[]): Promise<void> {
+  const jar = fetchChecker();
+  for (const name of names.length === 0 ? ciConfigs : names) {
+    const result = await runChecker(jar, { module, config: configOf(name), onProgress: say });
+    if (result.kind === "holds") {
+      say(`${name}: every invariant holds in ${figures(result)}`);
+      continue;
+    }
+    say(result.output);
+    say(`${name}: ${result.violated ?? "the checker"} failed after ${figures(result)}`);
+    process.exitCode = 1;
+  }
+}
+
+async function checkMutant(jar: string, mutant: ModelMutant): Promise<void> {
+  const { name, violates } = mutant;
+  const settings = { ...mutant.settings, Mutant: `"${name}"` };
+  const config = configOf(mutant.config, settings);
+  const { only } = mutant;
+  const result = await runChecker(jar, {
+    module,
+    config: only === undefined ? config : config.replace(/^INVARIANTS.*$/m, `INVARIANTS ${only}`),
+  });
+  if (result.violated !== undefined && violates.includes(result.violated)) {
+    say(`${name}: violates ${result.violated} after ${figures(result)}`);
+    return;
+  }
+  if (result.kind === "broken") say(result.output);
+  const wanted = violates.join(" or ");
+  say(`${name}: ${result.violated ?? "nothing"} violated, where ${wanted} should be`);
+  process.exitCode = 1;
+}
+
+async function checkMutants(names: readonly string[]): Promise<void> {
+  const jar = fetchChecker();
+  const chosen = modelMutants.filter(({ name }) => names.length === 0 || names.includes(name));
+  if (chosen.length === 0) throw new Error("no mutant of this name");
+  for (const mutant of chosen) await checkMutant(jar, mutant);
+}
+
+/** Simulates, keeps a small set of behaviours in which every kind of step and answer occurs, and writes them. */
+async function makeTraces(options: {
+  readonly seed: string;
+  readonly count: string;
+}): Promise<void> {
+  const work = mkdtempSync(join(tmpdir(), "tidemark-traces-"));
+  try {
+    const traces = await simulate({ folder: work, ...options });
+    const chosen = selectTraces(traces, 36);
+    const folder = join(modelFolder, "traces");
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
+    for (const [index, trace] of chosen.entries()) {
+      const name = (index + 1).toString().padStart(2, "0");
+      writeFileSync(join(folder, `${name}.jsonl`), formatTrace(trace));
+    }
+    say(`${chosen.length} of ${traces.length} behaviours written to model/traces`);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+const program = new Command("model").description("checks the formal model of the protocol");
+program
+  .command("check", { isDefault: true })
+  .argument("[configurations...]", "names of model/*.cfg; by default those that CI checks")
+  .action(check);
+program.command("mutants").argument("[names...]", "by default all").action(checkMutants);
+program
+  .command("traces")
+  .option("--seed <number>", "of the simulation", "1")
+  .option("--count <number>", "behaviours to choose from", "400")
+  .action(makeTraces);
+await program.parseAsync();

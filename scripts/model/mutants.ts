@@ -1,0 +1,35 @@
+/** Deliberate mistakes that the model knows, where each is looked for, and what must find it. */
+export type ModelMutant = {
+  readonly name: string;
+  /** Configuration of model/ in whose state space the mistake shows. */
+  readonly config: string;
+  /** Any of these: the checker stops at the first one that it meets. */
+  readonly violates: readonly string[];
+  readonly settings?: Readonly<Record<string, string>>;
+  /** The one invariant to check, where another one would be violated first. */
+  readonly only?: string;
+};
+
+const quick = { Copies: "0", Crashes: "0" };
+
+export const modelMutants: readonly ModelMutant[] = [
+  { name: "put-unconditional", config: "commit", violates: ["I1"], settings: quick },
+  { name: "taken-appends-on", config: "commit", violates: ["I2"], settings: quick },
+  { name: "no-decided-ids", config: "commit", violates: ["I3"] },
+  { name: "no-stale", config: "commit", violates: ["I3", "I4"], settings: { Window: "1" } },
+  { name: "resend-blindly", config: "resend", violates: ["I3"], settings: { Window: "1" } },
+  { name: "unknown-is-aborted", config: "commit", violates: ["I3"] },
+  { name: "no-checks", config: "commit", violates: ["I4", "I5"], settings: quick },
+  { name: "no-checks", config: "commit", violates: ["I5"], settings: quick, only: "I5" },
+  { name: "check-off-by-one", config: "commit", violates: ["I4", "I5"], settings: quick },
+  { name: "no-local-check", config: "commit", violates: ["I4", "I5"], settings: quick },
+  { name: "install-unconditional", config: "install", violates: ["I6"], settings: quick },
+  { name: "reap-before-installers", config: "install", violates: ["I6"], settings: quick },
+  { name: "reap-before-readers", config: "install", violates: ["I8"], settings: quick },
+  { name: "watermark-ahead", config: "install", violates: ["I7"], settings: quick },
+  { name: "watermark-first", config: "install", violates: ["I7"], settings: quick },
+  { name: "watermark-backward", config: "install", violates: ["MarkRises"], settings: quick },
+  { name: "reads-ignore-tail", config: "commit", violates: ["I8"], settings: quick },
+  { name: "extend-unchecked", config: "commit", violates: ["I8"], settings: quick },
+  { name: "acknowledge-before-block", config: "commit", violates: ["I9"], settings: quick },
+];
