@@ -28,7 +28,9 @@ export type MeteredClients = {
 };
 
 const reads = new Set(["GetItemCommand", "BatchGetItemCommand", "QueryCommand", "ScanCommand"]);
-const writes = new Set(["PutItemCommand", "UpdateItemCommand", "DeleteItemCommand"]);
+const writes = new Set([
+  ...["PutItemCommand", "UpdateItemCommand", "DeleteItemCommand", "TransactWriteItemsCommand"],
+]);
 const putUnitBytes = 25 * 1024;
 
 type Capacity = { readonly CapacityUnits?: number };

@@ -23,21 +23,32 @@ import { meteredClients, type MeteredClients } from "./metered-clients.ts";
 const deployment = "bench";
 const region = "us-east-1";
 const invocationMsMax = 60_000;
+/** Somewhat longer than the pause between a tail's looks at the watermark. */
+const watermarkLookMs = 1_200;
 
 export type MeteredDeployment = {
   readonly client: Client;
-  readonly meters: Readonly<Record<"client" | "oracle" | "replay", MeteredClients>>;
+  /** `native` is for calls beside Tidemark. */
+  readonly meters: Readonly<Record<"client" | "oracle" | "replay" | "native", MeteredClients>>;
   /** Batches handed to each function since the last `reset`. */
   readonly invocations: { oracle: number; replay: number };
   reset(): void;
+  /**
+   * Has the client's process learn the newest watermark, which it looks up once a second. Reads under way when the
+   * watermark rises are made again: few in a steady load, but all of them where all begin at that very moment.
+   */
+  settle(): Promise<void>;
   /** Runs replay until the watermark has passed the timestamp. */
   replay(timestamp: number): Promise<void>;
   stop(): Promise<void>;
 };
 
-export async function startMeteredDeployment(): Promise<MeteredDeployment> {
+/** On a store that is running already, or on one of its own. */
+export async function startMeteredDeployment(
+  store: { readonly dynamodb?: string } = {},
+): Promise<MeteredDeployment> {
   const servers = await startProtocolServers();
-  const { endpoint } = servers;
+  const endpoint = { ...servers.endpoint, ...store };
   const aws = {
     endpoint,
     region,
@@ -53,9 +64,10 @@ export async function startMeteredDeployment(): Promise<MeteredDeployment> {
     client: meteredClients(endpoint),
     oracle: meteredClients(endpoint),
     replay: meteredClients(endpoint),
+    native: meteredClients(endpoint),
   };
-  const portsOf = ({ dynamodb, kinesis }: MeteredClients): AwsPorts =>
-    createAwsPorts({ deployment, region, dynamodb, kinesis });
+  const portsOf = (meter: MeteredClients): AwsPorts =>
+    createAwsPorts({ deployment, region, ...clientsOf(meter) });
   const observability = silentObservability;
   const oracle = createOracleService({ ...portsOf(meters.oracle), observability });
   const replay = createReplayService(portsOf(meters.replay), observability);
@@ -75,8 +87,7 @@ export async function startMeteredDeployment(): Promise<MeteredDeployment> {
       const failures = unfinishedFrom === undefined ? [] : [{ itemIdentifier: unfinishedFrom }];
       return { batchItemFailures: failures };
     });
-  const { dynamodb, kinesis } = meters.client;
-  const client = createClient({ deployment, region, dynamodb, kinesis });
+  const client = createClient({ deployment, region, ...clientsOf(meters.client) });
   return {
     client,
     meters,
@@ -85,6 +96,7 @@ export async function startMeteredDeployment(): Promise<MeteredDeployment> {
       for (const meter of Object.values(meters)) meter.reset();
       Object.assign(invocations, { oracle: 0, replay: 0 });
     },
+    settle: () => settle(client),
     async replay(timestamp) {
       const mapping = await startReplay();
       const giveUpMs = performance.now() + 30_000;
@@ -102,6 +114,19 @@ export async function startMeteredDeployment(): Promise<MeteredDeployment> {
       await servers.stop();
     },
   };
+}
+
+function clientsOf({
+  dynamodb,
+  kinesis,
+}: MeteredClients): Pick<MeteredClients, "dynamodb" | "kinesis"> {
+  return { dynamodb, kinesis };
+}
+
+async function settle(client: Client): Promise<void> {
+  await systemClock.sleep(watermarkLookMs);
+  await client.snapshot(() => Promise.resolve());
+  await systemClock.sleep(watermarkLookMs / 10);
 }
 
 async function startMapping(

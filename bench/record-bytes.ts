@@ -4,54 +4,11 @@
  * Run: npx tsx bench/record-bytes.ts
  */
 import { RequestBatch } from "../core/request-batch.ts";
-import type { CommitRequest, Item, Payload, Timestamp } from "../core/types.ts";
-import { encodeItem, encodeValue } from "../schemas/attribute-value.ts";
 import { scanCommitRecord } from "../schemas/commit-record-scan.ts";
 import { encodeCommitRecord, encodeCommitRequest } from "../schemas/commit-record.ts";
-import { hashKey } from "../schemas/key-hashes.ts";
-import { encodePayload } from "../schemas/payload.ts";
-import { makeTransactionId } from "../schemas/transaction-id.ts";
+import { itselfBytes, payloadOf, requestOf } from "./sample-requests.ts";
 
 const batchedRequests = 50;
-const checkedTo = 1_700_000_000_000_000 as Timestamp;
-const table = { name: "accounts", partitionKey: "id", history: false } as const;
-
-function payloadOf(writes: number, first: number): Payload {
-  return {
-    tables: [table],
-    writes: Array.from({ length: writes }, (_, index) => {
-      const key = { id: { S: `account-${(first + index).toString().padStart(7, "0")}` } };
-      const item: Item = {
-        ...key,
-        balanceCents: { N: (125_000 + index).toString() },
-        owner: { S: "ada" },
-      };
-      return { table: 0, key, item };
-    }),
-  };
-}
-
-/** Each written key was read before: as many checks as writes. */
-function requestOf(payload: Payload, random: number): CommitRequest {
-  return {
-    kind: "commit",
-    id: makeTransactionId(checkedTo, new Uint8Array(9).fill(random)),
-    isolation: "serializable",
-    checkedTo,
-    checks: payload.writes.map((write) => hashKey(table, write.key).key),
-    payload: { kind: "inline", bytes: encodePayload(payload) },
-  };
-}
-
-function itselfBytes(payload: Payload): number {
-  let bytes = table.name.length + table.partitionKey.length;
-  for (const { key, item } of payload.writes) {
-    bytes += encodeValue(key["id"] ?? { NULL: true }).length;
-    const others = Object.entries(item ?? {}).filter(([name]) => name !== table.partitionKey);
-    bytes += encodeItem(Object.fromEntries(others)).length - 1;
-  }
-  return bytes;
-}
 
 function printBytes(): void {
   console.log("bytes; n checks and n writes; items of about 40 bytes");

@@ -4,23 +4,27 @@
  * meters inside the AWS SDK clients (bench/metered-clients.ts). *Alone* means that nothing is shared: each transaction
  * begins when replay has finished the one before. *×64* means 64 at a time, and replay once for all of them.
  *
- * Beside it: the same items by plain calls (BatchGetItem and n PutItem), and by the least that gives the same
- * guarantee natively, a consistent BatchGetItem and a TransactWriteItems whose conditions name the versions read. The
- * stand-ins do not know the latter, so it is computed from DynamoDB's documented rule: each item written in a transaction
- * costs two write units per KB.
+ * Beside it: the same items natively, by plain calls and by TransactWriteItems (bench/native-calls.ts), computed from
+ * DynamoDB's documented rule. dynalite does not know transactions; DynamoDB Local does, and what it reports for both is
+ * printed beside the rule. Ratios are to the rule: bench/README.md says what is wrong with the report.
  *
  * Not counted: Lambda's time and the shard's hours, which are no transaction's own.
  *
- *     npm run bench:cost [-- --json]
+ *     npm run bench:cost [-- --json] [--store dynamodb-local]
  */
 import { loadavg } from "node:os";
+import { startDynamoDbLocal } from "../localstack/dynamodb-local.ts";
 import { defineTable, type Receipt } from "../sdk/index.ts";
 import { accountId, benchAccounts, benchTable } from "./bench-table.ts";
+import { add, type Cost, priced, type PricedCost, prices, short, unitsText } from "./cost.ts";
 import { startMeteredDeployment, type MeteredDeployment } from "./metered-deployment.ts";
-import { benchOptions } from "./options.ts";
-
-/** us-east-1, dollars per million. */
-const prices = { readUnit: 0.125, writeUnit: 0.625, streamUnit: 0.014, invocation: 0.2 };
+import {
+  nativeAsReported,
+  nativeByRule,
+  type NativeCosts,
+  type NativeTask,
+} from "./native-calls.ts";
+import { costOptions } from "./options.ts";
 
 const sizes = [2, 5, 25, 100] as const;
 const shapes = ["read and write", "write only"] as const;
@@ -31,15 +35,6 @@ const concurrentTransactions = { 2: 256, 5: 128, 25: 64, 100: 64 } as const;
 type Shape = (typeof shapes)[number];
 type Size = (typeof sizes)[number];
 
-/** Per transaction. */
-type Cost = {
-  readonly calls: number;
-  readonly readUnits: number;
-  readonly writeUnits: number;
-  readonly streamUnits: number;
-  readonly invocations: number;
-};
-
 type Part = "transaction" | "tail" | "oracle" | "replay";
 
 type Row = {
@@ -47,23 +42,17 @@ type Row = {
   readonly items: Size;
   readonly load: "alone" | "×64";
   readonly parts: Readonly<Record<Part, Cost>>;
-  readonly total: Cost;
-  readonly dollarsPerMillion: number;
-  readonly plain: Cost & { readonly dollarsPerMillion: number };
-  readonly native: Cost & { readonly dollarsPerMillion: number };
+  readonly total: PricedCost;
+};
+
+type NativeRow = NativeTask & {
+  readonly rule: NativeCosts;
+  /** Undefined where the store knows no transactions. */
+  readonly reported: NativeCosts | undefined;
 };
 
 type Account = { readonly balanceCents: number };
 const accounts = defineTable<Account, { readonly id: string }>(benchTable.name);
-
-function dollars(cost: Cost): number {
-  return (
-    cost.readUnits * prices.readUnit +
-    cost.writeUnits * prices.writeUnit +
-    cost.streamUnits * prices.streamUnit +
-    cost.invocations * prices.invocation
-  );
-}
 
 async function transact(
   { client }: MeteredDeployment,
@@ -93,6 +82,7 @@ async function run(
   const alone = load === "alone";
   const count = alone ? aloneTransactions : concurrentTransactions[items];
   const width = alone ? 1 : concurrency;
+  if (!alone) await deployment.settle();
   deployment.reset();
   const receipts: Receipt[] = [];
   let begun = 0;
@@ -148,47 +138,21 @@ function rowOf(
     oracle: functionCost("oracle"),
     replay: functionCost("replay"),
   };
-  const total = Object.values(parts).reduce(add);
-  return {
-    ...task,
-    parts,
-    total,
-    dollarsPerMillion: dollars(total),
-    plain: priced(comparison(task, 1)),
-    native: priced(comparison(task, 2)),
-  };
+  return { ...task, parts, total: priced(Object.values(parts).reduce(add)) };
 }
 
-/** Items are below 1 KB, so an item is a unit; TransactWriteItems counts each write twice. */
-function comparison(
-  { shape, items }: { readonly shape: Shape; readonly items: number },
-  unitsPerWrite: 1 | 2,
-): Cost {
-  const readCalls = shape === "read and write" ? Math.ceil(items / 100) : 0;
-  return {
-    calls: readCalls + (unitsPerWrite === 1 ? items : 1),
-    readUnits: shape === "read and write" ? items : 0,
-    writeUnits: items * unitsPerWrite,
-    streamUnits: 0,
-    invocations: 0,
-  };
+/** One item first: by it the report can be compared with the rule, whatever it makes of several. */
+async function native(deployment: MeteredDeployment, asks: boolean): Promise<NativeRow[]> {
+  const tasks = shapes.flatMap((shape) => [1, ...sizes].map((items) => ({ shape, items })));
+  const rows: NativeRow[] = [];
+  for (const task of tasks) {
+    const reported = asks ? await nativeAsReported(deployment.meters.native, task) : undefined;
+    rows.push({ ...task, rule: nativeByRule(task), reported });
+  }
+  return rows;
 }
 
-function priced(cost: Cost): Cost & { readonly dollarsPerMillion: number } {
-  return { ...cost, dollarsPerMillion: dollars(cost) };
-}
-
-function add(left: Cost, right: Cost): Cost {
-  return {
-    calls: left.calls + right.calls,
-    readUnits: left.readUnits + right.readUnits,
-    writeUnits: left.writeUnits + right.writeUnits,
-    streamUnits: left.streamUnits + right.streamUnits,
-    invocations: left.invocations + right.invocations,
-  };
-}
-
-function print(rows: readonly Row[]): void {
+function print(rows: readonly Row[], natives: readonly NativeRow[]): void {
   const line = (cells: readonly string[]): string =>
     cells.map((cell, n) => (n === 0 ? cell.padEnd(33) : cell.padStart(n < 6 ? 19 : 12))).join("");
   console.log("per transaction; each part as read units / write units / calls\n");
@@ -199,48 +163,84 @@ function print(rows: readonly Row[]): void {
       ...["$/million", "× plain", "× Transact"],
     ]),
   );
-  for (const row of rows) {
-    const parts = [...Object.values(row.parts), row.total];
+  for (const { shape, items, load, parts, total } of rows) {
+    const { plain, transact } = nativeByRule({ shape, items });
+    const { dollarsPerMillion } = total;
     console.log(
       line([
-        `${row.shape}, ${row.items.toString()} items, ${row.load}`,
-        ...parts.map(({ readUnits, writeUnits, calls }) =>
-          [readUnits, writeUnits, calls].map((value) => short(value)).join(" / "),
-        ),
-        row.dollarsPerMillion.toFixed(2),
-        (row.dollarsPerMillion / row.plain.dollarsPerMillion).toFixed(2),
-        (row.dollarsPerMillion / row.native.dollarsPerMillion).toFixed(2),
+        `${shape}, ${items.toString()} items, ${load}`,
+        ...[...Object.values(parts), total].map(unitsText),
+        dollarsPerMillion.toFixed(2),
+        (dollarsPerMillion / plain.dollarsPerMillion).toFixed(2),
+        (dollarsPerMillion / transact.dollarsPerMillion).toFixed(2),
       ]),
     );
   }
-  console.log("\ncompared with, computed from DynamoDB's rules (items below 1 KB)");
-  for (const { shape, items, plain, native } of rows.filter(({ load }) => load === "alone")) {
-    const text = (cost: Row["plain"]): string =>
-      `${[cost.readUnits, cost.writeUnits, cost.calls].map((value) => short(value)).join(" / ")} = $${cost.dollarsPerMillion.toFixed(2)}`;
+  printNative(natives);
+}
+
+function printNative(rows: readonly NativeRow[]): void {
+  const line = (cells: readonly string[]): string =>
+    cells.map((cell, n) => (n === 0 ? cell.padEnd(33) : cell.padStart(26))).join("");
+  const text = (cost: PricedCost | undefined): string =>
+    cost === undefined ? "–" : `${unitsText(cost)} = $${cost.dollarsPerMillion.toFixed(2)}`;
+  console.log("\nthe same items (below 1 KB) natively\n");
+  const [plain, transact] = ["plain calls", "TransactWriteItems"];
+  console.log(line(["", plain, plain, transact, transact, transact]));
+  console.log(line(["", "reported", "rule", "reported", "rule", "write units reported/rule"]));
+  for (const { shape, items, rule, reported } of rows) {
+    const factor =
+      reported === undefined ? "–" : short(reported.transact.writeUnits / rule.transact.writeUnits);
     console.log(
-      `  ${`${shape}, ${items.toString()} items`.padEnd(26)} plain calls ${text(plain).padEnd(26)} TransactWriteItems ${text(native)}`,
+      line([
+        `${shape}, ${items.toString()} ${items === 1 ? "item" : "items"}`,
+        ...[text(reported?.plain), text(rule.plain)],
+        ...[text(reported?.transact), text(rule.transact), factor],
+      ]),
     );
   }
+  const one = rows.find(({ items, reported }) => items === 1 && reported !== undefined);
+  if (one?.reported === undefined) return;
+  const { writeUnits } = one.reported.transact;
+  console.log(
+    `\nDynamoDB Local reports ${short(writeUnits)} write units for one item put by TransactWriteItems, ` +
+      `${short(writeUnits / one.rule.transact.writeUnits)} times what DynamoDB charges,\n` +
+      "and of several items in one table it counts only one: its figures for transactions are not a price.",
+  );
 }
 
-function short(value: number): string {
-  return value < 9.95 ? Number(value.toFixed(2)).toString() : Math.round(value).toString();
-}
-
-const { json } = benchOptions();
-const load = loadavg();
-const rows: Row[] = [];
-const deployment = await startMeteredDeployment();
-try {
-  const warmUp = await transact(deployment, { shape: "write only", items: 1, first: 0 });
-  await deployment.replay(warmUp.commitTimestamp ?? 0);
-  for (const load of ["alone", "×64"] as const) {
-    for (const shape of shapes) {
-      for (const items of sizes) rows.push(await run(deployment, { shape, items, load }));
+/** Runs everything on the store at an address, or on dynalite. */
+async function measureAll(dynamodb: string | undefined): Promise<{
+  readonly rows: readonly Row[];
+  readonly natives: readonly NativeRow[];
+}> {
+  const rows: Row[] = [];
+  const deployment = await startMeteredDeployment(dynamodb === undefined ? {} : { dynamodb });
+  try {
+    const warmUp = await transact(deployment, { shape: "write only", items: 1, first: 0 });
+    await deployment.replay(warmUp.commitTimestamp ?? 0);
+    for (const load of ["alone", "×64"] as const) {
+      for (const shape of shapes) {
+        for (const items of sizes) rows.push(await run(deployment, { shape, items, load }));
+      }
     }
+    return { rows, natives: await native(deployment, dynamodb !== undefined) };
+  } finally {
+    await deployment.stop();
   }
-} finally {
-  await deployment.stop();
 }
-if (json) console.log(JSON.stringify({ bench: "transaction-cost", load, prices, rows }));
-else print(rows);
+
+const { json, store } = costOptions();
+const load = loadavg();
+const local =
+  store === "dynamodb-local"
+    ? await startDynamoDbLocal((line) => process.stderr.write(`${line}\n`))
+    : undefined;
+try {
+  const { rows, natives } = await measureAll(local?.endpoint);
+  const result = { bench: "transaction-cost", store, load, prices, rows, natives };
+  if (json) console.log(JSON.stringify(result));
+  else print(rows, natives);
+} finally {
+  await local?.stop();
+}

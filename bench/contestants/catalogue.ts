@@ -1,0 +1,13 @@
+/** The contestants that run inside a client process. */
+import type { BenchTarget, ContestantClient, InProcessContestant } from "../harness/contestant.ts";
+import { openNative } from "./native.ts";
+import { openTidemark } from "./tidemark.ts";
+import { openTransactWriteItems } from "./transact-write-items.ts";
+
+export const openContestant: Readonly<
+  Record<InProcessContestant, (target: BenchTarget) => Promise<ContestantClient>>
+> = {
+  tidemark: openTidemark,
+  native: openNative,
+  "transact-write-items": openTransactWriteItems,
+};

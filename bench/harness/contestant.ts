@@ -1,0 +1,46 @@
+/** What runs a workload: a way to make transactions of its operations, and where it finds its stores. */
+import type { Phases } from "../../sdk/index.ts";
+import type { BenchTable, BenchTransaction, Operation } from "./workload.ts";
+
+export const inProcessContestants = ["tidemark", "native", "transact-write-items"] as const;
+export const contestantNames = [...inProcessContestants, "scalardb"] as const;
+
+export type InProcessContestant = (typeof inProcessContestants)[number];
+export type ContestantName = (typeof contestantNames)[number];
+
+/** Where everything is. Without endpoints: AWS. */
+export type BenchTarget = {
+  readonly deployment: string;
+  readonly region: string;
+  readonly endpoints: { readonly dynamodb: string; readonly kinesis: string } | undefined;
+};
+
+/** What became of one operation; what fails instead throws. */
+export type Outcome = {
+  readonly kind: "committed" | "rolled-back";
+  /** Runs of the body, the first included. */
+  readonly attempts: number;
+  readonly phases?: Phases;
+};
+
+export type ContestantClient = {
+  run(operation: Operation): Promise<Outcome>;
+  /** Reads of what stands in the tables, by the contestant's own means. */
+  read<Result>(body: (read: BenchTransaction) => Promise<Result>): Promise<Result>;
+  close(): Promise<void>;
+};
+
+/** Each contestant has tables of its own: what one stores, another would take for damage. */
+export function physicalName(contestant: ContestantName, table: BenchTable): string {
+  return `bench-${contestant}-${table.name}`;
+}
+
+/** The operation gave up after conflicts; counted as a failure, and as that many attempts. */
+export class GaveUp extends Error {
+  override readonly name = "GaveUp";
+  readonly attempts: number;
+  constructor(message: string, attempts: number, options?: ErrorOptions) {
+    super(message, options);
+    this.attempts = attempts;
+  }
+}

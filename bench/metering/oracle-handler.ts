@@ -1,0 +1,5 @@
+/** The oracle's handler as the benchmark's stack runs it. */
+import { handler as shipped } from "../../functions/oracle/handler.ts";
+import { metered } from "./metered-handler.ts";
+
+export const handler = metered("oracle", shipped);

@@ -1,0 +1,115 @@
+/**
+ * DynamoDB with the limit that no quota raises: one partition serves 1,000 write units and 3,000 read units a second. Every
+ * partition key counts as a partition of its own, which is the best that adaptive capacity does for a hot one.
+ */
+import { DynamoDbModel, type DynamoDbModelOptions } from "../../testing/cloud/dynamodb/model.ts";
+import type {
+  CallConditions,
+  OperationName,
+  Operations,
+} from "../../testing/cloud/dynamodb/operation-types.ts";
+import { ServiceError } from "../../testing/cloud/service-error.ts";
+import { serviceLimits } from "./published-figures.ts";
+import { TokenBucket } from "./token-bucket.ts";
+import type { UsageLedger } from "./usage-ledger.ts";
+
+type Values = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+
+/** What this file looks at in the requests of all operations. */
+type Request = {
+  readonly TableName?: string;
+  readonly Key?: Values;
+  readonly Item?: Values;
+  readonly ExpressionAttributeValues?: Values;
+  readonly RequestItems?: Readonly<Record<string, { readonly Keys?: readonly Values[] }>>;
+};
+
+type Answer = {
+  readonly ConsumedCapacity?:
+    { readonly CapacityUnits?: number } | readonly { readonly CapacityUnits?: number }[];
+};
+
+const reads: ReadonlySet<string> = new Set(["GetItem", "BatchGetItem", "Query", "Scan"]);
+const writes: ReadonlySet<string> = new Set(["PutItem", "UpdateItem", "DeleteItem"]);
+
+type Buckets = { readonly read: TokenBucket; readonly write: TokenBucket };
+
+export class LimitedDynamoDb extends DynamoDbModel {
+  readonly #nowMs: () => number;
+  readonly #ledger: UsageLedger;
+  readonly #partitions = new Map<string, Buckets>();
+
+  constructor(options: DynamoDbModelOptions & { readonly ledger: UsageLedger }) {
+    super(options);
+    this.#nowMs = options.nowMs;
+    this.#ledger = options.ledger;
+  }
+
+  override execute<Name extends OperationName>(
+    operation: Name,
+    input: Operations[Name]["input"],
+    conditions: CallConditions = {},
+  ): Operations[Name]["output"] {
+    const kind = reads.has(operation) ? "read" : writes.has(operation) ? "write" : undefined;
+    if (kind === undefined) return super.execute(operation, input, conditions);
+    const nowMs = this.#nowMs();
+    const touched = partitionsOf(input as Request).map((name) => this.#bucketsOf(name)[kind]);
+    if (touched.some((bucket) => bucket.left(nowMs) <= 0)) {
+      this.#ledger.noteThrottled();
+      throw new ServiceError("ProvisionedThroughputExceededException", {
+        message: "The level of configured provisioned throughput for the table was exceeded.",
+      });
+    }
+    const charge = (units: number): void => {
+      for (const bucket of touched) bucket.charge(nowMs, units / touched.length);
+      if (kind === "read") this.#ledger.noteRead(operation, units);
+      else this.#ledger.noteWrite(units);
+    };
+    try {
+      const metered = { ...input, ReturnConsumedCapacity: "TOTAL" } as typeof input;
+      const output = super.execute(operation, metered, conditions);
+      charge(unitsOf(output as Answer));
+      return output;
+    } catch (error) {
+      // A condition that failed costs what the write would have; items are below 1 KB here.
+      if (error instanceof ServiceError && error.name === "ConditionalCheckFailedException") {
+        charge(1);
+      }
+      throw error;
+    }
+  }
+
+  #bucketsOf(partition: string): Buckets {
+    let buckets = this.#partitions.get(partition);
+    if (buckets === undefined) {
+      const begin = { nowMs: this.#nowMs() };
+      buckets = {
+        read: new TokenBucket(serviceLimits.partitionReadUnitsPerSecond, begin),
+        write: new TokenBucket(serviceLimits.partitionWriteUnitsPerSecond, begin),
+      };
+      this.#partitions.set(partition, buckets);
+    }
+    return buckets;
+  }
+}
+
+/** The adapters name the partition key first in keys, items and key conditions; a test holds them to it. */
+function partitionsOf({ TableName = "", Key, Item, ...more }: Request): readonly string[] {
+  const { ExpressionAttributeValues, RequestItems } = more;
+  if (RequestItems !== undefined) {
+    return Object.entries(RequestItems).flatMap(([table, { Keys = [] }]) =>
+      Keys.map((key) => partitionOf(table, key)),
+    );
+  }
+  return [partitionOf(TableName, Key ?? Item ?? ExpressionAttributeValues ?? {})];
+}
+
+function partitionOf(table: string, values: Values): string {
+  const [first] = Object.values(values);
+  return `${table} ${String(Object.values(first ?? {})[0])}`;
+}
+
+function unitsOf({ ConsumedCapacity }: Answer): number {
+  const list = ConsumedCapacity === undefined ? [] : [ConsumedCapacity].flat();
+  return list.reduce((sum, { CapacityUnits = 0 }) => sum + CapacityUnits, 0);
+}

@@ -1,0 +1,213 @@
+/**
+ * Load on a projected deployment, in virtual time: clients that each run one transaction after the other (*closed*), or
+ * transactions that begin at random moments whether or not others have ended (*open*: latency then counts from the moment
+ * at which a transaction was due, and no slow one keeps others from being measured).
+ */
+import { type Client, CommitUnknownError, type Transaction } from "../../sdk/index.ts";
+import type { EngineEvent } from "../../engine/types.ts";
+import type { SeededRandom } from "../../testing/kernel/seeded-random.ts";
+import { LatencySamples } from "./latency-samples.ts";
+import type { ProjectedDeployment } from "./projected-deployment.ts";
+import type { PartUsage } from "./usage-ledger.ts";
+
+export type Body = (transaction: Transaction, random: SeededRandom) => Promise<void>;
+
+export type Arrival =
+  | { readonly kind: "closed"; readonly clientsPerProcess: number }
+  | { readonly kind: "open"; readonly perSecond: number };
+
+export type LoadOptions = {
+  readonly processes: number;
+  readonly arrival: Arrival;
+  readonly body: Body;
+  /** Virtual seconds that pass before anything counts. */
+  readonly warmUpSeconds: number;
+  readonly seconds: number;
+  /**
+   * Count consumption from a standstill to a standstill, the last commit replayed, instead of within the measured time:
+   * replay lags behind, and what it does for the warm-up's commits belongs to those. Default false.
+   */
+  readonly settle?: boolean;
+};
+
+export type LoadResult = {
+  readonly seconds: number;
+  readonly committed: number;
+  readonly committedPerSecond: number;
+  /** Runs of a body that ended without a commit, found on the client's own tail or by the oracle. */
+  readonly conflicts: { readonly early: number; readonly oracle: number };
+  /** Aborted by a conflict, of all runs of a body. */
+  readonly conflictShare: number;
+  readonly failures: Readonly<Record<string, number>>;
+  readonly latency: LatencySamples;
+  readonly phases: { readonly [Phase in PhaseName]: LatencySamples };
+  readonly usage: PartUsage;
+  /** How many commits `usage` is for. */
+  readonly usageCommits: number;
+  /** At the end of the measured time. */
+  readonly watermarkLagMs: number;
+};
+
+export type PhaseName = "body" | "certify" | "install";
+
+const transactOptions = { attemptsMax: 1_000, deadlineMs: 60_000 } as const;
+
+class Tally {
+  committed = 0;
+  early = 0;
+  oracle = 0;
+  readonly failures: Record<string, number> = {};
+  readonly latency = new LatencySamples();
+  readonly phases = {
+    body: new LatencySamples(),
+    certify: new LatencySamples(),
+    install: new LatencySamples(),
+  };
+}
+
+export class Load {
+  readonly #deployment: ProjectedDeployment;
+  readonly #options: LoadOptions;
+  readonly #random: SeededRandom;
+  #tally = new Tally();
+  #stopped = false;
+  /** All commits, those before and after the measured time included. */
+  totalCommitted = 0;
+  /** Of all that was ever begun: sent, and not heard of before the deadline. Each may have committed. */
+  totalUnknown = 0;
+
+  constructor(deployment: ProjectedDeployment, options: LoadOptions) {
+    this.#deployment = deployment;
+    this.#options = options;
+    this.#random = deployment.world.random.fork("load");
+  }
+
+  /** Runs the load, and lets what is under way end before it returns. */
+  run(): Promise<LoadResult> {
+    return this.#deployment.run(async () => {
+      const { warmUpSeconds, seconds, processes, settle = false } = this.#options;
+      const { world } = this.#deployment;
+      const clients = Array.from({ length: processes }, () =>
+        this.#deployment.startClient((event) => {
+          this.#note(event);
+        }),
+      );
+      if (settle) await this.#warmUp(clients);
+      const before = this.totalCommitted;
+      world.ledger.reset();
+      const running = this.#start(clients);
+      if (!settle) {
+        await world.time.sleep(warmUpSeconds * 1_000);
+        world.ledger.reset();
+      }
+      this.#tally = new Tally();
+      await world.time.sleep(seconds * 1_000);
+      const measured = this.#tally;
+      const usage = world.ledger.snapshot();
+      this.#stopped = true;
+      this.#tally = new Tally();
+      const watermarkLagMs = await this.#deployment.watermarkLagMs();
+      await running;
+      if (!settle) {
+        return resultOf(measured, {
+          ...{ seconds, usage, watermarkLagMs },
+          usageCommits: measured.committed,
+        });
+      }
+      await this.#deployment.settled();
+      return resultOf(measured, {
+        ...{ seconds, watermarkLagMs },
+        usage: world.ledger.snapshot(),
+        usageCommits: this.totalCommitted - before,
+      });
+    });
+  }
+
+  /** Everything is started, and at rest again. */
+  async #warmUp(clients: readonly Client[]): Promise<void> {
+    const random = this.#random.fork("warm-up");
+    await Promise.all(clients.map((client) => this.#transact(client, random)));
+    await this.#deployment.settled();
+  }
+
+  async #start(clients: readonly Client[]): Promise<void> {
+    const { arrival } = this.#options;
+    if (arrival.kind === "open") {
+      await this.#runOpen(clients, arrival.perSecond);
+      return;
+    }
+    const workers = clients.flatMap((client, process) =>
+      Array.from({ length: arrival.clientsPerProcess }, (_, worker) => {
+        const random = this.#random.fork(`worker ${process.toString()}/${worker.toString()}`);
+        return this.#work(client, random);
+      }),
+    );
+    await Promise.all(workers);
+  }
+
+  async #work(client: Client, random: SeededRandom): Promise<void> {
+    const { time } = this.#deployment.world;
+    // Clients of a real service do not begin in the same microsecond.
+    await time.sleep(random.between(0, 100));
+    while (!this.#stopped) await this.#transact(client, random);
+  }
+
+  async #runOpen(clients: readonly Client[], perSecond: number): Promise<void> {
+    const { time } = this.#deployment.world;
+    const arrivals = this.#random.fork("arrivals");
+    const underWay = new Set<Promise<void>>();
+    while (!this.#stopped) {
+      await time.sleep((-Math.log(1 - arrivals.next()) / perSecond) * 1_000);
+      const one = this.#transact(arrivals.pick(clients), arrivals).finally(() =>
+        underWay.delete(one),
+      );
+      underWay.add(one);
+    }
+    await Promise.all(underWay);
+  }
+
+  async #transact(client: Client, random: SeededRandom): Promise<void> {
+    const { time } = this.#deployment.world;
+    const beganMs = time.nowMs;
+    try {
+      const { receipt } = await client.transact(transactOptions, (transaction) =>
+        this.#options.body(transaction, random),
+      );
+      this.totalCommitted += 1;
+      const tally = this.#tally;
+      tally.committed += 1;
+      tally.latency.add(time.nowMs - beganMs);
+      tally.phases.body.add(receipt.phases.bodyMs);
+      tally.phases.certify.add(receipt.phases.certifyMs);
+      tally.phases.install.add(receipt.phases.installMs);
+    } catch (error) {
+      const name = error instanceof Error ? error.name : "unknown";
+      if (error instanceof CommitUnknownError) this.totalUnknown += 1;
+      this.#tally.failures[name] = (this.#tally.failures[name] ?? 0) + 1;
+    }
+  }
+
+  #note(event: EngineEvent): void {
+    if (event.kind !== "attempt-aborted" || event.reason !== "conflict") return;
+    if (event.early) this.#tally.early += 1;
+    else this.#tally.oracle += 1;
+  }
+}
+
+function resultOf(
+  tally: Tally,
+  around: Pick<LoadResult, "seconds" | "usage" | "usageCommits" | "watermarkLagMs">,
+): LoadResult {
+  const { committed, early, oracle, failures, latency, phases } = tally;
+  const conflicts = early + oracle;
+  return {
+    ...around,
+    committed,
+    committedPerSecond: committed / around.seconds,
+    conflicts: { early, oracle },
+    conflictShare: conflicts === 0 ? 0 : conflicts / (conflicts + committed),
+    failures,
+    latency,
+    phases,
+  };
+}

@@ -1,0 +1,161 @@
+/** The projection as tables: on the console, and as they stand in docs/performance.md. */
+import type { Percentiles } from "./latency-samples.ts";
+import type { ProjectionResult } from "./result.ts";
+
+function line(cells: readonly (string | number)[]): string {
+  return `| ${cells.join(" | ")} |`;
+}
+
+function table(
+  head: readonly string[],
+  rows: readonly (readonly (string | number)[])[],
+): readonly string[] {
+  return [line(head), line(head.map(() => "---")), ...rows.map(line)];
+}
+
+function whole(value: number): string {
+  return Math.round(value).toLocaleString("en-US");
+}
+
+function ms({ p50, p90, p99, p999 }: Percentiles): readonly string[] {
+  return [p50, p90, p99, p999].map(whole);
+}
+
+function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`;
+}
+
+const percentileHeads = ["p50", "p90", "p99", "p99.9"];
+
+/** Markdown. */
+export function projectionTables(result: ProjectionResult): string {
+  const sections: readonly (readonly [string, readonly string[]])[] = [
+    ["Commit latency, ms", latencyTable(result)],
+    ["One shard", throughputTable(result.shardThroughput)],
+    ["Processes", throughputTable(result.processes)],
+    ["Contention", contentionTable(result)],
+    ["Hot row", hotRowTable(result)],
+    ["Cost", costTable(result)],
+    ["Counts per transaction", countsTable(result)],
+  ];
+  return sections.map(([title, lines]) => `### ${title}\n\n${lines.join("\n")}\n`).join("\n");
+}
+
+function latencyTable({ commitLatency }: ProjectionResult): readonly string[] {
+  return table(
+    ["consumer", "tx/s", ...percentileHeads, "p50: body", "certify", "install", "commits"],
+    commitLatency.map((row) => [
+      row.consumer,
+      whole(row.perSecond),
+      ...ms(row.latency),
+      ...[row.phases.body, row.phases.certify, row.phases.install].map(({ p50 }) => whole(p50)),
+      whole(row.samples),
+    ]),
+  );
+}
+
+function throughputTable(rows: ProjectionResult["shardThroughput"]): readonly string[] {
+  return table(
+    [
+      ...["consumer", "item bytes", "processes", "clients", "tx/s", "p50", "p99"],
+      ...["records/s", "KiB/s in", "log WCU/s", "log RCU/s", "refused/s", "watermark lag, s"],
+    ],
+    rows.map((row) => [
+      row.consumer,
+      row.itemBytes,
+      row.processes,
+      row.clients === 0 ? "open" : whole(row.clients),
+      whole(row.committedPerSecond),
+      whole(row.latency.p50),
+      whole(row.latency.p99),
+      whole(row.recordsPerSecond),
+      whole(row.recordBytesPerSecond / 1_024),
+      whole(row.logWriteUnitsPerSecond),
+      whole(row.logReadUnitsPerSecond),
+      whole(row.throttledPerSecond),
+      (row.watermarkLagMs / 1_000).toFixed(1),
+    ]),
+  );
+}
+
+function contentionTable({ contention }: ProjectionResult): readonly string[] {
+  return table(
+    ["consumer", "keys", "tx/s", "attempts in conflict", "found without the oracle", "p50", "p99"],
+    contention.map((row) => [
+      row.consumer,
+      whole(row.keys),
+      whole(row.committedPerSecond),
+      percent(row.conflictShare),
+      percent(row.earlyShare),
+      whole(row.latency.p50),
+      whole(row.latency.p99),
+    ]),
+  );
+}
+
+function hotRowTable({ hotRow }: ProjectionResult): readonly string[] {
+  return table(
+    [
+      ...["consumer", "processes", "clients in each", "increments/s", "× Aurora DSQL"],
+      ...["attempts per commit", "p50", "p99"],
+    ],
+    hotRow.map((row) => [
+      row.consumer,
+      row.processes,
+      row.clientsPerProcess,
+      row.committedPerSecond.toFixed(1),
+      row.timesAuroraDsql.toFixed(2),
+      row.attemptsPerCommit.toFixed(1),
+      whole(row.latency.p50),
+      whole(row.latency.p99),
+    ]),
+  );
+}
+
+function costTable({ cost }: ProjectionResult): readonly string[] {
+  return table(
+    [
+      ...["items", "tx/s", "consumer", "shards", "writes", "reads", "put units", "shard hours"],
+      ...["retention", "fan-out", "functions", "total", "plain calls", "TransactWriteItems", "×"],
+    ],
+    cost.map(({ monthly, ...row }) => [
+      row.itemsPerTransaction,
+      whole(row.perSecond),
+      row.consumer,
+      row.shards,
+      ...[monthly.writes, monthly.reads, monthly.putUnits, monthly.shards].map(dollars),
+      ...[monthly.retention, monthly.fanOut, monthly.functions, row.monthlyTotal].map(dollars),
+      ...[row.plainMonthly, row.transactWriteItemsMonthly].map(dollars),
+      row.timesTransactWriteItems.toFixed(2),
+    ]),
+  );
+}
+
+function dollars(value: number): string {
+  return value < 100 ? value.toFixed(2) : whole(value);
+}
+
+function countsTable({ cost }: ProjectionResult): readonly string[] {
+  return table(
+    [
+      ...["items", "tx/s", "consumer", "W install", "W oracle", "W replay", "R reads", "R tail"],
+      ...["R replay", "put units", "record bytes", "oracle calls", "oracle GB-s"],
+      ...["replay calls", "replay GB-s"],
+    ],
+    cost.map(({ counts, ...row }) => [
+      row.itemsPerTransaction,
+      whole(row.perSecond),
+      row.consumer,
+      ...[counts.writeUnits.install, counts.writeUnits.oracle, counts.writeUnits.replay].map(short),
+      ...[counts.readUnits.reads, counts.readUnits.tail, counts.readUnits.replay].map(short),
+      short(counts.putUnits),
+      whole(counts.recordBytes),
+      ...[counts.oracle.invocations, counts.oracle.gigabyteSeconds].map(short),
+      ...[counts.replay.invocations, counts.replay.gigabyteSeconds].map(short),
+    ]),
+  );
+}
+
+function short(value: number): string {
+  return value >= 1 ? value.toFixed(2) : value.toPrecision(3);
+}

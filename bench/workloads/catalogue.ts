@@ -1,0 +1,39 @@
+/** Every workload by its name, made anew by each process that runs it. */
+import type { Workload } from "../harness/workload.ts";
+import { contention, disjoint, hotRow, updates } from "./counters.ts";
+import { tatp } from "./tatp.ts";
+import { ticketing } from "./ticketing/ticketing.ts";
+import { tpcc, tpccCentiman, tpccPh1 } from "./tpcc/tpcc.ts";
+import { ycsb, ycsbMixes } from "./ycsb.ts";
+
+type Make = () => Workload | Promise<Workload>;
+
+export const contentionKeySpaces = [10, 100, 1_000, 10_000, 100_000] as const;
+export const updateCounts = [1, 2, 4, 20] as const;
+
+function* catalogue(): Generator<readonly [name: string, make: Make]> {
+  for (const mix of ycsbMixes) {
+    yield [`ycsb-${mix}`, () => ycsb(mix, mix === "d" ? "latest" : "zipfian")];
+    if (mix !== "d") yield [`ycsb-${mix}-uniform`, () => ycsb(mix, "uniform")];
+  }
+  for (const count of updateCounts) yield [`u${count.toString()}`, () => updates(count)];
+  for (const keys of contentionKeySpaces) {
+    yield [`contention-${keys.toString()}`, () => contention(keys)];
+  }
+  for (const make of [tpcc, tpccPh1, tpccCentiman]) yield [make().name, () => make()];
+  yield ["tatp", () => tatp()];
+  yield ["ticketing", () => ticketing()];
+  yield ["hot-row", hotRow];
+  yield ["disjoint", disjoint];
+}
+
+const workloads: ReadonlyMap<string, Make> = new Map(catalogue());
+
+export const workloadNames: readonly string[] = [...workloads.keys()];
+
+/** @throws RangeError for a name that there is not. */
+export async function makeWorkload(name: string): Promise<Workload> {
+  const make = workloads.get(name);
+  if (make === undefined) throw new RangeError(`there is no workload "${name}"`);
+  return make();
+}
