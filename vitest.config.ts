@@ -24,7 +24,8 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          include: ["test/**/*.test.ts"],
+          // Examples of tests are tests.
+          include: ["test/**/*.test.ts", "examples/**/*.test.ts"],
           exclude: [...integration, ...packaged, ...types],
           testTimeout: 30_000,
           maxWorkers: 2,

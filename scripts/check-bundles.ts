@@ -16,12 +16,12 @@ export const sdkTargetBytes = 60 * 1024;
 
 /**
  * What the tests hold it to until then: what an import loads, everything gzipped, and everything minified, which may only
- * shrink from where it is.
+ * shrink from where it is. (It rose once: reading from undecided commits, engine/chaining, is 10 KiB of it.)
  */
 export const sdkBudget = {
   eagerBytesMax: 60 * 1024,
   gzippedBytesMax: 60 * 1024,
-  wholeBytesMax: 144 * 1024,
+  wholeBytesMax: 131 * 1024,
 } as const;
 
 /** Bytes of the entry's bundle. @throws when the entry does not bundle, or not without a warning. */
@@ -74,7 +74,8 @@ export async function sdkSizes(entry: string): Promise<SdkSizes> {
   });
   const sum = (bytes: readonly number[]): number => bytes.reduce((total, each) => total + each, 0);
   const outputs = Object.entries(metafile.outputs);
-  const first = outputs.find(([, output]) => output.entryPoint?.endsWith("sdk/index.js") === true);
+  // Of the built SDK, or of its sources.
+  const first = outputs.find(([, { entryPoint = "" }]) => /sdk\/index\.[jt]s$/.test(entryPoint));
   const eager = new Set<string>();
   const follow = (path: string): void => {
     const output = metafile.outputs[path];

@@ -15,6 +15,7 @@ import { silentObservability } from "../../functions/shared/silent-observability
 import { startEventSourceMapping } from "../../localstack/event-source-mapping.ts";
 import { kinesisStreamReader } from "../../localstack/kinesis-stream-reader.ts";
 import type { Checkpoint, MappingReport } from "../../localstack/shard-consumer.ts";
+import { recorded, startHistoryExport } from "./history-export.ts";
 import { startLocalStores, type LocalStores } from "./local-stores.ts";
 
 export type LocalFunction = {
@@ -52,6 +53,7 @@ export async function startLocalDeployment(
   options: LocalDeploymentOptions = {},
 ): Promise<LocalDeployment> {
   const stores = await startLocalStores();
+  const finishHistory = startHistoryExport(stores);
   const engines: Engine[] = [];
   const observability = silentObservability;
   const budget = { remainingMs: () => invocationMsMax };
@@ -72,12 +74,16 @@ export async function startLocalDeployment(
     oracle,
     replay,
     openEngine({ ports = {}, ...engineOptions } = {}) {
-      const engine = createEngine({ ...stores.openPorts(), ...ports }, engineOptions);
+      const engine = recorded(
+        stores,
+        createEngine({ ...stores.openPorts(), ...ports }, engineOptions),
+      );
       engines.push(engine);
       return engine;
     },
     async stop() {
       await Promise.all(engines.map((engine) => engine.close()));
+      await finishHistory();
       await oracle.stop();
       await replay.stop();
       await stores.stop();

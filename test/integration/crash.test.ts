@@ -284,6 +284,36 @@ describe("acknowledgement", () => {
     expect(numberOf(await reading)).toBe(1);
   });
 
+  test("is told twice: as certified before the first install leaves, as committed after the last", async () => {
+    const told: string[] = [];
+    const timestamps: (number | undefined)[] = [];
+    const ports = deployment.stores.openPorts();
+    const observed = createEngine(
+      {
+        ...ports,
+        items: {
+          ...ports.items,
+          install: (...request) => {
+            told.push("install");
+            return ports.items.install(...request);
+          },
+        },
+      },
+      {
+        onEvent: (event) => {
+          if (event.kind !== "certified" && event.kind !== "committed") return;
+          told.push(event.kind);
+          if (event.kind === "certified") timestamps.push(event.commitTimestamp);
+        },
+      },
+    );
+    const rows = ["told-1", "told-2"].map((pk) => ({ ...key(pk), n: number(1) }));
+    const { commitTimestamp } = await putAll(observed, table, rows);
+    expect(told).toEqual(["certified", "install", "install", "committed"]);
+    expect(timestamps).toEqual([commitTimestamp]);
+    await observed.close();
+  });
+
   test("close waits for the installs under way", async () => {
     const ports = deployment.stores.openPorts();
     let finished = 0;

@@ -1,6 +1,6 @@
 /** Transactions whose caller comes and goes with their state as data, from process to process (engine/detached.ts; I4, I8). */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import type { TableDescription } from "../../core/types.ts";
 import type { Engine, TransactionState } from "../../engine/types.ts";
 import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";

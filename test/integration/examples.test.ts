@@ -7,7 +7,7 @@ import { DeleteItemCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { auditBank, readBank, totalCents } from "../../examples/bank/audit.ts";
-import { openAccounts, transfer } from "../../examples/bank/bank.ts";
+import { accounts, openAccounts, transfer } from "../../examples/bank/bank.ts";
 import { awaitWatermark, readStoredRows } from "../../examples/demo/stored-rows.ts";
 import { auditSales, readSales } from "../../examples/tickets/audit.ts";
 import { buySeats, cancelOrder, openSale, salesReport } from "../../examples/tickets/tickets.ts";
@@ -48,6 +48,34 @@ async function balances(prefix: string): Promise<Record<string, number>> {
   const { accounts } = await books(prefix);
   return Object.fromEntries(accounts.map(({ id, balanceCents }) => [id, balanceCents]));
 }
+
+describe("the sample rows", () => {
+  const wholeAudit = () =>
+    db.snapshot(async (snapshot) => [
+      ...auditBank(await readBank(snapshot)),
+      ...auditSales(await readSales(snapshot)),
+    ]);
+
+  test("keep the examples' rules, and go on keeping them as transactions adopt them", async () => {
+    const { deployment, region, endpoints } = stack;
+    const untouched = await readStoredRows({ deployment, region, endpoints }, "");
+    expect(new Set(untouched.versions.values())).toEqual(new Set([0]));
+    expect(auditBank(untouched.bank)).toEqual([]);
+    expect(auditSales(untouched.sales)).toEqual([]);
+    const asOf = await db.snapshot(async ({ readTimestamp }) => readTimestamp);
+
+    const order = { transferId: "sample", source: "dora", target: "emil", amountCents: 5_000 };
+    expect((await transfer(db, order)).result.kind).toBe("done");
+    expect((await cancelOrder(db, "matinee-dora")).result.kind).toBe("cancelled");
+    const seatIds = ["A01", "A03", "A12"];
+    const purchase = { orderId: "matinee-fay", eventId: "matinee", customer: "Fay", seatIds };
+    expect((await buySeats(db, purchase)).result).toMatchObject({ amountCents: 4_500 });
+    expect(await wholeAudit()).toEqual([]);
+    expect(await balances("")).toEqual({ dora: 90_000, emil: 35_000 });
+    const then = await db.snapshot({ asOf }, (snapshot) => snapshot.get(accounts, "dora"));
+    expect(then?.balanceCents).toBe(95_000);
+  });
+});
 
 describe("the bank", () => {
   test("moves money with an entry on both sides", async () => {

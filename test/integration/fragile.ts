@@ -13,6 +13,7 @@ import type {
 import { createEngine } from "../../engine/engine.ts";
 import { decodeBlock } from "../../engine/log-search.ts";
 import type { Engine, EngineTransaction } from "../../engine/types.ts";
+import { recorded } from "../harness/history-export.ts";
 import type { LocalStores } from "../harness/local-stores.ts";
 import { numberOf } from "./support.ts";
 
@@ -36,18 +37,21 @@ export function fragileEngine(
   const ids: TransactionId[] = [];
   return {
     ids,
-    engine: createEngine(
-      {
-        ...ports,
-        stream: { ...stream, ...broken.stream?.(stream) },
-        log: { ...log, ...broken.log?.(log) },
-        items: { ...items, ...broken.items?.(items) },
-      },
-      {
-        onEvent: (event) => {
-          if (event.kind === "sent") ids.push(event.transactionId);
+    engine: recorded(
+      stores,
+      createEngine(
+        {
+          ...ports,
+          stream: { ...stream, ...broken.stream?.(stream) },
+          log: { ...log, ...broken.log?.(log) },
+          items: { ...items, ...broken.items?.(items) },
         },
-      },
+        {
+          onEvent: (event) => {
+            if (event.kind === "sent") ids.push(event.transactionId);
+          },
+        },
+      ),
     ),
   };
 }

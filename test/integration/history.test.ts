@@ -2,12 +2,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { systemClock } from "../../aws/system-clock.ts";
 import type { Clock } from "../../core/ports.ts";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import type { Item, TableDescription, Timestamp, Version } from "../../core/types.ts";
 import { createEngine } from "../../engine/engine.ts";
 import type { Engine, Reader } from "../../engine/types.ts";
 import { reap } from "../../functions/reaper/service.ts";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";
+import { recorded } from "../harness/history-export.ts";
 import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";
 import {
   createTables,
@@ -289,10 +290,13 @@ describe("installs on a table with history", () => {
     await deployment.replay.stop();
     await putAll(engine, kept, [{ ...key("order", "a"), n: number(1) }]);
     const ports = deployment.stores.openPorts();
-    const hung = createEngine({
-      ...ports,
-      items: { ...ports.items, install: () => new Promise(() => undefined) },
-    });
+    const hung = recorded(
+      deployment.stores,
+      createEngine({
+        ...ports,
+        items: { ...ports.items, install: () => new Promise(() => undefined) },
+      }),
+    );
     const { receipt: second } = await hung.transact({ ack: "certified" }, (tx) => {
       tx.put(kept.name, { ...key("order", "a"), n: number(2) });
       return Promise.resolve();

@@ -141,20 +141,23 @@ describe("writes", () => {
       return Promise.resolve();
     });
     const { items } = deployment.stores.ports;
-    const versions = await items.versions([
-      ...Array.from({ length: 100 }, (_, i) => ({
-        table: plain.name,
-        key: key(`many-${i.toString()}`),
-      })),
-      ...Array.from({ length: 100 }, (_, i) => ({
-        table: second.name,
-        key: key(`many-${i.toString()}`),
-      })),
-      ...Array.from({ length: 50 }, (_, i) => ({
-        table: sorted.name,
-        key: key("many", `s${i.toString()}`),
-      })),
-    ]);
+    const versions = await items.versions(
+      [
+        ...Array.from({ length: 100 }, (_, i) => ({
+          table: plain.name,
+          key: key(`many-${i.toString()}`),
+        })),
+        ...Array.from({ length: 100 }, (_, i) => ({
+          table: second.name,
+          key: key(`many-${i.toString()}`),
+        })),
+        ...Array.from({ length: 50 }, (_, i) => ({
+          table: sorted.name,
+          key: key("many", `s${i.toString()}`),
+        })),
+      ],
+      { consistency: "strong" },
+    );
     expect(new Set(versions)).toEqual(new Set([receipt.commitTimestamp]));
     expect(versions).toHaveLength(250);
   });

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { InvalidRequestError, TransactionTooLargeError } from "../../core/errors.ts";
-import { limits } from "../../core/limits.ts";
+import * as limits from "../../core/limits.ts";
 import type { PutRecordResult } from "../../core/ports.ts";
 import type { TableDescription, TransactionId } from "../../core/types.ts";
 import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";

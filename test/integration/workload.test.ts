@@ -273,6 +273,7 @@ async function sample(): Promise<Sample> {
   const all = everything();
   const versions = await ports.items.versions(
     all.map(({ table, key: of }) => ({ table: table.name, key: of })),
+    { consistency: "strong" },
   );
   return {
     watermark: watermark?.timestamp ?? 0,

@@ -75,6 +75,20 @@ describe.each(["esm", "cjs"] as const)("in an empty %s project", (system) => {
   });
 });
 
+test.each([
+  ["esm", 'import { emfMetrics } from "tidemark/emf";\n'],
+  ["cjs", 'const { emfMetrics } = require("tidemark/emf");\n'],
+] as const)("metrics are an entry of their own in %s", async (system, importing) => {
+  const text = `${importing}
+emfMetrics({ namespace: "Shop", sink: console.log, nowMs: () => 1 })(
+  { kind: "unknown", transactionId: "id" });
+`;
+  expect(JSON.parse(await project(system).script("metrics.js", text))).toMatchObject({
+    UnknownOutcomes: 1,
+    transactionId: "id",
+  });
+});
+
 test("both module systems export the same names", async () => {
   const print =
     "console.log(Object.keys(tidemark).filter((name) => name !== 'default').sort().join());";
@@ -87,14 +101,89 @@ function linkPeers(): void {
   for (const each of projects.values()) each.link("@aws-sdk", "@smithy", "@types");
 }
 
+/** A commit of another program comes between, then the outcome is unknown, while calls fail by chance. */
+const useOfTheTestCloud = `
+const accounts = tidemark.defineTable("accounts", { key: "id" });
+async function main() {
+  const faults = { throttled: 0.05, "answer-lost": 0.05 };
+  const cloud = await testing.createTestCloud({ seed: 3, tables: [accounts], faults });
+  cloud.seed(accounts, [{ id: "ann", cents: 1 }]);
+  const app = cloud.startProcess("app");
+  const once = { idempotencyKey: "order-1", deadlineMs: 10_000 };
+  const pay = () => app.client.transact(once, async (tx) => {
+    const row = await tx.get(accounts, "ann");
+    tx.put(accounts, { ...row, cents: row.cents + 1 });
+  });
+  cloud.conflictOn(accounts, "ann");
+  app.nextCommitUnknown("committed");
+  const seen = [];
+  const settled = await cloud.run(() => pay().catch((error) => {
+    seen.push(error instanceof tidemark.CommitUnknownError, error.code);
+    return pay();
+  }));
+  await cloud.settled();
+  console.log(JSON.stringify({ seen, replayed: settled.receipt.replayed, rows: cloud.rows(accounts) }));
+}
+main();
+`;
+
+describe("tidemark/testing", () => {
+  beforeAll(linkPeers);
+
+  test.each([
+    ["esm", 'import * as testing from "tidemark/testing";\n'],
+    ["cjs", 'const testing = require("tidemark/testing");\n'],
+  ] as const)("runs a transaction under faults in %s", async (system, importing) => {
+    const text = load[system] + importing + useOfTheTestCloud;
+    expect(JSON.parse(await project(system).script("test-cloud.js", text))).toEqual({
+      seen: [true, "commit-unknown"],
+      replayed: true,
+      rows: [{ id: "ann", cents: 2 }],
+    });
+  });
+
+  test("is not loaded by the SDK, and exports the same names in both module systems", async () => {
+    const loaded = `
+require("tidemark");
+const before = Object.keys(require.cache).filter((path) => path.includes("testing"));
+const testing = require("tidemark/testing");
+import("tidemark/testing").then((esm) => {
+  const names = (all) => Object.keys(all).filter((name) => !/^(default|module.exports|__esModule)$/.test(name));
+  console.log(JSON.stringify([before, names(testing).sort(), names(esm).sort()]));
+});
+`;
+    const output = await project("cjs").script("loaded.js", loaded);
+    const [before, cjs, esm] = JSON.parse(output) as string[][];
+    expect(before).toEqual([]);
+    expect(cjs).toContain("createTestCloud");
+    expect(esm).toEqual(cjs);
+  });
+});
+
 describe("types", () => {
   beforeAll(linkPeers);
 
   const good = `
 import { createClient, defineTable, CommitUnknownError } from "tidemark";
+import { emfMetrics } from "tidemark/emf";
+import { checkHistory, createTestCloud, testTable, type TestCloud } from "tidemark/testing";
 const accounts = defineTable<{ balanceCents: number }, { id: string }>("accounts", { key: "id" });
+export async function tested(): Promise<readonly number[]> {
+  const tables = [accounts, testTable("seats", { partitionKey: { name: "seat", type: "N" } })];
+  const cloud: TestCloud = await createTestCloud({ tables, recordHistory: true });
+  const app = cloud.startProcess("app", { onEvent: ({ kind }) => void kind });
+  cloud.conflictOn(accounts, { id: "ann" });
+  // @ts-expect-error The table's key is a text.
+  cloud.conflictOn(accounts, { id: 1 });
+  // @ts-expect-error What lies underneath is not public.
+  void cloud.world;
+  await cloud.run(() => app.client.transact((tx) => tx.get(accounts, "ann")));
+  if (checkHistory(cloud.history(), { strict: true }).findings.length > 0) return [];
+  return cloud.rows(accounts).map(({ balanceCents }) => balanceCents);
+}
 export async function total(): Promise<number> {
-  const db = createClient({ deployment: "dev", region: "eu-west-1" });
+  const onEvent = emfMetrics({ namespace: "Shop", sink: () => undefined });
+  const db = createClient({ deployment: "dev", region: "eu-west-1", onEvent });
   try {
     const { result } = await db.transact(async (tx) => {
       const account = await tx.get(accounts, "ann");
@@ -146,19 +235,35 @@ describe("the tarball", () => {
     expect(messages).toEqual([]);
   });
 
-  test("holds the SDK, its words and nothing else", () => {
+  test("holds the SDK, its words, what deploys it, and nothing else", () => {
     const { packageFolder } = project("esm");
     const files = readdirSync(packageFolder, { recursive: true, encoding: "utf8" });
     const strange = files.filter(
       (name) =>
-        !/^(dist|docs)(\/|$)/.test(name) &&
+        !/^(dist|docs|infra)(\/|$)/.test(name) &&
         !["package.json", "README.md", "LICENSE"].includes(name),
     );
     expect(strange).toEqual([]);
     expect(files).toEqual(expect.arrayContaining(["LICENSE", "README.md"]));
-    const folders = readdirSync(join(packageFolder, "dist", "esm")).sort();
-    expect(folders).not.toContain("functions");
-    expect(folders).not.toContain("localstack");
+    const esm = join(packageFolder, "dist", "esm");
+    const folders = ["aws", "core", "engine", "functions", "schemas", "sdk", "testing"];
+    expect(readdirSync(esm).sort()).toEqual([...folders, "package.json"].sort());
+    // Of the functions, what an in-memory cloud runs: services, and no handler.
+    const functions = readdirSync(join(esm, "functions")).sort();
+    expect(functions).toEqual(["oracle", "reaper", "replay", "shared"]);
+    expect(files.filter((name) => name.endsWith("handler.js"))).toEqual([]);
+  });
+
+  test("carries the Terraform module, and the zips where the module looks for them", () => {
+    const { packageFolder } = project("esm");
+    const moduleFolder = join(packageFolder, "infra", "terraform");
+    const settings = readFileSync(join(moduleFolder, "functions.json"), "utf8");
+    const roles = Object.keys(JSON.parse(settings) as object).sort();
+    const folder = join(moduleFolder, "..", "..", "dist", "functions");
+    expect(readdirSync(folder).sort()).toEqual(roles.map((role) => `${role}.zip`));
+    expect(readdirSync(moduleFolder)).toContain("grants.json");
+    expect(readdirSync(moduleFolder)).not.toContain("tests");
+    expect(readFileSync(join(moduleFolder, "main.tf"), "utf8")).toContain("../../dist/functions");
   });
 
   test("carries source maps with their sources, and no link out of the package", () => {

@@ -18,14 +18,20 @@ const layers: ReadonlyMap<string, readonly string[]> = new Map([
   ["aws", ["schemas", "core"]],
   ["sdk", ["aws", "engine", "schemas", "core"]],
   ["functions", ["aws", "engine", "schemas", "core"]],
+  ["testing", product],
   ["localstack", product],
-  ["examples", [...product, "localstack"]],
-  ["bench", [...product, "localstack", "examples"]],
-  ["scripts", [...product, "localstack"]],
-  ["test", [...product, "localstack", "examples", "bench", "scripts"]],
+  ["examples", [...product, "testing", "localstack"]],
+  ["simulation", [...product, "testing", "examples"]],
+  ["bench", [...product, "testing", "simulation", "localstack", "examples"]],
+  ["scripts", [...product, "testing", "simulation", "localstack"]],
+  ["test", [...product, "testing", "simulation", "localstack", "examples", "bench", "scripts"]],
 ]);
 
-const awsUsers = new Set(["aws", "localstack", "bench", "examples", "scripts", "test"]);
+/** What `tidemark`, `tidemark/emf` and `tidemark/testing` export. */
+const entries = new Set(["sdk/index.ts", "sdk/emf.ts", "testing/index.ts"]);
+const awsUsers = new Set([
+  ...["aws", "testing", "simulation", "localstack", "bench", "examples", "scripts", "test"],
+]);
 const linesMax = 500;
 const kebabCase = /^(?:[a-z0-9]+(?:-[a-z0-9]+)*[./])*[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
@@ -70,13 +76,17 @@ export function cycleViolations(files: Files): string[] {
   return found;
 }
 
+/** The one file by which virtual time gives way to what it is made of. */
+const realEventLoop = "testing/kernel/macrotask.ts";
+
 /** Clock, timers, randomness, environment and console come in through ports; core is synchronous. */
 export function ambientViolations(files: Files): string[] {
   const found: string[] = [];
   for (const { path, layer, ambient, asynchronous } of files.values()) {
     const pure = layer === "core";
     const isHandler = layer === "functions" && /(?:^|\/)handler\.ts$/.test(path);
-    if (pure || ["schemas", "engine", "sdk"].includes(layer) || layer === "functions") {
+    const injected = ["core", "schemas", "engine", "sdk", "functions", "testing"].includes(layer);
+    if (injected && path !== realEventLoop) {
       if (!isHandler) found.push(...ambient.map((use) => `${path}: ${use} in ${layer}`));
     }
     if (pure) found.push(...asynchronous.map((use) => `${path}: ${use} in core`));
@@ -100,11 +110,11 @@ export function shapeViolations(files: Files): string[] {
   return found;
 }
 
-/** sdk/index.ts is the only file that gathers others' exports. */
+/** The entries are the only files that gather others' exports. */
 export function barrelViolations(files: Files): string[] {
   const found: string[] = [];
   for (const { path, layer, reExports, statements } of files.values()) {
-    if (path === "sdk/index.ts") continue;
+    if (entries.has(path)) continue;
     if (layer === "sdk" && reExports > 0) found.push(`${path}: re-exports beside sdk/index.ts`);
     else if (reExports > 0 && reExports === statements) found.push(`${path}: is a barrel`);
   }
@@ -125,7 +135,7 @@ function reachable(files: Files, entries: readonly string[]): Set<string> {
 }
 
 /**
- * What the SDK's entry reaches, types included, imports nothing that its user has not got: Node's
+ * What the package's entries reach, types included, imports nothing that its user has not got: Node's
  * own modules and the declared peers.
  */
 export function sdkDependencyViolations(
@@ -139,7 +149,7 @@ export function sdkDependencyViolations(
     (name) => `package.json: runtime dependency ${name}`,
   );
   const peers = new Set(Object.keys(manifest.peerDependencies ?? {}));
-  for (const path of reachable(files, ["sdk/index.ts"])) {
+  for (const path of reachable(files, [...entries])) {
     for (const { specifier, target } of files.get(path)?.imports ?? []) {
       if (target !== undefined || specifier.startsWith("node:") || peers.has(specifier)) continue;
       found.push(`${path}: the SDK's user has no ${specifier}`);
@@ -148,16 +158,16 @@ export function sdkDependencyViolations(
   return found;
 }
 
-/** Every file of the product is reached from the SDK's entry, a handler, or a command. */
+/** Every file of the product is reached from an entry, a handler, or a command. */
 export function unusedFileViolations(files: Files): string[] {
-  const entries = [...files.values()]
+  const starts = [...files.values()]
     .filter(({ path, layer }) => {
-      if (path === "sdk/index.ts") return true;
+      if (entries.has(path)) return true;
       if (layer === "functions") return path.endsWith("/handler.ts");
       return ["localstack", "bench", "examples", "scripts"].includes(layer);
     })
     .map(({ path }) => path);
-  const used = reachable(files, entries);
+  const used = reachable(files, starts);
   return (
     [...files.values()]
       // Declarations of what the host provides are for the compiler; nobody imports them.
@@ -168,7 +178,7 @@ export function unusedFileViolations(files: Files): string[] {
   );
 }
 
-/** Bounds of others that only enter the relations which core/limits.ts asserts. */
+/** Bounds of others that only enter the relations between our own (test/core/limits.test.ts). */
 const foreignLimits = new Set(["signatureMsMax"]);
 
 /** Every entry of core/limits.ts bounds something in the product. */

@@ -86,7 +86,20 @@ function ambientUse(node: ts.Node): string | undefined {
     return ambientCalls.has(text) ? text : undefined;
   }
   const isGlobal = ts.isIdentifier(node) && ambientGlobals.has(node.text) && isReference(node);
-  return isGlobal ? node.text : undefined;
+  return isGlobal && !isBoundAround(node) ? node.text : undefined;
+}
+
+/** Whether a function around this node has a parameter or variable of that name, which hides the global. */
+function isBoundAround(node: ts.Identifier): boolean {
+  const binds = (at: ts.Node): boolean => {
+    const declares = ts.isParameter(at) || ts.isVariableDeclaration(at) || ts.isBindingElement(at);
+    if (declares && ts.isIdentifier(at.name) && at.name.text === node.text) return true;
+    return ts.forEachChild(at, binds) ?? false;
+  };
+  for (let at: ts.Node = node.parent; !ts.isSourceFile(at); at = at.parent) {
+    if (ts.isFunctionLike(at) && binds(at)) return true;
+  }
+  return false;
 }
 
 function asynchronousUse(node: ts.Node): string | undefined {

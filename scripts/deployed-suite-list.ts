@@ -1,0 +1,78 @@
+/**
+ * Which suites run against a deployment, and which cannot. A single test that needs control of the functions says so
+ * itself (attached/control.ts); a file is named here if that is so before its first test.
+ */
+
+type Suite = {
+  readonly file: string;
+  /** What it needs beside the deployment: its HTTP API, or tables of its own, which only a local cloud gives. */
+  readonly needs?: readonly ("rest" | "tables")[];
+  /** Part of the short selection for CI: together they call every part of a deployment. */
+  readonly core?: true;
+};
+
+const integration = (name: string): Suite => ({
+  file: `test/integration/${name}.test.ts`,
+  needs: ["tables"],
+});
+
+export const suites: readonly Suite[] = [
+  { file: "test/deployed/sdk.deployed.ts", core: true },
+  { file: "test/deployed/rest.deployed.ts", needs: ["rest"], core: true },
+  { file: "test/functions/api.integration.test.ts", needs: ["rest", "tables"] },
+  { file: "test/sdk/sdk.integration.test.ts", needs: ["tables"] },
+  ...["crash", "detached", "history", "limits", "review-pages"].map((name): Suite => ({
+    ...integration(name),
+    core: true,
+  })),
+  ...[
+    "examples",
+    "hermitage/hermitage",
+    "idempotency",
+    "isolation",
+    "operations",
+    "review-calls",
+    "review-commit",
+    "review-rejections",
+    "unknown-outcome",
+  ].map(integration),
+];
+
+/** Files of test/integration of which no test can run against a deployment, and why. */
+export const leftOut: Readonly<Record<string, string>> = {
+  "test/integration/demo.test.ts": "starts, and kills, the processes of a stack of its own",
+  "test/integration/hermitage/page.test.ts": "compares a document with the scripts; asks no server",
+  "test/integration/hermitage/uninstalled.test.ts": "begins with replay stopped",
+  "test/integration/oracles.test.ts":
+    "runs, repeats and freezes oracles of its own, and feeds the stream hostile records",
+  "test/integration/workload.test.ts": "repeats, overlaps and loses invocations of both functions",
+};
+
+/** Single tests that are left out although they ask for no control: file, end of the full name, reason. */
+export const leftOutTests: readonly (readonly [file: string, title: string, reason: string])[] = [
+  [
+    "test/functions/api.integration.test.ts",
+    "concurrent transfers over both instances conserve the money and never overdraw",
+    "24 requests at once outlast REST's deadline where one loop drives all mappings, as in the light cloud",
+  ],
+  [
+    "test/integration/history.test.ts",
+    "are removed by the reaper once they are due, and nothing else is",
+    "runs the reaper with a clock set ahead: on others' tombstones too",
+  ],
+];
+
+export function deployedFiles(): string[] {
+  return suites.map(({ file }) => file);
+}
+
+export function suitesFor(has: {
+  readonly rest: boolean;
+  readonly tables: boolean;
+  readonly coreOnly: boolean;
+}): readonly string[] {
+  return suites
+    .filter(({ needs = [] }) => needs.every((need) => has[need]))
+    .filter(({ core }) => core === true || !has.coreOnly)
+    .map(({ file }) => file);
+}

@@ -1,0 +1,71 @@
+/**
+ * `npm run test:terraform`: format, inputs, validity and plan tests of the module and its examples. Format and inputs need only
+ * Terraform; the rest needs the AWS provider's schema, and no account. What cannot run here is said, loudly.
+ */
+import { spawnSync } from "node:child_process";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { openTerraform, skippedExitCode, TerraformUnavailable } from "./terraform.ts";
+
+const moduleFolder = fileURLToPath(new URL("../infra/terraform", import.meta.url));
+
+function checks(): boolean {
+  const format = spawnSync("terraform", ["fmt", "-check", "-recursive", "-diff", moduleFolder], {
+    stdio: "inherit",
+  });
+  if (format.error !== undefined) {
+    throw new TerraformUnavailable("there is no terraform on this machine");
+  }
+  if (format.status !== 0) return false;
+  console.log("terraform fmt -check: ok");
+  if (!inputsAreJudged()) return false;
+  for (const folder of ["", "examples/complete", "examples/localstack"]) {
+    const terraform = openTerraform(folder);
+    try {
+      if (!terraform.run("validate", "-no-color")) return false;
+      if (folder === "" && !terraform.run("test", "-no-color")) return false;
+    } finally {
+      terraform.close();
+    }
+  }
+  return true;
+}
+
+/** The inputs alone need no provider: what they refuse is tested on a module of nothing else. */
+function inputsAreJudged(): boolean {
+  const folder = mkdtempSync(join(tmpdir(), "tidemark-inputs-"));
+  try {
+    mkdirSync(join(folder, "tests"));
+    copyFileSync(join(moduleFolder, "variables.tf"), join(folder, "variables.tf"));
+    for (const name of ["inputs", "accepted"]) {
+      const file = join("tests", `${name}.tftest.hcl`);
+      const tests = readFileSync(join(moduleFolder, file), "utf8");
+      const mock = /^mock_provider "aws" \{(?:\}\n|[\s\S]*?^\}\n)/m;
+      writeFileSync(join(folder, file), tests.replace(mock, ""));
+    }
+    for (const command of ["init", "test"]) {
+      const done = spawnSync("terraform", [`-chdir=${folder}`, command, "-no-color"], {
+        encoding: "utf8",
+        env: { ...process.env, TF_IN_AUTOMATION: "true", CHECKPOINT_DISABLE: "1" },
+      });
+      if (done.status !== 0) {
+        console.log(done.stdout, done.stderr);
+        return false;
+      }
+      if (command === "test") console.log(`inputs: ${done.stdout.trim().split("\n").at(-1) ?? ""}`);
+    }
+    return true;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+try {
+  process.exitCode = checks() ? 0 : 1;
+} catch (error) {
+  if (!(error instanceof TerraformUnavailable)) throw error;
+  console.log(`SKIPPED: ${error.message}`);
+  process.exitCode = skippedExitCode;
+}
