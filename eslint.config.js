@@ -137,7 +137,7 @@ export default defineConfig(
     rules: { "no-restricted-globals": "off" },
   },
   {
-    files: ["localstack/**/*.ts", "bench/**/*.ts", "examples/**/*.ts", "scripts/**/*.ts"],
+    files: ["{localstack,bench,examples,scripts,simulation}/**/*.ts"],
     rules: { "no-console": "off" },
   },
   {
