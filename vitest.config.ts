@@ -4,6 +4,7 @@
  * Groups run one after another, so that servers and compilers do not compete for two cores.
  */
 import { defineConfig } from "vitest/config";
+import { strayErrorsReporter } from "./scripts/stray-errors-reporter.ts";
 
 /** Folders whose tests start servers, and the suffix that marks such a test elsewhere. */
 const integration = [
@@ -19,7 +20,9 @@ const reportPath = process.env["TIDEMARK_TEST_REPORT"];
 export default defineConfig({
   test: {
     reporters:
-      reportPath === undefined ? ["default"] : ["default", ["json", { outputFile: reportPath }]],
+      reportPath === undefined
+        ? ["default"]
+        : ["default", ["json", { outputFile: reportPath }], strayErrorsReporter(reportPath)],
     projects: [
       {
         test: {

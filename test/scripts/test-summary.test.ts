@@ -57,3 +57,27 @@ test("names the skipped only where there are some", () => {
   expect(summaryLine({ passed: 2, failed: 0, skipped: 0 })).toBe("2 passed, 0 failed");
   expect(summaryLine({ passed: 2, failed: 1, skipped: 3 })).toBe("2 passed, 1 failed, 3 skipped");
 });
+
+test("says why a test failed, in few lines", () => {
+  const failureMessages = [`expected 1 to be 2\n${"    at somewhere\n".repeat(40)}`];
+  const assertionResults = [{ status: "failed", fullName: "adds", failureMessages }];
+  const text = JSON.stringify({
+    testResults: [{ name: "sum.test.ts", status: "failed", assertionResults }],
+  });
+  const [note] = totalsOfReport(text).notes;
+  expect(note).toContain("failed: sum.test.ts: adds\n    expected 1 to be 2\n");
+  expect(note?.split("\n")).toHaveLength(13);
+});
+
+test("says what struck outside of every test", () => {
+  const passed = report([{ status: "passed", tests: ["passed"] }]);
+  expect(
+    totalsOfStep({
+      name: "test",
+      result: "1",
+      reportExpected: true,
+      report: passed,
+      strayErrors: ["beside a.test.ts: Error: nobody awaited this"],
+    }).notes,
+  ).toEqual(["failed: test: exit code 1\n    beside a.test.ts: Error: nobody awaited this"]);
+});
