@@ -14,8 +14,15 @@ class Verdicts {
   readonly #follower = new TailFollower({ ...followerPorts(this.#log), clock: this.#clock }, shard);
   #count = 0;
 
-  /** Waits for one verdict after another, each put `delayMs` after it is awaited; means of the last ten. */
-  async await(count: number, delayMs: number): Promise<{ lateMs: number; looks: number }> {
+  /**
+   * Waits for one verdict after another, each put `delayMs` after it is awaited; means of the last ten. `besideMs` into each wait
+   * another transaction looks at the log for reasons of its own.
+   */
+  async await(
+    count: number,
+    delayMs: number,
+    besideMs?: number,
+  ): Promise<{ lateMs: number; looks: number }> {
     let lateMs = 0;
     let looks = 0;
     for (let n = 0; n < count; n += 1) {
@@ -28,6 +35,9 @@ class Verdicts {
       void this.#clock.sleep(delayMs).then(() => {
         this.#log.append(number);
       });
+      if (besideMs !== undefined) {
+        void this.#clock.sleep(besideMs).then(() => this.#follower.refresh());
+      }
       await verdict;
       if (n < count - 10) continue;
       lateMs += (this.#clock.monotonicMs() - dueMs) / 10;
@@ -49,4 +59,12 @@ test("after a slow time the wait for the first look does not keep itself long", 
   const { lateMs, looks } = await verdicts.await(60, 5);
   expect(lateMs).toBeLessThan(1.5);
   expect(looks).toBeLessThan(4);
+});
+
+test("nor does it where others look meanwhile, and in vain", async () => {
+  const verdicts = new Verdicts();
+  await verdicts.await(60, 200);
+  const { lateMs, looks } = await verdicts.await(80, 20, 10);
+  expect(lateMs).toBeLessThan(3);
+  expect(looks).toBeLessThan(5);
 });

@@ -234,13 +234,29 @@ describe("replay", () => {
     expect(reached.timestamp).toBeGreaterThanOrEqual(at);
     await deployment.oracle.stop();
     const late = commit(table, [{ ...key("h"), n: number(2) }]);
-    const [record] = await lastRecords();
+    const record = (await recordsFrom(await logCursor(), 2)).at(-1);
     if (record === undefined) throw new Error("no record");
     const waiting = replay({ records: [record], patienceMs: 10_000 });
     await deployment.oracle.start();
     expect((await waiting).unfinishedFrom).toBeUndefined();
     await late;
     expect(await stored(table, key("h"))).toBe(2);
+  });
+
+  test("stops at the end of its batch; what no batch brings, a scheduled run installs", async () => {
+    const first = await commit(table, [{ ...key("batch-1"), n: number(1) }]);
+    const records = await recordsFrom(await logCursor(), 1);
+    const second = await commit(table, [{ ...key("batch-2"), n: number(1) }]);
+    const { unfinishedFrom, watermark: reached } = await replay({ records });
+    expect(unfinishedFrom).toBeUndefined();
+    expect(reached.timestamp).toBeGreaterThanOrEqual(first.at);
+    expect(reached.timestamp).toBeLessThan(second.at);
+    expect(await watermark()).toBe(reached.timestamp);
+    expect(await stored(table, key("batch-1"))).toBe(1);
+    expect((await deployment.stores.ports.items.get(table, key("batch-2"))).item).toBeUndefined();
+    await replay();
+    expect(await watermark()).toBeGreaterThanOrEqual(second.at);
+    expect(await stored(table, key("batch-2"))).toBe(1);
   });
 
   test("stops in time and goes on with the next call", async () => {
@@ -432,15 +448,24 @@ describe("a spilled payload", () => {
   });
 });
 
-/** The newest record of the stream, once it is there. */
-async function lastRecords(): Promise<readonly StreamRecord[]> {
+/** Where the log ends in the stream. */
+async function logCursor(): Promise<SequenceNumber> {
   const { ports, shard } = deployment.stores;
   const [newest] = await ports.log.readBackward(shard, { blocksMax: 1 });
   const cursor = newest === undefined ? undefined : decodeBlock(newest).cursor;
   if (cursor === undefined) throw new Error("the log has no cursor");
+  return cursor.sequenceNumber;
+}
+
+/** The stream's records from that one on, once there are as many. */
+async function recordsFrom(
+  from: SequenceNumber,
+  atLeast: number,
+): Promise<readonly StreamRecord[]> {
+  const { ports, shard } = deployment.stores;
   for (let i = 0; i < 500; i += 1) {
-    const records = await ports.stream.read(shard, cursor.sequenceNumber, { recordsMax: 100 });
-    if (records.length > 1) return records.slice(-1);
+    const records = await ports.stream.read(shard, from, { recordsMax: 100 });
+    if (records.length >= atLeast) return records;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
   throw new Error("no record came");
