@@ -6,7 +6,7 @@
  * - updates of one row run one after another, even when the body starts them together;
  * - a body that ends before its updates did is not committed before they are through.
  */
-import { InvalidRequestError } from "../core/errors.ts";
+import { InvalidRequestError, TransactionClosedError } from "../core/errors.ts";
 import type { Item, Timestamp } from "../core/types.ts";
 import { publicError } from "../engine/public-error.ts";
 import type { EngineTransaction, Reader } from "../engine/types.ts";
@@ -77,7 +77,8 @@ export type Transaction = Snapshot & {
   /**
    * Reads a row and stores what a function makes of it. The function gets undefined if there is no row
    * (and may create one), and leaves everything as it is by returning undefined. It must not be asynchronous.
-   * Or merges a patch into the row; without a row a patch does nothing.
+   * Or merges a patch into the row; without a row a patch does nothing. Where the row cannot be read the transaction
+   * fails, even if the body catches the error or does not wait for it.
    * @returns the row as it stands afterwards; undefined if there is none.
    */
   update<T extends AnyTable>(
@@ -189,7 +190,9 @@ export class TransactionHandle extends ReadHandle implements Transaction {
   /** By key: resolves when the last update begun on it is through, well or not. */
   readonly #turns = new Map<string, Promise<void>>();
   /** Updates under way, as the body holds them. */
-  readonly #underWay = new Map<symbol, Promise<unknown>>();
+  readonly #underWay = new Set<Promise<unknown>>();
+  /** Why updates could not read their rows. With any of these the transaction cannot commit. */
+  readonly #readFailures: Error[] = [];
 
   constructor(
     transaction: EngineTransaction,
@@ -225,12 +228,25 @@ export class TransactionHandle extends ReadHandle implements Transaction {
     key: KeyInput<KeyOf<T>>,
     change: Change<T>,
   ): Promise<RowOf<T> | undefined> {
-    const id = Symbol();
-    // No handler may be attached to this promise here: a failure that the body ignores must stay an
-    // unhandled rejection, not vanish.
-    const update = this.#inTurn(table, key, change).finally(() => this.#underWay.delete(id));
-    this.#underWay.set(id, update);
+    const run = async (): Promise<RowOf<T> | undefined> => {
+      try {
+        return await this.#inTurn(table, key, change);
+      } catch (error) {
+        // What the body has not come to wait for must not end the process where the transaction fails anyway. Other
+        // failures are the body's: one that it ignores must stay an unhandled rejection, not vanish.
+        if (this.#isFatal(error)) void heard(update);
+        throw error;
+      } finally {
+        this.#underWay.delete(update);
+      }
+    };
+    const update = run();
+    this.#underWay.add(update);
     return update;
+  }
+
+  #isFatal(error: unknown): boolean {
+    return error instanceof TransactionClosedError || this.#readFailures.includes(error as Error);
   }
 
   async #inTurn<T extends AnyTable>(
@@ -256,7 +272,7 @@ export class TransactionHandle extends ReadHandle implements Transaction {
     key: Item,
     change: Change<T>,
   ): Promise<RowOf<T> | undefined> {
-    const current = await this.readItem(table, key);
+    const current = await this.#readForUpdate(table, key);
     if (typeof change === "function") {
       const next: unknown = change(this.decoded(table, current));
       if (next === undefined) return this.decoded(table, current);
@@ -274,6 +290,15 @@ export class TransactionHandle extends ReadHandle implements Transaction {
     return this.#stored(table, this.codec.encodePatched(table, { key, item: current }, patch));
   }
 
+  async #readForUpdate(table: AnyTable, key: Item): Promise<Item | undefined> {
+    try {
+      return await this.readItem(table, key);
+    } catch (error) {
+      this.#readFailures.push(error as Error);
+      throw error;
+    }
+  }
+
   #stored<T extends AnyTable>(table: T, item: Item): RowOf<T> {
     this.#transaction.put(table.name, item);
     return this.row(table, item);
@@ -284,15 +309,17 @@ export class TransactionHandle extends ReadHandle implements Transaction {
    * and nobody is left to hear of it; Node would end the process over an unhandled rejection.
    */
   abandon(): void {
-    for (const update of this.#underWay.values()) update.catch(() => undefined);
+    for (const update of this.#underWay) update.catch(() => undefined);
   }
 
   /**
    * Waits for updates that the body began and did not wait for: they belong to the transaction.
-   * @throws the first failure among them.
+   * @throws the first failure among them, or why an earlier update could not read its row.
    */
   async settled(): Promise<void> {
-    await Promise.all(this.#underWay.values());
+    await Promise.all(this.#underWay);
+    const [failure] = this.#readFailures;
+    if (failure !== undefined) throw failure;
   }
 }
 

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createClient, defineTable, type Client } from "../../sdk/index.ts";
 import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";
+import { unheardDuring } from "../harness/unheard.ts";
 import { failureOf } from "./support.ts";
 
 let deployment: LocalDeployment;
@@ -33,25 +34,6 @@ afterAll(async () => {
   await deployment.stop();
 });
 
-async function unheardDuring(run: () => Promise<unknown>): Promise<unknown[]> {
-  const unheard: unknown[] = [];
-  const note = (reason: unknown): void => {
-    unheard.push(reason);
-  };
-  // The test runner has listeners of its own, which would fail the run.
-  const others = process.listeners("unhandledRejection");
-  process.removeAllListeners("unhandledRejection");
-  process.on("unhandledRejection", note);
-  try {
-    await run();
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  } finally {
-    process.off("unhandledRejection", note);
-    for (const listener of others) process.on("unhandledRejection", listener);
-  }
-  return unheard;
-}
-
 test("two reads begun together that meet one conflict reject unheard, and the body runs again", async () => {
   await client.transact((tx) => {
     for (const pk of ["a", "b", "c"]) tx.put(rows, { pk, n: 1 });
@@ -74,6 +56,38 @@ test("two reads begun together that meet one conflict reject unheard, and the bo
     }),
   );
   expect({ runs, unheard }).toEqual({ runs: 2, unheard: [] });
+});
+
+test("two updates begun together that meet one conflict reject unheard, and the body runs again", async () => {
+  await client.transact((tx) => {
+    for (const pk of ["a", "b", "c"]) tx.put(rows, { pk, n: 1 });
+    return Promise.resolve();
+  });
+  let runs = 0;
+  const increment = (pk: string) => (row: { readonly n: number } | undefined) => ({
+    pk,
+    n: (row?.n ?? 0) + 1,
+  });
+  const unheard = await unheardDuring(() =>
+    client.transact(async (tx) => {
+      runs += 1;
+      await tx.get(rows, { pk: "a" });
+      if (runs === 1) {
+        await other.transact((their) => {
+          for (const pk of ["a", "b", "c"]) their.put(rows, { pk, n: 2 });
+          return Promise.resolve();
+        });
+      }
+      const b = tx.update(rows, { pk: "b" }, increment("b"));
+      const c = tx.update(rows, { pk: "c" }, increment("c"));
+      // Both have failed before the body comes to wait for them.
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      await b;
+      await c;
+    }),
+  );
+  expect({ runs, unheard }).toEqual({ runs: 2, unheard: [] });
+  expect(await client.snapshot((s) => s.get(rows, { pk: "c" }))).toMatchObject({ n: 3 });
 });
 
 test("an update under way when its body throws rejects unheard", async () => {

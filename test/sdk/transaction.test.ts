@@ -11,6 +11,7 @@ import {
 } from "../../sdk/index.ts";
 import type { Transaction, Validator } from "../../sdk/index.ts";
 import { StoreError } from "../../core/errors.ts";
+import { unheardDuring } from "../harness/unheard.ts";
 import { accounts, anything, bareAccounts, blobs, lines, openShop } from "./fixtures/shop.ts";
 
 const stored = (id: string, cents: number) => ({
@@ -186,6 +187,42 @@ describe("update", () => {
     });
     await expect(failed).rejects.toThrow(RangeError);
     expect(engine.rows.size).toBe(0);
+  });
+
+  test("an update that cannot read its row fails the transaction, heard or not, and not the process", async () => {
+    const fault = new StoreError("unavailable", "ETIMEDOUT");
+    let faulty = false;
+    const { db, engine } = openShop({ readFault: () => (faulty ? fault : undefined) });
+    const unheard = await unheardDuring(async () => {
+      const failed = db.transact({ attemptsMax: 1 }, async (tx) => {
+        tx.put(accounts, "b", { balanceCents: 1 });
+        faulty = true;
+        const early = tx.update(accounts, "a", { balanceCents: 1 });
+        const handled = tx.update(accounts, "c", { balanceCents: 1 }).catch(() => undefined);
+        // The update has failed long before the body comes to wait for it, or would have.
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        faulty = false;
+        await handled;
+        if (tx.readTimestamp === 0) await early;
+      });
+      await expect(failed).rejects.toMatchObject({ cause: fault });
+    });
+    expect(unheard).toEqual([]);
+    expect(engine.rows.size).toBe(0);
+  });
+
+  test("an update's own error that nobody hears in time is an unhandled rejection", async () => {
+    const { db } = openShop();
+    const own = new RangeError("no");
+    const unheard = await unheardDuring(() =>
+      db.transact(async (tx) => {
+        void tx.update(accounts, "a", () => {
+          throw own;
+        });
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }),
+    );
+    expect(unheard).toEqual([own]);
   });
 
   test("an update that failed and was handled fails nothing, and lets the next one through", async () => {
