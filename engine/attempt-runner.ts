@@ -111,11 +111,11 @@ export class AttemptRunner {
       return { result: once.codec.decode(earlier.result), receipt: earlier.receipt };
     }
     const result = await orAborted(once.body(attempt.context), services.call.signal);
-    recordResult(services, attempt, {
+    const { named } = recordResult(services, attempt, {
       idempotencyKey: once.idempotencyKey,
       result: once.codec.encode(result),
     });
-    return { result, receipt: await finishAttempt(services, attempt, once.times) };
+    return { result, receipt: await finishAttempt(services, attempt, { ...once.times, named }) };
   }
 
   async snapshot<Result>(

@@ -7,7 +7,7 @@ import type { Isolation, TransactionId } from "../core/types.ts";
 import { makeTransactionId, transactionIdRandomBytes } from "../schemas/transaction-id.ts";
 import type { Call } from "./call.ts";
 import { ChainedReads } from "./chaining/chained-reads.ts";
-import { CommitGroup } from "./chaining/commit-group.ts";
+import { CommitGroup, type CommitName } from "./chaining/commit-group.ts";
 import { LocalReads } from "./chaining/local-reads.ts";
 import { orAborted } from "./concurrency.ts";
 import { ReadView, type ViewMode } from "./read-view.ts";
@@ -90,7 +90,11 @@ export type AttemptTimes = {
   readonly attempts: number;
 };
 
-export type FinishOptions = AttemptTimes & { readonly ack: Acknowledgement };
+export type FinishOptions = AttemptTimes & {
+  readonly ack: Acknowledgement;
+  /** Called if it is certified under another one's id, before that is sent. */
+  readonly named?: ((name: CommitName) => void) | undefined;
+};
 
 /** Commits what the body buffered, installs it, and makes the receipt. */
 export async function finishAttempt(
@@ -118,7 +122,7 @@ export async function finishAttempt(
       installed: true,
     };
   }
-  const { group, place } = await joinGroup(services, attempt);
+  const { group, place } = await joinGroup(services, attempt, options.named);
   const certified = await group.follow(place, call.signal);
   const certifiedMs = clock.monotonicMs();
   const { id, timestamp: commitTimestamp } = certified.verdict;
@@ -150,6 +154,7 @@ export async function finishAttempt(
 async function joinGroup(
   services: AttemptServices,
   { context, id, local }: Attempt,
+  named: ((name: CommitName) => void) | undefined,
 ): Promise<{ readonly group: CommitGroup; readonly place: number }> {
   const { view, writes } = context;
   // A body that read nothing has not waited for the transaction's own refresh yet.
@@ -157,7 +162,11 @@ async function joinGroup(
   view.sealForCommit();
   assertKeyCount(view.reads.size, writes.size);
   const chained = local?.chained ?? new ChainedReads();
-  const member = { reads: view.reads, writes, chained };
+  const joins = (name: CommitName): void => {
+    named?.(name);
+    services.emit?.({ kind: "joined", ...name });
+  };
+  const member = { reads: view.reads, writes, chained, joins };
   try {
     const group = CommitGroup.joinable(member, services.session.follower.tail);
     if (group === undefined) {

@@ -13,6 +13,7 @@ import type { Isolation, KeyHash } from "../core/types.ts";
 import {
   beginAttempt,
   finishAttempt,
+  type FinishOptions,
   inAttempt,
   type Attempt,
   type AttemptServices,
@@ -195,12 +196,13 @@ async function commitDetached(
   } as const;
   const { idempotencyKey } = options;
   return inAttempt(attempt, async () => {
+    let named: FinishOptions["named"];
     if (idempotencyKey !== undefined) {
       const earlier = await findEarlier(services, attempt, { idempotencyKey, times });
       if (earlier !== undefined) return { ...earlier.receipt, recordedResult: earlier.result };
       const result = options.recordedResult ?? { NULL: true };
-      recordResult(services, attempt, { idempotencyKey, result });
+      ({ named } = recordResult(services, attempt, { idempotencyKey, result }));
     }
-    return finishAttempt(services, attempt, times);
+    return finishAttempt(services, attempt, { ...times, named });
   });
 }

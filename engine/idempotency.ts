@@ -7,9 +7,10 @@ import { CorruptDataError, InvalidRequestError } from "../core/errors.ts";
 import { valueSizeBytes } from "../core/item-size.ts";
 import * as limits from "../core/limits.ts";
 import { utf8Length } from "../core/utf8.ts";
-import type { AttributeValue, Item, TransactionId } from "../core/types.ts";
+import type { AttributeValue, Item } from "../core/types.ts";
 import { parseTransactionId } from "../schemas/transaction-id.ts";
 import type { Attempt, AttemptServices, AttemptTimes } from "./attempt.ts";
+import type { CommitName } from "./chaining/commit-group.ts";
 import type { Receipt } from "./types.ts";
 
 export type EarlierCommit = { readonly result: AttributeValue; readonly receipt: Receipt };
@@ -29,7 +30,7 @@ export async function findEarlier(
   const receipt = {
     transactionId: entry.transactionId,
     commitTimestamp: version,
-    place: 0,
+    place: entry.place,
     readTimestamp: context.readTimestamp,
     attempts: once.times.attempts,
     consumed: { ...services.call.consumption },
@@ -46,22 +47,30 @@ export async function findEarlier(
   return { result: entry.result, receipt };
 }
 
-/** Buffers the entry that the commit writes. @throws InvalidRequestError when the result is too large to keep. */
+/**
+ * Buffers the entry that the commit writes. One that is certified under another's id must tell `named`, which corrects the entry:
+ * a repeat's receipt names a transaction that the log knows.
+ * @throws InvalidRequestError when the result is too large to keep.
+ */
 export function recordResult(
   services: AttemptServices,
   { context, id }: Attempt,
-  record: { readonly idempotencyKey: string; readonly result: AttributeValue },
-): void {
+  { idempotencyKey, result }: { readonly idempotencyKey: string; readonly result: AttributeValue },
+): { readonly named: (name: CommitName) => void } {
   const { clock, control } = services.ports;
-  const key = idempotencyItemKey(record.idempotencyKey);
-  const entry = { transactionId: id, result: record.result };
-  context.putInto(control.idempotencyTable, idempotencyItem(key, entry, clock.nowMs()));
+  const table = control.idempotencyTable;
+  const key = idempotencyItemKey(idempotencyKey);
+  const nowMs = clock.nowMs();
+  const itemOf = (name: CommitName): Item => idempotencyItem(key, { ...name, result }, nowMs);
+  context.putInto(table, itemOf({ transactionId: id, place: 0 }));
+  return {
+    named: (name) => {
+      context.writes.set(table, key, itemOf(name));
+    },
+  };
 }
 
-type IdempotencyEntry = {
-  readonly transactionId: TransactionId;
-  readonly result: AttributeValue;
-};
+type IdempotencyEntry = CommitName & { readonly result: AttributeValue };
 
 /** @throws InvalidRequestError for an empty or overlong key. */
 function idempotencyItemKey(idempotencyKey: string): Item {
@@ -88,6 +97,7 @@ function idempotencyItem(key: Item, entry: IdempotencyEntry, nowMs: number): Ite
   return {
     ...key,
     transactionId: { S: entry.transactionId },
+    place: { N: entry.place.toString() },
     result: entry.result,
     expiresAt: { N: expiresAt.toString() },
   };
@@ -98,16 +108,22 @@ function readIdempotencyItem(item: Item | undefined, nowMs: number): Idempotency
   if (item === undefined) return undefined;
   const expiresAt = attribute(item, "expiresAt");
   const transactionId = attribute(item, "transactionId");
+  const place = attribute(item, "place") ?? { N: "0" };
   const result = attribute(item, "result");
   if (
     expiresAt === undefined ||
     !("N" in expiresAt) ||
     transactionId === undefined ||
     !("S" in transactionId) ||
+    !("N" in place) ||
     result === undefined
   ) {
     throw new CorruptDataError("an idempotency entry of the control table lacks its attributes");
   }
   if (Number(expiresAt.N) * 1000 <= nowMs) return undefined;
-  return { transactionId: parseTransactionId(transactionId.S), result };
+  return {
+    transactionId: parseTransactionId(transactionId.S),
+    place: Number(place.N),
+    result,
+  };
 }

@@ -86,6 +86,8 @@ export type EngineEvent =
       readonly early: boolean;
     }
   | { readonly kind: "sent"; readonly transactionId: TransactionId; readonly resend: boolean }
+  /** It will be certified together with another one of this process, under that one's id; instead of `sent`. */
+  | { readonly kind: "joined"; readonly transactionId: TransactionId; readonly place: number }
   /** The log has it; none of its writes has been sent to its table yet. Once for all that are certified as one. */
   | {
       readonly kind: "certified";

@@ -89,6 +89,7 @@ function lineOf(event: EngineEvent): Line | undefined {
   switch (event.kind) {
     case "attempt-started":
     case "certified":
+    case "joined":
       return undefined;
     case "attempt-aborted":
       return abortLine(event);

@@ -32,11 +32,16 @@ import type { WriteBuffer } from "../write-buffer.ts";
 import type { ChainedReads } from "./chained-reads.ts";
 import type { LocalConflict, LocalVerdict, LocalWrite, UndecidedCommit } from "./local-commits.ts";
 
+/** What tells a commit from all others: members of one group share the id, and each has its place. */
+export type CommitName = { readonly transactionId: TransactionId; readonly place: number };
+
 /** A sealed transaction. */
 export type GroupMember = {
   readonly reads: TransactionReads;
   readonly writes: WriteBuffer;
   readonly chained: ChainedReads;
+  /** Called if it joins a group, right before the group takes its writes over. */
+  readonly joins?: ((name: CommitName) => void) | undefined;
 };
 
 export type GroupServices = {
@@ -139,11 +144,12 @@ export class CommitGroup implements UndecidedCommit, Committable {
     assertWithinTail(this.reads, session.follower.tail);
     const conflict = this.reads.extend(session.follower.tail);
     if (conflict !== undefined) throw conflictError(conflict, conflict);
+    const place = this.#members;
+    member.joins?.({ transactionId: this.id, place });
     this.reads.absorb(member.reads);
     this.#chained.absorb(member.chained, this);
     this.writes.absorb(member.writes);
     this.#enterWrites(member.writes);
-    const place = this.#members;
     this.#members += 1;
     return place;
   }

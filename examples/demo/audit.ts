@@ -95,7 +95,7 @@ function promises({ operations, stored }: RunEvidence): string[] {
 type Standing = { readonly facts: readonly string[]; readonly version: number };
 
 function promiseFaults(
-  { operation, acknowledged }: SettledOperation,
+  { operation, acknowledged, transactionIds }: SettledOperation,
   stands: Standing | undefined,
   overwritten: boolean,
 ): string[] {
@@ -106,7 +106,10 @@ function promiseFaults(
     }
     if (stands === undefined) return [];
     const what = acknowledged === undefined ? "aborted" : "refused";
-    return [`not undone: ${kind} ${id} was ${what}, and stands at ${stands.version}`];
+    const requests = transactionIds.join(", ");
+    return [
+      `not undone: ${kind} ${id} (requests: ${requests}) was ${what}, and stands at ${stands.version}`,
+    ];
   }
   const { commitTimestamp, transactionId } = acknowledged;
   if (stands === undefined) {

@@ -181,6 +181,13 @@ class DemoClient {
         this.#watched = false;
         return;
       }
+      case "joined":
+        this.#journal.append({
+          kind: "sent",
+          id: this.#operationId(),
+          transactionId: event.transactionId,
+        });
+        return;
       case "certified":
         // The log has the commit, and no install has been sent: dying here leaves it all to replay and the readers.
         if (!this.#condemned) return;

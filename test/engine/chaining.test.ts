@@ -19,10 +19,16 @@ beforeEach(async () => {
 
 function clientWithEvents(name: string, chaining = true) {
   const sent: string[] = [];
+  /** Of each that was not sent itself: whose id it shares, and its place there. */
+  const joined: string[] = [];
   const client = cloud.createClient(name, {
     chaining,
     onEvent: (event) => {
       if (event.kind === "sent" && !event.resend) sent.push(event.transactionId);
+      if (event.kind !== "joined") return;
+      // A process that dies after the request has left must have been told before.
+      const isLate = sent.includes(event.transactionId);
+      joined.push(isLate ? "late" : `${event.transactionId} ${event.place}`);
     },
   });
   const increment = async (id: string, options = {}): Promise<Receipt> => {
@@ -32,7 +38,7 @@ function clientWithEvents(name: string, chaining = true) {
     });
     return receipt;
   };
-  return { client, sent, increment };
+  return { client, sent, joined, increment };
 }
 
 const times = <T>(count: number, run: (i: number) => Promise<T>): Promise<T[]> =>
@@ -51,8 +57,13 @@ describe("increments of one item side by side", () => {
   });
 
   test("stand one after another: those of one commit have the places from 0 on", async () => {
-    const { increment, sent } = clientWithEvents("app");
+    const { increment, sent, joined } = clientWithEvents("app");
     const receipts = await cloud.run(() => times(30, () => increment("a")));
+    const behind = receipts.filter(({ place }) => place > 0);
+    expect(behind.length).toBeGreaterThan(0);
+    expect(new Set(joined)).toEqual(
+      new Set(behind.map(({ transactionId, place }) => `${transactionId ?? ""} ${place}`)),
+    );
     for (const id of sent) {
       const places = receipts.flatMap((each) => (each.transactionId === id ? [each.place] : []));
       expect(places.toSorted((a, b) => a - b)).toEqual(places.map((_, i) => i));
@@ -180,6 +191,22 @@ test("two calls with one idempotency key at the same time do the work once", asy
   const receipts = await cloud.run(() => times(4, () => increment("a", { idempotencyKey: "k" })));
   expect(cloud.rows(counters)).toContainEqual({ id: "a", n: 1 });
   expect(receipts.filter(({ replayed }) => !replayed)).toHaveLength(1);
+});
+
+test("a repeat under an idempotency key names the commit as the log knows it", async () => {
+  const { client, increment } = clientWithEvents("app");
+  const once = (i: number): Promise<Receipt> => increment("a", { idempotencyKey: `k${i}` });
+  await cloud.run(async () => {
+    const receipts = await times(20, once);
+    expect(receipts.some(({ place }) => place > 0)).toBe(true);
+    for (const [i, { transactionId, commitTimestamp, place }] of receipts.entries()) {
+      const repeated = await once(i);
+      expect(repeated).toMatchObject({ replayed: true, transactionId, commitTimestamp, place });
+      if (transactionId === undefined) throw new Error("a commit has an id");
+      expect(await client.outcome(transactionId)).toBe("committed");
+    }
+  });
+  expect(cloud.rows(counters)).toContainEqual({ id: "a", n: 20 });
 });
 
 test("a member that gives up leaves the others going, and its outcome can be settled", async () => {

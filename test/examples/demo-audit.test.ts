@@ -74,11 +74,11 @@ describe("the demo's audit", () => {
 
   test("finds what was aborted or refused, and stands all the same", () => {
     expect(auditRun(withTransfer({ acknowledged: undefined }))).toEqual([
-      "not undone: transfer t1 was aborted, and stands at 100",
+      "not undone: transfer t1 (requests: a) was aborted, and stands at 100",
     ]);
     const refused = { transactionId: "a", commitTimestamp: 100, done: false };
     expect(auditRun(withTransfer({ acknowledged: refused }))).toEqual([
-      "not undone: transfer t1 was refused, and stands at 100",
+      "not undone: transfer t1 (requests: a) was refused, and stands at 100",
     ]);
   });
 
