@@ -76,7 +76,8 @@ class Worker {
       }, seedRealMsMax);
       child.on("message", onMessage);
       child.on("exit", onExit);
-      child.send(order);
+      // A child that is gone says so by its exit.
+      child.send(order, () => undefined);
     });
   }
 
