@@ -368,11 +368,18 @@ const installs: readonly Mutant[] = [
   {
     name: "effect-without-entry",
     breaks: "a transaction under an idempotency key does not record that it was done",
-    patches: patch(
-      "engine/idempotency.ts",
-      "context.putInto(control.idempotencyTable, idempotencyItem(key, entry, clock.nowMs()));",
-      "if (clock.nowMs() < 0) context.putInto(control.idempotencyTable, idempotencyItem(key, entry, clock.nowMs()));",
-    ),
+    patches: [
+      ...patch(
+        "engine/idempotency.ts",
+        "context.putInto(table, itemOf({ transactionId: id, place: 0 }));",
+        "if (nowMs < 0) context.putInto(table, itemOf({ transactionId: id, place: 0 }));",
+      ),
+      ...patch(
+        "engine/idempotency.ts",
+        "context.writes.set(table, key, itemOf(name));",
+        "if (nowMs < 0) context.writes.set(table, key, itemOf(name));",
+      ),
+    ],
     changes: { workload: "idempotency" },
   },
   {
