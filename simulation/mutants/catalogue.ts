@@ -383,6 +383,16 @@ const installs: readonly Mutant[] = [
     changes: { workload: "idempotency" },
   },
   {
+    name: "entry-of-an-unknown-id",
+    breaks: "a repeat under an idempotency key names a transaction that the log never saw",
+    patches: patch(
+      "engine/idempotency.ts",
+      "context.writes.set(table, key, itemOf(name));",
+      "if (nowMs < 0) context.writes.set(table, key, itemOf(name));",
+    ),
+    changes: { workload: "idempotency" },
+  },
+  {
     name: "install-signed-late",
     breaks: "a frozen installer wakes up and brings back what the reaper has removed",
     patches: patch(

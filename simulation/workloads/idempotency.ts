@@ -1,10 +1,10 @@
 /**
  * Jobs that must be done exactly once: whoever has one repeats it, under the job's idempotency key, after errors and unknown
  * outcomes; others repeat it after crashes, long afterwards, or at the same time. Every try that gets through leaves a
- * receipt of its own, so a job done twice shows; and whoever asks gets the first result.
+ * receipt of its own, so a job done twice shows; and whoever asks gets the first result, with the commit that it belongs to.
  */
 import { TransactionError } from "../../core/errors.ts";
-import { defineTable } from "../../sdk/index.ts";
+import { defineTable, type Receipt as CommitReceipt } from "../../sdk/index.ts";
 import { testTable } from "../../testing/test-cloud.ts";
 import type { SeededRandom } from "../../testing/kernel/seeded-random.ts";
 import { numbered, upTo } from "./key-spaces.ts";
@@ -33,7 +33,11 @@ type Job = {
   readonly total: string | undefined;
   attempts: number;
   result: Result | undefined;
+  /** What the first receipt names. */
+  commit: Commit | undefined;
 };
+
+type Commit = Pick<CommitReceipt, "transactionId" | "commitTimestamp" | "place">;
 
 export const idempotency: WorkloadFactory = ({ keys, history }) => {
   const ids = numbered("total", keys);
@@ -92,7 +96,7 @@ class Jobs {
         : random.pick(repeats.slice(random.chance(0.7) ? -3 : 0));
     }
     const total = random.chance(0.6) ? random.pick(this.#totals) : undefined;
-    const job = { name, total, attempts: 0, result: undefined };
+    const job = { name, total, attempts: 0, result: undefined, commit: undefined };
     this.begun.push(job);
     return job;
   }
@@ -102,7 +106,7 @@ async function attempt(job: Job, { client, isolation, pause, random }: StepConte
   const key = { job: job.name, attempt: job.attempts };
   job.attempts += 1;
   const lingersMs = random.chance(0.2) ? random.between(1, 200) : 0;
-  const { result } = await client.transact(
+  const { result, receipt } = await client.transact(
     { isolation, idempotencyKey: job.name, attemptsMax: 5, deadlineMs: 8_000 },
     async (tx): Promise<Result> => {
       const { total } = job;
@@ -113,6 +117,14 @@ async function attempt(job: Job, { client, isolation, pause, random }: StepConte
       return { ...key, value };
     },
   );
+  const { transactionId, commitTimestamp, place } = receipt;
+  const commit = { transactionId, commitTimestamp, place };
+  job.commit ??= commit;
+  if (JSON.stringify(job.commit) !== JSON.stringify(commit)) {
+    throw new WorkloadFinding(
+      `${job.name} was committed as ${JSON.stringify(job.commit)}, its repeat says ${JSON.stringify(commit)}`,
+    );
+  }
   job.result ??= result;
   if (!isSame(job.result, result)) {
     throw new WorkloadFinding(
