@@ -20,10 +20,12 @@ const stopMsMax = 20_000;
 class ClientProcess {
   readonly #child: ChildProcess;
 
-  constructor(script: string, environment: NodeJS.ProcessEnv) {
+  constructor(script: string, environment: NodeJS.ProcessEnv, profileFolder: string | undefined) {
+    const profiling =
+      profileFolder === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profileFolder}`];
     this.#child = fork(script, [], {
       // Source maps for errors only; the loader of TypeScript would cost the process under measurement.
-      execArgv: ["--enable-source-maps"],
+      execArgv: ["--enable-source-maps", ...profiling],
       env: { ...environment, AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true" },
     });
   }
@@ -68,11 +70,13 @@ export class ClientGroup {
     readonly script: string;
     readonly environment: NodeJS.ProcessEnv;
     readonly processes: number;
+    /** Each process leaves a `.cpuprofile` there when it ends. */
+    readonly profileFolder: string | undefined;
     readonly settings: ClientSettings;
   }): Promise<ClientGroup> {
     const processes = Array.from(
       { length: options.processes },
-      () => new ClientProcess(options.script, options.environment),
+      () => new ClientProcess(options.script, options.environment, options.profileFolder),
     );
     const group = new ClientGroup(processes);
     try {

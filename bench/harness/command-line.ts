@@ -1,4 +1,5 @@
 /** `npm run bench -- <name> [options]`, as text in, plan out. */
+import { resolve } from "node:path";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import { benchNames, workloadsOf } from "../suites.ts";
 import { discover } from "../../sdk/discovery.ts";
@@ -27,6 +28,7 @@ type Options = {
   readonly count: boolean;
   readonly json?: string;
   readonly html?: string;
+  readonly profile?: string;
 };
 
 const workersMax = 4_096;
@@ -88,7 +90,11 @@ export function benchCommand(): Command {
     .option("--seed <n>", "of all draws", seedNumber, 1)
     .option("--no-count", "without the extra run that counts calls and units")
     .option("--json <file>", "write the results there")
-    .option("--html <file>", "write a report there");
+    .option("--html <file>", "write a report there")
+    .option(
+      "--profile <folder>",
+      "write a processor profile of each client process there; viewers draw it as a flame graph",
+    );
 }
 
 /**
@@ -121,6 +127,7 @@ export async function readCommandLine(
     processes,
     seed,
     counted: options.count,
+    ...(options.profile === undefined ? {} : { profileFolder: resolve(options.profile) }),
   };
   return { plan, json: options.json, html: options.html };
 }

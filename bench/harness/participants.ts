@@ -1,8 +1,10 @@
 /** Contestants as the benchmark works them: those in client processes of ours, and those that are programs of their own. */
+import { join } from "node:path";
 import type { ClientRun } from "./client-messages.ts";
 import { ClientGroup, type GroupTask } from "./client-processes.ts";
 import type { ContestantName, InProcessContestant } from "./contestant.ts";
 import { loadTables } from "./load-tables.ts";
+import type { Plan } from "./plan.ts";
 import type { Stage } from "./stage.ts";
 import type { Workload } from "./workload.ts";
 
@@ -26,7 +28,7 @@ export type Participant = {
 export function clientParticipant(
   stage: Stage,
   name: InProcessContestant,
-  processes: number,
+  { processes, profileFolder }: Pick<Plan, "processes" | "profileFolder">,
 ): Participant {
   const { clientScript: script, environment, target } = stage;
   const filled = new Set<string>();
@@ -36,6 +38,7 @@ export function clientParticipant(
       script,
       environment,
       processes,
+      profileFolder: profileFolder === undefined ? undefined : join(profileFolder, name),
       settings: { contestant: name, target },
     }));
   return {

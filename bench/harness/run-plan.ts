@@ -219,7 +219,7 @@ class PlanRun {
       participant =
         name === "scalardb"
           ? scalarDbParticipant(this.#stage, this.#say)
-          : clientParticipant(this.#stage, name, this.#plan.processes);
+          : clientParticipant(this.#stage, name, this.#plan);
       this.#participants.set(name, participant);
     }
     return participant;
