@@ -47,6 +47,8 @@ export type ReplayService = {
 export type ReplayOptions = {
   /** How long to wait for an oracle that is behind. Default 5,000. */
   readonly patienceMs?: number;
+  /** How old a commit must be before its missing writes are installed for its client. Default 1,000. */
+  readonly ownInstallMs?: number;
 };
 
 /** Work between two advances of the watermark; with `limits.replayChunkBytes` bounds memory, and what a crash repeats. */
@@ -60,7 +62,8 @@ export function createReplayService(
   options: ReplayOptions = {},
 ): ReplayService {
   return {
-    handle: (batch, budget) => new ReplayRun(ports, observability, { batch, budget }).run(options),
+    handle: (batch, budget) =>
+      new ReplayRun(ports, observability, { batch, budget, ...options }).run(options),
   };
 }
 
@@ -73,13 +76,18 @@ class ReplayRun {
   readonly #batch: ReplayBatch;
   readonly #remainingMs: () => number;
   readonly #payloads: ReplayPayloads;
+  readonly #ownInstallMs: number;
 
   constructor(
     ports: Ports,
     observability: Observability,
-    work: { readonly batch: ReplayBatch; readonly budget: { readonly remainingMs: () => number } },
+    work: Pick<ReplayOptions, "ownInstallMs"> & {
+      readonly batch: ReplayBatch;
+      readonly budget: { readonly remainingMs: () => number };
+    },
   ) {
-    const { batch, budget } = work;
+    const { batch, budget, ownInstallMs = limits.ownInstallPatienceMs } = work;
+    this.#ownInstallMs = ownInstallMs;
     this.#ports = ports;
     this.#observability = observability;
     this.#batch = batch;
@@ -165,7 +173,10 @@ class ReplayRun {
     const { shard } = this.#batch;
     const plan = planChunk(commits);
     const window = new SigningWindow(this.#ports, shard);
-    const installer = new ChunkInstaller(this.#ports, this.#observability, { shard, window });
+    const installer = new ChunkInstaller(this.#ports, this.#observability, {
+      ...{ shard, window },
+      ownInstallMs: this.#ownInstallMs,
+    });
     const installed = await installer.install(plan);
     if (plan.tombstones.length > 0) {
       await control.queueTombstones({
