@@ -87,8 +87,6 @@ export const idempotencyRetentionSeconds = 24 * 3600;
 
 /** Payload bytes at which replay installs what it has loaded, before it loads the next block. */
 export const replayChunkBytes = 8 * 1024 * 1024;
-/** Replay leaves a missing write to its own client until the commit is so old. */
-export const ownInstallPatienceMs = 1_000;
 /** Time that replay keeps back from its invocation to return what is unfinished. */
 export const replayReserveMs = 2_000;
 

@@ -47,8 +47,6 @@ export type ReplayService = {
 export type ReplayOptions = {
   /** How long to wait for an oracle that is behind. Default 5,000. */
   readonly patienceMs?: number;
-  /** How old a commit must be before its missing writes are installed for its client. Default 1,000. */
-  readonly ownInstallMs?: number;
 };
 
 /** Work between two advances of the watermark; with `limits.replayChunkBytes` bounds memory, and what a crash repeats. */
@@ -62,8 +60,7 @@ export function createReplayService(
   options: ReplayOptions = {},
 ): ReplayService {
   return {
-    handle: (batch, budget) =>
-      new ReplayRun(ports, observability, { batch, budget, ...options }).run(options),
+    handle: (batch, budget) => new ReplayRun(ports, observability, { batch, budget }).run(options),
   };
 }
 
@@ -76,18 +73,13 @@ class ReplayRun {
   readonly #batch: ReplayBatch;
   readonly #remainingMs: () => number;
   readonly #payloads: ReplayPayloads;
-  readonly #ownInstallMs: number;
 
   constructor(
     ports: Ports,
     observability: Observability,
-    work: Pick<ReplayOptions, "ownInstallMs"> & {
-      readonly batch: ReplayBatch;
-      readonly budget: { readonly remainingMs: () => number };
-    },
+    work: { readonly batch: ReplayBatch; readonly budget: { readonly remainingMs: () => number } },
   ) {
-    const { batch, budget, ownInstallMs = limits.ownInstallPatienceMs } = work;
-    this.#ownInstallMs = ownInstallMs;
+    const { batch, budget } = work;
     this.#ports = ports;
     this.#observability = observability;
     this.#batch = batch;
@@ -173,10 +165,7 @@ class ReplayRun {
     const { shard } = this.#batch;
     const plan = planChunk(commits);
     const window = new SigningWindow(this.#ports, shard);
-    const installer = new ChunkInstaller(this.#ports, this.#observability, {
-      ...{ shard, window },
-      ownInstallMs: this.#ownInstallMs,
-    });
+    const installer = new ChunkInstaller(this.#ports, this.#observability, { shard, window });
     const installed = await installer.install(plan);
     if (plan.tombstones.length > 0) {
       await control.queueTombstones({

@@ -18,7 +18,6 @@ import type { Engine } from "../../engine/types.ts";
 import { createReplayService, type ReplayResult } from "../../functions/replay/service.ts";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";
 import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";
-import { recordsFrom } from "./stream-records.ts";
 import { fragileEngine, never } from "../integration/fragile.ts";
 import {
   failureOf,
@@ -76,14 +75,13 @@ type Run = {
   readonly ports?: Partial<Ports>;
   readonly remainingMs?: () => number;
   readonly patienceMs?: number;
-  readonly ownInstallMs?: number;
 };
 
 function replay(run: Run = {}): Promise<ReplayResult> {
   const { stores } = deployment;
   const ports = { ...stores.openPorts(), ...run.ports };
-  const { patienceMs = 0, ownInstallMs = 0, remainingMs = (): number => 30_000 } = run;
-  return createReplayService(ports, silentObservability, { patienceMs, ownInstallMs }).handle(
+  const { patienceMs = 0, remainingMs = (): number => 30_000 } = run;
+  return createReplayService(ports, silentObservability, { patienceMs }).handle(
     { shard: stores.shard, records: run.records ?? [] },
     { remainingMs },
   );
@@ -236,7 +234,7 @@ describe("replay", () => {
     expect(reached.timestamp).toBeGreaterThanOrEqual(at);
     await deployment.oracle.stop();
     const late = commit(table, [{ ...key("h"), n: number(2) }]);
-    const record = (await recordsFrom(deployment.stores, 2)).at(-1);
+    const record = (await recordsFrom(await logCursor(), 2)).at(-1);
     if (record === undefined) throw new Error("no record");
     const waiting = replay({ records: [record], patienceMs: 10_000 });
     await deployment.oracle.start();
@@ -247,7 +245,7 @@ describe("replay", () => {
 
   test("stops at the end of its batch; what no batch brings, a scheduled run installs", async () => {
     const first = await commit(table, [{ ...key("batch-1"), n: number(1) }]);
-    const records = await recordsFrom(deployment.stores, 1);
+    const records = await recordsFrom(await logCursor(), 1);
     const second = await commit(table, [{ ...key("batch-2"), n: number(1) }]);
     const { unfinishedFrom, watermark: reached } = await replay({ records });
     expect(unfinishedFrom).toBeUndefined();
@@ -259,41 +257,6 @@ describe("replay", () => {
     await replay();
     expect(await watermark()).toBeGreaterThanOrEqual(second.at);
     expect(await stored(table, key("batch-2"))).toBe(1);
-  });
-
-  test("leaves to a commit's own client what that is about to install, for a while", async () => {
-    const { stores } = deployment;
-    const { items } = stores.ports;
-    const began = Date.now();
-    const slow = fragileEngine(stores, {
-      items: () => ({
-        async install(...request) {
-          await new Promise((resolve) => setTimeout(resolve, 300));
-          return items.install(...request);
-        },
-      }),
-    }).engine;
-    const { receipt } = await slow.transact({ ack: "certified" }, (tx) => {
-      tx.put(table.name, { ...key("owned"), n: number(1) });
-      return Promise.resolve();
-    });
-    let installs = 0;
-    const counting: Partial<Ports> = {
-      items: {
-        ...items,
-        install(...request) {
-          installs += 1;
-          return items.install(...request);
-        },
-      },
-    };
-    const { watermark: reached } = await replay({ ports: counting, ownInstallMs: 3_000 });
-    expect(reached.timestamp).toBeGreaterThanOrEqual(receipt.commitTimestamp ?? Infinity);
-    expect(installs).toBe(0);
-    expect(Date.now() - began).toBeGreaterThan(300);
-    await commit(table, [{ ...key("left"), n: number(1) }]);
-    await replay({ ports: counting, ownInstallMs: 100 });
-    expect(installs).toBe(1);
   });
 
   test("stops in time and goes on with the next call", async () => {
@@ -484,3 +447,26 @@ describe("a spilled payload", () => {
     expect(letters).toHaveLength(1);
   });
 });
+
+/** Where the log ends in the stream. */
+async function logCursor(): Promise<SequenceNumber> {
+  const { ports, shard } = deployment.stores;
+  const [newest] = await ports.log.readBackward(shard, { blocksMax: 1 });
+  const cursor = newest === undefined ? undefined : decodeBlock(newest).cursor;
+  if (cursor === undefined) throw new Error("the log has no cursor");
+  return cursor.sequenceNumber;
+}
+
+/** The stream's records from that one on, once there are as many. */
+async function recordsFrom(
+  from: SequenceNumber,
+  atLeast: number,
+): Promise<readonly StreamRecord[]> {
+  const { ports, shard } = deployment.stores;
+  for (let i = 0; i < 500; i += 1) {
+    const records = await ports.stream.read(shard, from, { recordsMax: 100 });
+    if (records.length >= atLeast) return records;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  throw new Error("no record came");
+}
