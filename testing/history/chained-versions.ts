@@ -12,8 +12,6 @@ import type { HistoryTransaction, VersionOrder } from "./types.ts";
 export type LoggedVersions = {
   readonly key: string;
   readonly versions: readonly { readonly version: string; readonly timestamp: number }[];
-  /** Timestamps of the commits that delete the key: a deletion has no name in the log. */
-  readonly deletedAt: readonly number[];
 };
 
 /** Those who were committed at one timestamp, in order. */
@@ -52,7 +50,7 @@ export function withChainedVersions(
 /**
  * When each transaction was committed: as its client was told, or as the log says of what it wrote. Of one whose outcome nobody
  * knows, and of which the log has nothing, somebody may tell who read what it wrote: a version that is not in the log is read
- * by members of the same commit only. Or it deleted what such a commit's member wrote, and the log has that deletion.
+ * by members of the same commit only.
  */
 function commitTimestamps(
   logged: readonly LoggedVersions[],
@@ -61,8 +59,6 @@ function commitTimestamps(
 ): ReadonlyMap<HistoryTransaction, number> {
   const inLog = new Set<string>();
   const timestamps = new Map<HistoryTransaction, number>();
-  const unknown = transactions.filter(({ status }) => status === "unknown");
-  const writtenAt = new LoggedWrites(logged);
   const open: HistoryTransaction[] = [];
   const note = (transaction: HistoryTransaction | undefined, timestamp: number): void => {
     if (transaction === undefined || transaction.status === "abort") return;
@@ -86,52 +82,8 @@ function commitTimestamps(
         note(writer, timestamp);
       }
     }
-    const deleted = new Set(
-      writtenKeys(reader).filter((key) => writtenAt.isDeleted(key, timestamp)),
-    );
-    if (deleted.size === 0) continue;
-    for (const other of unknown) {
-      const keys = writtenKeys(other);
-      const readHere = ([kind, , version]: HistoryTransaction["ops"][number]): boolean => {
-        const writer = kind === "r" && version !== null ? writers.get(version) : undefined;
-        return writer !== undefined && timestamps.get(writer) === timestamp;
-      };
-      if (
-        other.process === reader.process &&
-        keys.some((key) => deleted.has(key)) &&
-        keys.every((key) => writtenAt.has(key, timestamp)) &&
-        other.ops.some(readHere)
-      ) {
-        note(other, timestamp);
-      }
-    }
   }
   return timestamps;
-}
-
-function writtenKeys({ ops }: HistoryTransaction): readonly string[] {
-  return ops.flatMap(([kind, key]) => (kind === "r" ? [] : [key]));
-}
-
-/** Which keys the log writes at which timestamp, deletions included. */
-class LoggedWrites {
-  readonly #versions = new Map<string, ReadonlySet<number>>();
-  readonly #deletions = new Map<string, ReadonlySet<number>>();
-
-  constructor(logged: readonly LoggedVersions[]) {
-    for (const { key, versions, deletedAt } of logged) {
-      this.#versions.set(key, new Set(versions.map(({ timestamp }) => timestamp)));
-      this.#deletions.set(key, new Set(deletedAt));
-    }
-  }
-
-  isDeleted(key: string, timestamp: number): boolean {
-    return this.#deletions.get(key)?.has(timestamp) === true;
-  }
-
-  has(key: string, timestamp: number): boolean {
-    return this.isDeleted(key, timestamp) || this.#versions.get(key)?.has(timestamp) === true;
-  }
 }
 
 function writersByVersion(

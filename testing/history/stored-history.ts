@@ -31,26 +31,21 @@ export async function readStoredHistory(
   transactions: readonly HistoryTransaction[],
 ): Promise<StoredHistory> {
   const written = writtenVersions(transactions);
-  const orders = new Map<
-    string,
-    { versions: { version: string; timestamp: number }[]; deletedAt: number[] }
-  >();
+  const orders = new Map<string, { version: string; timestamp: number }[]>();
   let isInstalled = true;
   for (const shard of await ports.control.shards()) {
     const blocks = await blocksOf(ports, shard);
     const watermark = await ports.control.readWatermark(shard);
     const newest = blocks.at(-1)?.throughTimestamp ?? 0;
     isInstalled &&= (watermark?.timestamp ?? 0) >= newest;
-    for await (const { key, version, timestamp } of versionsIn(ports, shard, blocks)) {
-      const known = written.get(key);
-      if (known === undefined || (version !== null && !known.has(version))) continue;
-      const order = orders.get(key) ?? { versions: [], deletedAt: [] };
-      orders.set(key, order);
-      if (version === null) order.deletedAt.push(timestamp);
-      else order.versions.push({ version, timestamp });
+    for await (const { key, ...logged } of versionsIn(ports, shard, blocks)) {
+      if (written.get(key)?.has(logged.version) !== true) continue;
+      const order = orders.get(key);
+      if (order === undefined) orders.set(key, [logged]);
+      else order.push(logged);
     }
   }
-  const logged = Array.from(orders, ([key, order]) => ({ key, ...order }));
+  const logged = Array.from(orders, ([key, versions]) => ({ key, versions }));
   return {
     versionOrder: withChainedVersions(logged, transactions),
     finalState: isInstalled ? await finalStateOf(ports, written) : undefined,
@@ -80,16 +75,12 @@ async function blocksOf({ log }: StorePorts, shard: ShardId): Promise<readonly L
   }
 }
 
-/** Named versions of recorded items; a deletion has no name in the stores, and is null. */
+/** Named versions of recorded items; a deletion has no name in the stores. */
 async function* versionsIn(
   ports: StorePorts,
   shard: ShardId,
   blocks: readonly LogBlock[],
-): AsyncGenerator<{
-  readonly key: string;
-  readonly version: string | null;
-  readonly timestamp: number;
-}> {
+): AsyncGenerator<{ readonly key: string; readonly version: string; readonly timestamp: number }> {
   const loader = new PayloadLoader({ log: ports.log, stream: readingAhead(ports.stream) }, shard);
   for (const verdict of blocks.flatMap(({ verdicts }) => verdicts)) {
     if (verdict.kind !== "committed") continue;
@@ -97,7 +88,7 @@ async function* versionsIn(
     for (const { table: index, key: item, item: stored } of writes) {
       const table = tables[index];
       const version = historyVersion(stored);
-      if (table === undefined || version === undefined) continue;
+      if (table === undefined || typeof version !== "string") continue;
       const key = historyKey(describedByName(table), item);
       yield { key, version, timestamp: verdict.timestamp };
     }
