@@ -13,7 +13,7 @@ export async function versionsOfLog(
   shard: ShardId,
   blocks: readonly LogBlock[],
 ): Promise<readonly LoggedVersions[]> {
-  const orders = new Map<string, { version: string; timestamp: number }[]>();
+  const orders = new Map<string, { versions: LoggedVersion[]; deletedAt: number[] }>();
   const loader = new PayloadLoader(ports, shard);
   for (const verdict of blocks.flatMap(({ verdicts }) => verdicts)) {
     if (verdict.kind !== "committed") continue;
@@ -21,8 +21,8 @@ export async function versionsOfLog(
     for (const { table: index, key, item } of writes) {
       const table = tables[index];
       const version = historyVersion(item);
-      // A deletion has no name in the stores; what no recorder wrote (idempotency entries) has none either.
-      if (table === undefined || version === null || version === undefined) continue;
+      // What no recorder wrote (idempotency entries) has no name.
+      if (table === undefined || version === undefined) continue;
       const name = historyKey(
         {
           name: table.name,
@@ -31,14 +31,17 @@ export async function versionsOfLog(
         },
         key,
       );
-      const order = orders.get(name);
-      const entry = { version, timestamp: verdict.timestamp };
-      if (order === undefined) orders.set(name, [entry]);
-      else order.push(entry);
+      const { timestamp } = verdict;
+      const order = orders.get(name) ?? { versions: [], deletedAt: [] };
+      orders.set(name, order);
+      if (version === null) order.deletedAt.push(timestamp);
+      else order.versions.push({ version, timestamp });
     }
   }
-  return [...orders].map(([key, versions]) => ({ key, versions }));
+  return [...orders].map(([key, order]) => ({ key, ...order }));
 }
+
+type LoggedVersion = LoggedVersions["versions"][number];
 
 /** What the stores held must be a part of the log's order, in that order. */
 export function misplacedVersions(

@@ -12,6 +12,8 @@ import type { HistoryTransaction, VersionOrder } from "./types.ts";
 export type LoggedVersions = {
   readonly key: string;
   readonly versions: readonly { readonly version: string; readonly timestamp: number }[];
+  /** Timestamps of the commits that delete the key: a deletion has no name in the log. */
+  readonly deletedAt: readonly number[];
 };
 
 /** Those who were committed at one timestamp, in order. */
@@ -50,7 +52,7 @@ export function withChainedVersions(
 /**
  * When each transaction was committed: as its client was told, or as the log says of what it wrote. Of one whose outcome nobody
  * knows, and of which the log has nothing, somebody may tell who read what it wrote: a version that is not in the log is read
- * by members of the same commit only.
+ * by members of the same commit only. Or it did nothing but delete, also what such a commit's member wrote, and the log has that.
  */
 function commitTimestamps(
   logged: readonly LoggedVersions[],
@@ -59,6 +61,8 @@ function commitTimestamps(
 ): ReadonlyMap<HistoryTransaction, number> {
   const inLog = new Set<string>();
   const timestamps = new Map<HistoryTransaction, number>();
+  const unknown = transactions.filter(({ status }) => status === "unknown");
+  const deletions = new LoggedDeletions(logged);
   const open: HistoryTransaction[] = [];
   const note = (transaction: HistoryTransaction | undefined, timestamp: number): void => {
     if (transaction === undefined || transaction.status === "abort") return;
@@ -82,8 +86,42 @@ function commitTimestamps(
         note(writer, timestamp);
       }
     }
+    const deleted = new Set(writtenKeys(reader).filter((key) => deletions.isAt(key, timestamp)));
+    if (deleted.size === 0) continue;
+    for (const other of unknown) {
+      const writes = other.ops.filter(([kind]) => kind !== "r");
+      const readHere = ([kind, , version]: HistoryTransaction["ops"][number]): boolean => {
+        const writer = kind === "r" && version !== null ? writers.get(version) : undefined;
+        return writer !== undefined && timestamps.get(writer) === timestamp;
+      };
+      if (
+        other.process === reader.process &&
+        writes.some(([, key]) => deleted.has(key)) &&
+        writes.every(([kind, key]) => kind === "d" && deletions.isAt(key, timestamp)) &&
+        other.ops.some(readHere)
+      ) {
+        note(other, timestamp);
+      }
+    }
   }
   return timestamps;
+}
+
+function writtenKeys({ ops }: HistoryTransaction): readonly string[] {
+  return ops.flatMap(([kind, key]) => (kind === "r" ? [] : [key]));
+}
+
+/** Which keys the log deletes at which timestamp. */
+class LoggedDeletions {
+  readonly #timestamps: ReadonlyMap<string, ReadonlySet<number>>;
+
+  constructor(logged: readonly LoggedVersions[]) {
+    this.#timestamps = new Map(logged.map(({ key, deletedAt }) => [key, new Set(deletedAt)]));
+  }
+
+  isAt(key: string, timestamp: number): boolean {
+    return this.#timestamps.get(key)?.has(timestamp) === true;
+  }
 }
 
 function writersByVersion(

@@ -31,21 +31,26 @@ export async function readStoredHistory(
   transactions: readonly HistoryTransaction[],
 ): Promise<StoredHistory> {
   const written = writtenVersions(transactions);
-  const orders = new Map<string, { version: string; timestamp: number }[]>();
+  const orders = new Map<
+    string,
+    { versions: { version: string; timestamp: number }[]; deletedAt: number[] }
+  >();
   let isInstalled = true;
   for (const shard of await ports.control.shards()) {
     const blocks = await blocksOf(ports, shard);
     const watermark = await ports.control.readWatermark(shard);
     const newest = blocks.at(-1)?.throughTimestamp ?? 0;
     isInstalled &&= (watermark?.timestamp ?? 0) >= newest;
-    for await (const { key, ...logged } of versionsIn(ports, shard, blocks)) {
-      if (written.get(key)?.has(logged.version) !== true) continue;
-      const order = orders.get(key);
-      if (order === undefined) orders.set(key, [logged]);
-      else order.push(logged);
+    for await (const { key, version, timestamp } of versionsIn(ports, shard, blocks)) {
+      const known = written.get(key);
+      if (known === undefined || (version !== null && !known.has(version))) continue;
+      const order = orders.get(key) ?? { versions: [], deletedAt: [] };
+      orders.set(key, order);
+      if (version === null) order.deletedAt.push(timestamp);
+      else order.versions.push({ version, timestamp });
     }
   }
-  const logged = Array.from(orders, ([key, versions]) => ({ key, versions }));
+  const logged = Array.from(orders, ([key, order]) => ({ key, ...order }));
   return {
     versionOrder: withChainedVersions(logged, transactions),
     finalState: isInstalled ? await finalStateOf(ports, written) : undefined,
@@ -75,12 +80,16 @@ async function blocksOf({ log }: StorePorts, shard: ShardId): Promise<readonly L
   }
 }
 
-/** Named versions of recorded items; a deletion has no name in the stores. */
+/** Named versions of recorded items; a deletion has no name in the stores, and is null. */
 async function* versionsIn(
   ports: StorePorts,
   shard: ShardId,
   blocks: readonly LogBlock[],
-): AsyncGenerator<{ readonly key: string; readonly version: string; readonly timestamp: number }> {
+): AsyncGenerator<{
+  readonly key: string;
+  readonly version: string | null;
+  readonly timestamp: number;
+}> {
   const loader = new PayloadLoader({ log: ports.log, stream: readingAhead(ports.stream) }, shard);
   for (const verdict of blocks.flatMap(({ verdicts }) => verdicts)) {
     if (verdict.kind !== "committed") continue;
@@ -88,7 +97,7 @@ async function* versionsIn(
     for (const { table: index, key: item, item: stored } of writes) {
       const table = tables[index];
       const version = historyVersion(stored);
-      if (table === undefined || typeof version !== "string") continue;
+      if (table === undefined || version === undefined) continue;
       const key = historyKey(describedByName(table), item);
       yield { key, version, timestamp: verdict.timestamp };
     }
