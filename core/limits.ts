@@ -28,6 +28,8 @@ export const recordBytesMax = 1024 * 1024 - 256;
 export const recordsPerPutMax = 500;
 export const putBytesMax = 5 * 1024 * 1024 - 64 * 1024;
 export const requestsPerRecordMax = 4_096;
+/** Commits that one record says are installed. */
+export const installedPerRecordMax = 512;
 /** A request whose frame would be larger spills its payload to the log table. */
 export const inlineRequestBytesMax = 512 * 1024;
 export const spillChunkBytesMax = 384 * 1024;
@@ -87,6 +89,8 @@ export const idempotencyRetentionSeconds = 24 * 3600;
 
 /** Payload bytes at which replay installs what it has loaded, before it loads the next block. */
 export const replayChunkBytes = 8 * 1024 * 1024;
+/** Replay leaves a missing write to its own client until the commit is so old. */
+export const ownInstallPatienceMs = 1_000;
 /** Time that replay keeps back from its invocation to return what is unfinished. */
 export const replayReserveMs = 2_000;
 

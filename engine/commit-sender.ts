@@ -2,13 +2,17 @@
  * Puts commit requests onto one shard of the stream. Requests of concurrent transactions share
  * records and calls: while a call is under way the next ones gather, so a busy process pays for few calls and
  * a lone transaction waits for nobody.
+ *
+ * The records also tell replay which commits this process has installed, so that it need not look at their items: some three
+ * bytes a commit instead of half a read unit for each of its writes. What gets lost is looked at. Not in the papers.
  */
 import { StoreError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { CommitStream, PutRecordResult } from "../core/ports.ts";
-import type { ShardId } from "../core/types.ts";
+import type { ShardId, Timestamp } from "../core/types.ts";
 import {
   encodeCommitRecord,
+  installedBytesMax,
   recordHeaderBytesMax,
   requestBytesInRecord,
 } from "../schemas/commit-record.ts";
@@ -29,6 +33,8 @@ export class CommitSender {
   readonly #shard: ShardId;
   #queue: Queued[] = [];
   #puts = 0;
+  /** Commits of which replay is to be told, the oldest first. */
+  readonly #installed = new Set<Timestamp>();
 
   constructor(stream: CommitStream, shard: ShardId) {
     this.#stream = stream;
@@ -45,6 +51,12 @@ export class CommitSender {
         queueMicrotask(() => void this.#drain());
       }
     });
+  }
+
+  /** All writes of the commit have reached their tables, or later ones have. The next record says so. */
+  reportInstalled(commit: Timestamp): void {
+    // More than a record takes replay finds out by itself.
+    if (this.#installed.size < limits.installedPerRecordMax) this.#installed.add(commit);
   }
 
   async #drain(): Promise<void> {
@@ -70,14 +82,16 @@ export class CommitSender {
     }
   }
 
-  /** Packs what is waiting into as few records as its order allows, up to one call's limits. */
+  /** Packs what is waiting into as few records as its order allows, up to one call's limits. The first says what is installed. */
   #takeRecords(): { readonly bytes: Uint8Array; readonly queued: readonly Queued[] }[] {
     const records: { bytes: Uint8Array; queued: Queued[] }[] = [];
+    let installed = Array.from(this.#installed).sort((a, b) => a - b);
+    this.#installed.clear();
     let taken = 0;
     let callBytes = 0;
     while (taken < this.#queue.length && records.length < limits.recordsPerPutMax) {
       const queued: Queued[] = [];
-      let bytes = recordHeaderBytesMax;
+      let bytes = recordHeaderBytesMax + installedBytesMax(installed.length);
       for (let i = taken; i < this.#queue.length; i += 1) {
         const next = this.#queue[i];
         if (next === undefined || queued.length >= limits.requestsPerRecordMax) break;
@@ -89,7 +103,9 @@ export class CommitSender {
       if (records.length > 0 && callBytes + bytes > limits.putBytesMax) break;
       callBytes += bytes;
       taken += queued.length;
-      records.push({ bytes: encodeCommitRecord(queued.map(({ request }) => request)), queued });
+      const requests = queued.map(({ request }) => request);
+      records.push({ bytes: encodeCommitRecord(requests, installed), queued });
+      installed = [];
     }
     this.#queue = this.#queue.slice(taken);
     return records;

@@ -1,5 +1,5 @@
 /**
- * The functions of a deployment and what drives each, as Terraform sets it up on AWS; times are
+ * The functions of a deployment and what drives each, as Terraform sets it up on AWS; schedules are
  * shorter here, since nobody pays for invocations.
  */
 import type { EventSource } from "./process-messages.ts";
@@ -26,7 +26,8 @@ export const stackFunctions: readonly FunctionDefinition[] = [
     name: "replay",
     handlerFile: "functions/replay/handler.ts",
     sources: [
-      { kind: "stream", batchSize: 1_000, windowMs: 200, partialBatchResponse: true },
+      // Within its window clients say what they have installed, and replay need not look.
+      { kind: "stream", batchSize: 1_000, windowMs: 1_000, partialBatchResponse: true },
       { kind: "schedule", everyMs: 5_000 },
     ],
     invocationMsMax: 60_000,

@@ -17,6 +17,9 @@ import { readTransactionId, writeTransactionId } from "./transaction-id.ts";
 export const commitRecordMagic = [0x54, 0x4d] as const;
 export const commitRecordVersion = 1;
 
+/** Bits of a record's flags. The others are of later versions, and refused. */
+export const recordFlags = { installed: 1, known: 1 } as const;
+
 /** Bits of a request's first byte. The others are of later versions, and refused. */
 export const requestFlags = {
   abort: 1,
@@ -26,7 +29,7 @@ export const requestFlags = {
   known: 15,
 } as const;
 
-/** Magic, version, flags and the largest count of requests. */
+/** Magic, version, flags and the largest count of requests; without the commits that are said to be installed. */
 export const recordHeaderBytesMax = 6;
 /** Flags, id, checkedTo and a count of checks. */
 const requestBytesMin = 1 + 16 + 7 + 1;
@@ -62,20 +65,34 @@ export function requestBytesInRecord(requestLength: number): number {
   return requestLength + (requestLength < 0x80 ? 1 : requestLength < 0x4000 ? 2 : 3);
 }
 
+/** Bytes at most that saying of so many commits that they are installed adds to a record. */
+export function installedBytesMax(commits: number): number {
+  return commits === 0 ? 0 : 2 + 7 + 8 * (commits - 1);
+}
+
 /**
- * A record of the requests, in order. Together with `recordHeaderBytesMax`, the sum of
+ * A record of the requests, in order. Together with `recordHeaderBytesMax` and `installedBytesMax`, the sum of
  * `requestBytesInRecord` must not exceed `limits.recordBytesMax`.
+ * @param installed commit timestamps, rising: all writes of those commits have reached their tables. At most `limits.installedPerRecordMax`.
  */
-export function encodeCommitRecord(encodedRequests: readonly Uint8Array[]): Uint8Array {
+export function encodeCommitRecord(
+  encodedRequests: readonly Uint8Array[],
+  installed: readonly Timestamp[] = [],
+): Uint8Array {
   const count = encodedRequests.length;
-  assert(count > 0 && count <= limits.requestsPerRecordMax, "commit record: count of requests");
-  let capacity = recordHeaderBytesMax;
+  const isCountable =
+    count > 0 &&
+    count <= limits.requestsPerRecordMax &&
+    installed.length <= limits.installedPerRecordMax;
+  assert(isCountable, "commit record: counts");
+  let capacity = recordHeaderBytesMax + installedBytesMax(installed.length);
   for (const request of encodedRequests) capacity += requestBytesInRecord(request.length);
   assert(capacity <= limits.recordBytesMax, "commit record: larger than recordBytesMax");
   const writer = new ByteWriter(capacity + 8);
   for (const byte of commitRecordMagic) writer.u8(byte);
   writer.u8(commitRecordVersion);
-  writer.u8(0);
+  writer.u8(installed.length > 0 ? recordFlags.installed : 0);
+  if (installed.length > 0) writeInstalled(writer, installed);
   writer.varint(count);
   for (const request of encodedRequests) writer.sizedBytes(request);
   return writer.toBytes();
@@ -106,8 +123,22 @@ export function readRequestAt(bytes: Uint8Array, index: number): CommitRequest {
   return readRequest(nextRequest(reader));
 }
 
-/** Reads up to the first request; gives the count of requests. @throws FrameError. */
-export function readRecordHeader(reader: ByteReader): number {
+/**
+ * Which commits a record says are installed, as timestamps, rising; none if it says nothing. Its requests are not looked at.
+ * @throws FrameError.
+ */
+export function readInstalled(bytes: Uint8Array): readonly Timestamp[] {
+  const installed: Timestamp[] = [];
+  readRecordHeader(new ByteReader(bytes), installed);
+  return installed;
+}
+
+/**
+ * Reads up to the first request; gives the count of requests.
+ * @param installed takes up what the record says is installed.
+ * @throws FrameError.
+ */
+export function readRecordHeader(reader: ByteReader, installed?: Timestamp[]): number {
   const { bytes, position } = reader;
   if (bytes[position] !== commitRecordMagic[0] || bytes[position + 1] !== commitRecordMagic[1]) {
     throw new FrameError("not-a-frame", "the bytes do not begin as a commit record does");
@@ -119,9 +150,11 @@ export function readRecordHeader(reader: ByteReader): number {
   if (version > commitRecordVersion) {
     throw new FrameError("future-version", `a commit record has version ${version}`);
   }
-  if (reader.u8() !== 0) {
+  const flags = reader.u8();
+  if (flags > recordFlags.known) {
     throw new FrameError("future-version", "a commit record has flags of a later version");
   }
+  if ((flags & recordFlags.installed) !== 0) readInstalledCommits(reader, installed);
   const count = reader.varint();
   if (count === 0) throw malformed("a commit record has no requests");
   if (count > limits.requestsPerRecordMax) throw oversized("requestsPerRecordMax");
@@ -129,6 +162,31 @@ export function readRecordHeader(reader: ByteReader): number {
     throw new FrameError("truncated", "a record ends before its requests do");
   }
   return count;
+}
+
+function writeInstalled(writer: ByteWriter, installed: readonly Timestamp[]): void {
+  writer.varint(installed.length);
+  let before = 0;
+  for (const timestamp of installed) {
+    assert(timestamp > before, "commit record: installed commits rise");
+    if (before === 0) writer.u56(timestamp);
+    else writer.varint(timestamp - before);
+    before = timestamp;
+  }
+}
+
+function readInstalledCommits(reader: ByteReader, installed: Timestamp[] | undefined): void {
+  const count = reader.count(1);
+  if (count > limits.installedPerRecordMax) throw oversized("installedPerRecordMax");
+  let timestamp = 0;
+  let rises = count > 0;
+  for (let i = 0; rises && i < count; i++) {
+    const before = timestamp;
+    timestamp += i === 0 ? reader.u56() : reader.varint();
+    rises = timestamp > before && Number.isSafeInteger(timestamp);
+    installed?.push(timestamp as Timestamp);
+  }
+  if (!rises) throw malformed("installed commits that do not rise");
 }
 
 /** The flags of a request, known to agree with each other. @throws FrameError. */

@@ -16,12 +16,13 @@ export const sdkTargetBytes = 60 * 1024;
 
 /**
  * What the tests hold it to until then: what an import loads, everything gzipped, and everything minified, which may only
- * shrink from where it is. (It rose once: reading from undecided commits, engine/chaining, is 10 KiB of it.)
+ * shrink from where it is. (It rose twice: reading from undecided commits, engine/chaining, is 10 KiB of it; telling replay
+ * what is installed, 1 KiB.)
  */
 export const sdkBudget = {
   eagerBytesMax: 60 * 1024,
   gzippedBytesMax: 60 * 1024,
-  wholeBytesMax: 131 * 1024,
+  wholeBytesMax: 132 * 1024,
 } as const;
 
 /** Bytes of the entry's bundle. @throws when the entry does not bundle, or not without a warning. */

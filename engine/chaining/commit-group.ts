@@ -271,6 +271,7 @@ export class CommitGroup implements UndecidedCommit, Committable {
       .then(
         () => {
           done = true;
+          session.sender.reportInstalled(commitTimestamp);
         },
         (cause: unknown) => {
           emit?.({ kind: "install-left", transactionId: verdict.id, cause });

@@ -17,6 +17,7 @@ export class ChunkInstaller {
   readonly #observability: Observability;
   readonly #shard: ShardId;
   readonly #window: SigningWindow;
+  readonly #ownInstallMs: number;
   readonly #places = new Semaphore(limits.installConcurrencyMax);
   /** In log order nothing earlier can be missing. */
   readonly #installer: Installer;
@@ -24,12 +25,18 @@ export class ChunkInstaller {
   constructor(
     ports: Ports,
     observability: Observability,
-    work: { readonly shard: ShardId; readonly window: SigningWindow },
+    work: {
+      readonly shard: ShardId;
+      readonly window: SigningWindow;
+      /** See ReplayOptions. */
+      readonly ownInstallMs: number;
+    },
   ) {
     this.#ports = ports;
     this.#observability = observability;
     this.#shard = work.shard;
     this.#window = work.window;
+    this.#ownInstallMs = work.ownInstallMs;
     this.#installer = new Installer(ports, undefined);
   }
 
@@ -94,9 +101,23 @@ export class ChunkInstaller {
     });
     // probe: replay-looks-twice
     if (unsure.length > 0) {
+      await this.#leaveToOwners(unsure.flatMap((at) => items[at]?.last ?? []));
       await this.#ask(writes, stored, { wanted: unsure, consistency: "strong" });
     }
     return stored;
+  }
+
+  /**
+   * What is missing right after its commit is on its way: its own client puts it. To put it as well would cost each write
+   * a second time, just when clients are slow because there is much to do.
+   */
+  async #leaveToOwners(missing: readonly PlannedWrite[]): Promise<void> {
+    const { clock } = this.#ports;
+    const newest = missing.reduce((max, { commit }) => Math.max(max, commit.verdict.timestamp), 0);
+    const restMs = newest / 1_000 + this.#ownInstallMs - clock.nowMs();
+    if (restMs <= 0) return;
+    // probe: replay-leaves-installs-to-clients
+    await clock.sleep(Math.min(restMs, this.#ownInstallMs));
   }
 
   /**

@@ -1,10 +1,10 @@
 /**
  * What replay has to install for a stretch of the log: every committed write of tables with history, in
- * order; elsewhere, per item, only the newest, since it supersedes the others.
+ * order; elsewhere, per item, only the newest, since it supersedes the others. What its client says it has installed is not looked at.
  */
 import { keyNamesOf } from "../../core/attributes.ts";
 import type { Tombstone } from "../../core/ports.ts";
-import type { CommittedVerdict, Payload } from "../../core/types.ts";
+import type { CommittedVerdict, Payload, Timestamp } from "../../core/types.ts";
 import { describeTable, writeAt } from "../../engine/installer.ts";
 import { canonicalKey } from "../../schemas/key-hashes.ts";
 
@@ -13,24 +13,36 @@ export type Commit = { readonly verdict: CommittedVerdict; readonly payload: Pay
 export type PlannedWrite = { readonly commit: Commit; readonly index: number };
 
 export type ChunkPlan = {
-  /** Independent of each other; one per item. */
+  /** Writes that nobody says are installed. Independent of each other; one per item. */
   readonly latest: readonly PlannedWrite[];
-  /** One list per item, each in timestamp order. */
+  /** The same of tables with history. One list per item, each in timestamp order. */
   readonly ordered: readonly (readonly PlannedWrite[])[];
   /** Every delete, superseded ones too: its tombstone may have been installed by its client. */
   readonly tombstones: readonly Tombstone[];
 };
 
-/** @param commits in timestamp order. */
-export function planChunk(commits: readonly Commit[]): ChunkPlan {
+/**
+ * @param commits in timestamp order.
+ * @param installed commits of which a record of the stream says that all their writes have reached their tables.
+ */
+export function planChunk(
+  commits: readonly Commit[],
+  installed: ReadonlySet<Timestamp>,
+): ChunkPlan {
   const latest = new Map<string, PlannedWrite>();
   const ordered = new Map<string, PlannedWrite[]>();
   const tombstones: Tombstone[] = [];
   for (const commit of commits) {
+    const isInstalled = installed.has(commit.verdict.timestamp);
     for (const index of commit.payload.writes.keys()) {
       const { write, table } = writeAt(commit.payload, index);
       const identity = identityOf(commit.payload, index);
-      if (table.history) {
+      if (isInstalled) {
+        // probe: replay-believes-its-client
+        // It supersedes what came before; on a table with history, what came before was installed before it.
+        latest.delete(identity);
+        ordered.delete(identity);
+      } else if (table.history) {
         const list = ordered.get(identity);
         if (list === undefined) ordered.set(identity, [{ commit, index }]);
         else list.push({ commit, index });

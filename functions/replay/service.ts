@@ -15,12 +15,14 @@ import type {
   SequenceNumber,
   ShardId,
   StreamCursor,
+  Timestamp,
   Watermark,
 } from "../../core/types.ts";
 import { decodeBlock } from "../../engine/log-search.ts";
 import type { Observability } from "../shared/observability.ts";
 import { ChunkInstaller } from "./chunk-installer.ts";
 import { planChunk, type Commit } from "./chunk.ts";
+import { installedCommits } from "./installed-commits.ts";
 import { ReplayPayloads } from "./payloads.ts";
 import { SigningWindow } from "./signing-window.ts";
 
@@ -47,6 +49,8 @@ export type ReplayService = {
 export type ReplayOptions = {
   /** How long to wait for an oracle that is behind. Default 5,000. */
   readonly patienceMs?: number;
+  /** How old a commit must be before its missing writes are installed for its client. Default 1,000. */
+  readonly ownInstallMs?: number;
 };
 
 /** Work between two advances of the watermark; with `limits.replayChunkBytes` bounds memory, and what a crash repeats. */
@@ -60,7 +64,8 @@ export function createReplayService(
   options: ReplayOptions = {},
 ): ReplayService {
   return {
-    handle: (batch, budget) => new ReplayRun(ports, observability, { batch, budget }).run(options),
+    handle: (batch, budget) =>
+      new ReplayRun(ports, observability, { batch, budget, ...options }).run(options),
   };
 }
 
@@ -73,18 +78,26 @@ class ReplayRun {
   readonly #batch: ReplayBatch;
   readonly #remainingMs: () => number;
   readonly #payloads: ReplayPayloads;
+  readonly #ownInstallMs: number;
+  /** What clients say they have installed. */
+  readonly #installed: ReadonlySet<Timestamp>;
 
   constructor(
     ports: Ports,
     observability: Observability,
-    work: { readonly batch: ReplayBatch; readonly budget: { readonly remainingMs: () => number } },
+    work: Pick<ReplayOptions, "ownInstallMs"> & {
+      readonly batch: ReplayBatch;
+      readonly budget: { readonly remainingMs: () => number };
+    },
   ) {
-    const { batch, budget } = work;
+    const { batch, budget, ownInstallMs = limits.ownInstallPatienceMs } = work;
+    this.#ownInstallMs = ownInstallMs;
     this.#ports = ports;
     this.#observability = observability;
     this.#batch = batch;
     this.#remainingMs = budget.remainingMs;
     this.#payloads = new ReplayPayloads(ports, batch.shard, batch.records);
+    this.#installed = installedCommits(batch.records);
   }
 
   async run({ patienceMs = 5_000 }: ReplayOptions): Promise<ReplayResult> {
@@ -163,9 +176,12 @@ class ReplayRun {
   async #installChunk(commits: readonly Commit[], reached: Watermark): Promise<void> {
     const { control } = this.#ports;
     const { shard } = this.#batch;
-    const plan = planChunk(commits);
+    const plan = planChunk(commits, this.#installed);
     const window = new SigningWindow(this.#ports, shard);
-    const installer = new ChunkInstaller(this.#ports, this.#observability, { shard, window });
+    const installer = new ChunkInstaller(this.#ports, this.#observability, {
+      ...{ shard, window },
+      ownInstallMs: this.#ownInstallMs,
+    });
     const installed = await installer.install(plan);
     if (plan.tombstones.length > 0) {
       await control.queueTombstones({

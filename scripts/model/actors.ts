@@ -144,7 +144,7 @@ export class ReplayActor {
           held.set(keyOf(request.key), { call: request, release });
         }),
     );
-    const service = createReplayService(ports, silentObservability);
+    const service = createReplayService(ports, silentObservability, { ownInstallMs: 0 });
     service.handle({ shard: shardId, records: [] }, { remainingMs }).catch((error: unknown) => {
       this.#failure = asError(error);
     });

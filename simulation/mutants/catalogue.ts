@@ -279,6 +279,16 @@ const installs: readonly Mutant[] = [
     ),
   },
   {
+    name: "installed-said-too-early",
+    breaks: "a client tells replay that it has installed what it is about to install",
+    patches: patch(
+      "engine/chaining/commit-group.ts",
+      "const nowMs = ports.clock.nowMs();",
+      "session.sender.reportInstalled(commitTimestamp);\n    const nowMs = ports.clock.nowMs();",
+    ),
+    changes: { faults: { "crash-after-call": 0.003 } },
+  },
+  {
     name: "replay-skips-a-write",
     breaks: "replay leaves out the last write of what it installs",
     patches: patch(

@@ -5,7 +5,11 @@ import * as limits from "../../core/limits.ts";
 import type { CommitStream, PutRecordResult } from "../../core/ports.ts";
 import type { CommitRequest, SequenceNumber, ShardId, Timestamp } from "../../core/types.ts";
 import { CommitSender, type SendResult } from "../../engine/commit-sender.ts";
-import { decodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
+import {
+  decodeCommitRecord,
+  encodeCommitRequest,
+  readInstalled,
+} from "../../schemas/commit-record.ts";
 import { idOf } from "./memory-log.ts";
 
 const shard = "shardId-000000000000" as ShardId;
@@ -72,6 +76,35 @@ test("requests that become ready together travel in one record, in order", async
   expect(await kindsOf(sent)).toEqual(["stored", "stored", "stored"]);
 });
 
+test("the next record says which commits were installed, each once, in order", async () => {
+  const { sender, calls } = scriptedSender();
+  const said = (call: number): readonly (readonly number[])[] =>
+    (calls[call]?.records ?? []).map((record) => readInstalled(record));
+  for (const at of [30, 10, 20, 10]) sender.reportInstalled(at as Timestamp);
+  await turn();
+  // Nothing is sent for that alone.
+  expect(calls).toHaveLength(0);
+  void sender.send(request(1));
+  void sender.send(request(2, 450_000));
+  void sender.send(request(3, 450_000));
+  void sender.send(request(4, 450_000));
+  await turn();
+  expect(said(0)).toEqual([[10, 20, 30], []]);
+  void sender.send(request(5));
+  await turn();
+  expect(said(1)).toEqual([[]]);
+});
+
+test("of more installed commits than a record takes, some are not said", async () => {
+  const { sender, calls } = scriptedSender();
+  const most = limits.installedPerRecordMax;
+  for (let at = 1; at <= most + 100; at += 1) sender.reportInstalled(at as Timestamp);
+  void sender.send(request(1));
+  await turn();
+  const said = readInstalled(calls[0]?.records[0] ?? new Uint8Array());
+  expect([said.length, said[0], said.at(-1)]).toEqual([most, 1, most]);
+});
+
 test("while two calls are under way the next requests gather, and all of them are sent", async () => {
   const { sender, calls } = scriptedSender();
   void sender.send(request(1));
@@ -111,6 +144,9 @@ test("no record and no call exceeds its limits, and no request is lost or sent t
   const { sender, calls } = scriptedSender();
   const sizes = Array.from({ length: 60 }, (_, i) => ((i * 7_919) % 500) * 1_000 + 1);
   const sent = sizes.map((bytes, i) => sender.send(request(i, bytes)));
+  for (let i = 1; i <= limits.installedPerRecordMax; i += 1) {
+    sender.reportInstalled((i * 2 ** 42) as Timestamp);
+  }
   const seen: string[] = [];
   for (let answered = 0; ; answered += 1) {
     await turn();

@@ -15,10 +15,15 @@ import type {
 } from "../../core/types.ts";
 import { decodeBlock } from "../../engine/log-search.ts";
 import type { Engine } from "../../engine/types.ts";
-import { createReplayService, type ReplayResult } from "../../functions/replay/service.ts";
-import { silentObservability } from "../../functions/shared/silent-observability.ts";
+import type { ReplayResult } from "../../functions/replay/service.ts";
 import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";
-import { fragileEngine, never } from "../integration/fragile.ts";
+import {
+  certify,
+  certifyingEngine,
+  recordsFrom,
+  runReplay,
+  type ReplayRun,
+} from "./replay-runs.ts";
 import {
   failureOf,
   key,
@@ -42,7 +47,7 @@ beforeAll(async () => {
     stores.createTable("plain"),
     stores.createTable("kept", { history: true }),
   ]);
-  client = certifyingEngine();
+  client = certifyingEngine(deployment.stores);
 });
 afterEach(async () => {
   // Each test begins with everything installed.
@@ -50,41 +55,16 @@ afterEach(async () => {
 });
 afterAll(() => deployment.stop());
 
-/** A client that never installs. */
-function certifyingEngine(): Engine {
-  return fragileEngine(deployment.stores, { items: () => ({ install: () => never() }) }).engine;
+function replay(run: ReplayRun = {}): Promise<ReplayResult> {
+  return runReplay(deployment.stores, run);
 }
 
-async function commit(
+function commit(
   of: TableDescription,
   writes: readonly Item[],
   deletes: readonly Item[] = [],
 ): Promise<{ id: TransactionId; at: Timestamp }> {
-  const { receipt } = await client.transact({ ack: "certified" }, (tx) => {
-    for (const item of writes) tx.put(of.name, item);
-    for (const item of deletes) tx.delete(of.name, item);
-    return Promise.resolve();
-  });
-  const { transactionId: id, commitTimestamp: at } = receipt;
-  if (id === undefined || at === undefined) throw new Error("nothing was committed");
-  return { id, at };
-}
-
-type Run = {
-  readonly records?: readonly StreamRecord[];
-  readonly ports?: Partial<Ports>;
-  readonly remainingMs?: () => number;
-  readonly patienceMs?: number;
-};
-
-function replay(run: Run = {}): Promise<ReplayResult> {
-  const { stores } = deployment;
-  const ports = { ...stores.openPorts(), ...run.ports };
-  const { patienceMs = 0, remainingMs = (): number => 30_000 } = run;
-  return createReplayService(ports, silentObservability, { patienceMs }).handle(
-    { shard: stores.shard, records: run.records ?? [] },
-    { remainingMs },
-  );
+  return certify(client, { of, writes, deletes });
 }
 
 async function stored(of: TableDescription, each: Item): Promise<number> {
@@ -234,7 +214,7 @@ describe("replay", () => {
     expect(reached.timestamp).toBeGreaterThanOrEqual(at);
     await deployment.oracle.stop();
     const late = commit(table, [{ ...key("h"), n: number(2) }]);
-    const record = (await recordsFrom(await logCursor(), 2)).at(-1);
+    const record = (await recordsFrom(deployment.stores, 2)).at(-1);
     if (record === undefined) throw new Error("no record");
     const waiting = replay({ records: [record], patienceMs: 10_000 });
     await deployment.oracle.start();
@@ -245,7 +225,7 @@ describe("replay", () => {
 
   test("stops at the end of its batch; what no batch brings, a scheduled run installs", async () => {
     const first = await commit(table, [{ ...key("batch-1"), n: number(1) }]);
-    const records = await recordsFrom(await logCursor(), 1);
+    const records = await recordsFrom(deployment.stores, 1);
     const second = await commit(table, [{ ...key("batch-2"), n: number(1) }]);
     const { unfinishedFrom, watermark: reached } = await replay({ records });
     expect(unfinishedFrom).toBeUndefined();
@@ -300,7 +280,7 @@ describe("a write that can never be installed", () => {
   test("because its table was deleted becomes a dead letter, and the shard goes on", async () => {
     const { stores } = deployment;
     const doomed = await stores.createTable("doomed");
-    client = certifyingEngine();
+    client = certifyingEngine(deployment.stores);
     const { id, at } = await commit(doomed, [{ ...key("a"), n: number(1) }, key("b")]);
     const dynamodb = openDynamoDb(stores);
     await dynamodb.send(new DeleteTableCommand({ TableName: doomed.name }));
@@ -338,7 +318,7 @@ describe("a write that can never be installed", () => {
       const dynamodb = openDynamoDb(stores);
       const foreign = { pk: { S: "taken" }, _v: { S: "7.1-beta" } };
       await dynamodb.send(new PutItemCommand({ TableName: branded.name, Item: foreign }));
-      client = certifyingEngine();
+      client = certifyingEngine(deployment.stores);
       const { id } = await commit(branded, [
         { ...key("taken"), n: number(1) },
         { ...key("free"), n: number(2) },
@@ -447,26 +427,3 @@ describe("a spilled payload", () => {
     expect(letters).toHaveLength(1);
   });
 });
-
-/** Where the log ends in the stream. */
-async function logCursor(): Promise<SequenceNumber> {
-  const { ports, shard } = deployment.stores;
-  const [newest] = await ports.log.readBackward(shard, { blocksMax: 1 });
-  const cursor = newest === undefined ? undefined : decodeBlock(newest).cursor;
-  if (cursor === undefined) throw new Error("the log has no cursor");
-  return cursor.sequenceNumber;
-}
-
-/** The stream's records from that one on, once there are as many. */
-async function recordsFrom(
-  from: SequenceNumber,
-  atLeast: number,
-): Promise<readonly StreamRecord[]> {
-  const { ports, shard } = deployment.stores;
-  for (let i = 0; i < 500; i += 1) {
-    const records = await ports.stream.read(shard, from, { recordsMax: 100 });
-    if (records.length >= atLeast) return records;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error("no record came");
-}

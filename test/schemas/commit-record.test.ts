@@ -21,6 +21,8 @@ import {
   decodeCommitRecord,
   encodeCommitRecord,
   encodeCommitRequest,
+  installedBytesMax,
+  readInstalled,
   readRequestAt,
   recordHeaderBytesMax,
   requestBytesInRecord,
@@ -86,9 +88,24 @@ function scanFault(bytes: Uint8Array): string {
   return fault;
 }
 
-function recordOf(requests: readonly CommitRequest[]): Uint8Array {
-  return encodeCommitRecord(requests.map(encodeCommitRequest));
+function recordOf(
+  requests: readonly CommitRequest[],
+  installed: readonly Timestamp[] = [],
+): Uint8Array {
+  return encodeCommitRecord(requests.map(encodeCommitRequest), installed);
 }
+
+/** Rising, near to each other and far apart. */
+const timestamps = fc
+  .uniqueArray(
+    fc.oneof(
+      fc.integer({ min: 1, max: 300 }),
+      fc.integer({ min: checkedTo, max: checkedTo + 1_000_000 }),
+      fc.maxSafeInteger().filter((n) => n > 0),
+    ),
+    { maxLength: 40 },
+  )
+  .map((numbers) => numbers.sort((a, b) => a - b) as Timestamp[]);
 
 describe("the layout", () => {
   test.each([
@@ -103,16 +120,29 @@ describe("the layout", () => {
   ])("of %s is the documented one", (_, requests, bytes) => {
     expect(hex(recordOf(requests))).toBe(bytes.replaceAll(" ", ""));
     expect(decodeCommitRecord(fromHex(bytes))).toEqual(requests);
+    expect(readInstalled(fromHex(bytes))).toEqual([]);
+  });
+
+  test("of commits that are said to be installed is the documented one", () => {
+    const later = [checkedTo, checkedTo + 1, checkedTo + 301] as Timestamp[];
+    const bytes = `544d 01 01 03 ${timestampHex} 01 ac02 01 ${probeHex}`;
+    expect(hex(recordOf([probe], later))).toBe(bytes.replaceAll(" ", ""));
+    expect(decodeCommitRecord(fromHex(bytes))).toEqual([probe]);
+    expect(readInstalled(fromHex(bytes))).toEqual(later);
   });
 });
 
 describe("reading", () => {
   const records = fc.array(commitRequests, { minLength: 1, maxLength: 5 });
 
-  test("every request comes back, from the whole record and by its index", () => {
+  test("every request comes back, from the whole record and by its index, whatever is installed", () => {
     fc.assert(
-      fc.property(records, (requests) => {
-        const bytes = recordOf(requests);
+      fc.property(records, timestamps, (requests, installed) => {
+        const bytes = recordOf(requests, installed);
+        expect(bytes.length - recordOf(requests).length).toBeLessThanOrEqual(
+          installedBytesMax(installed.length),
+        );
+        expect(readInstalled(bytes)).toEqual(installed);
         expect(decodeCommitRecord(bytes)).toEqual(requests);
         requests.forEach((request, index) => {
           expect(readRequestAt(bytes, index)).toEqual(request);
@@ -124,10 +154,10 @@ describe("reading", () => {
 
   test("the scan sees what decoding sees: ids, checks, and hashes of every write", () => {
     fc.assert(
-      fc.property(records, records, (first, second) => {
+      fc.property(records, records, timestamps, (first, second, installed) => {
         const batch = new RequestBatch();
         scanCommitRecord(recordOf(first), 0, batch);
-        const bytes = recordOf(second);
+        const bytes = recordOf(second, installed);
         const references = scanCommitRecord(bytes, 1, batch);
         expect(batch.count).toBe(first.length + second.length);
         expect(references.map((each) => each.indexInRecord)).toEqual(
@@ -222,7 +252,25 @@ describe("faults", () => {
     ["version 0", "not-a-frame", "544d 00 00 01"],
     ["version 2", "future-version", "544d 02 00 01"],
     ["version 255, whatever follows", "future-version", "544d ff"],
-    ["an unknown flag of the record", "future-version", "544d 01 01 01"],
+    ["an unknown flag of the record", "future-version", "544d 01 02 01"],
+    ["commits installed, of which there is none", "malformed", "544d 01 01 00 01"],
+    ["more commits installed than bytes", "truncated", `544d 01 01 03 ${timestampHex}`],
+    ["a commit installed at no time", "malformed", "544d 01 01 01 00000000000000 01"],
+    [
+      "commits installed that do not rise",
+      "malformed",
+      `544d 01 01 02 ${timestampHex} 00 01 ${probeHex}`,
+    ],
+    [
+      "a commit installed beyond 2^53",
+      "malformed",
+      `544d 01 01 02 1fffffffffffff 01 01 ${probeHex}`,
+    ],
+    [
+      "more commits installed than the limit",
+      "oversized",
+      `544d 01 01 8104 ${timestampHex} ${"01".repeat(512)} 01 ${probeHex}`,
+    ],
     ["the magic alone", "truncated", "544d"],
     ["a count of 0", "malformed", `${header} 00`],
     ["a count above the requests there", "truncated", `${header} 02 ${probeHex}`],
@@ -273,7 +321,7 @@ describe("faults", () => {
   });
 
   test("every truncation of a record is refused by both readers", () => {
-    const bytes = recordOf([commit, probe, spilled, commit]);
+    const bytes = recordOf([commit, probe, spilled, commit], [checkedTo]);
     for (let length = 0; length < bytes.length; length++) {
       expect(faultOf(() => decodeCommitRecord(bytes.subarray(0, length)))).not.toBe("none");
       expect(scanFault(bytes.subarray(0, length))).not.toBe("none");
@@ -281,19 +329,19 @@ describe("faults", () => {
   });
 
   test("one changed byte, or random ones after the header, end in a named fault or a whole record", () => {
-    const original = recordOf([commit, spilled, commit]);
+    const original = recordOf([commit, spilled, commit], [checkedTo]);
     const changed = fc
       .tuple(fc.nat(original.length - 1), fc.integer({ min: 1, max: 255 }))
       .map(([at, change]) => original.map((byte, index) => (index === at ? byte ^ change : byte)));
     const random = fc
       .uint8Array({ maxLength: 120 })
-      .map((tail) => Uint8Array.from([0x54, 0x4d, 1, 0, ...tail]));
+      .map((tail) => Uint8Array.from([0x54, 0x4d, 1, tail.length & 1, ...tail]));
     fc.assert(
       fc.property(fc.oneof(changed, random, fc.uint8Array()), (bytes) => {
         if (scanFault(bytes) !== "none") return;
         // What the oracle takes, replay can read.
         const requests = decodeCommitRecord(bytes);
-        expect(hex(recordOf(requests))).toBe(hex(bytes));
+        expect(hex(recordOf(requests, readInstalled(bytes)))).toBe(hex(bytes));
         for (const { payload } of requests) {
           if (payload.kind === "inline") decodePayload(payload.bytes);
         }
@@ -404,7 +452,7 @@ describe("what an encoder is given", () => {
     expect(() => encodeCommitRequest(request)).toThrow(InvariantViolation);
   });
 
-  test("a record without requests, with too many, or too large is a bug of the caller", () => {
+  test("a record without requests, with too many, too large, or with timestamps in disorder is a bug of the caller", () => {
     const request = encodeCommitRequest(probe);
     const large = new Uint8Array(limits.recordBytesMax);
     expect(() => encodeCommitRecord([])).toThrow(InvariantViolation);
@@ -412,6 +460,11 @@ describe("what an encoder is given", () => {
       InvariantViolation,
     );
     expect(() => encodeCommitRecord([large])).toThrow(InvariantViolation);
+    for (const installed of [[2, 1], [1, 1], Array.from({ length: 513 }, (_, i) => i + 1)]) {
+      expect(() => encodeCommitRecord([request], installed as Timestamp[])).toThrow(
+        InvariantViolation,
+      );
+    }
     const most = encodeCommitRecord(Array.from({ length: 4_096 }, () => request));
     expect(decodeCommitRecord(most).length).toBe(4_096);
   });

@@ -1,0 +1,118 @@
+/**
+ * How replay keeps out of the way of clients that install their own commits: it does not look at what they say they have
+ * installed, and leaves fresh commits to them for a while (docs/protocol.md §8, docs/adr/0010).
+ */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Ports } from "../../core/ports.ts";
+import type { Item, TableDescription } from "../../core/types.ts";
+import type { Engine } from "../../engine/types.ts";
+import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";
+import { fragileEngine } from "../integration/fragile.ts";
+import { key, number, numberOf } from "../integration/support.ts";
+import { certify, certifyingEngine, recordsFrom, runReplay } from "./replay-runs.ts";
+
+let deployment: LocalDeployment;
+let table: TableDescription;
+let kept: TableDescription;
+let client: Engine;
+
+beforeAll(async () => {
+  deployment = await startLocalDeployment({ stopped: ["replay"] });
+  const { stores } = deployment;
+  [table, kept] = await Promise.all([
+    stores.createTable("plain"),
+    stores.createTable("kept", { history: true }),
+  ]);
+  client = certifyingEngine(stores);
+});
+afterAll(() => deployment.stop());
+
+/** Commits what its client never installs. */
+async function left(name: string, n: number): Promise<void> {
+  await certify(client, { of: table, writes: [{ ...key(name), n: number(n) }] });
+}
+
+async function stored(of: TableDescription, each: Item): Promise<number> {
+  const { item } = await deployment.stores.ports.items.get(of, each);
+  return numberOf(item);
+}
+
+test("I7: does not look at what a client says it has installed, and at everything else", async () => {
+  const { stores } = deployment;
+  await left("told-0", 1);
+  const [from] = await recordsFrom(stores, 1);
+  if (from === undefined) throw new Error("no record");
+  const installing = deployment.openEngine();
+  const put = (of: TableDescription, name: string, n: number): Promise<unknown> =>
+    installing.transact({}, (tx) => {
+      tx.put(of.name, { ...key(name), n: number(n) });
+      return Promise.resolve();
+    });
+  await put(table, "told-1", 1);
+  await put(kept, "told-2", 1);
+  await left("untold", 1);
+  // It supersedes what its own client never installed.
+  await left("told-1", 2);
+  await put(table, "told-1", 3);
+  await put(table, "last", 1);
+  const records = await stores.ports.stream.read(stores.shard, from.sequenceNumber, {
+    recordsMax: 100,
+  });
+  const looked: string[] = [];
+  const { items } = stores.ports;
+  await runReplay(deployment.stores, {
+    records,
+    ports: {
+      items: {
+        ...items,
+        versions(keys, options) {
+          looked.push(
+            ...keys.map(({ key: { pk } }) => (pk !== undefined && "S" in pk ? pk.S : "")),
+          );
+          return items.versions(keys, options);
+        },
+      },
+    },
+  });
+  expect([...new Set(looked)].sort()).toEqual(["last", "told-0", "untold"]);
+  expect(await stored(table, key("untold"))).toBe(1);
+  expect(await stored(table, key("told-1"))).toBe(3);
+});
+
+test("leaves to a commit's own client what that is about to install, for a while", async () => {
+  const { stores } = deployment;
+  const { items } = stores.ports;
+  const began = Date.now();
+  const slow = fragileEngine(stores, {
+    items: () => ({
+      async install(...request) {
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        return items.install(...request);
+      },
+    }),
+  }).engine;
+  const { receipt } = await slow.transact({ ack: "certified" }, (tx) => {
+    tx.put(table.name, { ...key("owned"), n: number(1) });
+    return Promise.resolve();
+  });
+  let installs = 0;
+  const counting: Partial<Ports> = {
+    items: {
+      ...items,
+      install(...request) {
+        installs += 1;
+        return items.install(...request);
+      },
+    },
+  };
+  const { watermark: reached } = await runReplay(deployment.stores, {
+    ports: counting,
+    ownInstallMs: 3_000,
+  });
+  expect(reached.timestamp).toBeGreaterThanOrEqual(receipt.commitTimestamp ?? Infinity);
+  expect(installs).toBe(0);
+  expect(Date.now() - began).toBeGreaterThan(300);
+  await left("left", 1);
+  await runReplay(deployment.stores, { ports: counting, ownInstallMs: 100 });
+  expect(installs).toBe(1);
+});
