@@ -92,22 +92,35 @@ export function createAwsClients(options: AwsClientOptions): AwsClients {
   };
 }
 
+type OwnClient = {
+  readonly config: object;
+  readonly middlewareStack: { remove(name: string): boolean };
+};
+
 /**
  * Takes out middleware that works for nobody: the logger's, which prepares every input and output for a log that these
  * clients do not have (8 % of a call's processor time); and on loopback, where nobody reads them, the headers that
- * describe the client to AWS (9 %).
+ * describe the client to AWS (9 %). What is left copies less slowly (`layOut`, 15 %).
  */
-function lightened<Client extends { readonly middlewareStack: { remove(name: string): boolean } }>(
-  client: Client,
-  endpoint: string | undefined,
-): Client {
+function lightened<Client extends OwnClient>(client: Client, endpoint: string | undefined): Client {
   const { middlewareStack } = client;
   middlewareStack.remove("loggerMiddleware");
   if (isLoopback(endpoint)) {
     middlewareStack.remove("getUserAgentMiddleware");
     middlewareStack.remove("recursionDetectionMiddleware");
   }
+  layOut(client.config);
   return client;
+}
+
+/**
+ * In every call serializer, deserializer, endpoint and signer copy the client's whole configuration (`{ ...config }`).
+ * The AWS SDK assembles it in so many steps that V8 keeps its fifty properties in a hash table, and a copy takes 20 µs.
+ * When the properties of its heir are enumerated, V8 lays a prototype out as a record, and a copy takes 2 µs. Only that
+ * changes: names, values, order and accessors are what they were, and an engine that does otherwise is just slower.
+ */
+function layOut(config: object): void {
+  for (const name in Object.create(config) as object) if (name) return;
 }
 
 type Endpoints = { readonly dynamodb: string | undefined; readonly kinesis: string | undefined };

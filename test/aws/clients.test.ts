@@ -2,6 +2,8 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { setFlagsFromString } from "node:v8";
+import { runInThisContext } from "node:vm";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { createAwsClients } from "../../aws/clients.ts";
@@ -12,6 +14,12 @@ import * as limits from "../../core/limits.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const loopback = "http://127.0.0.1:1";
+
+// Whether V8 holds an object's properties as a record, not in a hash table, is visible to its own syntax only.
+setFlagsFromString("--allow-natives-syntax");
+const isRecord = runInThisContext("(object) => %HasFastProperties(object)") as (
+  object: object,
+) => boolean;
 
 beforeEach(() => {
   for (const name of ["AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION"]) {
@@ -68,6 +76,19 @@ describe("clients", () => {
     }
   });
 
+  test("are laid out for the copies that every call makes, and are still after calls", async () => {
+    const clients = createAwsClients({ endpoint: loopback, callTriesMax: 1 });
+    const { client: dynamodb, sdk } = await clients.dynamodb();
+    const { client: kinesis } = await clients.kinesis();
+    const given = new sdk.DynamoDBClient({ region: "eu-west-1", endpoint: loopback });
+    expect(Object.keys(dynamodb.config).sort()).toEqual(Object.keys(given.config).sort());
+    given.destroy();
+    await expect(dynamodb.send(new sdk.ListTablesCommand({}))).rejects.toThrow();
+    expect(isRecord(dynamodb.config)).toBe(true);
+    expect(isRecord(kinesis.config)).toBe(true);
+    await clients.close();
+  });
+
   test("to loopback leave credentials of the environment alone", async () => {
     vi.stubEnv("AWS_ACCESS_KEY_ID", "mine");
     vi.stubEnv("AWS_SECRET_ACCESS_KEY", "secret");
@@ -97,8 +118,11 @@ describe("clients", () => {
   test("that were given are used as they are, and are not destroyed", async () => {
     const given = new DynamoDBClient({ region: "eu-west-1" });
     const destroy = vi.spyOn(given, "destroy");
+    const state = (): unknown => [given.middlewareStack.identify(), isRecord(given.config)];
+    const before = state();
     const clients = createAwsClients({ dynamodb: given });
     expect((await clients.dynamodb()).client).toBe(given);
+    expect(state()).toEqual(before);
     await clients.close();
     expect(destroy).not.toHaveBeenCalled();
     given.destroy();
