@@ -3,7 +3,7 @@ import { setMaxListeners } from "node:events";
 import { InvalidRequestError, UnavailableError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { CallOptions, Clock, Consumption } from "../core/ports.ts";
-import { ignore } from "./concurrency.ts";
+import { ignore, noLongerNeeded } from "./concurrency.ts";
 
 export const deadlineMsDefault = 30_000;
 
@@ -67,6 +67,6 @@ export class Call {
   end(): void {
     this.#unfollow();
     this.#unfollow = ignore;
-    this.#ended.abort(new Error("the call has ended"));
+    this.#ended.abort(noLongerNeeded);
   }
 }

@@ -1,4 +1,4 @@
-/** Two small tools for promises: a bounded number at once, and giving up on one without cancelling it. */
+/** Small tools for promises: a bounded number at once, and giving up on one without cancelling it. */
 import { assert } from "../core/assert.ts";
 
 /** At most `max` tasks at once; the others wait their turn in order. */
@@ -43,6 +43,9 @@ export function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefine
     });
   });
 }
+
+/** Why a wait is given up that nobody needs any more. One for all: nobody reads it, and an error's stack takes time. */
+export const noLongerNeeded = new Error("no longer needed");
 
 export function asError(reason: unknown): Error {
   return reason instanceof Error ? reason : new Error(String(reason));

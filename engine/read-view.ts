@@ -73,7 +73,8 @@ export class ReadView {
   /** Names of committed writes that this view has seen to: whatever is read from now on holds them. */
   readonly helped = new Set<string>();
   #ready = false;
-  #closed: Error | undefined;
+  /** Why, once it is. An error is made only for whoever comes too late: its stack takes time. */
+  #closed: string | undefined;
   /** First conflict found; nothing that this view says afterwards may be committed. */
   #doomed: Error | undefined;
 
@@ -118,9 +119,8 @@ export class ReadView {
    *   stream                        late copy {checks: ∅} ──────────────────▶ commits too
    */
   seal(): void {
-    this.#closed ??= new TransactionClosedError(
-      "the transaction is being committed; wait for its reads and writes within its body",
-    );
+    this.#closed ??=
+      "the transaction is being committed; wait for its reads and writes within its body";
   }
 
   get isSealed(): boolean {
@@ -130,14 +130,14 @@ export class ReadView {
   /** Ends the view; later reads throw `TransactionClosedError`. */
   close(): void {
     this.#options.local?.close();
-    this.#closed ??= new TransactionClosedError("the transaction has ended; begin a new one");
+    this.#closed ??= "the transaction has ended; begin a new one";
     this.#session.follower.leave(this.#options.reads);
   }
 
   /** @throws TransactionClosedError, or the conflict that ended the attempt. */
   assertOpen(): void {
     this.#options.call.signal?.throwIfAborted();
-    if (this.#closed !== undefined) throw this.#closed;
+    if (this.#closed !== undefined) throw new TransactionClosedError(this.#closed);
     if (this.#doomed !== undefined) throw this.#doomed;
     this.#assertAge();
   }
@@ -236,11 +236,17 @@ export class ReadView {
     this.assertOpen();
     const chained = local.chain(key);
     if (chained !== undefined) return chained;
-    const own = local.ownCommit(key);
+    const own = this.#ownCommit(key);
     if (own === undefined) return undefined;
     // Nothing that is installed by now need be in an answer that does not come from the store.
     const asked = { installedThrough: 0 as Timestamp, joins: true };
     return { item: await this.#resolve(key, own, asked) };
+  }
+
+  /** What this process itself has just committed there. Whether that is what is to be read, the tail judges. */
+  #ownCommit({ hashes, identity }: ReadKey): StoredItem | undefined {
+    if (identity === undefined) return undefined;
+    return this.#session.local.committed(hashes.key, identity, this.tail);
   }
 
   /**
@@ -311,9 +317,16 @@ export class ReadView {
           return stored.item;
         case "history":
           return this.#fromHistory(key);
-        case "missing":
+        case "missing": {
+          const own = this.#ownCommit(key);
+          if (own?.version === judgement.commit.timestamp) {
+            stored = own;
+            captured = 0 as Timestamp;
+            continue;
+          }
           await this.awaitInstall(judgement.commit, attempt);
           break;
+        }
         case "ahead-of-tail":
           // probe: read-ahead-of-tail
           await this.catchUp(stored.version, key.table.name);

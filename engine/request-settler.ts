@@ -21,7 +21,7 @@ import type { ClientPorts } from "../core/ports.ts";
 import type { CommitRequest, Timestamp, TransactionId, Verdict } from "../core/types.ts";
 import { encodeCommitRequest } from "../schemas/commit-record.ts";
 import { waitBackoff } from "./backoff.ts";
-import { asError, ignore, orAborted } from "./concurrency.ts";
+import { asError, ignore, noLongerNeeded, orAborted } from "./concurrency.ts";
 import type { ShardSession } from "./shard-session.ts";
 
 export type SettleOptions = {
@@ -153,7 +153,7 @@ async function sendOnce(
     if (answer === undefined || answer.kind === "stale") return { kind: "undecided" };
     return { kind: "decided", decision: answer };
   } finally {
-    waiting.abort(new Error("the wait for a verdict has ended"));
+    waiting.abort(noLongerNeeded);
   }
 }
 

@@ -3,6 +3,7 @@
  * may read it before it is committed (chained-reads.ts), and then shares its fate. Nothing here outlives the verdict.
  */
 import { assert } from "../../core/assert.ts";
+import type { StoredItem } from "../../core/ports.ts";
 import type { Tail } from "../../core/tail.ts";
 import type { KeyRead, PredicateRead, TransactionReads } from "../../core/transaction-reads.ts";
 import type { Item, KeyHash, Timestamp, WriteHashes } from "../../core/types.ts";
@@ -53,6 +54,19 @@ export class LocalCommits {
   find(hash: KeyHash, identity: string): LocalWrite | undefined {
     const write = this.#places.get(hash)?.write;
     return write?.identity === identity ? write : undefined;
+  }
+
+  /** What this process has committed there last, as far as the tail tells, and may still be installing. */
+  committed(hash: KeyHash, identity: string, tail: Tail): StoredItem | undefined {
+    for (let place = this.#places.get(hash); place; place = place.below) {
+      if (place.write.identity !== identity) continue;
+      const verdict = place.write.commit.verdict(tail);
+      if (verdict?.kind !== "committed") continue;
+      // probe: read-own-commit-from-memory
+      const { item } = place.write;
+      return { item, version: verdict.timestamp, tombstone: item === undefined };
+    }
+    return undefined;
   }
 
   /**

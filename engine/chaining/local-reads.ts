@@ -3,7 +3,7 @@
  * and what that asks of its end (chained-reads.ts, local-commits.ts, local-turns.ts).
  */
 import { assert } from "../../core/assert.ts";
-import type { CallOptions, StoredItem } from "../../core/ports.ts";
+import type { CallOptions } from "../../core/ports.ts";
 import type { Tail } from "../../core/tail.ts";
 import type { TransactionReads } from "../../core/transaction-reads.ts";
 import type { Item, KeyHash, TableDescription, WriteHashes } from "../../core/types.ts";
@@ -89,16 +89,6 @@ export class LocalReads {
     this.#assertNotOvertaken();
     this.chained.add(write, { table: key.table.name, key: key.key });
     return { item: write.item };
-  }
-
-  /** What this process has just committed, and may still be installing. */
-  ownCommit(key: LocalKey): StoredItem | undefined {
-    const write = this.#find(key);
-    const verdict = write?.commit.verdict(this.#tail);
-    if (write === undefined || verdict?.kind !== "committed") return undefined;
-    // probe: read-own-commit-from-memory
-    const { item } = write;
-    return { item, version: verdict.timestamp, tombstone: item === undefined };
   }
 
   /** Resolves once no transaction of this process is about to write there, as far as it could be known at the call. */
