@@ -13,7 +13,7 @@ export type Mood = "even" | "crowded" | "spread";
 const commitShareMin = 0.3;
 const conflictShareMin = 0.05;
 /** Where a run begins to do something about it, well before it is too late. */
-const commitShareWanted = 0.4;
+const commitShareWanted = 0.36;
 const conflictShareWanted = 0.08;
 /** The first few say nothing yet. */
 const triedMin = 20;

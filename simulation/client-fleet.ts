@@ -124,6 +124,10 @@ export class ClientFleet {
       if (this.#isOver()) return;
       this.counts.begun += 1;
       if (this.counts.begun === this.#plan.transactions * calmFactor) this.#cloud.calm();
+      // Most of the clients may be frozen for long, and the one that is left meets nobody.
+      if (mood === "crowded" && this.counts.begun % this.#plan.transactions === 0) {
+        this.#startClient();
+      }
       const unique = `${name}/${this.counts.begun.toString()}`;
       await this.#step({
         client: process.client,
