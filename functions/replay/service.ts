@@ -65,7 +65,7 @@ export function createReplayService(
 ): ReplayService {
   return {
     handle: (batch, budget) =>
-      new ReplayRun(ports, observability, { batch, budget, ...options }).run(options),
+      new ReplayRun(ports, observability, { batch, budget, options }).run(),
   };
 }
 
@@ -78,6 +78,7 @@ class ReplayRun {
   readonly #batch: ReplayBatch;
   readonly #remainingMs: () => number;
   readonly #payloads: ReplayPayloads;
+  readonly #patienceMs: number;
   readonly #ownInstallMs: number;
   /** What clients say they have installed. */
   readonly #installed: ReadonlySet<Timestamp>;
@@ -85,13 +86,15 @@ class ReplayRun {
   constructor(
     ports: Ports,
     observability: Observability,
-    work: Pick<ReplayOptions, "ownInstallMs"> & {
+    work: {
       readonly batch: ReplayBatch;
       readonly budget: { readonly remainingMs: () => number };
+      readonly options: ReplayOptions;
     },
   ) {
-    const { batch, budget, ownInstallMs = limits.ownInstallPatienceMs } = work;
-    this.#ownInstallMs = ownInstallMs;
+    const { batch, budget, options } = work;
+    this.#patienceMs = options.patienceMs ?? 5_000;
+    this.#ownInstallMs = options.ownInstallMs ?? limits.ownInstallPatienceMs;
     this.#ports = ports;
     this.#observability = observability;
     this.#batch = batch;
@@ -100,9 +103,9 @@ class ReplayRun {
     this.#installed = installedCommits(batch.records);
   }
 
-  async run({ patienceMs = 5_000 }: ReplayOptions): Promise<ReplayResult> {
+  async run(): Promise<ReplayResult> {
     const { clock } = this.#ports;
-    const patientUntilMs = clock.monotonicMs() + patienceMs;
+    const patientUntilMs = clock.monotonicMs() + this.#patienceMs;
     let watermark = await this.#readWatermark();
     let pauseMs = pauseMsMin;
     for (;;) {
@@ -178,10 +181,9 @@ class ReplayRun {
     const { shard } = this.#batch;
     const plan = planChunk(commits, this.#installed);
     const window = new SigningWindow(this.#ports, shard);
-    const installer = new ChunkInstaller(this.#ports, this.#observability, {
-      ...{ shard, window },
-      ownInstallMs: this.#ownInstallMs,
-    });
+    const ownInstallMs = this.#ownInstallMs;
+    const work = { shard, window, ownInstallMs };
+    const installer = new ChunkInstaller(this.#ports, this.#observability, work);
     const installed = await installer.install(plan);
     if (plan.tombstones.length > 0) {
       await control.queueTombstones({
