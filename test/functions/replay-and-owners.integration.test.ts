@@ -6,7 +6,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Ports } from "../../core/ports.ts";
 import type { Item, TableDescription } from "../../core/types.ts";
 import type { Engine } from "../../engine/types.ts";
-import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";
+import type { LocalDeployment } from "../harness/local-deployment.ts";
+import { startWithoutReplay } from "../harness/without-replay.ts";
 import { fragileEngine } from "../integration/fragile.ts";
 import { key, number, numberOf } from "../integration/support.ts";
 import { certify, certifyingEngine, recordsFrom, runReplay } from "./replay-runs.ts";
@@ -17,13 +18,8 @@ let kept: TableDescription;
 let client: Engine;
 
 beforeAll(async () => {
-  deployment = await startLocalDeployment({ stopped: ["replay"] });
-  const { stores } = deployment;
-  [table, kept] = await Promise.all([
-    stores.createTable("plain"),
-    stores.createTable("kept", { history: true }),
-  ]);
-  client = certifyingEngine(stores);
+  ({ deployment, plain: table, kept } = await startWithoutReplay());
+  client = certifyingEngine(deployment.stores);
 });
 afterAll(() => deployment.stop());
 

@@ -16,7 +16,8 @@ import type {
 import { decodeBlock } from "../../engine/log-search.ts";
 import type { Engine } from "../../engine/types.ts";
 import type { ReplayResult } from "../../functions/replay/service.ts";
-import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";
+import type { LocalDeployment } from "../harness/local-deployment.ts";
+import { startWithoutReplay } from "../harness/without-replay.ts";
 import {
   certify,
   certifyingEngine,
@@ -41,12 +42,7 @@ let kept: TableDescription;
 let client: Engine;
 
 beforeAll(async () => {
-  deployment = await startLocalDeployment({ stopped: ["replay"] });
-  const { stores } = deployment;
-  [table, kept] = await Promise.all([
-    stores.createTable("plain"),
-    stores.createTable("kept", { history: true }),
-  ]);
+  ({ deployment, plain: table, kept } = await startWithoutReplay());
   client = certifyingEngine(deployment.stores);
 });
 afterEach(async () => {

@@ -5,7 +5,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Item, TableDescription } from "../../core/types.ts";
 import type { Engine, EngineTransaction, Reader } from "../../engine/types.ts";
-import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";
+import type { LocalDeployment } from "../harness/local-deployment.ts";
+import { startWithoutReplay } from "../harness/without-replay.ts";
 import { fragileEngine, never } from "./fragile.ts";
 import { key, number, numberOf, putAll, readOne } from "./support.ts";
 
@@ -14,12 +15,7 @@ let plain: TableDescription;
 let kept: TableDescription;
 
 beforeAll(async () => {
-  deployment = await startLocalDeployment({ stopped: ["replay"] });
-  const { stores } = deployment;
-  [plain, kept] = await Promise.all([
-    stores.createTable("plain"),
-    stores.createTable("kept", { history: true }),
-  ]);
+  ({ deployment, plain, kept } = await startWithoutReplay());
 });
 afterAll(() => deployment.stop());
 
