@@ -1,6 +1,7 @@
 /**
  * Lint rules. The layers and file sizes are judged a second time, with their own negative tests, in
- * test/tidy.test.ts; what only types can show (floating promises, unsafe any, missing cases) is here.
+ * test/tidy.test.ts; what only types can show (floating promises, unsafe any, missing cases) is
+ * here.
  */
 import { defineConfig } from "eslint/config";
 import tseslint from "typescript-eslint";

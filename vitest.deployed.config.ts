@@ -1,6 +1,7 @@
 /**
- * The suites against a deployment that is up (scripts/deployed-suite-list.ts says which); apart from `npm test`, which needs
- * none. The integration suites run as they are: only what they stand on is exchanged here.
+ * The suites against a deployment that is up (scripts/deployed-suite-list.ts says which); apart
+ * from `npm test`, which needs none. The integration suites run as they are: only what they stand
+ * on is exchanged here.
  */
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";

@@ -1,6 +1,6 @@
 /**
- * Between core's items and those of the AWS SDK: the same objects under two types. The SDK's allows mutation and
- * unknown members; neither happens here, since adapters only hand values through.
+ * Between core's items and those of the AWS SDK: the same objects under two types. The SDK's allows
+ * mutation and unknown members; neither happens here, since adapters only hand values through.
  */
 import type { AttributeValue as SdkValue } from "@aws-sdk/client-dynamodb";
 import type { AttributeValue, Item } from "../core/types.ts";

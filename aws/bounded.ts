@@ -3,8 +3,8 @@ import type { Clock, Random } from "../core/ports.ts";
 import * as limits from "../core/limits.ts";
 
 /**
- * Maps with at most `concurrency` calls under way. Results stand in input order. After the first failure no new
- * call begins; those under way are waited for, so none outlives the promise.
+ * Maps with at most `concurrency` calls under way. Results stand in input order. After the first
+ * failure no new call begins; those under way are waited for, so none outlives the promise.
  */
 export async function mapBounded<Input, Output>(
   inputs: readonly Input[],

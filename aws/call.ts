@@ -1,10 +1,12 @@
 /**
  * One call through the AWS SDK, with the two things that the SDK does not do for us.
  *
- * 1. *Honest faults.* The SDK repeats calls by itself. When a first try timed out after its effect and the second is
+ * 1. *Honest faults.* The SDK repeats calls by itself. When a first try timed out after its effect
+ *   and the second is
  *    throttled, the SDK reports "throttled", which would claim that nothing happened. A middleware inside the retry loop sees
  *    every try; once one ended unclear, the call's fault is `unavailable` at best.
- * 2. *No late signature.* An install must not be signed after its deadline (docs/protocol.md §7: a signature lives five
+ * 2. *No late signature.* An install must not be signed after its deadline (docs/protocol.md §7: a
+ *   signature lives five
  *    minutes, and the reaper counts on that). The same middleware stands after the signer and looks at the clock when
  *    the signature exists; too late, and the request is dropped before a byte is sent. Every retry signs, and is checked, anew.
  */
@@ -18,8 +20,9 @@ export type SignDeadline = { readonly clock: Clock; readonly beforeMs: number };
 type Handler = (args: object) => Promise<object>;
 
 /**
- * What a command of any AWS SDK client offers to middleware, as far as it is needed here. Each command types its
- * middleware by its own input and output; `never` stands for all of them, since tries are watched, not read.
+ * What a command of any AWS SDK client offers to middleware, as far as it is needed here. Each
+ * command types its middleware by its own input and output; `never` stands for all of them, since
+ * tries are watched, not read.
  */
 type MiddlewareHost = {
   readonly middlewareStack: {
@@ -91,8 +94,8 @@ export async function callRead<Output>(call: Omit<Call<Output>, "command">): Pro
 }
 
 /**
- * A call with an effect. `condition-failed` may follow an own earlier try that succeeded and whose answer was lost: the
- * condition says only that it does not hold now.
+ * A call with an effect. `condition-failed` may follow an own earlier try that succeeded and whose
+ * answer was lost: the condition says only that it does not hold now.
  * @throws StoreError, or the signal's reason once it is aborted (the effect is then unknown).
  */
 export async function callWrite<Output>(call: Call<Output>): Promise<Conditional<Output>> {

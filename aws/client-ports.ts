@@ -1,6 +1,7 @@
 /**
- * What a client needs from outside, on AWS: DynamoDB and Kinesis, or whatever speaks their protocols at the endpoints
- * given. Importing this module does no work and loads no AWS package; the first call does.
+ * What a client needs from outside, on AWS: DynamoDB and Kinesis, or whatever speaks their
+ * protocols at the endpoints given. Importing this module does no work and loads no AWS package;
+ * the first call does.
  */
 import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts, Clock, Random } from "../core/ports.ts";
@@ -18,7 +19,10 @@ import { systemRandom } from "./system-random.ts";
 
 export type AwsPortsOptions = AwsClientOptions & {
   readonly deployment: string;
-  /** How long superseded versions stay readable on tables with history. Default `limits.historyRetentionMsDefault`. */
+  /**
+   * How long superseded versions stay readable on tables with history. Default
+   * `limits.historyRetentionMsDefault`.
+   */
   readonly historyRetentionMs?: number | undefined;
   readonly clock?: Clock | undefined;
   readonly random?: Random | undefined;

@@ -1,6 +1,6 @@
 /**
- * The AWS SDK clients, built on first use. Importing this module loads no AWS package (cold start, bundle size), and
- * a process that never writes never loads Kinesis.
+ * The AWS SDK clients, built on first use. Importing this module loads no AWS package (cold start,
+ * bundle size), and a process that never writes never loads Kinesis.
  */
 import type * as DynamoDbSdk from "@aws-sdk/client-dynamodb";
 import type { DynamoDBClient, DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
@@ -26,12 +26,20 @@ export type AwsClientOptions = {
     | string
     | { readonly dynamodb?: string | undefined; readonly kinesis?: string | undefined }
     | undefined;
-  /** Default: the AWS SDK's chain; fixed dummies for loopback endpoints when the environment names none. */
+  /**
+   * Default: the AWS SDK's chain; fixed dummies for loopback endpoints when the environment names
+   * none.
+   */
   readonly credentials?: AwsCredentials | (() => Promise<AwsCredentials>) | undefined;
-  /** A ready-made client; it stays the caller's to destroy, and its own timeouts and retries hold. */
+  /**
+   * A ready-made client; it stays the caller's to destroy, and its own timeouts and retries hold.
+   */
   readonly dynamodb?: DynamoDBClient | undefined;
   readonly kinesis?: KinesisClient | undefined;
-  /** Packages and clients that are loaded already: nothing is imported, and every other option is ignored. */
+  /**
+   * Packages and clients that are loaded already: nothing is imported, and every other option is
+   * ignored.
+   */
   readonly handles?:
     { readonly dynamodb: DynamoDbHandle; readonly kinesis: KinesisHandle } | undefined;
   /** Tries of one call, the first included. Default `limits.callTriesMax`. */
@@ -48,10 +56,15 @@ export type AwsClients = {
   readonly close: () => Promise<void>;
 };
 
-/** LocalStack takes these for its default account; DynamoDB Local and the embedded servers take any. */
+/**
+ * LocalStack takes these for its default account; DynamoDB Local and the embedded servers take any.
+ */
 const dummyCredentials: AwsCredentials = { accessKeyId: "test", secretAccessKey: "test" };
 
-/** @throws InvalidRequestError (on first use) for a malformed endpoint or an AWS package that is not installed. */
+/**
+ * @throws InvalidRequestError (on first use) for a malformed endpoint or an AWS package that is not
+ * installed.
+ */
 export function createAwsClients(options: AwsClientOptions): AwsClients {
   const { handles } = options;
   if (handles !== undefined) {
@@ -98,9 +111,10 @@ type OwnClient = {
 };
 
 /**
- * Takes out middleware that works for nobody: the logger's, which prepares every input and output for a log that these
- * clients do not have (8 % of a call's processor time); and on loopback, where nobody reads them, the headers that
- * describe the client to AWS (9 %). What is left copies less slowly (`layOut`, 15 %).
+ * Takes out middleware that works for nobody: the logger's, which prepares every input and output
+ * for a log that these clients do not have (8 % of a call's processor time); and on loopback, where
+ * nobody reads them, the headers that describe the client to AWS (9 %). What is left copies less
+ * slowly (`layOut`, 15 %).
  */
 function lightened<Client extends OwnClient>(client: Client, endpoint: string | undefined): Client {
   const { middlewareStack } = client;
@@ -114,10 +128,11 @@ function lightened<Client extends OwnClient>(client: Client, endpoint: string | 
 }
 
 /**
- * In every call serializer, deserializer, endpoint and signer copy the client's whole configuration (`{ ...config }`).
- * The AWS SDK assembles it in so many steps that V8 keeps its fifty properties in a hash table, and a copy takes 20 µs.
- * When the properties of its heir are enumerated, V8 lays a prototype out as a record, and a copy takes 2 µs. Only that
- * changes: names, values, order and accessors are what they were, and an engine that does otherwise is just slower.
+ * In every call serializer, deserializer, endpoint and signer copy the client's whole configuration
+ * (`{ ...config }`). The AWS SDK assembles it in so many steps that V8 keeps its fifty properties
+ * in a hash table, and a copy takes 20 µs. When the properties of its heir are enumerated, V8 lays
+ * a prototype out as a record, and a copy takes 2 µs. Only that changes: names, values, order and
+ * accessors are what they were, and an engine that does otherwise is just slower.
  */
 function layOut(config: object): void {
   for (const name in Object.create(config) as object) if (name) return;
@@ -187,9 +202,9 @@ function dynamoDbConfig(
 }
 
 /**
- * Kinesis speaks HTTP/2 on AWS, which is the client's default; its stand-ins speak HTTP/1 only. The handler for those is taken
- * from a DynamoDB client, whose default it is: importing the handler's own package would make an indirect
- * dependency of the AWS SDK a direct one of every application.
+ * Kinesis speaks HTTP/2 on AWS, which is the client's default; its stand-ins speak HTTP/1 only. The
+ * handler for those is taken from a DynamoDB client, whose default it is: importing the handler's
+ * own package would make an indirect dependency of the AWS SDK a direct one of every application.
  */
 async function kinesisConfig(
   options: AwsClientOptions,

@@ -1,4 +1,7 @@
-/** Access to the control table by its two key attributes; what the items mean is said where they are used. */
+/**
+ * Access to the control table by its two key attributes; what the items mean is said where they are
+ * used.
+ */
 import type { CallOptions } from "../core/ports.ts";
 import type { Item } from "../core/types.ts";
 import { fromSdkItem, toSdkItem, type SdkItem } from "./attribute-values.ts";

@@ -1,7 +1,7 @@
 /**
- * What replay leaves behind in the control table: tombstones queued for the reaper, the reaper's samples of the
- * watermark, and dead letters for operators. A batch of tombstones may exceed what an item holds, so it is stored in
- * parts under (position, part) and put together when read.
+ * What replay leaves behind in the control table: tombstones queued for the reaper, the reaper's
+ * samples of the watermark, and dead letters for operators. A batch of tombstones may exceed what
+ * an item holds, so it is stored in parts under (position, part) and put together when read.
  */
 import { createHash } from "node:crypto";
 import { assert } from "../core/assert.ts";

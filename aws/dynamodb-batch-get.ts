@@ -1,6 +1,7 @@
 /**
  * Reads of any number of keys by BatchGetItem, which takes 100 at a time, refuses duplicates,
- * answers in any order, leaves absent items out, and may hand keys back unread (throttled, or 16 MB are full).
+ * answers in any order, leaves absent items out, and may hand keys back unread (throttled, or 16 MB
+ * are full).
  */
 import type { KeysAndAttributes } from "@aws-sdk/client-dynamodb";
 import { CorruptDataError, StoreError } from "../core/errors.ts";
@@ -110,7 +111,9 @@ function tablesOf(
   return tables;
 }
 
-/** Names go through placeholders: a key attribute may be called `size`, `_v` must not start a path. */
+/**
+ * Names go through placeholders: a key attribute may be called `size`, `_v` must not start a path.
+ */
 function projection(
   keyNames: readonly string[],
   attributes: readonly string[] | undefined,

@@ -1,6 +1,7 @@
 /**
- * The commit log on DynamoDB: one item per block under (shard, position), spilled payloads beside them under
- * (spill#id, chunk). The conditional put of `append` is the commit point of every transaction in the block (I1).
+ * The commit log on DynamoDB: one item per block under (shard, position), spilled payloads beside
+ * them under (spill#id, chunk). The conditional put of `append` is the commit point of every
+ * transaction in the block (I1).
  */
 import { assert } from "../core/assert.ts";
 import * as limits from "../core/limits.ts";

@@ -1,6 +1,7 @@
 /**
- * The control table: watermarks, shards, the registry of user tables, shared secrets, and what replay leaves for the
- * reaper and for operators (aws/control-tombstones.ts). A client reads it only, and has a reader of its own. Layout: docs/protocol.md §1.
+ * The control table: watermarks, shards, the registry of user tables, shared secrets, and what
+ * replay leaves for the reaper and for operators (aws/control-tombstones.ts). A client reads it
+ * only, and has a reader of its own. Layout: docs/protocol.md §1.
  */
 import { CorruptDataError, InvalidRequestError, StoreError } from "../core/errors.ts";
 import type { CallOptions, ClientPorts, ControlStore } from "../core/ports.ts";
@@ -44,7 +45,10 @@ export type ControlStoreParts = ControlReaderParts & { readonly dynamodb: Dynamo
 /** A shard as the control table knows it. */
 export type ShardEntry = {
   readonly shard: ShardId;
-  /** Lowest hash key of its range, a decimal of up to 128 bits; a record sent to exactly it lands on the shard. */
+  /**
+   * Lowest hash key of its range, a decimal of up to 128 bits; a record sent to exactly it lands on
+   * the shard.
+   */
   readonly startingHashKey: string;
 };
 

@@ -1,6 +1,7 @@
 /**
- * User tables on DynamoDB. Reads are strongly consistent except on indexes. An install is one conditional PutItem, so a stored version
- * never falls (I6), and is never signed after its deadline (aws/call.ts).
+ * User tables on DynamoDB. Reads are strongly consistent except on indexes. An install is one
+ * conditional PutItem, so a stored version never falls (I6), and is never signed after its deadline
+ * (aws/call.ts).
  */
 import type { QueryCommandOutput } from "@aws-sdk/client-dynamodb";
 import { InvalidRequestError, StoreError } from "../core/errors.ts";

@@ -1,10 +1,12 @@
 /**
- * The non-persistent version store on DynamoDB (docs/protocol.md §1): superseded versions under (key bytes, version),
- * dropped by TTL. Losing an entry costs a reader a retry, never a wrong answer.
+ * The non-persistent version store on DynamoDB (docs/protocol.md §1): superseded versions under
+ * (key bytes, version), dropped by TTL. Losing an entry costs a reader a retry, never a wrong
+ * answer.
  *
- * Two of DynamoDB's limits do not fit user items, and are met here: a partition key holds 2 KB while a user's key may take 3 KB (long
- * ones are replaced by their digest), and an item near 400 KB leaves no room for the entry around it (the rest goes
- * into a second item, which is stored first so that an entry is never seen without it).
+ * Two of DynamoDB's limits do not fit user items, and are met here: a partition key holds 2 KB
+ * while a user's key may take 3 KB (long ones are replaced by their digest), and an item near 400
+ * KB leaves no room for the entry around it (the rest goes into a second item, which is stored
+ * first so that an entry is never seen without it).
  *
  * Paper: pH1 §4 (version store).
  */
@@ -134,7 +136,9 @@ async function readRest(
   return bytesOf({ what: "rest of a version entry", item: stored }, "item");
 }
 
-/** Equal for equal keys whatever the order of their attributes and the spelling of their numbers. */
+/**
+ * Equal for equal keys whatever the order of their attributes and the spelling of their numbers.
+ */
 function canonicalKey(table: string, key: Item): Uint8Array {
   const writer = new ByteWriter(256);
   writer.sizedUtf8(table);
@@ -151,8 +155,8 @@ function restKey(identity: Uint8Array): Uint8Array {
 }
 
 /**
- * A mark and a SHA-256 digest, 33 bytes. No canonical key looks like one: beginning with either mark, a
- * table name of over a hundred bytes would have to follow.
+ * A mark and a SHA-256 digest, 33 bytes. No canonical key looks like one: beginning with either
+ * mark, a table name of over a hundred bytes would have to follow.
  */
 function marked(mark: number, identity: Uint8Array): Uint8Array {
   return Buffer.concat([Uint8Array.of(mark), createHash("sha256").update(identity).digest()]);

@@ -1,6 +1,7 @@
 /**
- * The DynamoDB operations that the adapters use, each with its capacity added up, its faults classified and its
- * abort signal handed through. Adapters above this module know tables and attributes; this one knows calls.
+ * The DynamoDB operations that the adapters use, each with its capacity added up, its faults
+ * classified and its abort signal handed through. Adapters above this module know tables and
+ * attributes; this one knows calls.
  */
 import type {
   BatchGetItemCommandInput,
@@ -47,7 +48,10 @@ export type DynamoDb = ClientDynamoDb & {
 
 type Metered = { readonly ReturnConsumedCapacity?: "TOTAL" };
 
-/** Capacity is asked for only when someone adds it up; it costs the store nothing and the wire little. */
+/**
+ * Capacity is asked for only when someone adds it up; it costs the store nothing and the wire
+ * little.
+ */
 function metered(options: CallOptions | undefined): Metered {
   return options?.consumption === undefined ? {} : { ReturnConsumedCapacity: "TOTAL" };
 }

@@ -1,7 +1,8 @@
 /**
- * What a failed AWS call means for the protocol: nothing happened (`throttled`), it can never happen (`rejected`), or
- * nobody knows (`unavailable`). The last is the default: an error that this module does not know may hide an effect,
- * and taking an effect for none is how acknowledged data gets lost.
+ * What a failed AWS call means for the protocol: nothing happened (`throttled`), it can never
+ * happen (`rejected`), or nobody knows (`unavailable`). The last is the default: an error that this
+ * module does not know may hide an effect, and taking an effect for none is how acknowledged data
+ * gets lost.
  */
 import { StoreError } from "../core/errors.ts";
 
@@ -64,7 +65,8 @@ export function faultOf(error: unknown): StoreError["fault"] {
 }
 
 /**
- * @param earlierUnclear an earlier try of the same call ended without a clear answer. Then no later refusal proves
+ * @param earlierUnclear an earlier try of the same call ended without a clear answer. Then no later
+ * refusal proves
  *   that nothing happened, and the fault is `unavailable` whatever the last answer was.
  */
 export function toStoreError(

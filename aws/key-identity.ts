@@ -1,6 +1,6 @@
 /**
- * One text per key, equal exactly for equal keys: answers of BatchGetItem come in any order and spell numbers in their own
- * way, so they are matched to the questions by this.
+ * One text per key, equal exactly for equal keys: answers of BatchGetItem come in any order and
+ * spell numbers in their own way, so they are matched to the questions by this.
  */
 import { InvalidRequestError } from "../core/errors.ts";
 import { canonicalNumber } from "../core/decimal.ts";

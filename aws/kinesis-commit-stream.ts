@@ -1,8 +1,10 @@
 /**
- * The commit stream on Kinesis. A put may store a record, not store it, or leave that open, and every record gets its
- * own answer; a record stored twice is harmless (I3), so open answers are never taken for failures.
+ * The commit stream on Kinesis. A put may store a record, not store it, or leave that open, and
+ * every record gets its own answer; a record stored twice is harmless (I3), so open answers are
+ * never taken for failures.
  *
- * A shard is a hash key: where Kinesis keeps it may change (kinesis-shards.ts). Puts need not know, reads look for it.
+ * A shard is a hash key: where Kinesis keeps it may change (kinesis-shards.ts). Puts need not know,
+ * reads look for it.
  */
 import type {
   PutRecordsCommandOutput,
@@ -122,7 +124,9 @@ async function putRecords(
   return records.map((_, index) => toResult(output.Records?.[index]));
 }
 
-/** Which Kinesis shard took the record is of no interest: it is the one that covers the hash key. */
+/**
+ * Which Kinesis shard took the record is of no interest: it is the one that covers the hash key.
+ */
 function toResult(entry: PutRecordsResultEntry | undefined): PutRecordResult {
   if (entry?.ErrorCode === "ProvisionedThroughputExceededException") return { kind: "throttled" };
   if (entry?.SequenceNumber === undefined || entry.ErrorCode !== undefined) {
@@ -172,10 +176,12 @@ async function read(
     }
     for (const record of page.records) records.push(toRecord(record));
     const first = records[0];
-    // The iterator begins at the oldest record left. A later one than asked for means that retention took `from`.
+    // The iterator begins at the oldest record left. A later one than asked for means that
+    // retention took `from`.
     if (first !== undefined && compareSequenceNumbers(first.sequenceNumber, from) !== 0) return [];
     if (page.records.length === 0 && page.behindMs === 0) break;
-    // An empty page although records follow: Kinesis steps through its storage; ask on, not in a spin.
+    // An empty page although records follow: Kinesis steps through its storage; ask on, not in a
+    // spin.
     if (page.records.length === 0) await backOff(Math.min(calls, 4), parts, options.signal);
     iterator = page.next;
   }
@@ -190,7 +196,10 @@ function toRecord(record: KinesisRecord): StreamRecord {
   };
 }
 
-/** Undefined when the sequence number lies outside what the Kinesis shard still holds, or the shard is gone. */
+/**
+ * Undefined when the sequence number lies outside what the Kinesis shard still holds, or the shard
+ * is gone.
+ */
 async function iteratorAt(
   parts: CommitStreamParts,
   position: Position & { readonly after?: boolean },

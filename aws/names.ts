@@ -1,6 +1,6 @@
 /**
- * Every name that a deployment uses on AWS, derived from the deployment's own name, so that an SDK, the functions
- * and Terraform agree without talking to each other (docs/protocol.md §1).
+ * Every name that a deployment uses on AWS, derived from the deployment's own name, so that an SDK,
+ * the functions and Terraform agree without talking to each other (docs/protocol.md §1).
  */
 import { InvalidRequestError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
@@ -18,7 +18,8 @@ export type DeploymentNames = {
 const namePattern = /^[a-zA-Z0-9_.-]+$/;
 
 /**
- * @throws InvalidRequestError when the deployment's name would not make valid table and stream names.
+ * @throws InvalidRequestError when the deployment's name would not make valid table and stream
+ * names.
  */
 export function deploymentNames(deployment: string): DeploymentNames {
   const fits = deployment.length <= limits.deploymentNameLengthMax;

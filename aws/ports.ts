@@ -1,6 +1,7 @@
 /**
- * Everything that the functions need from outside, on AWS: what a client needs (client-ports.ts), and the rest of the
- * log, the tables and the control table. Importing this module does no work and loads no AWS package; the first call does.
+ * Everything that the functions need from outside, on AWS: what a client needs (client-ports.ts),
+ * and the rest of the log, the tables and the control table. Importing this module does no work and
+ * loads no AWS package; the first call does.
  */
 import type { Ports } from "../core/ports.ts";
 import { clientPortsOn, type AwsPortsOptions } from "./client-ports.ts";

@@ -1,9 +1,11 @@
 /**
- * Creates what a deployment needs, idempotently: the stream, the three system tables, each shard's entry and first
- * watermark. On AWS Terraform makes the stream and the tables; local stacks and tests use this for all of it.
+ * Creates what a deployment needs, idempotently: the stream, the three system tables, each shard's
+ * entry and first watermark. On AWS Terraform makes the stream and the tables; local stacks and
+ * tests use this for all of it.
  *
  * The first watermark stands at position 0 with the time of creation as timestamp: versions that an
- * earlier deployment left in user tables lie in the past of everything that this one commits (docs/protocol.md §3).
+ * earlier deployment left in user tables lie in the past of everything that this one commits
+ * (docs/protocol.md §3).
  */
 import type {
   GlobalSecondaryIndex,
@@ -100,9 +102,10 @@ export async function createTables(
 }
 
 /**
- * Enters tables into the deployment's registry, from where SDKs and functions learn their keys. The tables exist: their
- * own description says what keys they and their indexes have.
- * @throws InvalidRequestError when a table is missing or has another key than it is registered with.
+ * Enters tables into the deployment's registry, from where SDKs and functions learn their keys. The
+ * tables exist: their own description says what keys they and their indexes have.
+ * @throws InvalidRequestError when a table is missing or has another key than it is registered
+ * with.
  */
 export async function registerTables(
   options: AwsClientOptions & { readonly deployment: string },
@@ -299,8 +302,9 @@ async function ensureStream(parts: StreamParts, ShardCount: number): Promise<voi
 }
 
 /**
- * The shards that the deployment begins with: the stream's open ones. Once some are listed, only those that the stream was made
- * with: what a reshard makes carries on a shard that is listed already.
+ * The shards that the deployment begins with: the stream's open ones. Once some are listed, only
+ * those that the stream was made with: what a reshard makes carries on a shard that is listed
+ * already.
  */
 export async function firstShards(
   kinesis: KinesisHandle,

@@ -1,9 +1,11 @@
 /**
- * Fills the control table of a deployment whose stream and tables exist already, as Terraform leaves them: each shard's
- * entry and first watermark, and the registry of user tables. Repeatable; a second run moves no watermark.
+ * Fills the control table of a deployment whose stream and tables exist already, as Terraform
+ * leaves them: each shard's entry and first watermark, and the registry of user tables. Repeatable;
+ * a second run moves no watermark.
  *
- * The first watermark is written once and never again, by a condition: set back under a running deployment it would
- * let replay and clients start over from a log whose beginning may be gone (I7, docs/protocol.md §3).
+ * The first watermark is written once and never again, by a condition: set back under a running
+ * deployment it would let replay and clients start over from a log whose beginning may be gone (I7,
+ * docs/protocol.md §3).
  */
 import { InvalidRequestError } from "../core/errors.ts";
 import type { Clock } from "../core/ports.ts";
@@ -36,7 +38,8 @@ export type SeedReport = {
 };
 
 /**
- * Tables that are registered and not named here stay registered: commits that touch them may still be on their way.
+ * Tables that are registered and not named here stay registered: commits that touch them may still
+ * be on their way.
  * @throws InvalidRequestError when a table is missing, or is registered with another key.
  * @throws StoreError when a call fails.
  */
@@ -63,7 +66,10 @@ export async function seedDeployment(options: SeedOptions): Promise<SeedReport> 
   }
 }
 
-/** The one that covers hash key 0, where an on-demand stream has several: this version certifies on one. */
+/**
+ * The one that covers hash key 0, where an on-demand stream has several: this version certifies on
+ * one.
+ */
 function lowest(entries: readonly ShardEntry[]): readonly ShardEntry[] {
   const ordered = entries.toSorted((left, right) =>
     BigInt(left.startingHashKey) < BigInt(right.startingHashKey) ? -1 : 1,

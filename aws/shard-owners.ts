@@ -1,6 +1,6 @@
 /**
- * Whose records a Kinesis shard carries: the question of the functions, which are handed batches by Kinesis shard. What a
- * shard of the deployment is, aws/kinesis-shards.ts says.
+ * Whose records a Kinesis shard carries: the question of the functions, which are handed batches by
+ * Kinesis shard. What a shard of the deployment is, aws/kinesis-shards.ts says.
  */
 import { CorruptDataError, StoreError } from "../core/errors.ts";
 import type { CallOptions } from "../core/ports.ts";
@@ -16,7 +16,8 @@ import {
 
 export type ShardOwners = {
   /**
-   * The deployment's shard whose records the Kinesis shard carries; undefined if it carries none's. Asks once per Kinesis shard.
+   * The deployment's shard whose records the Kinesis shard carries; undefined if it carries none's.
+   * Asks once per Kinesis shard.
    * @throws StoreError; CorruptDataError if it carries two, which this version cannot tell apart.
    */
   ownerOf(kinesisShard: KinesisShardId, options?: CallOptions): Promise<ShardId | undefined>;

@@ -1,4 +1,7 @@
-/** Reading the attributes of Tidemark's own items. They were written by another process, so they are checked. */
+/**
+ * Reading the attributes of Tidemark's own items. They were written by another process, so they are
+ * checked.
+ */
 import { attribute } from "../core/attributes.ts";
 import { CorruptDataError } from "../core/errors.ts";
 import type { AttributeValue, Item } from "../core/types.ts";

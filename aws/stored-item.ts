@@ -1,6 +1,7 @@
 /**
- * A user's item as it lies in its table, with the reserved attributes that say which version it is, and the item as
- * the protocol sees it (docs/protocol.md §1). I6: a tombstone is a version like any other.
+ * A user's item as it lies in its table, with the reserved attributes that say which version it is,
+ * and the item as the protocol sees it (docs/protocol.md §1). I6: a tombstone is a version like any
+ * other.
  */
 import { attribute, isReserved, setAttribute } from "../core/attributes.ts";
 import { CorruptDataError } from "../core/errors.ts";

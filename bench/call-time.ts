@@ -1,7 +1,8 @@
 /**
- * Processor time that one call costs its caller, by three clients of the AWS SDK: the plain one; the same without the
- * middleware that aws/clients.ts takes out on loopback; and the one that aws/clients.ts builds. They take turns on the same
- * store, which runs in a process of its own, so that what else the machine does falls on all of them.
+ * Processor time that one call costs its caller, by three clients of the AWS SDK: the plain one;
+ * the same without the middleware that aws/clients.ts takes out on loopback; and the one that
+ * aws/clients.ts builds. They take turns on the same store, which runs in a process of its own, so
+ * that what else the machine does falls on all of them.
  *
  *     npm run bench:calls [-- --rounds 60]
  */

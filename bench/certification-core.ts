@@ -1,6 +1,6 @@
 /**
- * How fast one thread certifies, and whether that depends on how many keys there are: transactions of 4
- * checks and 4 writes (certification-load.ts) over 10,000 to 10,000,000 keys.
+ * How fast one thread certifies, and whether that depends on how many keys there are: transactions
+ * of 4 checks and 4 writes (certification-load.ts) over 10,000 to 10,000,000 keys.
  *
  *     npm run bench:core
  *     npm run bench:core -- --keys 1000000

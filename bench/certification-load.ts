@@ -1,10 +1,12 @@
 /**
  * A shard in the middle of its life, for measuring certification alone: every key of a given number
- * entered, a full window of decisions behind it, and batches of transactions of 4 checks and 4 writes
- * on keys drawn uniformly, from request columns to verdict columns (no decoding, no encoding).
+ * entered, a full window of decisions behind it, and batches of transactions of 4 checks and 4
+ * writes on keys drawn uniformly, from request columns to verdict columns (no decoding, no
+ * encoding).
  *
- * Keys with an even and with an odd number take turns: what one batch writes the next one checks. So at
- * every number of keys all checks find an entry, and none a conflict, and sizes can be compared.
+ * Keys with an even and with an odd number take turns: what one batch writes the next one checks.
+ * So at every number of keys all checks find an entry, and none a conflict, and sizes can be
+ * compared.
  */
 import type { BatchRecord, OracleInput } from "../core/block-draft.ts";
 import { Oracle } from "../core/oracle.ts";
@@ -17,7 +19,9 @@ const writesPerRequest = 4;
 const requestsPerRecord = 64;
 const recordsPerBatch = 32;
 export const requestsPerBatch = requestsPerRecord * recordsPerBatch;
-/** Stream time advances by this much per record: 64 requests in 640 µs, so 100,000 transactions/s. */
+/**
+ * Stream time advances by this much per record: 64 requests in 640 µs, so 100,000 transactions/s.
+ */
 const recordMicros = 640;
 const preloadWrites = 1_000;
 const startMs = 1_700_000_000_000;

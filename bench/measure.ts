@@ -1,4 +1,7 @@
-/** What benchmarks share: seeded numbers, and figures printed as median, spread and ratio to a target. */
+/**
+ * What benchmarks share: seeded numbers, and figures printed as median, spread and ratio to a
+ * target.
+ */
 
 /** Unsigned 32-bit words, the same for the same seed (xorshift128). */
 export function seededWords(seed: number): () => number {

@@ -1,9 +1,10 @@
 /**
- * AWS SDK clients that add up what the stores say each call consumed, whoever makes it: the middleware asks for the
- * capacity itself, so nothing that a part of Tidemark forgets to count is missing.
+ * AWS SDK clients that add up what the stores say each call consumed, whoever makes it: the
+ * middleware asks for the capacity itself, so nothing that a part of Tidemark forgets to count is
+ * missing.
  *
- * One correction: dynalite reports 0 for a Query that found nothing, where DynamoDB charges one unit of the
- * smallest size; the meter counts that unit.
+ * One correction: dynalite reports 0 for a Query that found nothing, where DynamoDB charges one
+ * unit of the smallest size; the meter counts that unit.
  */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { KinesisClient } from "@aws-sdk/client-kinesis";
@@ -68,7 +69,8 @@ export function meteredClients(endpoint: {
         else usage.writeUnits += units;
         return result;
       } catch (error) {
-        // A condition that failed is charged like the write it prevented; items here are below 1 KB.
+        // A condition that failed is charged like the write it prevented; items here are below 1
+        // KB.
         if (error instanceof Error && error.name === "ConditionalCheckFailedException") {
           usage.writeUnits += 1;
         }

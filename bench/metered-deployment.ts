@@ -1,8 +1,9 @@
 /**
  * A deployment in this process on real protocol servers, each part with a meter of its own: the
- * application's client, the oracle's service, replay's service, the latter two driven by the embedded
- * stack's event source mapping. Replay runs only when told to: on AWS its batch window lets clients install
- * first, and here, where all share one thread, it would race them and every install would be paid twice.
+ * application's client, the oracle's service, replay's service, the latter two driven by the
+ * embedded stack's event source mapping. Replay runs only when told to: on AWS its batch window
+ * lets clients install first, and here, where all share one thread, it would race them and every
+ * install would be paid twice.
  */
 import { createAwsClients } from "../aws/clients.ts";
 import { createAwsPorts, type AwsPorts } from "../aws/ports.ts";
@@ -34,8 +35,9 @@ export type MeteredDeployment = {
   readonly invocations: { oracle: number; replay: number };
   reset(): void;
   /**
-   * Has the client's process learn the newest watermark, which it looks up once a second. Reads under way when the
-   * watermark rises are made again: few in a steady load, but all of them where all begin at that very moment.
+   * Has the client's process learn the newest watermark, which it looks up once a second. Reads
+   * under way when the watermark rises are made again: few in a steady load, but all of them where
+   * all begin at that very moment.
    */
   settle(): Promise<void>;
   /** Runs replay until the watermark has passed the timestamp. */

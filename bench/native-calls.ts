@@ -1,7 +1,8 @@
 /**
- * The same reads and writes without Tidemark: by plain calls (a consistent BatchGetItem and n PutItem), and by the least
- * that gives the same guarantee, a consistent BatchGetItem and a TransactWriteItems whose conditions name the versions
- * read. By DynamoDB's documented rule for items below 1 KB, and as a store reports it that knows transactions.
+ * The same reads and writes without Tidemark: by plain calls (a consistent BatchGetItem and n
+ * PutItem), and by the least that gives the same guarantee, a consistent BatchGetItem and a
+ * TransactWriteItems whose conditions name the versions read. By DynamoDB's documented rule for
+ * items below 1 KB, and as a store reports it that knows transactions.
  */
 import {
   BatchGetItemCommand,

@@ -1,7 +1,11 @@
-/** The command line of a benchmark: `--json` prints one machine-readable object instead of a table. */
+/**
+ * The command line of a benchmark: `--json` prints one machine-readable object instead of a table.
+ */
 import { parseArgs } from "node:util";
 
-/** What serves DynamoDB: dynalite in this process, or AWS's own emulator, which knows transactions. */
+/**
+ * What serves DynamoDB: dynalite in this process, or AWS's own emulator, which knows transactions.
+ */
 export type BenchStore = "dynalite" | "dynamodb-local";
 
 /** @throws TypeError naming an option or a store that does not exist. */

@@ -1,7 +1,7 @@
 /**
  * How fast one oracle function works without a network: mapping batches in, decoded, certified and
- * encoded, blocks out to a log in memory. Transactions are transfers (transfer-records.ts), 48 records
- * of 24 to a batch (about 340 KB), over a full window of stream time.
+ * encoded, blocks out to a log in memory. Transactions are transfers (transfer-records.ts), 48
+ * records of 24 to a batch (about 340 KB), over a full window of stream time.
  *
  *     npm run bench:oracle
  */
@@ -20,7 +20,10 @@ const batchesWarm = 220;
 const batchesPerRun = 60;
 const repetitions = 9;
 const startMs = 1_700_000_000_000;
-/** Stream time of one batch: 1,152 transactions in 50 ms, about what a shard of many small writes carries. */
+/**
+ * Stream time of one batch: 1,152 transactions in 50 ms, about what a shard of many small writes
+ * carries.
+ */
 const batchMs = 50;
 const shard = "shardId-000000000000" as ShardId;
 

@@ -1,10 +1,16 @@
-/** Processor time of other processes, where the system tells it (Linux): what a transaction costs each part. */
+/**
+ * Processor time of other processes, where the system tells it (Linux): what a transaction costs
+ * each part.
+ */
 import { readFileSync } from "node:fs";
 
 /** The kernel counts in these; fixed on every Linux that Node.js runs on. */
 const tickMs = 10;
 
-/** User and system time so far, in ms; undefined where it cannot be known, or when the process is gone. */
+/**
+ * User and system time so far, in ms; undefined where it cannot be known, or when the process is
+ * gone.
+ */
 export function processorMs(pid: number): number | undefined {
   let stat: string;
   try {

@@ -1,9 +1,10 @@
 /**
- * How long a cold oracle takes to stand where the log ends: a log of 60 s at 5,000 transactions/s, made
- * by the oracle's own service from transfers (transfer-records.ts), and read back without a network.
+ * How long a cold oracle takes to stand where the log ends: a log of 60 s at 5,000 transactions/s,
+ * made by the oracle's own service from transfers (transfer-records.ts), and read back without a
+ * network.
  *
- * The protocol reads one window of stream time (docs/protocol.md §3, Rebuild). The second measurement
- * folds all 60 s, as if the window were that long.
+ * The protocol reads one window of stream time (docs/protocol.md §3, Rebuild). The second
+ * measurement folds all 60 s, as if the window were that long.
  *
  *     npm run bench:rebuild
  */

@@ -1,7 +1,7 @@
 /**
- * Bytes per commit request: how large a record is, how much of it is overhead beyond the payload itself
- * (names, keys and items in their own encodings), single and with as many requests as are batched.
- * Run: npx tsx bench/record-bytes.ts
+ * Bytes per commit request: how large a record is, how much of it is overhead beyond the payload
+ * itself (names, keys and items in their own encodings), single and with as many requests as are
+ * batched. Run: npx tsx bench/record-bytes.ts
  */
 import { RequestBatch } from "../core/request-batch.ts";
 import { scanCommitRecord } from "../schemas/commit-record-scan.ts";

@@ -1,5 +1,6 @@
 /**
- * Draws bench/results/report.html from the last run and the last projection, without running anything.
+ * Draws bench/results/report.html from the last run and the last projection, without running
+ * anything.
  *
  *     npm run bench:report
  */

@@ -1,7 +1,8 @@
 /**
- * Every workload beside its peers in one run of at most 30 minutes on 2 cores, written to bench/results: last.json, and the
- * report drawn from it. With Java and Maven on DynamoDB Local, which alone knows TransactWriteItems and so ScalarDB;
- * without them on dynalite, beside native only.
+ * Every workload beside its peers in one run of at most 30 minutes on 2 cores, written to
+ * bench/results: last.json, and the report drawn from it. With Java and Maven on DynamoDB Local,
+ * which alone knows TransactWriteItems and so ScalarDB; without them on dynalite, beside native
+ * only.
  *
  *     npm run bench:all [-- --minutes 5] [--contestants tidemark,native] [--repetitions N] [--seed N]
  */

@@ -1,6 +1,6 @@
 /**
- * Runs a workload, or a group of them, and prints what it finds: throughput, latency, conflicts, and what a committed
- * transaction costs, per contestant, with ratios to native.
+ * Runs a workload, or a group of them, and prints what it finds: throughput, latency, conflicts,
+ * and what a committed transaction costs, per contestant, with ratios to native.
  *
  *     npm run bench -- <name> [--contestants tidemark,native] [--store dynamodb-local] [--help]
  */

@@ -1,4 +1,7 @@
-/** Commit requests of n checks and n writes of items of about 40 bytes: each written key was read before. */
+/**
+ * Commit requests of n checks and n writes of items of about 40 bytes: each written key was read
+ * before.
+ */
 import type { CommitRequest, Item, Payload, Timestamp } from "../core/types.ts";
 import { encodeItem, encodeValue } from "../schemas/attribute-value.ts";
 import { hashKey } from "../schemas/key-hashes.ts";

@@ -1,12 +1,14 @@
 /**
- * What a transaction of n small items costs in calls, read units, write units and dollars, every part counted: the
- * application's own calls, its process's tail, the oracle, replay, the stream. Units are as the store reports them, from
- * meters inside the AWS SDK clients (bench/metered-clients.ts). *Alone* means that nothing is shared: each transaction
- * begins when replay has finished the one before. *×64* means 64 at a time, and replay once for all of them.
+ * What a transaction of n small items costs in calls, read units, write units and dollars, every
+ * part counted: the application's own calls, its process's tail, the oracle, replay, the stream.
+ * Units are as the store reports them, from meters inside the AWS SDK clients
+ * (bench/metered-clients.ts). *Alone* means that nothing is shared: each transaction begins when
+ * replay has finished the one before. *×64* means 64 at a time, and replay once for all of them.
  *
- * Beside it: the same items natively, by plain calls and by TransactWriteItems (bench/native-calls.ts), computed from
- * DynamoDB's documented rule. dynalite does not know transactions; DynamoDB Local does, and what it reports for both is
- * printed beside the rule. Ratios are to the rule: bench/README.md says what is wrong with the report.
+ * Beside it: the same items natively, by plain calls and by TransactWriteItems
+ * (bench/native-calls.ts), computed from DynamoDB's documented rule. dynalite does not know
+ * transactions; DynamoDB Local does, and what it reports for both is printed beside the rule.
+ * Ratios are to the rule: bench/README.md says what is wrong with the report.
  *
  * Not counted: Lambda's time and the shard's hours, which are no transaction's own.
  *
@@ -73,7 +75,9 @@ async function transact(
   return receipt;
 }
 
-/** Runs `count` transactions with disjoint items, `width` at a time; `alone` runs replay after each. */
+/**
+ * Runs `count` transactions with disjoint items, `width` at a time; `alone` runs replay after each.
+ */
 async function run(
   deployment: MeteredDeployment,
   task: { readonly shape: Shape; readonly items: Size; readonly load: Row["load"] },

@@ -1,8 +1,8 @@
 /**
- * Stream records of transfers for the benchmarks of the oracle: two accounts read and written, items of
- * about 120 bytes, 24 requests to a record. They are encoded once, and stamped anew with ids and
- * `checkedTo` whenever they are used, so that their making is no part of what is measured, its garbage
- * included.
+ * Stream records of transfers for the benchmarks of the oracle: two accounts read and written,
+ * items of about 120 bytes, 24 requests to a record. They are encoded once, and stamped anew with
+ * ids and `checkedTo` whenever they are used, so that their making is no part of what is measured,
+ * its garbage included.
  */
 import type { StreamRecord } from "../core/ports.ts";
 import type { KeyHash, SequenceNumber, Timestamp, TransactionId } from "../core/types.ts";
@@ -18,7 +18,10 @@ import { seededWords } from "./measure.ts";
 export const requestsPerRecord = 24;
 const accounts = 1_000_000;
 const table = { name: "accounts", partitionKey: "accountId" } as const;
-/** Where a request's id ends with random bytes, and its `checkedTo` follows (docs/formats/commit-record.md). */
+/**
+ * Where a request's id ends with random bytes, and its `checkedTo` follows
+ * (docs/formats/commit-record.md).
+ */
 const idRandomStart = 1 + 7;
 const checkedToStart = 1 + 16;
 const checkedToBytes = 7;

@@ -4,7 +4,9 @@
  */
 import type { AttributeValue, Item, PayloadTable, TableDescription } from "./types.ts";
 
-/** Attributes of stored items that belong to Tidemark: version, fence, tombstone, BASE transaction. */
+/**
+ * Attributes of stored items that belong to Tidemark: version, fence, tombstone, BASE transaction.
+ */
 export const reservedAttributes = ["_v", "_f", "_x", "_b"] as const;
 
 export const valueTypes = ["S", "N", "B", "BOOL", "NULL", "L", "M", "SS", "NS", "BS"] as const;
@@ -50,7 +52,10 @@ export function payloadTableOf(table: TableDescription): PayloadTable {
   return { ...keyNamesOf(table), history: table.history };
 }
 
-/** The one member that an attribute value has; undefined where there is none, several, or a strange one. */
+/**
+ * The one member that an attribute value has; undefined where there is none, several, or a strange
+ * one.
+ */
 export function valueTypeOf(value: object): ValueType | undefined {
   const names = Object.keys(value);
   const name = names[0];

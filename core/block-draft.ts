@@ -60,7 +60,9 @@ export type SpilledPayload =
   | { readonly kind: "unreadable" }
   | { readonly kind: "too-large" };
 
-/** A decoded batch, complete up to `requestsEnd`: every spilled payload below it has been looked up. */
+/**
+ * A decoded batch, complete up to `requestsEnd`: every spilled payload below it has been looked up.
+ */
 export type OracleInput = {
   readonly requests: RequestBatch;
   readonly records: readonly BatchRecord[];

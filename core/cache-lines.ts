@@ -1,6 +1,6 @@
 /**
- * Tables in units of a cache line. Beyond the processor's caches what a look into a table costs is the
- * number of lines that it fetches, so hash tables keep what they look at together within one.
+ * Tables in units of a cache line. Beyond the processor's caches what a look into a table costs is
+ * the number of lines that it fetches, so hash tables keep what they look at together within one.
  */
 
 export const lineWords = 16;
@@ -8,8 +8,8 @@ export const lineWords = 16;
 /**
  * Large buffers are mapped on pages of their own, and begin behind the allocator's header of 16
  * bytes. Which ones are large is the allocator's to choose, up to 32 MiB: a table that is worth it
- * asks for that much address space, of which only what is used becomes memory. Where a buffer begins
- * elsewhere, what should be one line lies across two: slower, and nothing else.
+ * asks for that much address space, of which only what is used becomes memory. Where a buffer
+ * begins elsewhere, what should be one line lies across two: slower, and nothing else.
  */
 const mappedBytes = 33 * 1024 * 1024;
 const worthMappingBytes = 1024 * 1024;

@@ -9,8 +9,9 @@
  * `hash · buckets / 2^64` (the high word decides), so any number of buckets will do, and a rebuild
  * walks the old and the new table from front to back instead of jumping about in memory.
  *
- * Entries at or below the floor are dead: whatever is certified has `checkedTo ≥ floor`, so they can
- * cause no conflict. An insertion takes over a dead slot that it passes; a rebuild drops the rest.
+ * Entries at or below the floor are dead: whatever is certified has `checkedTo ≥ floor`, so they
+ * can cause no conflict. An insertion takes over a dead slot that it passes; a rebuild drops the
+ * rest.
  *
  * Invariants: I4, I5 (a live entry is never lost or lowered). Paper: Centiman §3.1 (validators).
  */
@@ -205,7 +206,10 @@ export class CertificationIndex {
     this.#floorRelative = Math.max(this.#floor - epoch, 0);
   }
 
-  /** How many entries live, and the relative timestamp of the oldest; that of `timestamp` if none does. */
+  /**
+   * How many entries live, and the relative timestamp of the oldest; that of `timestamp` if none
+   * does.
+   */
   #survey(timestamp: Timestamp): { readonly live: number; readonly oldest: number } {
     const slots = this.#slots;
     let live = 0;

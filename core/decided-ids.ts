@@ -1,14 +1,15 @@
 /**
  * The ids that an oracle has decided within its window, in order of decision, exact to 128 bits.
  *
- * A ring holds them with their timestamps, each under a running number; a hash table of numbers finds
- * them. What leaves the ring sets the floor: the highest timestamp that has left. Both bounds, stream
- * time and weight, depend on the decisions after an id alone, so an oracle rebuilt from the end of the
- * log forgets exactly what the one that lived through it forgot.
+ * A ring holds them with their timestamps, each under a running number; a hash table of numbers
+ * finds them. What leaves the ring sets the floor: the highest timestamp that has left. Both
+ * bounds, stream time and weight, depend on the decisions after an id alone, so an oracle rebuilt
+ * from the end of the log forgets exactly what the one that lived through it forgot.
  *
- * The table's buckets are cache lines. Nothing is ever deleted from it: an entry whose number has left
- * the ring is dead, and its place is taken by the next id that comes to the bucket. A bucket that had
- * no place left notes the number that went on to the next one; a search follows only while that lives.
+ * The table's buckets are cache lines. Nothing is ever deleted from it: an entry whose number has
+ * left the ring is dead, and its place is taken by the next id that comes to the bucket. A bucket
+ * that had no place left notes the number that went on to the next one; a search follows only while
+ * that lives.
  *
  * Invariants: I3 (a remembered id is never decided again). Paper: Centiman §3.4 (recovery).
  */
@@ -20,7 +21,9 @@ import type { Timestamp } from "./types.ts";
 
 const ringMin = 1024;
 
-/** One id of the ring: its four words, its hash, its weight, and its timestamp, which is a double. */
+/**
+ * One id of the ring: its four words, its hash, its weight, and its timestamp, which is a double.
+ */
 const heldWords = 8;
 const heldHash = 4;
 const heldWeight = 5;
@@ -29,7 +32,9 @@ const heldTimestamp = 3;
 
 /** Ids per bucket when the ring is full. A bucket has room for seven. */
 const idsPerBucket = 2;
-/** A bucket: the newest number that passed it by, a word of no use, then entries of hash and number. */
+/**
+ * A bucket: the newest number that passed it by, a word of no use, then entries of hash and number.
+ */
 const entriesStart = 2;
 const entryWords = 2;
 
@@ -99,8 +104,8 @@ export class DecidedIds {
   }
 
   /**
-   * Reads the buckets of ids `[start, end)`: all these memory accesses at once, instead of one by one
-   * when they are needed.
+   * Reads the buckets of ids `[start, end)`: all these memory accesses at once, instead of one by
+   * one when they are needed.
    */
   touch(ids: Uint32Array, start: number, end: number): void {
     const buckets = this.#buckets;

@@ -28,15 +28,18 @@ export type ConflictDetail = {
   readonly table: string | undefined;
   readonly key: Item | undefined;
   /**
-   * Commit timestamp of the write that stood in the way; the version now stored, or about to be. Undefined when that
-   * write has no verdict yet (`foundBy: "process"`).
+   * Commit timestamp of the write that stood in the way; the version now stored, or about to be.
+   * Undefined when that write has no verdict yet (`foundBy: "process"`).
    */
   readonly version: Timestamp | undefined;
-  /** `"read"` was read (or will be written), `"predicate"` is a queried partition or a scanned table. */
+  /**
+   * `"read"` was read (or will be written), `"predicate"` is a queried partition or a scanned
+   * table.
+   */
   readonly on: "key" | "partition" | "table";
   /**
-   * `"tail"`: seen before anything was sent to the oracle. `"process"`: so, too; by a transaction of the same process that is
-   * on its way.
+   * `"tail"`: seen before anything was sent to the oracle. `"process"`: so, too; by a transaction
+   * of the same process that is on its way.
    */
   readonly foundBy?: "process" | "tail" | "oracle";
 };
@@ -61,7 +64,10 @@ export class SnapshotTooOldError extends TransactionError {
   readonly outcome = "aborted";
 }
 
-/** The request was sent and no decision was seen. Ask `outcome(transactionId)`; never just run again. */
+/**
+ * The request was sent and no decision was seen. Ask `outcome(transactionId)`; never just run
+ * again.
+ */
 export class CommitUnknownError extends TransactionError {
   override readonly name = "CommitUnknownError";
   readonly code = "commit-unknown";
@@ -97,7 +103,10 @@ export class TransactionTooLargeError extends TransactionError {
   }
 }
 
-/** For a limit of whole transactions. `name` is the limit's in core/limits.ts; `remedy` completes the sentence. */
+/**
+ * For a limit of whole transactions. `name` is the limit's in core/limits.ts; `remedy` completes
+ * the sentence.
+ */
 export function tooLarge(
   limit: TransactionTooLargeError["limit"],
   remedy = "split the work into smaller transactions",
@@ -163,9 +172,9 @@ export class StoreError extends Error {
 }
 
 /**
- * An install whose time to be signed has passed, so it was not sent (its fault is "throttled": nothing happened). The write
- * itself is fine, and whoever learns anew that it is missing may install it: no reason for a dead letter, nor an
- * error of whoever wanted to read the item.
+ * An install whose time to be signed has passed, so it was not sent (its fault is "throttled":
+ * nothing happened). The write itself is fine, and whoever learns anew that it is missing may
+ * install it: no reason for a dead letter, nor an error of whoever wanted to read the item.
  */
 export class LateInstallError extends StoreError {
   constructor() {
@@ -173,7 +182,9 @@ export class LateInstallError extends StoreError {
   }
 }
 
-/** Bytes from the wire that are not a frame of ours. `reason` is stable and is counted by metrics. */
+/**
+ * Bytes from the wire that are not a frame of ours. `reason` is stable and is counted by metrics.
+ */
 export type FrameFault =
   "not-a-frame" | "future-version" | "truncated" | "trailing-bytes" | "oversized" | "malformed";
 

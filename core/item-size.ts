@@ -1,8 +1,8 @@
 /**
- * Sizes as DynamoDB counts them against its 400 KB: bytes of attribute names and values, three for a
- * list or map plus one per entry, a number by pairs of significant digits. Where DynamoDB's
- * documentation says "approximately", this counts the larger figure: an item that is let through here
- * must not be refused when a committed transaction installs it.
+ * Sizes as DynamoDB counts them against its 400 KB: bytes of attribute names and values, three for
+ * a list or map plus one per entry, a number by pairs of significant digits. Where DynamoDB's
+ * documentation says "approximately", this counts the larger figure: an item that is let through
+ * here must not be refused when a committed transaction installs it.
  */
 import { requireDecimal } from "./decimal.ts";
 import type { AttributeValue, Item } from "./types.ts";

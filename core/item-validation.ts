@@ -11,7 +11,8 @@ import type { AttributeValue, Item, KeyAttribute, TableDescription } from "./typ
 import { isWellFormed, utf8Length } from "./utf8.ts";
 
 /**
- * Checks that the key has exactly the table's key attributes, each of its type, not empty and within its limit.
+ * Checks that the key has exactly the table's key attributes, each of its type, not empty and
+ * within its limit.
  * @throws InvalidRequestError.
  */
 export function validateKey(table: TableDescription, key: Item): void {
@@ -24,7 +25,8 @@ export function validateKey(table: TableDescription, key: Item): void {
 }
 
 /**
- * Checks a whole item: its key, every name and value, and its size with the attributes that Tidemark adds.
+ * Checks a whole item: its key, every name and value, and its size with the attributes that
+ * Tidemark adds.
  * @throws InvalidRequestError, TransactionTooLargeError (the item alone exceeds `itemBytesMax`).
  */
 export function validateItem(table: TableDescription, item: Item): void {
@@ -45,7 +47,8 @@ export function validateItem(table: TableDescription, item: Item): void {
 }
 
 /**
- * Checks one value in itself: exactly one type, its content fitting the type, nesting within limits.
+ * Checks one value in itself: exactly one type, its content fitting the type, nesting within
+ * limits.
  * @param field names the value in errors.
  * @throws InvalidRequestError.
  */
@@ -179,7 +182,10 @@ function validateKeyAttributes(table: TableDescription, item: Item): void {
   validateKeyAttribute(table.name, item, { ...table.sortKey, bytesMax: limits.sortKeyBytesMax });
 }
 
-/** An index takes only items that have its key attributes, so one may be missing; it must not be of another type. */
+/**
+ * An index takes only items that have its key attributes, so one may be missing; it must not be of
+ * another type.
+ */
 function validateIndexKeys(table: TableDescription, item: Item): void {
   for (const { role, ...key } of table.indexKeys ?? []) {
     if (attribute(item, key.name) === undefined) continue;

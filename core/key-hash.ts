@@ -1,7 +1,7 @@
 /**
  * Hashes of tables, partitions and keys: 64 bits of MurmurHash3 x86_128, chained table → partition
- * → key with a seed per level (docs/protocol.md §2), so that one index serves keys and predicates. A
- * collision may abort a transaction needlessly; it never commits one wrongly.
+ * → key with a seed per level (docs/protocol.md §2), so that one index serves keys and predicates.
+ * A collision may abort a transaction needlessly; it never commits one wrongly.
  *
  * Paper: Centiman §3 validates by key; a hash keeps requests and the index small.
  */

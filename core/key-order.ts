@@ -1,6 +1,7 @@
 /**
- * The order of sort keys within a partition, as DynamoDB has it: texts by their UTF-8 bytes, numbers by
- * value, binaries by unsigned bytes. Own and pending writes are laid over query results by it.
+ * The order of sort keys within a partition, as DynamoDB has it: texts by their UTF-8 bytes,
+ * numbers by value, binaries by unsigned bytes. Own and pending writes are laid over query results
+ * by it.
  */
 import { assert, assertNever } from "./assert.ts";
 import { compareNumbers } from "./decimal.ts";
@@ -19,7 +20,11 @@ export function compareKeyValues(a: AttributeValue, b: AttributeValue): number {
   return compareBytes(a.B, b.B);
 }
 
-/** Whether two values are of one key type and equal: 1 and 1.0 are one key. @throws as `compareKeyValues`. */
+/**
+ * Whether two values are of one key type and equal: 1 and 1.0 are one key.
+ * @throws as
+ * `compareKeyValues`.
+ */
 export function sameKeyValue(a: AttributeValue, b: AttributeValue): boolean {
   return isComparable(a, b) && compareKeyValues(a, b) === 0;
 }

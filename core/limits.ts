@@ -2,8 +2,9 @@
  * Every bound of the system, in one place. A bound that is a user's to meet is enforced with a
  * typed error that names it; a bound that is ours is asserted. Sizes in bytes, times as named.
  *
- * Imported as a namespace (`import * as limits`), so that a bundler puts the numbers in place of the names. How the
- * bounds must relate is a test (test/core/limits.test.ts): nothing can change them at run time.
+ * Imported as a namespace (`import * as limits`), so that a bundler puts the numbers in place of
+ * the names. How the bounds must relate is a test (test/core/limits.test.ts): nothing can change
+ * them at run time.
  */
 // --- A transaction (DESIGN §8) ---
 /** Keys read plus keys written. */
@@ -47,11 +48,16 @@ export const logRetentionSeconds = 8 * 24 * 3600;
 // --- Certification ---
 /** Stream time that the index looks back; a request older than that is answered `stale`. */
 export const certificationWindowMicros = 10_000_000;
-/** At 22 bytes an entry a function of 1 GB holds them, also while the index moves to a larger table. */
+/**
+ * At 22 bytes an entry a function of 1 GB holds them, also while the index moves to a larger table.
+ */
 export const indexEntriesMax = 16 * 1024 * 1024;
 
 // --- Functions ---
-/** An invocation that still waits for a call is given up this long before Lambda would end its process. */
+/**
+ * An invocation that still waits for a call is given up this long before Lambda would end its
+ * process.
+ */
 export const invocationMarginMs = 500;
 
 // --- Oracle function ---
@@ -81,8 +87,9 @@ export const historyRetentionMsDefault = 60 * 60_000;
 export const historyRetentionMsMin = 15 * 60_000;
 export const historyRetentionMsMax = 35 * 24 * 3600_000;
 /**
- * How far back `asOf` may reach on a table without history. Beyond the grace of tombstones an item that was deleted
- * since cannot be told from one that never was; half of it leaves room for clocks that differ.
+ * How far back `asOf` may reach on a table without history. Beyond the grace of tombstones an item
+ * that was deleted since cannot be told from one that never was; half of it leaves room for clocks
+ * that differ.
  */
 export const asOfWithoutHistoryMsMax = 7 * 60_000;
 export const idempotencyRetentionSeconds = 24 * 3600;
@@ -95,9 +102,15 @@ export const ownInstallPatienceMs = 1_000;
 export const replayReserveMs = 2_000;
 
 // --- SDK ---
-/** Transactions of one process that are certified as one, each having read what the ones before it wrote. */
+/**
+ * Transactions of one process that are certified as one, each having read what the ones before it
+ * wrote.
+ */
 export const chainedTransactionsMax = 256;
-/** Of their items together, by DynamoDB's way of counting: far from where a request has to be spilled. */
+/**
+ * Of their items together, by DynamoDB's way of counting: far from where a request has to be
+ * spilled.
+ */
 export const chainedBytesMax = 128 * 1024;
 /** Longest wait for another transaction of the process that is at a contended item. */
 export const turnWaitMsMax = 100;
@@ -115,7 +128,9 @@ export const discoveryTimeoutMs = 5_000;
 export const restRequestBytesMax = 4 * 1024 * 1024;
 /** Of an answer's body as it stands, escaped, in Lambda's own answer of at most 6 MB. */
 export const restResponseBytesMax = 5_500_000;
-/** Nesting of a request's JSON: twice an item's own depth in typed form, and the request around it. */
+/**
+ * Nesting of a request's JSON: twice an item's own depth in typed form, and the request around it.
+ */
 export const restJsonDepthMax = 80;
 /** Queries and scans in one request; each is one page of at most 1 MB. */
 export const restPagesPerRequestMax = 20;
@@ -126,7 +141,9 @@ export const restIdempotencyKeyLengthMax = 256;
 export const restComparandsMax = 100;
 /** A request is answered by then: HTTP APIs give up on their integration after 30 s. */
 export const restDeadlineMs = 25_000;
-/** Time kept between the engine's own deadline and the answer, and the answer and Lambda's time-out. */
+/**
+ * Time kept between the engine's own deadline and the answer, and the answer and Lambda's time-out.
+ */
 export const restDeadlineMarginMs = 750;
 
 // --- AWS adapters (aws/) ---
@@ -147,7 +164,9 @@ export const backoffMsMax = 1_000;
 export const spillConcurrencyMax = 8;
 /** GetRecords calls of one read; pages may be empty although records follow. */
 export const streamReadCallsMax = 32;
-/** DynamoDB's item limit less room for names and numbers; a larger version entry is cut in parts. */
+/**
+ * DynamoDB's item limit less room for names and numbers; a larger version entry is cut in parts.
+ */
 export const versionPartBytesMax = 380 * 1024;
 /** Tombstones of one block are cut into items of at most this size, as estimated. */
 export const tombstoneItemBytesMax = 256 * 1024;

@@ -21,7 +21,9 @@ import { appendDecision } from "./verdict-columns.ts";
 /** Where a log begins for an oracle: before the first block that it folds, or at the watermark. */
 export type OracleStart = {
   readonly position: LogPosition;
-  /** Newest timestamp at that position. Of commits at or below it nothing is known: the first floor. */
+  /**
+   * Newest timestamp at that position. Of commits at or below it nothing is known: the first floor.
+   */
   readonly timestamp: Timestamp;
   readonly cursor: StreamCursor | undefined;
 };
@@ -29,7 +31,9 @@ export type OracleStart = {
 export type OracleBounds = {
   /** Stream time that certification looks back. */
   readonly windowMicros: number;
-  /** Index entries; above it the floor rises early, so that more is `stale` and nothing is wrong. */
+  /**
+   * Index entries; above it the floor rises early, so that more is `stale` and nothing is wrong.
+   */
   readonly indexEntriesMax: number;
   readonly blockBytesMax: number;
   readonly blockVerdictsMax: number;
@@ -271,7 +275,9 @@ export class Oracle {
     return outcomeCode.committed;
   }
 
-  /** Keys read plus keys written. A snapshot request checks what it writes: those are the same keys. */
+  /**
+   * Keys read plus keys written. A snapshot request checks what it writes: those are the same keys.
+   */
   #keyCount(requests: RequestBatch, request: number): number {
     const checks = (requests.checkStart[request + 1] ?? 0) - (requests.checkStart[request] ?? 0);
     const { writes, writesOf } = this.#planned;

@@ -4,8 +4,8 @@
  * does when the outcome of a call is unknown, because that is where databases lose money.
  *
  * Errors: adapters retry throttling and connection faults a bounded number of times, then throw
- * `StoreError` (core/errors.ts), whose `fault` is `"unavailable"` (nothing known to have
- * happened or not: ambiguous), `"throttled"` (did not happen) or `"rejected"` (the store refuses this very
+ * `StoreError` (core/errors.ts), whose `fault` is `"unavailable"` (nothing known to have happened
+ * or not: ambiguous), `"throttled"` (did not happen) or `"rejected"` (the store refuses this very
  * call for good: validation, missing table, access denied).
  */
 import type {
@@ -62,8 +62,9 @@ export type PutRecordResult =
 
 export type CommitStream = {
   /**
-   * Puts records onto one shard; at most 500 and 5 MB, each record ≤ 1 MiB. One result per record, in order of
-   * the input; the stream itself keeps no order among them. Never throws for a partial failure.
+   * Puts records onto one shard; at most 500 and 5 MB, each record ≤ 1 MiB. One result per record,
+   * in order of the input; the stream itself keeps no order among them. Never throws for a partial
+   * failure.
    */
   put(
     shard: ShardId,
@@ -87,20 +88,23 @@ export type StoredBlock = { readonly position: LogPosition; readonly bytes: Uint
 
 export type CommitLog = {
   /**
-   * Puts a block under `attribute_not_exists`. `"taken"`: some block stands at the position, this very one
-   * included (an earlier try whose answer was lost): the caller reads the log to learn which.
+   * Puts a block under `attribute_not_exists`. `"taken"`: some block stands at the position, this
+   * very one included (an earlier try whose answer was lost): the caller reads the log to learn
+   * which.
    */
   append(shard: ShardId, block: StoredBlock, options?: CallOptions): Promise<"appended" | "taken">;
   /**
-   * Blocks at positions above `after`, ascending, consistent; one page (at most 1 MB). `complete` is false when
-   * the page was cut and more may follow.
+   * Blocks at positions above `after`, ascending, consistent; one page (at most 1 MB). `complete`
+   * is false when the page was cut and more may follow.
    */
   readAfter(
     shard: ShardId,
     after: LogPosition,
     options?: CallOptions,
   ): Promise<{ readonly blocks: readonly StoredBlock[]; readonly complete: boolean }>;
-  /** Blocks at positions at or below `from` (or the newest, when undefined), descending; one page. */
+  /**
+   * Blocks at positions at or below `from` (or the newest, when undefined), descending; one page.
+   */
   readBackward(
     shard: ShardId,
     options: CallOptions & { readonly from?: LogPosition; readonly blocksMax: number },
@@ -176,13 +180,15 @@ export type InstallRequest = {
   readonly item: Item | undefined;
   readonly version: Version;
   /**
-   * `"below"`: store if the stored version is lower or absent. A version: store only if exactly that version
-   * is stored (0: no `_v` present): tables with history, where the superseded version was saved first.
+   * `"below"`: store if the stored version is lower or absent. A version: store only if exactly
+   * that version is stored (0: no `_v` present): tables with history, where the superseded version
+   * was saved first.
    */
   readonly expects: "below" | Version;
   /**
-   * Wall-clock milliseconds after which the call must not be signed any more (DESIGN §2 Deletes: a frozen process
-   * that wakes up must not resurrect what the reaper removed). Past it: `LateInstallError`.
+   * Wall-clock milliseconds after which the call must not be signed any more (DESIGN §2 Deletes: a
+   * frozen process that wakes up must not resurrect what the reaper removed). Past it:
+   * `LateInstallError`.
    */
   readonly signBeforeMs: number;
 };
@@ -190,14 +196,18 @@ export type InstallRequest = {
 export type ItemStore = {
   /** Strongly consistent. */
   get(table: TableDescription, key: Item, options?: CallOptions): Promise<StoredItem>;
-  /** Strongly consistent; any number of keys (the adapter cuts into calls of 100); results in input order. */
+  /**
+   * Strongly consistent; any number of keys (the adapter cuts into calls of 100); results in input
+   * order.
+   */
   batchGet(
     keys: readonly { readonly table: TableDescription; readonly key: Item }[],
     options?: CallOptions,
   ): Promise<readonly StoredItem[]>;
   /**
-   * Versions only, by projection; input order. An eventually consistent answer costs half, and is a version that the item had at
-   * some time: at least that one was installed, since versions never fall (I6).
+   * Versions only, by projection; input order. An eventually consistent answer costs half, and is a
+   * version that the item had at some time: at least that one was installed, since versions never
+   * fall (I6).
    */
   versions(
     keys: readonly { readonly table: string; readonly key: Item }[],
@@ -217,7 +227,10 @@ export type ItemStore = {
 
 // --- Version store -----------------------------------------------------------------------------
 
-/** A superseded version: what stood at timestamps in `[version, next)`. `item` undefined: nothing did. */
+/**
+ * A superseded version: what stood at timestamps in `[version, next)`. `item` undefined: nothing
+ * did.
+ */
 export type VersionEntry = {
   readonly table: string;
   readonly key: Item;
@@ -267,12 +280,15 @@ export type WatermarkSample = { readonly observedMs: number; readonly timestamp:
 
 export type ControlStore = {
   /**
-   * The table that holds idempotency entries (the control table itself), as transactions read and write it:
-   * key attributes `pk` and `sk`, both S, no history. Known without a call.
+   * The table that holds idempotency entries (the control table itself), as transactions read and
+   * write it: key attributes `pk` and `sk`, both S, no history. Known without a call.
    */
   readonly idempotencyTable: TableDescription;
   readWatermark(shard: ShardId, options?: CallOptions): Promise<Watermark | undefined>;
-  /** Only ever forward: keeps the stored one when its position is at or above. Returns whether it moved. */
+  /**
+   * Only ever forward: keeps the stored one when its position is at or above. Returns whether it
+   * moved.
+   */
   advanceWatermark(shard: ShardId, watermark: Watermark, options?: CallOptions): Promise<boolean>;
   shards(options?: CallOptions): Promise<readonly ShardId[]>;
   tables(options?: CallOptions): Promise<readonly TableDescription[]>;
@@ -309,8 +325,8 @@ export type Ports = {
 };
 
 /**
- * What of it a client needs. Functions alone append blocks, look at bare versions, and keep the books of replay and
- * of the reaper; an SDK need not carry that.
+ * What of it a client needs. Functions alone append blocks, look at bare versions, and keep the
+ * books of replay and of the reaper; an SDK need not carry that.
  */
 export type ClientPorts = Omit<Ports, "log" | "items" | "control"> & {
   readonly log: Pick<CommitLog, "readAfter" | "readAt" | "spill" | "readSpilled">;

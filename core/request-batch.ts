@@ -3,7 +3,8 @@
  * certification (core/oracle.ts) reads it: at hundreds of thousands of requests a second, an
  * object, an array and a bigint per key would cost more than the decision itself.
  *
- * A 64-bit hash is two words, high then low. Buffers grow by doubling and are reused between batches.
+ * A 64-bit hash is two words, high then low. Buffers grow by doubling and are reused between
+ * batches.
  */
 import { assert } from "./assert.ts";
 
@@ -37,14 +38,17 @@ export class RequestBatch {
   /** Request i's checks are [checkStart[i], checkStart[i + 1]), in checks; its writes likewise. */
   checkStart = new Uint32Array(1025);
   writeStart = new Uint32Array(1025);
-  /** Index of the record (within the batch) that carries request i, and i's index in that record. */
+  /**
+   * Index of the record (within the batch) that carries request i, and i's index in that record.
+   */
   records = new Uint32Array(1024);
   indexInRecord = new Uint32Array(1024);
   checks = new Uint32Array(8192 * checkWords);
   writes = new Uint32Array(8192 * writeWords);
   /**
-   * Per write: start and length, within `sources` of its request, of the encoded sort-key value; length 0 on a
-   * table without a sort key. The block encoder copies it (WriteHashes.sortKey in types.ts).
+   * Per write: start and length, within `sources` of its request, of the encoded sort-key value;
+   * length 0 on a table without a sort key. The block encoder copies it (WriteHashes.sortKey in
+   * types.ts).
    */
   sortKeys = new Uint32Array(8192 * sortKeyWords);
   /** Per request: the bytes that `sortKeys` points into (the record, or the spilled payload). */
@@ -141,7 +145,10 @@ export class RequestBatch {
     this.count = i + 1;
   }
 
-  /** Forgets the request being built, and any whose index is at or above `count` (a malformed record). */
+  /**
+   * Forgets the request being built, and any whose index is at or above `count` (a malformed
+   * record).
+   */
   rollback(count: number): void {
     assert(count <= this.count, "request batch: roll back only backwards");
     this.count = count;

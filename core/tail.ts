@@ -92,8 +92,9 @@ export class Tail {
       if (verdict.kind === "stale") continue;
       assert(verdict.timestamp > last, "I2: commit timestamps rise strictly");
       last = verdict.timestamp;
-      // I3 holds for ids that honest clients make. A hostile one can have its own id decided again once the oracle
-      // has forgotten it; that must not stop everybody's tail. What was decided first stands.
+      // I3 holds for ids that honest clients make. A hostile one can have its own id decided again
+      // once the oracle has forgotten it; that must not stop everybody's tail. What was decided
+      // first stands.
       if (!this.#decisions.has(verdict.id)) this.#decisions.set(verdict.id, verdict);
       if (verdict.kind === "committed") this.#enter(verdict);
     }
@@ -158,7 +159,8 @@ export class Tail {
           if (this.#lastCommit.get(hash) === verdict.timestamp) this.#lastCommit.delete(hash);
         }
         const commits = this.#commitsByKey.get(hashes.key);
-        // The oldest commit of a key leaves first; a key written twice by one transaction is one write.
+        // The oldest commit of a key leaves first; a key written twice by one transaction is one
+        // write.
         if (commits?.[0]?.timestamp === verdict.timestamp) commits.shift();
         if (commits?.length === 0) this.#commitsByKey.delete(hashes.key);
       }
@@ -167,7 +169,9 @@ export class Tail {
     this.#floorPosition = block.position;
   }
 
-  /** Newest commit timestamp of a key, partition or table; undefined when none lies above the floor. */
+  /**
+   * Newest commit timestamp of a key, partition or table; undefined when none lies above the floor.
+   */
   lastCommit(hash: KeyHash): Timestamp | undefined {
     return this.#lastCommit.get(hash);
   }
@@ -189,7 +193,10 @@ export class Tail {
       ?.findLast(({ timestamp }) => timestamp > range.above && timestamp <= range.upTo);
   }
 
-  /** The oldest one in `(above, below)`: what an installer in timestamp order must see installed first. */
+  /**
+   * The oldest one in `(above, below)`: what an installer in timestamp order must see installed
+   * first.
+   */
   oldestCommit(
     key: KeyHash,
     range: { readonly above: Timestamp; readonly below: Timestamp },
@@ -200,8 +207,9 @@ export class Tail {
   }
 
   /**
-   * Every committed write under a partition or table hash in `(above, upTo]`, oldest first. Linear in the retained blocks of the range, and so used only when `lastCommit(hash)` says
-   * that there is something to find.
+   * Every committed write under a partition or table hash in `(above, upTo]`, oldest first. Linear
+   * in the retained blocks of the range, and so used only when `lastCommit(hash)` says that there
+   * is something to find.
    */
   *commitsUnder(
     hash: KeyHash,

@@ -28,7 +28,10 @@ export type ReadConflict = {
   readonly read: KeyRead | PredicateRead;
 };
 
-/** One page of a query or scan, by names that are equal for equal pages; `next` is that of the page after it. */
+/**
+ * One page of a query or scan, by names that are equal for equal pages; `next` is that of the page
+ * after it.
+ */
 export type PageStep = { readonly page: string; readonly next: string | undefined };
 
 /** The versions on the page that a query is about to return under the predicate `hash`. */
@@ -43,8 +46,9 @@ export class TransactionReads {
   readonly keys = new Map<KeyHash, KeyRead>();
   readonly predicates = new Map<KeyHash, PredicateRead>();
   /**
-   * Per predicate that one single pass of pages has read so far: the page that goes on with it. Its rows are disjoint from
-   * those returned before, which is what lets a newer version there be no conflict.
+   * Per predicate that one single pass of pages has read so far: the page that goes on with it. Its
+   * rows are disjoint from those returned before, which is what lets a newer version there be no
+   * conflict.
    */
   readonly #nextPages = new Map<KeyHash, string>();
 
@@ -73,12 +77,13 @@ export class TransactionReads {
   }
 
   /**
-   * The first read that a commit in `(readTimestamp, tail.newest]` has overtaken. The caller has made
-   * sure that `readTimestamp` is not below the tail's floor.
+   * The first read that a commit in `(readTimestamp, tail.newest]` has overtaken. The caller has
+   * made sure that `readTimestamp` is not below the tail's floor.
    *
-   * `seen` is a page about to be returned. A write that it shows is no conflict with its own predicate, provided that the
-   * page goes on where the only pass over that predicate stands: rows returned before lie elsewhere. Nothing of it need
-   * be kept: once handed out, a version is at or below the read timestamp.
+   * `seen` is a page about to be returned. A write that it shows is no conflict with its own
+   * predicate, provided that the page goes on where the only pass over that predicate stands: rows
+   * returned before lie elsewhere. Nothing of it need be kept: once handed out, a version is at or
+   * below the read timestamp.
    */
   conflict(tail: Tail, seen?: SeenPage): ReadConflict | undefined {
     assert(
@@ -138,8 +143,9 @@ export class TransactionReads {
 const noneSeen: ReadonlyMap<KeyHash, Version> = new Map();
 
 /**
- * Folds an old block, read from the log because the tail no longer holds it: extends the read timestamp to its end, or
- * says what stands in the way. Blocks come in order and cover `(readTimestamp, …]` without a gap.
+ * Folds an old block, read from the log because the tail no longer holds it: extends the read
+ * timestamp to its end, or says what stands in the way. Blocks come in order and cover
+ * `(readTimestamp, …]` without a gap.
  */
 export function extendThrough(reads: TransactionReads, block: LogBlock): ReadConflict | undefined {
   assert(

@@ -76,8 +76,8 @@ export type TableDescription = {
   readonly partitionKey: KeyAttribute;
   readonly sortKey?: KeyAttribute;
   /**
-   * Key attributes of the table's secondary indexes. DynamoDB refuses an item in which one has another type or is empty, so
-   * such an item could be committed and never installed.
+   * Key attributes of the table's secondary indexes. DynamoDB refuses an item in which one has
+   * another type or is empty, so such an item could be committed and never installed.
    */
   readonly indexKeys?: readonly IndexKeyAttribute[];
   /** Keep superseded versions, so that reads at an older timestamp find them. */
@@ -113,9 +113,8 @@ export type PayloadTable = {
 };
 
 /**
- * A commit request as a client sends it.
- * `commit` asks for certification. `abort` (the probe of `outcome(id)`) asks to abort the id if it is
- * still undecided; it has neither checks nor payload.
+ * A commit request as a client sends it. `commit` asks for certification. `abort` (the probe of
+ * `outcome(id)`) asks to abort the id if it is still undecided; it has neither checks nor payload.
  */
 export type CommitRequest = {
   readonly kind: "commit" | "abort";
@@ -128,7 +127,9 @@ export type CommitRequest = {
   readonly payload: PayloadSource;
 };
 
-/** The payload as a request carries it: encoded bytes, or a reference to chunks of the log table. */
+/**
+ * The payload as a request carries it: encoded bytes, or a reference to chunks of the log table.
+ */
 export type PayloadSource =
   | { readonly kind: "none" }
   | { readonly kind: "inline"; readonly bytes: Uint8Array }
@@ -168,10 +169,11 @@ export type PayloadLocation =
 
 /**
  * The hashes of one committed write. `partition` equals `key` on a table without a sort key.
- * `sortKey` is the encoded sort-key value (schemas/attribute-value), carried by the block so that a query
- * knows, from its tail alone, whether a write that is not installed yet lies in its range. Undefined on a table
- * without a sort key, and where it is longer than `limits.blockSortKeyBytesMax` (readers then wait for the watermark).
- * A block stores it instead of the key hash, which follows from partition and sort key.
+ * `sortKey` is the encoded sort-key value (schemas/attribute-value), carried by the block so that a
+ * query knows, from its tail alone, whether a write that is not installed yet lies in its range.
+ * Undefined on a table without a sort key, and where it is longer than
+ * `limits.blockSortKeyBytesMax` (readers then wait for the watermark). A block stores it instead of
+ * the key hash, which follows from partition and sort key.
  */
 export type WriteHashes = {
   readonly table: KeyHash;
@@ -220,11 +222,13 @@ export type LogBlock = {
   /** `throughTimestamp` of the block before. */
   readonly previousTimestamp: Timestamp;
   /**
-   * Newest timestamp handed out when the block was made; equals `previousTimestamp` if it decided nothing.
-   * Every verdict's timestamp lies in `(previousTimestamp, throughTimestamp]`.
+   * Newest timestamp handed out when the block was made; equals `previousTimestamp` if it decided
+   * nothing. Every verdict's timestamp lies in `(previousTimestamp, throughTimestamp]`.
    */
   readonly throughTimestamp: Timestamp;
-  /** How far into the stream the log reaches with this block; unchanged by one not from the stream. */
+  /**
+   * How far into the stream the log reaches with this block; unchanged by one not from the stream.
+   */
   readonly cursor: StreamCursor | undefined;
   /** Arrival of the last record covered, milliseconds since the epoch. */
   readonly arrivalMs: number;
@@ -235,10 +239,15 @@ export type LogBlock = {
 
 // --- Watermark ---------------------------------------------------------------------------------
 
-/** A shard's entry in the control table. I7: every committed write with ts ≤ `timestamp` is installed. */
+/**
+ * A shard's entry in the control table. I7: every committed write with ts ≤ `timestamp` is
+ * installed.
+ */
 export type Watermark = {
   readonly position: LogPosition;
   readonly timestamp: Timestamp;
-  /** The log's cursor at `position`, so that a log whose blocks have all expired can still go on. */
+  /**
+   * The log's cursor at `position`, so that a log whose blocks have all expired can still go on.
+   */
   readonly cursor: StreamCursor | undefined;
 };

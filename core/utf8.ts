@@ -4,7 +4,10 @@
  * order of code points and differs from JavaScript's order of UTF-16 units above U+D7FF).
  */
 
-/** Bytes of the string's UTF-8 encoding. An unpaired surrogate counts three, as its replacement does. */
+/**
+ * Bytes of the string's UTF-8 encoding. An unpaired surrogate counts three, as its replacement
+ * does.
+ */
 export function utf8Length(text: string): number {
   let length = text.length;
   for (let i = 0; i < text.length; i++) {
@@ -33,7 +36,9 @@ export function isWellFormed(text: string): boolean {
   return true;
 }
 
-/** Whether `bytes[start, end)` is well-formed UTF-8: no overlong forms, no surrogates, ≤ U+10FFFF. */
+/**
+ * Whether `bytes[start, end)` is well-formed UTF-8: no overlong forms, no surrogates, ≤ U+10FFFF.
+ */
 export function isValidUtf8(bytes: Uint8Array, start: number, end: number): boolean {
   let i = start;
   while (i < end) {
@@ -58,7 +63,9 @@ export function isValidUtf8(bytes: Uint8Array, start: number, end: number): bool
   return true;
 }
 
-/** Negative, zero or positive as `a` comes before, equals or comes after `b` in UTF-8 byte order. */
+/**
+ * Negative, zero or positive as `a` comes before, equals or comes after `b` in UTF-8 byte order.
+ */
 export function compareUtf8(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i++) {

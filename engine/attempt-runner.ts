@@ -223,7 +223,10 @@ function validAttempts(attemptsMax: number | undefined): number {
   );
 }
 
-/** The deadline passed, or the caller gave up: an unknown outcome stays unknown; else the reason, with the last failure as cause. */
+/**
+ * The deadline passed, or the caller gave up: an unknown outcome stays unknown; else the reason,
+ * with the last failure as cause.
+ */
 function lastWord(call: Call, error: unknown): unknown {
   if (error instanceof CommitUnknownError) return error;
   const reason: unknown = call.signal.reason;

@@ -52,7 +52,8 @@ export async function beginAttempt(
   const isFirst = !follower.started;
   if (isFirst) await orAborted(follower.refresh(), call.signal);
   const { maxStalenessMs } = options;
-  // Never by age alone: a clock that stands still would make a refresh from before this attempt look new enough.
+  // Never by age alone: a clock that stands still would make a refresh from before this attempt
+  // look new enough.
   const isFresh = isFirst || (maxStalenessMs > 0 && follower.ageMs <= maxStalenessMs);
   const refreshed = isFresh ? Promise.resolve() : follower.refresh();
   const { newest } = follower.tail;
@@ -148,8 +149,8 @@ export async function finishAttempt(
 }
 
 /**
- * Seals the transaction and sends it on its way, in one turn: by itself, or with those from which it has read what they are
- * about to write.
+ * Seals the transaction and sends it on its way, in one turn: by itself, or with those from which
+ * it has read what they are about to write.
  */
 async function joinGroup(
   services: AttemptServices,
@@ -180,7 +181,10 @@ async function joinGroup(
   }
 }
 
-/** Runs the body of an attempt. A doomed one fails with what doomed it, whatever the body made of that. */
+/**
+ * Runs the body of an attempt. A doomed one fails with what doomed it, whatever the body made of
+ * that.
+ */
 export async function inAttempt<T>(attempt: Attempt, run: () => Promise<T>): Promise<T> {
   const { view } = attempt.context;
   try {

@@ -1,4 +1,7 @@
-/** Capped exponential backoff with full jitter, the one way in which anything here waits and tries again. */
+/**
+ * Capped exponential backoff with full jitter, the one way in which anything here waits and tries
+ * again.
+ */
 import type { Clock, Random } from "../core/ports.ts";
 
 export type Backoff = { readonly baseMs: number; readonly capMs: number };

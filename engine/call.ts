@@ -1,4 +1,7 @@
-/** One call of the engine: its deadline, its caller's signal, what it consumes, how long its phases take. */
+/**
+ * One call of the engine: its deadline, its caller's signal, what it consumes, how long its phases
+ * take.
+ */
 import { setMaxListeners } from "node:events";
 import { InvalidRequestError, UnavailableError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
@@ -31,7 +34,8 @@ export class Call {
     this.deadlineMs = deadlineMs;
     this.beganMs = clock.monotonicMs();
     this.signal = this.#abort.signal;
-    // Every read and store call under way listens to it; many at once are no leak, which Node would warn of.
+    // Every read and store call under way listens to it; many at once are no leak, which Node would
+    // warn of.
     setMaxListeners(0, this.signal);
     clock.sleep(deadlineMs, this.#ended.signal).then(() => {
       this.#abort.abort(new UnavailableError(`the deadline of ${deadlineMs} ms has passed`));
@@ -40,8 +44,8 @@ export class Call {
   }
 
   /**
-   * Lets the caller's signal abort this call's, until `end`. Not by `AbortSignal.any`: a signal that lives as long as the
-   * process would keep something of every call that ever followed it.
+   * Lets the caller's signal abort this call's, until `end`. Not by `AbortSignal.any`: a signal
+   * that lives as long as the process would keep something of every call that ever followed it.
    */
   follow(signal: AbortSignal | undefined): void {
     this.#unfollow();

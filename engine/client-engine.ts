@@ -1,6 +1,6 @@
 /**
- * The engine as the SDK has it: transactions from begin to receipt, over ports. Retries what conflicts; never runs a
- * body again while the outcome of its last run is unknown.
+ * The engine as the SDK has it: transactions from begin to receipt, over ports. Retries what
+ * conflicts; never runs a body again while the outcome of its last run is unknown.
  */
 import type { ClientPorts } from "../core/ports.ts";
 import { AttemptRunner } from "./attempt-runner.ts";

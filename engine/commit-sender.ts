@@ -1,10 +1,11 @@
 /**
  * Puts commit requests onto one shard of the stream. Requests of concurrent transactions share
- * records and calls: while a call is under way the next ones gather, so a busy process pays for few calls and
- * a lone transaction waits for nobody.
+ * records and calls: while a call is under way the next ones gather, so a busy process pays for few
+ * calls and a lone transaction waits for nobody.
  *
- * The records also tell replay which commits this process has installed, so that it need not look at their items: some three
- * bytes a commit instead of half a read unit for each of its writes. What gets lost is looked at. Not in the papers.
+ * The records also tell replay which commits this process has installed, so that it need not look
+ * at their items: some three bytes a commit instead of half a read unit for each of its writes.
+ * What gets lost is looked at. Not in the papers.
  */
 import { StoreError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
@@ -25,7 +26,9 @@ export type SendResult =
 
 type Queued = { readonly request: Uint8Array; readonly resolve: (result: SendResult) => void };
 
-/** Calls under way at once: the second keeps the stream busy while the first one's answer travels. */
+/**
+ * Calls under way at once: the second keeps the stream busy while the first one's answer travels.
+ */
 const putsMax = 2;
 
 export class CommitSender {
@@ -47,13 +50,17 @@ export class CommitSender {
       this.#queue.push({ request, resolve });
       if (this.#puts < putsMax) {
         this.#puts += 1;
-        // After the current turn of the event loop, so that transactions that became ready together travel together.
+        // After the current turn of the event loop, so that transactions that became ready together
+        // travel together.
         queueMicrotask(() => void this.#drain());
       }
     });
   }
 
-  /** All writes of the commit have reached their tables, or later ones have. The next record says so. */
+  /**
+   * All writes of the commit have reached their tables, or later ones have. The next record says
+   * so.
+   */
   reportInstalled(commit: Timestamp): void {
     // More than a record takes replay finds out by itself.
     if (this.#installed.size < limits.installedPerRecordMax) this.#installed.add(commit);
@@ -82,7 +89,10 @@ export class CommitSender {
     }
   }
 
-  /** Packs what is waiting into as few records as its order allows, up to one call's limits. The first says what is installed. */
+  /**
+   * Packs what is waiting into as few records as its order allows, up to one call's limits. The
+   * first says what is installed.
+   */
   #takeRecords(): { readonly bytes: Uint8Array; readonly queued: readonly Queued[] }[] {
     const records: { bytes: Uint8Array; queued: Queued[] }[] = [];
     let installed = Array.from(this.#installed).sort((a, b) => a - b);

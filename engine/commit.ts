@@ -1,5 +1,6 @@
 /**
- * Certifies one transaction, or several as one (docs/protocol.md §6): the local check, the request, the verdict.
+ * Certifies one transaction, or several as one (docs/protocol.md §6): the local check, the request,
+ * the verdict.
  *
  * What may be thrown depends on how far it got. Before anything was sent, and after a verdict, the
  * outcome is known. In between it is not, and only `CommitUnknownError` may leave this file.
@@ -33,7 +34,10 @@ import { assertWithinTail, conflictError } from "./conflict-error.ts";
 import type { ShardSession } from "./shard-session.ts";
 import { assertKeyCount, type WriteBuffer } from "./write-buffer.ts";
 
-/** What is sent to the oracle as one transaction: sealed, so that it stays as it is once its checks are taken. */
+/**
+ * What is sent to the oracle as one transaction: sealed, so that it stays as it is once its checks
+ * are taken.
+ */
 export interface Committable {
   readonly isolation: Isolation;
   readonly reads: TransactionReads;
@@ -67,7 +71,8 @@ type Checks = {
 
 /**
  * Certifies what was read and written; there is at least one write.
- * @throws ConflictError, SnapshotTooOldError, UnavailableError, TransactionTooLargeError: not committed.
+ * @throws ConflictError, SnapshotTooOldError, UnavailableError, TransactionTooLargeError: not
+ * committed.
  * @throws CommitUnknownError: sent, and no verdict before the signal.
  */
 export async function certify(

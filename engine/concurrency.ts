@@ -1,4 +1,6 @@
-/** Small tools for promises: a bounded number at once, and giving up on one without cancelling it. */
+/**
+ * Small tools for promises: a bounded number at once, and giving up on one without cancelling it.
+ */
 import { assert } from "../core/assert.ts";
 
 /** At most `max` tasks at once; the others wait their turn in order. */
@@ -25,7 +27,9 @@ export class Semaphore {
   }
 }
 
-/** The promise's result, or the signal's reason as soon as it aborts. The promise itself goes on. */
+/**
+ * The promise's result, or the signal's reason as soon as it aborts. The promise itself goes on.
+ */
 export function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   return new Promise<T>((resolve, reject) => {
@@ -44,7 +48,10 @@ export function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefine
   });
 }
 
-/** Why a wait is given up that nobody needs any more. One for all: nobody reads it, and an error's stack takes time. */
+/**
+ * Why a wait is given up that nobody needs any more. One for all: nobody reads it, and an error's
+ * stack takes time.
+ */
 export const noLongerNeeded = new Error("no longer needed");
 
 export function asError(reason: unknown): Error {

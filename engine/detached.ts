@@ -1,6 +1,6 @@
 /**
- * Transactions without a closure: one attempt whose caller comes and goes, carrying its state as data (the
- * REST service). No retries: the caller holds the body.
+ * Transactions without a closure: one attempt whose caller comes and goes, carrying its state as
+ * data (the REST service). No retries: the caller holds the body.
  */
 import {
   InvalidRequestError,

@@ -1,4 +1,7 @@
-/** What all calls of one engine share: the shard's session, the registry, the count of what is under way. */
+/**
+ * What all calls of one engine share: the shard's session, the registry, the count of what is under
+ * way.
+ */
 import { InvalidRequestError, TransactionClosedError } from "../core/errors.ts";
 import type { ClientPorts } from "../core/ports.ts";
 import type { AttemptServices } from "./attempt.ts";
@@ -11,11 +14,20 @@ import type { EngineEvent } from "./types.ts";
 
 export type EngineOptions = {
   readonly follower?: Partial<FollowerOptions> | undefined;
-  /** Before a commit is sent, a tail older than this is refreshed to find conflicts without the oracle. Default 100. */
+  /**
+   * Before a commit is sent, a tail older than this is refreshed to find conflicts without the
+   * oracle. Default 100.
+   */
   readonly freshMs?: number;
-  /** How far back `asOf` may reach; the versions table's retention. Default `limits.historyRetentionMsDefault`. */
+  /**
+   * How far back `asOf` may reach; the versions table's retention. Default
+   * `limits.historyRetentionMsDefault`.
+   */
   readonly historyRetentionMs?: number | undefined;
-  /** Whether transactions may read what others of this process are about to commit, and are then certified with them. Default true. */
+  /**
+   * Whether transactions may read what others of this process are about to commit, and are then
+   * certified with them. Default true.
+   */
   readonly chaining?: boolean | undefined;
   /** Called synchronously; what it throws is ignored. */
   readonly onEvent?: ((event: EngineEvent) => void) | undefined;

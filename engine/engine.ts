@@ -1,4 +1,7 @@
-/** The engine with everything: what the SDK has (client-engine.ts), and the transactions without a closure of the REST service. */
+/**
+ * The engine with everything: what the SDK has (client-engine.ts), and the transactions without a
+ * closure of the REST service.
+ */
 import type { ClientPorts } from "../core/ports.ts";
 import { clientEngineOf } from "./client-engine.ts";
 import { begin, resume } from "./detached.ts";

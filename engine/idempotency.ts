@@ -1,6 +1,7 @@
 /**
  * Exactly once by key: the transaction reads and writes an entry for the key in the same commit as
- * everything else, so a repeat finds the first result, and of two at once one conflicts and then finds it.
+ * everything else, so a repeat finds the first result, and of two at once one conflicts and then
+ * finds it.
  */
 import { attribute } from "../core/attributes.ts";
 import { CorruptDataError, InvalidRequestError } from "../core/errors.ts";
@@ -15,7 +16,9 @@ import type { Receipt } from "./types.ts";
 
 export type EarlierCommit = { readonly result: AttributeValue; readonly receipt: Receipt };
 
-/** The commit that stands under the key, or undefined; either way the entry is in the read set now. */
+/**
+ * The commit that stands under the key, or undefined; either way the entry is in the read set now.
+ */
 export async function findEarlier(
   services: AttemptServices,
   { context }: Attempt,
@@ -48,8 +51,8 @@ export async function findEarlier(
 }
 
 /**
- * Buffers the entry that the commit writes. One that is certified under another's id must tell `named`, which corrects the entry:
- * a repeat's receipt names a transaction that the log knows.
+ * Buffers the entry that the commit writes. One that is certified under another's id must tell
+ * `named`, which corrects the entry: a repeat's receipt names a transaction that the log knows.
  * @throws InvalidRequestError when the result is too large to keep.
  */
 export function recordResult(
@@ -84,7 +87,10 @@ function idempotencyItemKey(idempotencyKey: string): Item {
   return { pk: { S: `idempotency#${idempotencyKey}` }, sk: { S: "-" } };
 }
 
-/** The entry that a commit writes. @throws InvalidRequestError when the result is too large to keep. */
+/**
+ * The entry that a commit writes.
+ * @throws InvalidRequestError when the result is too large to keep.
+ */
 function idempotencyItem(key: Item, entry: IdempotencyEntry, nowMs: number): Item {
   const bytes = valueSizeBytes(entry.result);
   if (bytes > limits.idempotencyResultBytesMax) {

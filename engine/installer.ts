@@ -3,7 +3,8 @@
  * late: the result is the same, because each write is conditional on the stored version (I6).
  *
  * On a table with history the superseded version is saved first, and installs of one key happen in
- * timestamp order; otherwise an entry's `next` would claim too much. Paper: pH1 §4 (flush), Mediator §4.3 (helper).
+ * timestamp order; otherwise an entry's `next` would claim too much. Paper: pH1 §4 (flush),
+ * Mediator §4.3 (helper).
  */
 import { UnavailableError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
@@ -45,7 +46,9 @@ export type EarlierCommits = {
 };
 
 const orderedTriesMax = 12;
-/** Tries after which an installer does the earlier install itself instead of waiting for its owner. */
+/**
+ * Tries after which an installer does the earlier install itself instead of waiting for its owner.
+ */
 const patienceTries = 5;
 const orderBackoff = { baseMs: 4, capMs: 200 };
 
@@ -63,7 +66,8 @@ export class Installer {
   }
 
   /**
-   * Resolves once every write is installed or superseded. Tries every write, then throws the first failure.
+   * Resolves once every write is installed or superseded. Tries every write, then throws the first
+   * failure.
    * @throws StoreError, UnavailableError, CorruptDataError
    */
   async install(job: InstallJob, options: CallOptions = {}): Promise<void> {
@@ -97,8 +101,8 @@ export class Installer {
   }
 
   /**
-   * A place is held for one try, never while an earlier commit is waited for: finishing that one takes a place too, and
-   * if those who wait held them all, nobody would get on.
+   * A place is held for one try, never while an earlier commit is waited for: finishing that one
+   * takes a place too, and if those who wait held them all, nobody would get on.
    */
   async #installInOrder(job: InstallJob, index: number, options: CallOptions): Promise<void> {
     const { table } = writeAt(job.payload, index);

@@ -1,4 +1,7 @@
-/** Finding things in the log that lie below what the tail holds: dense positions and rising timestamps make it a binary search. */
+/**
+ * Finding things in the log that lie below what the tail holds: dense positions and rising
+ * timestamps make it a binary search.
+ */
 import { CorruptDataError, FrameError, SnapshotTooOldError } from "../core/errors.ts";
 import type { CallOptions, ClientPorts, StoredBlock } from "../core/ports.ts";
 import type { LogBlock, LogPosition, ShardId, Timestamp } from "../core/types.ts";
@@ -27,7 +30,10 @@ export async function* blocksAbove(
   }
 }
 
-/** The newest position whose block ends at or below the timestamp. Position 0 stands before the log's first block. */
+/**
+ * The newest position whose block ends at or below the timestamp. Position 0 stands before the
+ * log's first block.
+ */
 async function positionAtOrBelow(
   log: ClientPorts["log"],
   shard: ShardId,
@@ -35,14 +41,16 @@ async function positionAtOrBelow(
 ): Promise<LogPosition> {
   let low = 0;
   let high: number = range.through;
-  // Invariant: the answer lies in [low, high]. A block that has expired ends below anything still of interest.
+  // Invariant: the answer lies in [low, high]. A block that has expired ends below anything still
+  // of interest.
   while (low < high) {
     const middle = Math.ceil((low + high) / 2) as LogPosition;
     const stored = await log.readAt(shard, middle, range.call);
     if (stored === undefined || decodeBlock(stored).throughTimestamp <= range.above) low = middle;
     else high = middle - 1;
   }
-  // The search takes an expired block for one that lies below. Whether that is so, only a block that is there can say.
+  // The search takes an expired block for one that lies below. Whether that is so, only a block
+  // that is there can say.
   const first = (low + 1) as LogPosition;
   if (first <= range.through) {
     const stored = await log.readAt(shard, first, range.call);

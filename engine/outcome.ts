@@ -1,7 +1,7 @@
 /**
- * Settles the outcome of a transaction id for good. The log says what was decided; an id that it does not
- * decide is aborted by a request of its own through the same shard, after which no late copy can
- * commit. The id carries the timestamp below which no decision on it can lie.
+ * Settles the outcome of a transaction id for good. The log says what was decided; an id that it
+ * does not decide is aborted by a request of its own through the same shard, after which no late
+ * copy can commit. The id carries the timestamp below which no decision on it can lie.
  */
 import type { CallOptions, ClientPorts } from "../core/ports.ts";
 import type { Timestamp, TransactionId, Verdict } from "../core/types.ts";
@@ -34,7 +34,8 @@ export async function settleOutcome(
   try {
     const decision =
       (await findDecision(ports, session, wish)) ??
-      // The search may have taken long: by now the tail may hold a decision, which is looked for before anything is sent.
+      // The search may have taken long: by now the tail may hold a decision, which is looked for
+      // before anything is sent.
       (await settleRequest(ports, session, {
         request: {
           kind: "abort",

@@ -1,7 +1,7 @@
 /**
- * Finds the payload of a committed transaction where its decision says that it lies. The oracle committed nothing
- * whose payload it could not read, so a payload that is missing has outlived the stream's or
- * the log's retention, or was damaged since.
+ * Finds the payload of a committed transaction where its decision says that it lies. The oracle
+ * committed nothing whose payload it could not read, so a payload that is missing has outlived the
+ * stream's or the log's retention, or was damaged since.
  */
 import { CorruptDataError, FrameError } from "../core/errors.ts";
 import type { CallOptions, ClientPorts } from "../core/ports.ts";

@@ -1,11 +1,11 @@
 /**
  * Queries and scans at the read timestamp (docs/protocol.md §5, Queries and scans).
  *
- * A page of the store is a mixture: rows newer than the read timestamp, tombstones, and gaps where a
- * committed insert is not installed yet. The page is read again until it holds every commit at or below
- * the read timestamp that falls in its range; then newer rows are replaced from history, or
- * the read timestamp moves. The partition or table joins the read set as a predicate, against phantoms.
- * Paper: pH1 §4.3 (scan).
+ * A page of the store is a mixture: rows newer than the read timestamp, tombstones, and gaps where
+ * a committed insert is not installed yet. The page is read again until it holds every commit at or
+ * below the read timestamp that falls in its range; then newer rows are replaced from history, or
+ * the read timestamp moves. The partition or table joins the read set as a predicate, against
+ * phantoms. Paper: pH1 §4.3 (scan).
  */
 import { attribute } from "../core/attributes.ts";
 import { SnapshotTooOldError, UnavailableError } from "../core/errors.ts";
@@ -63,7 +63,8 @@ export async function scanPage(view: ReadView, request: ScanRequest): Promise<Vi
     read: () => view.ports.items.scan(request, view.call),
     pass: "scan",
     startKey: request.startKey,
-    // A scan's order is the store's own secret: any row may belong to any page, unless there is but one.
+    // A scan's order is the store's own secret: any row may belong to any page, unless there is but
+    // one.
     mayContain: (_, page) =>
       request.startKey === undefined && page.lastKey === undefined ? "yes" : "unknown",
   });
@@ -109,7 +110,8 @@ async function readPage(view: ReadView, source: PageSource): Promise<VisiblePage
       const step = { page: pageIdentity(source, source.startKey), next };
       view.reads.addPredicate(source.hash, source.predicate, step);
     }
-    // From here on the predicate guards the page: the read timestamp moves only if nothing in it changed.
+    // From here on the predicate guards the page: the read timestamp moves only if nothing in it
+    // changed.
     const visible = await Promise.all(rows.map((row) => visibleRow(view, source.table, row)));
     return { rows: visible.filter((row) => row !== undefined), lastKey: page.lastKey };
   }
@@ -134,8 +136,8 @@ async function foldUpTo(
 }
 
 /**
- * Moves the read timestamp forward when the page shows something newer. Where that fails, the page must be had at the
- * old one, from history.
+ * Moves the read timestamp forward when the page shows something newer. Where that fails, the page
+ * must be had at the old one, from history.
  */
 function moveReadTimestamp(view: ReadView, source: PageSource, rows: readonly Row[]): void {
   if (view.mode === "fixed") return;
@@ -176,7 +178,9 @@ type Missing =
   /** They may belong to this page or to another one. */
   | { readonly where: "unknown"; readonly commits: readonly TailCommit[] };
 
-/** Commits at or below the read timestamp that the page should show, or might have to, and does not. */
+/**
+ * Commits at or below the read timestamp that the page should show, or might have to, and does not.
+ */
 function missingFrom(
   view: ReadView,
   look: {
@@ -204,8 +208,9 @@ function missingFrom(
 }
 
 /**
- * A write whose place is unknown is waited for by the watermark, which vouches for all at once. If that stands still,
- * replay is behind or down: then the reader installs them, and what it has installed the next page shows or cannot hold.
+ * A write whose place is unknown is waited for by the watermark, which vouches for all at once. If
+ * that stands still, replay is behind or down: then the reader installs them, and what it has
+ * installed the next page shows or cannot hold.
  */
 async function awaitMissing(view: ReadView, missing: Missing, attempt: number): Promise<void> {
   if (missing.where === "here") {
@@ -235,7 +240,10 @@ async function visibleRow(
   return item === undefined ? undefined : { key: row.key, item };
 }
 
-/** Whether a sort key lies in what the page covers: its condition, and `(startKey, lastKey]` in its direction. */
+/**
+ * Whether a sort key lies in what the page covers: its condition, and `(startKey, lastKey]` in its
+ * direction.
+ */
 function sortKeyMayLieIn(
   encoded: Uint8Array | undefined,
   page: Page,

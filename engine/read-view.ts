@@ -1,8 +1,8 @@
 /**
  * The state of the tables at one read timestamp, as a transaction sees it (docs/protocol.md §5).
  *
- * Keeps I8. A stored item alone does not say what was true at the read timestamp: a committed write may not
- * be installed yet, or a later one may be. The tail knows of both; this file asks it.
+ * Keeps I8. A stored item alone does not say what was true at the read timestamp: a committed write
+ * may not be installed yet, or a later one may be. The tail knows of both; this file asks it.
  */
 import { attribute, keyNamesOf } from "../core/attributes.ts";
 import {
@@ -70,7 +70,9 @@ export class ReadView {
   readonly #ports: ClientPorts;
   readonly #session: ShardSession;
   readonly #options: ViewOptions;
-  /** Names of committed writes that this view has seen to: whatever is read from now on holds them. */
+  /**
+   * Names of committed writes that this view has seen to: whatever is read from now on holds them.
+   */
   readonly helped = new Set<string>();
   #ready = false;
   /** Why, once it is. An error is made only for whoever comes too late: its stack takes time. */
@@ -110,9 +112,10 @@ export class ReadView {
   }
 
   /**
-   * Ends reading while the tail still keeps what the commit needs. What a request checks is fixed when it is first sent:
-   * a read that its body did not wait for must not add to the read set any more. The settler takes a conflict in the read
-   * set as proof that no copy of the request can commit, and such a conflict would prove nothing:
+   * Ends reading while the tail still keeps what the commit needs. What a request checks is fixed
+   * when it is first sent: a read that its body did not wait for must not add to the read set any
+   * more. The settler takes a conflict in the read set as proof that no copy of the request can
+   * commit, and such a conflict would prove nothing:
    *
    *   body        get(k) ──── not awaited ─────▶ k joins the read set
    *   commit      send {checks: ∅} ─ answer lost ─▶ conflict on k: body runs again, commits
@@ -143,8 +146,9 @@ export class ReadView {
   }
 
   /**
-   * I8 needs that a reader ends before the tombstones that it may have to meet are removed: one that slept with its machine
-   * would take an item that was deleted meanwhile for one that never was.
+   * I8 needs that a reader ends before the tombstones that it may have to meet are removed: one
+   * that slept with its machine would take an item that was deleted meanwhile for one that never
+   * was.
    */
   #assertAge(): void {
     const ageMs = this.#ports.clock.nowMs() - this.#beganMs;
@@ -190,8 +194,8 @@ export class ReadView {
   }
 
   /**
-   * Without history the past of a table is what nobody has changed since. That a deleted item was there is known by its
-   * tombstone only, and the reaper removes it.
+   * Without history the past of a table is what nobody has changed since. That a deleted item was
+   * there is known by its tombstone only, and the reaper removes it.
    */
   assertReachesBack(table: TableDescription): void {
     if (this.mode !== "fixed" || table.history) return;
@@ -222,7 +226,10 @@ export class ReadView {
     return this.#resolve(key, await asked, { installedThrough, joins: true });
   }
 
-  /** Resolves once no transaction of this process is about to write there, as far as it could be known at the call. */
+  /**
+   * Resolves once no transaction of this process is about to write there, as far as it could be
+   * known at the call.
+   */
   async localDecided(key: ReadKey): Promise<void> {
     await this.#options.local?.localDecided(key);
   }
@@ -243,15 +250,18 @@ export class ReadView {
     return { item: await this.#resolve(key, own, asked) };
   }
 
-  /** What this process itself has just committed there. Whether that is what is to be read, the tail judges. */
+  /**
+   * What this process itself has just committed there. Whether that is what is to be read, the tail
+   * judges.
+   */
   #ownCommit({ hashes, identity }: ReadKey): StoredItem | undefined {
     if (identity === undefined) return undefined;
     return this.#session.local.committed(hashes.key, identity, this.tail);
   }
 
   /**
-   * Ends reading, and makes sure of all that was read, up to the tail's end: in the turn in which this returns, the
-   * transaction may join others (chaining/commit-group.ts).
+   * Ends reading, and makes sure of all that was read, up to the tail's end: in the turn in which
+   * this returns, the transaction may join others (chaining/commit-group.ts).
    * @throws ConflictError, and the attempt is over.
    */
   sealForCommit(): void {
@@ -260,15 +270,20 @@ export class ReadView {
   }
 
   /**
-   * Waits until all that was read from undecided commits is committed, and goes on as if it had been read from the tables. Due
-   * before anything may leave the transaction but through its own commit.
-   * @throws ConflictError when one of them was not committed, or was overwritten since; the attempt is over.
+   * Waits until all that was read from undecided commits is committed, and goes on as if it had
+   * been read from the tables. Due before anything may leave the transaction but through its own
+   * commit.
+   * @throws ConflictError when one of them was not committed, or was overwritten since; the attempt
+   * is over.
    */
   async settleChained(): Promise<void> {
     await this.#options.local?.settle();
   }
 
-  /** Each item as it stands at the read timestamp. They join the read set, unless a predicate there covers them already. */
+  /**
+   * Each item as it stands at the read timestamp. They join the read set, unless a predicate there
+   * covers them already.
+   */
   async batchGet(
     keys: readonly ReadKey[],
     { joins }: { readonly joins: boolean } = { joins: true },
@@ -352,7 +367,8 @@ export class ReadView {
     const above = Math.max(stored.version, captured) as Timestamp;
     if (this.mode !== "fixed") {
       this.assertWithinTail();
-      // What stands in the tables must not be seen beside what was read from a commit that has failed.
+      // What stands in the tables must not be seen beside what was read from a commit that has
+      // failed.
       this.#options.local?.assertChained();
       const latest = tail.newestCommit(key.hashes.key, { above, upTo: tail.newest });
       const newest = Math.max(stored.version, latest?.timestamp ?? 0);
@@ -373,7 +389,9 @@ export class ReadView {
     return commit === undefined ? { kind: "visible" } : { kind: "missing", commit };
   }
 
-  /** Whether reading on at the old read timestamp is of use although something newer was committed. */
+  /**
+   * Whether reading on at the old read timestamp is of use although something newer was committed.
+   */
   #mayStayBehind(table: TableDescription, version: Version): boolean {
     if (this.mode === "read-write" && this.isolation === "serializable") return false;
     return version <= this.readTimestamp || table.history;

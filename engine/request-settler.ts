@@ -2,9 +2,9 @@
  * Sends one commit or abort request until its id has a decision, or the caller's time is up.
  *
  * The same id is sent again after a lost answer, an answer `stale`, or long silence: always after a
- * refresh of the tail that shows no decision, with `checkedTo` raised to that tail's end. So at most one copy
- * is ever decided (I3): a copy that comes while the oracle remembers the id is a duplicate,
- * and one that comes later carries a `checkedTo` below the oracle's floor.
+ * refresh of the tail that shows no decision, with `checkedTo` raised to that tail's end. So at
+ * most one copy is ever decided (I3): a copy that comes while the oracle remembers the id is a
+ * duplicate, and one that comes later carries a `checkedTo` below the oracle's floor.
  *
  *   client   send c=100 ──?──────────── refresh to 130: none ── send c=130 ──────▶ decided 141
  *   shard              (late copy, c=100) ───────────────────────────────────────────▶ duplicate, or
@@ -34,7 +34,9 @@ export type SettleOptions = {
 
 export type Decision = Exclude<Verdict, { kind: "stale" }>;
 
-/** Silence after which a stored request is sent again: the record may have been lost to a consumer. */
+/**
+ * Silence after which a stored request is sent again: the record may have been lost to a consumer.
+ */
 const silenceMsMax = 5_000;
 const resendBackoff = { baseMs: 10, capMs: 1_000 };
 
@@ -50,7 +52,8 @@ export async function settleRequest(
   const { id } = options.request;
   let { request } = options;
   let possiblyStored = false;
-  // Nothing may be sent for an id that is decided at or below `checkedTo`: an oracle that has forgotten it decides again.
+  // Nothing may be sent for an id that is decided at or below `checkedTo`: an oracle that has
+  // forgotten it decides again.
   const known = session.follower.tail.decision(id);
   if (known !== undefined && known.kind !== "stale") return known;
   for (let attempt = 0; ; attempt += 1) {
@@ -81,10 +84,12 @@ export async function settleRequest(
 }
 
 /**
- * What a failure means depends on whether a copy may have been stored: if none was, nothing happened.
+ * What a failure means depends on whether a copy may have been stored: if none was, nothing
+ * happened.
  *
- * A conflict is certain all the same: it lies above every `checkedTo` that was sent (each send followed a check without
- * one) and below any timestamp that a copy could still get, so the oracle can only answer `conflict` or `stale`.
+ * A conflict is certain all the same: it lies above every `checkedTo` that was sent (each send
+ * followed a check without one) and below any timestamp that a copy could still get, so the oracle
+ * can only answer `conflict` or `stale`.
  */
 async function afterFailure(
   ports: ClientPorts,
@@ -138,7 +143,8 @@ async function sendOnce(
   const { id } = options.request;
   const waiting = new AbortController();
   const signal = AbortSignal.any([options.signal, waiting.signal]);
-  // Registered before the put: on a fast shard the verdict may be there before the put's own answer.
+  // Registered before the put: on a fast shard the verdict may be there before the put's own
+  // answer.
   const verdict = session.follower.awaitVerdict(id, signal);
   verdict.catch(ignore);
   try {

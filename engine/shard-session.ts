@@ -11,7 +11,10 @@ import { Installer } from "./installer.ts";
 import { PayloadLoader } from "./payload-loader.ts";
 import { TailFollower, type FollowerOptions } from "./tail-follower.ts";
 
-/** Times that an install for somebody else may come too late to be signed before its reader gives up. */
+/**
+ * Times that an install for somebody else may come too late to be signed before its reader gives
+ * up.
+ */
 const finishTriesMax = 3;
 
 export class ShardSession {
@@ -53,9 +56,9 @@ export class ShardSession {
   }
 
   /**
-   * Installs somebody else's committed write, whose owner has not (Mediator §4.3), unless the watermark
-   * says that it is done. The time to sign begins before the watermark is read: whatever the
-   * watermark has not passed then, no reaper has removed a tombstone of (docs/protocol.md §7).
+   * Installs somebody else's committed write, whose owner has not (Mediator §4.3), unless the
+   * watermark says that it is done. The time to sign begins before the watermark is read: whatever
+   * the watermark has not passed then, no reaper has removed a tombstone of (docs/protocol.md §7).
    */
   async finish(commit: TailCommit): Promise<void> {
     for (let tries = 1; ; tries += 1) {
@@ -63,7 +66,8 @@ export class ShardSession {
         await this.#finishInTime(commit);
         return;
       } catch (error) {
-        // The process was stopped for longer than the time to sign, or its calls took so long. The time begins anew.
+        // The process was stopped for longer than the time to sign, or its calls took so long. The
+        // time begins anew.
         if (!(error instanceof LateInstallError) || tries >= finishTriesMax) throw error;
         // probe: reader-was-late-to-install
       }

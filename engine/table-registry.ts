@@ -1,4 +1,7 @@
-/** The control table's list of tables, as one process holds it: loaded once, loaded again when a name is missing. */
+/**
+ * The control table's list of tables, as one process holds it: loaded once, loaded again when a
+ * name is missing.
+ */
 import { InvalidRequestError } from "../core/errors.ts";
 import type { ClientPorts, Clock } from "../core/ports.ts";
 import type { TableDescription } from "../core/types.ts";
@@ -39,7 +42,8 @@ export class TableRegistry {
     const askedMs = this.#clock.monotonicMs();
     const tables = await this.#control.tables();
     this.#tables = new Map(tables.map((description) => [description.name, description]));
-    // Even where somebody has registered it: watermarks, the registry and secrets are nobody's rows.
+    // Even where somebody has registered it: watermarks, the registry and secrets are nobody's
+    // rows.
     this.#tables.delete(this.#control.idempotencyTable.name);
     this.#askedMs = askedMs;
   }
@@ -61,7 +65,10 @@ export class TableRegistry {
     );
   }
 
-  /** Resolves once memory knows every table that was registered before the call; that may take until the next look is due. */
+  /**
+   * Resolves once memory knows every table that was registered before the call; that may take until
+   * the next look is due.
+   */
   async lookAgain(signal: AbortSignal): Promise<void> {
     const callMs = this.#clock.monotonicMs();
     while (this.#askedMs < callMs) {

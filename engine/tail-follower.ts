@@ -3,7 +3,8 @@
  * transactions. Reads are incremental; concurrent wishes for a refresh share calls.
  *
  * A refresh promises: every block that was put before the call began is folded when it ends. That
- * is what makes reads strictly serializable (docs/protocol.md §4) and a missing decision meaningful (§6).
+ * is what makes reads strictly serializable (docs/protocol.md §4) and a missing decision meaningful
+ * (§6).
  */
 import { assert } from "../core/assert.ts";
 import { CorruptDataError, UnavailableError } from "../core/errors.ts";
@@ -55,7 +56,10 @@ export class TailFollower {
   #tail: Tail | undefined;
   #starting: Promise<void> | undefined;
   #refreshing = 0;
-  /** The refresh that begins as soon as one under way ends; shared by all who came too late for those. */
+  /**
+   * The refresh that begins as soon as one under way ends; shared by all who came too late for
+   * those.
+   */
   #next: { promise: Promise<void>; start: () => void } | undefined;
   /** Monotonic time at which the newest finished refresh began: the tail is complete up to then. */
   #completeToMs = Number.NEGATIVE_INFINITY;
@@ -66,9 +70,15 @@ export class TailFollower {
   #polling = false;
   #napping: { readonly wake: AbortController; readonly untilMs: number } | undefined;
   #closed = false;
-  /** When to look for a verdict first, after its request is sent: where a look or two most often suffice. */
+  /**
+   * When to look for a verdict first, after its request is sent: where a look or two most often
+   * suffice.
+   */
   #firstPollMs = 10;
-  /** What the last refresh took. Polling pauses as long, so that a busy process does not poll all the time. */
+  /**
+   * What the last refresh took. Polling pauses as long, so that a busy process does not poll all
+   * the time.
+   */
   #refreshMs = 0;
   /** Of the tail's own reads; nobody's in particular. */
   readonly consumption: Consumption = { readUnits: 0, writeUnits: 0, calls: 0 };
@@ -89,7 +99,10 @@ export class TailFollower {
     return this.#tail !== undefined;
   }
 
-  /** Milliseconds since the moment up to which the tail is complete; infinite before the first refresh. */
+  /**
+   * Milliseconds since the moment up to which the tail is complete; infinite before the first
+   * refresh.
+   */
   get ageMs(): number {
     return this.#ports.clock.monotonicMs() - this.#completeToMs;
   }
@@ -133,7 +146,10 @@ export class TailFollower {
     await this.#starting;
   }
 
-  /** Reads the watermark, tells the tail, and returns it; begins a new tail from it when there is none yet. */
+  /**
+   * Reads the watermark, tells the tail, and returns it; begins a new tail from it when there is
+   * none yet.
+   */
   async readWatermark(): Promise<Watermark> {
     const { control, clock } = this.#ports;
     this.#watermarkReadMs = clock.monotonicMs();
@@ -158,7 +174,8 @@ export class TailFollower {
           consumption: this.consumption,
         });
         if (!this.#foldPage(page.blocks)) {
-          // Blocks that this process has not read have expired. Right behind the watermark none may be missing.
+          // Blocks that this process has not read have expired. Right behind the watermark none may
+          // be missing.
           if (restarted) throw missingBlock(this.tail.position);
           restarted = true;
           await this.#restart();
@@ -219,7 +236,8 @@ export class TailFollower {
     let oldest: Timestamp | undefined;
     for (const [user, sinceMs] of this.#users) {
       const { readTimestamp } = user;
-      // One that was never closed must not keep the log in memory for ever; it would find itself below the floor.
+      // One that was never closed must not keep the log in memory for ever; it would find itself
+      // below the floor.
       if (clock.monotonicMs() - sinceMs > 2 * limits.transactionAgeMsMax) this.#users.delete(user);
       else if (oldest === undefined || readTimestamp < oldest) oldest = readTimestamp;
     }
@@ -246,8 +264,8 @@ export class TailFollower {
   }
 
   /**
-   * The next verdict on an id (or the decision that the tail already holds). Polls while anybody waits.
-   * `signal` ends the wait, with its reason.
+   * The next verdict on an id (or the decision that the tail already holds). Polls while anybody
+   * waits. `signal` ends the wait, with its reason.
    */
   async awaitVerdict(id: TransactionId, signal: AbortSignal): Promise<Verdict> {
     const known = this.#tail?.decision(id);
@@ -284,10 +302,11 @@ export class TailFollower {
   }
 
   /**
-   * The first look at its time found the verdict: it may have been there long before, so look earlier next time; but not so early
-   * as others have looked in vain, who came along meanwhile for reasons of their own. Looks after the first one were in vain:
-   * look later. How long the verdict took in all must not count, since that contains the wait for the first look, and a guess
-   * that feeds on itself never shrinks.
+   * The first look at its time found the verdict: it may have been there long before, so look
+   * earlier next time; but not so early as others have looked in vain, who came along meanwhile for
+   * reasons of their own. Looks after the first one were in vain: look later. How long the verdict
+   * took in all must not count, since that contains the wait for the first look, and a guess that
+   * feeds on itself never shrinks.
    */
   #learnDelay({ missedMs = 0 }: Waiter): void {
     const guessMs = this.#firstPollMs;
@@ -333,7 +352,10 @@ export class TailFollower {
     if (napping.untilMs > dueMs) napping.wake.abort();
   }
 
-  /** Sleep until the first waiter's verdict is due, then look often; ever more rarely the longer it is overdue. */
+  /**
+   * Sleep until the first waiter's verdict is due, then look often; ever more rarely the longer it
+   * is overdue.
+   */
   #pauseMs(failures: number): number {
     const nowMs = this.#ports.clock.monotonicMs();
     let dueMs = Number.POSITIVE_INFINITY;

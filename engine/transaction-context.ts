@@ -1,6 +1,6 @@
 /**
- * One attempt of a transaction: reads at its read timestamp, its own buffered writes laid over them.
- * Implements the engine's `EngineTransaction` (engine/types.ts); committing is commit.ts.
+ * One attempt of a transaction: reads at its read timestamp, its own buffered writes laid over
+ * them. Implements the engine's `EngineTransaction` (engine/types.ts); committing is commit.ts.
  */
 import { attribute } from "../core/attributes.ts";
 import { InvalidRequestError } from "../core/errors.ts";
@@ -18,7 +18,10 @@ export class TransactionContext implements EngineTransaction {
   readonly view: ReadView;
   readonly writes = new WriteBuffer();
   readonly #registry: TableRegistry;
-  /** Items read so far: they cannot have changed at the read timestamp, so a second read costs nothing. */
+  /**
+   * Items read so far: they cannot have changed at the read timestamp, so a second read costs
+   * nothing.
+   */
   readonly #read = new Map<string, Item | undefined>();
 
   constructor(view: ReadView, registry: TableRegistry) {
@@ -49,8 +52,8 @@ export class TransactionContext implements EngineTransaction {
   }
 
   /**
-   * As `get`, also from a table that is Tidemark's own and that no caller can name; and never what is only about to be
-   * committed: waits for the verdicts of this process's own writers first.
+   * As `get`, also from a table that is Tidemark's own and that no caller can name; and never what
+   * is only about to be committed: waits for the verdicts of this process's own writers first.
    */
   async getCommitted(description: TableDescription, key: Item): Promise<Item | undefined> {
     validateKey(description, key);
@@ -144,7 +147,10 @@ export class TransactionContext implements EngineTransaction {
     });
   }
 
-  /** An index is eventually consistent: it names candidates, and the table says what is true of them. */
+  /**
+   * An index is eventually consistent: it names candidates, and the table says what is true of
+   * them.
+   */
   async #queryIndex(
     request: QueryRequest,
     index: NonNullable<QuerySpec["index"]>,
@@ -213,9 +219,10 @@ export class TransactionContext implements EngineTransaction {
   }
 
   /**
-   * Where there is no order to merge into, an own write of a stored row takes that row's place, and others come at the end
-   * of the last page. A body that writes the rows as they come must not meet its own writes again there: of what is
-   * not on the last page itself, only rows that were not stored before come at its end.
+   * Where there is no order to merge into, an own write of a stored row takes that row's place, and
+   * others come at the end of the last page. A body that writes the rows as they come must not meet
+   * its own writes again there: of what is not on the last page itself, only rows that were not
+   * stored before come at its end.
    */
   async #overlayUnordered(
     page: Pick<VisiblePage, "lastKey">,
@@ -245,7 +252,9 @@ export class TransactionContext implements EngineTransaction {
     return { rows: [...rows, ...added], cursor: undefined };
   }
 
-  /** Replaces, removes and inserts rows as the buffered writes say, in the order of the sort key. */
+  /**
+   * Replaces, removes and inserts rows as the buffered writes say, in the order of the sort key.
+   */
   #overlay(
     page: VisiblePage,
     own: readonly BufferedWrite[],
@@ -302,7 +311,10 @@ function inQuery(item: Item, request: QueryRequest, sortKey: string | undefined)
   return value !== undefined && matchesSortKey(request.sortKey, value);
 }
 
-/** Whether a row of this sort key comes on this page: pages divide the order into `(startKey, lastKey]`. */
+/**
+ * Whether a row of this sort key comes on this page: pages divide the order into `(startKey,
+ * lastKey]`.
+ */
 function belongsToPage(
   value: AttributeValue | undefined,
   page: VisiblePage,

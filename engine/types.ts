@@ -22,7 +22,10 @@ export type TransactOptions = {
   readonly isolation?: Isolation;
   /** Runs of the body, the first included; conflicts are retried up to here. Default 10. */
   readonly attemptsMax?: number;
-  /** From the call to its end, all attempts together. Default 30,000; at most the transaction age limit. */
+  /**
+   * From the call to its end, all attempts together. Default 30,000; at most the transaction age
+   * limit.
+   */
   readonly deadlineMs?: number;
   readonly signal?: AbortSignal;
   /** A repeat within 24 h returns the first result instead of running the body. */
@@ -32,7 +35,10 @@ export type TransactOptions = {
 };
 
 export type SnapshotOptions = {
-  /** Default 0: sees everything acknowledged before the call. Above 0 a read may skip the refresh of the tail. */
+  /**
+   * Default 0: sees everything acknowledged before the call. Above 0 a read may skip the refresh of
+   * the tail.
+   */
   readonly maxStalenessMs?: number;
   /** Read the state at exactly this timestamp, from history. Excludes `maxStalenessMs`. */
   readonly asOf?: Timestamp;
@@ -54,18 +60,24 @@ export type Phases = {
 export type Receipt = {
   /** Undefined when nothing had to be committed (read-only). */
   readonly transactionId: TransactionId | undefined;
-  /** Undefined when nothing had to be committed: then `readTimestamp` is the place in the serial order. */
+  /**
+   * Undefined when nothing had to be committed: then `readTimestamp` is the place in the serial
+   * order.
+   */
   readonly commitTimestamp: Timestamp | undefined;
   /**
-   * Among the transactions that share id and commit timestamp, from 0 on: concurrent transactions of one process that read
-   * what the ones before them wrote are certified as one, and stand in the serial order one directly after another.
+   * Among the transactions that share id and commit timestamp, from 0 on: concurrent transactions
+   * of one process that read what the ones before them wrote are certified as one, and stand in the
+   * serial order one directly after another.
    */
   readonly place: number;
   readonly readTimestamp: Timestamp;
   readonly attempts: number;
   readonly consumed: Consumption;
   readonly phases: Phases;
-  /** False when installs are still under way or were left to replay; the commit stands either way. */
+  /**
+   * False when installs are still under way or were left to replay; the commit stands either way.
+   */
   readonly installed: boolean;
   /** True when an earlier call with the same idempotency key did the work. */
   readonly replayed: boolean;
@@ -86,9 +98,15 @@ export type EngineEvent =
       readonly early: boolean;
     }
   | { readonly kind: "sent"; readonly transactionId: TransactionId; readonly resend: boolean }
-  /** It will be certified together with another one of this process, under that one's id; instead of `sent`. */
+  /**
+   * It will be certified together with another one of this process, under that one's id; instead of
+   * `sent`.
+   */
   | { readonly kind: "joined"; readonly transactionId: TransactionId; readonly place: number }
-  /** The log has it; none of its writes has been sent to its table yet. Once for all that are certified as one. */
+  /**
+   * The log has it; none of its writes has been sent to its table yet. Once for all that are
+   * certified as one.
+   */
   | {
       readonly kind: "certified";
       readonly transactionId: TransactionId;
@@ -105,8 +123,8 @@ export type EngineEvent =
 
 export type QuerySpec = {
   /**
-   * Undefined: the table itself. The caller names the key attributes, since the registry knows tables only;
-   * `sortKey` is needed with a sort-key condition.
+   * Undefined: the table itself. The caller names the key attributes, since the registry knows
+   * tables only; `sortKey` is needed with a sort-key condition.
    */
   readonly index?:
     | {
@@ -151,7 +169,8 @@ export type Reader = {
 
 export type Writer = {
   /**
-   * Buffers the whole item (key attributes included, reserved attributes refused); validated at once.
+   * Buffers the whole item (key attributes included, reserved attributes refused); validated at
+   * once.
    * @throws InvalidRequestError, TransactionTooLargeError, TransactionClosedError, synchronously.
    */
   put(table: string, item: Item): void;
@@ -182,8 +201,8 @@ export type Outcome =
 /** The engine as the SDK has it. */
 export type ClientEngine = {
   /**
-   * Runs the body until it commits. The body may run several times.
-   * `encodeResult` and `decodeResult` are used only with an idempotency key, to keep the first result.
+   * Runs the body until it commits. The body may run several times. `encodeResult` and
+   * `decodeResult` are used only with an idempotency key, to keep the first result.
    */
   transact<Result>(
     options: TransactOptions,
@@ -195,7 +214,10 @@ export type ClientEngine = {
     body: (snapshot: Reader) => Promise<Result>,
   ): Promise<{ readonly result: Result; readonly receipt: Receipt }>;
 
-  /** Settles an id for good: an undecided one is aborted. `SnapshotTooOldError` beyond the log's retention. */
+  /**
+   * Settles an id for good: an undecided one is aborted. `SnapshotTooOldError` beyond the log's
+   * retention.
+   */
   outcome(
     id: TransactionId,
     options?: { readonly deadlineMs?: number; readonly signal?: AbortSignal },
@@ -224,7 +246,10 @@ export type DetachedTransaction = EngineTransaction & {
       readonly recordedResult?: AttributeValue;
     },
   ): Promise<Receipt>;
-  /** Lets go of what the process keeps for it. Harmless after `commit`; due when the caller goes on elsewhere. */
+  /**
+   * Lets go of what the process keeps for it. Harmless after `commit`; due when the caller goes on
+   * elsewhere.
+   */
   close(): void;
 };
 

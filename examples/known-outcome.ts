@@ -5,9 +5,11 @@
 import { type Client, CommitUnknownError } from "../sdk/index.ts";
 
 /**
- * Runs a transaction that has an idempotency key. If its outcome stays unknown, settles it: what has committed
- * returns its result, since the key makes the same call return the first one; what has not runs again.
- * @throws CommitUnknownError when the outcome cannot be learned now. Every other error means: nothing was written.
+ * Runs a transaction that has an idempotency key. If its outcome stays unknown, settles it: what
+ * has committed returns its result, since the key makes the same call return the first one; what
+ * has not runs again.
+ * @throws CommitUnknownError when the outcome cannot be learned now. Every other error means:
+ * nothing was written.
  */
 export async function withKnownOutcome<Result>(
   db: Client,

@@ -95,7 +95,8 @@ class SignalWatch {
             return;
           }
           firstMs ??= performance.now();
-          // Before the stack is up there is nothing to stop in order: children leave with this process.
+          // Before the stack is up there is nothing to stop in order: children leave with this
+          // process.
           if (this.stack === undefined) process.exit(130);
           resolve(name);
         });

@@ -91,7 +91,10 @@ export class DataFolder {
     this.#change({ filledTables: [...this.filledTables, table] });
   }
 
-  /** What was saved last; nothing when the file is missing or torn: delivery then starts over, safely. */
+  /**
+   * What was saved last; nothing when the file is missing or torn: delivery then starts over,
+   * safely.
+   */
   readCheckpoints(): Checkpoints {
     try {
       return JSON.parse(readFileSync(join(this.path, checkpointsName), "utf8")) as Checkpoints;

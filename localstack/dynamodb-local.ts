@@ -1,7 +1,7 @@
 /**
- * DynamoDB Local, AWS's own emulator, as a process of its own: fetched once with Maven into a git-ignored folder, started on
- * a free loopback port, in memory, and stopped by its handle. It knows transactions, TTL and streams, which the embedded
- * stores do not. Needs Java 17 and Maven.
+ * DynamoDB Local, AWS's own emulator, as a process of its own: fetched once with Maven into a
+ * git-ignored folder, started on a free loopback port, in memory, and stopped by its handle. It
+ * knows transactions, TTL and streams, which the embedded stores do not. Needs Java 17 and Maven.
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { createServer } from "node:net";

@@ -49,7 +49,9 @@ export type EmbeddedStackOptions = {
   /** Default: all of a deployment. */
   readonly functions?: readonly FunctionDefinition[];
   readonly provision?: Provision;
-  /** The programs of its processes; default: built at the start, from the sources as they are then. */
+  /**
+   * The programs of its processes; default: built at the start, from the sources as they are then.
+   */
   readonly scripts?: StackScripts;
 };
 

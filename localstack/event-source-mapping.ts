@@ -1,7 +1,7 @@
 /**
  * A local event source mapping: what stands between a Kinesis stream and a function on AWS. One
- * consumer per shard, from the oldest record on; a shard begins when its parents have ended (a child
- * read first would break the order of a key that moved), and no shard waits for another.
+ * consumer per shard, from the oldest record on; a shard begins when its parents have ended (a
+ * child read first would break the order of a key that moved), and no shard waits for another.
  */
 import { ShardConsumer } from "./shard-consumer.ts";
 import type { MappingDependencies, MappingOptions } from "./shard-consumer.ts";

@@ -1,7 +1,8 @@
 /**
  * The process of one function: imports the Lambda handler that is deployed to AWS and drives it by
- * what drives it there: a mapping of the commit stream, a schedule, or HTTP. The supervisor keeps the
- * mapping's checkpoints, so whoever kills this process makes its last batch come again, no more.
+ * what drives it there: a mapping of the commit stream, a schedule, or HTTP. The supervisor keeps
+ * the mapping's checkpoints, so whoever kills this process makes its last batch come again, no
+ * more.
  */
 import { pathToFileURL } from "node:url";
 import { pino } from "pino";

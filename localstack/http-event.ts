@@ -73,7 +73,9 @@ export function httpApiEvent(request: HttpRequest): APIGatewayProxyEventV2 {
   };
 }
 
-/** What the gateway makes of a function's answer. Anything without a status is a body of its own. */
+/**
+ * What the gateway makes of a function's answer. Anything without a status is a body of its own.
+ */
 export function httpResponse(answer: unknown): HttpResponse {
   if (answer === undefined) return gatewayError(500, "Internal Server Error");
   if (!isRecord(answer) || !("statusCode" in answer)) {

@@ -52,7 +52,8 @@ export function kinesisStreamReader({ client, sdk }: KinesisHandle, stream: stri
           arrivalMs: record.ApproximateArrivalTimestamp?.getTime() ?? 0,
           data: record.Data ?? new Uint8Array(0),
         }));
-        // Not told by every stand-in; an answer that is not full says the same where nothing cuts answers short.
+        // Not told by every stand-in; an answer that is not full says the same where nothing cuts
+        // answers short.
         const caughtUp = MillisBehindLatest === 0 && records.length < recordsMax;
         return { kind: "records", records, next: NextShardIterator, caughtUp };
       } catch (error) {

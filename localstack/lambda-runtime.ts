@@ -1,6 +1,6 @@
 /**
- * Calls a Lambda handler as Lambda does: one context per invocation, with the time that is left. The
- * handler is the very file that is deployed.
+ * Calls a Lambda handler as Lambda does: one context per invocation, with the time that is left.
+ * The handler is the very file that is deployed.
  */
 import { randomUUID } from "node:crypto";
 import type { Context } from "aws-lambda";

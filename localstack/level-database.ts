@@ -1,6 +1,6 @@
 /**
- * Looks whether a LevelDB folder can be opened, before a protocol server does: the servers open theirs
- * unasked and turn a damaged one into failing requests.
+ * Looks whether a LevelDB folder can be opened, before a protocol server does: the servers open
+ * theirs unasked and turn a damaged one into failing requests.
  */
 import { mkdirSync } from "node:fs";
 import { createRequire } from "node:module";

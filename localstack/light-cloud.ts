@@ -1,6 +1,7 @@
 /**
- * A local cloud without containers and without a token: ministack, a Python server that answers as LocalStack does and runs
- * Node.js functions as processes. It is installed into `.cache/`, never globally, and listens on loopback only.
+ * A local cloud without containers and without a token: ministack, a Python server that answers as
+ * LocalStack does and runs Node.js functions as processes. It is installed into `.cache/`, never
+ * globally, and listens on loopback only.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
@@ -24,7 +25,10 @@ export class LightCloudUnavailable extends Error {
   override readonly name = "LightCloudUnavailable";
 }
 
-/** cbor2 is what the AWS SDK for JavaScript speaks with Kinesis; ministack does without it unless it is there. */
+/**
+ * cbor2 is what the AWS SDK for JavaScript speaks with Kinesis; ministack does without it unless it
+ * is there.
+ */
 const packages = ["ministack==1.5.33", "cbor2==6.2.1"];
 const folder = fileURLToPath(new URL("../.cache/light-cloud-1.5.33", import.meta.url));
 const program = join(folder, "bin", "ministack");

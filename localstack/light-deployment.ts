@@ -1,7 +1,7 @@
 /**
- * Deploys to a local cloud without Terraform, for machines that cannot get its provider: the same zips with the settings
- * of the module's functions.json, created through the AWS SDK. It makes what a test needs, in the module's order; roles,
- * alarms, logs and all the rest only the module has.
+ * Deploys to a local cloud without Terraform, for machines that cannot get its provider: the same
+ * zips with the settings of the module's functions.json, created through the AWS SDK. It makes what
+ * a test needs, in the module's order; roles, alarms, logs and all the rest only the module has.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -261,7 +261,10 @@ async function destroy(
   }
 }
 
-/** What is still there of a deployment: functions, mappings, schedules, tables and streams under its name. */
+/**
+ * What is still there of a deployment: functions, mappings, schedules, tables and streams under its
+ * name.
+ */
 export async function deploymentLeftovers(options: {
   readonly endpoint: string;
   readonly deployment: string;

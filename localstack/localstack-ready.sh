@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# LocalStack's init step: starts the services that a deployment begins with, so that the first `apply` waits for none.
+# LocalStack's init step: starts the services that a deployment begins with, so that the first
+# `apply` waits for none.
 set -eu
 awslocal dynamodb list-tables >/dev/null
 awslocal kinesis list-streams >/dev/null

@@ -1,6 +1,6 @@
 /**
- * Programs that Maven Central has and npm has not: fetched once, with what they depend on, into a git-ignored folder. Needs Maven,
- * and only for the first time.
+ * Programs that Maven Central has and npm has not: fetched once, with what they depend on, into a
+ * git-ignored folder. Needs Maven, and only for the first time.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";

@@ -1,6 +1,7 @@
 /**
- * What the Terraform module says about the functions, read from the very file that the module reads. Whoever runs the
- * bundles without Terraform (tests, the light cloud's deployer) takes memory, timeouts and mappings from here.
+ * What the Terraform module says about the functions, read from the very file that the module
+ * reads. Whoever runs the bundles without Terraform (tests, the light cloud's deployer) takes
+ * memory, timeouts and mappings from here.
  */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -1,6 +1,7 @@
 /**
  * What the supervisor and the processes of the embedded stack say to each other over the IPC
- * channel. Both ends come from one checkout and are started together, so the shapes need no version.
+ * channel. Both ends come from one checkout and are started together, so the shapes need no
+ * version.
  */
 import type { Checkpoint } from "./shard-consumer.ts";
 

@@ -1,4 +1,6 @@
-/** Starts dynalite (DynamoDB) or kinesalite (Kinesis), which are CommonJS and come without types. */
+/**
+ * Starts dynalite (DynamoDB) or kinesalite (Kinesis), which are CommonJS and come without types.
+ */
 import { createRequire } from "node:module";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -58,7 +60,8 @@ export async function startProtocolServer({
     server,
     async close() {
       await new Promise<void>((resolve, reject) => {
-        // Both packages put their own in place of Node's method, and call back with null for success.
+        // Both packages put their own in place of Node's method, and call back with null for
+        // success.
         server.close((error?: Error | null) => {
           if (error === undefined || error === null) resolve();
           else reject(error);

@@ -1,6 +1,6 @@
 /**
- * DynamoDB and Kinesis on loopback, in this process: dynalite and kinesalite, started together and stopped together.
- * Without a data folder they keep everything in memory and forget it.
+ * DynamoDB and Kinesis on loopback, in this process: dynalite and kinesalite, started together and
+ * stopped together. Without a data folder they keep everything in memory and forget it.
  */
 import { join } from "node:path";
 import { startProtocolServer, type ProtocolServer } from "./protocol-server.ts";

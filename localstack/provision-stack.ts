@@ -1,6 +1,7 @@
 /**
- * Fills a fresh embedded stack: the deployment's stream and system tables, then the sample tables. All of it may
- * be repeated; rows are put only once per data folder, and never over others, since afterwards they are the user's.
+ * Fills a fresh embedded stack: the deployment's stream and system tables, then the sample tables.
+ * All of it may be repeated; rows are put only once per data folder, and never over others, since
+ * afterwards they are the user's.
  */
 import { createAwsClients } from "../aws/clients.ts";
 import { createTables, provisionDeployment, registerTables } from "../aws/provision.ts";
@@ -9,7 +10,10 @@ import type { DataFolder } from "./data-folder.ts";
 import type { StackEndpoints } from "./process-messages.ts";
 import { sampleRows, sampleTables } from "./sample-tables.ts";
 
-/** Makes the deployment's stream and tables; may be repeated on one that is there. Returns the tables. */
+/**
+ * Makes the deployment's stream and tables; may be repeated on one that is there. Returns the
+ * tables.
+ */
 export type Provision = (target: {
   readonly deployment: string;
   readonly region: string;
@@ -38,7 +42,9 @@ export const provisionStack: Provision = async (target) => {
   return sampleTables.map(({ name }) => name);
 };
 
-/** A row whose key is taken stays as it is: it is the user's, or an interrupted start has put it. */
+/**
+ * A row whose key is taken stays as it is: it is the user's, or an interrupted start has put it.
+ */
 async function putRows(
   options: Parameters<typeof createAwsClients>[0],
   table: TableDescription,

@@ -1,7 +1,8 @@
 /**
- * The tables that a fresh embedded stack has, for a first try and for the examples, and their first rows. These are
- * plain items without a version, as any table has that Tidemark adopts. They keep the examples' rules, so that an audit
- * of everything stays silent, and meet none of the keys that the examples use themselves.
+ * The tables that a fresh embedded stack has, for a first try and for the examples, and their first
+ * rows. These are plain items without a version, as any table has that Tidemark adopts. They keep
+ * the examples' rules, so that an audit of everything stays silent, and meet none of the keys that
+ * the examples use themselves.
  */
 import { marshall } from "@aws-sdk/util-dynamodb";
 import type { Item, KeyAttribute, TableDescription } from "../core/types.ts";

@@ -49,7 +49,10 @@ export type MappingOptions = {
   readonly invocationMsMax: number;
   /** Size of an event's JSON. Lambda's limit by default. */
   readonly payloadBytesMax?: number;
-  /** Pause after a read that reached the shard's end; doubles up to `pollMsMax` while it stays silent. */
+  /**
+   * Pause after a read that reached the shard's end; doubles up to `pollMsMax` while it stays
+   * silent.
+   */
   readonly pollMsMin: number;
   readonly pollMsMax: number;
   /** Pause before a failed batch or read is tried again; doubles up to `retryMsMax`. */
@@ -118,7 +121,9 @@ export class ShardConsumer {
     this.#lastRead = checkpoint?.kind === "after" ? checkpoint.sequenceNumber : undefined;
   }
 
-  /** Resolves when the shard has ended, or after `stop` when the invocation under way is finished. */
+  /**
+   * Resolves when the shard has ended, or after `stop` when the invocation under way is finished.
+   */
   async run(): Promise<void> {
     for (;;) {
       const batch = await this.#gather();
@@ -166,7 +171,8 @@ export class ShardConsumer {
           doubled(this.#options.pollMsMin, this.#options.pollMsMax, this.#readsAtEnd),
         );
         if (this.#isAnnounced() && this.#options.windowMs > 0) {
-          // A record has just arrived: its window has begun, and one read at the window's end finds what came in it.
+          // A record has just arrived: its window has begun, and one read at the window's end finds
+          // what came in it.
           windowStartMs = clock.monotonicMs();
           await this.#sleepWithin(this.#options.windowMs);
         }
@@ -176,7 +182,9 @@ export class ShardConsumer {
     return undefined;
   }
 
-  /** A part of the rest of a window: a long one is looked at on the way, in case the batch is full. */
+  /**
+   * A part of the rest of a window: a long one is looked at on the way, in case the batch is full.
+   */
   #sleepWithin(restMs: number): Promise<void> {
     const sliceMs = Math.max(windowSliceMsMin, this.#options.windowMs / 4);
     return this.#sleep(Math.max(1, Math.min(restMs, sliceMs)), { wakeable: false });

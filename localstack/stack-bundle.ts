@@ -1,8 +1,8 @@
 /**
  * Turns the TypeScript of the stack's processes into JavaScript, once per start: bundling takes a
- * tenth of a second, while a loader would cost every process, restarted ones included, far more. Packages stay
- * outside. The result lies in a folder named by its content, so stacks that start at the same
- * time share it or do not meet.
+ * tenth of a second, while a loader would cost every process, restarted ones included, far more.
+ * Packages stay outside. The result lies in a folder named by its content, so stacks that start at
+ * the same time share it or do not meet.
  */
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";

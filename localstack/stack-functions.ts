@@ -18,7 +18,8 @@ export const stackFunctions: readonly FunctionDefinition[] = [
   {
     name: "oracle",
     handlerFile: "functions/oracle/handler.ts",
-    // Never fails on content, so a batch needs no partial answer; every millisecond of window is latency.
+    // Never fails on content, so a batch needs no partial answer; every millisecond of window is
+    // latency.
     sources: [{ kind: "stream", batchSize: 500, windowMs: 0, partialBatchResponse: false }],
     invocationMsMax: 30_000,
   },

@@ -1,6 +1,6 @@
 /**
- * The stack's log: one stream of structured lines from all processes, each under its process's name.
- * For a person at a terminal they are rendered as text, otherwise they are JSON.
+ * The stack's log: one stream of structured lines from all processes, each under its process's
+ * name. For a person at a terminal they are rendered as text, otherwise they are JSON.
  */
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";

@@ -1,7 +1,7 @@
 /**
- * The process of the stores: DynamoDB's and Kinesis's wire protocols on loopback, in memory or on disk. It also
- * tells the supervisor whenever the stream was written, which is what enhanced fan-out does on AWS: a
- * lone transaction need not wait for a poll.
+ * The process of the stores: DynamoDB's and Kinesis's wire protocols on loopback, in memory or on
+ * disk. It also tells the supervisor whenever the stream was written, which is what enhanced
+ * fan-out does on AWS: a lone transaction need not wait for a poll.
  */
 import { join } from "node:path";
 import type { Server } from "node:http";

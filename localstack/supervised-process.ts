@@ -1,6 +1,6 @@
 /**
- * One process of the embedded stack as its supervisor sees it: started, restarted with growing pauses
- * when it dies, stopped in order, killed when it does not stop. Nothing here knows what the
+ * One process of the embedded stack as its supervisor sees it: started, restarted with growing
+ * pauses when it dies, stopped in order, killed when it does not stop. Nothing here knows what the
  * process does.
  */
 import { spawn } from "node:child_process";

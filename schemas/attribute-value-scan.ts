@@ -137,7 +137,11 @@ function scanMember(reader: ByteReader, tag: number): number {
   return reader.advance(reader.varint());
 }
 
-/** Steps over a varint byte length and UTF-8; gives the byte length. @throws FrameError unless it is well formed. */
+/**
+ * Steps over a varint byte length and UTF-8; gives the byte length.
+ * @throws FrameError unless it is
+ * well formed.
+ */
 export function skipSizedUtf8(reader: ByteReader): number {
   const length = reader.varint();
   scanUtf8(reader, length);

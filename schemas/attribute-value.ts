@@ -1,10 +1,10 @@
 /**
- * Attribute values as bytes: docs/formats/values.md. Canonical: one value has one encoding, whatever
- * the spelling of its numbers, the order of its sets or of its map's attributes. So encodings
- * can be compared and hashed in place of values.
+ * Attribute values as bytes: docs/formats/values.md. Canonical: one value has one encoding,
+ * whatever the spelling of its numbers, the order of its sets or of its map's attributes. So
+ * encodings can be compared and hashed in place of values.
  *
- * This file writes and reads. What comes from a client, the oracle walks with attribute-value-scan.ts first, which
- * refuses what this file would not write.
+ * This file writes and reads. What comes from a client, the oracle walks with
+ * attribute-value-scan.ts first, which refuses what this file would not write.
  */
 import { attribute, setAttribute } from "../core/attributes.ts";
 import { canonicalNumber, safeInteger } from "../core/decimal.ts";
@@ -17,8 +17,8 @@ import { ByteWriter } from "./byte-writer.ts";
 import * as tags from "./value-tags.ts";
 
 /**
- * @throws InvalidRequestError for what DynamoDB has no value for: no or several types, a number out of
- * range, an empty set, a duplicate in one, an unpaired surrogate, nesting beyond the limit.
+ * @throws InvalidRequestError for what DynamoDB has no value for: no or several types, a number out
+ * of range, an empty set, a duplicate in one, an unpaired surrogate, nesting beyond the limit.
  */
 export function encodeValue(value: AttributeValue): Uint8Array {
   const writer = new ByteWriter(64);
@@ -27,8 +27,10 @@ export function encodeValue(value: AttributeValue): Uint8Array {
 }
 
 /**
- * Whether the encoding is the canonical one is not looked at: what the oracle certified and what this module wrote is.
- * @throws FrameError unless the bytes have the layout of one value. The result shares no memory with them.
+ * Whether the encoding is the canonical one is not looked at: what the oracle certified and what
+ * this module wrote is.
+ * @throws FrameError unless the bytes have the layout of one value. The result shares no memory
+ * with them.
  */
 export function decodeValue(bytes: Uint8Array): AttributeValue {
   const reader = new ByteReader(bytes);
@@ -94,7 +96,8 @@ export function writeValue(writer: ByteWriter, value: AttributeValue, level = 1)
 }
 
 /**
- * Appends what a map holds: the count, then the named attributes in UTF-8 byte order of their names.
+ * Appends what a map holds: the count, then the named attributes in UTF-8 byte order of their
+ * names.
  * @param level of the attributes: 1 for those of an item.
  */
 export function writeMapBody(
@@ -139,7 +142,9 @@ function writeNumber(writer: ByteWriter, text: string): void {
   }
 }
 
-/** Members in byte order of their encodings, each preceded by its length unless it delimits itself. */
+/**
+ * Members in byte order of their encodings, each preceded by its length unless it delimits itself.
+ */
 function writeSet<Member>(
   writer: ByteWriter,
   tag: number,
@@ -220,7 +225,11 @@ function readNumber(reader: ByteReader): string {
   return value.N;
 }
 
-/** Adds to `into` the attributes of a map's body, and returns it. @throws FrameError as `decodeValue`. */
+/**
+ * Adds to `into` the attributes of a map's body, and returns it.
+ * @throws FrameError as
+ * `decodeValue`.
+ */
 export function readMapBody(
   reader: ByteReader,
   into: Record<string, AttributeValue>,

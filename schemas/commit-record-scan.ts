@@ -30,8 +30,9 @@ export type SpilledReference = {
 const reader = new ByteReader(new Uint8Array(0));
 
 /**
- * Appends a record's requests to the batch, in order. A spilled payload's writes are not among them: the
- * caller reads what the result refers to, and scans it with `scanPayload` into a batch of its own.
+ * Appends a record's requests to the batch, in order. A spilled payload's writes are not among
+ * them: the caller reads what the result refers to, and scans it with `scanPayload` into a batch of
+ * its own.
  * @param recordIndex the record's index within its batch.
  * @throws FrameError, leaving the batch as it was.
  */

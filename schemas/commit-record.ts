@@ -1,6 +1,6 @@
 /**
- * One record of the commit stream: docs/formats/commit-record.md. It carries the requests of one or many
- * transactions, each with its checks and its whole payload, or a reference to a spilled one.
+ * One record of the commit stream: docs/formats/commit-record.md. It carries the requests of one or
+ * many transactions, each with its checks and its whole payload, or a reference to a spilled one.
  *
  * A record either scans in full or is refused as a whole, with a named fault: the oracle never
  * certifies what replay could not decode (I7).
@@ -29,7 +29,10 @@ export const requestFlags = {
   known: 15,
 } as const;
 
-/** Magic, version, flags and the largest count of requests; without the commits that are said to be installed. */
+/**
+ * Magic, version, flags and the largest count of requests; without the commits that are said to be
+ * installed.
+ */
 export const recordHeaderBytesMax = 6;
 /** Flags, id, checkedTo and a count of checks. */
 const requestBytesMin = 1 + 16 + 7 + 1;
@@ -71,9 +74,10 @@ export function installedBytesMax(commits: number): number {
 }
 
 /**
- * A record of the requests, in order. Together with `recordHeaderBytesMax` and `installedBytesMax`, the sum of
- * `requestBytesInRecord` must not exceed `limits.recordBytesMax`.
- * @param installed commit timestamps, rising: all writes of those commits have reached their tables. At most `limits.installedPerRecordMax`.
+ * A record of the requests, in order. Together with `recordHeaderBytesMax` and `installedBytesMax`,
+ * the sum of `requestBytesInRecord` must not exceed `limits.recordBytesMax`.
+ * @param installed commit timestamps, rising: all writes of those commits have reached their
+ * tables. At most `limits.installedPerRecordMax`.
  */
 export function encodeCommitRecord(
   encodedRequests: readonly Uint8Array[],
@@ -124,7 +128,8 @@ export function readRequestAt(bytes: Uint8Array, index: number): CommitRequest {
 }
 
 /**
- * Which commits a record says are installed, as timestamps, rising; none if it says nothing. Its requests are not looked at.
+ * Which commits a record says are installed, as timestamps, rising; none if it says nothing. Its
+ * requests are not looked at.
  * @throws FrameError.
  */
 export function readInstalled(bytes: Uint8Array): readonly Timestamp[] {

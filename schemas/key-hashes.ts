@@ -52,7 +52,10 @@ export function hashKey(table: KeyNames, key: Item): WriteHashes {
   };
 }
 
-/** The key hash that follows from a partition's hash and an encoded sort key, as log blocks carry them. */
+/**
+ * The key hash that follows from a partition's hash and an encoded sort key, as log blocks carry
+ * them.
+ */
 export function hashSortKey(partition: KeyHash, encodedSortKey: Uint8Array): KeyHash {
   hasher.set(Number(partition >> 32n), Number(partition & 0xffff_ffffn));
   hasher.chain(hashSeeds.key, encodedSortKey, 0, encodedSortKey.length);

@@ -1,6 +1,6 @@
 /**
- * The layout of log blocks (docs/formats/log-block.md) as the encoders (log-block-writing.ts) and the
- * decoder (log-block.ts) share it: tags, and the register of tables that keeps a block short.
+ * The layout of log blocks (docs/formats/log-block.md) as the encoders (log-block-writing.ts) and
+ * the decoder (log-block.ts) share it: tags, and the register of tables that keeps a block short.
  */
 import type { LogBlock, Timestamp } from "../core/types.ts";
 

@@ -87,7 +87,10 @@ function writeCursor(writer: ByteWriter, cursor: StreamCursor | undefined): void
   writer.varint(requestsDone);
 }
 
-/** Count of leading zeros, then the signed distance from `base`: length · 2 + sign, and big-endian bytes. */
+/**
+ * Count of leading zeros, then the signed distance from `base`: length · 2 + sign, and big-endian
+ * bytes.
+ */
 function writeSequenceNumber(
   writer: ByteWriter,
   sequenceNumber: SequenceNumber,

@@ -1,7 +1,8 @@
 /**
  * Bytes → LogBlock (docs/formats/log-block.md). Written by log-block-draft.ts.
  *
- * Invariants: I1 (a block knows its position), I2 (validated after decoding), I3 (what is read here is what was decided).
+ * Invariants: I1 (a block knows its position), I2 (validated after decoding), I3 (what is read here
+ * is what was decided).
  */
 import { FrameError } from "../core/errors.ts";
 import { keyHash } from "../core/key-hash.ts";
@@ -39,7 +40,8 @@ const writeBytesMin = 9;
 
 /**
  * @param position where the block was found.
- * @throws FrameError for anything but a block made for that position; `malformed` also where I2 does not hold.
+ * @throws FrameError for anything but a block made for that position; `malformed` also where I2
+ * does not hold.
  */
 export function decodeLogBlock(bytes: Uint8Array, position: LogPosition): LogBlock {
   const reader = new ByteReader(bytes);

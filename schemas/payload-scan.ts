@@ -1,7 +1,7 @@
 /**
  * Walks an encoded payload (docs/formats/payload.md) without building it: checks all of it, so that
- * what is committed can always be decoded and installed, and computes the hashes of each write from the
- * key's own bytes, so that no client can certify one key and write another.
+ * what is committed can always be decoded and installed, and computes the hashes of each write from
+ * the key's own bytes, so that no client can certify one key and write another.
  *
  * One scanner is reused for any number of payloads; scanning allocates nothing per write.
  */
@@ -228,8 +228,8 @@ class PayloadScanner implements ForbiddenNames {
 const scanner = new PayloadScanner();
 
 /**
- * Checks a whole payload and adds the hashes of its writes, in order, to the batch's open request, whose
- * `source` must be `bytes`; without a batch it only checks.
+ * Checks a whole payload and adds the hashes of its writes, in order, to the batch's open request,
+ * whose `source` must be `bytes`; without a batch it only checks.
  * @throws FrameError, with some of the writes added already.
  */
 export function scanPayload(bytes: Uint8Array, batch?: RequestBatch): void {

@@ -1,6 +1,7 @@
 /**
- * The write payload of a transaction as bytes: docs/formats/payload.md. Self-contained: table and key
- * names are in it, so that replay needs no registry, each only once. What the oracle checks of one stands in payload-scan.ts.
+ * The write payload of a transaction as bytes: docs/formats/payload.md. Self-contained: table and
+ * key names are in it, so that replay needs no registry, each only once. What the oracle checks of
+ * one stands in payload-scan.ts.
  */
 import { assert } from "../core/assert.ts";
 import { attribute, isReserved, setAttribute } from "../core/attributes.ts";
@@ -35,16 +36,19 @@ export function encodePayload(payload: Payload): Uint8Array {
     writeWrite(writer, write, table);
     const actual = writer.length;
     const max = limits.payloadBytesMax;
-    // What was counted while the writes were buffered, by DynamoDB's way of counting, may come out longer.
+    // What was counted while the writes were buffered, by DynamoDB's way of counting, may come out
+    // longer.
     if (actual > max) throw tooLarge({ name: "payloadBytesMax", max, actual });
   }
   return writer.toBytes();
 }
 
 /**
- * The payload of a committed transaction, which the oracle has scanned (payload-scan.ts) before: what that refuses
- * but has a meaning all the same, such as a key written twice, is not looked for again.
- * @throws FrameError unless the bytes have the layout of one payload. The result shares no memory with them.
+ * The payload of a committed transaction, which the oracle has scanned (payload-scan.ts) before:
+ * what that refuses but has a meaning all the same, such as a key written twice, is not looked for
+ * again.
+ * @throws FrameError unless the bytes have the layout of one payload. The result shares no memory
+ * with them.
  */
 export function decodePayload(bytes: Uint8Array): Payload {
   const reader = new ByteReader(bytes);

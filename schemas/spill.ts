@@ -1,4 +1,7 @@
-/** Payloads too large for a record: cut into chunks for the log table, and put together again with proof. */
+/**
+ * Payloads too large for a record: cut into chunks for the log table, and put together again with
+ * proof.
+ */
 import { FrameError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { PayloadSource } from "../core/types.ts";
@@ -6,7 +9,9 @@ import { hashContent } from "./key-hashes.ts";
 
 type SpilledSource = Extract<PayloadSource, { kind: "spilled" }>;
 
-/** The chunks, each at most `limits.spillChunkBytesMax`, and the reference that the request carries. */
+/**
+ * The chunks, each at most `limits.spillChunkBytesMax`, and the reference that the request carries.
+ */
 export function spillPayload(bytes: Uint8Array): {
   readonly chunks: readonly Uint8Array[];
   readonly source: SpilledSource;

@@ -16,7 +16,10 @@ export const transactionIdRandomBytes = 9;
 /** The largest first word: seven bytes hold more than a safe integer does. */
 const firstWordMax = 0x1fff_ffff;
 
-/** @param seen the newest timestamp that the maker's tail knows: every decision on the id lies above it. */
+/**
+ * @param seen the newest timestamp that the maker's tail knows: every decision on the id lies above
+ * it.
+ */
 export function makeTransactionId(seen: Timestamp, random: Uint8Array): TransactionId {
   assert(Number.isSafeInteger(seen) && seen >= 0, "transaction id: timestamp out of range");
   assert(random.length === transactionIdRandomBytes, "transaction id: takes nine random bytes");

@@ -1,6 +1,6 @@
 /**
- * First bytes of attribute values (docs/formats/values.md). Short texts and small integers, the bulk of
- * all values, hold their length or value in the tag itself. Imported as a namespace.
+ * First bytes of attribute values (docs/formats/values.md). Short texts and small integers, the
+ * bulk of all values, hold their length or value in the tag itself. Imported as a namespace.
  */
 
 /** NULL, then BOOL false and true. */

@@ -1,6 +1,12 @@
-/** First byte of each verdict in a block of the log (docs/formats/log-block.md). Imported as a namespace. */
+/**
+ * First byte of each verdict in a block of the log (docs/formats/log-block.md). Imported as a
+ * namespace.
+ */
 
-/** Payload in the stream: in the request after the verdict before; elsewhere in that record; in another. */
+/**
+ * Payload in the stream: in the request after the verdict before; elsewhere in that record; in
+ * another.
+ */
 export const committedNext = 0;
 export const committedSameRecord = 1;
 export const committedNewRecord = 2;

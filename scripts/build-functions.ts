@@ -1,6 +1,7 @@
 /**
- * Builds the functions' zips into `dist/functions`, where Terraform finds them, also in the published package. Source maps
- * lie beside the zips and are not published. Prints the sizes and fails above the budget.
+ * Builds the functions' zips into `dist/functions`, where Terraform finds them, also in the
+ * published package. Source maps lie beside the zips and are not published. Prints the sizes and
+ * fails above the budget.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * Bytes of the SDK's bundle and of every function's zip, bundled from the sources, as JSON: for the guard (bench/guard), which
- * is in a layer of its own and runs this as a command.
+ * Bytes of the SDK's bundle and of every function's zip, bundled from the sources, as JSON: for the
+ * guard (bench/guard), which is in a layer of its own and runs this as a command.
  */
 import { fileURLToPath } from "node:url";
 import { sdkSizes, sdkTargetBytes } from "./check-bundles.ts";

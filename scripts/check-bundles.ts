@@ -11,13 +11,16 @@ import { build } from "esbuild";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** What the whole SDK should be, minified, without the AWS SDK. Not reached yet; the build says by how much. */
+/**
+ * What the whole SDK should be, minified, without the AWS SDK. Not reached yet; the build says by
+ * how much.
+ */
 export const sdkTargetBytes = 60 * 1024;
 
 /**
- * What the tests hold it to until then: what an import loads, everything gzipped, and everything minified, which may only
- * shrink from where it is. (It rose twice: reading from undecided commits, engine/chaining, is 10 KiB of it; telling replay
- * what is installed, 1 KiB.)
+ * What the tests hold it to until then: what an import loads, everything gzipped, and everything
+ * minified, which may only shrink from where it is. (It rose twice: reading from undecided commits,
+ * engine/chaining, is 10 KiB of it; telling replay what is installed, 1 KiB.)
  */
 export const sdkBudget = {
   eagerBytesMax: 60 * 1024,
@@ -25,7 +28,10 @@ export const sdkBudget = {
   wholeBytesMax: 132 * 1024,
 } as const;
 
-/** Bytes of the entry's bundle. @throws when the entry does not bundle, or not without a warning. */
+/**
+ * Bytes of the entry's bundle.
+ * @throws when the entry does not bundle, or not without a warning.
+ */
 export async function bundleBytes(options: {
   readonly entry: string;
   readonly platform: "node" | "neutral";

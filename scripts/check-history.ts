@@ -3,8 +3,8 @@
  *
  *     npm run check-history -- FILE_OR_DIR [--strict]
  *
- * A file holds transactions; a folder all that a recorder wrote, or folders of that kind. Exits with 1 if anything is
- * found, with 2 if there is nothing that can be judged.
+ * A file holds transactions; a folder all that a recorder wrote, or folders of that kind. Exits
+ * with 1 if anything is found, with 2 if there is nothing that can be judged.
  */
 import { createReadStream, existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";

@@ -1,11 +1,15 @@
 /**
- * Which suites run against a deployment, and which cannot. A single test that needs control of the functions says so
- * itself (attached/control.ts); a file is named here if that is so before its first test.
+ * Which suites run against a deployment, and which cannot. A single test that needs control of the
+ * functions says so itself (attached/control.ts); a file is named here if that is so before its
+ * first test.
  */
 
 type Suite = {
   readonly file: string;
-  /** What it needs beside the deployment: its HTTP API, or tables of its own, which only a local cloud gives. */
+  /**
+   * What it needs beside the deployment: its HTTP API, or tables of its own, which only a local
+   * cloud gives.
+   */
   readonly needs?: readonly ("rest" | "tables")[];
   /** Part of the short selection for CI: together they call every part of a deployment. */
   readonly core?: true;
@@ -49,7 +53,10 @@ export const leftOut: Readonly<Record<string, string>> = {
   "test/integration/workload.test.ts": "repeats, overlaps and loses invocations of both functions",
 };
 
-/** Single tests that are left out although they ask for no control: file, end of the full name, reason. */
+/**
+ * Single tests that are left out although they ask for no control: file, end of the full name,
+ * reason.
+ */
 export const leftOutTests: readonly (readonly [file: string, title: string, reason: string])[] = [
   [
     "test/functions/api.integration.test.ts",

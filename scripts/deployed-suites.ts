@@ -1,6 +1,6 @@
 /**
- * Runs the suites of scripts/deployed-suite-list.ts against a deployment that is up, wherever it is and whoever made it, and
- * says by name what did not run: a skipped test is never a passed one.
+ * Runs the suites of scripts/deployed-suite-list.ts against a deployment that is up, wherever it is
+ * and whoever made it, and says by name what did not run: a skipped test is never a passed one.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -92,7 +92,10 @@ const reportSchema = z.object({
   ),
 });
 
-/** Counts, and every test and file that did not run, with the reason. @returns whether every file passed a test. */
+/**
+ * Counts, and every test and file that did not run, with the reason. @returns whether every file
+ * passed a test.
+ */
 function printReport(
   path: string,
   files: readonly string[],

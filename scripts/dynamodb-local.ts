@@ -1,7 +1,7 @@
 /**
  * Runs the integration suite against DynamoDB Local, AWS's own emulator, instead of the embedded
- * one: starts it, points the tests at it, and stops it by its handle whatever happens. Arguments are
- * passed on to vitest. Needs Java 17 and Maven.
+ * one: starts it, points the tests at it, and stops it by its handle whatever happens. Arguments
+ * are passed on to vitest. Needs Java 17 and Maven.
  */
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -11,7 +11,9 @@ import { startDynamoDbLocal } from "../localstack/dynamodb-local.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** The test files that take their DynamoDB from the harness, and so from the endpoint given to it. */
+/**
+ * The test files that take their DynamoDB from the harness, and so from the endpoint given to it.
+ */
 function suites(): string[] {
   return readdirSync(join(root, "test"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".test.ts"))

@@ -1,9 +1,11 @@
 /**
- * One zip per Lambda function, in memory: its handler and everything that it imports, the AWS SDK's parts included, as one
- * ES module. Lambda's runtime has an AWS SDK too, but of a version that nobody tested with this code.
+ * One zip per Lambda function, in memory: its handler and everything that it imports, the AWS SDK's
+ * parts included, as one ES module. Lambda's runtime has an AWS SDK too, but of a version that
+ * nobody tested with this code.
  *
- * The same sources give the same bytes, on every machine and in every time zone, so Terraform sees a change exactly
- * when there is one. Identifiers are not shortened: a stack trace names functions without a source map.
+ * The same sources give the same bytes, on every machine and in every time zone, so Terraform sees
+ * a change exactly when there is one. Identifiers are not shortened: a stack trace names functions
+ * without a source map.
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -37,7 +39,8 @@ export function functionNames(): readonly string[] {
 }
 
 /**
- * Some of the SDK's dependencies are CommonJS and ask for Node's own modules by `require`, which an ES module has not got.
+ * Some of the SDK's dependencies are CommonJS and ask for Node's own modules by `require`, which an
+ * ES module has not got.
  */
 const requireBanner =
   'import { createRequire as nodeCreateRequire } from "node:module";const require = nodeCreateRequire(import.meta.url);';
@@ -86,7 +89,8 @@ function zipped(module: Uint8Array): Uint8Array {
       level: 9,
       // A zip's times are local: these are the same digits everywhere.
       mtime: new Date(1980, 0, 1),
-      // Readable by all: Lambda runs as another user. The upper half is the Unix mode of a file; 3 is Unix.
+      // Readable by all: Lambda runs as another user. The upper half is the Unix mode of a file; 3
+      // is Unix.
       os: 3,
       attrs: (0o100644 << 16) >>> 0,
     },

@@ -1,4 +1,7 @@
-/** `npm run localstack:light`: the light local cloud on this machine's loopback, until it is interrupted. */
+/**
+ * `npm run localstack:light`: the light local cloud on this machine's loopback, until it is
+ * interrupted.
+ */
 import { Command } from "commander";
 import { LightCloudUnavailable, startLightCloud } from "../localstack/light-cloud.ts";
 

@@ -16,7 +16,10 @@ import { selectTraces } from "./model/select-traces.ts";
 import { simulate } from "./model/simulate.ts";
 import { formatTrace } from "./model/trace.ts";
 
-/** `install` (overlapping replays, deletes, the reaper) is the other one to run after a change of the model; CI has no time for it. */
+/**
+ * `install` (overlapping replays, deletes, the reaper) is the other one to run after a change of
+ * the model; CI has no time for it.
+ */
 const ciConfigs = ["whole", "resend", "liveness"];
 const module = "TidemarkConfigs";
 
@@ -79,7 +82,10 @@ async function checkMutants(names: readonly string[]): Promise<void> {
   for (const mutant of chosen) await checkMutant(jar, mutant);
 }
 
-/** Simulates, keeps a small set of behaviours in which every kind of step and answer occurs, and writes them. */
+/**
+ * Simulates, keeps a small set of behaviours in which every kind of step and answer occurs, and
+ * writes them.
+ */
 async function makeTraces(options: {
   readonly seed: string;
   readonly count: string;

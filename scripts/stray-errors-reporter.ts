@@ -1,6 +1,7 @@
 /**
- * Keeps what went wrong outside of every test (a rejection that nobody awaited, a worker that died) in a file beside
- * the JSON report, which has no place for it: such an error fails the run, and must not do so without a word.
+ * Keeps what went wrong outside of every test (a rejection that nobody awaited, a worker that died)
+ * in a file beside the JSON report, which has no place for it: such an error fails the run, and
+ * must not do so without a word.
  */
 import { writeFileSync } from "node:fs";
 import type { Reporter } from "vitest/node";
@@ -10,7 +11,10 @@ export function strayErrorsPath(reportPath: string): string {
   return `${reportPath}.stray-errors.json`;
 }
 
-/** A vitest reporter that writes one string per stray error: where it struck, if known, and its stack. */
+/**
+ * A vitest reporter that writes one string per stray error: where it struck, if known, and its
+ * stack.
+ */
 export function strayErrorsReporter(reportPath: string): Reporter {
   return {
     onTestRunEnd(_modules, strayErrors) {

@@ -16,7 +16,10 @@ export type Terraform = {
   close(): void;
 };
 
-/** What a script exits with that could not do its work here; CI counts it as skipped. By hand that is no failure. */
+/**
+ * What a script exits with that could not do its work here; CI counts it as skipped. By hand that
+ * is no failure.
+ */
 export const skippedExitCode =
   process.env["TIDEMARK_SKIPPED_EXIT_CODE"] === undefined
     ? 0
@@ -28,7 +31,8 @@ export class TerraformUnavailable extends Error {
 }
 
 /**
- * Ready to plan: `init` has found the provider, in the registry or in the filesystem mirror that `TF_CLI_CONFIG_FILE` names.
+ * Ready to plan: `init` has found the provider, in the registry or in the filesystem mirror that
+ * `TF_CLI_CONFIG_FILE` names.
  * @param folder below infra/terraform; empty for the module itself.
  * @throws TerraformUnavailable
  */

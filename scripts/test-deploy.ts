@@ -1,8 +1,10 @@
 /**
- * `npm run test:deploy`: brings a local cloud up, deploys, runs the suites against what was deployed, destroys, and looks
- * whether anything is left. Deploys infra/terraform/examples/localstack with Terraform; where its provider cannot be had
- * it says so and skips. `--without-terraform` deploys the same zips with the module's settings through the AWS SDK: that
- * proves the functions in a cloud's own runtime, behind its own mappings, and says nothing about the module.
+ * `npm run test:deploy`: brings a local cloud up, deploys, runs the suites against what was
+ * deployed, destroys, and looks whether anything is left. Deploys
+ * infra/terraform/examples/localstack with Terraform; where its provider cannot be had it says so
+ * and skips. `--without-terraform` deploys the same zips with the module's settings through the AWS
+ * SDK: that proves the functions in a cloud's own runtime, behind its own mappings, and says
+ * nothing about the module.
  */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";

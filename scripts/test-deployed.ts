@@ -1,8 +1,8 @@
 /**
- * `npm run test:deployed`: the SDK and REST suites against a deployment that is already up, in a local cloud or on AWS (with
- * the environment's credentials). It needs the tables `accounts` (key `id`, with history) and `ledger` (keys `accountId`
- * and `entryId`), and leaves its rows in them. In a local cloud the integration suites run too, on tables that they make
- * and take away.
+ * `npm run test:deployed`: the SDK and REST suites against a deployment that is already up, in a
+ * local cloud or on AWS (with the environment's credentials). It needs the tables `accounts` (key
+ * `id`, with history) and `ledger` (keys `accountId` and `entryId`), and leaves its rows in them.
+ * In a local cloud the integration suites run too, on tables that they make and take away.
  */
 import { Command } from "commander";
 import { localRestUrl, runDeployedSuites } from "./deployed-suites.ts";

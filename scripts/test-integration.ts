@@ -1,6 +1,7 @@
 /**
- * `npm run test:integration [-- --history DIR] [what vitest takes]`: the integration suites; with `--history` every engine records
- * what it did, a folder of history per deployment (docs/formats/history.md).
+ * `npm run test:integration [-- --history DIR] [what vitest takes]`: the integration suites; with
+ * `--history` every engine records what it did, a folder of history per deployment
+ * (docs/formats/history.md).
  */
 import { spawnSync } from "node:child_process";
 import { resolve } from "node:path";

@@ -75,8 +75,8 @@ export function totalsOfReport(text: string): Totals {
 }
 
 /**
- * What one step adds. `report` is the text of its report; undefined if it wrote none. `strayErrors` are those that
- * struck outside of every test.
+ * What one step adds. `report` is the text of its report; undefined if it wrote none. `strayErrors`
+ * are those that struck outside of every test.
  */
 export function totalsOfStep(step: {
   readonly name: string;

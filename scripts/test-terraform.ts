@@ -1,6 +1,7 @@
 /**
- * `npm run test:terraform`: format, inputs, validity and plan tests of the module and its examples. Format and inputs need only
- * Terraform; the rest needs the AWS provider's schema, and no account. What cannot run here is said, loudly.
+ * `npm run test:terraform`: format, inputs, validity and plan tests of the module and its examples.
+ * Format and inputs need only Terraform; the rest needs the AWS provider's schema, and no account.
+ * What cannot run here is said, loudly.
  */
 import { spawnSync } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,6 +1,7 @@
 /**
- * What `createClient` takes, and its checks. Two ways to say where the deployment is: the one address of
- * an embedded stack, which tells the rest; or the deployment's name with whatever the AWS SDK needs.
+ * What `createClient` takes, and its checks. Two ways to say where the deployment is: the one
+ * address of an embedded stack, which tells the rest; or the deployment's name with whatever the
+ * AWS SDK needs.
  */
 import type { AwsClientOptions, AwsCredentials } from "../aws/clients.ts";
 import { deploymentNames } from "../aws/names.ts";
@@ -27,8 +28,9 @@ export type { AwsCredentials };
 /** Options whatever the deployment runs on. */
 export type SharedClientOptions = {
   /**
-   * Called with what happens: attempts, aborts with reason and key, commits with their phases. Synchronously,
-   * so keep it short; what it throws is ignored, since watching must not decide. Without it no event is even built.
+   * Called with what happens: attempts, aborts with reason and key, commits with their phases.
+   * Synchronously, so keep it short; what it throws is ignored, since watching must not decide.
+   * Without it no event is even built.
    */
   readonly onEvent?: (event: EngineEvent) => void;
   readonly marshall?: MarshallOptions;
@@ -41,13 +43,15 @@ export type SharedClientOptions = {
   /** Longest one try of an AWS call may take. Default 5,000. */
   readonly callTimeoutMs?: number;
   /**
-   * How long superseded versions of tables with history are kept, and how far back `asOf` reaches. Default 3,600,000. The
-   * same for all clients and functions of a deployment (there: `TIDEMARK_HISTORY_RETENTION_MS`).
+   * How long superseded versions of tables with history are kept, and how far back `asOf` reaches.
+   * Default 3,600,000. The same for all clients and functions of a deployment (there:
+   * `TIDEMARK_HISTORY_RETENTION_MS`).
    */
   readonly historyRetentionMs?: number;
   /**
-   * Whether a serializable transaction may read what another one of this process is about to commit, and is then committed with
-   * it or run again: many read-modify-writes of one item then share round trips, log entries and installs. Default true.
+   * Whether a serializable transaction may read what another one of this process is about to
+   * commit, and is then committed with it or run again: many read-modify-writes of one item then
+   * share round trips, log entries and installs. Default true.
    */
   readonly chaining?: boolean;
   /** For tests: time and randomness of your own. */
@@ -75,7 +79,9 @@ export type DeployedClientOptions = SharedClientOptions & {
   readonly region?: string;
   /** Other addresses than AWS's (LocalStack: the same one for both). */
   readonly endpoints?: { readonly dynamodb?: string; readonly kinesis?: string };
-  /** Ready-made clients of AWS SDK v3. They stay yours to destroy; their retries and timeouts hold. */
+  /**
+   * Ready-made clients of AWS SDK v3. They stay yours to destroy; their retries and timeouts hold.
+   */
   readonly dynamodb?: NonNullable<AwsClientOptions["dynamodb"]>;
   readonly kinesis?: NonNullable<AwsClientOptions["kinesis"]>;
 };

@@ -50,10 +50,11 @@ export type OutcomeOptions = { readonly deadlineMs?: number; readonly signal?: A
 
 export type Client = {
   /**
-   * Runs the body in a transaction and commits what it wrote. Conflicts are retried: the body runs again. To
-   * abandon, throw; the error arrives here untouched.
+   * Runs the body in a transaction and commits what it wrote. Conflicts are retried: the body runs
+   * again. To abandon, throw; the error arrives here untouched.
    * @returns the body's result, and a receipt of what committing took.
-   * @throws CommitUnknownError when the commit was sent and no decision seen in time: ask `outcome`.
+   * @throws CommitUnknownError when the commit was sent and no decision seen in time: ask
+   * `outcome`.
    * @throws ConflictError when `attemptsMax` runs met a conflict each.
    * @throws UnavailableError, TransactionTooLargeError, InvalidRequestError: nothing was committed.
    */

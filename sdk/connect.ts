@@ -1,7 +1,7 @@
 /**
- * From options to a running engine on AWS's ports. Engine and ports are loaded on a client's first use, and the AWS
- * packages by the ports on their first call: what only names tables and errors, or has nothing to commit yet, pays
- * for neither.
+ * From options to a running engine on AWS's ports. Engine and ports are loaded on a client's first
+ * use, and the AWS packages by the ports on their first call: what only names tables and errors, or
+ * has nothing to commit yet, pays for neither.
  */
 import type { AwsPortsOptions } from "../aws/client-ports.ts";
 import { type Client, ConnectedClient, type Connection } from "./client.ts";
@@ -9,8 +9,9 @@ import { checkClientOptions, type ClientOptions } from "./client-options.ts";
 import { discover } from "./discovery.ts";
 
 /**
- * A client of one deployment: `{ deployment, region }` on AWS, or `{ endpoint }` of an embedded stack. One per
- * process is enough; transactions share its connections and its view of the log. Connects on first use.
+ * A client of one deployment: `{ deployment, region }` on AWS, or `{ endpoint }` of an embedded
+ * stack. One per process is enough; transactions share its connections and its view of the log.
+ * Connects on first use.
  * @throws InvalidRequestError naming the option that is missing, unknown or wrong.
  */
 export function createClient(options: ClientOptions): Client {

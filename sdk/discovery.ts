@@ -1,6 +1,6 @@
 /**
- * Finding an embedded stack's parts by its one address: `GET <endpoint>/.well-known/tidemark` answers
- * with the deployment's name, a region, and where DynamoDB and Kinesis are spoken.
+ * Finding an embedded stack's parts by its one address: `GET <endpoint>/.well-known/tidemark`
+ * answers with the deployment's name, a region, and where DynamoDB and Kinesis are spoken.
  */
 import { InvalidRequestError, UnavailableError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";

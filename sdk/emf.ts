@@ -1,7 +1,8 @@
 /**
- * `tidemark/emf`, an entry of its own: events as CloudWatch metrics: one line of embedded metric format (EMF) per event that counts. On
- * Lambda a line on standard output is all that CloudWatch needs. Metric names are API; what identifies
- * one transaction (ids, keys) is a property of the line, for Logs Insights, and never a dimension.
+ * `tidemark/emf`, an entry of its own: events as CloudWatch metrics: one line of embedded metric
+ * format (EMF) per event that counts. On Lambda a line on standard output is all that CloudWatch
+ * needs. Metric names are API; what identifies one transaction (ids, keys) is a property of the
+ * line, for Logs Insights, and never a dimension.
  */
 import { systemClock } from "../aws/system-clock.ts";
 import type { Item } from "../core/types.ts";
@@ -61,9 +62,8 @@ type Line = {
 
 /**
  * A listener for `createClient({ onEvent })`.
- * @example
- * import { emfMetrics } from "tidemark/emf";
- * createClient({ deployment: "prod", onEvent: emfMetrics({ namespace: "Shop", sink: console.log }) });
+ * @example import { emfMetrics } from "tidemark/emf"; createClient({ deployment: "prod", onEvent:
+ * emfMetrics({ namespace: "Shop", sink: console.log }) });
  */
 export function emfMetrics(options: EmfOptions): (event: EngineEvent) => void {
   const { namespace, sink, dimensions = {}, nowMs = () => systemClock.nowMs() } = options;

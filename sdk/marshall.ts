@@ -1,8 +1,8 @@
 /**
- * From JavaScript values to DynamoDB's, by the document client's rules: no AWS package is loaded for
- * it, and an error names the attribute. Two rules are stricter than the document client's, since a
- * silent loss inside a transaction is worse than an error: functions and symbols are refused instead
- * of dropped, and numbers are checked against DynamoDB's 38 digits.
+ * From JavaScript values to DynamoDB's, by the document client's rules: no AWS package is loaded
+ * for it, and an error names the attribute. Two rules are stricter than the document client's,
+ * since a silent loss inside a transaction is worse than an error: functions and symbols are
+ * refused instead of dropped, and numbers are checked against DynamoDB's 38 digits.
  *
  * Bytes are copied: a write stays in the buffer until commit, and later changes by the caller must
  * not reach it.

@@ -57,8 +57,8 @@ type QuerySettings<T extends AnyTable> = {
   /** Sort keys from high to low. Default false. */
   readonly descending?: boolean;
   /**
-   * Keeps the rows for which it returns true. Runs here, on the version that this transaction sees: a
-   * DynamoDB filter expression would judge the newest one. Rows left out still count as read.
+   * Keeps the rows for which it returns true. Runs here, on the version that this transaction sees:
+   * a DynamoDB filter expression would judge the newest one. Rows left out still count as read.
    */
   readonly filter?: (row: RowOf<T>) => boolean;
 };
@@ -71,7 +71,9 @@ export type QueryOptions<T extends AnyTable> = QuerySettings<T> &
         readonly index?: never;
       }
     | {
-        /** A global or local secondary index. See docs/sdk.md for what an index query guarantees. */
+        /**
+         * A global or local secondary index. See docs/sdk.md for what an index query guarantees.
+         */
         readonly index: string;
         readonly where: IndexWhere<RowOf<T>>;
       }
@@ -199,7 +201,8 @@ type LooseQuery = {
 };
 
 /**
- * @throws InvalidRequestError naming what is wrong with `where`: exactly one plain value (the partition
+ * @throws InvalidRequestError naming what is wrong with `where`: exactly one plain value (the
+ * partition
  *   key) and at most one condition (the sort key), of the table's own key unless an index is named.
  */
 export function querySpec(

@@ -1,8 +1,8 @@
 /**
  * How the first result of an idempotent transaction is kept, so that a repeat returns it: as an
  * attribute value, by the marshaller's rules. Two things go beyond an item's: no result at all
- * (`undefined`) can be kept, and a bigint or a number object stays what it was instead of being read
- * back as the smallest fitting kind.
+ * (`undefined`) can be kept, and a bigint or a number object stays what it was instead of being
+ * read back as the smallest fitting kind.
  */
 import { canonicalNumber } from "../core/decimal.ts";
 import { CorruptDataError, InvalidRequestError } from "../core/errors.ts";

@@ -89,8 +89,8 @@ export class RowCodec {
   }
 
   /**
-   * The stored item with the patch's attributes replaced, and those that are undefined in it removed.
-   * Untouched attributes keep their stored form, every digit of a number included.
+   * The stored item with the patch's attributes replaced, and those that are undefined in it
+   * removed. Untouched attributes keep their stored form, every digit of a number included.
    */
   encodePatched(
     table: AnyTable,

@@ -151,8 +151,8 @@ export function defineTable<
 >;
 /**
  * Defines a table by types alone. `Item` is a row without its key attributes. `Key` is the key
- * attributes, `{ id: string }`, or just the type of the partition key where its name does not matter
- * (`string` by default); rows then show their key attribute at run time only.
+ * attributes, `{ id: string }`, or just the type of the partition key where its name does not
+ * matter (`string` by default); rows then show their key attribute at run time only.
  * @example
  * const accounts = defineTable<{ balanceCents: number }, { id: string }>("accounts");
  * @throws InvalidRequestError when the name is empty.

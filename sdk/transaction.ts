@@ -27,21 +27,25 @@ export type Change<T extends AnyTable> =
 
 /** Consistent reads at one timestamp: what a snapshot offers, and a transaction as well. */
 export type Snapshot = {
-  /** Microseconds. Everything read is as of here; it may rise as long as nothing read has changed. */
+  /**
+   * Microseconds. Everything read is as of here; it may rise as long as nothing read has changed.
+   */
   readonly readTimestamp: Timestamp;
   /** Which run of the body this is, from 1. */
   readonly attempt: number;
   /**
    * One row, or undefined.
-   * @throws ConflictError when another transaction has overwritten something read before: let it pass, the
+   * @throws ConflictError when another transaction has overwritten something read before: let it
+   * pass, the
    *   body runs again.
    * @throws InvalidRequestError for an unknown table or a key that does not fit.
    */
   get<T extends AnyTable>(table: T, key: KeyInput<KeyOf<T>>): Promise<RowOf<T> | undefined>;
   /**
-   * Many rows in few calls, in the order asked for; undefined where there is none. Either keys of one
-   * table, or pairs of table and key, typed one by one.
-   * @example const [from, order] = await tx.batchGet([[accounts, "a"], [orders, { customer, order }]]);
+   * Many rows in few calls, in the order asked for; undefined where there is none. Either keys of
+   * one table, or pairs of table and key, typed one by one.
+   * @example const [from, order] = await tx.batchGet([[accounts, "a"], [orders, { customer, order
+   * }]]);
    */
   batchGet<T extends AnyTable>(
     table: T,
@@ -75,10 +79,11 @@ export type Transaction = Snapshot & {
     row: Key extends KeyValue ? never : Input & Key,
   ): void;
   /**
-   * Reads a row and stores what a function makes of it. The function gets undefined if there is no row
-   * (and may create one), and leaves everything as it is by returning undefined. It must not be asynchronous.
-   * Or merges a patch into the row; without a row a patch does nothing. Where the row cannot be read the transaction
-   * fails, even if the body catches the error or does not wait for it.
+   * Reads a row and stores what a function makes of it. The function gets undefined if there is no
+   * row (and may create one), and leaves everything as it is by returning undefined. It must not be
+   * asynchronous. Or merges a patch into the row; without a row a patch does nothing. Where the row
+   * cannot be read the transaction fails, even if the body catches the error or does not wait for
+   * it.
    * @returns the row as it stands afterwards; undefined if there is none.
    */
   update<T extends AnyTable>(
@@ -232,8 +237,9 @@ export class TransactionHandle extends ReadHandle implements Transaction {
       try {
         return await this.#inTurn(table, key, change);
       } catch (error) {
-        // What the body has not come to wait for must not end the process where the transaction fails anyway. Other
-        // failures are the body's: one that it ignores must stay an unhandled rejection, not vanish.
+        // What the body has not come to wait for must not end the process where the transaction
+        // fails anyway. Other failures are the body's: one that it ignores must stay an unhandled
+        // rejection, not vanish.
         if (this.#isFatal(error)) void heard(update);
         throw error;
       } finally {
@@ -305,8 +311,9 @@ export class TransactionHandle extends ReadHandle implements Transaction {
   }
 
   /**
-   * The body has failed, and the transaction with it: updates under way end with it. That is no failure of their own,
-   * and nobody is left to hear of it; Node would end the process over an unhandled rejection.
+   * The body has failed, and the transaction with it: updates under way end with it. That is no
+   * failure of their own, and nobody is left to hear of it; Node would end the process over an
+   * unhandled rejection.
    */
   abandon(): void {
     for (const update of this.#underWay) update.catch(() => undefined);
@@ -324,9 +331,9 @@ export class TransactionHandle extends ReadHandle implements Transaction {
 }
 
 /**
- * A body may begin two reads and wait for one after the other. If a conflict ends both, the second one's rejection has no
- * handler yet, and Node would end the process, although the transaction is about to be retried. A read that nobody
- * waits for is a value that nobody used.
+ * A body may begin two reads and wait for one after the other. If a conflict ends both, the second
+ * one's rejection has no handler yet, and Node would end the process, although the transaction is
+ * about to be retried. A read that nobody waits for is a value that nobody used.
  */
 function heard<T>(read: Promise<T>): Promise<T> {
   read.catch(() => undefined);

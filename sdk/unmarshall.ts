@@ -1,8 +1,8 @@
 /**
  * From DynamoDB's values to JavaScript's, and how numbers are read. An integer beyond 2^53 is never
  * rounded: it becomes a bigint, the caller's own number type, or an error. Fractions with more than
- * 17 digits are read as the nearest double, as the document client does; who needs every digit reads
- * numbers by a function.
+ * 17 digits are read as the nearest double, as the document client does; who needs every digit
+ * reads numbers by a function.
  */
 import { assertNever } from "../core/assert.ts";
 import { canonicalNumber } from "../core/decimal.ts";
@@ -11,10 +11,10 @@ import type { AttributeValue, Item } from "../core/types.ts";
 import { isPlainObject, type SpecialValue } from "./marshall.ts";
 
 /**
- * How stored numbers come back. `"bigint-when-unsafe"` (default): a number, or a bigint where the integer
- * is not safe in a double. `"number"`: always a number; an unsafe integer is an error. A
- * function gets the exact text and returns the value of your choice (`NumberValue.from`, `(text) => new
- * Big(text)`); what it returns is accepted by writes, too, through its `toString`.
+ * How stored numbers come back. `"bigint-when-unsafe"` (default): a number, or a bigint where the
+ * integer is not safe in a double. `"number"`: always a number; an unsafe integer is an error. A
+ * function gets the exact text and returns the value of your choice (`NumberValue.from`, `(text) =>
+ * new Big(text)`); what it returns is accepted by writes, too, through its `toString`.
  */
 export type Numbers = "number" | "bigint-when-unsafe" | ((text: string) => unknown);
 
@@ -39,7 +39,8 @@ export function numberReader(numbers: Numbers): NumberReader {
 
 /**
  * Recognizes, on the way in, the objects that a number function makes on the way out.
- * @throws InvalidRequestError when the function returns something that would not be written as a number.
+ * @throws InvalidRequestError when the function returns something that would not be written as a
+ * number.
  */
 export function numberWriter(numbers: Numbers): SpecialValue | undefined {
   if (typeof numbers !== "function") return undefined;

@@ -1,8 +1,9 @@
 /**
- * Keeps a run worth judging: at least 30 % of its attempts commit, and at least 5 % of its attempts to write meet a conflict. What
- * faults and workload make of these shares nobody knows beforehand, so the run looks at itself as it goes: clients hurry to
- * the same items and bodies linger while conflicts are rare; they rest, and linger less, while
- * commits are. It counts what has happened and draws nothing: same seed, same run.
+ * Keeps a run worth judging: at least 30 % of its attempts commit, and at least 5 % of its attempts
+ * to write meet a conflict. What faults and workload make of these shares nobody knows beforehand,
+ * so the run looks at itself as it goes: clients hurry to the same items and bodies linger while
+ * conflicts are rare; they rest, and linger less, while commits are. It counts what has happened
+ * and draws nothing: same seed, same run.
  */
 import type { EngineEvent } from "../engine/types.ts";
 import type { HistoryTransaction } from "../testing/history/types.ts";
@@ -19,7 +20,9 @@ const conflictShareWanted = 0.08;
 const triedMin = 20;
 
 export class Balance {
-  /** Runs of bodies, those of readers included; one whose outcome was open for a while counts twice. */
+  /**
+   * Runs of bodies, those of readers included; one whose outcome was open for a while counts twice.
+   */
   #tried = 0;
   #committed = 0;
   /** Attempts to write. */

@@ -1,6 +1,6 @@
 /**
- * `npm run sim`: runs seeds of the simulation and says what was found. A failure names its seed, is made smaller, and comes
- * with the command that runs it again.
+ * `npm run sim`: runs seeds of the simulation and says what was found. A failure names its seed, is
+ * made smaller, and comes with the command that runs it again.
  */
 import { randomInt } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";

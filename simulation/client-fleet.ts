@@ -1,6 +1,7 @@
 /**
- * The application processes of a run: each works through steps of the workload, one after another or some at a time; one that dies is replaced.
- * They stop beginning new steps once the planned number has begun.
+ * The application processes of a run: each works through steps of the workload, one after another
+ * or some at a time; one that dies is replaced. They stop beginning new steps once the planned
+ * number has begun.
  */
 import { CommitUnknownError, TransactionError } from "../core/errors.ts";
 import type { Isolation, TransactionId } from "../core/types.ts";
@@ -25,7 +26,10 @@ const pauseShareMin = 0.2;
 /** While there are few conflicts, clients hurry and prefer the same items. */
 const hurryFactor = 0.02;
 const hotExponent = 3;
-/** While there are few commits, each rests for so long, times the number of them all, and lingers within its bodies only for a moment. */
+/**
+ * While there are few commits, each rests for so long, times the number of them all, and lingers
+ * within its bodies only for a moment.
+ */
 const restMs = 500;
 const briefMs = 5;
 /** Pauses above this are not for lingering: a workload waits for something. */
@@ -86,7 +90,8 @@ export class ClientFleet {
     const process = this.#cloud.startProcess(name, this.#clientOptions(name));
     const random = this.#random.fork(name);
     this.#living += 1;
-    // A process that is through with its steps may still crash, over installs that it has left running.
+    // A process that is through with its steps may still crash, over installs that it has left
+    // running.
     let isWorking = true;
     const ends = (): void => {
       if (isWorking) this.#living -= 1;

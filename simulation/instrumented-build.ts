@@ -1,7 +1,8 @@
 /**
- * Builds the simulator and all that it runs into one file. On the way two things are done to the product's sources, from
- * outside: comments of the form `// probe: some-name`, which mark branches that are rarely taken, become calls that
- * count; and a mutant's patches are applied, for sweeps that must fail.
+ * Builds the simulator and all that it runs into one file. On the way two things are done to the
+ * product's sources, from outside: comments of the form `// probe: some-name`, which mark branches
+ * that are rarely taken, become calls that count; and a mutant's patches are applied, for sweeps
+ * that must fail.
  */
 import { createHash } from "node:crypto";
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
@@ -61,7 +62,10 @@ export async function buildInstrumented(options: {
   return { file, probes: [...probes].sort() };
 }
 
-/** Named by its content, and put in place as a whole: a run of another version may be using the folder too. */
+/**
+ * Named by its content, and put in place as a whole: a run of another version may be using the
+ * folder too.
+ */
 async function written(name: string, contents: Uint8Array): Promise<string> {
   const folder = join(root, ".cache", "simulation");
   const digest = createHash("sha256").update(contents).digest("hex").slice(0, 12);

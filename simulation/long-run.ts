@@ -1,4 +1,7 @@
-/** The state of a sweep that goes on for hours and over restarts: which seed is next, and the totals so far. */
+/**
+ * The state of a sweep that goes on for hours and over restarts: which seed is next, and the totals
+ * so far.
+ */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { z } from "zod";
@@ -32,7 +35,9 @@ export function readLongRun(file: string): LongRunState | undefined {
   return stateSchema.parse(JSON.parse(text));
 }
 
-/** Replaces the file as a whole: a run that is killed leaves the state before or the state after. */
+/**
+ * Replaces the file as a whole: a run that is killed leaves the state before or the state after.
+ */
 export function writeLongRun(file: string, state: LongRunState): void {
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(`${file}.new`, JSON.stringify(state, undefined, 2));

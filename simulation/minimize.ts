@@ -1,7 +1,8 @@
 /**
- * Makes a failing run smaller: fewer transactions, fewer clients, fewer faults, fewer strikes, as long as it still fails in the
- * same way. Each fault draws from its own randomness, so that taking one away leaves the rest of the run alone as
- * far as can be ("delta debugging", Zeller and Hildebrandt 2002, one element at a time).
+ * Makes a failing run smaller: fewer transactions, fewer clients, fewer faults, fewer strikes, as
+ * long as it still fails in the same way. Each fault draws from its own randomness, so that taking
+ * one away leaves the rest of the run alone as far as can be ("delta debugging", Zeller and
+ * Hildebrandt 2002, one element at a time).
  */
 import { runSeeds } from "./seed-pool.ts";
 import type { SeedPlan } from "./seed-plan.ts";
@@ -67,7 +68,9 @@ class Search {
     await this.#try({ faults });
   }
 
-  /** The smallest number of strikes, by bisection: what comes after the failure is of no interest. */
+  /**
+   * The smallest number of strikes, by bisection: what comes after the failure is of no interest.
+   */
   async boundStrikes(): Promise<void> {
     let low = 0;
     let high = strikesMax;

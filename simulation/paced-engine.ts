@@ -1,7 +1,8 @@
 /**
- * Stretches and squeezes transactions, whatever their workload does: some get so little time that they end while their outcome
- * is open, or before they are sent; and where conflicts are rare, bodies linger before they commit. Where commits
- * are, nothing of it happens. Of what ends open, some is settled at once.
+ * Stretches and squeezes transactions, whatever their workload does: some get so little time that
+ * they end while their outcome is open, or before they are sent; and where conflicts are rare,
+ * bodies linger before they commit. Where commits are, nothing of it happens. Of what ends open,
+ * some is settled at once.
  */
 import { CommitUnknownError } from "../core/errors.ts";
 import type { ClientEngine } from "../engine/types.ts";
@@ -15,7 +16,10 @@ export type Pace = {
   /** The run's, just now. */
   readonly mood: () => Mood;
   readonly sleep: (durationMs: number) => Promise<void>;
-  /** Share of transactions of unknown outcome that are settled at once, while their requests may still be on their way. */
+  /**
+   * Share of transactions of unknown outcome that are settled at once, while their requests may
+   * still be on their way.
+   */
   readonly asksAtOnce: number;
 };
 
@@ -44,7 +48,8 @@ export function pacedEngine(engine: ClientEngine, pace: Pace): ClientEngine {
         );
       } catch (error) {
         if (error instanceof CommitUnknownError && random.chance(pace.asksAtOnce)) {
-          // Whatever the answer: the step ends as one of unknown outcome, and the end of the run asks again.
+          // Whatever the answer: the step ends as one of unknown outcome, and the end of the run
+          // asks again.
           await engine.outcome(error.transactionId).catch(() => undefined);
         }
         throw error;

@@ -1,6 +1,6 @@
 /**
- * The REST service in a simulated world: the real application behind a function, called by clients that wait, lose answers and
- * send again. Its engine records like everybody's.
+ * The REST service in a simulated world: the real application behind a function, called by clients
+ * that wait, lose answers and send again. Its engine records like everybody's.
  */
 import { createEngine } from "../engine/engine.ts";
 import type { EngineEvent } from "../engine/types.ts";
@@ -52,8 +52,8 @@ export class RestService {
   }
 
   /**
-   * A way to call it, for one client. Its pauses are the client's own, so that a client that is stopped or dead goes
-   * on later or never. Undefined: no answer, and nobody knows.
+   * A way to call it, for one client. Its pauses are the client's own, so that a client that is
+   * stopped or dead goes on later or never. Undefined: no answer, and nobody knows.
    */
   callOf(name: string, sleep: (durationMs: number) => Promise<void>): RestCall {
     const { world } = this.#cloud;

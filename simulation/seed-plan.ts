@@ -1,7 +1,8 @@
 /**
- * What one seed runs: a workload, how many clients, which isolation, and which faults at what strength. Drawn from the seed
- * alone. Each fault is on or off by chance ("swarm testing", Groce et al., ISSTA 2012): runs with few faults reach
- * places that runs with all of them never reach, because something else always goes wrong first.
+ * What one seed runs: a workload, how many clients, which isolation, and which faults at what
+ * strength. Drawn from the seed alone. Each fault is on or off by chance ("swarm testing", Groce et
+ * al., ISSTA 2012): runs with few faults reach places that runs with all of them never reach,
+ * because something else always goes wrong first.
  */
 import type { Isolation } from "../core/types.ts";
 import { faultNames, type FaultName, type FaultPlan } from "../testing/kernel/faults.ts";
@@ -30,7 +31,10 @@ export type SeedPlan = {
   readonly strikesMax?: number;
 };
 
-/** Probability per opportunity when the fault is on: drawn between these, uniformly in the logarithm. */
+/**
+ * Probability per opportunity when the fault is on: drawn between these, uniformly in the
+ * logarithm.
+ */
 const strengths: Readonly<Record<FaultName, readonly [min: number, max: number]>> = {
   "request-lost": [0.001, 0.03],
   "request-late": [0.0005, 0.01],
@@ -68,7 +72,10 @@ const strengths: Readonly<Record<FaultName, readonly [min: number, max: number]>
 
 const clientsMin = 4;
 const clientsMax = 8;
-/** Most clients run one transaction at a time: then nothing but its own reads refreshes what it knows of the log. */
+/**
+ * Most clients run one transaction at a time: then nothing but its own reads refreshes what it
+ * knows of the log.
+ */
 const lanesChance = 0.35;
 const lanesMax = 4;
 /** Of the workload that is about transactions of one process side by side. */

@@ -1,6 +1,7 @@
 /**
- * Runs seeds in child processes, as many at a time as asked for. A seed that does not come back in real time is given up as a
- * hang, and its process with it; a process that dies takes its seed's verdict along.
+ * Runs seeds in child processes, as many at a time as asked for. A seed that does not come back in
+ * real time is given up as a hang, and its process with it; a process that dies takes its seed's
+ * verdict along.
  */
 import { fork, type ChildProcess } from "node:child_process";
 import type { SeedAnswer, SeedOrder } from "./seed-process.ts";

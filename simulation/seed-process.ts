@@ -1,6 +1,7 @@
 /**
- * The process that runs seeds: one at a time, each told by a message, each answered by its report. Bundled with what it
- * runs (instrumented-build.ts), so that nothing of it waits for a module loader while virtual time runs.
+ * The process that runs seeds: one at a time, each told by a message, each answered by its report.
+ * Bundled with what it runs (instrumented-build.ts), so that nothing of it waits for a module
+ * loader while virtual time runs.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

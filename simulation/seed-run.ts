@@ -1,6 +1,6 @@
 /**
- * One run: the workload of a seed's plan under its faults, then calm, then the judges. The run is over when everything that can
- * come right must have come right; what has not by then is a finding.
+ * One run: the workload of a seed's plan under its faults, then calm, then the judges. The run is
+ * over when everything that can come right must have come right; what has not by then is a finding.
  */
 import type { Clock } from "../core/ports.ts";
 import type { TransactionId } from "../core/types.ts";

@@ -1,6 +1,7 @@
 /**
- * Another program that writes just what a transaction has read, between its body and its commit: the conflict that a test
- * wants to see. It writes what is there already, so it changes a row's version and nothing else.
+ * Another program that writes just what a transaction has read, between its body and its commit:
+ * the conflict that a test wants to see. It writes what is there already, so it changes a row's
+ * version and nothing else.
  */
 import type { Item, TableDescription } from "../core/types.ts";
 import type { ClientEngine } from "../engine/types.ts";

@@ -1,7 +1,7 @@
 /**
- * Faults that a test aims at one client: something happens between a transaction's body and its commit, or
- * its commit's outcome stays unknown. They act where the client meets its ports and its engine; engine and adapters
- * are the real ones, and what follows from a fault is theirs.
+ * Faults that a test aims at one client: something happens between a transaction's body and its
+ * commit, or its commit's outcome stays unknown. They act where the client meets its ports and its
+ * engine; engine and adapters are the real ones, and what follows from a fault is theirs.
  */
 import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts } from "../core/ports.ts";
@@ -42,7 +42,9 @@ export class DirectedFaults {
     this.#once.push(act);
   }
 
-  /** The next transaction that has written something ends in `CommitUnknownError` at its deadline. */
+  /**
+   * The next transaction that has written something ends in `CommitUnknownError` at its deadline.
+   */
   nextCommitUnknown(outcome: UnknownOutcome): void {
     this.#wanted.push(outcome);
   }

@@ -1,6 +1,7 @@
 /**
- * `tidemark/testing`: an in-memory cloud in which an application's tests run its own transactions against conflicts, retries,
- * unknown outcomes and failing services, in virtual time and from one seed. docs/testing.md shows each part in use.
+ * `tidemark/testing`: an in-memory cloud in which an application's tests run its own transactions
+ * against conflicts, retries, unknown outcomes and failing services, in virtual time and from one
+ * seed. docs/testing.md shows each part in use.
  */
 export { createTestCloud, testTable } from "./test-cloud.ts";
 export type { TestClientOptions, TestCloud, TestCloudOptions, TestProcess } from "./test-cloud.ts";

@@ -1,6 +1,6 @@
 /**
- * Tables as programs have them that know nothing of Tidemark: rows put without versions, rows read as they are stored. At
- * once, without a call and without time.
+ * Tables as programs have them that know nothing of Tidemark: rows put without versions, rows read
+ * as they are stored. At once, without a call and without time.
  */
 import { isReserved } from "../core/attributes.ts";
 import { compareKeyValues } from "../core/key-order.ts";

@@ -1,6 +1,7 @@
 /**
- * An in-memory cloud for tests: DynamoDB, Kinesis, and Tidemark's own functions, in virtual time and from one seed. Hours of
- * virtual time take seconds, faults strike when and how often a test says, and the same seed gives the same run.
+ * An in-memory cloud for tests: DynamoDB, Kinesis, and Tidemark's own functions, in virtual time
+ * and from one seed. Hours of virtual time take seconds, faults strike when and how often a test
+ * says, and the same seed gives the same run.
  */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { Clock } from "../core/ports.ts";
@@ -31,9 +32,15 @@ import { describedTable, testTableOf } from "./test-tables.ts";
 export type TestCloudOptions = {
   /** Everything random follows from it. Default 1. */
   readonly seed?: number | string;
-  /** Definitions of `defineTable` that name their keys, which are then texts; `testTable` describes any other. */
+  /**
+   * Definitions of `defineTable` that name their keys, which are then texts; `testTable` describes
+   * any other.
+   */
   readonly tables?: readonly (TestTable | AnyTable)[];
-  /** Probability of each fault at each of its opportunities; see `faultDescriptions`. Default: none strikes. */
+  /**
+   * Probability of each fault at each of its opportunities; see `faultDescriptions`. Default: none
+   * strikes.
+   */
   readonly faults?: FaultPlan;
   /** Only so many faults strike, then none: to make a failing run smaller. */
   readonly strikesMax?: number;
@@ -65,8 +72,8 @@ export type TestClientOptions = {
 };
 
 /**
- * An application process: a client of its own, a clock of its own, and an end of its own. To restart one, crash it and start
- * another.
+ * An application process: a client of its own, a clock of its own, and an end of its own. To
+ * restart one, crash it and start another.
  */
 export type TestProcess = {
   readonly client: Client;
@@ -74,13 +81,14 @@ export type TestProcess = {
   readonly clock: Clock;
   readonly state: "running" | "frozen" | "dead";
   /**
-   * `act` runs once, when the body of this client's next transaction that has written something is through, and before
-   * its commit is sent: where other programs do harm.
+   * `act` runs once, when the body of this client's next transaction that has written something is
+   * through, and before its commit is sent: where other programs do harm.
    */
   beforeNextCommit(act: () => Promise<void>): void;
   /**
-   * The client's next commit is sent, and it never hears of it again: its transaction ends in `CommitUnknownError` at its deadline. Until
-   * then nothing of the client commits. `committed`: the request arrives and is decided, which is a commit unless it conflicts. `aborted`: it never
+   * The client's next commit is sent, and it never hears of it again: its transaction ends in
+   * `CommitUnknownError` at its deadline. Until then nothing of the client commits. `committed`:
+   * the request arrives and is decided, which is a commit unless it conflicts. `aborted`: it never
    * arrives, and nothing will come of it.
    */
   nextCommitUnknown(outcome: UnknownOutcome): void;
@@ -182,7 +190,10 @@ export class TestCloud {
     return this.world.trace.lines;
   }
 
-  /** 16 hexadecimal digits over all that happened so far: equal for equal runs, with or without `keepTrace`. */
+  /**
+   * 16 hexadecimal digits over all that happened so far: equal for equal runs, with or without
+   * `keepTrace`.
+   */
   get traceDigest(): string {
     return this.world.trace.digest;
   }
@@ -190,7 +201,8 @@ export class TestCloud {
   /**
    * Runs the body; virtual time passes while all of it waits. Does not nest.
    * @param options.limitMs virtual time that it may take; default 24 hours.
-   * @throws whatever the body throws; VirtualTimeoutError past the limit, with the body left where it stands.
+   * @throws whatever the body throws; VirtualTimeoutError past the limit, with the body left where
+   * it stands.
    */
   async run<Result>(
     body: () => Promise<Result>,
@@ -250,9 +262,10 @@ export class TestCloud {
   }
 
   /**
-   * Another program writes the row between the reads and the commit of the next transaction that this makes fail: one that has read
-   * it (serializable), or is about to write it (snapshot isolation), and writes anything. The row's content stays the same. The attempt
-   * meets a conflict; `attemptsMax` decides whether there is another.
+   * Another program writes the row between the reads and the commit of the next transaction that
+   * this makes fail: one that has read it (serializable), or is about to write it (snapshot
+   * isolation), and writes anything. The row's content stays the same. The attempt meets a
+   * conflict; `attemptsMax` decides whether there is another.
    * @param options.times how many attempts, of whatever transactions; default 1.
    * @throws InvalidRequestError for a table that the cloud has not, or a key that does not fit.
    */
@@ -265,7 +278,10 @@ export class TestCloud {
     this.#competitor.conflictOn(description, keyCodec.key(table, description, key), times);
   }
 
-  /** The service refuses every call as throttled for `durationMs`, Tidemark's functions' calls included. */
+  /**
+   * The service refuses every call as throttled for `durationMs`, Tidemark's functions' calls
+   * included.
+   */
   refuseCalls(service: ServiceName, durationMs: number): void {
     this.world.trouble.refuse(service, durationMs);
   }
@@ -285,8 +301,8 @@ export class TestCloud {
   }
 
   /**
-   * Puts rows as a program does that knows nothing of Tidemark: at once, unvalidated, without versions. Not for rows that
-   * transactions are using.
+   * Puts rows as a program does that knows nothing of Tidemark: at once, unvalidated, without
+   * versions. Not for rows that transactions are using.
    * @throws ServiceError for a row without its key.
    */
   seed(table: AnyTable, rows: readonly object[]): void {
@@ -298,8 +314,9 @@ export class TestCloud {
   }
 
   /**
-   * The rows that the table holds now, as every other program sees them, ordered by key: what is committed and not yet installed is
-   * missing. Without Tidemark's own attributes; `dynamodb` shows these, too.
+   * The rows that the table holds now, as every other program sees them, ordered by key: what is
+   * committed and not yet installed is missing. Without Tidemark's own attributes; `dynamodb` shows
+   * these, too.
    */
   rows<T extends AnyTable>(table: T): readonly RowOf<T>[] {
     const description = describedTable(this.deployment.options.tables, table);
@@ -307,7 +324,8 @@ export class TestCloud {
   }
 
   /**
-   * Ends the recording. @returns what every transaction of every client has read and written, for `checkHistory`.
+   * Ends the recording. @returns what every transaction of every client has read and written, for
+   * `checkHistory`.
    * @throws InvalidRequestError without `recordHistory`.
    */
   history(): History {
@@ -317,7 +335,10 @@ export class TestCloud {
     return { transactions: this.#recorder.finish() };
   }
 
-  /** No decisions are made until `resumeOracle`: commits that are sent stay open, and time out as unknown. */
+  /**
+   * No decisions are made until `resumeOracle`: commits that are sent stay open, and time out as
+   * unknown.
+   */
   pauseOracle(): void {
     this.deployment.oracle.pause();
   }
@@ -341,7 +362,8 @@ export class TestCloud {
   }
 
   /**
-   * Waits until oracle and replay have done all that is in the stream; within `run` or outside of it.
+   * Waits until oracle and replay have done all that is in the stream; within `run` or outside of
+   * it.
    * @returns whether they have within `limitMs`.
    */
   settled(limitMs = 10 * 60_000): Promise<boolean> {

@@ -1,6 +1,7 @@
 /**
- * A deployment of Tidemark in a simulated world: stream and tables, and the real oracle, replay and reaper behind mappings and
- * schedules. What runs here is what is deployed; only what is below the ports' AWS clients is a model.
+ * A deployment of Tidemark in a simulated world: stream and tables, and the real oracle, replay and
+ * reaper behind mappings and schedules. What runs here is what is deployed; only what is below the
+ * ports' AWS clients is a model.
  */
 import { createAwsClientPorts } from "../aws/client-ports.ts";
 import { createAwsPorts, type AwsPorts, type AwsPortsOptions } from "../aws/ports.ts";
@@ -95,7 +96,8 @@ export class TestDeployment {
     this.#every(hostileLookMs, () => {
       this.#maybeHostile();
     });
-    // The stream tells its consumers of new records; what they then wait is the delivery's own time.
+    // The stream tells its consumers of new records; what they then wait is the delivery's own
+    // time.
     world.onStreamWrite(() => {
       this.oracle.wake();
       this.replay.wake();

@@ -5,8 +5,8 @@ import type { AnyTable } from "../sdk/table.ts";
 import type { TestTable } from "./test-deployment.ts";
 
 /**
- * What to create for a table. A definition of `defineTable` knows the names of its keys and not their types: they are
- * taken as texts.
+ * What to create for a table. A definition of `defineTable` knows the names of its keys and not
+ * their types: they are taken as texts.
  * @throws InvalidRequestError for a definition that names no keys.
  */
 export function testTableOf(table: TestTable | AnyTable): TestTable {

@@ -1,4 +1,7 @@
-/** Which keys a run of a transaction's body has read and written, so that a test can interfere with exactly these. */
+/**
+ * Which keys a run of a transaction's body has read and written, so that a test can interfere with
+ * exactly these.
+ */
 import type { Item } from "../core/types.ts";
 import type { EngineTransaction } from "../engine/types.ts";
 import { historyKey } from "./history/key-text.ts";

@@ -1,4 +1,7 @@
-/** Writes of a body as contestants without buffering stores keep them until it ends; its own reads by key see them. */
+/**
+ * Writes of a body as contestants without buffering stores keep them until it ends; its own reads
+ * by key see them.
+ */
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import { marshall } from "@aws-sdk/util-dynamodb";
 import type { BenchItem, BenchKey, BenchTable } from "../harness/workload.ts";

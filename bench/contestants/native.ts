@@ -1,6 +1,7 @@
 /**
- * The same reads and writes as plain DynamoDB calls: consistent reads, and when the body ends all its writes side by
- * side, unconditional. No isolation, no atomicity, lost updates: what ACID is the price above.
+ * The same reads and writes as plain DynamoDB calls: consistent reads, and when the body ends all
+ * its writes side by side, unconditional. No isolation, no atomicity, lost updates: what ACID is
+ * the price above.
  */
 import { DeleteItemCommand, type DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { createAwsClients } from "../../aws/clients.ts";

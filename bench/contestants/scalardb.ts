@@ -1,9 +1,11 @@
 /**
- * ScalarDB as a participant: a Java program (bench/peers) that has the workloads in its own words, run anew for every
- * repetition. Its process warms up each time before it measures, longer than ours, since it starts cold each time.
+ * ScalarDB as a participant: a Java program (bench/peers) that has the workloads in its own words,
+ * run anew for every repetition. Its process warms up each time before it measures, longer than
+ * ours, since it starts cold each time.
  *
- * Units: ScalarDB's meter gives what the store reports, and DynamoDB Local reports too little for transactions of several
- * items; two units per item of a TransactWriteItems is DynamoDB's least, so the larger figure is taken.
+ * Units: ScalarDB's meter gives what the store reports, and DynamoDB Local reports too little for
+ * transactions of several items; two units per item of a TransactWriteItems is DynamoDB's least, so
+ * the larger figure is taken.
  */
 import * as hdr from "hdr-histogram-js";
 import { type Cost, noCost } from "../cost.ts";

@@ -1,4 +1,7 @@
-/** The SDK as an application uses it: serializable transactions, and snapshots for operations that only read. */
+/**
+ * The SDK as an application uses it: serializable transactions, and snapshots for operations that
+ * only read.
+ */
 import { ConflictError, createClient, defineTable } from "../../sdk/index.ts";
 import type { Client, Snapshot, Table } from "../../sdk/index.ts";
 import {

@@ -1,11 +1,13 @@
 /**
- * Optimistic transactions by hand, as an application does them with DynamoDB's own means: every item carries a version,
- * reads are consistent, and one TransactWriteItems writes on condition that the versions read are still there, with a
- * ConditionCheck for each key that was only read. After a cancellation the body runs again, with capped backoff.
+ * Optimistic transactions by hand, as an application does them with DynamoDB's own means: every
+ * item carries a version, reads are consistent, and one TransactWriteItems writes on condition that
+ * the versions read are still there, with a ConditionCheck for each key that was only read. After a
+ * cancellation the body runs again, with capped backoff.
  *
- * What it does not do: more than 100 items (refused), and phantoms: what a query found, or did not find, may have
- * changed by the commit, unless the transaction writes that very row. One item alone needs no TransactWriteItems: a
- * read of one is atomic, and a write of one is a conditional PutItem, at half the price.
+ * What it does not do: more than 100 items (refused), and phantoms: what a query found, or did not
+ * find, may have changed by the commit, unless the transaction writes that very row. One item alone
+ * needs no TransactWriteItems: a read of one is atomic, and a write of one is a conditional
+ * PutItem, at half the price.
  */
 import {
   DeleteItemCommand,

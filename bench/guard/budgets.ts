@@ -1,4 +1,6 @@
-/** What the guard judges: counts, the budgets committed for them, and the file that these stand in. */
+/**
+ * What the guard judges: counts, the budgets committed for them, and the file that these stand in.
+ */
 import { readFileSync, writeFileSync } from "node:fs";
 import { z } from "zod";
 
@@ -24,7 +26,9 @@ export type Count = {
   readonly group: string;
   readonly name: string;
   readonly figure: number;
-  /** What the project wants to reach, as far as it has said so. Missing it is told, and no failure. */
+  /**
+   * What the project wants to reach, as far as it has said so. Missing it is told, and no failure.
+   */
   readonly targetMax?: number | undefined;
 };
 

@@ -1,6 +1,7 @@
 /**
- * Counts that are the same on every machine, against the budgets of budgets.json: a regression fails with its name
- * and figure. What is counted, and how to change a budget, stands in bench/README.md.
+ * Counts that are the same on every machine, against the budgets of budgets.json: a regression
+ * fails with its name and figure. What is counted, and how to change a budget, stands in
+ * bench/README.md.
  *
  *     npm run bench:guard
  *     npm run bench:guard -- --tighten     # lowers budgets to what is reached

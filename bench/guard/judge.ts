@@ -90,8 +90,8 @@ function failuresOf(findings: readonly Finding[], budgets: Budgets): readonly st
 }
 
 /**
- * Lower budgets where figures have become better, and budgets for what is counted anew in a known group. A budget that
- * is exceeded stays: raising one is an edit that somebody answers for.
+ * Lower budgets where figures have become better, and budgets for what is counted anew in a known
+ * group. A budget that is exceeded stays: raising one is an edit that somebody answers for.
  */
 export function tightened(findings: readonly Finding[], budgets: Budgets): Budgets {
   const result = structuredClone(budgets);

@@ -1,10 +1,11 @@
 /**
- * A test cloud whose services count what each part of Tidemark asks of them. Time is virtual and chance is seeded, so
- * the counts are the same on every machine; what is counted is what the real client, oracle and replay do.
+ * A test cloud whose services count what each part of Tidemark asks of them. Time is virtual and
+ * chance is seeded, so the counts are the same on every machine; what is counted is what the real
+ * client, oracle and replay do.
  *
- * A call belongs to the *tail* when an application's process reads the log or the control table, and to the *transaction*
- * when it makes any other; calls of functions belong to the function. Units are DynamoDB's documented ones, as the model of
- * the test cloud reports them.
+ * A call belongs to the *tail* when an application's process reads the log or the control table,
+ * and to the *transaction* when it makes any other; calls of functions belong to the function.
+ * Units are DynamoDB's documented ones, as the model of the test cloud reports them.
  */
 import * as limits from "../../core/limits.ts";
 import { DynamoDbModel } from "../../testing/cloud/dynamodb/model.ts";
@@ -46,7 +47,10 @@ const reads: ReadonlySet<string> = new Set(["GetItem", "BatchGetItem", "Query", 
 const writes: ReadonlySet<string> = new Set(["PutItem", "UpdateItem", "DeleteItem"]);
 const batchedWrites: ReadonlySet<string> = new Set(["BatchWriteItem", "TransactWriteItems"]);
 
-/** Counts for whoever's call is arriving. Services answer at once, so nobody else's comes in between. */
+/**
+ * Counts for whoever's call is arriving. Services answer at once, so nobody else's comes in
+ * between.
+ */
 class Meter {
   #usage = noUsage();
   #current: Part | undefined;
@@ -169,7 +173,10 @@ class MeteredLink extends ServiceLink {
   }
 }
 
-/** Instances of a function are numbered after its name; undefined for what belongs to no transaction. */
+/**
+ * Instances of a function are numbered after its name; undefined for what belongs to no
+ * transaction.
+ */
 function partOf(process: string, { operation, target }: ServiceCall): Part | undefined {
   const [name] = process.split(/[.#]/);
   if (name === "oracle" || name === "replay") return name;

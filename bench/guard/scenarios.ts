@@ -1,6 +1,7 @@
 /**
- * The transactions whose calls and units the guard counts, on items of about 100 bytes. *Alone*: each begins when replay has
- * finished the one before, so nothing is shared. *64 at a time*: of one process, on different items unless it says otherwise.
+ * The transactions whose calls and units the guard counts, on items of about 100 bytes. *Alone*:
+ * each begins when replay has finished the one before, so nothing is shared. *64 at a time*: of one
+ * process, on different items unless it says otherwise.
  */
 import { createEngine } from "../../engine/engine.ts";
 import { createApi } from "../../functions/api/service.ts";
@@ -31,7 +32,10 @@ export type Scenario = {
   /** Small items that one transaction writes; with `reads`, the same are read before. */
   readonly writes: number;
   readonly reads: number;
-  /** Least calls that read and write the same without Tidemark: one for all that is read, one for each write. */
+  /**
+   * Least calls that read and write the same without Tidemark: one for all that is read, one for
+   * each write.
+   */
   readonly nativeCalls: number;
   readonly load: "alone" | "64 at a time";
   /** Runs the transactions in a cloud that has come to rest. @returns how many. */
@@ -84,8 +88,9 @@ async function runAlone({ cloud }: Run, one: (n: number) => Promise<unknown>): P
 }
 
 /**
- * 64 workers, each one transaction after the other. Replay begins when they are done, as its window on AWS makes it: beside
- * them it would sometimes overtake a slow client, and both pay for the same installs.
+ * 64 workers, each one transaction after the other. Replay begins when they are done, as its window
+ * on AWS makes it: beside them it would sometimes overtake a slow client, and both pay for the same
+ * installs.
  */
 async function runAtATime(
   { cloud }: Run,
@@ -220,8 +225,8 @@ export async function runScenario(scenario: Scenario, seed: number): Promise<Sce
   return cloud.run(async () => {
     await readAndWrite(client, ["warm-up"]);
     await cloud.settled();
-    // The process learns the newest watermark: reads under way when it rises are made again, few in a steady load, and here
-    // all of them, where all begin at that moment.
+    // The process learns the newest watermark: reads under way when it rises are made again, few in
+    // a steady load, and here all of them, where all begin at that moment.
     await cloud.clock.sleep(watermarkLookMs);
     await client.snapshot(() => Promise.resolve());
     await cloud.clock.sleep(watermarkLookMs / 10);

@@ -1,4 +1,7 @@
-/** Bytes of what users load and what Lambda starts, bundled from the sources: no build is needed before. */
+/**
+ * Bytes of what users load and what Lambda starts, bundled from the sources: no build is needed
+ * before.
+ */
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";

@@ -4,7 +4,8 @@ import { type PartUsage, parts } from "./metered-cloud.ts";
 import { runScenario, type Scenario, scenarios, type ScenarioUsage } from "./scenarios.ts";
 
 /**
- * Chance is seeded, but a change of the code draws other numbers: the median of several runs moves little by that.
+ * Chance is seeded, but a change of the code draws other numbers: the median of several runs moves
+ * little by that.
  */
 const seeds = [1, 2, 3, 4, 5] as const;
 
@@ -45,8 +46,8 @@ function medianOf(values: readonly number[]): number {
 type Targets = { readonly [Figure in "calls" | "readUnits" | "writeUnits" | "records"]?: number };
 
 /**
- * The project's own: write units ≤ 1.1 · n + 0.3, read units ≤ 1.3 times and calls ≤ 1.5 more than without Tidemark at
- * 64 at a time; nothing asked of the oracle by what only reads.
+ * The project's own: write units ≤ 1.1 · n + 0.3, read units ≤ 1.3 times and calls ≤ 1.5 more than
+ * without Tidemark at 64 at a time; nothing asked of the oracle by what only reads.
  */
 function targetsOf({ load, reads, writes, nativeCalls }: Scenario): Targets {
   if (writes === 0) return { readUnits: 1.3 * reads, records: 0 };

@@ -1,4 +1,7 @@
-/** What the benchmark and its client processes say to each other over IPC; both come from one checkout. */
+/**
+ * What the benchmark and its client processes say to each other over IPC; both come from one
+ * checkout.
+ */
 import type { Cost } from "../cost.ts";
 import type { BenchTarget, InProcessContestant } from "./contestant.ts";
 import type { Loop } from "./drivers.ts";
@@ -21,8 +24,9 @@ export type ClientTask =
       readonly durationMs: number;
       readonly seed: number;
       /**
-       * Count calls and units over so many operations of each worker, the same ones for every contestant; the run's times are
-       * then not for comparison. Undefined: a timed run, without counting.
+       * Count calls and units over so many operations of each worker, the same ones for every
+       * contestant; the run's times are then not for comparison. Undefined: a timed run, without
+       * counting.
        */
       readonly countedEach: number | undefined;
     }

@@ -1,4 +1,7 @@
-/** A client process: one contestant, as an application's process would have it, running what the benchmark asks for. */
+/**
+ * A client process: one contestant, as an application's process would have it, running what the
+ * benchmark asks for.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { openContestant } from "../contestants/catalogue.ts";
 import { type Cost, subtract } from "../cost.ts";

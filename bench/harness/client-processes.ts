@@ -24,7 +24,8 @@ class ClientProcess {
     const profiling =
       profileFolder === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profileFolder}`];
     this.#child = fork(script, [], {
-      // Source maps for errors only; the loader of TypeScript would cost the process under measurement.
+      // Source maps for errors only; the loader of TypeScript would cost the process under
+      // measurement.
       execArgv: ["--enable-source-maps", ...profiling],
       env: { ...environment, AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true" },
     });

@@ -1,4 +1,7 @@
-/** What runs a workload: a way to make transactions of its operations, and where it finds its stores. */
+/**
+ * What runs a workload: a way to make transactions of its operations, and where it finds its
+ * stores.
+ */
 import type { Phases } from "../../sdk/index.ts";
 import type { BenchTable, BenchTransaction, Operation } from "./workload.ts";
 

@@ -1,8 +1,8 @@
 /**
- * The two ways to put load on a contestant. *Closed*: each worker begins its next operation when its last one has ended, so
- * a slow store is asked less. *Open*: operations are due at a fixed rate whatever the store does, and latency
- * counts from when an operation was *due*, not from when a worker was free for it (coordinated omission): a stall
- * shows in every operation that it delayed.
+ * The two ways to put load on a contestant. *Closed*: each worker begins its next operation when
+ * its last one has ended, so a slow store is asked less. *Open*: operations are due at a fixed rate
+ * whatever the store does, and latency counts from when an operation was *due*, not from when a
+ * worker was free for it (coordinated omission): a stall shows in every operation that it delayed.
  */
 export type Loop =
   { readonly kind: "closed" } | { readonly kind: "open"; readonly ratePerSecond: number };
@@ -17,7 +17,10 @@ export type Load<Operated> = {
   readonly loop: Loop;
   readonly workers: number;
   readonly durationMs: number;
-  /** Closed loop: a worker ends after so many operations, however long they take; undefined: after `durationMs`. */
+  /**
+   * Closed loop: a worker ends after so many operations, however long they take; undefined: after
+   * `durationMs`.
+   */
   readonly operationsEach?: number | undefined;
   readonly clock: LoadClock;
   /** One operation, by the worker of that index; must not reject unless all is to end. */
@@ -31,7 +34,10 @@ export type LoadReport = {
   readonly unstarted: number;
 };
 
-/** After the last operation was due, an open loop is given so much of its duration again to catch up. */
+/**
+ * After the last operation was due, an open loop is given so much of its duration again to catch
+ * up.
+ */
 const catchUpShare = 0.5;
 
 export async function runLoad<Operated>(load: Load<Operated>): Promise<LoadReport> {

@@ -1,4 +1,7 @@
-/** Makes a workload's tables for a contestant, and puts its rows into them without Tidemark, as an adopted table has them. */
+/**
+ * Makes a workload's tables for a contestant, and puts its rows into them without Tidemark, as an
+ * adopted table has them.
+ */
 import { type BatchWriteItemCommandOutput, BatchWriteItemCommand } from "@aws-sdk/client-dynamodb";
 import { createAwsClients, type DynamoDbHandle } from "../../aws/clients.ts";
 import { createTables, registerTables } from "../../aws/provision.ts";

@@ -1,4 +1,7 @@
-/** Contestants as the benchmark works them: those in client processes of ours, and those that are programs of their own. */
+/**
+ * Contestants as the benchmark works them: those in client processes of ours, and those that are
+ * programs of their own.
+ */
 import { join } from "node:path";
 import type { ClientRun } from "./client-messages.ts";
 import { ClientGroup, type GroupTask } from "./client-processes.ts";

@@ -25,6 +25,9 @@ export type Plan = {
   readonly counted: boolean;
   /** No workload is begun after so many; undefined: all are. */
   readonly minutesMax?: number;
-  /** Where client processes leave a `.cpuprofile` each, of all that they have done; undefined: they run unprofiled. */
+  /**
+   * Where client processes leave a `.cpuprofile` each, of all that they have done; undefined: they
+   * run unprofiled.
+   */
   readonly profileFolder?: string;
 };

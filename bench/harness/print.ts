@@ -40,7 +40,10 @@ export function cellLine(cell: MeasuredCell | SkippedCell): string {
   return `${line(figures)}${failures}${unstarted}`;
 }
 
-/** Medians over repetitions of the ratio within each repetition: what else the machine did meets both. */
+/**
+ * Medians over repetitions of the ratio within each repetition: what else the machine did meets
+ * both.
+ */
 export function ratiosTo(
   results: Pick<BenchResults, "cells">,
   cell: MeasuredCell,
@@ -82,7 +85,10 @@ export function printSummary(results: BenchResults): void {
   }
 }
 
-/** Where the time of a transaction goes: by phase as its receipt says, and by process as the system says. */
+/**
+ * Where the time of a transaction goes: by phase as its receipt says, and by process as the system
+ * says.
+ */
 function printProcessorTime(results: BenchResults): void {
   const parts = (values: Readonly<Record<string, number>>): string =>
     Object.entries(values)

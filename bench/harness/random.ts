@@ -2,7 +2,9 @@
 import { seededWords } from "../measure.ts";
 import type { BenchRandom } from "./workload.ts";
 
-/** The generator's first words show the seed; neighbours would draw neighbouring keys and conflict. */
+/**
+ * The generator's first words show the seed; neighbours would draw neighbouring keys and conflict.
+ */
 const wordsSkipped = 64;
 /** Odd, so that no two workers of a seed share a state. */
 const workerStride = 0x9e3779b1;

@@ -1,4 +1,7 @@
-/** What a benchmark found, as it is written to a file: bench/results/last.json, and the input of the report. */
+/**
+ * What a benchmark found, as it is written to a file: bench/results/last.json, and the input of the
+ * report.
+ */
 import { z } from "zod";
 import { contestantNames } from "./contestant.ts";
 
@@ -109,7 +112,10 @@ export const benchResults = z.object({
   }),
   workloads: z.record(z.string(), z.string()),
   cells: z.array(z.discriminatedUnion("kind", [measured, skipped])),
-  /** Conditions that hold whenever nothing is under way, checked after the last run of each workload. */
+  /**
+   * Conditions that hold whenever nothing is under way, checked after the last run of each
+   * workload.
+   */
   checks: z.array(check),
 });
 

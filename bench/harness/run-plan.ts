@@ -1,7 +1,7 @@
 /**
- * Runs a plan: per workload, tables filled for every contestant, everybody warmed up, then the repetitions with the
- * contestants interleaved (A B C, A B C, …), so that whatever else the machine does meets all of them; then one counted
- * run each, and the workload's own conditions.
+ * Runs a plan: per workload, tables filled for every contestant, everybody warmed up, then the
+ * repetitions with the contestants interleaved (A B C, A B C, …), so that whatever else the machine
+ * does meets all of them; then one counted run each, and the workload's own conditions.
  */
 import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -196,7 +196,10 @@ class PlanRun {
     };
   }
 
-  /** Waits until the functions beside the clients rest, and says how long that took. Undefined where they are out of reach. */
+  /**
+   * Waits until the functions beside the clients rest, and says how long that took. Undefined where
+   * they are out of reach.
+   */
   async #drained(): Promise<number | undefined> {
     const startMs = performance.now();
     const ids = Object.entries(this.#stage.processes).flatMap(([name, id]) =>
@@ -231,7 +234,10 @@ class PlanRun {
   }
 }
 
-/** Of a counted run, about: enough for the rarest kind of a mix, few enough for the slowest contestant. */
+/**
+ * Of a counted run, about: enough for the rarest kind of a mix, few enough for the slowest
+ * contestant.
+ */
 const countedOperations = 512;
 const restWindowMs = 150;
 /** In one window; two ticks of the kernel's clock, which an idle process may spend. */

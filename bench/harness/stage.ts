@@ -1,7 +1,8 @@
 /**
- * Where a benchmark plays: a store, a deployment on it, and the tables of every contestant. Three kinds: the embedded stack
- * on dynalite; the same stack with AWS's own emulator as DynamoDB, which alone knows TransactWriteItems; and a
- * deployment that exists already, whose functions are not ours to meter.
+ * Where a benchmark plays: a store, a deployment on it, and the tables of every contestant. Three
+ * kinds: the embedded stack on dynalite; the same stack with AWS's own emulator as DynamoDB, which
+ * alone knows TransactWriteItems; and a deployment that exists already, whose functions are not
+ * ours to meter.
  */
 import { bundleScripts, stackEntries, stackScripts } from "../../localstack/stack-bundle.ts";
 import { startDynamoDbLocal, type DynamoDbLocal } from "../../localstack/dynamodb-local.ts";

@@ -11,7 +11,10 @@ import {
 } from "./recorder.ts";
 import { type Costs, type Latency, type MeasuredCell, spreadOf } from "./results.ts";
 
-/** One timed run of one contestant: what each of its processes noted, and what the others spent meanwhile. */
+/**
+ * One timed run of one contestant: what each of its processes noted, and what the others spent
+ * meanwhile.
+ */
 export type Repetition = {
   readonly runs: readonly ClientRun[];
   readonly spentMs: Readonly<Record<string, number>>;

@@ -1,7 +1,7 @@
 /**
- * What a workload is, and what it needs of a database. Workloads (bench/workloads) are written once against these types;
- * each contestant (bench/contestants) gives them in its own way: as Tidemark transactions, as plain calls, as
- * TransactWriteItems with conditions.
+ * What a workload is, and what it needs of a database. Workloads (bench/workloads) are written once
+ * against these types; each contestant (bench/contestants) gives them in its own way: as Tidemark
+ * transactions, as plain calls, as TransactWriteItems with conditions.
  */
 
 /** Plain JSON-like values, as the document client takes them. */
@@ -32,7 +32,10 @@ export interface BenchTransaction {
     keys: readonly BenchKey[],
   ): Promise<readonly (BenchItem | undefined)[]>;
   query(table: BenchTable, query: BenchQuery): Promise<readonly BenchItem[]>;
-  /** Takes effect when the body ends: contestants without transactions send their writes side by side then. */
+  /**
+   * Takes effect when the body ends: contestants without transactions send their writes side by
+   * side then.
+   */
   put(table: BenchTable, item: BenchItem): void;
   delete(table: BenchTable, key: BenchKey): void;
 }
@@ -67,8 +70,14 @@ export type Workload = {
   readonly tables: readonly BenchTable[];
   /** What stands in the tables at start; the same for the same workload. */
   readonly rows: () => Iterable<{ readonly table: BenchTable; readonly item: BenchItem }>;
-  /** The next transaction of one worker. `worker` is unique among all workers of all processes, and dense from 0. */
+  /**
+   * The next transaction of one worker. `worker` is unique among all workers of all processes, and
+   * dense from 0.
+   */
   readonly next: (random: BenchRandom, worker: number) => Operation;
-  /** Conditions that hold whenever nothing is under way, each violation in one sentence; contestants without transactions may break them. */
+  /**
+   * Conditions that hold whenever nothing is under way, each violation in one sentence; contestants
+   * without transactions may break them.
+   */
   readonly violations?: (read: BenchTransaction) => Promise<readonly string[]>;
 };

@@ -1,7 +1,8 @@
 /**
- * Where the functions' processes report what they asked of the stores: a listener on loopback in the benchmark's own
- * process. Functions connect when they start (they learn the port from the environment, and a restarted one connects
- * anew) and speak only when asked, so a timed run carries nothing of it.
+ * Where the functions' processes report what they asked of the stores: a listener on loopback in
+ * the benchmark's own process. Functions connect when they start (they learn the port from the
+ * environment, and a restarted one connects anew) and speak only when asked, so a timed run carries
+ * nothing of it.
  */
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";

@@ -1,4 +1,7 @@
-/** A function's shipped handler, unchanged, in a process whose AWS calls and invocations are counted when asked. */
+/**
+ * A function's shipped handler, unchanged, in a process whose AWS calls and invocations are counted
+ * when asked.
+ */
 import { connect } from "node:net";
 import { createInterface } from "node:readline";
 import { meterPortVariable, type MeterAnswer } from "./meter-messages.ts";

@@ -1,12 +1,13 @@
 /**
- * Counts what this process asks of DynamoDB and Kinesis, whoever in it asks: the AWS SDK's `send` is wrapped for the
- * whole process, so the shipped handlers and the SDK run unchanged and nothing that a part forgets to count is
- * missing. Off by default: a timed run pays one comparison per call, and a counted run is not timed.
+ * Counts what this process asks of DynamoDB and Kinesis, whoever in it asks: the AWS SDK's `send`
+ * is wrapped for the whole process, so the shipped handlers and the SDK run unchanged and nothing
+ * that a part forgets to count is missing. Off by default: a timed run pays one comparison per
+ * call, and a counted run is not timed.
  *
- * Units are what the store reports, with three corrections to DynamoDB's documented rules: a Query that finds nothing
- * costs a unit (both local stores report 0), a write whose condition failed costs what it would have, and
- * TransactWriteItems costs two units per KB of each item, cancelled or not (DynamoDB Local reports other figures,
- * bench/README.md).
+ * Units are what the store reports, with three corrections to DynamoDB's documented rules: a Query
+ * that finds nothing costs a unit (both local stores report 0), a write whose condition failed
+ * costs what it would have, and TransactWriteItems costs two units per KB of each item, cancelled
+ * or not (DynamoDB Local reports other figures, bench/README.md).
  */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { KinesisClient } from "@aws-sdk/client-kinesis";
@@ -102,7 +103,10 @@ function writeUnits(item: unknown): number {
   return Math.max(1, Math.ceil(itemSizeBytes(item as Item) / writeUnitBytes));
 }
 
-/** A condition check writes nothing and costs as a write; its item's size is not in the request, so 1 KB is taken. */
+/**
+ * A condition check writes nothing and costs as a write; its item's size is not in the request, so
+ * 1 KB is taken.
+ */
 function transactUnits(input: Fields): number {
   const actions = input["TransactItems"] as readonly {
     readonly Put?: { readonly Item: unknown };

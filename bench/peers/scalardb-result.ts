@@ -16,7 +16,10 @@ const latencySchema = z.strictObject({
 
 const countsShape = {
   committed: count,
-  /** Attempts that ended in a conflict; each was tried again, or its transaction failed or is unfinished. */
+  /**
+   * Attempts that ended in a conflict; each was tried again, or its transaction failed or is
+   * unfinished.
+   */
   conflicts: count,
   failures: count,
   rolledBack: count,
@@ -45,7 +48,10 @@ const storeSchema = z.strictObject({
   writeUnitsPerCommit: amount.optional(),
 });
 
-/** Transactions alone, one after the other, after the measured phase; writes priced by DynamoDB's rule. */
+/**
+ * Transactions alone, one after the other, after the measured phase; writes priced by DynamoDB's
+ * rule.
+ */
 const sampleSchema = z.strictObject({
   committed: z.int().positive(),
   callsPerCommit: amount,

@@ -1,6 +1,7 @@
 /**
- * ScalarDB on DynamoDB as a contestant: built with Maven into a git-ignored folder once for each state of its sources, and run as a
- * process of its own, which prints its result. What it does is told in bench/peers/scalardb/README.md.
+ * ScalarDB on DynamoDB as a contestant: built with Maven into a git-ignored folder once for each
+ * state of its sources, and run as a process of its own, which prints its result. What it does is
+ * told in bench/peers/scalardb/README.md.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -61,7 +62,8 @@ export async function buildScalarDb(say: (line: string) => void): Promise<string
   const work = mkdtempSync(join(cache, "build-"));
   try {
     await runMaven(work);
-    // The folder appears under its final name only when it is complete; who comes second keeps the first one's.
+    // The folder appears under its final name only when it is complete; who comes second keeps the
+    // first one's.
     if (!existsSync(built)) renameSync(work, built);
   } finally {
     rmSync(work, { recursive: true, force: true });
@@ -71,7 +73,8 @@ export async function buildScalarDb(say: (line: string) => void): Promise<string
 
 /**
  * Loads tables, runs a workload, or both; builds the peer if needed.
- * @throws ScalarDbUnavailable, ScalarDbFailed, and ScalarDbOutputError for a result that makes no sense.
+ * @throws ScalarDbUnavailable, ScalarDbFailed, and ScalarDbOutputError for a result that makes no
+ * sense.
  */
 export async function runScalarDb(
   options: ScalarDbOptions,

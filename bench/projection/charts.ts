@@ -93,7 +93,10 @@ function phaseChart({ commitLatency }: ProjectionResult): ChartSpec {
   };
 }
 
-/** Rows that differ in what is on the axis become one series for each of the others; gaps where a row is missing. */
+/**
+ * Rows that differ in what is on the axis become one series for each of the others; gaps where a
+ * row is missing.
+ */
 function seriesOf<Row>(
   rows: readonly Row[],
   of: {

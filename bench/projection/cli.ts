@@ -1,6 +1,7 @@
 /**
- * What Tidemark would do on AWS, by the simulator with published latencies and limits: the real client, oracle and replay,
- * in virtual time. One command, one core, a few minutes; the same seed gives the same file.
+ * What Tidemark would do on AWS, by the simulator with published latencies and limits: the real
+ * client, oracle and replay, in virtual time. One command, one core, a few minutes; the same seed
+ * gives the same file.
  *
  *     npm run bench:projection [-- --seed 1] [-- --brief] [-- --only hotRow] [-- --out file.json]
  */

@@ -1,11 +1,13 @@
 /**
- * When a record that has arrived in a shard can be given to a function. In order, and with the published percentiles on an
- * idle shard:
+ * When a record that has arrived in a shard can be given to a function. In order, and with the
+ * published percentiles on an idle shard:
  *
- * - *fan-out*: each record is pushed. The delay wanders: records close to each other have almost the same one, records
+ * - *fan-out*: each record is pushed. The delay wanders: records close to each other have almost
+ *   the same one, records
  *   a second apart have nothing to do with each other. Drawn anew for each record, the slowest push would hold up all
  *   those behind it, and a busy shard would only know the tail.
- * - *standard*: records wait for the next poll, once a second, and all of a poll's share what the poll takes.
+ * - *standard*: records wait for the next poll, once a second, and all of a poll's share what the
+ *   poll takes.
  */
 import type { SeededRandom } from "../../testing/kernel/seeded-random.ts";
 import {
@@ -23,7 +25,9 @@ export type Delivery = {
   availableAtMs(arrivalMs: number): number;
 };
 
-/** How long a push's delay is remembered: after so long a silence it has lost 63 % of its influence. */
+/**
+ * How long a push's delay is remembered: after so long a silence it has lost 63 % of its influence.
+ */
 const pushMemoryMs = 250;
 
 class FanOutDelivery implements Delivery {

@@ -1,6 +1,7 @@
 /**
- * DynamoDB with the limit that no quota raises: one partition serves 1,000 write units and 3,000 read units a second. Every
- * partition key counts as a partition of its own, which is the best that adaptive capacity does for a hot one.
+ * DynamoDB with the limit that no quota raises: one partition serves 1,000 write units and 3,000
+ * read units a second. Every partition key counts as a partition of its own, which is the best that
+ * adaptive capacity does for a hot one.
  */
 import { DynamoDbModel, type DynamoDbModelOptions } from "../../testing/cloud/dynamodb/model.ts";
 import type {
@@ -93,7 +94,10 @@ export class LimitedDynamoDb extends DynamoDbModel {
   }
 }
 
-/** The adapters name the partition key first in keys, items and key conditions; a test holds them to it. */
+/**
+ * The adapters name the partition key first in keys, items and key conditions; a test holds them to
+ * it.
+ */
 function partitionsOf({ TableName = "", Key, Item, ...more }: Request): readonly string[] {
   const { ExpressionAttributeValues, RequestItems } = more;
   if (RequestItems !== undefined) {

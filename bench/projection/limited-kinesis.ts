@@ -1,6 +1,6 @@
 /**
- * Kinesis with its limits per shard: what comes in beyond 1,000 records or 1 MB in a second is refused record by record,
- * and all readers without fan-out share five calls and 2 MB a second.
+ * Kinesis with its limits per shard: what comes in beyond 1,000 records or 1 MB in a second is
+ * refused record by record, and all readers without fan-out share five calls and 2 MB a second.
  */
 import { utf8Length } from "../../core/utf8.ts";
 import { KinesisModel, type KinesisModelOptions } from "../../testing/cloud/kinesis/model.ts";
@@ -17,8 +17,9 @@ import type { UsageLedger } from "./usage-ledger.ts";
 type Put = Operations["PutRecords"];
 
 /**
- * Little, so that a measured time of seconds shows what a shard takes for good and nothing saved up before. A record is let
- * in while anything is left, however large it is, and the next ones wait for it.
+ * Little, so that a measured time of seconds shows what a shard takes for good and nothing saved up
+ * before. A record is let in while anything is left, however large it is, and the next ones wait
+ * for it.
  */
 const writeRoomSeconds = 0.1;
 

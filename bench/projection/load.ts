@@ -1,7 +1,8 @@
 /**
- * Load on a projected deployment, in virtual time: clients that each run one transaction after the other (*closed*), or
- * transactions that begin at random moments whether or not others have ended (*open*: latency then counts from the moment
- * at which a transaction was due, and no slow one keeps others from being measured).
+ * Load on a projected deployment, in virtual time: clients that each run one transaction after the
+ * other (*closed*), or transactions that begin at random moments whether or not others have ended
+ * (*open*: latency then counts from the moment at which a transaction was due, and no slow one
+ * keeps others from being measured).
  */
 import { type Client, CommitUnknownError, type Transaction } from "../../sdk/index.ts";
 import type { EngineEvent } from "../../engine/types.ts";
@@ -24,8 +25,9 @@ export type LoadOptions = {
   readonly warmUpSeconds: number;
   readonly seconds: number;
   /**
-   * Count consumption from a standstill to a standstill, the last commit replayed, instead of within the measured time:
-   * replay lags behind, and what it does for the warm-up's commits belongs to those. Default false.
+   * Count consumption from a standstill to a standstill, the last commit replayed, instead of
+   * within the measured time: replay lags behind, and what it does for the warm-up's commits
+   * belongs to those. Default false.
    */
   readonly settle?: boolean;
 };
@@ -34,7 +36,9 @@ export type LoadResult = {
   readonly seconds: number;
   readonly committed: number;
   readonly committedPerSecond: number;
-  /** Runs of a body that ended without a commit, found on the client's own tail or by the oracle. */
+  /**
+   * Runs of a body that ended without a commit, found on the client's own tail or by the oracle.
+   */
   readonly conflicts: { readonly early: number; readonly oracle: number };
   /** Aborted by a conflict, of all runs of a body. */
   readonly conflictShare: number;
@@ -73,7 +77,10 @@ export class Load {
   #stopped = false;
   /** All commits, those before and after the measured time included. */
   totalCommitted = 0;
-  /** Of all that was ever begun: sent, and not heard of before the deadline. Each may have committed. */
+  /**
+   * Of all that was ever begun: sent, and not heard of before the deadline. Each may have
+   * committed.
+   */
   totalUnknown = 0;
 
   constructor(deployment: ProjectedDeployment, options: LoadOptions) {

@@ -1,7 +1,7 @@
 /**
- * Latencies as log-normal distributions. Two percentiles determine one: `ln p50` is the mean of the logarithm, and the p99
- * lies 2.326 standard deviations above it. Beyond p99 the fit says what such a distribution would do, and a real
- * service's tail is often longer.
+ * Latencies as log-normal distributions. Two percentiles determine one: `ln p50` is the mean of the
+ * logarithm, and the p99 lies 2.326 standard deviations above it. Beyond p99 the fit says what such
+ * a distribution would do, and a real service's tail is often longer.
  */
 import type { SeededRandom } from "../../testing/kernel/seeded-random.ts";
 
@@ -29,7 +29,10 @@ export function valueAt({ mu, sigma }: LogNormal, z: number): number {
   return Math.exp(mu + sigma * z);
 }
 
-/** Box and Muller's method; the second value of each pair is thrown away, so that every draw costs two numbers. */
+/**
+ * Box and Muller's method; the second value of each pair is thrown away, so that every draw costs
+ * two numbers.
+ */
 export function standardNormal(random: SeededRandom): number {
   const radius = Math.sqrt(-2 * Math.log(1 - random.next()));
   return radius * Math.cos(2 * Math.PI * random.next());
@@ -67,8 +70,10 @@ function rootOf(rising: (x: number) => number, low: number, high: number): numbe
 }
 
 /**
- * What has to come on top of the wait for the next poll so that both together have these percentiles.
- * @throws RangeError when no such distribution exists: the percentiles are too close for so long a period.
+ * What has to come on top of the wait for the next poll so that both together have these
+ * percentiles.
+ * @throws RangeError when no such distribution exists: the percentiles are too close for so long a
+ * period.
  */
 export function logNormalBehindPoll(
   periodMs: number,

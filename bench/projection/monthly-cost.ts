@@ -1,6 +1,7 @@
 /**
- * Dollars a month from counts per transaction. Every line is one multiplication that docs/performance.md shows, so that a
- * reader can put in other prices. Not in it: storage, data transfer, the application's own machines, HTTP.
+ * Dollars a month from counts per transaction. Every line is one multiplication that
+ * docs/performance.md shows, so that a reader can put in other prices. Not in it: storage, data
+ * transfer, the application's own machines, HTTP.
  */
 import type { Consumer } from "./published-figures.ts";
 import { hoursPerMonth, pricesDollars as prices } from "./published-figures.ts";
@@ -40,7 +41,9 @@ export type CostRow = {
   readonly counts: CostCounts;
   readonly monthly: CostLines;
   readonly monthlyTotal: number;
-  /** The same items read consistently, and written without conditions; and by TransactWriteItems. */
+  /**
+   * The same items read consistently, and written without conditions; and by TransactWriteItems.
+   */
   readonly plainMonthly: number;
   readonly transactWriteItemsMonthly: number;
   readonly timesTransactWriteItems: number;
@@ -115,7 +118,10 @@ export function monthlyCost(
   };
 }
 
-/** A consistent read of each item below 4 KB; a write of each below 1 KB, which counts twice in a transaction. */
+/**
+ * A consistent read of each item below 4 KB; a write of each below 1 KB, which counts twice in a
+ * transaction.
+ */
 export function nativeMonthly(load: { readonly perSecond: number; readonly items: number }): {
   readonly plain: number;
   readonly transactWriteItems: number;

@@ -53,7 +53,10 @@ export type ProjectionPlan = {
 const fanOut = "fan-out";
 const standard = "standard";
 
-/** Clients that share a process, and as many in a process each, where that many processes are likely. */
+/**
+ * Clients that share a process, and as many in a process each, where that many processes are
+ * likely.
+ */
 function hotRowCases(consumer: Consumer, clients: readonly number[]): readonly HotRowCase[] {
   const processesMax = 64;
   return clients.flatMap((count) => [

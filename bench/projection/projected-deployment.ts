@@ -1,6 +1,6 @@
 /**
- * Tidemark deployed in a projected world: the real client, oracle and replay, on mappings as Terraform configures them
- * (infra/terraform/functions.json), on one shard.
+ * Tidemark deployed in a projected world: the real client, oracle and replay, on mappings as
+ * Terraform configures them (infra/terraform/functions.json), on one shard.
  */
 import { readFileSync } from "node:fs";
 import { z } from "zod";

@@ -1,7 +1,8 @@
 /**
- * An event source mapping in steady state: records become available while the function is busy, and the next invocation
- * takes all that are there, in order, one batch at a time. (The kernel's mapping is made for faults; there each batch
- * waits for its delivery after the one before is done, which would make a busy shard look slow.)
+ * An event source mapping in steady state: records become available while the function is busy, and
+ * the next invocation takes all that are there, in order, one batch at a time. (The kernel's
+ * mapping is made for faults; there each batch waits for its delivery after the one before is done,
+ * which would make a busy shard look slow.)
  */
 import type { StreamRecord } from "../../core/ports.ts";
 import type { ShardId } from "../../core/types.ts";

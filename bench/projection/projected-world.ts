@@ -1,6 +1,6 @@
 /**
- * The simulator's world with published latencies in place of its own, with limits, and without faults. Each process also
- * has a processor: its calls take their turns on it.
+ * The simulator's world with published latencies in place of its own, with limits, and without
+ * faults. Each process also has a processor: its calls take their turns on it.
  */
 import { type DynamoDbModel } from "../../testing/cloud/dynamodb/model.ts";
 import { type KinesisModel } from "../../testing/cloud/kinesis/model.ts";

@@ -1,8 +1,8 @@
 /**
- * What the projection takes from outside: latencies, limits and prices, each with its origin. *Published* figures are
- * AWS's own or were measured by others on AWS; *planned* ones are the design's; *measured* ones come from this
- * repository's benchmarks; *assumed* ones are guesses that a measurement on AWS should replace. Nothing here was
- * measured on AWS by this project.
+ * What the projection takes from outside: latencies, limits and prices, each with its origin.
+ * *Published* figures are AWS's own or were measured by others on AWS; *planned* ones are the
+ * design's; *measured* ones come from this repository's benchmarks; *assumed* ones are guesses that
+ * a measurement on AWS should replace. Nothing here was measured on AWS by this project.
  */
 
 export type Origin = "published" | "planned" | "measured" | "assumed";
@@ -66,7 +66,10 @@ export const processorFigures = {
   clientCallMs: 1_000 / 3_000,
   /** A function has memory / 1,769 MB of a processor. */
   fullProcessorMb: 1_769,
-  /** Assumed: between the end of an invocation and the beginning of the next, where records are waiting. */
+  /**
+   * Assumed: between the end of an invocation and the beginning of the next, where records are
+   * waiting.
+   */
   betweenInvocationsMs: 5,
 } as const;
 
@@ -77,7 +80,10 @@ export const pricesDollars = {
   shardHour: 0.015,
   putUnitsMillion: 0.014,
   fanOutConsumerShardHour: 0.015,
-  /** List prices as remembered, not in the project's collected facts: look them up before relying on them. */
+  /**
+   * List prices as remembered, not in the project's collected facts: look them up before relying on
+   * them.
+   */
   fanOutGigabyte: 0.013,
   extendedRetentionShardHour: 0.02,
   invocationsMillion: 0.2,

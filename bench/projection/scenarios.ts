@@ -174,7 +174,10 @@ async function hotRowRow({ seed, plan }: Run, task: HotRowCase): Promise<HotRowR
   };
 }
 
-/** A figure for increments that were lost would be worth nothing. Those of unknown outcome may be stored or not. */
+/**
+ * A figure for increments that were lost would be worth nothing. Those of unknown outcome may be
+ * stored or not.
+ */
 function assertCounted(
   deployment: ProjectedDeployment,
   { totalCommitted, totalUnknown }: Pick<Load, "totalCommitted" | "totalUnknown">,

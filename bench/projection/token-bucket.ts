@@ -5,7 +5,10 @@ export class TokenBucket {
   #tokens: number;
   #sinceMs: number;
 
-  /** @param options.roomSeconds how many seconds' worth may be taken at once after a pause; default 1. */
+  /**
+   * @param options.roomSeconds how many seconds' worth may be taken at once after a pause; default
+   * 1.
+   */
   constructor(
     perSecond: number,
     { nowMs, roomSeconds = 1 }: { readonly nowMs: number; readonly roomSeconds?: number },

@@ -33,7 +33,10 @@ function differentNumbers(random: SeededRandom, count: number, below: number): r
   return [...found];
 }
 
-/** Reads n different items in one batch and puts all of them, each chosen anew whenever the body runs. */
+/**
+ * Reads n different items in one batch and puts all of them, each chosen anew whenever the body
+ * runs.
+ */
 export function readAndWrite(options: {
   readonly items: number;
   readonly keys: number;

@@ -43,7 +43,10 @@ function noUsages(): { readonly [Name in Part]: Usage } {
 
 export class UsageLedger {
   #usages = noUsages();
-  /** Whose call is arriving at a service. Services answer at once, so nobody else's comes in between. */
+  /**
+   * Whose call is arriving at a service. Services answer at once, so nobody else's comes in
+   * between.
+   */
   #current: Part = "other";
 
   during<Result>(part: Part, act: () => Result): Result {

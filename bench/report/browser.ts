@@ -1,4 +1,7 @@
-/** The part of the report that runs in the reader's browser: draws each chart from the data beside it, nothing else. */
+/**
+ * The part of the report that runs in the reader's browser: draws each chart from the data beside
+ * it, nothing else.
+ */
 import {
   BarController,
   BarElement,

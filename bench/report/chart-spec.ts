@@ -1,8 +1,14 @@
-/** Charts and tables of the report, as plain data: whoever has figures makes these, bench/report draws them. */
+/**
+ * Charts and tables of the report, as plain data: whoever has figures makes these, bench/report
+ * draws them.
+ */
 
 export type Series = {
   readonly name: string;
-  /** Whoever appears in several charts keeps this number, and with it a colour; default: the place in the chart. */
+  /**
+   * Whoever appears in several charts keeps this number, and with it a colour; default: the place
+   * in the chart.
+   */
   readonly colour?: number;
   /** One per label; null leaves a gap. */
   readonly values: readonly (number | null)[];

@@ -1,4 +1,7 @@
-/** One HTML file that needs nothing else: style, data, and the drawing code with its chart library (Chart.js) inside. */
+/**
+ * One HTML file that needs nothing else: style, data, and the drawing code with its chart library
+ * (Chart.js) inside.
+ */
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import type { ChartSpec, Section, TableSpec } from "./chart-spec.ts";

@@ -1,6 +1,7 @@
 /**
- * The targets that this benchmark can judge, each with what was found. Throughput and latency depend on the machine, ratios
- * much less; those of certification and projection have commands of their own (bench/README.md).
+ * The targets that this benchmark can judge, each with what was found. Throughput and latency
+ * depend on the machine, ratios much less; those of certification and projection have commands of
+ * their own (bench/README.md).
  */
 import type { ContestantName } from "../harness/contestant.ts";
 import { ratiosTo } from "../harness/print.ts";

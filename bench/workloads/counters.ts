@@ -1,6 +1,7 @@
 /**
- * Read-modify-writes of small rows: Mediator's U1, U4 and U20 (so many random keys per transaction), the contention sweep
- * (four keys, drawn from ever fewer), one hot row, and as a control disjoint keys, on which every abort is spurious.
+ * Read-modify-writes of small rows: Mediator's U1, U4 and U20 (so many random keys per
+ * transaction), the contention sweep (four keys, drawn from ever fewer), one hot row, and as a
+ * control disjoint keys, on which every abort is spurious.
  */
 import type {
   BenchItem,

@@ -2,7 +2,9 @@
 import type { BenchRandom } from "../harness/workload.ts";
 import { SeededRandom } from "../../testing/kernel/seeded-random.ts";
 
-/** The same numbers for the same name, in every process: for the rows that a workload starts with. */
+/**
+ * The same numbers for the same name, in every process: for the rows that a workload starts with.
+ */
 export function namedRandom(name: string): BenchRandom {
   const random = new SeededRandom(name);
   return {
@@ -21,8 +23,8 @@ export function percent(random: BenchRandom, chance: number): boolean {
 }
 
 /**
- * The skewed choice of TPC-C (clause 2.1.6) and TATP: `or` of two uniform draws favours numbers with many bits set, and
- * `shift` moves the favourites.
+ * The skewed choice of TPC-C (clause 2.1.6) and TATP: `or` of two uniform draws favours numbers
+ * with many bits set, and `shift` moves the favourites.
  */
 export function nonUniform(
   random: BenchRandom,

@@ -1,16 +1,18 @@
 /**
- * TATP, the telecom benchmark: a mobile carrier's register of subscribers, after "Telecommunication Application
- * Transaction Processing (TATP) Benchmark Description", version 1.0 (Solid, 2009). Centiman measures with it how many
- * read-only transactions need no validation.
+ * TATP, the telecom benchmark: a mobile carrier's register of subscribers, after "Telecommunication
+ * Application Transaction Processing (TATP) Benchmark Description", version 1.0 (Solid, 2009).
+ * Centiman measures with it how many read-only transactions need no validation.
  *
- * Kept: four tables, seven transactions in the standard mix (80 % read), non-uniform choice of subscribers, and
- * the transactions that are expected to fail (nothing found, already there, refers to nothing): they are rolled back.
- * Of the rows' proportions all are kept; the number of subscribers is a parameter: 100,000 there at least, 2,000
- * here by default, so that the tables load in seconds. Fewer subscribers mean more conflicts.
+ * Kept: four tables, seven transactions in the standard mix (80 % read), non-uniform choice of
+ * subscribers, and the transactions that are expected to fail (nothing found, already there, refers
+ * to nothing): they are rolled back. Of the rows' proportions all are kept; the number of
+ * subscribers is a parameter: 100,000 there at least, 2,000 here by default, so that the tables
+ * load in seconds. Fewer subscribers mean more conflicts.
  *
- * Left out: the result database, and ramp-up, which is the driver's. A fifth table stands for the unique index on the
- * subscriber's number. Of the document the mix, the population and the skew are as other public implementations state
- * them; the expected failures follow from the population (`tatpExpectedSuccess`).
+ * Left out: the result database, and ramp-up, which is the driver's. A fifth table stands for the
+ * unique index on the subscriber's number. Of the document the mix, the population and the skew are
+ * as other public implementations state them; the expected failures follow from the population
+ * (`tatpExpectedSuccess`).
  */
 import {
   RolledBack,
@@ -312,7 +314,10 @@ function byNumber(transaction: BenchTransaction, { subscriber }: Input): Promise
   return standingRow(transaction, subscriberNumbers, { number: numberOf(subscriber) });
 }
 
-/** The specification states none; these are its keys: unique numbers, and no forwarding without a facility. */
+/**
+ * The specification states none; these are its keys: unique numbers, and no forwarding without a
+ * facility.
+ */
 async function tatpViolations(read: BenchTransaction, count: number): Promise<readonly string[]> {
   const all = Array.from({ length: count }, (_, index) => index + 1);
   const found = await inTurns(all, async (subscriber): Promise<readonly string[]> => {

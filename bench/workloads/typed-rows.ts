@@ -9,7 +9,10 @@ import type {
 
 declare const shape: unique symbol;
 
-/** A table whose rows look like this. The shape exists in types only: a workload reads what it wrote. */
+/**
+ * A table whose rows look like this. The shape exists in types only: a workload reads what it
+ * wrote.
+ */
 export type TypedTable<Row extends BenchItem> = BenchTable & { readonly [shape]?: Row };
 
 export async function getRow<Row extends BenchItem>(

@@ -1,10 +1,12 @@
 /**
- * YCSB's core workloads A to F (Cooper et al., SoCC 2010) and the mix of the pH1 paper, on 10,000 rows of ten fields of 100
- * bytes. A partition is a bucket of 100 rows, so that a scan is one Query.
+ * YCSB's core workloads A to F (Cooper et al., SoCC 2010) and the mix of the pH1 paper, on 10,000
+ * rows of ten fields of 100 bytes. A partition is a bucket of 100 rows, so that a scan is one
+ * Query.
  *
- * Differences from YCSB: an update writes all fields (its option `writeallfields`), since a put is a whole row and reading
- * first would be another workload (F); a scan stays within its bucket; each worker inserts into buckets of its own,
- * and D's latest rows are those of the worker itself, then the last of the rows loaded.
+ * Differences from YCSB: an update writes all fields (its option `writeallfields`), since a put is
+ * a whole row and reading first would be another workload (F); a scan stays within its bucket; each
+ * worker inserts into buckets of its own, and D's latest rows are those of the worker itself, then
+ * the last of the rows loaded.
  */
 import type {
   BenchItem,

@@ -1,6 +1,7 @@
 /**
- * Ranks drawn by Zipf's law, in constant time each: J. Gray et al., "Quickly Generating Billion-Record Synthetic
- * Databases", SIGMOD 1994, the method that YCSB uses, with its exponent 0.99.
+ * Ranks drawn by Zipf's law, in constant time each: J. Gray et al., "Quickly Generating
+ * Billion-Record Synthetic Databases", SIGMOD 1994, the method that YCSB uses, with its exponent
+ * 0.99.
  */
 import type { BenchRandom } from "../harness/workload.ts";
 
@@ -32,7 +33,10 @@ export function zeta(count: number, exponent: number): number {
 /** About the golden section of 2^32; prime, so it divides no count below itself. */
 const stride = 2_654_435_761;
 
-/** Spreads ranks over `[0, count)`, each onto one place of its own, so that frequent rows are no neighbours. */
+/**
+ * Spreads ranks over `[0, count)`, each onto one place of its own, so that frequent rows are no
+ * neighbours.
+ */
 export function scattered(rank: number, count: number): number {
   return Number((BigInt(rank) * BigInt(stride)) % BigInt(count));
 }

@@ -1,13 +1,14 @@
 /**
- * What a transaction has read from undecided commits of its own process: values that are not committed yet, and that it may
- * rely on only if those commits come first.
+ * What a transaction has read from undecided commits of its own process: values that are not
+ * committed yet, and that it may rely on only if those commits come first.
  *
  *   A   get(k) = 1  put(k, 2)  sealed ──── sent ───────────── committed at 40
  *   B                            get(k) = 2  put(k, 3)  sealed ─ waits for A ─ sent: k checked from 40 on
  *
- * Such a transaction shows nothing to its caller before they are committed: it neither commits, nor ends without writes, nor
- * lets its body's own error out (read-view.ts, `settleChained`). And it never sees a state that could not come to be
- * (I8): what it reads is that of the tables at its read timestamp, with the undecided commits on top.
+ * Such a transaction shows nothing to its caller before they are committed: it neither commits, nor
+ * ends without writes, nor lets its body's own error out (read-view.ts, `settleChained`). And it
+ * never sees a state that could not come to be (I8): what it reads is that of the tables at its
+ * read timestamp, with the undecided commits on top.
  */
 import type { Tail } from "../../core/tail.ts";
 import type { KeyRead, TransactionReads } from "../../core/transaction-reads.ts";
@@ -43,10 +44,11 @@ export class ChainedReads {
 
   /**
    * Why what was read cannot be relied on any more, up to the tail's end.
-   * @param local of a transaction that is not sealed yet: nothing may have been written over what it read. Once it is, it has
-   * its place in the order, and what comes later is no concern of its.
+   * @param local of a transaction that is not sealed yet: nothing may have been written over what
+   * it read. Once it is, it has its place in the order, and what comes later is no concern of its.
    *
-   * The log has no trace of a write that a later member of its own group replaced, so it does not help to wait for the verdict:
+   * The log has no trace of a write that a later member of its own group replaced, so it does not
+   * help to wait for the verdict:
    *
    *   R            get(k) = 2 ────────────────────── put(k, 3)    would lose C's write
    *   group   A: k = 2 ──── C joins: k = 3 ──── committed at 40
@@ -71,8 +73,9 @@ export class ChainedReads {
   }
 
   /**
-   * Moves what was read from committed transactions to the ordinary reads: it stands in the log now. The caller has found no
-   * conflict up to the tail's end, and moved the reads there, in this very turn.
+   * Moves what was read from committed transactions to the ordinary reads: it stands in the log
+   * now. The caller has found no conflict up to the tail's end, and moved the reads there, in this
+   * very turn.
    */
   settle(tail: Tail, reads: TransactionReads): void {
     for (const [identity, { write, read }] of this.#reads) {

@@ -1,10 +1,11 @@
 /**
- * One or more transactions of this process that are certified as one: the later ones have read what the earlier ones are
- * about to write, so all of them commit, in this order, or none does.
+ * One or more transactions of this process that are certified as one: the later ones have read what
+ * the earlier ones are about to write, so all of them commit, in this order, or none does.
  *
- * A transaction that has read nothing undecided is a group of its own and is sent at once. One that has read from undecided commits
- * waits for their verdicts; meanwhile others that read from it join it. So many increments of one item cost one round trip,
- * one record and one install each time around, instead of one each:
+ * A transaction that has read nothing undecided is a group of its own and is sent at once. One that
+ * has read from undecided commits waits for their verdicts; meanwhile others that read from it join
+ * it. So many increments of one item cost one round trip, one record and one install each time
+ * around, instead of one each:
  *
  *   log      ──────── A ───────────── B C D ─────────── E F …
  *   A        send ────┤ install
@@ -12,9 +13,10 @@
  *   C, D     read B's, C's writes; join
  *   E                          reads D's write ┤ send …
  *
- * To the oracle a group is one transaction: the union of what its members read from the tables, and the last write of each
- * item. That it commits at one timestamp is serializable, since its members come directly after one another in the order in
- * which they were sealed; and strict, since they all were under way at the same time. Not in the papers.
+ * To the oracle a group is one transaction: the union of what its members read from the tables, and
+ * the last write of each item. That it commits at one timestamp is serializable, since its members
+ * come directly after one another in the order in which they were sealed; and strict, since they
+ * all were under way at the same time. Not in the papers.
  */
 import { assert } from "../../core/assert.ts";
 import { CommitUnknownError } from "../../core/errors.ts";
@@ -32,7 +34,9 @@ import type { WriteBuffer } from "../write-buffer.ts";
 import type { ChainedReads } from "./chained-reads.ts";
 import type { LocalConflict, LocalVerdict, LocalWrite, UndecidedCommit } from "./local-commits.ts";
 
-/** What tells a commit from all others: members of one group share the id, and each has its place. */
+/**
+ * What tells a commit from all others: members of one group share the id, and each has its place.
+ */
 export type CommitName = { readonly transactionId: TransactionId; readonly place: number };
 
 /** A sealed transaction. */
@@ -106,7 +110,10 @@ export class CommitGroup implements UndecidedCommit, Committable {
     return this.reads.readTimestamp;
   }
 
-  /** Whether one more transaction may be certified with these. What waits for this group must not see it change. */
+  /**
+   * Whether one more transaction may be certified with these. What waits for this group must not
+   * see it change.
+   */
   #hasRoomFor(member: GroupMember): boolean {
     return (
       this.#isOpen &&
@@ -119,8 +126,8 @@ export class CommitGroup implements UndecidedCommit, Committable {
   }
 
   /**
-   * The open group among those that the member has read from, if it may join that one: nothing else is undecided that
-   * the group does not wait for itself.
+   * The open group among those that the member has read from, if it may join that one: nothing else
+   * is undecided that the group does not wait for itself.
    */
   static joinable(member: GroupMember, tail: Tail): CommitGroup | undefined {
     const undecided = member.chained.undecided(tail);
@@ -135,8 +142,8 @@ export class CommitGroup implements UndecidedCommit, Committable {
   }
 
   /**
-   * Adds a transaction behind the others, and returns its place among them. The caller has found no conflict in what it has
-   * read, up to the tail's end, in this very turn.
+   * Adds a transaction behind the others, and returns its place among them. The caller has found no
+   * conflict in what it has read, up to the tail's end, in this very turn.
    * @throws ConflictError when one of the others has been overtaken.
    */
   join(member: GroupMember): number {
@@ -228,7 +235,9 @@ export class CommitGroup implements UndecidedCommit, Committable {
     assert(this.#chained.size === 0, "I4: a group is sent after all that it has read from");
   }
 
-  /** The verdict, for the member at that place. The group goes on as long as anybody waits for it. */
+  /**
+   * The verdict, for the member at that place. The group goes on as long as anybody waits for it.
+   */
   async follow(place: number, signal: AbortSignal): Promise<Certified> {
     this.#waiting += 1;
     try {
@@ -240,7 +249,9 @@ export class CommitGroup implements UndecidedCommit, Committable {
     }
   }
 
-  /** The last one to give up learns how far it got; for the others it goes on, and they cannot know. */
+  /**
+   * The last one to give up learns how far it got; for the others it goes on, and they cannot know.
+   */
   async #giveUp(place: number, signal: AbortSignal): Promise<Certified> {
     if (this.#waiting > 0) {
       throw new CommitUnknownError(
@@ -284,7 +295,10 @@ export class CommitGroup implements UndecidedCommit, Committable {
     return done;
   }
 
-  /** One member's part of what the group has consumed so far. Calls stay whole: the first one takes what is left over. */
+  /**
+   * One member's part of what the group has consumed so far. Calls stay whole: the first one takes
+   * what is left over.
+   */
   addShare(place: number, consumption: Consumption): void {
     const { readUnits, writeUnits, calls } = this.#consumption;
     const callsEach = Math.floor(calls / this.#members);

@@ -1,6 +1,7 @@
 /**
- * What this process's own transactions are about to write: sealed, and without a verdict yet. Another transaction of the process
- * may read it before it is committed (chained-reads.ts), and then shares its fate. Nothing here outlives the verdict.
+ * What this process's own transactions are about to write: sealed, and without a verdict yet.
+ * Another transaction of the process may read it before it is committed (chained-reads.ts), and
+ * then shares its fate. Nothing here outlives the verdict.
  */
 import { assert } from "../../core/assert.ts";
 import type { StoredItem } from "../../core/ports.ts";
@@ -14,7 +15,10 @@ export type LocalConflict = {
   readonly timestamp: Timestamp | undefined;
 };
 
-/** How a commit went; what nobody may rely on has not been committed, as far as this process can tell. */
+/**
+ * How a commit went; what nobody may rely on has not been committed, as far as this process can
+ * tell.
+ */
 export type LocalVerdict =
   | { readonly kind: "committed"; readonly timestamp: Timestamp }
   | { readonly kind: "not-committed" };
@@ -25,7 +29,9 @@ export interface UndecidedCommit {
   verdict(tail: Tail): LocalVerdict | undefined;
   /** Why it cannot commit any more, as far as the tail shows. */
   conflict(tail: Tail): LocalConflict | undefined;
-  /** Whether the write is what the commit leaves of its item: not replaced by one that joined later. */
+  /**
+   * Whether the write is what the commit leaves of its item: not replaced by one that joined later.
+   */
   isLast(write: LocalWrite): boolean;
   /** Resolves with the verdict; never rejects. */
   readonly decided: Promise<void>;
@@ -56,7 +62,10 @@ export class LocalCommits {
     return write?.identity === identity ? write : undefined;
   }
 
-  /** What this process has committed there last, as far as the tail tells, and may still be installing. */
+  /**
+   * What this process has committed there last, as far as the tail tells, and may still be
+   * installing.
+   */
   committed(hash: KeyHash, identity: string, tail: Tail): StoredItem | undefined {
     for (let place = this.#places.get(hash); place; place = place.below) {
       if (place.write.identity !== identity) continue;
@@ -70,8 +79,8 @@ export class LocalCommits {
   }
 
   /**
-   * Whether another commit writes over it, as far as the tail does not show: one that was sealed later, or, once it is decided
-   * itself, any that is undecided.
+   * Whether another commit writes over it, as far as the tail does not show: one that was sealed
+   * later, or, once it is decided itself, any that is undecided.
    */
   isOverwritten(write: LocalWrite, tail: Tail): boolean {
     const isDecided = write.commit.verdict(tail) !== undefined;
@@ -108,13 +117,19 @@ export class LocalCommits {
     }
   }
 
-  /** The commit has its verdict: its writes are the log's now. They can be read from here until they are removed. */
+  /**
+   * The commit has its verdict: its writes are the log's now. They can be read from here until they
+   * are removed.
+   */
   decide(commit: UndecidedCommit): void {
     for (const hashes of this.#counted.get(commit) ?? []) this.#count(hashes, -1);
     this.#counted.delete(commit);
   }
 
-  /** Forgets the writes of a commit that is decided, and whose writes are in their tables, or never will be. */
+  /**
+   * Forgets the writes of a commit that is decided, and whose writes are in their tables, or never
+   * will be.
+   */
   remove(commit: UndecidedCommit, writes: Iterable<{ readonly hashes: WriteHashes }>): void {
     for (const { hashes } of writes) {
       const rest = without(this.#places.get(hashes.key), commit);
@@ -124,8 +139,9 @@ export class LocalCommits {
   }
 
   /**
-   * Something read from the tables that an undecided commit is about to overwrite: whoever read it comes before that commit, so he
-   * cannot read from it (I8), and is most likely too late to commit before it.
+   * Something read from the tables that an undecided commit is about to overwrite: whoever read it
+   * comes before that commit, so he cannot read from it (I8), and is most likely too late to commit
+   * before it.
    */
   overtakes(reads: TransactionReads, tail: Tail): LocalConflict | undefined {
     if (this.#counted.size === 0) return undefined;

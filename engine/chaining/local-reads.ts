@@ -1,6 +1,7 @@
 /**
- * One attempt's side of its process's undecided commits: what it reads from them, the turns that it takes at contended items,
- * and what that asks of its end (chained-reads.ts, local-commits.ts, local-turns.ts).
+ * One attempt's side of its process's undecided commits: what it reads from them, the turns that it
+ * takes at contended items, and what that asks of its end (chained-reads.ts, local-commits.ts,
+ * local-turns.ts).
  */
 import { assert } from "../../core/assert.ts";
 import type { CallOptions } from "../../core/ports.ts";
@@ -49,7 +50,10 @@ export class LocalReads {
     return this.#options.tail();
   }
 
-  /** Whether a transaction of this process is about to write there, or some of them have met conflicts there. */
+  /**
+   * Whether a transaction of this process is about to write there, or some of them have met
+   * conflicts there.
+   */
   isContended(key: LocalKey): boolean {
     const { hashes } = key;
     return (
@@ -76,8 +80,9 @@ export class LocalReads {
   }
 
   /**
-   * The item as an undecided commit of this process is about to leave it, at the read timestamp with the undecided commits on top
-   * (I8): so nothing read so far may be overtaken by any of them. Undefined when there is none, or it is bound to fail.
+   * The item as an undecided commit of this process is about to leave it, at the read timestamp
+   * with the undecided commits on top (I8): so nothing read so far may be overtaken by any of them.
+   * Undefined when there is none, or it is bound to fail.
    * @throws ConflictError
    */
   chain(key: LocalKey): { readonly item: Item | undefined } | undefined {
@@ -91,15 +96,18 @@ export class LocalReads {
     return { item: write.item };
   }
 
-  /** Resolves once no transaction of this process is about to write there, as far as it could be known at the call. */
+  /**
+   * Resolves once no transaction of this process is about to write there, as far as it could be
+   * known at the call.
+   */
   async localDecided(key: LocalKey): Promise<void> {
     const write = this.#find(key);
     if (write !== undefined) await orAborted(write.commit.decided, this.#options.call.signal);
   }
 
   /**
-   * Moves the read timestamp to the tail's end: whatever was read is still the newest there, from the tables and from
-   * undecided commits.
+   * Moves the read timestamp to the tail's end: whatever was read is still the newest there, from
+   * the tables and from undecided commits.
    * @throws ConflictError
    */
   #extendAll(): void {
@@ -114,14 +122,19 @@ export class LocalReads {
     this.assertChained();
   }
 
-  /** @throws ConflictError when what was read from an undecided commit cannot be relied on any more. */
+  /**
+   * @throws ConflictError when what was read from an undecided commit cannot be relied on any more.
+   */
   assertChained(): void {
     if (!this.isChained) return;
     const conflict = this.chained.conflict(this.#tail, this.#options.commits);
     if (conflict !== undefined) throw this.#conflictError(conflict);
   }
 
-  /** As far as this process can tell, what was read comes after all its undecided commits. @throws ConflictError */
+  /**
+   * As far as this process can tell, what was read comes after all its undecided commits.
+   * @throws ConflictError
+   */
   #assertNotOvertaken(): void {
     const { commits, reads } = this.#options;
     const overtaken = commits.overtakes(reads, this.#tail);
@@ -135,14 +148,21 @@ export class LocalReads {
     return this.#options.doom(conflictError({ read }, { timestamp, by }));
   }
 
-  /** Makes sure of all that was read, up to the tail's end; the caller goes on in the same turn. @throws ConflictError */
+  /**
+   * Makes sure of all that was read, up to the tail's end; the caller goes on in the same turn.
+   * @throws ConflictError
+   */
   seal(): void {
     this.#extendAll();
     this.chained.settle(this.#tail, this.#options.reads);
     this.#assertNotOvertaken();
   }
 
-  /** Waits until all that was read from undecided commits is committed. @throws ConflictError when it is not. */
+  /**
+   * Waits until all that was read from undecided commits is committed.
+   * @throws ConflictError when
+   * it is not.
+   */
   async settle(): Promise<void> {
     if (!this.isChained) return;
     await orAborted(this.chained.decided(), this.#options.call.signal);

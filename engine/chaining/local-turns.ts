@@ -1,9 +1,11 @@
 /**
- * Transactions of one process that want the same contended item read it one after another, each what the one before is about to
- * write (chained-reads.ts): otherwise all would read the same version, and all but one would run again.
+ * Transactions of one process that want the same contended item read it one after another, each
+ * what the one before is about to write (chained-reads.ts): otherwise all would read the same
+ * version, and all but one would run again.
  *
- * A turn is a courtesy, not a lock. Nothing relies on it; whoever has waited long enough, or would wait in a circle, goes
- * on without. An item that nobody has met a conflict on takes no turns at all.
+ * A turn is a courtesy, not a lock. Nothing relies on it; whoever has waited long enough, or would
+ * wait in a circle, goes on without. An item that nobody has met a conflict on takes no turns at
+ * all.
  */
 import type { Clock } from "../../core/ports.ts";
 import type { KeyHash } from "../../core/types.ts";
@@ -21,7 +23,9 @@ type Turn = { holder: TurnTaker; readonly waiting: { taker: TurnTaker; go: () =>
 export class LocalTurns {
   readonly #clock: Clock;
   readonly #turns = new Map<KeyHash, Turn>();
-  /** Items on which a conflict was met lately, with the monotonic time of the last; oldest first. */
+  /**
+   * Items on which a conflict was met lately, with the monotonic time of the last; oldest first.
+   */
   readonly #contended = new Map<KeyHash, number>();
 
   constructor(clock: Clock) {

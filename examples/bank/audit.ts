@@ -1,6 +1,6 @@
 /**
- * The bank's audit: what must be true of its tables at any one moment. `readBank` reads such a moment; the rules
- * take plain rows, wherever they come from.
+ * The bank's audit: what must be true of its tables at any one moment. `readBank` reads such a
+ * moment; the rules take plain rows, wherever they come from.
  */
 import type { Snapshot } from "../../sdk/index.ts";
 import { type Account, accounts, ledger, type LedgerEntry } from "./bank.ts";

@@ -1,7 +1,7 @@
 /**
- * The bank at work: `npx tsx examples/bank/main.ts` beside a running `npm start`. Clerks transfer money between
- * the same few accounts at the same time, one of them tries to overdraw, one repeats a call; then
- * the audit reads everything at one moment.
+ * The bank at work: `npx tsx examples/bank/main.ts` beside a running `npm start`. Clerks transfer
+ * money between the same few accounts at the same time, one of them tries to overdraw, one repeats
+ * a call; then the audit reads everything at one moment.
  */
 import { randomUUID } from "node:crypto";
 import { Command } from "commander";

@@ -1,6 +1,7 @@
 /**
- * The audit of a run: what the clients were told against what the tables hold, the SDK's view of the tables against
- * DynamoDB's own, and the rules of the bank and of the box office. Pure: rows and journals in, faults out.
+ * The audit of a run: what the clients were told against what the tables hold, the SDK's view of
+ * the tables against DynamoDB's own, and the rules of the bank and of the box office. Pure: rows
+ * and journals in, faults out.
  */
 import { auditBank, type BankRows, totalCents } from "../bank/audit.ts";
 import { ledger } from "../bank/bank.ts";
@@ -60,7 +61,9 @@ function canonical(row: object): string {
   return JSON.stringify(Object.entries(row).sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-/** Nothing acknowledged is missing; nothing aborted or refused is there; each at its own timestamp. */
+/**
+ * Nothing acknowledged is missing; nothing aborted or refused is there; each at its own timestamp.
+ */
 function promises({ operations, stored }: RunEvidence): string[] {
   const standing = new Map<string, Standing>();
   for (const { accountId, entryId, amountCents, counterpart } of stored.bank.ledger) {

@@ -1,15 +1,19 @@
 /**
- * Which process dies when: a plan that follows from the seed, and its execution. Every kind of kill is planned at
- * least once, also in a short run. Half of the kills wait for a commit request to leave, so that they fall between
- * request, decision and install rather than between transactions; one kind is aimed: a client that dies when it knows
- * its commit decided and has not begun to install it.
+ * Which process dies when: a plan that follows from the seed, and its execution. Every kind of kill
+ * is planned at least once, also in a short run. Half of the kills wait for a commit request to
+ * leave, so that they fall between request, decision and install rather than between transactions;
+ * one kind is aimed: a client that dies when it knows its commit decided and has not begun to
+ * install it.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EmbeddedStack } from "../../localstack/embedded-stack.ts";
 import type { ClientFleet, Killed } from "./client-fleet.ts";
 import { SeededRandom } from "./seeded-random.ts";
 
-/** Kills of clients: at any moment, and exactly between decision and install. Others are named by their process. */
+/**
+ * Kills of clients: at any moment, and exactly between decision and install. Others are named by
+ * their process.
+ */
 export const clientKills = ["client", "client-at-decision"] as const;
 
 export type PlannedKill = {
@@ -19,13 +23,18 @@ export type PlannedKill = {
   readonly kind: string;
   /** Which client; of a process of the stack it has no meaning. */
   readonly client: number;
-  /** Wait for a commit request to leave, and then this long; undefined: do not wait. Of an aimed kill no part. */
+  /**
+   * Wait for a commit request to leave, and then this long; undefined: do not wait. Of an aimed
+   * kill no part.
+   */
   readonly afterSendingMs: number | undefined;
 };
 
 export type DoneKill = Killed & {
   readonly atMs: number;
-  /** What it turned out to be: an aimed kill whose moment did not come counts as one at any moment. */
+  /**
+   * What it turned out to be: an aimed kill whose moment did not come counts as one at any moment.
+   */
   readonly kind: string;
   /** The process, by its name. */
   readonly target: string;

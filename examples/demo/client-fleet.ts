@@ -1,4 +1,7 @@
-/** The demo's client processes: started, killed, started again with a new life, and stopped in order. */
+/**
+ * The demo's client processes: started, killed, started again with a new life, and stopped in
+ * order.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { lastEntry } from "./journal.ts";
 import {
@@ -22,7 +25,9 @@ type Progress = Extract<FromClient, { kind: "progress" }>;
 
 export type Killed = {
   readonly pid: number;
-  /** Time since a commit request was seen leaving; undefined if none was waited for, or none came. */
+  /**
+   * Time since a commit request was seen leaving; undefined if none was waited for, or none came.
+   */
   readonly afterSendingMs: number | undefined;
 };
 
@@ -34,7 +39,10 @@ type Running = {
   readonly onSending: Set<() => void>;
 };
 
-/** Longest that a client may take to finish its operations; then it is killed, and the audit settles them. */
+/**
+ * Longest that a client may take to finish its operations; then it is killed, and the audit settles
+ * them.
+ */
 const stopMsMax = 40_000;
 const deathsMax = 3;
 /** A kill waits this long for a commit request to leave, and then happens all the same. */
@@ -71,7 +79,8 @@ export class ClientFleet {
 
   /**
    * kill -9, and a new life at once.
-   * @param afterSendingMs wait for a commit request of its to leave, and then this long; undefined: do not wait.
+   * @param afterSendingMs wait for a commit request of its to leave, and then this long; undefined:
+   * do not wait.
    * @returns undefined if it was not running.
    */
   async kill(client: number, afterSendingMs: number | undefined): Promise<Killed | undefined> {
@@ -89,8 +98,9 @@ export class ClientFleet {
   }
 
   /**
-   * Has a client kill itself at its next decision, before it installs anything; and a new life at once. Its journal
-   * tells whether it came to that: one that saw no decision for long is killed all the same.
+   * Has a client kill itself at its next decision, before it installs anything; and a new life at
+   * once. Its journal tells whether it came to that: one that saw no decision for long is killed
+   * all the same.
    * @returns undefined if it was not running.
    */
   async killAtDecision(

@@ -1,7 +1,7 @@
 /**
- * One client of the demo, a process of its own: some transactions at a time, each journaled before and after.
- * It may be killed at any moment; its next life repeats half of what it finds unfinished, by the idempotency
- * keys, and leaves the other half to the audit.
+ * One client of the demo, a process of its own: some transactions at a time, each journaled before
+ * and after. It may be killed at any moment; its next life repeats half of what it finds
+ * unfinished, by the idempotency keys, and leaves the other half to the audit.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import {
@@ -61,7 +61,8 @@ class DemoClient {
         try {
           this.#observe(event);
         } catch (error) {
-          // The SDK ignores what a listener throws; an unjournaled request would make the audit worthless.
+          // The SDK ignores what a listener throws; an unjournaled request would make the audit
+          // worthless.
           console.error(error);
           process.exit(70);
         }
@@ -189,7 +190,8 @@ class DemoClient {
         });
         return;
       case "certified":
-        // The log has the commit, and no install has been sent: dying here leaves it all to replay and the readers.
+        // The log has the commit, and no install has been sent: dying here leaves it all to replay
+        // and the readers.
         if (!this.#condemned) return;
         this.#journal.append({
           kind: "certified",

@@ -1,6 +1,7 @@
 /**
- * The command `npm run demo`: many clients in several processes, optionally with kills, and then the audit. The
- * report goes to standard output, everything else to standard error. Exit code 1 when the audit finds a fault.
+ * The command `npm run demo`: many clients in several processes, optionally with kills, and then
+ * the audit. The report goes to standard output, everything else to standard error. Exit code 1
+ * when the audit finds a fault.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +14,9 @@ import { ProcessLogs } from "./process-logs.ts";
 import { reportText } from "./report.ts";
 import type { DemoScripts } from "./snapshot.ts";
 
-/** Sets the process's exit code. Ends the process itself only for options that cannot be understood. */
+/**
+ * Sets the process's exit code. Ends the process itself only for options that cannot be understood.
+ */
 export async function runCommand(
   parameters: readonly string[],
   scripts: DemoScripts,

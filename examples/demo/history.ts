@@ -1,6 +1,7 @@
 /**
- * The history of a demo run (docs/formats/history.md): every process of it writes down its own part, line by line, so that a
- * killed one leaves what it had begun; at the end the parts become one file, and the stores tell their side in two more.
+ * The history of a demo run (docs/formats/history.md): every process of it writes down its own
+ * part, line by line, so that a killed one leaves what it had begun; at the end the parts become
+ * one file, and the stores tell their side in two more.
  */
 import {
   appendFileSync,
@@ -30,7 +31,9 @@ import {
 import { readStoredHistory } from "../../testing/history/stored-history.ts";
 import { historyFiles, type HistoryTransaction } from "../../testing/history/types.ts";
 
-/** Where a run's history goes, and when it began by the clock that the machine's processes share. */
+/**
+ * Where a run's history goes, and when it began by the clock that the machine's processes share.
+ */
 export type DemoHistory = { readonly folder: string; readonly originNs: string };
 
 const partSuffix = ".part.jsonl";
@@ -50,7 +53,10 @@ export type OpenedClient = {
   readonly finish: () => void;
 };
 
-/** A client as any application has it, recorded if a history is wanted. @param options.name unique within the run. */
+/**
+ * A client as any application has it, recorded if a history is wanted. @param options.name unique
+ * within the run.
+ */
 export function openClient(options: {
   readonly endpoint: string;
   readonly name: string;
@@ -84,7 +90,10 @@ export function openClient(options: {
   return { db, finish: () => void recorder.finish() };
 }
 
-/** Makes one file of all parts, and beside it what the stores hold. Called when no client writes any more. */
+/**
+ * Makes one file of all parts, and beside it what the stores hold. Called when no client writes any
+ * more.
+ */
 export async function finishHistory(
   history: DemoHistory,
   { endpoint, say }: { readonly endpoint: string; readonly say: (line: string) => void },
@@ -95,7 +104,8 @@ export async function finishHistory(
   try {
     await writeStored(folder, endpoint, transactions);
   } catch (error) {
-    // A run that failed may have taken its stores with it; what its clients saw stands all the same.
+    // A run that failed may have taken its stores with it; what its clients saw stands all the
+    // same.
     say(`without the stores' own order of versions: ${String(error)}`);
   }
 }

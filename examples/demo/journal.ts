@@ -1,7 +1,7 @@
 /**
- * What a client was told, written down before it goes on: the audit's other side. One file per life of a
- * client. A line is handed to the operating system before `append` returns, which is as durable as a kill -9
- * of the process can put to the test.
+ * What a client was told, written down before it goes on: the audit's other side. One file per life
+ * of a client. A line is handed to the operating system before `append` returns, which is as
+ * durable as a kill -9 of the process can put to the test.
  */
 import { closeSync, openSync, readdirSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -102,7 +102,8 @@ export function lastEntry(folder: string, life: Life): JournalEntry | undefined 
 }
 
 function entriesOf(text: string): JournalEntry[] {
-  // After the last line break stands nothing, or a line that a kill has cut short: it was never acted upon.
+  // After the last line break stands nothing, or a line that a kill has cut short: it was never
+  // acted upon.
   const lines = text.split("\n").slice(0, -1);
   return lines.map((line) => entrySchema.parse(JSON.parse(line)));
 }

@@ -11,14 +11,18 @@ export type DemoReport = {
   readonly ok: boolean;
   readonly options: DemoOptions;
   readonly seconds: number;
-  /** Commits that a client saw acknowledged, refusals included: they are committed under their key. */
+  /**
+   * Commits that a client saw acknowledged, refusals included: they are committed under their key.
+   */
   readonly commits: number;
   readonly commitsPerSecond: number;
   readonly operations: Readonly<Record<string, OperationCounts>>;
   readonly conflicts: number;
   readonly retries: number;
   readonly counters: Counters;
-  /** Of commits, from the call to its answer; the phases are those of the attempt that committed. */
+  /**
+   * Of commits, from the call to its answer; the phases are those of the attempt that committed.
+   */
   readonly latencyMs: Readonly<Record<PhaseName, Percentiles>>;
   /** Of the read-only sales reports. */
   readonly reportLatencyMs: Percentiles;

@@ -1,8 +1,9 @@
 /**
  * What became of the operations whose clients never learned it: killed in the middle, or answered
- * "unknown". First every request that was sent for one is settled by its id, which reads nothing but the log; so the
- * tables can then be looked at as the functions alone have left them. After that, each that has committed
- * is called once more under its idempotency key, which must return that commit's result and do nothing.
+ * "unknown". First every request that was sent for one is settled by its id, which reads nothing
+ * but the log; so the tables can then be looked at as the functions alone have left them. After
+ * that, each that has committed is called once more under its idempotency key, which must return
+ * that commit's result and do nothing.
  */
 import type { Client } from "../../sdk/index.ts";
 import type { JournaledOperation } from "./journal.ts";
@@ -11,7 +12,9 @@ import { perform } from "./operations.ts";
 /** An operation whose end is known: acknowledged, or certain to have written nothing. */
 export type SettledOperation = Omit<JournaledOperation, "aborted" | "certifiedId">;
 
-/** An operation that its client left open, and the one request of its that has committed, if any. */
+/**
+ * An operation that its client left open, and the one request of its that has committed, if any.
+ */
 export type DecidedOperation = {
   readonly journaled: JournaledOperation;
   readonly committedId: string | undefined;
@@ -25,7 +28,9 @@ export type Decisions = {
   readonly sampled: number;
 };
 
-/** Known outcomes that are asked for again, to see that the log agrees with what was acknowledged. */
+/**
+ * Known outcomes that are asked for again, to see that the log agrees with what was acknowledged.
+ */
 const samplesMax = 100;
 const settledAtOnce = 4;
 

@@ -1,6 +1,7 @@
 /**
- * The demo's programs, all built from one reading of the sources before any of them runs: whoever edits a source file
- * meanwhile changes nothing about this run, restarted processes and the audit included.
+ * The demo's programs, all built from one reading of the sources before any of them runs: whoever
+ * edits a source file meanwhile changes nothing about this run, restarted processes and the audit
+ * included.
  */
 import { stackFunctions } from "../../localstack/stack-functions.ts";
 import {

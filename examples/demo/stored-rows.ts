@@ -15,7 +15,9 @@ import * as tickets from "../tickets/tickets.ts";
 export type StoredRows = {
   readonly bank: BankRows;
   readonly sales: SalesRows;
-  /** By table and key, as `versionKey` puts them: the commit timestamp of the write that is stored. */
+  /**
+   * By table and key, as `versionKey` puts them: the commit timestamp of the write that is stored.
+   */
   readonly versions: ReadonlyMap<string, number>;
 };
 

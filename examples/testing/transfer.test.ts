@@ -1,6 +1,7 @@
 /**
- * How a team tests its own transactions with tidemark/testing: what conflicts, unknown outcomes and faults do to
- * them, in virtual time, without a server. In a project of yours the imports are `tidemark` and `tidemark/testing`.
+ * How a team tests its own transactions with tidemark/testing: what conflicts, unknown outcomes and
+ * faults do to them, in virtual time, without a server. In a project of yours the imports are
+ * `tidemark` and `tidemark/testing`.
  */
 import { beforeEach, expect, test } from "vitest";
 import { CommitUnknownError } from "../../sdk/index.ts";

@@ -6,7 +6,9 @@ export const accounts = defineTable<{ balanceCents: number }, { id: string }>("a
 });
 
 export type Transfer = {
-  /** Made by the caller, once per transfer: whoever repeats a call does not move the money twice. */
+  /**
+   * Made by the caller, once per transfer: whoever repeats a call does not move the money twice.
+   */
   readonly transferId: string;
   readonly source: string;
   readonly target: string;
@@ -17,7 +19,8 @@ const triesMax = 3;
 
 /**
  * Moves the money, or refuses because the source has too little.
- * @throws CommitUnknownError when nobody could say for a quarter of a minute; call again with the same `transferId`.
+ * @throws CommitUnknownError when nobody could say for a quarter of a minute; call again with the
+ * same `transferId`.
  */
 export async function transfer(db: Client, order: Transfer): Promise<"done" | "refused"> {
   const { transferId, source, target, amountCents } = order;

@@ -1,6 +1,6 @@
 /**
- * The box office's audit: what must be true of its four tables at any one moment. `readSales` reads such a moment;
- * the rules take plain rows, wherever they come from.
+ * The box office's audit: what must be true of its four tables at any one moment. `readSales` reads
+ * such a moment; the rules take plain rows, wherever they come from.
  */
 import type { Snapshot } from "../../sdk/index.ts";
 import {
@@ -93,7 +93,10 @@ function orderSeats({ seats, orders }: SalesRows): string[] {
     );
 }
 
-/** Every order has its payment, of the right amount and in the same state; no payment is without order. */
+/**
+ * Every order has its payment, of the right amount and in the same state; no payment is without
+ * order.
+ */
 function paid({ events, orders, payments }: SalesRows): string[] {
   const prices = new Map(events.map(({ eventId, priceCents }) => [eventId, priceCents]));
   const byOrder = new Map(payments.map((payment) => [payment.orderId, payment]));

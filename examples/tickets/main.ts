@@ -1,6 +1,7 @@
 /**
- * The box office at work: `npx tsx examples/tickets/main.ts` beside a running `npm start`. Ten customers want
- * overlapping seats of one concert at the same time, then one cancels and another gets the seats.
+ * The box office at work: `npx tsx examples/tickets/main.ts` beside a running `npm start`. Ten
+ * customers want overlapping seats of one concert at the same time, then one cancels and another
+ * gets the seats.
  */
 import { randomUUID } from "node:crypto";
 import { Command } from "commander";

@@ -95,8 +95,8 @@ export function observe(options: {
 
 /**
  * The body as a JSON value in which nothing was lost.
- * @throws ApiProblem for a body that is too large, of another type, or not JSON; InvalidRequestError
- * for a number that would be rounded.
+ * @throws ApiProblem for a body that is too large, of another type, or not JSON;
+ * InvalidRequestError for a number that would be rounded.
  */
 export async function readJson(c: Context<ApiEnvironment>): Promise<unknown> {
   requireJsonType(c.req.header("content-type"));
@@ -114,7 +114,9 @@ export async function readJson(c: Context<ApiEnvironment>): Promise<unknown> {
   return parsed;
 }
 
-/** @throws InvalidRequestError naming the first field that is wrong, with all of them as its cause. */
+/**
+ * @throws InvalidRequestError naming the first field that is wrong, with all of them as its cause.
+ */
 export function validated<Schema extends z.ZodType>(
   schema: Schema,
   input: unknown,

@@ -1,7 +1,7 @@
 /**
  * Between Lambda and the service: HTTP API events (payload format 2.0) in, structured results out.
- * Written out here because the router's own adapter is deprecated, carries three other event formats, and
- * answers broken events by itself instead of with a problem.
+ * Written out here because the router's own adapter is deprecated, carries three other event
+ * formats, and answers broken events by itself instead of with a problem.
  */
 import type {
   APIGatewayProxyEventV2,

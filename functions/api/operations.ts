@@ -126,7 +126,8 @@ export class Operations {
         return this.#finish(transaction, { recorded, ack: request.ack, keyed });
       });
     } catch (error) {
-      // The same request, sent twice at once, runs into itself: the one that lost answers as the other.
+      // The same request, sent twice at once, runs into itself: the one that lost answers as the
+      // other.
       if (!(error instanceof ConflictError) && !isConditionFailure(error)) throw error;
       const concurrent = await replay();
       if (concurrent !== undefined) return concurrent;
@@ -194,7 +195,8 @@ export class Operations {
   ): Promise<CommittedAnswer> {
     const { recorded, ack, keyed } = options;
     const { idempotencyKey, deadlineMs, signal } = keyed;
-    // The deadline counts from here; the signal from the request's arrival, and what took long before counts too.
+    // The deadline counts from here; the signal from the request's arrival, and what took long
+    // before counts too.
     const receipt = await transaction.commit({
       ack,
       deadlineMs,
@@ -209,7 +211,9 @@ export class Operations {
     return committedAnswer(first, receipt);
   }
 
-  /** The first answer under the key, or undefined. Runs nothing: the body throws if it is reached. */
+  /**
+   * The first answer under the key, or undefined. Runs nothing: the body throws if it is reached.
+   */
   async #replay(
     idempotencyKey: string,
     options: { readonly requestHash: string; readonly allowance: Allowance },
@@ -244,7 +248,9 @@ export class Operations {
   }
 }
 
-/** The next call may come to another process, so that nothing of the transaction stays in this one. */
+/**
+ * The next call may come to another process, so that nothing of the transaction stays in this one.
+ */
 async function letGo<Result>(
   transaction: DetachedTransaction,
   use: () => Promise<Result>,

@@ -219,7 +219,9 @@ function planPage(
   };
 }
 
-/** A page's end as opaque text. It is a key, not a secret: a forged one only names another place. */
+/**
+ * A page's end as opaque text. It is a key, not a secret: a forged one only names another place.
+ */
 export function encodeCursor(cursor: Item): string {
   return Buffer.from(JSON.stringify(encodeItem(cursor, "dynamodb"))).toString("base64url");
 }

@@ -1,7 +1,8 @@
 /**
  * From errors to RFC 9457 problems: which status, what the caller may know, and what it should do.
  * Codes are API. 409 means that the same request may succeed when it is sent again; 412 that the
- * data itself says no, so that sending again is pointless; retrying middleware relies on the difference.
+ * data itself says no, so that sending again is pointless; retrying middleware relies on the
+ * difference.
  */
 import { InvariantViolation } from "../../core/assert.ts";
 import {

@@ -1,7 +1,7 @@
 /**
  * Carries a plan out in a transaction. Everything that must be known of items as they stand comes
- * in one batch; conditions are judged on that state, all of them before the first write; writes then follow
- * in the request's order, each on top of those before it.
+ * in one batch; conditions are judged on that state, all of them before the first write; writes
+ * then follow in the request's order, each on top of those before it.
  */
 import { attribute } from "../../core/attributes.ts";
 import { canonicalNumber, requireDecimal } from "../../core/decimal.ts";
@@ -23,7 +23,10 @@ import { ApiProblem } from "./problem.ts";
 
 export type WrittenAnswer = readonly (JsonObject | null)[] | undefined;
 
-/** @throws whatever the reader throws; TransactionTooLargeError when the answer could not be delivered. */
+/**
+ * @throws whatever the reader throws; TransactionTooLargeError when the answer could not be
+ * delivered.
+ */
 export async function runReads(
   reader: Reader,
   plan: ReadPlan,

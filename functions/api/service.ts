@@ -39,7 +39,9 @@ export type ApiOptions = OperationPorts & {
   readonly corsOrigins?: readonly string[];
 };
 
-/** Routes are served by `fetch`; `ApiBindings` may be given per request (the Lambda handler does). */
+/**
+ * Routes are served by `fetch`; `ApiBindings` may be given per request (the Lambda handler does).
+ */
 export type Api = Hono<ApiEnvironment>;
 
 export function createApi(options: ApiOptions): Api {

@@ -47,7 +47,8 @@ export class DecodedBatch {
   }
 
   /**
-   * What can be certified now, by an oracle that stands at `cursor`: reads the payloads that it needs.
+   * What can be certified now, by an oracle that stands at `cursor`: reads the payloads that it
+   * needs.
    * @throws StoreError.
    */
   async input(

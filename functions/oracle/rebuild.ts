@@ -64,7 +64,10 @@ function oracleOf(
   return oracle;
 }
 
-/** The newest blocks, descending, down to one that lies a window behind, to a gap, or to the log's start. */
+/**
+ * The newest blocks, descending, down to one that lies a window behind, to a gap, or to the log's
+ * start.
+ */
 async function readWindow(options: RebuildOptions): Promise<readonly StoredBlock[]> {
   const blocks: StoredBlock[] = [];
   let through = Number.NEGATIVE_INFINITY;

@@ -46,7 +46,10 @@ export type OracleReport = {
   readonly verdicts: Readonly<Record<Outcome, number>>;
   readonly duplicates: number;
   readonly rejectedRecords: number;
-  /** Oracles rebuilt from the log: one at a cold start, more when others appended or answers were lost. */
+  /**
+   * Oracles rebuilt from the log: one at a cold start, more when others appended or answers were
+   * lost.
+   */
   readonly rebuilds: number;
   /** Positions found taken. */
   readonly taken: number;
@@ -219,7 +222,8 @@ class Invocation {
       fault: failure?.fault,
       cause: failure?.message,
     });
-    // A rejected call (no table, no permission) is rejected again; the mapping's retries are slower.
+    // A rejected call (no table, no permission) is rejected again; the mapping's retries are
+    // slower.
     if (failure?.fault === "rejected" || this.#tries >= limits.oracleTriesMax) {
       throw new OracleUnfinishedError(reason, { cause: failure });
     }

@@ -1,6 +1,7 @@
 /**
  * The payloads of a batch that its requests only refer to. They are read before certification, a
- * group at a time (few requests spill, but each may hold 16 MiB), and scanned into a batch of their own.
+ * group at a time (few requests spill, but each may hold 16 MiB), and scanned into a batch of their
+ * own.
  *
  * Whatever is wrong with a payload's content makes its request abort. A store that does not answer
  * says nothing about content: that is thrown.

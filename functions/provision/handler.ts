@@ -1,6 +1,7 @@
 /**
- * The provision function: Terraform invokes it once the stream and the tables exist, and again when the list of tables
- * changes. It fills the control table (docs/adr/0007-a-function-fills-the-control-table.md). Wiring only.
+ * The provision function: Terraform invokes it once the stream and the tables exist, and again when
+ * the list of tables changes. It fills the control table
+ * (docs/adr/0007-a-function-fills-the-control-table.md). Wiring only.
  */
 import { seedDeployment, type SeedReport } from "../../aws/seed-deployment.ts";
 import { readFunctionEnvironment } from "../shared/environment.ts";

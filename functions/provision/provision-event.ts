@@ -1,4 +1,7 @@
-/** What Terraform asks of the provision function: the user tables of the deployment. Everything else it finds itself. */
+/**
+ * What Terraform asks of the provision function: the user tables of the deployment. Everything else
+ * it finds itself.
+ */
 
 export type ProvisionEvent = {
   readonly tables: readonly { readonly name: string; readonly history: boolean }[];

@@ -1,6 +1,6 @@
 /**
- * The reaper as a Lambda function on a schedule. Whatever it leaves undone the next run finds, so only a run that cannot
- * begin fails.
+ * The reaper as a Lambda function on a schedule. Whatever it leaves undone the next run finds, so
+ * only a run that cannot begin fails.
  */
 import type { Context, ScheduledEvent } from "aws-lambda";
 import { createAwsPorts } from "../../aws/ports.ts";

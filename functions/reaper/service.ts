@@ -1,10 +1,12 @@
 /**
- * The reaper: removes tombstones once no install can resurrect what they stand for (docs/protocol.md §7). An install is
- * signed shortly after its installer learned of it and its signature dies after minutes, so what counts is how long ago
- * the watermark passed the tombstone. No clock in the log says that; the reaper samples the watermark on every
- * run, and believes only samples that are older than the grace.
+ * The reaper: removes tombstones once no install can resurrect what they stand for
+ * (docs/protocol.md §7). An install is signed shortly after its installer learned of it and its
+ * signature dies after minutes, so what counts is how long ago the watermark passed the tombstone.
+ * No clock in the log says that; the reaper samples the watermark on every run, and believes only
+ * samples that are older than the grace.
  *
- * I6 holds by the condition of each removal: exactly this tombstone, at exactly this version. A newer write stays.
+ * I6 holds by the condition of each removal: exactly this tombstone, at exactly this version. A
+ * newer write stays.
  */
 import { assert } from "../../core/assert.ts";
 import { StoreError } from "../../core/errors.ts";
@@ -58,8 +60,8 @@ type Progress = {
 const failuresMax = 20;
 
 /**
- * One run over all shards, oldest tombstones first. May be cut anywhere and may overlap another run: every step is
- * conditional or repeatable.
+ * One run over all shards, oldest tombstones first. May be cut anywhere and may overlap another
+ * run: every step is conditional or repeatable.
  * @throws StoreError when the shards or the registry cannot be read.
  */
 export async function reap(settings: ReaperSettings): Promise<ReaperReport> {
@@ -99,8 +101,8 @@ function tell({ log, metrics }: Observability, report: ReaperReport): void {
 }
 
 /**
- * Adds the watermark as it stands to the shard's samples. The clock is read after the watermark, so a sample is never
- * older than what it says: errors delay a removal.
+ * Adds the watermark as it stands to the shard's samples. The clock is read after the watermark, so
+ * a sample is never older than what it says: errors delay a removal.
  */
 async function sampleWatermark(
   settings: ReaperSettings,
@@ -120,10 +122,11 @@ async function sampleWatermark(
 }
 
 /**
- * Samples that can still decide something: those younger than the longest grace and the newest of the older ones. Of
- * three neighbours that lie closer together than a small share of that grace, the middle one goes. So there are never more than
- * `limits.watermarkSamplesMax`, and a removal is delayed by that share at most. (Dropping every other sample when there
- * are too many would never let one live as long as a long grace.)
+ * Samples that can still decide something: those younger than the longest grace and the newest of
+ * the older ones. Of three neighbours that lie closer together than a small share of that grace,
+ * the middle one goes. So there are never more than `limits.watermarkSamplesMax`, and a removal is
+ * delayed by that share at most. (Dropping every other sample when there are too many would never
+ * let one live as long as a long grace.)
  */
 export function thinned(
   samples: readonly WatermarkSample[],
@@ -133,7 +136,8 @@ export function thinned(
   const ordered = [...samples].sort((a, b) => a.observedMs - b.observedMs);
   const old = ordered.filter(({ observedMs }) => observedMs <= horizonMs).slice(-1);
   const young = ordered.filter(({ observedMs }) => observedMs > horizonMs);
-  // Three neighbours span a step at least, so there are at most two samples to a step, and a few at the ends.
+  // Three neighbours span a step at least, so there are at most two samples to a step, and a few at
+  // the ends.
   const stepMs = longestGraceMs / (limits.watermarkSamplesMax / 2 - 4);
   const kept = [...old];
   for (const sample of young) {
@@ -165,7 +169,10 @@ export function passedAt(
 type ShardWork = {
   readonly shard: ShardId;
   readonly samples: readonly WatermarkSample[];
-  /** Tables known to keep no history. A table that is not registered any more is treated as if it did. */
+  /**
+   * Tables known to keep no history. A table that is not registered any more is treated as if it
+   * did.
+   */
   readonly withoutHistory: ReadonlySet<string>;
 };
 
@@ -238,7 +245,10 @@ async function removeAll(
   return !failed;
 }
 
-/** Store faults are reported and tried again on the next run; anything else is a bug and ends the run. */
+/**
+ * Store faults are reported and tried again on the next run; anything else is a bug and ends the
+ * run.
+ */
 function noteFailure(
   progress: Progress,
   where: Pick<ReaperFailure, "shard" | "table">,

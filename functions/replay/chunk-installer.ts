@@ -1,6 +1,7 @@
 /**
- * Installs a chunk's writes: looks which are missing, and puts those. A write that its store refuses for good, or whose
- * item carries a version that is none, becomes a dead letter; anything else that fails fails the invocation, and is tried again.
+ * Installs a chunk's writes: looks which are missing, and puts those. A write that its store
+ * refuses for good, or whose item carries a version that is none, becomes a dead letter; anything
+ * else that fails fails the invocation, and is tried again.
  */
 import { CorruptDataError, StoreError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
@@ -84,8 +85,9 @@ export class ChunkInstaller {
   }
 
   /**
-   * Of each item, where its `last` planned write may be missing, the version that is stored now. First the cheap, eventually
-   * consistent answer: most writes are there already, and a version once seen stays or is superseded.
+   * Of each item, where its `last` planned write may be missing, the version that is stored now.
+   * First the cheap, eventually consistent answer: most writes are there already, and a version
+   * once seen stays or is superseded.
    */
   async #storedVersions(
     items: readonly { readonly write: PlannedWrite; readonly last: PlannedWrite }[],
@@ -108,8 +110,8 @@ export class ChunkInstaller {
   }
 
   /**
-   * What is missing right after its commit is on its way: its own client puts it. To put it as well would cost each write
-   * a second time, just when clients are slow because there is much to do.
+   * What is missing right after its commit is on its way: its own client puts it. To put it as well
+   * would cost each write a second time, just when clients are slow because there is much to do.
    */
   async #leaveToOwners(missing: readonly PlannedWrite[]): Promise<void> {
     const { clock } = this.#ports;
@@ -121,8 +123,9 @@ export class ChunkInstaller {
   }
 
   /**
-   * Per table, so that one that is gone does not hide the others: its writes count as missing, and installing them says
-   * for good that they cannot be. Where an item's version is no version, the items are asked one by one.
+   * Per table, so that one that is gone does not hide the others: its writes count as missing, and
+   * installing them says for good that they cannot be. Where an item's version is no version, the
+   * items are asked one by one.
    */
   async #ask(
     writes: readonly PlannedWrite[],
@@ -160,7 +163,9 @@ export class ChunkInstaller {
     await Promise.all(Array.from(byTable.values(), ask));
   }
 
-  /** An item that something else gave a `_v` of its own must not stop the shard, nor be overwritten. */
+  /**
+   * An item that something else gave a `_v` of its own must not stop the shard, nor be overwritten.
+   */
   async #buryUnreadable(
     writes: readonly PlannedWrite[],
     stored: readonly (Stored | undefined)[],
@@ -236,7 +241,9 @@ export function isRefusedForGood(error: unknown): error is StoreError {
   );
 }
 
-/** Access denied is not among them: an operator mends that, and the writes must still be there then. */
+/**
+ * Access denied is not among them: an operator mends that, and the writes must still be there then.
+ */
 const refusedForGood: ReadonlySet<string> = new Set([
   "ValidationException",
   "ResourceNotFoundException",

@@ -1,6 +1,7 @@
 /**
- * What replay has to install for a stretch of the log: every committed write of tables with history, in
- * order; elsewhere, per item, only the newest, since it supersedes the others. What its client says it has installed is not looked at.
+ * What replay has to install for a stretch of the log: every committed write of tables with
+ * history, in order; elsewhere, per item, only the newest, since it supersedes the others. What its
+ * client says it has installed is not looked at.
  */
 import { keyNamesOf } from "../../core/attributes.ts";
 import type { Tombstone } from "../../core/ports.ts";
@@ -23,7 +24,8 @@ export type ChunkPlan = {
 
 /**
  * @param commits in timestamp order.
- * @param installed commits of which a record of the stream says that all their writes have reached their tables.
+ * @param installed commits of which a record of the stream says that all their writes have reached
+ * their tables.
  */
 export function planChunk(
   commits: readonly Commit[],
@@ -38,8 +40,8 @@ export function planChunk(
       const { write, table } = writeAt(commit.payload, index);
       const identity = identityOf(commit.payload, index);
       if (isInstalled) {
-        // probe: replay-believes-its-client
-        // It supersedes what came before; on a table with history, what came before was installed before it.
+        // probe: replay-believes-its-client It supersedes what came before; on a table with
+        // history, what came before was installed before it.
         latest.delete(identity);
         ordered.delete(identity);
       } else if (table.history) {

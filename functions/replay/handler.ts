@@ -1,6 +1,7 @@
 /**
- * Replay as a Lambda function: behind a Kinesis mapping that reports partial batches, and on a schedule that sweeps
- * every shard, so that the watermark moves on even when the stream is silent after a crash.
+ * Replay as a Lambda function: behind a Kinesis mapping that reports partial batches, and on a
+ * schedule that sweeps every shard, so that the watermark moves on even when the stream is silent
+ * after a crash.
  */
 import type {
   Context,

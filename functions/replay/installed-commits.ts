@@ -1,6 +1,7 @@
 /**
- * What clients say, in the records that bring their next commits, that they have installed. A record comes after the commits
- * that it speaks of, so a batch tells of most of its own commits, and nothing has to be kept from one to the next.
+ * What clients say, in the records that bring their next commits, that they have installed. A
+ * record comes after the commits that it speaks of, so a batch tells of most of its own commits,
+ * and nothing has to be kept from one to the next.
  *
  * It is believed: whoever may write to the stream may have anything written to the tables.
  */

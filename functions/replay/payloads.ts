@@ -1,6 +1,6 @@
 /**
- * Payloads for replay: out of the batch that woke it where they are, else from where the decision says. Records read
- * for one payload serve its neighbours.
+ * Payloads for replay: out of the batch that woke it where they are, else from where the decision
+ * says. Records read for one payload serve its neighbours.
  */
 import { CorruptDataError } from "../../core/errors.ts";
 import type { Ports, StreamRecord } from "../../core/ports.ts";
@@ -16,7 +16,10 @@ export class ReplayPayloads {
   readonly #loader: PayloadLoader;
   /** What woke the function. */
   readonly #batch: ReadonlyMap<bigint, Uint8Array>;
-  /** What was read last; the log follows the stream's order, so what came before is not asked for again. */
+  /**
+   * What was read last; the log follows the stream's order, so what came before is not asked for
+   * again.
+   */
   #ahead: ReadonlyMap<bigint, Uint8Array> = new Map();
   /** Bytes of all payloads handed out. */
   bytesLoaded = 0;

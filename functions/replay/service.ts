@@ -1,9 +1,11 @@
 /**
- * Replay: makes sure that every certified write reaches its table, and says so by the watermark (I7).
+ * Replay: makes sure that every certified write reaches its table, and says so by the watermark
+ * (I7).
  *
- * Follows the log, not the stream: the stream wakes it and brings payloads along. It holds no state: what it needs is the
- * watermark and the log above it. Two at once do the same work twice, and the watermark moves only
- * forward. Paper: Centiman §3.2 (watermark property 3.1), Mediator §4.3 (helper), Salt §5 (roll-forward).
+ * Follows the log, not the stream: the stream wakes it and brings payloads along. It holds no
+ * state: what it needs is the watermark and the log above it. Two at once do the same work twice,
+ * and the watermark moves only forward. Paper: Centiman §3.2 (watermark property 3.1), Mediator
+ * §4.3 (helper), Salt §5 (roll-forward).
  */
 import { CorruptDataError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
@@ -49,11 +51,16 @@ export type ReplayService = {
 export type ReplayOptions = {
   /** How long to wait for an oracle that is behind. Default 5,000. */
   readonly patienceMs?: number;
-  /** How old a commit must be before its missing writes are installed for its client. Default 1,000. */
+  /**
+   * How old a commit must be before its missing writes are installed for its client. Default 1,000.
+   */
   readonly ownInstallMs?: number;
 };
 
-/** Work between two advances of the watermark; with `limits.replayChunkBytes` bounds memory, and what a crash repeats. */
+/**
+ * Work between two advances of the watermark; with `limits.replayChunkBytes` bounds memory, and
+ * what a crash repeats.
+ */
 const chunkVerdictsMax = 2_000;
 const pauseMsMin = 5;
 const pauseMsMax = 200;
@@ -135,9 +142,10 @@ class ReplayRun {
   }
 
   /**
-   * Installs and advances until the log's end, the batch's, or the deadline. Returns the watermark reached. Not beyond the
-   * batch: the payloads behind it come with the next one, and fetching them would take its share of the few reads a second
-   * that a shard gives, so that replay would fall behind under load. What no batch brings, the schedule's invocations find.
+   * Installs and advances until the log's end, the batch's, or the deadline. Returns the watermark
+   * reached. Not beyond the batch: the payloads behind it come with the next one, and fetching them
+   * would take its share of the few reads a second that a shard gives, so that replay would fall
+   * behind under load. What no batch brings, the schedule's invocations find.
    */
   async #followLog(from: Watermark): Promise<Watermark> {
     let watermark = from;

@@ -1,7 +1,7 @@
 /**
- * Until when an install may be signed (docs/protocol.md §7, Deletes). The time begins before the watermark is read: what
- * the watermark had not passed then, no reaper has removed a tombstone of; and what is signed within the
- * window is dead before one does.
+ * Until when an install may be signed (docs/protocol.md §7, Deletes). The time begins before the
+ * watermark is read: what the watermark had not passed then, no reaper has removed a tombstone of;
+ * and what is signed within the window is dead before one does.
  */
 import * as limits from "../../core/limits.ts";
 import type { Ports } from "../../core/ports.ts";
@@ -24,9 +24,9 @@ export class SigningWindow {
   }
 
   /**
-   * Wall clock, milliseconds; undefined once the watermark has passed the commit: somebody else has installed it. Judged
-   * write by write: a watermark that stands within a chunk vouches for a part of it, and what was deleted in that part
-   * may have been reaped while this process was frozen.
+   * Wall clock, milliseconds; undefined once the watermark has passed the commit: somebody else has
+   * installed it. Judged write by write: a watermark that stands within a chunk vouches for a part
+   * of it, and what was deleted in that part may have been reaped while this process was frozen.
    */
   async signBeforeMs(commit: Timestamp): Promise<number | undefined> {
     const { clock } = this.#ports;

@@ -1,4 +1,7 @@
-/** The environment of a function, as Terraform and the embedded stack set it, checked once at its start. */
+/**
+ * The environment of a function, as Terraform and the embedded stack set it, checked once at its
+ * start.
+ */
 import * as limits from "../../core/limits.ts";
 import { logLevels } from "./observability.ts";
 import type { LogLevel } from "./observability.ts";
@@ -13,8 +16,9 @@ export type FunctionEnvironment = {
   };
   readonly logLevel: LogLevel;
   /**
-   * How long superseded versions stay readable. One value for a whole deployment, its SDK clients included: who installs
-   * gives versions that long to live, `asOf` reaches back that far, and the reaper keeps tombstones as long.
+   * How long superseded versions stay readable. One value for a whole deployment, its SDK clients
+   * included: who installs gives versions that long to live, `asOf` reaches back that far, and the
+   * reaper keeps tombstones as long.
    */
   readonly historyRetentionMs: number;
 };

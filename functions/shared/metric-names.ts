@@ -1,6 +1,6 @@
 /**
- * Every metric that the functions write, and its unit. Names are API: alarms and dashboards are built on them.
- * docs/operations.md says what each means and what to do about it.
+ * Every metric that the functions write, and its unit. Names are API: alarms and dashboards are
+ * built on them. docs/operations.md says what each means and what to do about it.
  */
 export const functionMetrics = {
   // oracle

@@ -1,6 +1,7 @@
 /**
- * What services tell operators: structured logs and metrics. Services take the interface; only handlers make the real
- * one (powertools-observability.ts), so whoever runs a service otherwise needs no package for it.
+ * What services tell operators: structured logs and metrics. Services take the interface; only
+ * handlers make the real one (powertools-observability.ts), so whoever runs a service otherwise
+ * needs no package for it.
  */
 import type { MetricOf } from "./metric-names.ts";
 

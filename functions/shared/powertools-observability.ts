@@ -1,6 +1,6 @@
 /**
- * Observability as deployed functions have it: structured logs, and metrics that CloudWatch picks out of the log
- * (embedded metric format).
+ * Observability as deployed functions have it: structured logs, and metrics that CloudWatch picks
+ * out of the log (embedded metric format).
  */
 import { Logger } from "@aws-lambda-powertools/logger";
 import { Metrics as EmbeddedMetrics, MetricUnit } from "@aws-lambda-powertools/metrics";
@@ -13,7 +13,9 @@ export type FunctionObservability = Observability & {
   flush(): void;
 };
 
-/** @param options.role the function's, such as "oracle": it names the service in logs and metrics. */
+/**
+ * @param options.role the function's, such as "oracle": it names the service in logs and metrics.
+ */
 export function createObservability(options: {
   readonly role: string;
   readonly deployment: string;

@@ -1,5 +1,5 @@
-# Who may do what. grants.json holds it as data; test/deploy compares it with the calls that the functions and the SDK
-# were seen to make, in both directions.
+# Who may do what. grants.json holds it as data; test/deploy compares it with the calls that the
+# functions and the SDK were seen to make, in both directions.
 
 locals {
   grants = jsondecode(file("${path.module}/grants.json"))

@@ -1,5 +1,5 @@
-# One alarm for each way in which a deployment can need somebody. docs/operations.md says what to do about each, under
-# the alarm's name.
+# One alarm for each way in which a deployment can need somebody. docs/operations.md says what to do
+# about each, under the alarm's name.
 
 locals {
   alarm_definitions = merge(
@@ -61,7 +61,8 @@ locals {
         namespace   = "AWS/Lambda", metric = "Errors", statistic = "Sum"
         dimensions  = { FunctionName = "${local.prefix}-${name}" }
         threshold   = 0
-        # One failed batch comes again by itself; a function that fails for minutes does not. The reaper runs every ten.
+        # One failed batch comes again by itself; a function that fails for minutes does not. The
+        # reaper runs every ten.
         minutes    = name == "reaper" ? 30 : 3
         datapoints = name == "reaper" ? 2 : 3
       } if name != "provision"

@@ -1,4 +1,5 @@
-# One page that answers, from top to bottom: does it commit, how far behind is it, what is refused, what does it cost.
+# One page that answers, from top to bottom: does it commit, how far behind is it, what is refused,
+# what does it cost.
 
 locals {
   oracle_dimensions = ["service", "tidemark-oracle", "deployment", var.deployment]

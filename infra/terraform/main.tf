@@ -1,5 +1,6 @@
-# Names, and what the rest is built from. Every name derives from the deployment (aws/names.ts does the same for SDK
-# clients), and what is global in an account (roles, policies, dashboards) carries the region too.
+# Names, and what the rest is built from. Every name derives from the deployment (aws/names.ts does
+# the same for SDK clients), and what is global in an account (roles, policies, dashboards) carries
+# the region too.
 
 data "aws_caller_identity" "current" {}
 data "aws_partition" "current" {}
@@ -20,12 +21,14 @@ locals {
     versions = { name = "${local.prefix}-versions", partition_key = { name = "key", type = "B" }, sort_key = { name = "version", type = "N" } }
   }
 
-  # ARNs are put together from names, so that a plan shows each policy in full before anything exists.
+  # ARNs are put together from names, so that a plan shows each policy in full before anything
+  # exists.
   table_arn_prefix = "arn:${local.partition}:dynamodb:${local.region}:${local.account}:table"
   stream_arn       = "arn:${local.partition}:kinesis:${local.region}:${local.account}:stream/${local.stream_name}"
   user_table_arns  = [for name in sort(keys(var.tables)) : "${local.table_arn_prefix}/${name}"]
 
-  # One file for Terraform, for the tests that run the bundles, and for the deployer of the light local cloud.
+  # One file for Terraform, for the tests that run the bundles, and for the deployer of the light
+  # local cloud.
   all_functions = jsondecode(file("${path.module}/functions.json"))
   functions     = { for name, settings in local.all_functions : name => settings if name != "api" || var.rest.enabled }
   mappings      = { for name, settings in local.functions : name => settings.mapping if can(settings.mapping) }

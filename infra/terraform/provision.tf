@@ -1,5 +1,6 @@
-# Fills the control table: shards, first watermarks, the registry of tables. A function does it rather than
-# aws_dynamodb_table_item, whose destroy would take a running deployment's watermarks (docs/adr/0007).
+# Fills the control table: shards, first watermarks, the registry of tables. A function does it
+# rather than aws_dynamodb_table_item, whose destroy would take a running deployment's watermarks
+# (docs/adr/0007).
 
 resource "aws_lambda_invocation" "provision" {
   function_name   = aws_lambda_function.this["provision"].function_name

@@ -1,5 +1,5 @@
-# REST: an HTTP API in front of the function `api`. Everything needs a signature or a token; preflight requests are
-# answered by the gateway, and only where origins are named.
+# REST: an HTTP API in front of the function `api`. Everything needs a signature or a token;
+# preflight requests are answered by the gateway, and only where origins are named.
 
 locals {
   rest_count = var.rest.enabled ? 1 : 0

@@ -1,11 +1,12 @@
 # The deployment's own tables, and those that it makes for its user. Keys as in docs/protocol.md §1.
 #
-# `hash_key` and `range_key` it is: of aws_dynamodb_table the provider deprecates them for indexes only, and knows no
-# `key_schema` for the table itself.
+# `hash_key` and `range_key` it is: of aws_dynamodb_table the provider deprecates them for indexes
+# only, and knows no `key_schema` for the table itself.
 
 locals {
-  # Backups matter where nothing else could give the data back: control holds dead letters and idempotency entries, and
-  # the log says what became of records that are still in the stream. Superseded versions expire anyway.
+  # Backups matter where nothing else could give the data back: control holds dead letters and
+  # idempotency entries, and the log says what became of records that are still in the stream.
+  # Superseded versions expire anyway.
   backed_up = toset(["log", "control"])
 }
 
@@ -44,7 +45,8 @@ resource "aws_dynamodb_table" "system" {
 
   tags = local.tags
 
-  # Destroyed before the stream, which has no protection of its own: where a table may not go, the stream stays too.
+  # Destroyed before the stream, which has no protection of its own: where a table may not go, the
+  # stream stays too.
   depends_on = [aws_kinesis_stream.commits]
 }
 

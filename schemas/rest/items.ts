@@ -1,5 +1,6 @@
 /**
- * Items between JSON and core, in the two formats of the REST interface. Both are lossless or refuse.
+ * Items between JSON and core, in the two formats of the REST interface. Both are lossless or
+ * refuse.
  *
  * - `dynamodb`: the wire form, `{"N":"12.50"}`; binary as base64.
  * - `json`: plain values. What plain JSON cannot carry (sets, binary, numbers that no double

@@ -1,6 +1,7 @@
 /**
- * The model's processes, each over the real code: an oracle instance drives functions/oracle/service, a
- * replay instance functions/replay/service, a client the engine's tail, reads and installer.
+ * The model's processes, each over the real code: an oracle instance drives
+ * functions/oracle/service, a replay instance functions/replay/service, a client the engine's tail,
+ * reads and installer.
  */
 import { oracleBoundsDefault } from "../../core/oracle.ts";
 import type { CommitLog, InstallRequest, StoredBlock } from "../../core/ports.ts";
@@ -62,8 +63,9 @@ export class OracleActor {
   }
 
   /**
-   * Delivers the stream from its beginning up to `recordsEnd`: what the log covers the service skips. One that is warm and
-   * lags finds its position taken, rebuilds, and certifies again, all in this step.
+   * Delivers the stream from its beginning up to `recordsEnd`: what the log covers the service
+   * skips. One that is warm and lags finds its position taken, rebuilds, and certifies again, all
+   * in this step.
    */
   async certify(recordsEnd: number): Promise<void> {
     this.#leaving = false;

@@ -10,7 +10,10 @@ import { fetchArtifact } from "../../localstack/maven-artifact.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 export const modelFolder = join(root, "model");
-/** TLC 2.18 as the ProB tools publish it: the TLA+ project itself publishes no releases to Maven Central. */
+/**
+ * TLC 2.18 as the ProB tools publish it: the TLA+ project itself publishes no releases to Maven
+ * Central.
+ */
 const artifact = {
   name: "model-checker",
   title: "the model checker",

@@ -1,6 +1,7 @@
 /**
  * One shard in memory, for replaying the model's steps on the real services. The calls at which the
- * model lets others in between (an oracle's put, an install by replay) wait until they are released.
+ * model lets others in between (an oracle's put, an install by replay) wait until they are
+ * released.
  */
 import type {
   CommitLog,
@@ -44,7 +45,10 @@ export class GatedShard {
     cursor: undefined,
   };
 
-  /** Stores a record; its arrival says nothing, so that timestamps count decisions as the model's do. */
+  /**
+   * Stores a record; its arrival says nothing, so that timestamps count decisions as the model's
+   * do.
+   */
   arrive(data: Uint8Array): void {
     const sequenceNumber = (this.records.length + 1).toString() as SequenceNumber;
     this.records.push({ sequenceNumber, arrivalMs: 0, data });

@@ -1,5 +1,6 @@
 /**
- * A few behaviours out of many: greedily those that show most of what the ones chosen so far do not.
+ * A few behaviours out of many: greedily those that show most of what the ones chosen so far do
+ * not.
  */
 import type { Trace } from "./trace.ts";
 

@@ -7,7 +7,10 @@ import { type Trace, traceOfSimulation } from "./trace.ts";
 /** Longer than any behaviour: each ends by itself, when nothing is left to do. */
 const stepsMax = "200";
 
-/** Writes the behaviours into `folder` as TLC has them, and reads them. One seed gives the same ones. */
+/**
+ * Writes the behaviours into `folder` as TLC has them, and reads them. One seed gives the same
+ * ones.
+ */
 export async function simulate(options: {
   readonly folder: string;
   readonly count: string;

@@ -1,6 +1,6 @@
 /**
- * Values as TLC prints them, read into plain data: model values and strings become strings, sets and
- * sequences arrays (sets sorted), records and functions objects.
+ * Values as TLC prints them, read into plain data: model values and strings become strings, sets
+ * and sequences arrays (sets sorted), records and functions objects.
  */
 export type TlaValue =
   number | boolean | string | readonly TlaValue[] | { readonly [name: string]: TlaValue };

@@ -1,6 +1,7 @@
 /**
- * A behaviour of the model as a file: one JSON line for the workload, then one per step with its name
- * and what of the state it changed. Made from what TLC's simulation writes, and replayed on the code.
+ * A behaviour of the model as a file: one JSON line for the workload, then one per step with its
+ * name and what of the state it changed. Made from what TLC's simulation writes, and replayed on
+ * the code.
  */
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";

@@ -1,6 +1,7 @@
 /**
- * The order of every key's versions as the log has it: commits in order of position, payloads from where their decisions
- * say. This is the truth that stores have to follow; superseded versions may never reach a table.
+ * The order of every key's versions as the log has it: commits in order of position, payloads from
+ * where their decisions say. This is the truth that stores have to follow; superseded versions may
+ * never reach a table.
  */
 import { PayloadLoader } from "../../engine/payload-loader.ts";
 import type { ClientPorts } from "../../core/ports.ts";

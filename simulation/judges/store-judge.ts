@@ -1,7 +1,7 @@
 /**
- * Watches the stores while a simulation runs and judges, at every single change, what the invariants of
- * docs/protocol.md §10 say of log, tables and watermark: I1 to I3 and I6, I7. It decodes what is stored and
- * trusts nothing that the code under test believes.
+ * Watches the stores while a simulation runs and judges, at every single change, what the
+ * invariants of docs/protocol.md §10 say of log, tables and watermark: I1 to I3 and I6, I7. It
+ * decodes what is stored and trusts nothing that the code under test believes.
  */
 import type { Item, KeyHash, LogBlock, LogPosition, Timestamp } from "../../core/types.ts";
 import { deploymentNames } from "../../aws/names.ts";
@@ -103,7 +103,8 @@ export class StoreJudge {
       if (verdict.kind === "stale") continue;
       if (verdict.timestamp <= last) this.#found(`I2: ${verdict.timestamp.toString()} in ${at}`);
       last = verdict.timestamp;
-      // Whoever claims to have seen the future can have its own id refused again and again; no honest client does.
+      // Whoever claims to have seen the future can have its own id refused again and again; no
+      // honest client does.
       if (verdict.kind === "aborted" && verdict.reason.kind === "checked-ahead") continue;
       if (this.#decided.has(verdict.id)) this.#found(`I3: ${verdict.id} is decided twice, ${at}`);
       this.#decided.add(verdict.id);

@@ -1,6 +1,7 @@
 /**
- * Which versions each key has held, in order, as the tables tell it: for the history checker, which must not have to believe
- * what clients were told. Versions are named by the recorder's own attribute.
+ * Which versions each key has held, in order, as the tables tell it: for the history checker, which
+ * must not have to believe what clients were told. Versions are named by the recorder's own
+ * attribute.
  */
 import { historyKey, versionAttribute } from "../../testing/history/key-text.ts";
 import type { FinalState } from "../../testing/history/types.ts";

@@ -1,6 +1,7 @@
 /**
- * Ways to break the protocol, each as a small change of one place of the product, made while the simulator is built. None of
- * it is in the product. If the judges are worth anything, each is found within a thousand seeds.
+ * Ways to break the protocol, each as a small change of one place of the product, made while the
+ * simulator is built. None of it is in the product. If the judges are worth anything, each is found
+ * within a thousand seeds.
  */
 import { chains } from "./chains.ts";
 import { patch, type Mutant } from "./mutant.ts";

@@ -1,4 +1,7 @@
-/** Breaks of what lets transactions of one process read from one another before they are committed (engine/chaining). */
+/**
+ * Breaks of what lets transactions of one process read from one another before they are committed
+ * (engine/chaining).
+ */
 import { patch, type Mutant } from "./mutant.ts";
 
 const convoys = { workload: "convoys", isolation: "serializable" } as const;

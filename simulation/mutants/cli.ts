@@ -1,6 +1,6 @@
 /**
- * `npm run sim:mutants`: breaks the protocol in many ways, one at a time, and says after how many seeds the judges noticed. The
- * exit code is 1 if one was never noticed.
+ * `npm run sim:mutants`: breaks the protocol in many ways, one at a time, and says after how many
+ * seeds the judges noticed. The exit code is 1 if one was never noticed.
  */
 import { availableParallelism } from "node:os";
 import { Command, InvalidArgumentError } from "commander";

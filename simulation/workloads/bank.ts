@@ -1,4 +1,7 @@
-/** Transfers between accounts. No money is made or lost, no account is overdrawn, in any state that anybody sees. */
+/**
+ * Transfers between accounts. No money is made or lost, no account is overdrawn, in any state that
+ * anybody sees.
+ */
 import { defineTable } from "../../sdk/index.ts";
 import { testTable } from "../../testing/test-cloud.ts";
 import {

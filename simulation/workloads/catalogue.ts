@@ -36,5 +36,8 @@ export type WorkloadName = keyof typeof workloads;
 
 export const workloadNames = Object.keys(workloads) as readonly WorkloadName[];
 
-/** What snapshot isolation allows and some workload looks for: a sweep must see each of them now and then. */
+/**
+ * What snapshot isolation allows and some workload looks for: a sweep must see each of them now and
+ * then.
+ */
 export const allowedAnomalies = ["write-skew", "phantom"] as const;

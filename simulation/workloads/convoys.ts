@@ -1,8 +1,9 @@
 /**
- * Many transactions of each process at the same few items, so that they read from one another before anything is committed,
- * while other processes write there, too. The rows of a convoy are written together: they tell the same number wherever they are
- * seen, also in bodies that can never commit (I8), and a note beside them is there exactly while it is odd. What is let out,
- * as a result or by a body's own error, has been committed.
+ * Many transactions of each process at the same few items, so that they read from one another
+ * before anything is committed, while other processes write there, too. The rows of a convoy are
+ * written together: they tell the same number wherever they are seen, also in bodies that can never
+ * commit (I8), and a note beside them is there exactly while it is odd. What is let out, as a
+ * result or by a body's own error, has been committed.
  */
 import { defineTable, TransactionError } from "../../sdk/index.ts";
 import { testTable } from "../../testing/test-cloud.ts";
@@ -161,7 +162,10 @@ class Convoys implements Workload {
     else tx.delete(rows, { convoy, part: "note" });
   }
 
-  /** Noted aside: an error of a body that is bound to fail is not heard, and it has been let see what cannot be all the same. */
+  /**
+   * Noted aside: an error of a body that is bound to fail is not heard, and it has been let see
+   * what cannot be all the same.
+   */
   #check(convoy: string, seen: readonly Found[]): void {
     const complaint = complaintOf(convoy, seen);
     if (complaint === undefined) return;

@@ -1,7 +1,8 @@
 /**
- * Jobs that must be done exactly once: whoever has one repeats it, under the job's idempotency key, after errors and unknown
- * outcomes; others repeat it after crashes, long afterwards, or at the same time. Every try that gets through leaves a
- * receipt of its own, so a job done twice shows; and whoever asks gets the first result, with the commit that it belongs to.
+ * Jobs that must be done exactly once: whoever has one repeats it, under the job's idempotency key,
+ * after errors and unknown outcomes; others repeat it after crashes, long afterwards, or at the
+ * same time. Every try that gets through leaves a receipt of its own, so a job done twice shows;
+ * and whoever asks gets the first result, with the commit that it belongs to.
  */
 import { TransactionError } from "../../core/errors.ts";
 import { defineTable, type Receipt as CommitReceipt } from "../../sdk/index.ts";

@@ -1,6 +1,7 @@
 /**
- * FoundationDB's Cycle: keys that point to one another in one ring, permuted by swaps of two neighbours. A transaction that saw or
- * left behind a torn state cuts the ring in two, or lets it run into itself.
+ * FoundationDB's Cycle: keys that point to one another in one ring, permuted by swaps of two
+ * neighbours. A transaction that saw or left behind a torn state cuts the ring in two, or lets it
+ * run into itself.
  */
 import { defineTable } from "../../sdk/index.ts";
 import { testTable } from "../../testing/test-cloud.ts";

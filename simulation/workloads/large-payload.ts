@@ -1,7 +1,8 @@
 /**
- * Groups of rows that are always rewritten as a whole: small ones, hundreds of keys at once, items near DynamoDB's limit, and
- * transactions too large for a stream record, whose payload goes to the log table first. Every reader sees each group in
- * one generation, and every row with the content of that generation.
+ * Groups of rows that are always rewritten as a whole: small ones, hundreds of keys at once, items
+ * near DynamoDB's limit, and transactions too large for a stream record, whose payload goes to the
+ * log table first. Every reader sees each group in one generation, and every row with the content
+ * of that generation.
  */
 import { defineTable } from "../../sdk/index.ts";
 import { testTable } from "../../testing/test-cloud.ts";
@@ -76,7 +77,10 @@ export const largePayload: WorkloadFactory = ({ keys, history }) => {
   };
 };
 
-/** Bytes of each row: nearly always few. A few large ones per run are enough, and cost the simulator most. */
+/**
+ * Bytes of each row: nearly always few. A few large ones per run are enough, and cost the simulator
+ * most.
+ */
 class Sizes {
   #large = 0;
 

@@ -1,7 +1,7 @@
 /**
- * Lists that only grow (Elle's list-append, Kingsbury & Alvaro, VLDB 2020): each element tells who wrote it, each list which
- * elements came before it. All lists that anybody ever reads of one key are prefixes of each other, no
- * element is there twice, and none that was acknowledged is missing.
+ * Lists that only grow (Elle's list-append, Kingsbury & Alvaro, VLDB 2020): each element tells who
+ * wrote it, each list which elements came before it. All lists that anybody ever reads of one key
+ * are prefixes of each other, no element is there twice, and none that was acknowledged is missing.
  */
 import { defineTable } from "../../sdk/index.ts";
 import { testTable } from "../../testing/test-cloud.ts";
@@ -29,7 +29,10 @@ export const listAppend: WorkloadFactory = ({ keys, history }) => {
     }
     return new Set(read).size < read.length ? `${id} holds an element twice` : undefined;
   };
-  /** What an attempt has read that never committed proves nothing: it may have been chained to another that did not. */
+  /**
+   * What an attempt has read that never committed proves nothing: it may have been chained to
+   * another that did not.
+   */
   const note = (id: string, read: readonly string[]): void => {
     if (read.length > (longest.get(id)?.length ?? 0)) longest.set(id, read);
   };

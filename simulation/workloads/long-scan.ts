@@ -1,7 +1,8 @@
 /**
- * Readers that go through a whole table page by page, with pauses, beside writers that carry units from place to place and
- * remove and insert rows as they go. Whatever the reader (a transaction of either isolation, a snapshot, a stale
- * one, one of the recent past), it counts all units exactly once.
+ * Readers that go through a whole table page by page, with pauses, beside writers that carry units
+ * from place to place and remove and insert rows as they go. Whatever the reader (a transaction of
+ * either isolation, a snapshot, a stale one, one of the recent past), it counts all units exactly
+ * once.
  */
 import { defineTable, type Rows } from "../../sdk/index.ts";
 import { testTable } from "../../testing/test-cloud.ts";
@@ -144,7 +145,9 @@ class LongScan implements Workload {
   }
 }
 
-/** Without history a pass that takes long never ends: something in it has always been overwritten. */
+/**
+ * Without history a pass that takes long never ends: something in it has always been overwritten.
+ */
 function passOf(
   random: SeededRandom,
   { shelves, history }: { readonly shelves: readonly string[]; readonly history: boolean },

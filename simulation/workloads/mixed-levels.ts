@@ -1,8 +1,9 @@
 /**
- * Transactions of both isolation levels on the same rows. Each customer has a checking and a savings account, and must not owe
- * on both together. Withdrawals look at both and change one, so they are serializable; deposits and
- * moves write all that they read, so either level keeps the promise. Beside them go blind writes and patches; and
- * who looks back at the moment of a blind write finds what it wrote, however soon it was overwritten.
+ * Transactions of both isolation levels on the same rows. Each customer has a checking and a
+ * savings account, and must not owe on both together. Withdrawals look at both and change one, so
+ * they are serializable; deposits and moves write all that they read, so either level keeps the
+ * promise. Beside them go blind writes and patches; and who looks back at the moment of a blind
+ * write finds what it wrote, however soon it was overwritten.
  */
 import type { Isolation } from "../../core/types.ts";
 import { defineTable } from "../../sdk/index.ts";

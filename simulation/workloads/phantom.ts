@@ -1,7 +1,8 @@
 /**
- * Rooms with a limit: a booking is inserted if a count of the room's bookings, by a query or by a scan, leaves space for it. The
- * inserted rows are new, so nothing but the protection of what was counted keeps two of them from
- * passing the limit together. Snapshot transactions have none, and must be seen to pass it now and then.
+ * Rooms with a limit: a booking is inserted if a count of the room's bookings, by a query or by a
+ * scan, leaves space for it. The inserted rows are new, so nothing but the protection of what was
+ * counted keeps two of them from passing the limit together. Snapshot transactions have none, and
+ * must be seen to pass it now and then.
  */
 import { defineTable } from "../../sdk/index.ts";
 import { testTable } from "../../testing/test-cloud.ts";

@@ -1,6 +1,6 @@
 /**
- * Counters that are read, incremented and written back. No increment that was acknowledged is lost, none is made twice, and who
- * begins to read after an increment was acknowledged sees it.
+ * Counters that are read, incremented and written back. No increment that was acknowledged is lost,
+ * none is made twice, and who begins to read after an increment was acknowledged sees it.
  */
 import { TransactionError } from "../../core/errors.ts";
 import { defineTable } from "../../sdk/index.ts";

@@ -1,9 +1,10 @@
 /**
- * Rows that are deleted and inserted again, each time as the next incarnation, whose number stands in a row of its own. An old
- * version that comes back, by a late install or because its tombstone went too early, has a number that was passed
- * long ago. Once in a run all clients rest for longer than tombstones live, so that reinsertion starts from nothing; most
- * often one of them is in the middle of reading then, on a machine that sleeps. Afterwards readers look back
- * at moments of the rest.
+ * Rows that are deleted and inserted again, each time as the next incarnation, whose number stands
+ * in a row of its own. An old version that comes back, by a late install or because its tombstone
+ * went too early, has a number that was passed long ago. Once in a run all clients rest for longer
+ * than tombstones live, so that reinsertion starts from nothing; most often one of them is in the
+ * middle of reading then, on a machine that sleeps. Afterwards readers look back at moments of the
+ * rest.
  */
 import { defineTable } from "../../sdk/index.ts";
 import { testTable } from "../../testing/test-cloud.ts";
@@ -94,7 +95,10 @@ class Reinsert implements Workload {
     if (left === 0) await pause(this.#restMs);
   }
 
-  /** Whatever the sleeper has read before: what it reads afterwards is of the same moment, or it reads anew. */
+  /**
+   * Whatever the sleeper has read before: what it reads afterwards is of the same moment, or it
+   * reads anew.
+   */
   async #sleepAndReadOn({ client, random, suspend }: StepContext, forMs: number): Promise<void> {
     const from = random.integer(1, this.#cells.length - 1);
     await client.snapshot(async (snapshot) => {

@@ -1,6 +1,7 @@
 /**
- * Transfers by REST beside the SDK: in one request under an idempotency key, sent again until the answer is known; and over
- * several requests, with a token. No money is made or lost, and what was done once is done once.
+ * Transfers by REST beside the SDK: in one request under an idempotency key, sent again until the
+ * answer is known; and over several requests, with a token. No money is made or lost, and what was
+ * done once is done once.
  */
 import { defineTable } from "../../sdk/index.ts";
 import { testTable } from "../../testing/test-cloud.ts";

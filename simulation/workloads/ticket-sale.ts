@@ -1,6 +1,7 @@
 /**
- * Seats, orders and payments over four tables. Customers buy free seats and give orders back; nobody gets a seat that
- * another has, and the money taken is the price of the seats sold, in any state that anybody sees.
+ * Seats, orders and payments over four tables. Customers buy free seats and give orders back;
+ * nobody gets a seat that another has, and the money taken is the price of the seats sold, in any
+ * state that anybody sees.
  */
 import { defineTable } from "../../sdk/index.ts";
 import { testTable } from "../../testing/test-cloud.ts";

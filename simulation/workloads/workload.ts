@@ -1,4 +1,6 @@
-/** What a workload is: tables, a beginning, steps that clients take, and what must hold at the end. */
+/**
+ * What a workload is: tables, a beginning, steps that clients take, and what must hold at the end.
+ */
 import type { Isolation } from "../../core/types.ts";
 import type { Client, Snapshot, Transaction } from "../../sdk/index.ts";
 import type { SeededRandom } from "../../testing/kernel/seeded-random.ts";
@@ -48,16 +50,25 @@ export type Workload = {
   /** Fills the tables, before any fault strikes. */
   setUp(client: Client): Promise<void>;
   /**
-   * One transaction, or one that is retried under an idempotency key. Its errors of the expected kinds (conflict, unknown
-   * outcome, store unavailable) may go out; a violated expectation throws a `WorkloadFinding`.
+   * One transaction, or one that is retried under an idempotency key. Its errors of the expected
+   * kinds (conflict, unknown outcome, store unavailable) may go out; a violated expectation throws
+   * a `WorkloadFinding`.
    */
   step(context: StepContext): Promise<void>;
-  /** Reads everything in one snapshot and says what is wrong: money made or lost, a seat sold twice. */
+  /**
+   * Reads everything in one snapshot and says what is wrong: money made or lost, a seat sold twice.
+   */
   judge(client: Client): Promise<readonly string[]>;
-  /** For the recorder: tables whose rows are lists that grow, and all keys that a query may ever find. */
+  /**
+   * For the recorder: tables whose rows are lists that grow, and all keys that a query may ever
+   * find.
+   */
   readonly appendTables?: readonly string[];
   readonly universe?: KeyUniverse;
-  /** Anomalies that the isolation level allows, as often as the run showed them: write skew under snapshot isolation. */
+  /**
+   * Anomalies that the isolation level allows, as often as the run showed them: write skew under
+   * snapshot isolation.
+   */
   observations?(): Readonly<Record<string, number>>;
 };
 

@@ -1,6 +1,7 @@
 /**
- * Doctors on call: of two in each ward at least one, and either may leave after a look at both. Serializable transactions
- * keep that; snapshot transactions, which check only what they write, must be seen to break it now and then.
+ * Doctors on call: of two in each ward at least one, and either may leave after a look at both.
+ * Serializable transactions keep that; snapshot transactions, which check only what they write,
+ * must be seen to break it now and then.
  */
 import { defineTable } from "../../sdk/index.ts";
 import { testTable } from "../../testing/test-cloud.ts";

@@ -15,7 +15,8 @@ import * as limits from "../../core/limits.ts";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const loopback = "http://127.0.0.1:1";
 
-// Whether V8 holds an object's properties as a record, not in a hash table, is visible to its own syntax only.
+// Whether V8 holds an object's properties as a record, not in a hash table, is visible to its own
+// syntax only.
 setFlagsFromString("--allow-natives-syntax");
 const isRecord = runInThisContext("(object) => %HasFastProperties(object)") as (
   object: object,

@@ -1,4 +1,7 @@
-/** The commit stream on a real Kinesis protocol server: puts by shard, partial answers, reads by sequence number. */
+/**
+ * The commit stream on a real Kinesis protocol server: puts by shard, partial answers, reads by
+ * sequence number.
+ */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import * as limits from "../../core/limits.ts";
 import type { PutRecordResult } from "../../core/ports.ts";
@@ -188,7 +191,8 @@ describe("read", () => {
       kind: "rewrite",
       change: () => ({ Records: [], MillisBehindLatest: 5, NextShardIterator: "again" }),
     };
-    // The iterator of an empty page is the server's to make; the real one is fetched anew when it expires.
+    // The iterator of an empty page is the server's to make; the real one is fetched anew when it
+    // expires.
     kinesis.fail("GetRecords", empty, awsError(400, "ExpiredIteratorException"));
     expect(await readBytes(at(0), 100, faulty())).toEqual([1, 2, 3, 4, 5]);
   });

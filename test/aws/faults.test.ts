@@ -1,6 +1,6 @@
 /**
- * What calls come to when the network and the servers misbehave: a proxy before real protocol servers cuts, hangs,
- * errs and rewrites single calls.
+ * What calls come to when the network and the servers misbehave: a proxy before real protocol
+ * servers cuts, hangs, errs and rewrites single calls.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { DynamoDBClient, type DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";

@@ -1,4 +1,7 @@
-/** A shard of the deployment through splits and merges of the stream, on a real Kinesis protocol server. */
+/**
+ * A shard of the deployment through splits and merges of the stream, on a real Kinesis protocol
+ * server.
+ */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createAwsClients } from "../../aws/clients.ts";
 import { deploymentNames } from "../../aws/names.ts";

@@ -42,7 +42,9 @@ function run(more: { ports?: AwsPorts; remainingMs?: () => number } = {}): Promi
   });
 }
 
-/** Deletes keys at versions, as an installer and a replayer do, and moves the watermark past them. */
+/**
+ * Deletes keys at versions, as an installer and a replayer do, and moves the watermark past them.
+ */
 async function commitDeletes(
   tombstones: readonly { table: TableDescription; key: Item; version: number }[],
   watermark?: number,
@@ -206,7 +208,8 @@ describe("a run", () => {
     const report = await run({ ports: faulty });
     expect(report).toMatchObject({ removed: 0, batchesDropped: 0 });
     expect(report.failures).toMatchObject([{ table: table.name, fault: "unavailable" }]);
-    // The removal happens, its answer is lost, and the repeat finds nothing: dealt with all the same.
+    // The removal happens, its answer is lost, and the repeat finds nothing: dealt with all the
+    // same.
     proxy.fail("DeleteItem", { kind: "cut-after" });
     expect((await run({ ports: faulty })).failures).toHaveLength(1);
     expect(await run({ ports: faulty })).toMatchObject({ kept: 1, batchesDropped: 1 });

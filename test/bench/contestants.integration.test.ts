@@ -1,6 +1,6 @@
 /**
- * The contestants on real protocols: Tidemark with oracle and replay, beside native and, where the store knows it,
- * TransactWriteItems. Each does the same reads and writes and leaves the same rows.
+ * The contestants on real protocols: Tidemark with oracle and replay, beside native and, where the
+ * store knows it, TransactWriteItems. Each does the same reads and writes and leaves the same rows.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openContestant } from "../../bench/contestants/catalogue.ts";

@@ -1,4 +1,7 @@
-/** The contestants beside Tidemark, on the model of DynamoDB in memory, which knows TransactWriteItems. */
+/**
+ * The contestants beside Tidemark, on the model of DynamoDB in memory, which knows
+ * TransactWriteItems.
+ */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { beforeEach, describe, expect, test } from "vitest";
 import { toSdkItem } from "../../bench/contestants/buffered-writes.ts";

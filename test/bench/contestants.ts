@@ -100,7 +100,8 @@ export async function playScript(contestant: Omit<ContestantClient, "close">): P
     const operation: Operation = {
       name,
       readOnly: false,
-      // Only the last run counts: a client that meets a table for the first time may run a body twice.
+      // Only the last run counts: a client that meets a table for the first time may run a body
+      // twice.
       body: async (tx) => {
         result = await step(tx);
       },

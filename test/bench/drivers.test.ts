@@ -1,4 +1,7 @@
-/** How load is put on a store, in virtual time: what a stall costs is seen by whoever was due meanwhile. */
+/**
+ * How load is put on a store, in virtual time: what a stall costs is seen by whoever was due
+ * meanwhile.
+ */
 import { describe, expect, test } from "vitest";
 import { runLoad, type Loop } from "../../bench/harness/drivers.ts";
 import { VirtualTime } from "../../testing/kernel/virtual-time.ts";
@@ -41,7 +44,8 @@ describe("an open loop", () => {
   test("shows a stall in every operation that was due while it lasted", async () => {
     const { latencies, late } = await drive(at100);
     expect(latencies).toHaveLength(400);
-    // 100 were due in the stalled second; those due first waited longest, and the backlog delays some after it.
+    // 100 were due in the stalled second; those due first waited longest, and the backlog delays
+    // some after it.
     expect(late.length).toBeGreaterThanOrEqual(100);
     expect(Math.max(...latencies)).toBeCloseTo(1_000 + serviceMs, 6);
     const waited = late.reduce((sum, latencyMs) => sum + latencyMs, 0);

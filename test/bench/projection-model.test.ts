@@ -1,4 +1,7 @@
-/** The projection's model of the services: it must give the published percentiles, and refuse what the services refuse. */
+/**
+ * The projection's model of the services: it must give the published percentiles, and refuse what
+ * the services refuse.
+ */
 import { describe, expect, test } from "vitest";
 import { createDelivery } from "../../bench/projection/delivery.ts";
 import { LatencySamples } from "../../bench/projection/latency-samples.ts";

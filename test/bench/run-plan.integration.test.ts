@@ -1,4 +1,6 @@
-/** The whole benchmark, small: embedded stack, client processes, both loops, counts of every part. */
+/**
+ * The whole benchmark, small: embedded stack, client processes, both loops, counts of every part.
+ */
 import { expect, test } from "vitest";
 import type { Plan } from "../../bench/harness/plan.ts";
 import { type MeasuredCell, parseResults } from "../../bench/harness/results.ts";

@@ -15,7 +15,10 @@ function words(n: number): Uint32Array {
   return n % 2 === 0 ? Uint32Array.of(7, 7, 7, n) : Uint32Array.of(n, 7, 7, 7);
 }
 
-/** Ids of one hash, as a client may choose them: all of them share a bucket, and fill those behind it. */
+/**
+ * Ids of one hash, as a client may choose them: all of them share a bucket, and fill those behind
+ * it.
+ */
 function colliding(n: number): Uint32Array {
   return Uint32Array.of(n, 0, 0, Math.imul(n, 0x9e3779b1));
 }

@@ -99,7 +99,9 @@ describe("oracle", () => {
   });
 });
 
-/** One invocation: appends at its own position, rebuilds when that is taken. True when it finished. */
+/**
+ * One invocation: appends at its own position, rebuilds when that is taken. True when it finished.
+ */
 function deliver(run: {
   readonly log: LogBlock[];
   readonly instances: (Oracle | undefined)[];

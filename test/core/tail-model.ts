@@ -1,4 +1,6 @@
-/** A tail that remembers everything, and random logs to fold: what the real one is judged against. */
+/**
+ * A tail that remembers everything, and random logs to fold: what the real one is judged against.
+ */
 import fc from "fast-check";
 import type {
   CommittedVerdict,
@@ -42,7 +44,10 @@ export function hashesOf(write: ModelWrite): WriteHashes {
   };
 }
 
-/** What each verdict of a block is, and how far timestamps step; blocks may be empty, and may end above their verdicts. */
+/**
+ * What each verdict of a block is, and how far timestamps step; blocks may be empty, and may end
+ * above their verdicts.
+ */
 export type BlockPlan = {
   readonly verdicts: readonly (
     | { readonly kind: "committed"; readonly writes: readonly ModelWrite[]; readonly step: number }

@@ -20,14 +20,19 @@ function newTail(): Tail {
   return new Tail(start);
 }
 
-/** What happens to a tail beside new blocks: the watermark moves to a block, and reads below it end. */
+/**
+ * What happens to a tail beside new blocks: the watermark moves to a block, and reads below it end.
+ */
 const step = fc.oneof(
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("fold" as const), plan: blockPlan }) },
   fc.record({ kind: fc.constant("watermark" as const), back: fc.nat({ max: 3 }) }),
   fc.record({ kind: fc.constant("release" as const), back: fc.option(fc.nat({ max: 12 })) }),
 );
 
-/** Runs the steps, and calls `look` after each with the oldest read timestamp that may still be asked about. */
+/**
+ * Runs the steps, and calls `look` after each with the oldest read timestamp that may still be
+ * asked about.
+ */
 function replay(
   steps: readonly (typeof step extends fc.Arbitrary<infer Step> ? Step : never)[],
   look: (tail: Tail, log: ModelLog) => void,

@@ -83,7 +83,10 @@ describe("against the model", () => {
     );
   });
 
-  /** A pass reads keys 0 to 3 of partition 0, one page after the other, while others commit in between. */
+  /**
+   * A pass reads keys 0 to 3 of partition 0, one page after the other, while others commit in
+   * between.
+   */
   test("I8: a pass over pages that goes on returns, in the end, one state of the partition", () => {
     fc.assert(
       fc.property(

@@ -1,7 +1,7 @@
 /**
- * A deployment whose functions are the built zips, each in a process of its own behind a call recorder, with the settings of
- * the Terraform module; stores are real protocol servers, mappings those of localstack/. What Terraform's `apply` leaves
- * behind, on one machine.
+ * A deployment whose functions are the built zips, each in a process of its own behind a call
+ * recorder, with the settings of the Terraform module; stores are real protocol servers, mappings
+ * those of localstack/. What Terraform's `apply` leaves behind, on one machine.
  */
 import { createAwsClients } from "../../aws/clients.ts";
 import { deploymentNames, type DeploymentNames } from "../../aws/names.ts";
@@ -53,8 +53,10 @@ export const streamOrigin = {
 
 /**
  * Creates and registers the tables, as the module does; no mapping runs yet.
- * @param options.deployment its name, where several may share a store; default: the one that recorded events name.
- * @param options.createdAt the deployment's first watermark, for events that were recorded before today.
+ * @param options.deployment its name, where several may share a store; default: the one that
+ * recorded events name.
+ * @param options.createdAt the deployment's first watermark, for events that were recorded before
+ * today.
  */
 export async function startBundledDeployment(
   tables: readonly (TableDefinition & { readonly history: boolean })[],

@@ -1,6 +1,7 @@
 /**
- * The zips as Lambda runs them: each in a fresh Node process with the environment of the module, fed with events that were
- * recorded where a cloud's own mapping, schedule and HTTP API had made them (ministack 1.5.33).
+ * The zips as Lambda runs them: each in a fresh Node process with the environment of the module,
+ * fed with events that were recorded where a cloud's own mapping, schedule and HTTP API had made
+ * them (ministack 1.5.33).
  */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

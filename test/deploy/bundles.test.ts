@@ -1,4 +1,7 @@
-/** The zips as files: what is in them, how large they are, and that the same sources give the same bytes. */
+/**
+ * The zips as files: what is in them, how large they are, and that the same sources give the same
+ * bytes.
+ */
 import { isBuiltin } from "node:module";
 import { unzipSync } from "fflate";
 import { beforeAll, describe, expect, test } from "vitest";

@@ -1,6 +1,7 @@
 /**
- * Stands between one function, or one client, and the stores, and notes every call as IAM would see it: action,
- * resource, and the partition keys that it names. It looks at the wire, so nothing that the code says of itself counts.
+ * Stands between one function, or one client, and the stores, and notes every call as IAM would see
+ * it: action, resource, and the partition keys that it names. It looks at the wire, so nothing that
+ * the code says of itself counts.
  */
 import { createServer, request, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

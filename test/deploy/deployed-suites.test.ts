@@ -1,4 +1,7 @@
-/** Every integration suite is either run against deployments or left out with a reason: none is forgotten. */
+/**
+ * Every integration suite is either run against deployments or left out with a reason: none is
+ * forgotten.
+ */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -1,6 +1,7 @@
 /**
- * Least privilege, held against what the zips and the SDK really ask for: every call recorded on the wire is granted,
- * and every grant was needed. The same grants.json is what the Terraform module makes policies of.
+ * Least privilege, held against what the zips and the SDK really ask for: every call recorded on
+ * the wire is granted, and every grant was needed. The same grants.json is what the Terraform
+ * module makes policies of.
  */
 import { DeleteTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -102,7 +103,10 @@ describe("the comparison", () => {
   });
 });
 
-/** As an on-demand stream does by itself: who reads it has to look where its records lie from now on. */
+/**
+ * As an on-demand stream does by itself: who reads it has to look where its records lie from now
+ * on.
+ */
 async function reshard(): Promise<void> {
   const aws = { ...localIdentity, endpoint: deployed.servers.endpoint };
   const stream = await openReshard(aws, deployed.names.stream);
@@ -297,7 +301,10 @@ async function leftToRest(): Promise<void> {
   await deployed.resume("replay");
 }
 
-/** Commits whose clients died, of every kind; replay meets them by its schedule, without the stream's help. */
+/**
+ * Commits whose clients died, of every kind; replay meets them by its schedule, without the
+ * stream's help.
+ */
 async function leaveWorkToReplay(): Promise<void> {
   await deployed.pause("replay");
   const { ports } = await deployed.openClient();

@@ -46,7 +46,10 @@ export function unused(grants: readonly Grant[], calls: readonly RecordedCall[])
   return found;
 }
 
-/** As IAM evaluates `ForAllValues:StringLike`: every key that the request names must match a pattern. */
+/**
+ * As IAM evaluates `ForAllValues:StringLike`: every key that the request names must match a
+ * pattern.
+ */
 function allows(grant: Grant, call: RecordedCall): boolean {
   if (grant.on !== call.on || !grant.actions.includes(call.action)) return false;
   const patterns = grant.leadingKeys;

@@ -1,7 +1,7 @@
 /**
- * A built zip as Lambda runs it: unpacked into an empty folder, loaded by a fresh Node process that has the function's
- * environment and nothing else of ours, invoked with events one after the other, and killed when an invocation
- * outlives the function's timeout.
+ * A built zip as Lambda runs it: unpacked into an empty folder, loaded by a fresh Node process that
+ * has the function's environment and nothing else of ours, invoked with events one after the other,
+ * and killed when an invocation outlives the function's timeout.
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { randomUUID } from "node:crypto";

@@ -1,6 +1,7 @@
 /**
- * The Terraform module held against the code, wherever there is no Terraform and no provider: names, keys, bounds,
- * metrics, documentation, and the settings whose loss loses commits. `npm run test:terraform` checks plans as well.
+ * The Terraform module held against the code, wherever there is no Terraform and no provider:
+ * names, keys, bounds, metrics, documentation, and the settings whose loss loses commits. `npm run
+ * test:terraform` checks plans as well.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

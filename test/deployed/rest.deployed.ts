@@ -1,4 +1,7 @@
-/** REST through the cloud's own HTTP API: signed requests, the service's answers, and what the gateway refuses. */
+/**
+ * REST through the cloud's own HTTP API: signed requests, the service's answers, and what the
+ * gateway refuses.
+ */
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { callRest, deployedTarget } from "./target.ts";

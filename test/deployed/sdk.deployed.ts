@@ -1,6 +1,7 @@
 /**
  * The SDK against a deployment whose functions the cloud itself invokes. The tables are those of
- * infra/terraform/examples/localstack; every run uses rows of its own, so it may run again and again.
+ * infra/terraform/examples/localstack; every run uses rows of its own, so it may run again and
+ * again.
  */
 import { randomBytes } from "node:crypto";
 import { afterAll, describe, expect, test, vi } from "vitest";

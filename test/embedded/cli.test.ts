@@ -1,4 +1,6 @@
-/** `npm start` as a user meets it: what it prints, what it says when it cannot start, how it ends. */
+/**
+ * `npm start` as a user meets it: what it prints, what it says when it cannot start, how it ends.
+ */
 import { spawn } from "node:child_process";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,4 +1,7 @@
-/** What a transaction that is still running has read from a group of its process, and what the group, or its process, does then. */
+/**
+ * What a transaction that is still running has read from a group of its process, and what the
+ * group, or its process, does then.
+ */
 import { beforeEach, expect, test } from "vitest";
 import { type Client, defineTable } from "../../sdk/index.ts";
 import { createTestCloud, type TestCloud, testTable } from "../../testing/index.ts";

@@ -1,4 +1,7 @@
-/** Concurrent transactions of one process on the same items, in the test cloud: what they share, and what they must not. */
+/**
+ * Concurrent transactions of one process on the same items, in the test cloud: what they share, and
+ * what they must not.
+ */
 import { beforeEach, describe, expect, test } from "vitest";
 import { ConflictError, defineTable, type Receipt } from "../../sdk/index.ts";
 import { createTestCloud, type TestCloud, testTable } from "../../testing/index.ts";

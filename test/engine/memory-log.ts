@@ -1,4 +1,6 @@
-/** A log in memory, whose reads can be held back, and a clock that runs as fast as it is asked to. */
+/**
+ * A log in memory, whose reads can be held back, and a clock that runs as fast as it is asked to.
+ */
 import type { Clock, CommitLog, Ports, StoredBlock } from "../../core/ports.ts";
 import type {
   LogBlock,

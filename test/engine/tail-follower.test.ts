@@ -1,4 +1,6 @@
-/** The follower's promises about refreshes and verdicts (docs/protocol.md §4), over a log in memory. */
+/**
+ * The follower's promises about refreshes and verdicts (docs/protocol.md §4), over a log in memory.
+ */
 import { expect, test } from "vitest";
 import type { ShardId, Timestamp, Verdict } from "../../core/types.ts";
 import { TailFollower } from "../../engine/tail-follower.ts";

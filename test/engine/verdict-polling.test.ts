@@ -15,8 +15,8 @@ class Verdicts {
   #count = 0;
 
   /**
-   * Waits for one verdict after another, each put `delayMs` after it is awaited; means of the last ten. `besideMs` into each wait
-   * another transaction looks at the log for reasons of its own.
+   * Waits for one verdict after another, each put `delayMs` after it is awaited; means of the last
+   * ten. `besideMs` into each wait another transaction looks at the log for reasons of its own.
    */
   async await(
     count: number,

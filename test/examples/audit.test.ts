@@ -1,4 +1,7 @@
-/** The examples' audits on rows made by hand: silent on sound books, and each rule loud on its own fault. */
+/**
+ * The examples' audits on rows made by hand: silent on sound books, and each rule loud on its own
+ * fault.
+ */
 import { describe, expect, test } from "vitest";
 import { auditBank, type BankRows } from "../../examples/bank/audit.ts";
 import { auditSales, type SalesRows } from "../../examples/tickets/audit.ts";

@@ -1,4 +1,6 @@
-/** Whatever arrives, the service answers with a declared status, and never with a fault of its own. */
+/**
+ * Whatever arrives, the service answers with a declared status, and never with a fault of its own.
+ */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { routes } from "../../schemas/rest/routes.ts";
@@ -8,7 +10,9 @@ const paths = Object.values(routes)
   .filter((route) => route.method === "post")
   .map((route) => route.path.replace("{id}", "0600e1a5c2d3400f1e2d3c4b5a697887"));
 
-/** Names and values that the contract knows, put together at random: deeper than random JSON gets. */
+/**
+ * Names and values that the contract knows, put together at random: deeper than random JSON gets.
+ */
 const words = fc.constantFrom(
   ...["format", "isolation", "reads", "gets", "queries", "scans", "table", "key", "item", "writes"],
   ...["op", "condition", "conditions", "attributes", "exists", "eq", "between", "partitionKey"],

@@ -1,4 +1,6 @@
-/** The REST service on the real engine: two instances of one deployment, on real protocol servers. */
+/**
+ * The REST service on the real engine: two instances of one deployment, on real protocol servers.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createApi } from "../../functions/api/service.ts";
 import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";

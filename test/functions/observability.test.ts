@@ -2,7 +2,10 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { createObservability } from "../../functions/shared/powertools-observability.ts";
 
-/** Everything written to standard output (metrics) and standard error (warnings) while the test runs. */
+/**
+ * Everything written to standard output (metrics) and standard error (warnings) while the test
+ * runs.
+ */
 function written(): { readonly texts: string[] } {
   const texts: string[] = [];
   for (const stream of [process.stdout, process.stderr]) {

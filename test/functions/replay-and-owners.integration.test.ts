@@ -1,6 +1,7 @@
 /**
- * How replay keeps out of the way of clients that install their own commits: it does not look at what they say they have
- * installed, and leaves fresh commits to them for a while (docs/protocol.md §8, docs/adr/0010).
+ * How replay keeps out of the way of clients that install their own commits: it does not look at
+ * what they say they have installed, and leaves fresh commits to them for a while (docs/protocol.md
+ * §8, docs/adr/0010).
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Ports } from "../../core/ports.ts";

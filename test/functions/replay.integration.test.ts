@@ -1,6 +1,7 @@
 /**
- * Replay on real stores: it installs what certified transactions left, whatever fails, repeats or overlaps, and
- * its watermark never claims more than is installed (docs/protocol.md §8; I6, I7, I9).
+ * Replay on real stores: it installs what certified transactions left, whatever fails, repeats or
+ * overlaps, and its watermark never claims more than is installed (docs/protocol.md §8; I6, I7,
+ * I9).
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { DeleteTableCommand, GetItemCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";

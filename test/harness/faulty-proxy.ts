@@ -1,6 +1,7 @@
 /**
- * A loopback HTTP server between a client and a protocol server that fails on command: answers with errors, hangs, cuts
- * connections before or after the effect. Faults are queued per operation and used up one request each.
+ * A loopback HTTP server between a client and a protocol server that fails on command: answers with
+ * errors, hangs, cuts connections before or after the effect. Faults are queued per operation and
+ * used up one request each.
  */
 import { createServer, request, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -20,7 +21,9 @@ export type Fault =
 
 export type FaultyProxy = {
   readonly url: string;
-  /** The next requests of this operation (`PutItem`, `PutRecords`, …) meet these faults, in order. */
+  /**
+   * The next requests of this operation (`PutItem`, `PutRecords`, …) meet these faults, in order.
+   */
   fail(operation: string, ...faults: readonly Fault[]): void;
   /** Requests seen so far, faults included. */
   seen(operation: string): number;

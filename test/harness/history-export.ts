@@ -1,6 +1,7 @@
 /**
- * Histories of the integration suites (docs/formats/history.md): with TIDEMARK_HISTORY_DIR set, every engine that a local
- * deployment opens is recorded, and each deployment leaves a folder of its own when it stops, with what its stores hold then.
+ * Histories of the integration suites (docs/formats/history.md): with TIDEMARK_HISTORY_DIR set,
+ * every engine that a local deployment opens is recorded, and each deployment leaves a folder of
+ * its own when it stops, with what its stores hold then.
  */
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";

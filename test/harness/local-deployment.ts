@@ -1,6 +1,7 @@
 /**
- * A whole deployment inside a test process: real protocol servers, and the real services of oracle and replay, driven by
- * the embedded stack's own event source mapping. Each function can be stopped, started again, delayed and made to run twice.
+ * A whole deployment inside a test process: real protocol servers, and the real services of oracle
+ * and replay, driven by the embedded stack's own event source mapping. Each function can be
+ * stopped, started again, delayed and made to run twice.
  */
 import { createAwsClients } from "../../aws/clients.ts";
 import { systemClock } from "../../aws/system-clock.ts";

@@ -1,12 +1,16 @@
 /**
- * Real protocol servers for tests, on free loopback ports. Where the environment names a DynamoDB endpoint (the
- * DynamoDB Local suite), that one serves instead of dynalite and outlives the tests; names must then be unique.
+ * Real protocol servers for tests, on free loopback ports. Where the environment names a DynamoDB
+ * endpoint (the DynamoDB Local suite), that one serves instead of dynalite and outlives the tests;
+ * names must then be unique.
  */
 import { startProtocolServers } from "../../localstack/protocol-servers.ts";
 
 export type LocalServers = {
   readonly endpoint: { readonly dynamodb: string; readonly kinesis: string };
-  /** Whether DynamoDB is shared with other test files, and is more than dynalite can do (TTL, transactions). */
+  /**
+   * Whether DynamoDB is shared with other test files, and is more than dynalite can do (TTL,
+   * transactions).
+   */
   readonly dynamoDbLocal: boolean;
   stop(): Promise<void>;
 };

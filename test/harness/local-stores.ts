@@ -1,6 +1,7 @@
 /**
- * A provisioned deployment on real protocol servers, with its ports: what an engine or a function needs to run in a
- * test. Deployment and table names are unique, so that test files can share one DynamoDB.
+ * A provisioned deployment on real protocol servers, with its ports: what an engine or a function
+ * needs to run in a test. Deployment and table names are unique, so that test files can share one
+ * DynamoDB.
  */
 import { randomBytes } from "node:crypto";
 import { assert } from "../../core/assert.ts";
@@ -15,7 +16,10 @@ import {
 } from "../../aws/provision.ts";
 import { localIdentity, startLocalServers, type LocalServers } from "./local-servers.ts";
 
-/** Key types by name; the table's own name is made unique. Default: `pk` (S), no sort key, no history. */
+/**
+ * Key types by name; the table's own name is made unique. Default: `pk` (S), no sort key, no
+ * history.
+ */
 export type LocalTable = {
   readonly partitionKey?: TableDescription["partitionKey"];
   readonly sortKey?: NonNullable<TableDescription["sortKey"]>;
@@ -30,7 +34,9 @@ export type LocalStores = {
   readonly shard: ShardId;
   readonly shards: readonly ShardId[];
   readonly ports: AwsPorts;
-  /** Endpoint, region and credentials: for `createAwsPorts`, `createClient` or an AWS SDK client. */
+  /**
+   * Endpoint, region and credentials: for `createAwsPorts`, `createClient` or an AWS SDK client.
+   */
   readonly clientOptions: typeof localIdentity & { readonly endpoint: LocalServers["endpoint"] };
   /** More ports to the same deployment, as another process would have; closed with the stores. */
   openPorts(options?: Partial<AwsPortsOptions>): AwsPorts;

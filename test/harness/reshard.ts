@@ -1,4 +1,7 @@
-/** Splits and merges Kinesis shards as an on-demand stream does by itself, on a real protocol server. */
+/**
+ * Splits and merges Kinesis shards as an on-demand stream does by itself, on a real protocol
+ * server.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { createAwsClients, type AwsClientOptions } from "../../aws/clients.ts";
 import { listKinesisShards, type KinesisShard } from "../../aws/kinesis-shards.ts";

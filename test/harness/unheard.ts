@@ -1,6 +1,9 @@
 /** What nobody handled: in a user's process, the end of it. */
 
-/** The reasons of promises that rejected without a handler while `run` went on, or within 50 ms after it. */
+/**
+ * The reasons of promises that rejected without a handler while `run` went on, or within 50 ms
+ * after it.
+ */
 export async function unheardDuring(run: () => Promise<unknown>): Promise<unknown[]> {
   const unheard: unknown[] = [];
   const note = (reason: unknown): void => {

@@ -1,6 +1,7 @@
 /**
- * The checker: judges the history of a random workload, naively, from the log's blocks and from what clients and
- * samplers have seen (DESIGN §3, I1 to I8). It returns what is wrong, each complaint beginning with its invariant.
+ * The checker: judges the history of a random workload, naively, from the log's blocks and from
+ * what clients and samplers have seen (DESIGN §3, I1 to I8). It returns what is wrong, each
+ * complaint beginning with its invariant.
  */
 import { keyNamesOf } from "../../core/attributes.ts";
 import type {
@@ -123,7 +124,10 @@ function judgeConflicts(
   return found;
 }
 
-/** Replays all commits in timestamp order; every read must be what stood there at its read timestamp. */
+/**
+ * Replays all commits in timestamp order; every read must be what stood there at its read
+ * timestamp.
+ */
 function judgeStates(history: History, commits: readonly CommittedVerdict[]): string[] {
   const found: string[] = [];
   const byId = new Map(history.performed.map((each) => [each.id, each]));

@@ -1,5 +1,6 @@
 /**
- * A client that stops at each step of a commit, and what becomes of its transaction (docs/protocol.md §6 to §8; I3, I9).
+ * A client that stops at each step of a commit, and what becomes of its transaction
+ * (docs/protocol.md §6 to §8; I3, I9).
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { TableDescription } from "../../core/types.ts";

@@ -1,4 +1,7 @@
-/** `npm run demo` as a user runs it, small and short: what it prints, what survives kills, when it fails. */
+/**
+ * `npm run demo` as a user runs it, small and short: what it prints, what survives kills, when it
+ * fails.
+ */
 import { spawn } from "node:child_process";
 import {
   type AttributeValue,
@@ -108,7 +111,10 @@ function reportOf({ output, errors }: Demo): z.infer<typeof reportSchema> {
 
 const errorLinesShown = 60;
 
-/** A failure says what the audit found and what each process said last: it may not happen again soon. */
+/**
+ * A failure says what the audit found and what each process said last: it may not happen again
+ * soon.
+ */
 function expectGreen(demo: Demo): z.infer<typeof reportSchema> {
   const { code, errors } = demo;
   const report = reportOf(demo);
@@ -212,7 +218,10 @@ function makeMoney(stack: EmbeddedStack): Promise<void> {
   return changeAccount(stack, { expression: "ADD balanceCents :value", value: { N: "1" } });
 }
 
-/** Changes an account of the demo's, by a plain write that no transaction knows of. `#v` stands for its version. */
+/**
+ * Changes an account of the demo's, by a plain write that no transaction knows of. `#v` stands for
+ * its version.
+ */
 async function changeAccount(
   { region, endpoints }: EmbeddedStack,
   change: { readonly expression: string; readonly value: AttributeValue },

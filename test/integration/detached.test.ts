@@ -1,4 +1,7 @@
-/** Transactions whose caller comes and goes with their state as data, from process to process (engine/detached.ts; I4, I8). */
+/**
+ * Transactions whose caller comes and goes with their state as data, from process to process
+ * (engine/detached.ts; I4, I8).
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as limits from "../../core/limits.ts";
 import type { TableDescription } from "../../core/types.ts";
@@ -32,7 +35,10 @@ async function carried(name: string): Promise<TransactionState> {
   return state;
 }
 
-/** More commits than one, and the watermark past them: the next process's tail knows nothing of them. */
+/**
+ * More commits than one, and the watermark past them: the next process's tail knows nothing of
+ * them.
+ */
 async function unrelatedCommits(): Promise<void> {
   for (let i = 0; i < 5; i += 1) {
     const receipt = await putAll(engine, table, [{ ...key("unrelated"), n: number(i) }]);

@@ -1,6 +1,6 @@
 /**
- * The examples on an embedded stack: their rules hold under concurrency, and their audits, fed with real
- * rows, see every kind of damage that plain DynamoDB writes can do.
+ * The examples on an embedded stack: their rules hold under concurrency, and their audits, fed with
+ * real rows, see every kind of damage that plain DynamoDB writes can do.
  */
 import { type AttributeValue, DynamoDBClient, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { DeleteItemCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
@@ -153,7 +153,8 @@ describe("the bank", () => {
       await withKnownOutcome(db, async () => {
         runs += 1;
         if (runs > 1) return transfer(db, order);
-        // What an impatient caller meets: an answer that never came, to a request that did or did not arrive.
+        // What an impatient caller meets: an answer that never came, to a request that did or did
+        // not arrive.
         const { receipt } = committedFirst
           ? await transfer(db, order)
           : await transfer(db, { ...order, transferId: `${transferId}-lost`, source: "b6-none" });

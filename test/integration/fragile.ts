@@ -1,6 +1,6 @@
 /**
- * Client processes that crash, and what to look at afterwards. A crash is a port that hangs for ever: nothing more
- * comes from that process, and nobody closes it.
+ * Client processes that crash, and what to look at afterwards. A crash is a port that hangs for
+ * ever: nothing more comes from that process, and nobody closes it.
  */
 import type { CommitLog, CommitStream, ItemStore, Ports } from "../../core/ports.ts";
 import type {

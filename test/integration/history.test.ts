@@ -1,4 +1,7 @@
-/** Reads at an older timestamp from superseded versions, and what deletes leave behind (docs/protocol.md §5, §7; I6, I8). */
+/**
+ * Reads at an older timestamp from superseded versions, and what deletes leave behind
+ * (docs/protocol.md §5, §7; I6, I8).
+ */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { systemClock } from "../../aws/system-clock.ts";
 import type { Clock } from "../../core/ports.ts";

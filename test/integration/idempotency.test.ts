@@ -1,4 +1,7 @@
-/** Exactly once by key: a repeat returns the first result, whatever happened in between (DESIGN §2; I3, I9). */
+/**
+ * Exactly once by key: a repeat returns the first result, whatever happened in between (DESIGN §2;
+ * I3, I9).
+ */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { systemClock } from "../../aws/system-clock.ts";
 import * as limits from "../../core/limits.ts";

@@ -1,6 +1,6 @@
 /**
- * What each isolation level forbids and allows, as anomalies that are steered by hand: the second transaction
- * commits inside the body of the first (docs/protocol.md §3 to §6; I4, I5, I8).
+ * What each isolation level forbids and allows, as anomalies that are steered by hand: the second
+ * transaction commits inside the body of the first (docs/protocol.md §3 to §6; I4, I5, I8).
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ConflictError } from "../../core/errors.ts";

@@ -1,4 +1,7 @@
-/** Every limit that a user can meet, and every input that can never work: refused with class, field and limit (DESIGN §8). */
+/**
+ * Every limit that a user can meet, and every input that can never work: refused with class, field
+ * and limit (DESIGN §8).
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   InvalidRequestError,

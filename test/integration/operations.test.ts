@@ -1,4 +1,6 @@
-/** Every operation of a transaction, through the engine, on real stores (docs/protocol.md §5, §6). */
+/**
+ * Every operation of a transaction, through the engine, on real stores (docs/protocol.md §5, §6).
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GetItemCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { compareNumbers } from "../../core/decimal.ts";

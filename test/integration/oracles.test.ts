@@ -1,6 +1,6 @@
 /**
- * Oracles that overlap, repeat, freeze and meet hostile records (docs/protocol.md §3; I1 to I3, I9): what they leave in the log is
- * what one oracle would have.
+ * Oracles that overlap, repeat, freeze and meet hostile records (docs/protocol.md §3; I1 to I3,
+ * I9): what they leave in the log is what one oracle would have.
  */
 import { afterEach, describe, expect, test } from "vitest";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";
@@ -77,7 +77,9 @@ function judgeLog(blocks: readonly LogBlock[]): Set<TransactionId> {
   return committed;
 }
 
-/** Increments shared counters from both engines; every acknowledged one must be there afterwards. */
+/**
+ * Increments shared counters from both engines; every acknowledged one must be there afterwards.
+ */
 async function workload(
   { table, engines }: Awaited<ReturnType<typeof begin>>,
   rounds: number,

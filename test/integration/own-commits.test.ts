@@ -1,6 +1,7 @@
 /**
- * What a process has committed itself and is still installing, it reads from memory: nobody waits for an install to read
- * what the process knows, and nobody reads anything else than the log says (I8).
+ * What a process has committed itself and is still installing, it reads from memory: nobody waits
+ * for an install to read what the process knows, and nobody reads anything else than the log says
+ * (I8).
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Item, TableDescription } from "../../core/types.ts";
@@ -19,7 +20,10 @@ beforeAll(async () => {
 });
 afterAll(() => deployment.stop());
 
-/** A process whose installs never end, and how often it has asked for single items, as whoever waits for an install does. */
+/**
+ * A process whose installs never end, and how often it has asked for single items, as whoever waits
+ * for an install does.
+ */
 function slowInstaller(): { readonly engine: Engine; readonly gets: () => number } {
   let gets = 0;
   const { engine } = fragileEngine(deployment.stores, {

@@ -1,4 +1,6 @@
-/** What a call leaves behind, how its caller ends it, and reads of the past where nothing keeps it. */
+/**
+ * What a call leaves behind, how its caller ends it, and reads of the past where nothing keeps it.
+ */
 import { getEventListeners } from "node:events";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { systemClock } from "../../aws/system-clock.ts";

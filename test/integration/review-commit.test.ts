@@ -1,6 +1,7 @@
 /**
- * Interleavings of a commit with what else goes on in its process: reads that the body did not wait for, a search for an
- * outcome that is overtaken by the decision, the tables that are Tidemark's own.
+ * Interleavings of a commit with what else goes on in its process: reads that the body did not wait
+ * for, a search for an outcome that is overtaken by the decision, the tables that are Tidemark's
+ * own.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { InvalidRequestError, TransactionTooLargeError } from "../../core/errors.ts";
@@ -42,7 +43,8 @@ describe("a body that returns before its reads do", () => {
         put: async (shard, records) => {
           if (late !== undefined) return real.put(shard, records);
           late = () => real.put(shard, records);
-          // While the answer is awaited, the read's answer comes, and then what it read is overwritten.
+          // While the answer is awaited, the read's answer comes, and then what it read is
+          // overwritten.
           answered.open();
           await leaked.catch(() => undefined);
           await putAll(other, table, [{ ...key("leaked"), n: number(1) }]);

@@ -1,4 +1,6 @@
-/** Bodies that write the rows which their queries and scans show, page by page: each row comes once. */
+/**
+ * Bodies that write the rows which their queries and scans show, page by page: each row comes once.
+ */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Item, TableDescription } from "../../core/types.ts";
 import type { EngineTransaction, RowPage } from "../../engine/types.ts";
@@ -16,7 +18,10 @@ afterAll(() => deployment.stop());
 
 type Fetch = (page: { readonly limit: number; readonly cursor?: Item }) => Promise<RowPage>;
 
-/** Raises `n` of every row that the pages show, as they show it; gives the keys in the order of their coming. */
+/**
+ * Raises `n` of every row that the pages show, as they show it; gives the keys in the order of
+ * their coming.
+ */
 async function raiseAll(tx: EngineTransaction, table: string, fetch: Fetch): Promise<string[]> {
   const seen: string[] = [];
   let cursor: Item | undefined;

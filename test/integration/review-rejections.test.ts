@@ -1,4 +1,7 @@
-/** A failed transaction must not end its process: promises of a body that has failed already reject unheard. */
+/**
+ * A failed transaction must not end its process: promises of a body that has failed already reject
+ * unheard.
+ */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createClient, defineTable, type Client } from "../../sdk/index.ts";
 import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";

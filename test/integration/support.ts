@@ -11,7 +11,10 @@ import type {
 } from "../../engine/types.ts";
 import type { LocalStores } from "../harness/local-stores.ts";
 
-/** The tables that most tests need: with a partition key only, with a sort key, and with history as well. */
+/**
+ * The tables that most tests need: with a partition key only, with a sort key, and with history as
+ * well.
+ */
 export async function createTables(
   stores: LocalStores,
 ): Promise<readonly [TableDescription, TableDescription, TableDescription]> {

@@ -1,4 +1,7 @@
-/** Requests whose fate the client does not learn, and how it is settled (docs/protocol.md §6; I3, I9). */
+/**
+ * Requests whose fate the client does not learn, and how it is settled (docs/protocol.md §6; I3,
+ * I9).
+ */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { CommitUnknownError } from "../../core/errors.ts";
 import { StoreError } from "../../core/errors.ts";

@@ -1,6 +1,7 @@
 /**
- * A random workload from several client processes, with functions that repeat themselves and installs that fail; its whole
- * history is then judged (I1 to I9), and the judge is judged by histories with one thing wrong.
+ * A random workload from several client processes, with functions that repeat themselves and
+ * installs that fail; its whole history is then judged (I1 to I9), and the judge is judged by
+ * histories with one thing wrong.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { keyNamesOf } from "../../core/attributes.ts";

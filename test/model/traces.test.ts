@@ -1,6 +1,6 @@
 /**
- * The code does what the model says: every committed trace of the model, replayed on the real oracle,
- * replay, reads and installs; and mistakes put around the real oracle do not go unnoticed.
+ * The code does what the model says: every committed trace of the model, replayed on the real
+ * oracle, replay, reads and installs; and mistakes put around the real oracle do not go unnoticed.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -103,7 +103,9 @@ describe("notices an oracle", () => {
   });
 });
 
-/** The block with every commit turned into an abort: the same timestamps, and nothing for an index. */
+/**
+ * The block with every commit turned into an abort: the same timestamps, and nothing for an index.
+ */
 function withoutWrites(bytes: Uint8Array, position: LogPosition): Uint8Array {
   const block = decodeLogBlock(bytes, position);
   const verdicts = block.verdicts.map((verdict) =>

@@ -89,7 +89,10 @@ export class Project {
     writeFileSync(join(this.folder, name), text);
   }
 
-  /** Makes packages of the repository's node_modules, or whole scopes, the project's own; once is enough. */
+  /**
+   * Makes packages of the repository's node_modules, or whole scopes, the project's own; once is
+   * enough.
+   */
   link(...names: readonly string[]): void {
     for (const name of names) {
       const target = join(this.folder, "node_modules", name);

@@ -101,7 +101,10 @@ function linkPeers(): void {
   for (const each of projects.values()) each.link("@aws-sdk", "@smithy", "@types");
 }
 
-/** A commit of another program comes between, then the outcome is unknown, while calls fail by chance. */
+/**
+ * A commit of another program comes between, then the outcome is unknown, while calls fail by
+ * chance.
+ */
 const useOfTheTestCloud = `
 const accounts = tidemark.defineTable("accounts", { key: "id" });
 async function main() {

@@ -1,4 +1,7 @@
-/** Claims of Centiman (SoCC '15) about watermarks and the local check, on real stores. docs/papers.md lists all claims. */
+/**
+ * Claims of Centiman (SoCC '15) about watermarks and the local check, on real stores.
+ * docs/papers.md lists all claims.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { StoreError } from "../../core/errors.ts";
 import type { Ports } from "../../core/ports.ts";

@@ -1,6 +1,7 @@
 /**
- * Claims of Centiman (SoCC '15) that need no servers: what a validator decides, forgets and takes up again after a crash,
- * and what a processor may decide by itself. docs/papers.md lists all claims.
+ * Claims of Centiman (SoCC '15) that need no servers: what a validator decides, forgets and takes
+ * up again after a crash, and what a processor may decide by itself. docs/papers.md lists all
+ * claims.
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -29,7 +30,10 @@ import { MemoryLog } from "../functions/memory-log.ts";
 const shard = "shardId-000000000000" as ShardId;
 const firstArrivalMs = startTimestamp / 1000 + 1;
 
-/** A transaction over ten keys that read as of `age` decisions ago; `laterMs` is the pause before it. */
+/**
+ * A transaction over ten keys that read as of `age` decisions ago; `laterMs` is the pause before
+ * it.
+ */
 const transaction = fc.record({
   reads: fc.uniqueArray(fc.integer({ min: 0, max: 9 }), { maxLength: 4 }),
   writes: fc.uniqueArray(fc.integer({ min: 0, max: 9 }), { minLength: 1, maxLength: 3 }),
@@ -40,7 +44,10 @@ const transactions = fc.array(transaction, { maxLength: 40 });
 
 type Decided = { readonly timestamp: number; readonly writes: readonly number[] };
 
-/** Certifies one after the other, each in a record of its own; `look` sees the verdict and what was decided before. */
+/**
+ * Certifies one after the other, each in a record of its own; `look` sees the verdict and what was
+ * decided before.
+ */
 function decideAll(
   oracle: Oracle,
   given: readonly (typeof transaction extends fc.Arbitrary<infer Each> ? Each : never)[],

@@ -1,6 +1,6 @@
 /**
- * What the four papers claim, as far as it concerns Tidemark, and the tests that hold Tidemark to it; or why a claim does
- * not apply yet. docs/papers.md is made from this.
+ * What the four papers claim, as far as it concerns Tidemark, and the tests that hold Tidemark to
+ * it; or why a claim does not apply yet. docs/papers.md is made from this.
  */
 
 export type Evidence = { readonly file: string; readonly title: string };

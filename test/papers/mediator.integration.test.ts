@@ -1,4 +1,7 @@
-/** Claims of Mediator (SYSTOR '14) about its oracle, its helper and local reads, on real stores. docs/papers.md lists all. */
+/**
+ * Claims of Mediator (SYSTOR '14) about its oracle, its helper and local reads, on real stores.
+ * docs/papers.md lists all.
+ */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { TableDescription } from "../../core/types.ts";
 import type { Engine } from "../../engine/types.ts";

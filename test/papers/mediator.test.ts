@@ -1,4 +1,6 @@
-/** Claims of Mediator (SYSTOR '14) that need no servers: what its status oracle knows after a crash. */
+/**
+ * Claims of Mediator (SYSTOR '14) that need no servers: what its status oracle knows after a crash.
+ */
 import { describe, expect, test } from "vitest";
 import type { StreamRecord } from "../../core/ports.ts";
 import type { ShardId, Verdict } from "../../core/types.ts";

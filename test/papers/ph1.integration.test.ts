@@ -1,6 +1,7 @@
 /**
- * Claims of pH1 (SRDS '14) on real stores: snapshot isolation over a store that keeps one version, by a version store that
- * may be lost, with the store's own interface left as it is. docs/papers.md lists all claims.
+ * Claims of pH1 (SRDS '14) on real stores: snapshot isolation over a store that keeps one version,
+ * by a version store that may be lost, with the store's own interface left as it is. docs/papers.md
+ * lists all claims.
  */
 import {
   DeleteItemCommand,

@@ -1,6 +1,6 @@
 /**
- * Runs that once found a bug, as plans of the simulator: each must pass now. `npm run sim` writes such a file for every
- * failure, already made smaller; what it found stays in it.
+ * Runs that once found a bug, as plans of the simulator: each must pass now. `npm run sim` writes
+ * such a file for every failure, already made smaller; what it found stays in it.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** Commit records: the documented layout, its overhead, both ways of reading it, and every fault by name. */
+/**
+ * Commit records: the documented layout, its overhead, both ways of reading it, and every fault by
+ * name.
+ */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { InvariantViolation } from "../../core/assert.ts";
@@ -351,7 +354,9 @@ describe("faults", () => {
   });
 });
 
-/** Table names, key names, keys and items in their own encodings: what no format could leave out. */
+/**
+ * Table names, key names, keys and items in their own encodings: what no format could leave out.
+ */
 function payloadItselfBytes(payload: Payload): number {
   let bytes = 0;
   for (const { name, partitionKey, sortKey } of payload.tables) {

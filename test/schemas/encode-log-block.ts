@@ -1,6 +1,6 @@
 /**
- * LogBlock → bytes (docs/formats/log-block.md), for tests that make blocks without an oracle, and to hold the oracle's own
- * encoder (schemas/log-block-draft.ts) against.
+ * LogBlock → bytes (docs/formats/log-block.md), for tests that make blocks without an oracle, and
+ * to hold the oracle's own encoder (schemas/log-block-draft.ts) against.
  *
  * Invariants: I1 (a block knows its position), I2 (asserted before encoding).
  */
@@ -15,7 +15,9 @@ import { StreamWriter, writeHeader } from "../../schemas/log-block-writing.ts";
 import { writeTransactionId } from "../../schemas/transaction-id.ts";
 import * as verdictTags from "../../schemas/verdict-tags.ts";
 
-/** @throws InvariantViolation for a block that breaks I1 or I2, or exceeds `limits.blockBytesMax`. */
+/**
+ * @throws InvariantViolation for a block that breaks I1 or I2, or exceeds `limits.blockBytesMax`.
+ */
 export function encodeLogBlock(block: LogBlock): Uint8Array {
   const writer = new ByteWriter(256 + 64 * block.verdicts.length);
   writeHeader(writer, { ...block, verdictCount: block.verdicts.length });

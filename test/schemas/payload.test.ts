@@ -1,4 +1,6 @@
-/** Payloads: lossless, self-contained, hashed from their own bytes, and refused whole when damaged. */
+/**
+ * Payloads: lossless, self-contained, hashed from their own bytes, and refused whole when damaged.
+ */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { InvariantViolation } from "../../core/assert.ts";

@@ -62,7 +62,9 @@ function writeOf(tables: readonly PayloadTable[], index: number, draft: Draft): 
   return { table, key, item: Object.fromEntries([...draft.others, ...keyEntries]) };
 }
 
-/** Distinct keys, every table written to; around the border where duplicates are sought otherwise. */
+/**
+ * Distinct keys, every table written to; around the border where duplicates are sought otherwise.
+ */
 export const payloads: fc.Arbitrary<Payload> = fc
   .tuple(payloadTables, fc.array(drafts, { minLength: 4, maxLength: 14 }))
   .map(([tables, each]) => {

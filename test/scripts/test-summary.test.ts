@@ -1,4 +1,6 @@
-/** The line that a CI run ends with: nothing that failed, crashed or said nothing may look green. */
+/**
+ * The line that a CI run ends with: nothing that failed, crashed or said nothing may look green.
+ */
 import { expect, test } from "vitest";
 import { summaryLine, totalsOfReport, totalsOfStep } from "../../scripts/test-summary.ts";
 

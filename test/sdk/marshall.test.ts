@@ -52,7 +52,8 @@ describe("marshalling", () => {
     fc.assert(
       fc.property(row, (value) => {
         const ours = marshallItem(value, "item", {});
-        // The document client returns the spellings of JavaScript, ours DynamoDB's canonical ones, hence the reading.
+        // The document client returns the spellings of JavaScript, ours DynamoDB's canonical ones,
+        // hence the reading.
         const theirs = awsMarshall(value, { removeUndefinedValues: true });
         expect(awsUnmarshall(ours as Parameters<typeof awsUnmarshall>[0])).toEqual(
           awsUnmarshall(theirs),

@@ -1,4 +1,7 @@
-/** The SDK against an embedded stack, found by its one address: real protocols, real oracle and replay. */
+/**
+ * The SDK against an embedded stack, found by its one address: real protocols, real oracle and
+ * replay.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type EmbeddedStack, startEmbeddedStack } from "../../localstack/embedded-stack.ts";
 import { type Client, createClient, defineTable, type EngineEvent } from "../../sdk/index.ts";

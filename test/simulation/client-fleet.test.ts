@@ -1,4 +1,7 @@
-/** The clients of a run: how many transactions they begin, when they are through, and what they do to keep the run in balance. */
+/**
+ * The clients of a run: how many transactions they begin, when they are through, and what they do
+ * to keep the run in balance.
+ */
 import { describe, expect, test, vi } from "vitest";
 import { CommitUnknownError, UnavailableError } from "../../core/errors.ts";
 import type { TransactionId } from "../../core/types.ts";
@@ -84,7 +87,8 @@ describe("the clients of a run", () => {
     expect([fleet.isIdle, fleet.counts.crashed, processes.length]).toEqual([false, 1, 2]);
     await run(60_000);
     expect(fleet.isIdle).toBe(true);
-    // Nobody works in either any more; the second crash must not count as another client's end either.
+    // Nobody works in either any more; the second crash must not count as another client's end
+    // either.
     processes[slow]?.crash();
     expect([fleet.isIdle, fleet.counts.crashed]).toEqual([true, 2]);
   });

@@ -1,4 +1,6 @@
-/** The breaks of the protocol that judge the judges: each must still fit the sources that it breaks. */
+/**
+ * The breaks of the protocol that judge the judges: each must still fit the sources that it breaks.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";

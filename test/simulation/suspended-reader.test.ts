@@ -1,6 +1,6 @@
 /**
- * I8 against a machine that sleeps: found by the formal model (model/README.md). A reader whose timers stand still must not
- * go on when the tombstone that it should have met is gone.
+ * I8 against a machine that sleeps: found by the formal model (model/README.md). A reader whose
+ * timers stand still must not go on when the tombstone that it should have met is gone.
  */
 import { expect, test } from "vitest";
 import { defineTable } from "../../sdk/index.ts";
@@ -24,7 +24,8 @@ test("I8: a reader suspended past the reaper's grace reads nothing at its old ti
       tx.put(items, "b", { id: "b", n: 1 });
       return Promise.resolve();
     });
-    // Replay has passed it and the reader's tail knows: from here on the tables alone say what stands there.
+    // Replay has passed it and the reader's tail knows: from here on the tables alone say what
+    // stands there.
     await cloud.world.time.sleep(20_000);
     await reader.client.snapshot((snapshot) => snapshot.get(items, "b"));
     await cloud.world.time.sleep(20_000);

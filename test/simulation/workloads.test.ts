@@ -1,4 +1,7 @@
-/** Each workload's judge: content with what its own steps leave, and not with a state that breaks its promise. */
+/**
+ * Each workload's judge: content with what its own steps leave, and not with a state that breaks
+ * its promise.
+ */
 import { describe, expect, test } from "vitest";
 import { planOf } from "../../simulation/seed-plan.ts";
 import {

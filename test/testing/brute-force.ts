@@ -1,7 +1,8 @@
 /**
- * The definition of isolation, executed: a history is legal if its points in time can be put in one order in which every read
- * finds what stood there. A serializable transaction is one point, a snapshot one reads at one and writes at a later one,
- * and nobody else writes what it writes in between. Tries every order; for a handful of transactions.
+ * The definition of isolation, executed: a history is legal if its points in time can be put in one
+ * order in which every read finds what stood there. A serializable transaction is one point, a
+ * snapshot one reads at one and writes at a later one, and nobody else writes what it writes in
+ * between. Tries every order; for a handful of transactions.
  */
 import type { History, HistoryTransaction } from "../../testing/history/types.ts";
 
@@ -17,7 +18,10 @@ type Point = { readonly transaction: HistoryTransaction; readonly at: "both" | "
 /** What stands under a key: a version, or nothing since a deletion or ever. */
 type State = ReadonlyMap<string, string | null>;
 
-/** Whether the committed transactions have a legal order; with a version order, one whose writes come in that order. */
+/**
+ * Whether the committed transactions have a legal order; with a version order, one whose writes
+ * come in that order.
+ */
 export function isLegal(history: History, rules: Rules): boolean {
   const committed = history.transactions.filter(({ status }) => status === "commit");
   const points = committed.flatMap((transaction): Point[] =>
@@ -52,7 +56,8 @@ export function isLegal(history: History, rules: Rules): boolean {
       const state = new Map(now.state);
       const written = new Map(now.written);
       for (const [key, { version, isDeletion }] of writes) {
-        // A deletion of its own leaves a mark, so that it counts as a write although nothing stands there.
+        // A deletion of its own leaves a mark, so that it counts as a write although nothing stands
+        // there.
         state.set(key, isDeletion ? `deleted ${version}` : version);
         const order = [...(written.get(key) ?? []), version];
         const prefix = wanted.get(key)?.slice(0, order.length);

@@ -1,4 +1,7 @@
-/** Where versions belong that were replaced within the commit that made them, and that the log therefore lacks. */
+/**
+ * Where versions belong that were replaced within the commit that made them, and that the log
+ * therefore lacks.
+ */
 import { describe, expect, test } from "vitest";
 import { checkHistory } from "../../testing/checker/check-history.ts";
 import {
@@ -66,7 +69,8 @@ describe("versions of one commit", () => {
       tx("before", "w x 1", at(10)),
       tx("a", "r x 1, w x 2, w y 1", died(30)),
       tx("b", "r x 2, d x 3", died(31)),
-      // Neither deleted anything at 20: the one wrote what the log lacks, the other had read nothing of it.
+      // Neither deleted anything at 20: the one wrote what the log lacks, the other had read
+      // nothing of it.
       tx("c", "r x 2, d x 4, w z 1", died(32)),
       tx("d", "d x 5", died(33)),
     ];

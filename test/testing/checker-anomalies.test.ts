@@ -432,7 +432,8 @@ describe("finds nothing", () => {
   });
 
   test("where an unknown transaction took effect at a time that only its traces tell", () => {
-    // Nobody heard its commit timestamp, and it lies above that of "b": its reads, at 5, do not say where it stands.
+    // Nobody heard its commit timestamp, and it lies above that of "b": its reads, at 5, do not say
+    // where it stands.
     const transactions = [
       start,
       tx("a", "r x 0, w y 2", { ...unknown, ...at(5) }),

@@ -1,6 +1,6 @@
 /**
- * The checker against the definition: on thousands of small histories it finds something exactly if no legal order of the
- * transactions' points exists.
+ * The checker against the definition: on thousands of small histories it finds something exactly if
+ * no legal order of the transactions' points exists.
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -158,8 +158,8 @@ function commitOrder(transactions: readonly HistoryTransaction[]): VersionOrder[
 }
 
 /**
- * Both verdicts must have been at stake. The rarer one has a share of 7 % or more in every case (seen in 4,000 runs each), so that
- * a thousand runs fall under 2 % about once in 10¹¹.
+ * Both verdicts must have been at stake. The rarer one has a share of 7 % or more in every case
+ * (seen in 4,000 runs each), so that a thousand runs fall under 2 % about once in 10¹¹.
  */
 function report(what: string, { legal, illegal }: Seen): void {
   if (process.env["TIDEMARK_CHECKER_RUNS"] !== undefined) {

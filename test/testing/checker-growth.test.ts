@@ -6,7 +6,10 @@ import type { HistoryOp, HistoryTransaction } from "../../testing/history/types.
 const keysCount = 500;
 const opsEach = 6;
 
-/** A serial history: each transaction reads three keys and writes them; intervals overlap their neighbours'. */
+/**
+ * A serial history: each transaction reads three keys and writes them; intervals overlap their
+ * neighbours'.
+ */
 function serial(count: number, { timestamps }: { readonly timestamps: boolean }) {
   const state = new Map<string, string>();
   return Array.from({ length: count }, (_each, i): HistoryTransaction => {

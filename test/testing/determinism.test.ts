@@ -1,4 +1,6 @@
-/** Same seed, same run: every event at the same moment, byte for byte, in one process and in two. */
+/**
+ * Same seed, same run: every event at the same moment, byte for byte, in one process and in two.
+ */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";

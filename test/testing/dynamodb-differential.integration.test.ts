@@ -1,6 +1,7 @@
 /**
- * The model of DynamoDB against real servers: random sequences of calls, valid and invalid, get the same answers from both. Here
- * against dynalite, and against DynamoDB Local in the suite that provides it.
+ * The model of DynamoDB against real servers: random sequences of calls, valid and invalid, get the
+ * same answers from both. Here against dynalite, and against DynamoDB Local in the suite that
+ * provides it.
  */
 import { DynamoDB } from "@aws-sdk/client-dynamodb";
 import fc from "fast-check";

@@ -1,4 +1,7 @@
-/** What the model of DynamoDB offers beyond the API, and documented behaviour that no emulator shows. */
+/**
+ * What the model of DynamoDB offers beyond the API, and documented behaviour that no emulator
+ * shows.
+ */
 import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
 import { DynamoDbModel } from "../../testing/cloud/dynamodb/model.ts";

@@ -4,8 +4,9 @@ import type { HistoryOp, HistoryTransaction } from "../../testing/history/types.
 type Extra = Partial<Omit<HistoryTransaction, "id" | "ops">>;
 
 /**
- * A transaction from a line such as `r x -`, `w x 1`, `d x 2`, `a x 3`, separated by commas: op, key, version; `-` is
- * nothing. A version is named after its key, unless it begins with `=`. Serializable, committed, and overlapping all others unless said otherwise.
+ * A transaction from a line such as `r x -`, `w x 1`, `d x 2`, `a x 3`, separated by commas: op,
+ * key, version; `-` is nothing. A version is named after its key, unless it begins with `=`.
+ * Serializable, committed, and overlapping all others unless said otherwise.
  */
 export function tx(id: string, steps: string, extra: Extra = {}): HistoryTransaction {
   const ops = steps

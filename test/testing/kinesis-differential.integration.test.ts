@@ -1,6 +1,6 @@
 /**
- * The model of Kinesis against kinesalite: random sequences of puts, reads, splits and merges, valid and invalid, get the same
- * answers from both.
+ * The model of Kinesis against kinesalite: random sequences of puts, reads, splits and merges,
+ * valid and invalid, get the same answers from both.
  */
 import { Kinesis } from "@aws-sdk/client-kinesis";
 import { NodeHttpHandler } from "@smithy/node-http-handler";
@@ -34,7 +34,10 @@ afterAll(async () => {
   await servers.stop();
 });
 
-/** Where kinesalite is known to differ from the documented service, and the model follows the documentation. */
+/**
+ * Where kinesalite is known to differ from the documented service, and the model follows the
+ * documentation.
+ */
 const exclusions: readonly {
   readonly name: string;
   readonly reason: string;

@@ -1,4 +1,7 @@
-/** What the model of Kinesis offers beyond the API, and documented behaviour that kinesalite does not show. */
+/**
+ * What the model of Kinesis offers beyond the API, and documented behaviour that kinesalite does
+ * not show.
+ */
 import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
 import { isSequenceNumber } from "../../core/sequence-number.ts";

@@ -7,7 +7,10 @@ import type { HistoryOp, HistoryTransaction } from "../../testing/history/types.
 
 export type Shape = {
   readonly isolations: readonly ("serializable" | "snapshot")[];
-  /** Every write follows a read of its key, so that the order of versions is known without being told. */
+  /**
+   * Every write follows a read of its key, so that the order of versions is known without being
+   * told.
+   */
   readonly readsBeforeWrites: boolean;
   readonly deletions: boolean;
   readonly timestamps: boolean;

@@ -1,4 +1,7 @@
-/** One try of one call on its way to a service and back: what took effect, and what its caller hears. */
+/**
+ * One try of one call on its way to a service and back: what took effect, and what its caller
+ * hears.
+ */
 import { describe, expect, test } from "vitest";
 import { Faults, type FaultPlan } from "../../testing/kernel/faults.ts";
 import { SeededRandom } from "../../testing/kernel/seeded-random.ts";

@@ -1,4 +1,7 @@
-/** What a user of tidemark/testing sees: every fault that he can aim, by its effect on a transaction of his own. */
+/**
+ * What a user of tidemark/testing sees: every fault that he can aim, by its effect on a transaction
+ * of his own.
+ */
 import { GetItemCommand, PutItemCommand, ScanCommand } from "@aws-sdk/client-dynamodb";
 import { describe, expect, test, vi } from "vitest";
 import {

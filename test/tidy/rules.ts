@@ -79,7 +79,9 @@ export function cycleViolations(files: Files): string[] {
 /** The one file by which virtual time gives way to what it is made of. */
 const realEventLoop = "testing/kernel/macrotask.ts";
 
-/** Clock, timers, randomness, environment and console come in through ports; core is synchronous. */
+/**
+ * Clock, timers, randomness, environment and console come in through ports; core is synchronous.
+ */
 export function ambientViolations(files: Files): string[] {
   const found: string[] = [];
   for (const { path, layer, ambient, asynchronous } of files.values()) {
@@ -135,8 +137,8 @@ function reachable(files: Files, entries: readonly string[]): Set<string> {
 }
 
 /**
- * What the package's entries reach, types included, imports nothing that its user has not got: Node's
- * own modules and the declared peers.
+ * What the package's entries reach, types included, imports nothing that its user has not got:
+ * Node's own modules and the declared peers.
  */
 export function sdkDependencyViolations(
   files: Files,

@@ -1,6 +1,6 @@
 /**
- * What the tidy rules need to know of a TypeScript file, read from its syntax tree, so that words in
- * comments and strings count for nothing.
+ * What the tidy rules need to know of a TypeScript file, read from its syntax tree, so that words
+ * in comments and strings count for nothing.
  */
 import { dirname, join, normalize } from "node:path/posix";
 import ts from "typescript";
@@ -89,7 +89,10 @@ function ambientUse(node: ts.Node): string | undefined {
   return isGlobal && !isBoundAround(node) ? node.text : undefined;
 }
 
-/** Whether a function around this node has a parameter or variable of that name, which hides the global. */
+/**
+ * Whether a function around this node has a parameter or variable of that name, which hides the
+ * global.
+ */
 function isBoundAround(node: ts.Identifier): boolean {
   const binds = (at: ts.Node): boolean => {
     const declares = ts.isParameter(at) || ts.isVariableDeclaration(at) || ts.isBindingElement(at);

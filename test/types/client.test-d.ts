@@ -1,4 +1,6 @@
-/** What the compiler knows of the client: options that exclude one another, results and receipts. */
+/**
+ * What the compiler knows of the client: options that exclude one another, results and receipts.
+ */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { KinesisClient } from "@aws-sdk/client-kinesis";
 import { describe, expectTypeOf, test } from "vitest";

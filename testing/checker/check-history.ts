@@ -1,10 +1,12 @@
 /**
- * The judge: is a history what its transactions asked for? Serializable ones must fit into one serial order, snapshot ones
- * read one state and overwrite nothing that was committed since; with `strict`, all of it in the order of real time.
+ * The judge: is a history what its transactions asked for? Serializable ones must fit into one
+ * serial order, snapshot ones read one state and overwrite nothing that was committed since; with
+ * `strict`, all of it in the order of real time.
  *
- * It believes nobody: neither what the database says of itself (timestamps are a check of their own), nor
- * what it would be convenient to assume. A finding is certain, given the order of versions; where the history does not
- * determine that order, only what follows from the rest is found, and the report says how much was left undecided.
+ * It believes nobody: neither what the database says of itself (timestamps are a check of their
+ * own), nor what it would be convenient to assume. A finding is certain, given the order of
+ * versions; where the history does not determine that order, only what follows from the rest is
+ * found, and the report says how much was left undecided.
  */
 import type { History } from "../history/types.ts";
 import { addRealTime, addTimestamps } from "./clock-order.ts";
@@ -24,13 +26,22 @@ import {
 import { versionOrders, type KeyOrder } from "./version-order.ts";
 
 export type CheckOptions = {
-  /** Whether the order must be that of real time: whatever had been acknowledged before a transaction began, it sees. */
+  /**
+   * Whether the order must be that of real time: whatever had been acknowledged before a
+   * transaction began, it sees.
+   */
   readonly strict: boolean;
-  /** Whether the database's own timestamps, where the history has them, must be such an order. Default true. */
+  /**
+   * Whether the database's own timestamps, where the history has them, must be such an order.
+   * Default true.
+   */
   readonly timestamps?: boolean;
   /** Whether aborted transactions, too, must have read one state. Default false. */
   readonly abortedReads?: boolean;
-  /** Whether to look for what snapshot transactions did that serializable ones may not. Default false. */
+  /**
+   * Whether to look for what snapshot transactions did that serializable ones may not. Default
+   * false.
+   */
   readonly allowed?: boolean;
   /** Findings described; all are counted. Default 100. */
   readonly findingsMax?: number;
@@ -120,7 +131,10 @@ class Check {
     this.undecided = this.#nullReads.filter(({ candidates }) => candidates.length === 0).length;
   }
 
-  /** Everything at once first: what is legal costs one graph. What is not is taken apart, so that it gets its right name. */
+  /**
+   * Everything at once first: what is legal costs one graph. What is not is taken apart, so that it
+   * gets its right name.
+   */
   cycles(): readonly Finding[] {
     const { strict, timestamps } = this.#options;
     const all = this.#solve({ strict, timestamps });
@@ -152,7 +166,9 @@ class Check {
     return found;
   }
 
-  /** The graph with the choices for reads of nothing that make the history legal, if there are any. */
+  /**
+   * The graph with the choices for reads of nothing that make the history legal, if there are any.
+   */
   #solve(clocks: Clocks): Solved {
     const guessed = this.#graph(
       guessChoices(this.#model, this.#orders, this.#nullReads),

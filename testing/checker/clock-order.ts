@@ -1,6 +1,7 @@
 /**
- * Orders that a clock gives, as edges: that of real time, and that of the database's own timestamps. Both are chains of auxiliary
- * nodes, so that n transactions cost a multiple of n edges after sorting, not n².
+ * Orders that a clock gives, as edges: that of real time, and that of the database's own
+ * timestamps. Both are chains of auxiliary nodes, so that n transactions cost a multiple of n edges
+ * after sorting, not n².
  */
 import { readPoint, type DependencyBuilder } from "./dependencies.ts";
 import { edgeKinds } from "./graph.ts";
@@ -11,8 +12,9 @@ const afterAll = Number.MAX_SAFE_INTEGER;
 type Counts = (member: Member) => boolean;
 
 /**
- * What had ended before a transaction began comes before it. An outcome that nobody knew when its caller gave up has no
- * end that counts; what asked for an older state binds nobody and is bound by nothing.
+ * What had ended before a transaction began comes before it. An outcome that nobody knew when its
+ * caller gave up has no end that counts; what asked for an older state binds nobody and is bound by
+ * nothing.
  */
 export function addRealTime(builder: DependencyBuilder, model: Model, counts: Counts): void {
   const isStrict = ({ transaction }: Member): boolean =>
@@ -57,9 +59,10 @@ export function addTimestamps(builder: DependencyBuilder, model: Model, counts: 
     if (!counts(member)) return;
     const commit = builder.commitPoint(i);
     if (commitTs !== undefined) places.push({ point: commit, timestamp: commitTs, rank });
-    // The one point of a serializable transaction that committed something is its commit. Who read nothing has seen no state,
-    // so it does not matter how old the state is that the database had put before him.
-    // So it is of one that is known to be committed only by what it left, and nobody knows when: then it has no place here.
+    // The one point of a serializable transaction that committed something is its commit. Who read
+    // nothing has seen no state, so it does not matter how old the state is that the database had
+    // put before him. So it is of one that is known to be committed only by what it left, and
+    // nobody knows when: then it has no place here.
     const hasCommitted = commitTs !== undefined || (member.takesEffect && member.writes.size > 0);
     if (hasCommitted && commit === readPoint(i)) return;
     if (snapshotTs === undefined || member.reads.size === 0) return;

@@ -1,6 +1,7 @@
 /**
- * Finds a short cycle of the worst kind in a strongly connected part of the graph: of writes alone, with reads, with one
- * anti-dependency, with more. Shortest by the number of transactions; auxiliary nodes cost nothing.
+ * Finds a short cycle of the worst kind in a strongly connected part of the graph: of writes alone,
+ * with reads, with one anti-dependency, with more. Shortest by the number of transactions;
+ * auxiliary nodes cost nothing.
  */
 import {
   at,
@@ -92,7 +93,10 @@ export class CycleSearch {
     return best;
   }
 
-  /** Nodes from which a cycle of these kinds can be found: of each part that has one, the first ones. */
+  /**
+   * Nodes from which a cycle of these kinds can be found: of each part that has one, the first
+   * ones.
+   */
   #starts(component: readonly number[], kinds: number): readonly number[] {
     if (kinds === (flowKinds | antiKinds | clockKinds)) return component.slice(0, startsMax);
     const part = this.#part[component[0] ?? 0] ?? 0;
@@ -119,8 +123,9 @@ export class CycleSearch {
   }
 
   /**
-   * The anti-dependencies that lead back in an order of the component by the other edges: only they close a cycle. Those that
-   * lead back furthest come first, since of the others many lead back by chance of the order alone.
+   * The anti-dependencies that lead back in an order of the component by the other edges: only they
+   * close a cycle. Those that lead back furthest come first, since of the others many lead back by
+   * chance of the order alone.
    */
   #backwardEdges(component: readonly number[], kinds: number): readonly PathEdge[] {
     const rank = this.#ranks(component, kinds);
@@ -170,7 +175,10 @@ export class CycleSearch {
     return rank;
   }
 
-  /** Breadth first; a free edge leads to the same level. A path from a node to itself has at least one edge. */
+  /**
+   * Breadth first; a free edge leads to the same level. A path from a node to itself has at least
+   * one edge.
+   */
   #path(wish: PathWish): readonly PathEdge[] | undefined {
     this.#searches += 1;
     let level: number[] = [wish.from];

@@ -1,6 +1,7 @@
 /**
- * The graph of what had to come before what. Each transaction is a point in time if it is serializable, and two points if it
- * has a snapshot: one at which it reads, and a later one at which it writes. An edge says that one point lies before another:
+ * The graph of what had to come before what. Each transaction is a point in time if it is
+ * serializable, and two points if it has a snapshot: one at which it reads, and a later one at
+ * which it writes. An edge says that one point lies before another:
  *
  *   ww  the writer of a version commits before the writer of the next one commits; before its snapshot if it has one,
  *       since the first committer wins
@@ -8,10 +9,11 @@
  *   rw  the reader reads before the writer of the next version commits
  *   real time: what had ended came before what then began
  *
- * A history is legal exactly if the points can be put in one order, that is, if the graph has no cycle. For serializable transactions alone this is
- * Adya's direct serialization graph (PL-3); for snapshot transactions his start-ordered one with G-SIa and
- * G-SIb, over every order of starts and commits that there may have been (PL-SI); mixed, each
- * transaction gets the edges that its own level owes it (Adya, Liskov, O'Neil 2000, §5.4, mixing-correct histories).
+ * A history is legal exactly if the points can be put in one order, that is, if the graph has no
+ * cycle. For serializable transactions alone this is Adya's direct serialization graph (PL-3); for
+ * snapshot transactions his start-ordered one with G-SIa and G-SIb, over every order of starts and
+ * commits that there may have been (PL-SI); mixed, each transaction gets the edges that its own
+ * level owes it (Adya, Liskov, O'Neil 2000, §5.4, mixing-correct histories).
  */
 import { edgeKinds, EdgeList, type EdgeKind } from "./graph.ts";
 import { memberAt, nothing, versionAt, type Member, type Model } from "./model.ts";
@@ -34,7 +36,10 @@ export type NullRead = {
   readonly candidates: readonly number[];
 };
 
-/** For each ambiguous read, the candidate that it is taken for; undefined: it may be any, and binds nothing. */
+/**
+ * For each ambiguous read, the candidate that it is taken for; undefined: it may be any, and binds
+ * nothing.
+ */
 export type Choices = ReadonlyMap<NullRead, number | undefined>;
 
 export function readPoint(member: number): number {
@@ -102,7 +107,10 @@ export class DependencyBuilder {
     });
   }
 
-  /** @returns the node before which the key's beginning lies, and after which all else; only for several segments. */
+  /**
+   * @returns the node before which the key's beginning lies, and after which all else; only for
+   * several segments.
+   */
   #addOrder({ segments }: KeyOrder, key: number): number | undefined {
     for (const segment of segments) {
       segment.forEach((entry, i) => {
@@ -115,7 +123,8 @@ export class DependencyBuilder {
     for (const segment of segments.slice(1)) {
       const head = segment[0];
       if (head === undefined) continue;
-      // Its commit alone: who read the beginning need not have read it before the writer's snapshot.
+      // Its commit alone: who read the beginning need not have read it before the writer's
+      // snapshot.
       this.edges.add(start, this.commitPoint(head.member), edgeKinds.onward);
     }
     const first = segments[0]?.[0];

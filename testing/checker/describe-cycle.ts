@@ -1,4 +1,7 @@
-/** A cycle of points as a finding: its steps from transaction to transaction, in words, and its name. */
+/**
+ * A cycle of points as a finding: its steps from transaction to transaction, in words, and its
+ * name.
+ */
 import { assert } from "../../core/assert.ts";
 import type { PathEdge } from "./cycles.ts";
 import { memberOfPoint } from "./dependencies.ts";

@@ -13,7 +13,10 @@ export type Anomaly =
   | "G1b"
   /** Writes and reads in a cycle: information flowed in a circle. */
   | "G1c"
-  /** A cycle with one anti-dependency: part of a state was read before, part after another transaction. */
+  /**
+   * A cycle with one anti-dependency: part of a state was read before, part after another
+   * transaction.
+   */
   | "G-single"
   /** G-single through a read of nothing: a row appeared in what had been searched. */
   | "phantom"
@@ -35,9 +38,15 @@ export type Anomaly =
   | "stale read"
   /** G2-item or G2, closed by the order of real time. */
   | "G2-realtime"
-  /** By the database's own timestamps, a snapshot transaction saw or overwrote what was committed after its snapshot. */
+  /**
+   * By the database's own timestamps, a snapshot transaction saw or overwrote what was committed
+   * after its snapshot.
+   */
   | "G-SIa"
-  /** By the database's own timestamps, a snapshot transaction missed what was committed before its snapshot. */
+  /**
+   * By the database's own timestamps, a snapshot transaction missed what was committed before its
+   * snapshot.
+   */
   | "G-SIb"
   /** The order of the database's own timestamps is not the order of what happened. */
   | "timestamp order"

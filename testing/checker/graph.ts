@@ -95,8 +95,9 @@ export type Graph = {
 };
 
 /**
- * The component of each node, by number, and the nodes of each component that has a cycle, in the order of their
- * least node. Tarjan's algorithm with a stack of its own, so that depth is bounded by memory alone.
+ * The component of each node, by number, and the nodes of each component that has a cycle, in the
+ * order of their least node. Tarjan's algorithm with a stack of its own, so that depth is bounded
+ * by memory alone.
  * @param mask kinds of edges that count.
  */
 export function cyclicComponents(graph: Graph, mask: number): readonly (readonly number[])[] {

@@ -1,6 +1,7 @@
 /**
- * A history in numbers: transactions, keys and versions by index, what each transaction read from others and what it left
- * behind, and which of the unknown ones count. What is wrong with a single read is found on the way.
+ * A history in numbers: transactions, keys and versions by index, what each transaction read from
+ * others and what it left behind, and which of the unknown ones count. What is wrong with a single
+ * read is found on the way.
  */
 import { assert } from "../../core/assert.ts";
 import type { Findings } from "./findings.ts";
@@ -13,7 +14,10 @@ export type Member = {
   readonly transaction: HistoryTransaction;
   /** Committed, or unknown and known to be committed by what it left. */
   takesEffect: boolean;
-  /** By key: the version that it read first, before it wrote the key itself; `nothing` where there was nothing. */
+  /**
+   * By key: the version that it read first, before it wrote the key itself; `nothing` where there
+   * was nothing.
+   */
   readonly reads: ReadonlyMap<number, number>;
   /** By key: the version that it wrote last. */
   readonly writes: ReadonlyMap<number, number>;
@@ -218,7 +222,10 @@ class Building {
   }
 }
 
-/** An unknown transaction is committed if something of it is in the stores, or was read by one that is committed. */
+/**
+ * An unknown transaction is committed if something of it is in the stores, or was read by one that
+ * is committed.
+ */
 function settleUnknown(model: Model, history: History): void {
   const settled: Member[] = [];
   const settle = (version: number | undefined): void => {

@@ -1,6 +1,7 @@
 /**
- * Reads of nothing. Nothing stood there before the first version, and after each deletion; which of these a reader met its
- * history does not say. Where there is one possibility it is that; else timestamps tell, else it is tried out.
+ * Reads of nothing. Nothing stood there before the first version, and after each deletion; which of
+ * these a reader met its history does not say. Where there is one possibility it is that; else
+ * timestamps tell, else it is tried out.
  */
 import type { HistoryTransaction } from "../history/types.ts";
 import type { Choices, NullRead } from "./dependencies.ts";
@@ -106,14 +107,18 @@ export function isTimed(
   });
 }
 
-/** Whether the deleter's commit lies before what the reader saw; undefined where timestamps do not tell. */
+/**
+ * Whether the deleter's commit lies before what the reader saw; undefined where timestamps do not
+ * tell.
+ */
 function isCommittedBefore(
   deleter: HistoryTransaction,
   reader: HistoryTransaction,
 ): boolean | undefined {
   const { snapshotTs, commitTs, isolation } = reader;
   if (deleter.commitTs === undefined) return undefined;
-  // A serializable one's reads are as true at its commit; and those who are committed with it come by place.
+  // A serializable one's reads are as true at its commit; and those who are committed with it come
+  // by place.
   if (isolation === "serializable" && commitTs !== undefined) {
     const isSame = deleter.commitTs === commitTs;
     return isSame ? (deleter.place ?? 0) < (reader.place ?? 0) : deleter.commitTs < commitTs;

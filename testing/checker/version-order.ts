@@ -1,7 +1,7 @@
 /**
- * The order of each key's versions: as the stores have it if somebody has written that down, else by the commit timestamps
- * of the writers, else as far as read-modify-writes tell. What is in the stores and should not be, and
- * what is not and should, is found on the way.
+ * The order of each key's versions: as the stores have it if somebody has written that down, else
+ * by the commit timestamps of the writers, else as far as read-modify-writes tell. What is in the
+ * stores and should not be, and what is not and should, is found on the way.
  */
 import { assert } from "../../core/assert.ts";
 import type { History } from "../history/types.ts";
@@ -17,8 +17,8 @@ export type Entry = {
 
 export type KeyOrder = {
   /**
-   * Each in order. The first one begins where the key's history begins; the others lie somewhere after that
-   * beginning, nobody knows where. Usually there is one.
+   * Each in order. The first one begins where the key's history begins; the others lie somewhere
+   * after that beginning, nobody knows where. Usually there is one.
    */
   readonly segments: readonly (readonly Entry[])[];
   /** Whether all deletions that took effect, or may have, stand in the segments. */
@@ -139,7 +139,10 @@ function kindOf(model: Model, member: number): string {
   return memberAt(model, member).transaction.kind;
 }
 
-/** Stores do not know deletions by name: their place follows from timestamps, or from what the deleter had read. */
+/**
+ * Stores do not know deletions by name: their place follows from timestamps, or from what the
+ * deleter had read.
+ */
 function withDeletions(
   model: Model,
   order: readonly Entry[],
@@ -220,8 +223,9 @@ function inferredOrder(model: Model, entries: readonly Entry[], findings: Findin
 }
 
 /**
- * Whoever read a version and then wrote the key follows that version directly, or has lost an update, and then any order shows
- * a cycle. So read-modify-writes link versions to chains; what hangs on the known ones is known, the rest are segments.
+ * Whoever read a version and then wrote the key follows that version directly, or has lost an
+ * update, and then any order shows a cycle. So read-modify-writes link versions to chains; what
+ * hangs on the known ones is known, the rest are segments.
  */
 class Linking {
   readonly #model: Model;

@@ -1,6 +1,7 @@
 /**
- * Errors as the clients of AWS SDK v3 throw them: `name` is the service's own name of the exception, and
- * `$metadata.httpStatusCode` and `$fault` say who is at fault. Code that tells errors apart by these needs no change.
+ * Errors as the clients of AWS SDK v3 throw them: `name` is the service's own name of the
+ * exception, and `$metadata.httpStatusCode` and `$fault` say who is at fault. Code that tells
+ * errors apart by these needs no change.
  */
 import type { AttributeValue, CancellationReason } from "@aws-sdk/client-dynamodb";
 
@@ -35,7 +36,10 @@ export class ServiceError extends Error {
   }
 }
 
-/** For what a service has and its model has not: no answer of the service, so that nobody takes it for one. */
+/**
+ * For what a service has and its model has not: no answer of the service, so that nobody takes it
+ * for one.
+ */
 export class NotModelledError extends Error {
   override readonly name = "NotModelledError";
 }

@@ -1,10 +1,10 @@
 /**
- * Transactions that were committed as one leave one version of each item in the log: the last. The others are known to their
- * clients only. Here they are put where they belong, so that the checker can judge what was read and written within such a
- * commit like everything else.
+ * Transactions that were committed as one leave one version of each item in the log: the last. The
+ * others are known to their clients only. Here they are put where they belong, so that the checker
+ * can judge what was read and written within such a commit like everything else.
  *
- * Only what a later member has replaced is put in: a version that should be in the log and is not stays missing, and is found
- * as a lost write.
+ * Only what a later member has replaced is put in: a version that should be in the log and is not
+ * stays missing, and is found as a lost write.
  */
 import type { HistoryTransaction, VersionOrder } from "./types.ts";
 
@@ -27,7 +27,10 @@ type Left = {
   readonly place: number | undefined;
 };
 
-/** The order of every key's versions, of transactions that were committed as one in the order of their places. */
+/**
+ * The order of every key's versions, of transactions that were committed as one in the order of
+ * their places.
+ */
 export function withChainedVersions(
   logged: readonly LoggedVersions[],
   transactions: readonly HistoryTransaction[],
@@ -50,9 +53,10 @@ export function withChainedVersions(
 }
 
 /**
- * When each transaction was committed: as its client was told, or as the log says of what it wrote. Of one whose outcome nobody
- * knows, and of which the log has nothing, somebody may tell who read what it wrote: a version that is not in the log is read
- * by members of the same commit only. Or it did nothing but delete, also what such a commit's member wrote, and the log has that.
+ * When each transaction was committed: as its client was told, or as the log says of what it wrote.
+ * Of one whose outcome nobody knows, and of which the log has nothing, somebody may tell who read
+ * what it wrote: a version that is not in the log is read by members of the same commit only. Or it
+ * did nothing but delete, also what such a commit's member wrote, and the log has that.
  */
 function commitTimestamps(
   logged: readonly LoggedVersions[],
@@ -154,7 +158,10 @@ function groupsOf(
   return groups;
 }
 
-/** Those whose place is known by place; the others after all that they have read from, as early as can be. */
+/**
+ * Those whose place is known by place; the others after all that they have read from, as early as
+ * can be.
+ */
 function inOrder(
   group: Group,
   writers: ReadonlyMap<string, HistoryTransaction>,
@@ -214,7 +221,8 @@ function versionsOf(
 function replacedIn(key: string, group: Group, inLog: ReadonlySet<string>): readonly string[] {
   const all = group.flatMap((member) => leftBy(member, key) ?? []);
   const isLogged = ({ version }: Left): boolean => version !== undefined && inLog.has(version);
-  // What the commit leaves is what the log has of it; else somebody has deleted the item in the end.
+  // What the commit leaves is what the log has of it; else somebody has deleted the item in the
+  // end.
   const ends = all.some(isLogged)
     ? all.filter(isLogged)
     : all.filter(({ version }) => version === undefined);

@@ -4,12 +4,15 @@ import { canonicalNumber } from "../../core/decimal.ts";
 import { assert } from "../../core/assert.ts";
 import type { AttributeValue, Item, TableDescription } from "../../core/types.ts";
 
-/** The attribute in which a recorded item carries the name of its version: a text. Not reserved by Tidemark. */
+/**
+ * The attribute in which a recorded item carries the name of its version: a text. Not reserved by
+ * Tidemark.
+ */
 export const versionAttribute = "_h";
 
 /**
- * A key's name: table, then the key's values as JSON has them, such as `seats["show-1",14]`. Numbers
- * are spelled canonically, binaries as base64 in `b"…"`. Equal exactly for the same item.
+ * A key's name: table, then the key's values as JSON has them, such as `seats["show-1",14]`.
+ * Numbers are spelled canonically, binaries as base64 in `b"…"`. Equal exactly for the same item.
  * @param item the key, or an item that holds it.
  */
 export function historyKey(
@@ -22,8 +25,8 @@ export function historyKey(
 }
 
 /**
- * The name of the version that an item carries, as stored or as read: for files of version orders and final
- * states. Null for no item; undefined where nobody recorded the write.
+ * The name of the version that an item carries, as stored or as read: for files of version orders
+ * and final states. Null for no item; undefined where nobody recorded the write.
  */
 export function historyVersion(item: Item | undefined): string | null | undefined {
   if (item === undefined) return null;
@@ -32,8 +35,8 @@ export function historyVersion(item: Item | undefined): string | null | undefine
 }
 
 /**
- * The version of an item that was there before anybody recorded: one name per key. A recorder states
- * these versions in a transaction of kind `init`.
+ * The version of an item that was there before anybody recorded: one name per key. A recorder
+ * states these versions in a transaction of kind `init`.
  */
 export function initialVersion(key: string): string {
   return `initial ${key}`;

@@ -1,6 +1,7 @@
 /**
- * One history from what several processes have written, some of which were killed: of each transaction the last that was
- * written of it, and what was there before the run, which a killed process could not state any more.
+ * One history from what several processes have written, some of which were killed: of each
+ * transaction the last that was written of it, and what was there before the run, which a killed
+ * process could not state any more.
  */
 import { initialVersion } from "./key-text.ts";
 import type { HistoryOp, HistoryTransaction } from "./types.ts";

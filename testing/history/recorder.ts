@@ -1,6 +1,7 @@
 /**
- * Gathers the history of a run. One transaction per attempt, each ended exactly once; an attempt whose outcome its client
- * does not know is held back, since `settle` may learn it. Ids and versions come from counters: same run, same history.
+ * Gathers the history of a run. One transaction per attempt, each ended exactly once; an attempt
+ * whose outcome its client does not know is held back, since `settle` may learn it. Ids and
+ * versions come from counters: same run, same history.
  */
 import { assert } from "../../core/assert.ts";
 import type { Timestamp, TransactionId } from "../../core/types.ts";
@@ -9,15 +10,19 @@ import type { HistoryKind, HistoryOp, HistoryTransaction } from "./types.ts";
 
 export type RecorderOptions = {
   /**
-   * Nanoseconds, whole, of one clock for all processes of the run (in a simulation the right one, never a process's own),
-   * since any origin that keeps them below 2^53.
+   * Nanoseconds, whole, of one clock for all processes of the run (in a simulation the right one,
+   * never a process's own), since any origin that keeps them below 2^53.
    */
   readonly nowNs: () => number;
-  /** Told of each transaction when it has ended; those that stay unknown, and `init`, come with `finish`. */
+  /**
+   * Told of each transaction when it has ended; those that stay unknown, and `init`, come with
+   * `finish`.
+   */
   readonly emit?: (transaction: HistoryTransaction) => void;
   /**
-   * Told of an attempt that wrote, when its body is through and before anything is sent, as `unknown`. If
-   * the process dies in between, this is all that anyone knows of it; a later entry of the same id stands instead.
+   * Told of an attempt that wrote, when its body is through and before anything is sent, as
+   * `unknown`. If the process dies in between, this is all that anyone knows of it; a later entry
+   * of the same id stands instead.
    */
   readonly emitIntent?: (transaction: HistoryTransaction) => void;
 };
@@ -73,7 +78,10 @@ export class HistoryRecorder {
     return attempt;
   }
 
-  /** Records what was not run through an engine, such as a native write, or rows written before the run. */
+  /**
+   * Records what was not run through an engine, such as a native write, or rows written before the
+   * run.
+   */
   add(transaction: HistoryTransaction): void {
     this.#done.push(transaction);
     this.#options.emit?.(transaction);

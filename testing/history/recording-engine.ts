@@ -1,7 +1,7 @@
 /**
- * Records what goes through an engine: every run of a body becomes a transaction of the history. The
- * engine does what it did; only items carry the name of their version in one more attribute, which
- * bodies do not see.
+ * Records what goes through an engine: every run of a body becomes a transaction of the history.
+ * The engine does what it did; only items carry the name of their version in one more attribute,
+ * which bodies do not see.
  */
 import { InvariantViolation } from "../../core/assert.ts";
 import { CommitUnknownError } from "../../core/errors.ts";
@@ -18,8 +18,9 @@ import type { RecordingOptions } from "./recording-options.ts";
 import { recordingReader, recordingTransaction } from "./recording-transaction.ts";
 
 /**
- * An engine that records. Wrap each one once, before the first transaction; a recorder serves any number.
- * A body that names the attribute of versions in an item of its own is refused by `InvalidRequestError`.
+ * An engine that records. Wrap each one once, before the first transaction; a recorder serves any
+ * number. A body that names the attribute of versions in an item of its own is refused by
+ * `InvalidRequestError`.
  */
 export function recordingEngine(
   engine: Engine,
@@ -97,8 +98,9 @@ class Runs {
   readonly #options: RecordingOptions;
   readonly #of: RunsOf;
   /**
-   * A transaction sees what was acknowledged before it was called for. Its engine begins a run at a moment that
-   * nobody else sees: after the body before it has ended, and before this one begins. The earlier bound claims less.
+   * A transaction sees what was acknowledged before it was called for. Its engine begins a run at a
+   * moment that nobody else sees: after the body before it has ended, and before this one begins.
+   * The earlier bound claims less.
    */
   #startNs: number;
   #current: AttemptRecord | undefined;
@@ -146,7 +148,10 @@ class Runs {
   }
 }
 
-/** A replayed receipt is that of another transaction: this one found its work done, and left no trace. */
+/**
+ * A replayed receipt is that of another transaction: this one found its work done, and left no
+ * trace.
+ */
 function endByReceipt(attempt: AttemptRecord, receipt: Receipt): void {
   if (receipt.replayed) attempt.abort();
   else {
@@ -158,7 +163,10 @@ function endByReceipt(attempt: AttemptRecord, receipt: Receipt): void {
   }
 }
 
-/** A body may itself throw the error of another transaction; only one whose body is through can have been sent. */
+/**
+ * A body may itself throw the error of another transaction; only one whose body is through can have
+ * been sent.
+ */
 function endByError(attempt: AttemptRecord, error: unknown): void {
   if (attempt.state !== "body-ended") attempt.abort();
   else if (error instanceof CommitUnknownError) attempt.unknown(error.transactionId, error.place);
@@ -187,7 +195,8 @@ function recordedDetached(
   };
   return {
     begin: (wish) => record(wish.isolation, () => engine.begin(wish)),
-    // What it has read before is known to its state only by hash: the record holds what it reads from here on.
+    // What it has read before is known to its state only by hash: the record holds what it reads
+    // from here on.
     resume: (state, wish) => record(state.isolation, () => engine.resume(state, wish)),
   };
 }

@@ -13,8 +13,9 @@ export type RecordingOptions = {
   /** Tables whose rows are lists that grow: a put is recorded as an append. */
   readonly appendTables?: readonly string[];
   /**
-   * All keys that a query or scan may ever find. With them, the keys that a finished pass over a table did not return are recorded
-   * as reads of nothing, which makes phantoms visible. Queries of an index record only what they found.
+   * All keys that a query or scan may ever find. With them, the keys that a finished pass over a
+   * table did not return are recorded as reads of nothing, which makes phantoms visible. Queries of
+   * an index record only what they found.
    */
   readonly universe?: KeyUniverse;
 };

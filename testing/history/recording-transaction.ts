@@ -1,7 +1,7 @@
 /**
- * The transaction as a recorded body has it. Reads and writes are recorded in the order in which they count: a `get` where
- * it was called, since it sees the writes before its call; batches and pages where they were answered, since own writes are
- * laid over them then.
+ * The transaction as a recorded body has it. Reads and writes are recorded in the order in which
+ * they count: a `get` where it was called, since it sees the writes before its call; batches and
+ * pages where they were answered, since own writes are laid over them then.
  */
 import { attribute } from "../../core/attributes.ts";
 import { InvalidRequestError } from "../../core/errors.ts";
@@ -59,7 +59,9 @@ class RecordingReader {
   readonly #attempt: AttemptRecord;
   readonly #options: Pick<RecordingOptions, "process" | "universe">;
   readonly #recorder: HistoryRecorder;
-  /** Keys found so far by passes under way, by what was asked for and where the next page begins. */
+  /**
+   * Keys found so far by passes under way, by what was asked for and where the next page begins.
+   */
   readonly #passes = new Map<string, ReadonlySet<string>>();
 
   constructor(

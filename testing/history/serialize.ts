@@ -29,7 +29,10 @@ export function serializeLines<Entry>(
   return text;
 }
 
-/** A file as it grows: one call of `write` per entry, each a whole line, so a crash cuts at most the last. */
+/**
+ * A file as it grows: one call of `write` per entry, each a whole line, so a crash cuts at most the
+ * last.
+ */
 export function lineWriter<Entry>(
   write: (line: string) => void,
   serialize: (entry: Entry) => string,

@@ -1,7 +1,7 @@
 /**
- * What the stores say at the end of a recorded run, for the second and the third file of a history: the order of every key's
- * versions as the log has it, and what stands in the tables. Whoever judges with these does not have to believe what
- * clients were told.
+ * What the stores say at the end of a recorded run, for the second and the third file of a history:
+ * the order of every key's versions as the log has it, and what stands in the tables. Whoever
+ * judges with these does not have to believe what clients were told.
  */
 import type { ClientPorts, CommitStream, StreamRecord } from "../../core/ports.ts";
 import type { LogBlock, LogPosition, SequenceNumber, ShardId } from "../../core/types.ts";
@@ -23,7 +23,8 @@ type StorePorts = Pick<ClientPorts, "stream" | "log" | "items" | "control">;
 const recordsMax = 200;
 
 /**
- * Nothing may be written meanwhile. What the transactions do not mention is left out: other runs may have used the stores.
+ * Nothing may be written meanwhile. What the transactions do not mention is left out: other runs
+ * may have used the stores.
  * @throws CorruptDataError when the log or a payload cannot be read any more; StoreError
  */
 export async function readStoredHistory(

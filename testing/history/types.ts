@@ -11,7 +11,8 @@
  * - `r`: read a key and found this version; null: found nothing.
  * - `w`: wrote the whole item, which makes this version.
  * - `d`: deleted the item. The version names the deletion; later reads of the key find null.
- * - `a`: appended an element to a list. The element is the name of the version that it makes; who reads the list
+ * - `a`: appended an element to a list. The element is the name of the version that it makes; who
+ *   reads the list
  *   records the element that comes last in it.
  */
 export type HistoryOp =
@@ -22,7 +23,10 @@ export type HistoryOp =
 
 export type HistoryStatus = "commit" | "abort" | "unknown";
 
-/** `init` states what was there before; `native` and `base` are writes beside and above transactions. */
+/**
+ * `init` states what was there before; `native` and `base` are writes beside and above
+ * transactions.
+ */
 export type HistoryKind = "init" | "txn" | "native" | "base";
 
 export type HistoryTransaction = {
@@ -32,27 +36,38 @@ export type HistoryTransaction = {
   readonly process: string;
   /** Nanoseconds since an origin of the run's own, of one clock for all processes. */
   readonly start: number;
-  /** Not below `start`. When its caller had the answer; of an unknown one, when its caller gave up. */
+  /**
+   * Not below `start`. When its caller had the answer; of an unknown one, when its caller gave up.
+   */
   readonly end: number;
   readonly status: HistoryStatus;
   readonly kind: HistoryKind;
   /** Of a subtransaction: the id of the transaction that it is part of. */
   readonly parent?: string;
   readonly isolation: "serializable" | "snapshot";
-  /** False for one that asked to read an older state (`maxStalenessMs`, `asOf`); left out by all others. */
+  /**
+   * False for one that asked to read an older state (`maxStalenessMs`, `asOf`); left out by all
+   * others.
+   */
   readonly strict?: false;
   readonly ops: readonly HistoryOp[];
   /** Where all its reads are consistent, as the database says: microseconds. */
   readonly snapshotTs?: number;
-  /** Its place in the order of commits, as the database says: microseconds. Only of one that may have written. */
+  /**
+   * Its place in the order of commits, as the database says: microseconds. Only of one that may
+   * have written.
+   */
   readonly commitTs?: number;
-  /** Among those of equal `commitTs`, which the database has committed as one: from 0 on; left out: 0. */
+  /**
+   * Among those of equal `commitTs`, which the database has committed as one: from 0 on; left out:
+   * 0.
+   */
   readonly place?: number;
 };
 
 /**
- * The versions of one key, oldest first, as the stores have them. Deletions may be left out, since a store does not know
- * their names.
+ * The versions of one key, oldest first, as the stores have them. Deletions may be left out, since
+ * a store does not know their names.
  */
 export type VersionOrder = { readonly key: string; readonly versions: readonly string[] };
 

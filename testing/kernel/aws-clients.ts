@@ -1,7 +1,8 @@
 /**
- * What a simulated process uses in place of AWS SDK clients: `send` with the commands of AWS SDK v3, repeated on faults as the
- * SDK's standard mode does it, with the middleware that commands bring along run inside each try, where the
- * signer stands. Everything above, the project's own adapters included, is the real thing.
+ * What a simulated process uses in place of AWS SDK clients: `send` with the commands of AWS SDK
+ * v3, repeated on faults as the SDK's standard mode does it, with the middleware that commands
+ * bring along run inside each try, where the signer stands. Everything above, the project's own
+ * adapters included, is the real thing.
  */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { KinesisClient } from "@aws-sdk/client-kinesis";
@@ -202,8 +203,8 @@ function performKinesis(world: AwsWorld, { operation, input, where }: Performanc
       }
     : {};
   const output: unknown = kinesis.execute(operation as never, input as never, conditions);
-  // A producer's retry below the SDK: stored under a second sequence number, answered once. Never of an entry that was
-  // refused: "throttled" says that it is not there.
+  // A producer's retry below the SDK: stored under a second sequence number, answered once. Never
+  // of an entry that was refused: "throttled" says that it is not there.
   if (puts && !failing && faults.strikes("record-duplicated", where)) {
     kinesis.execute(operation as never, input as never, {});
   }

@@ -1,13 +1,14 @@
 /**
- * The faults that a run may meet, each with a knob of its own: how likely it strikes at an opportunity, 0 for off. They count
- * how often they struck, so that a sweep can tell that each was really tried. Every fault draws from
- * its own stream of randomness. `calm` ends them all: what has to come right must then come right.
+ * The faults that a run may meet, each with a knob of its own: how likely it strikes at an
+ * opportunity, 0 for off. They count how often they struck, so that a sweep can tell that each was
+ * really tried. Every fault draws from its own stream of randomness. `calm` ends them all: what has
+ * to come right must then come right.
  */
 import type { SeededRandom } from "./seeded-random.ts";
 
 /**
- * Opportunities: a try of a call (t), an arriving call (a), an invocation (i), a delivered batch (b), a moment of the whole
- * system, once a second (s), the start of a process (p).
+ * Opportunities: a try of a call (t), an arriving call (a), an invocation (i), a delivered batch
+ * (b), a moment of the whole system, once a second (s), the start of a process (p).
  */
 export const faultDescriptions = {
   "request-lost": "t: never arrives; the caller times out or its connection breaks",

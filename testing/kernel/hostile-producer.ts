@@ -1,7 +1,7 @@
 /**
- * Somebody who may write to the commit stream and means harm, or has a bug: records that are no records, cut, oversized, of a
- * later version; old records once more; requests that claim to have seen the future. The oracle has to count
- * them and go on.
+ * Somebody who may write to the commit stream and means harm, or has a bug: records that are no
+ * records, cut, oversized, of a later version; old records once more; requests that claim to have
+ * seen the future. The oracle has to count them and go on.
  */
 import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
 import { makeTransactionId, transactionIdRandomBytes } from "../../schemas/transaction-id.ts";

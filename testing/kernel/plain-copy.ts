@@ -1,4 +1,7 @@
-/** A deep copy of command inputs and outputs, as the wire makes one: neither side sees what the other changes later. */
+/**
+ * A deep copy of command inputs and outputs, as the wire makes one: neither side sees what the
+ * other changes later.
+ */
 export function plainCopy<Value>(value: Value): Value {
   return copyOf(value) as Value;
 }

@@ -1,4 +1,7 @@
-/** A function on a schedule, as EventBridge runs it: at least roughly every so often, never in step with anything. */
+/**
+ * A function on a schedule, as EventBridge runs it: at least roughly every so often, never in step
+ * with anything.
+ */
 import type { Faults } from "./faults.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 import type { SimulatedFunction } from "./simulated-function.ts";

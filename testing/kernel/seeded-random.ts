@@ -1,7 +1,8 @@
 /**
- * Randomness that a seed determines: the small fast counting generator sfc32 (PractRand, C. Doty-Humphrey). Every user of
- * randomness has a stream of its own, forked by name, so that switching one fault off leaves all
- * other draws of a run as they were, and a failing run can be made smaller.
+ * Randomness that a seed determines: the small fast counting generator sfc32 (PractRand, C.
+ * Doty-Humphrey). Every user of randomness has a stream of its own, forked by name, so that
+ * switching one fault off leaves all other draws of a run as they were, and a failing run can be
+ * made smaller.
  */
 import type { Random } from "../../core/ports.ts";
 

@@ -1,6 +1,6 @@
 /**
- * The way from a process to a service and back: latency, and everything that may go wrong on it. One try of one call; who
- * repeats calls is the client (kernel/aws-clients.ts).
+ * The way from a process to a service and back: latency, and everything that may go wrong on it.
+ * One try of one call; who repeats calls is the client (kernel/aws-clients.ts).
  */
 import { ServiceError } from "../cloud/service-error.ts";
 import type { Faults } from "./faults.ts";
@@ -142,7 +142,10 @@ export class ServiceLink {
     });
   }
 
-  /** Whether the process is dead, or dies here; a freeze lets the call go out, as a stopped machine's socket buffers do. */
+  /**
+   * Whether the process is dead, or dies here; a freeze lets the call go out, as a stopped
+   * machine's socket buffers do.
+   */
   #meetsProcessFault(process: SimulatedProcess, where: string): boolean {
     // One that was ended by what it does itself runs on to its next await.
     if (process.state === "dead") return true;

@@ -1,4 +1,7 @@
-/** Trouble with a service that somebody has ordered, in place of the faults that strike by chance: for a time it refuses all calls, or is slow. */
+/**
+ * Trouble with a service that somebody has ordered, in place of the faults that strike by chance:
+ * for a time it refuses all calls, or is slow.
+ */
 import type { VirtualTime } from "./virtual-time.ts";
 
 /** Services by name: `dynamodb`, `kinesis`. */

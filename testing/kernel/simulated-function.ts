@@ -1,7 +1,8 @@
 /**
- * A function as Lambda runs it: instances that are started when none is idle, frozen between invocations, killed at their
- * time limit, and sometimes lost. A timed-out or abandoned invocation may wake up minutes later and go on beside its
- * successor, which is what the protocol must survive.
+ * A function as Lambda runs it: instances that are started when none is idle, frozen between
+ * invocations, killed at their time limit, and sometimes lost. A timed-out or abandoned invocation
+ * may wake up minutes later and go on beside its successor, which is what the protocol must
+ * survive.
  */
 import type { Faults } from "./faults.ts";
 import type { SeededRandom } from "./seeded-random.ts";

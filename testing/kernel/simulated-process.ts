@@ -1,8 +1,9 @@
 /**
- * A process of the simulated world: an application server, or one instance of a function. It meets the world only through
- * what is delivered to it (answers to its calls, ends of its pauses), so the simulator can stop it at any await, for a
- * while or for good, and its code cannot tell. Between two deliveries its code has no effect on anything
- * outside, so stopping at deliveries is stopping anywhere.
+ * A process of the simulated world: an application server, or one instance of a function. It meets
+ * the world only through what is delivered to it (answers to its calls, ends of its pauses), so the
+ * simulator can stop it at any await, for a while or for good, and its code cannot tell. Between
+ * two deliveries its code has no effect on anything outside, so stopping at deliveries is stopping
+ * anywhere.
  */
 import type { Clock } from "../../core/ports.ts";
 import type { SeededRandom } from "./seeded-random.ts";
@@ -73,7 +74,8 @@ export class SimulatedProcess {
 
   /**
    * Until `thaw`, or for a time. Freezing a frozen process anew sets the new end.
-   * @param clocks `stand`: as on a suspended machine, timers and the monotonic clock stand still meanwhile.
+   * @param clocks `stand`: as on a suspended machine, timers and the monotonic clock stand still
+   * meanwhile.
    */
   freeze(durationMs?: number, clocks: "run" | "stand" = "run"): void {
     if (this.#state === "dead") return;

@@ -1,7 +1,8 @@
 /**
- * An event source mapping from one shard to a function, as Lambda runs it: in order, at least once, one batch at a time; a
- * failed batch comes again until it succeeds, whole or from the reported record on. Its faults are those that FACTS and
- * the service's documentation admit: batches twice, cut, from an older checkpoint, to two instances at once.
+ * An event source mapping from one shard to a function, as Lambda runs it: in order, at least once,
+ * one batch at a time; a failed batch comes again until it succeeds, whole or from the reported
+ * record on. Its faults are those that FACTS and the service's documentation admit: batches twice,
+ * cut, from an older checkpoint, to two instances at once.
  */
 import type { StreamRecord } from "../../core/ports.ts";
 import type { ShardId } from "../../core/types.ts";
@@ -22,7 +23,10 @@ export type MappingSettings = {
   readonly batchSize: number;
   /** How long a batch that is not full waits for more. */
   readonly windowMs: number;
-  /** How long after a record's arrival the mapping has it: fan-out pushes, a standard consumer polls. */
+  /**
+   * How long after a record's arrival the mapping has it: fan-out pushes, a standard consumer
+   * polls.
+   */
   readonly deliveryMs: { readonly min: number; readonly max: number };
 };
 
@@ -46,7 +50,9 @@ export class StreamMapping {
   readonly #settings: MappingSettings;
   readonly #function: SimulatedFunction<ShardBatch, BatchAnswer>;
   readonly #world: MappingWorld;
-  /** Records before this index are done. Records are never taken out, so an index is a checkpoint. */
+  /**
+   * Records before this index are done. Records are never taken out, so an index is a checkpoint.
+   */
   #checkpoint = 0;
   #paused = false;
   #wake: (() => void) | undefined;

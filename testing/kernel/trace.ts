@@ -1,6 +1,6 @@
 /**
- * What happened, in order: one line an event. Its digest tells whether two runs were the same, byte for byte, without
- * keeping them; the lines themselves are kept for whoever wants to read a run.
+ * What happened, in order: one line an event. Its digest tells whether two runs were the same, byte
+ * for byte, without keeping them; the lines themselves are kept for whoever wants to read a run.
  */
 
 /** Digests of 2 × 32 bits: enough to notice a difference, which nobody forges. */

@@ -1,10 +1,10 @@
 /**
- * Virtual time: a queue of events, run one at a time in the order of their moments, each after all consequences of the
- * one before have run. Time stands still while code runs and jumps to the next event when all of it waits, so hours pass in
- * seconds, and a run is a function of its seed.
+ * Virtual time: a queue of events, run one at a time in the order of their moments, each after all
+ * consequences of the one before have run. Time stands still while code runs and jumps to the next
+ * event when all of it waits, so hours pass in seconds, and a run is a function of its seed.
  *
- * Code under simulation may use promises freely. It must not wait for anything that is outside this queue: real timers,
- * sockets, files, worker threads.
+ * Code under simulation may use promises freely. It must not wait for anything that is outside this
+ * queue: real timers, sockets, files, worker threads.
  */
 import { microtasksDone } from "./macrotask.ts";
 
@@ -50,7 +50,10 @@ export class VirtualTime {
     return this.#events;
   }
 
-  /** Runs `run` after `delayMs` of virtual time. Events of the same moment run in the order of their making. */
+  /**
+   * Runs `run` after `delayMs` of virtual time. Events of the same moment run in the order of their
+   * making.
+   */
   after(delayMs: number, run: () => void): Cancel {
     const event: Event = { at: this.#now + Math.max(0, delayMs), order: this.#order, run };
     this.#order += 1;

@@ -1,6 +1,6 @@
 /**
- * Faults that last: for some seconds a service is slow, or refuses most calls, or a consumer stands still. Looked at once a second
- * of virtual time, so that a run of any length meets its share.
+ * Faults that last: for some seconds a service is slow, or refuses most calls, or a consumer stands
+ * still. Looked at once a second of virtual time, so that a run of any length meets its share.
  */
 import type { FaultName, Faults } from "./faults.ts";
 import type { Trace } from "./trace.ts";

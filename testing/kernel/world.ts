@@ -1,6 +1,6 @@
 /**
- * A whole simulated world: time, randomness, faults, the two services, and the processes in it. Everything follows from the
- * seed and from what is done to it.
+ * A whole simulated world: time, randomness, faults, the two services, and the processes in it.
+ * Everything follows from the seed and from what is done to it.
  */
 import * as dynamoDbSdk from "@aws-sdk/client-dynamodb";
 import * as kinesisSdk from "@aws-sdk/client-kinesis";

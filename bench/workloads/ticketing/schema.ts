@@ -1,6 +1,7 @@
 /**
- * Events, their categories, seats and orders. A seat is in one of four states; each category counts how many of its
- * seats are in which, and takes part in every step of every order: it is the hot row.
+ * Events, their categories, seats and orders. A seat is in one of four states; each category counts
+ * how many of its seats are in which, and takes part in every step of every order: it is the hot
+ * row.
  */
 import type { BenchItem, BenchTable } from "../../harness/workload.ts";
 import { between, namedRandom, someText, someTime } from "../draws.ts";

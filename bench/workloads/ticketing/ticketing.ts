@@ -1,16 +1,18 @@
 /**
- * Ticket sales after Fusion Ticket, the web shop with which Salt (OSDI 2014) was measured: of its 11 transactions one was
- * made BASE for 6.5 times the throughput.
+ * Ticket sales after Fusion Ticket, the web shop with which Salt (OSDI 2014) was measured: of its
+ * 11 transactions one was made BASE for 6.5 times the throughput.
  *
- * Kept: events with categories, seats and orders; counters of each category beside the seats; few hot events (Zipf
- * with 0.99). The paper's mix and numbers of events and seats could not be looked up: what stands here is ours. Of the
- * 11 transactions those of buyers and statistics are here; administration, accounts and mail are not.
+ * Kept: events with categories, seats and orders; counters of each category beside the seats; few
+ * hot events (Zipf with 0.99). The paper's mix and numbers of events and seats could not be looked
+ * up: what stands here is ours. Of the 11 transactions those of buyers and statistics are here;
+ * administration, accounts and mail are not.
  *
- * A worker is a succession of visitors. Each browses, reserves seats, makes an order of them, and pays or cancels;
- * now and then the box office looks at statistics. That makes some 37 % browse, 18 % reserve, 17 % create order, 14 % pay,
- * 13 % cancel and 2 % statistics. What was paid is refunded once the worker has some later ones, so
- * that a run of any length finds seats. A visitor who got none is rolled back at each step that follows: real visitors
- * leave, but then the mix would depend on the contestant.
+ * A worker is a succession of visitors. Each browses, reserves seats, makes an order of them, and
+ * pays or cancels; now and then the box office looks at statistics. That makes some 37 % browse, 18
+ * % reserve, 17 % create order, 14 % pay, 13 % cancel and 2 % statistics. What was paid is refunded
+ * once the worker has some later ones, so that a run of any length finds seats. A visitor who got
+ * none is rolled back at each step that follows: real visitors leave, but then the mix would depend
+ * on the contestant.
  */
 import type { BenchRandom, BenchTransaction, Operation, Workload } from "../../harness/workload.ts";
 import { between, percent } from "../draws.ts";
@@ -19,7 +21,10 @@ import { ticketRows, ticketTables, type TicketScale } from "./schema.ts";
 import * as transactions from "./transactions.ts";
 import { ticketViolations } from "./violations.ts";
 
-/** 5,000 seats in 40 categories, loaded within seconds; the hottest event draws a third of the visitors. */
+/**
+ * 5,000 seats in 40 categories, loaded within seconds; the hottest event draws a third of the
+ * visitors.
+ */
 export const ticketSmallScale: TicketScale = { events: 10, categories: 4, seats: 125 };
 
 const seatsPerOrderMax = 4;

@@ -1,9 +1,14 @@
-/** What visitors and the box office do: each a transaction of its own, as a click in the shop is. */
+/**
+ * What visitors and the box office do: each a transaction of its own, as a click in the shop is.
+ */
 import { RolledBack, type BenchTransaction } from "../../harness/workload.ts";
 import { getRow, getRows, putRow, queryRows, standing, standingRow } from "../typed-rows.ts";
 import * as schema from "./schema.ts";
 
-/** One visitor's wish. The order's name is drawn with it: nothing has to be remembered of what committed. */
+/**
+ * One visitor's wish. The order's name is drawn with it: nothing has to be remembered of what
+ * committed.
+ */
 export type Visit = {
   readonly event: number;
   readonly category: number;

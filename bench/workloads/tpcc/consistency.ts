@@ -1,9 +1,10 @@
 /**
- * Consistency conditions 1 to 12 of TPC-C (clause 3.3.2), and three of our own: stock counts what the lines say, no
- * order is missing, and the rows that stand for indexes and the queue's head are right.
+ * Consistency conditions 1 to 12 of TPC-C (clause 3.3.2), and three of our own: stock counts what
+ * the lines say, no order is missing, and the rows that stand for indexes and the queue's head are
+ * right.
  *
- * Condition 11 is stated there for the database as loaded (2,100 orders of a district are not new); here
- * deliveries since then count as well.
+ * Condition 11 is stated there for the database as loaded (2,100 orders of a district are not new);
+ * here deliveries since then count as well.
  */
 import type { BenchTransaction } from "../../harness/workload.ts";
 import { readContents, type Contents, type DistrictContents, type FoundOrder } from "./contents.ts";

@@ -1,7 +1,8 @@
 /**
- * The delivery transaction (clause 2.7.4): the oldest undelivered order of each of a warehouse's ten districts, all in one
- * transaction. It is deferred there (queued, with a result file); here it runs at once. Some 140 rows are written, more
- * than a TransactWriteItems takes; the specification would allow a transaction for each district.
+ * The delivery transaction (clause 2.7.4): the oldest undelivered order of each of a warehouse's
+ * ten districts, all in one transaction. It is deferred there (queued, with a result file); here it
+ * runs at once. Some 140 rows are written, more than a TransactWriteItems takes; the specification
+ * would allow a transaction for each district.
  */
 import type { BenchTransaction } from "../../harness/workload.ts";
 import { getRows, putRow, queryRows, standing } from "../typed-rows.ts";

@@ -1,4 +1,7 @@
-/** What each transaction is asked to do, drawn as a terminal would enter it (clauses 2.4.1, 2.5.1, 2.6.1, 2.7.1, 2.8.1). */
+/**
+ * What each transaction is asked to do, drawn as a terminal would enter it (clauses 2.4.1, 2.5.1,
+ * 2.6.1, 2.7.1, 2.8.1).
+ */
 import type { BenchRandom } from "../../harness/workload.ts";
 import { between, percent, someTime } from "../draws.ts";
 import { someCustomer, someItem, someLastName, type TpccScale } from "./scale.ts";

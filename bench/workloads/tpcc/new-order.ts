@@ -1,4 +1,7 @@
-/** The new-order transaction (clause 2.4.2): an order of five to fifteen lines, and its toll on the stock. */
+/**
+ * The new-order transaction (clause 2.4.2): an order of five to fifteen lines, and its toll on the
+ * stock.
+ */
 import { RolledBack, type BenchTransaction } from "../../harness/workload.ts";
 import { getRows, putRow, standing, standingRow } from "../typed-rows.ts";
 import type { NewOrderInput } from "./inputs.ts";

@@ -1,4 +1,7 @@
-/** The payment transaction (clause 2.5.2): money for a warehouse and a district, from a customer of any. */
+/**
+ * The payment transaction (clause 2.5.2): money for a warehouse and a district, from a customer of
+ * any.
+ */
 import type { BenchTransaction } from "../../harness/workload.ts";
 import { putRow, standingRow } from "../typed-rows.ts";
 import { findCustomer } from "./find-customer.ts";

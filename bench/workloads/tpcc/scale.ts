@@ -1,4 +1,7 @@
-/** How large the database is, and the skew of the choices among its rows (clauses 1.2.1, 2.1.6, 4.3.2.3). */
+/**
+ * How large the database is, and the skew of the choices among its rows (clauses 1.2.1, 2.1.6,
+ * 4.3.2.3).
+ */
 import type { BenchRandom } from "../../harness/workload.ts";
 import { nonUniform } from "../draws.ts";
 
@@ -45,7 +48,9 @@ export function deliveredAtStart(scale: TpccScale): number {
   return Math.floor(scale.customersPerDistrict * 0.7);
 }
 
-/** Last names in use: 1,000 for 3,000 customers, and as many customers to a name on a smaller scale. */
+/**
+ * Last names in use: 1,000 for 3,000 customers, and as many customers to a name on a smaller scale.
+ */
 export function lastNameCount(scale: TpccScale): number {
   return Math.ceil(scale.customersPerDistrict / 3);
 }
@@ -58,7 +63,10 @@ export function lastName(number: number): string {
   return digits.map((digit) => syllables[digit] ?? "").join("");
 }
 
-/** Distance of both name constants is 66: it must lie in 65 … 119 and be neither 96 nor 112 (clause 2.1.6.1). */
+/**
+ * Distance of both name constants is 66: it must lie in 65 … 119 and be neither 96 nor 112 (clause
+ * 2.1.6.1).
+ */
 const shifts = { customer: 259, item: 7_911, nameAtLoad: 157, nameInRun: 223 };
 
 /** The specification's mask for its own range; for a smaller one the power of two in proportion. */

@@ -1,4 +1,7 @@
-/** The stock-level transaction (clause 2.8.2): how many items of a district's last 20 orders run low. */
+/**
+ * The stock-level transaction (clause 2.8.2): how many items of a district's last 20 orders run
+ * low.
+ */
 import type { BenchTransaction } from "../../harness/workload.ts";
 import { getRows, queryRows, standingRow } from "../typed-rows.ts";
 import type { StockLevelInput } from "./inputs.ts";

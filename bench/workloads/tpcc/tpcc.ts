@@ -1,13 +1,15 @@
 /**
  * TPC-C after its standard specification, revision 5.11, as a workload for key-value stores.
  *
- * Kept: the schema's columns, the five transactions with what they read, write and return, the skew of all choices,
- * remote warehouses, customers by last name, orders rolled back, and consistency conditions 1 to 12.
+ * Kept: the schema's columns, the five transactions with what they read, write and return, the skew
+ * of all choices, remote warehouses, customers by last name, orders rolled back, and consistency
+ * conditions 1 to 12.
  *
- * Left out, so that no figure from here is a tpmC: keying and think times, terminals' screens and their number for each
- * warehouse, the queue and result file of deferred deliveries, response-time limits, priced systems, and the size
- * of the database unless `tpccFullScale` is asked for. Dates are drawn, not read from a clock. Kinds are drawn by
- * weight, which clause 5.2.4.1 allows beside a deck of cards. With one warehouse nothing is remote.
+ * Left out, so that no figure from here is a tpmC: keying and think times, terminals' screens and
+ * their number for each warehouse, the queue and result file of deferred deliveries, response-time
+ * limits, priced systems, and the size of the database unless `tpccFullScale` is asked for. Dates
+ * are drawn, not read from a clock. Kinds are drawn by weight, which clause 5.2.4.1 allows beside a
+ * deck of cards. With one warehouse nothing is remote.
  */
 import type { BenchRandom, BenchTransaction, Operation, Workload } from "../../harness/workload.ts";
 import { weighted } from "../draws.ts";
@@ -63,17 +65,18 @@ const unverified =
   "standard mix 45/43/4/4/4, since the paper's own could not be looked up and may differ";
 
 /**
- * TPC-C as pH1 (SRDS 2014) runs it. Its abstract says that transactions cost 22 % of the store's throughput on TPC-C,
- * and Omid 76 %; mix, warehouses and clients stand in the paper's text, which was not to be had. So this is
- * the standard mix under a name of its own: whoever has the text corrects it here.
+ * TPC-C as pH1 (SRDS 2014) runs it. Its abstract says that transactions cost 22 % of the store's
+ * throughput on TPC-C, and Omid 76 %; mix, warehouses and clients stand in the paper's text, which
+ * was not to be had. So this is the standard mix under a name of its own: whoever has the text
+ * corrects it here.
  */
 export function tpccPh1(scale: TpccScale = tpccSmallScale): Workload {
   return tpcc(scale, { name: "tpcc-ph1", description: `pH1's: ${unverified}` });
 }
 
 /**
- * TPC-C as Centiman (SoCC 2015) runs it: 230,000 transactions a second on 8 validators. The mix and scale behind that
- * figure were not to be had either; see `tpccPh1`.
+ * TPC-C as Centiman (SoCC 2015) runs it: 230,000 transactions a second on 8 validators. The mix and
+ * scale behind that figure were not to be had either; see `tpccPh1`.
  */
 export function tpccCentiman(scale: TpccScale = tpccSmallScale): Workload {
   return tpcc(scale, { name: "tpcc-centiman", description: `Centiman's: ${unverified}` });

@@ -1,4 +1,5 @@
-# Who may do what, as policies stand in a plan. test/deploy/grants.test.ts derives the same from recorded calls.
+# Who may do what, as policies stand in a plan. test/deploy/grants.test.ts derives the same from
+# recorded calls.
 
 mock_provider "aws" {
   mock_data "aws_caller_identity" {

@@ -1,5 +1,5 @@
-# What a deployment is with nothing but its required inputs. Run by `terraform test` with a mocked provider: no account
-# is needed, but the provider's schema is.
+# What a deployment is with nothing but its required inputs. Run by `terraform test` with a mocked
+# provider: no account is needed, but the provider's schema is.
 
 mock_provider "aws" {
   mock_data "aws_caller_identity" {

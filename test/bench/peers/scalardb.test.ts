@@ -1,4 +1,7 @@
-/** The ScalarDB peer's border: what it prints is checked, and a machine that cannot run it is told apart. */
+/**
+ * The ScalarDB peer's border: what it prints is checked, and a machine that cannot run it is told
+ * apart.
+ */
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

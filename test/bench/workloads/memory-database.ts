@@ -1,6 +1,7 @@
 /**
- * The simplest database that keeps a workload's promises: maps, one transaction at a time. It is stricter than a real
- * one about what a workload may ask: no duplicate keys, no values that a store cannot hold, no write in a read-only operation.
+ * The simplest database that keeps a workload's promises: maps, one transaction at a time. It is
+ * stricter than a real one about what a workload may ask: no duplicate keys, no values that a store
+ * cannot hold, no write in a read-only operation.
  */
 import {
   RolledBack,
@@ -139,7 +140,9 @@ export class MemoryDatabase {
 
 export type Tally = { committed: number; rolledBack: number };
 
-/** Runs operations of several workers in turn; how many of each kind committed and were rolled back. */
+/**
+ * Runs operations of several workers in turn; how many of each kind committed and were rolled back.
+ */
 export async function runOperations(
   { workload, database }: { readonly workload: Workload; readonly database: MemoryDatabase },
   {

@@ -1,4 +1,6 @@
-/** TATP on a model: its kinds come and fail as often as the specification says, and its keys hold. */
+/**
+ * TATP on a model: its kinds come and fail as often as the specification says, and its keys hold.
+ */
 import { beforeAll, describe, expect, test } from "vitest";
 import * as tatpModule from "../../../bench/workloads/tatp.ts";
 import { MemoryDatabase, runOperations, type Tally } from "./memory-database.ts";
@@ -30,7 +32,8 @@ describe("TATP", () => {
     expect(Math.abs(((committed + rolledBack) / count) * 100 - weight)).toBeLessThan(2);
   });
 
-  // The rare kinds change what they ask about, and few of them are drawn: only the bounds of chance are wide.
+  // The rare kinds change what they ask about, and few of them are drawn: only the bounds of chance
+  // are wide.
   test.each(Object.entries(tatpExpectedSuccess))("%s succeeds in some %d %%", (name, share) => {
     const { committed, rolledBack } = tallies.get(name)!;
     const success = (committed / (committed + rolledBack)) * 100;

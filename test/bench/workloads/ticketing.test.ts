@@ -1,4 +1,7 @@
-/** Ticket sales on a model: orders go their way, seats do not run out, and a seat sold twice is noticed. */
+/**
+ * Ticket sales on a model: orders go their way, seats do not run out, and a seat sold twice is
+ * noticed.
+ */
 import { beforeAll, describe, expect, test } from "vitest";
 import { RolledBack } from "../../../bench/harness/workload.ts";
 import * as schema from "../../../bench/workloads/ticketing/schema.ts";

@@ -1,6 +1,6 @@
 /**
- * TPC-C and ticket sales through the SDK, on real protocols with the real oracle and replay: workers at the same time
- * keep every condition, which they would not without transactions.
+ * TPC-C and ticket sales through the SDK, on real protocols with the real oracle and replay:
+ * workers at the same time keep every condition, which they would not without transactions.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type BenchTarget, type ContestantClient } from "../../../bench/harness/contestant.ts";

@@ -1,6 +1,7 @@
 /**
- * What a test cannot have of a deployment that others run: its functions stopped, interposed or watched. Such a test is
- * skipped in the moment in which it asks, and scripts/deployed-suites.ts lists it by name, with the reason.
+ * What a test cannot have of a deployment that others run: its functions stopped, interposed or
+ * watched. Such a test is skipped in the moment in which it asks, and scripts/deployed-suites.ts
+ * lists it by name, with the reason.
  */
 import { TestRunner, type RunnerTestCase } from "vitest";
 
@@ -11,7 +12,9 @@ declare module "vitest" {
   }
 }
 
-/** @throws always: to skip the test that runs, or, outside of one, as an error that says what to do. */
+/**
+ * @throws always: to skip the test that runs, or, outside of one, as an error that says what to do.
+ */
 export function needsControl(what: string): never {
   const test = TestRunner.getCurrentTest<RunnerTestCase | undefined>();
   if (test !== undefined) {

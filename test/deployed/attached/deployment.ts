@@ -1,6 +1,7 @@
 /**
- * Stands in for test/harness/local-deployment.ts when the integration suites run against a deployment: the same client
- * processes on the same ports, but stream, tables and functions are the deployment's own.
+ * Stands in for test/harness/local-deployment.ts when the integration suites run against a
+ * deployment: the same client processes on the same ports, but stream, tables and functions are the
+ * deployment's own.
  */
 import { randomBytes } from "node:crypto";
 import { createAwsPorts, type AwsPorts, type AwsPortsOptions } from "../../../aws/ports.ts";

@@ -1,4 +1,7 @@
-/** Stands in for functions/api/handler.ts: in a deployment it runs elsewhere, and test/deploy runs the zip. */
+/**
+ * Stands in for functions/api/handler.ts: in a deployment it runs elsewhere, and test/deploy runs
+ * the zip.
+ */
 import { needsControl } from "./control.ts";
 
 export function handler(): never {

@@ -1,6 +1,6 @@
 /**
- * Stands in for functions/api/service.ts when the suite of REST runs against a deployment: what a test asks of a service
- * that it has put together goes, signed, to the HTTP API of the deployment.
+ * Stands in for functions/api/service.ts when the suite of REST runs against a deployment: what a
+ * test asks of a service that it has put together goes, signed, to the HTTP API of the deployment.
  */
 import { signedHeaders } from "../signature.ts";
 import { deployedTarget } from "../target.ts";

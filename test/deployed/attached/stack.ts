@@ -1,6 +1,7 @@
 /**
- * Stands in for localstack/embedded-stack.ts when suites of the SDK run against a deployment: one address that tells
- * clients where it is, as `npm start`'s does, and the sample tables, fresh for every suite.
+ * Stands in for localstack/embedded-stack.ts when suites of the SDK run against a deployment: one
+ * address that tells clients where it is, as `npm start`'s does, and the sample tables, fresh for
+ * every suite.
  */
 import { DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { createServer } from "node:http";

@@ -1,6 +1,7 @@
 /**
- * Tables that suites make on a deployment and take away again. Functions learn of them as they do of any: a name that
- * they do not know makes them read the registry again. Only for local clouds: on AWS, roles reach none but named tables.
+ * Tables that suites make on a deployment and take away again. Functions learn of them as they do
+ * of any: a name that they do not know makes them read the registry again. Only for local clouds:
+ * on AWS, roles reach none but named tables.
  */
 import {
   DeleteItemCommand,
@@ -48,8 +49,9 @@ export async function makeTable(
 }
 
 /**
- * Removes tables and their entries, once replay has nothing more to install in them: it would make dead letters of it.
- * Tables that are not there, since a test has deleted or never made them, are passed over.
+ * Removes tables and their entries, once replay has nothing more to install in them: it would make
+ * dead letters of it. Tables that are not there, since a test has deleted or never made them, are
+ * passed over.
  */
 export async function removeTables(ports: AwsPorts, names: readonly string[]): Promise<void> {
   for (const shard of await ports.control.shards()) {

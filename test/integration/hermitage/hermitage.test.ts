@@ -1,6 +1,6 @@
 /**
- * Hermitage's interleavings through the SDK on an embedded stack: separate clients, real protocols, real oracle and
- * replay (docs/hermitage.md; docs/protocol.md §3 to §6; I4, I5, I8).
+ * Hermitage's interleavings through the SDK on an embedded stack: separate clients, real protocols,
+ * real oracle and replay (docs/hermitage.md; docs/protocol.md §3 to §6; I4, I5, I8).
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createTables, registerTables } from "../../../aws/provision.ts";
@@ -48,7 +48,8 @@ describe.each(scenes)("$level (history $history), by $range, judged by the $judg
     const { gave, refusedBy } = await play(steps, stage);
     expect(gave).toEqual(steps.map((step) => inRange(givesAt(step, level), range)));
     for (const by of refusedBy) {
-      // A read that met something newer has brought the tail up to date even where nothing else did.
+      // A read that met something newer has brought the tail up to date even where nothing else
+      // did.
       if (judge === "tail") expect(by).toBe("tail");
       refusals[by] += 1;
     }

@@ -1,4 +1,7 @@
-/** What an interleaving of Hermitage's is, and what all of them begin with: a table that holds 1 → 10 and 2 → 20. */
+/**
+ * What an interleaving of Hermitage's is, and what all of them begin with: a table that holds 1 →
+ * 10 and 2 → 20.
+ */
 import { actor, type Step } from "./script.ts";
 
 export const anomalies = [
@@ -21,7 +24,10 @@ export type Gave = (step: string) => string | undefined;
 export type Interleaving = {
   readonly anomaly: Anomaly;
   readonly title: string;
-  /** What Hermitage reports, of PostgreSQL unless another is named; its "repeatable read" is snapshot isolation. */
+  /**
+   * What Hermitage reports, of PostgreSQL unless another is named; its "repeatable read" is
+   * snapshot isolation.
+   */
   readonly elsewhere: string;
   /** What Tidemark does instead of blocking, and by which rule. */
   readonly here: string;

@@ -1,6 +1,6 @@
 /**
- * The interleavings of Hermitage (Martin Kleppmann, github.com/ept/hermitage; definitions by Adya and by Bailis et al.), and
- * what each isolation level must prevent.
+ * The interleavings of Hermitage (Martin Kleppmann, github.com/ept/hermitage; definitions by Adya
+ * and by Bailis et al.), and what each isolation level must prevent.
  */
 import { dirtyReads } from "./dirty-reads.ts";
 import type { Anomaly, Interleaving } from "./interleaving.ts";

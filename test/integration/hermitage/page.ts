@@ -1,4 +1,7 @@
-/** docs/hermitage.md, made from the interleavings: the page says what the tests have seen, and nothing else. */
+/**
+ * docs/hermitage.md, made from the interleavings: the page says what the tests have seen, and
+ * nothing else.
+ */
 import { anomalies, type Anomaly, type Gave, type Interleaving } from "./interleaving.ts";
 import { interleavings } from "./interleavings.ts";
 import { givesAt, type Level, levels, type Step, textOf } from "./script.ts";

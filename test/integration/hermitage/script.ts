@@ -1,15 +1,21 @@
 /**
- * The language of the Hermitage scripts: who does what, and what that gives at each isolation level. A script is
- * data, so that the tests run it and docs/hermitage.md shows it.
+ * The language of the Hermitage scripts: who does what, and what that gives at each isolation
+ * level. A script is data, so that the tests run it and docs/hermitage.md shows it.
  */
 import type { Rows, Transaction } from "../../../sdk/index.ts";
 import { partition, type Session, type TestTable } from "./session.ts";
 
-/** Snapshot isolation differs where a table keeps no history: a read that would need it ends the attempt. */
+/**
+ * Snapshot isolation differs where a table keeps no history: a read that would need it ends the
+ * attempt.
+ */
 export const levels = ["serializable", "snapshot", "snapshot without history"] as const;
 export type Level = (typeof levels)[number];
 
-/** Result of a step: everywhere the same, or by level; without history as with it unless said otherwise. */
+/**
+ * Result of a step: everywhere the same, or by level; without history as with it unless said
+ * otherwise.
+ */
 export type Gives =
   | string
   | {
@@ -20,7 +26,10 @@ export type Gives =
 
 export type Actor = "T1" | "T2" | "T3";
 
-/** How `select` is made of Tidemark's reads: a scan's predicate is the table, a query's the partition. */
+/**
+ * How `select` is made of Tidemark's reads: a scan's predicate is the table, a query's the
+ * partition.
+ */
 export type Range = "scan" | "query";
 
 export type Access = { readonly table: TestTable; readonly range: Range };
@@ -47,7 +56,9 @@ export function where(text: string, holds: Where["holds"]): Where {
 
 const everywhere: Where = { text: "", holds: () => true };
 
-/** The result of a step at one level. `""` for a step that gives nothing, such as a buffered write. */
+/**
+ * The result of a step at one level. `""` for a step that gives nothing, such as a buffered write.
+ */
 export function givesAt(step: Step, level: Level): string {
   if (step.kind === "begin") return "";
   const { gives } = step;

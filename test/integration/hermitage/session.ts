@@ -1,6 +1,7 @@
 /**
- * One session of a Hermitage script: a transaction whose body does one step at a time, each when the script says so. The
- * script waits for a step's end before it begins the next, in whichever session: so the interleaving is the script's order.
+ * One session of a Hermitage script: a transaction whose body does one step at a time, each when
+ * the script says so. The script waits for a step's end before it begins the next, in whichever
+ * session: so the interleaving is the script's order.
  */
 import {
   type Client,
@@ -11,7 +12,10 @@ import {
   type Transaction,
 } from "../../../sdk/index.ts";
 
-/** All rows of a script lie in one partition, so that a query and a scan can stand in for SQL's `select`. */
+/**
+ * All rows of a script lie in one partition, so that a query and a scan can stand in for SQL's
+ * `select`.
+ */
 export const partition = "test";
 
 export type TestTable = ReturnType<typeof testTable>;
@@ -65,7 +69,10 @@ export class Session {
     }
   }
 
-  /** Does one step within the transaction. A conflict is the step's result, and the transaction stays as it is. */
+  /**
+   * Does one step within the transaction. A conflict is the step's result, and the transaction
+   * stays as it is.
+   */
   do(step: (transaction: Transaction) => Promise<string>): Promise<string> {
     return new Promise((resolve, reject) => {
       this.#handOver(async (transaction) => {

@@ -1,4 +1,7 @@
-/** What the scripts are played on: tables with and without history, in their first state, and who finds the conflicts. */
+/**
+ * What the scripts are played on: tables with and without history, in their first state, and who
+ * finds the conflicts.
+ */
 import { systemClock } from "../../../aws/system-clock.ts";
 import type { Clock } from "../../../core/ports.ts";
 import type { Client, Isolation } from "../../../sdk/index.ts";
@@ -33,8 +36,9 @@ export const tableKey = {
 } as const;
 
 /**
- * To a client with a slow clock its tail never looks old, so it reads the log for a new transaction only: what was
- * committed since, the oracle finds. Where its tail shall find it, the client is made to look before it commits.
+ * To a client with a slow clock its tail never looks old, so it reads the log for a new transaction
+ * only: what was committed since, the oracle finds. Where its tail shall find it, the client is
+ * made to look before it commits.
  */
 export const slowClock: Clock = {
   ...systemClock,

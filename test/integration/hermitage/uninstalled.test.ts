@@ -1,7 +1,9 @@
 /**
- * Hermitage's interleavings where no transaction installs its own writes and no replay runs: whoever reads must hear of a
- * commit from the log and finish it (docs/protocol.md §4, §5; I4, I5, I8). Each step gives what it gives elsewhere, or what it would from
- * history, since an old version that is still stored may be read on at an old timestamp; what no level allows must not occur all the same.
+ * Hermitage's interleavings where no transaction installs its own writes and no replay runs:
+ * whoever reads must hear of a commit from the log and finish it (docs/protocol.md §4, §5; I4, I5,
+ * I8). Each step gives what it gives elsewhere, or what it would from history, since an old version
+ * that is still stored may be read on at an old timestamp; what no level allows must not occur all
+ * the same.
  */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -25,7 +27,10 @@ const opened: DynamoDBClient[] = [];
 let withheld = 0;
 const pauseMsMax = 1_000;
 
-/** Readers wait a moment for a commit's owner before they install for it: here nobody is worth waiting for. Deadlines stay. */
+/**
+ * Readers wait a moment for a commit's owner before they install for it: here nobody is worth
+ * waiting for. Deadlines stay.
+ */
 const impatientClock: Clock = {
   ...slowClock,
   sleep: (durationMs, signal) =>
@@ -98,7 +103,8 @@ describe.each(half)("$level (history $history), by $range, judged by the $judge"
       },
     }).finally(() => committing.clear());
     const { level, range } = scene;
-    // OTV's transactions begin before what they read is committed, and may rightly not have heard of it.
+    // OTV's transactions begin before what they read is committed, and may rightly not have heard
+    // of it.
     for (const [i, step] of anomaly === "OTV" ? [] : steps.entries()) {
       // A read may go on at its old timestamp where nothing newer is stored yet: as from history.
       const allowed = [level, "snapshot"] as const;

@@ -11,7 +11,10 @@ import {
 } from "./interleaving.ts";
 import { afterwards, onPredicate, where } from "./script.ts";
 
-/** T3 sees a row of T1 beside one of T2, in its first pass over both rows, in its second, or in a select. */
+/**
+ * T3 sees a row of T1 beside one of T2, in its first pass over both rows, in its second, or in a
+ * select.
+ */
 function vanished(gave: Gave): boolean {
   const passes = ["", " (2)"].map((nth) => [gave(`T3 get 1${nth}`), gave(`T3 get 2${nth}`)].join());
   return (

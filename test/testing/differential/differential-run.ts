@@ -1,7 +1,8 @@
 /**
- * Settings of differential tests. One fixed seed, since emulators have quirks that only some calls in ten thousand meet: those are
- * looked for on purpose, by TIDEMARK_DIFFERENTIAL_RUNS (more runs, a fresh seed beside the fixed one, printed), and not in
- * a pipeline. TIDEMARK_DIFFERENTIAL_SEED asks for one seed again.
+ * Settings of differential tests. One fixed seed, since emulators have quirks that only some calls
+ * in ten thousand meet: those are looked for on purpose, by TIDEMARK_DIFFERENTIAL_RUNS (more runs,
+ * a fresh seed beside the fixed one, printed), and not in a pipeline. TIDEMARK_DIFFERENTIAL_SEED
+ * asks for one seed again.
  */
 
 const seedGiven = process.env["TIDEMARK_DIFFERENTIAL_SEED"];

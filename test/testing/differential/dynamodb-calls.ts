@@ -1,4 +1,7 @@
-/** Random calls of DynamoDB, valid and invalid. Table names are those of the shapes; a run gives them names of its own. */
+/**
+ * Random calls of DynamoDB, valid and invalid. Table names are those of the shapes; a run gives
+ * them names of its own.
+ */
 import type { AttributeValue, TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import fc from "fast-check";
 import type { Operations } from "../../../testing/cloud/dynamodb/operation-types.ts";

@@ -1,6 +1,6 @@
 /**
- * One call on the model and on a real server, and whether the answers say the same: outputs with what is unordered brought
- * into an order, of errors their names.
+ * One call on the model and on a real server, and whether the answers say the same: outputs with
+ * what is unordered brought into an order, of errors their names.
  */
 import {
   type DynamoDB,
@@ -153,7 +153,10 @@ export async function answerOf(service: Service, call: Call, input: object): Pro
   }
 }
 
-/** Pages are read to their end, and all segments of a scan: which of them has an item is the service's secret. */
+/**
+ * Pages are read to their end, and all segments of a scan: which of them has an item is the
+ * service's secret.
+ */
 async function outputOf(service: Service, call: Call, input: object): Promise<Output> {
   if (call.operation === "Query") return allPages(service, call, input);
   if (call.operation !== "Scan") return service(call.operation, input);
@@ -203,8 +206,8 @@ function normalized(call: Call, output: Output): unknown {
     } else if (name === "Responses") comparable[name] = responses(member);
     else if (name === "first") {
       const { IndexName } = call.input as { IndexName?: string };
-      // Where a page of a scan ends follows from the hash, and which of equal index keys comes first from
-      // nothing that is known.
+      // Where a page of a scan ends follows from the hash, and which of equal index keys comes
+      // first from nothing that is known.
       if (call.operation === "Query") {
         comparable[name] = IndexName === undefined ? member : (member as unknown[])[1];
       }
@@ -213,7 +216,9 @@ function normalized(call: Call, output: Output): unknown {
   return comparable;
 }
 
-/** Rows of a table's partition have one order; a scan's and those with equal index keys have none. */
+/**
+ * Rows of a table's partition have one order; a scan's and those with equal index keys have none.
+ */
 function itemsInOrder(call: Call, items: readonly Values[]): readonly string[] {
   const texts = items.map(comparableItem);
   const ordered =

@@ -1,6 +1,7 @@
 /**
- * Where an emulator is known to differ from the documented service, and the model follows the documentation: one table, with a
- * reason for each line. Also calls that are not made, because dynalite ends at them.
+ * Where an emulator is known to differ from the documented service, and the model follows the
+ * documentation: one table, with a reason for each line. Also calls that are not made, because
+ * dynalite ends at them.
  */
 import type { Call } from "./dynamodb-calls.ts";
 import type { Answer } from "./dynamodb-comparison.ts";
@@ -279,8 +280,9 @@ export function exclusionOf(compared: Compared): Exclusion | undefined {
 }
 
 /**
- * Conditions that compare with anything but a given value end dynalite's process, or hold, where the other side is missing; and it
- * knows no double negation. Such calls are left to DynamoDB Local.
+ * Conditions that compare with anything but a given value end dynalite's process, or hold, where
+ * the other side is missing; and it knows no double negation. Such calls are left to DynamoDB
+ * Local.
  */
 export function isBeyondDynalite(call: Call): boolean {
   return expressionsOf(call).some(

@@ -84,7 +84,9 @@ export type TableShape = {
   readonly keys: readonly { readonly name: string; readonly type: "S" | "N" | "B" }[];
 };
 
-/** One table without a sort key, one with both kinds of indexes, one with keys that are no texts. */
+/**
+ * One table without a sort key, one with both kinds of indexes, one with keys that are no texts.
+ */
 export const shapes: Record<TableShape["name"], TableShape> = {
   plain: { name: "plain", keys: [{ name: "p", type: "S" }] },
   indexed: {

@@ -1,6 +1,6 @@
 /**
- * Random calls of Kinesis, valid and invalid. Sequence numbers and iterators are the service's own, so calls name records by
- * their number, and a run looks up what each service calls them.
+ * Random calls of Kinesis, valid and invalid. Sequence numbers and iterators are the service's own,
+ * so calls name records by their number, and a run looks up what each service calls them.
  */
 import fc from "fast-check";
 

@@ -1,6 +1,6 @@
 /**
- * One random call on one service, and its answer in words that do not depend on the service's own sequence numbers and
- * iterators: records by their number in their shard.
+ * One random call on one service, and its answer in words that do not depend on the service's own
+ * sequence numbers and iterators: records by their number in their shard.
  */
 import type { Operations } from "../../../testing/cloud/kinesis/operation-types.ts";
 import type { KinesisCall, Start } from "./kinesis-calls.ts";

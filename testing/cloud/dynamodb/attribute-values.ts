@@ -1,6 +1,7 @@
 /**
- * Attribute values as they come in: checked as DynamoDB checks them and brought to one spelling, so that the store holds
- * canonical numbers and ordered sets, and two equal values look alike. Also: what equality and order mean.
+ * Attribute values as they come in: checked as DynamoDB checks them and brought to one spelling, so
+ * that the store holds canonical numbers and ordered sets, and two equal values look alike. Also:
+ * what equality and order mean.
  */
 import { attribute, setAttribute, valueTypeOf, type ValueType } from "../../../core/attributes.ts";
 import { canonicalNumber, compareNumbers, parseDecimal } from "../../../core/decimal.ts";
@@ -10,7 +11,10 @@ import type { AttributeValue, Item } from "../../../core/types.ts";
 import { compareBytes, compareUtf8 } from "../../../core/utf8.ts";
 import { invalid, invalidParameter, malformed } from "./failures.ts";
 
-/** A copy with the same meaning; binaries are taken over. @throws ServiceError for what is no item. */
+/**
+ * A copy with the same meaning; binaries are taken over.
+ * @throws ServiceError for what is no item.
+ */
 export function readItem(input: unknown): Item {
   return readMap(input, 1);
 }
@@ -204,7 +208,9 @@ function sameElements<Element>(
   });
 }
 
-/** Negative, zero or positive; undefined where DynamoDB knows no order: types apart, or without one. */
+/**
+ * Negative, zero or positive; undefined where DynamoDB knows no order: types apart, or without one.
+ */
 export function compareValues(a: AttributeValue, b: AttributeValue): number | undefined {
   if ("S" in a && "S" in b) return compareUtf8(a.S, b.S);
   if ("N" in a && "N" in b) return compareNumbers(a.N, b.N);

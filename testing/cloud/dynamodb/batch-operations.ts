@@ -1,4 +1,7 @@
-/** BatchGetItem and BatchWriteItem: many single operations in one call, each for itself, possibly not all of them. */
+/**
+ * BatchGetItem and BatchWriteItem: many single operations in one call, each for itself, possibly
+ * not all of them.
+ */
 import type {
   ConsumedCapacity,
   KeysAndAttributes,

@@ -1,6 +1,6 @@
 /**
- * Capacity as DynamoDB's documentation counts it: a read unit for each 4 KB, half of one where the read may be stale; a write
- * unit for each 1 KB; both twice in a transaction.
+ * Capacity as DynamoDB's documentation counts it: a read unit for each 4 KB, half of one where the
+ * read may be stale; a write unit for each 1 KB; both twice in a transaction.
  */
 import type { Capacity, ConsumedCapacity } from "@aws-sdk/client-dynamodb";
 
@@ -47,7 +47,9 @@ export class CapacityCount {
     this.#indexUnits.set(index.name, { kind: index.kind, units: before + units });
   }
 
-  /** What the request asked to be told; `both` names read and write units too, as transactions do. */
+  /**
+   * What the request asked to be told; `both` names read and write units too, as transactions do.
+   */
   report(level: Level, both?: "read" | "write"): ConsumedCapacity | undefined {
     if (level !== "TOTAL" && level !== "INDEXES") return undefined;
     let total = this.#tableUnits;

@@ -1,6 +1,6 @@
 /**
- * Conditions with their placeholders replaced: checked as DynamoDB checks operands before it looks at any item, and whether
- * an item meets them.
+ * Conditions with their placeholders replaced: checked as DynamoDB checks operands before it looks
+ * at any item, and whether an item meets them.
  */
 import { valueTypes, type ValueType } from "../../../core/attributes.ts";
 import { assertNever } from "../../../core/assert.ts";

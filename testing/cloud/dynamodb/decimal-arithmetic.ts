@@ -10,7 +10,11 @@ import {
 import { numberOverflow } from "./attribute-values.ts";
 import { invalid } from "./failures.ts";
 
-/** Both are canonical texts, and so is the result. @throws ServiceError when the result is no DynamoDB number. */
+/**
+ * Both are canonical texts, and so is the result.
+ * @throws ServiceError when the result is no
+ * DynamoDB number.
+ */
 export function addNumbers(a: string, b: string): string {
   return sum(requireDecimal(a), requireDecimal(b));
 }

@@ -1,6 +1,7 @@
 /**
- * The grammar of condition, projection and update expressions. What depends on the placeholders' meaning is checked later
- * (expression-binding.ts); here stands what depends on the text alone, and so is done once for each text.
+ * The grammar of condition, projection and update expressions. What depends on the placeholders'
+ * meaning is checked later (expression-binding.ts); here stands what depends on the text alone, and
+ * so is done once for each text.
  */
 import { ServiceError } from "../service-error.ts";
 import {
@@ -256,7 +257,10 @@ class Parser {
     return call.kind === "call" ? call : this.#fail();
   }
 
-  /** A bare operand is no condition, except a function that answers yes or no (checked when it is bound). */
+  /**
+   * A bare operand is no condition, except a function that answers yes or no (checked when it is
+   * bound).
+   */
   #asCondition(term: Term): WrittenCondition {
     if (term.kind === "condition") return term.condition;
     return term.operand.kind === "call" ? term.operand : this.#fail();

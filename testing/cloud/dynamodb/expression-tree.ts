@@ -1,6 +1,6 @@
 /**
- * Expressions as trees, as they were written: placeholders are still placeholders, so that one tree serves every call with
- * the same text.
+ * Expressions as trees, as they were written: placeholders are still placeholders, so that one tree
+ * serves every call with the same text.
  */
 
 export type WrittenStep =

@@ -12,7 +12,10 @@ export function invalidParameter(detail: string): ServiceError {
   return invalid(`One or more parameter values were invalid: ${detail}`);
 }
 
-/** An attribute that does not fit the table's key. In a transaction it is a reason to cancel, alone it is refused. */
+/**
+ * An attribute that does not fit the table's key. In a transaction it is a reason to cancel, alone
+ * it is refused.
+ */
 export class MisfitError extends ServiceError {
   constructor(message: string) {
     super("ValidationException", { message });

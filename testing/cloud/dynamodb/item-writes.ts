@@ -1,6 +1,7 @@
 /**
- * PutItem, UpdateItem, DeleteItem and ConditionCheck as one thing: checked and bound first, then decided against what is
- * stored. Single operations and transactions differ only in when they decide.
+ * PutItem, UpdateItem, DeleteItem and ConditionCheck as one thing: checked and bound first, then
+ * decided against what is stored. Single operations and transactions differ only in when they
+ * decide.
  */
 import type { ReturnValuesOnConditionCheckFailure } from "@aws-sdk/client-dynamodb";
 import type { Item } from "../../../core/types.ts";

@@ -1,7 +1,8 @@
 /**
- * DynamoDB in memory: the documented behaviour at the level of operation name and command input, synchronous and
- * deterministic. Time comes from outside; what may go wrong is asked for with each call, by whoever simulates a service.
- * Inputs are taken over and outputs share structure with the store: neither may be changed afterwards.
+ * DynamoDB in memory: the documented behaviour at the level of operation name and command input,
+ * synchronous and deterministic. Time comes from outside; what may go wrong is asked for with each
+ * call, by whoever simulates a service. Inputs are taken over and outputs share structure with the
+ * store: neither may be changed afterwards.
  */
 import type { Item } from "../../../core/types.ts";
 import { NotModelledError } from "../service-error.ts";
@@ -92,8 +93,8 @@ export class DynamoDbModel {
   }
 
   /**
-   * Begins a read of many items, to be gone on with step by step while others write. What is wrong with the request is
-   * thrown here.
+   * Begins a read of many items, to be gone on with step by step while others write. What is wrong
+   * with the request is thrown here.
    */
   startRead<Name extends SteppedOperation>(
     operation: Name,
@@ -112,7 +113,10 @@ export class DynamoDbModel {
     return start[operation](input);
   }
 
-  /** Deletes items whose time to live has passed, as the service does some time later. Returns how many. */
+  /**
+   * Deletes items whose time to live has passed, as the service does some time later. Returns how
+   * many.
+   */
   expire(tableFilter: (table: string) => boolean = () => true): number {
     const database = this.#database;
     let deleted = 0;
@@ -131,7 +135,11 @@ export class DynamoDbModel {
     this.#database.onWrite(listener);
   }
 
-  /** All items of a table, in a scan's order, for judges. @throws ServiceError when there is no such table. */
+  /**
+   * All items of a table, in a scan's order, for judges.
+   * @throws ServiceError when there is no such
+   * table.
+   */
   rows(table: string): readonly { readonly key: Item; readonly item: Item }[] {
     const found = this.#database.table(table);
     const rows: { readonly key: Item; readonly item: Item }[] = [];

@@ -1,4 +1,7 @@
-/** Inputs and outputs by operation, as the commands of AWS SDK v3 have them, less what only a real call has. */
+/**
+ * Inputs and outputs by operation, as the commands of AWS SDK v3 have them, less what only a real
+ * call has.
+ */
 import type * as Sdk from "@aws-sdk/client-dynamodb";
 
 type Operation<Input, Output> = {
@@ -38,8 +41,14 @@ export type SteppedOperation = "Query" | "Scan" | "BatchGetItem";
 
 /** What goes wrong with one call, as the documentation admits it. */
 export type CallConditions = {
-  /** Reads that need not be consistent, and all reads of global indexes, see the state of so long ago. */
+  /**
+   * Reads that need not be consistent, and all reads of global indexes, see the state of so long
+   * ago.
+   */
   readonly staleMs?: number | undefined;
-  /** Of a batch only this part is done, though at least one entry; the rest comes back as unprocessed. */
+  /**
+   * Of a batch only this part is done, though at least one entry; the rest comes back as
+   * unprocessed.
+   */
   readonly batchPart?: number | undefined;
 };

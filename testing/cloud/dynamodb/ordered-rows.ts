@@ -1,7 +1,8 @@
 /**
- * The rows of a table or an index: partitions in the order of their keys' hashes, rows within one in the order of their sort
- * keys. Each row keeps its recent images, so that a read can be served as of some moment ago; what was deleted
- * stays as a row without an image until that moment is out of reach. Nothing here depends on the order of insertion.
+ * The rows of a table or an index: partitions in the order of their keys' hashes, rows within one
+ * in the order of their sort keys. Each row keeps its recent images, so that a read can be served
+ * as of some moment ago; what was deleted stays as a row without an image until that moment is out
+ * of reach. Nothing here depends on the order of insertion.
  */
 import type { Item } from "../../../core/types.ts";
 import { compareKeyScalars, partitionHash, type KeyScalar } from "./key-scalar.ts";
@@ -23,7 +24,10 @@ export type Row = {
   readonly current: StoredItem | undefined;
 };
 
-/** Where a walk through a partition begins: behind a row's place, or at a sort key, that one included. */
+/**
+ * Where a walk through a partition begins: behind a row's place, or at a sort key, that one
+ * included.
+ */
 export type Start = { readonly after: RowKey } | { readonly from: KeyScalar };
 
 type Image = { readonly stored: StoredItem | undefined; readonly replacedAtMs: number };

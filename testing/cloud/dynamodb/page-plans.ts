@@ -234,7 +234,11 @@ function selectOf(input: CommonInput, index: SecondaryIndex | undefined): Select
   return index === undefined ? "ALL_ATTRIBUTES" : "ALL_PROJECTED_ATTRIBUTES";
 }
 
-/** Whether items of the index lack what is asked for. @throws ServiceError where a table is not asked for the rest. */
+/**
+ * Whether items of the index lack what is asked for.
+ * @throws ServiceError where a table is not
+ * asked for the rest.
+ */
 function fetchesOf(
   table: Table,
   { schema }: SecondaryIndex,

@@ -1,6 +1,6 @@
 /**
- * Query and Scan: one page, row by row. The page is not isolated as a unit: between two steps others may write, and rows behind
- * the place that the page has reached are seen as they are then.
+ * Query and Scan: one page, row by row. The page is not isolated as a unit: between two steps
+ * others may write, and rows behind the place that the page has reached are seen as they are then.
  */
 import type { Select } from "@aws-sdk/client-dynamodb";
 import type { AttributeValue, Item } from "../../../core/types.ts";
@@ -38,7 +38,10 @@ export type PagePlan = {
   readonly filter: Condition | undefined;
   readonly paths: readonly DocumentPath[] | undefined;
   readonly select: Select;
-  /** Of a local index that lacks what is asked for, or what is filtered by: items come from the table. */
+  /**
+   * Of a local index that lacks what is asked for, or what is filtered by: items come from the
+   * table.
+   */
   readonly fetches: "never" | "to-return" | "to-filter";
   readonly report: "INDEXES" | "TOTAL" | "NONE" | undefined;
 };

@@ -1,4 +1,6 @@
-/** The names and values that an expression's placeholders stand for, and which of them were used. */
+/**
+ * The names and values that an expression's placeholders stand for, and which of them were used.
+ */
 import { attribute } from "../../../core/attributes.ts";
 import type { AttributeValue, Item } from "../../../core/types.ts";
 import { readValue } from "./attribute-values.ts";
@@ -90,7 +92,10 @@ export class Placeholders {
     return value;
   }
 
-  /** After all expressions of a request are bound. @throws ServiceError when something was not used. */
+  /**
+   * After all expressions of a request are bound.
+   * @throws ServiceError when something was not used.
+   */
   requireAllUsed(): void {
     requireNone("ExpressionAttributeNames", this.#unusedNames);
     requireNone("ExpressionAttributeValues", this.#unusedValues);

@@ -1,4 +1,7 @@
-/** Parts of items: what a projection expression asks for, and what an update returns of what it touched. */
+/**
+ * Parts of items: what a projection expression asks for, and what an update returns of what it
+ * touched.
+ */
 import { setAttribute } from "../../../core/attributes.ts";
 import type { AttributeValue, Item } from "../../../core/types.ts";
 import { parseProjection } from "./expression-parser.ts";
@@ -17,7 +20,10 @@ export function bindProjection(
   return paths;
 }
 
-/** @throws ServiceError when one path lies within another, or two take one value for both list and map. */
+/**
+ * @throws ServiceError when one path lies within another, or two take one value for both list and
+ * map.
+ */
 export function requireApart(kind: ExpressionKind, paths: readonly DocumentPath[]): void {
   for (const [index, path] of paths.entries()) {
     for (const other of paths.slice(0, index)) {

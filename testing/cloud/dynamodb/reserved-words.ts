@@ -1,4 +1,7 @@
-/** Words that DynamoDB wants behind a placeholder wherever an expression names an attribute, in any case. */
+/**
+ * Words that DynamoDB wants behind a placeholder wherever an expression names an attribute, in any
+ * case.
+ */
 
 const words = `
   ABORT ABSOLUTE ACTION ADD AFTER AGENT AGGREGATE ALL ALLOCATE ALTER ANALYZE AND ANY ARCHIVE

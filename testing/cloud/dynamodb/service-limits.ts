@@ -1,4 +1,6 @@
-/** Bounds of DynamoDB itself, from its documentation. Not Tidemark's: those are in core/limits.ts. */
+/**
+ * Bounds of DynamoDB itself, from its documentation. Not Tidemark's: those are in core/limits.ts.
+ */
 
 export const itemBytesMax = 400 * 1024;
 export const itemDepthMax = 32;

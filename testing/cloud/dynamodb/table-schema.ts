@@ -1,4 +1,7 @@
-/** Keys of tables and their secondary indexes: what an item or a key must have, and where it then stands. */
+/**
+ * Keys of tables and their secondary indexes: what an item or a key must have, and where it then
+ * stands.
+ */
 import { attribute, setAttribute } from "../../../core/attributes.ts";
 import * as limits from "./service-limits.ts";
 import type { AttributeValue, Item, KeyAttribute, KeyType } from "../../../core/types.ts";
@@ -79,7 +82,9 @@ export function requireKey(schema: KeySchema, key: Item): void {
   });
 }
 
-/** @throws ServiceError unless the item's attributes fit the keys of the table and of its indexes. */
+/**
+ * @throws ServiceError unless the item's attributes fit the keys of the table and of its indexes.
+ */
 export function requireItemKeys(
   schema: KeySchema,
   indexes: Iterable<IndexSchema>,
@@ -94,7 +99,9 @@ export function requireItemKeys(
   for (const index of indexes) requireIndexKeys(index, item);
 }
 
-/** An attribute of an index's key may be missing; it may not be of another type, empty or too long. */
+/**
+ * An attribute of an index's key may be missing; it may not be of another type, empty or too long.
+ */
 export function requireIndexKeys(index: IndexSchema, item: Item): void {
   keyAttributes(index).forEach(({ name, type }, position) => {
     const value = attribute(item, name);

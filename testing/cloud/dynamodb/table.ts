@@ -1,4 +1,6 @@
-/** One table with its secondary indexes: rows, recent images, and the capacity that a write takes. */
+/**
+ * One table with its secondary indexes: rows, recent images, and the capacity that a write takes.
+ */
 import { attribute } from "../../../core/attributes.ts";
 import { itemSizeBytes } from "../../../core/item-size.ts";
 import type { Item } from "../../../core/types.ts";
@@ -111,7 +113,9 @@ export class Table {
     return keyOf(this.schema, item);
   }
 
-  /** Items whose time has passed; those of more than five years ago are left alone, as documented. */
+  /**
+   * Items whose time has passed; those of more than five years ago are left alone, as documented.
+   */
   *expired(nowMs: number): Generator<{ readonly key: RowKey; readonly item: Item }> {
     if (this.ttlAttribute === undefined) return;
     const nowSeconds = nowMs / 1000;

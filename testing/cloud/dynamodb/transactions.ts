@@ -1,4 +1,7 @@
-/** TransactWriteItems and TransactGetItems: all or nothing, at one moment; repeated calls with a token count once. */
+/**
+ * TransactWriteItems and TransactGetItems: all or nothing, at one moment; repeated calls with a
+ * token count once.
+ */
 import type { CancellationReason, TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { itemSizeBytes } from "../../../core/item-size.ts";
 import type { Item } from "../../../core/types.ts";

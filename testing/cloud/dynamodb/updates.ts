@@ -1,6 +1,6 @@
 /**
- * Update expressions: what they do to an item. All operands are read from the item as it was; stored values are never
- * changed, the parts on the way to a change are copied.
+ * Update expressions: what they do to an item. All operands are read from the item as it was;
+ * stored values are never changed, the parts on the way to a change are copied.
  */
 import { setAttribute, type ValueType } from "../../../core/attributes.ts";
 import { assertNever } from "../../../core/assert.ts";

@@ -1,7 +1,8 @@
 /**
- * Kinesis in memory: the documented behaviour at the level of operation name and command input, synchronous and
- * deterministic. Time comes from outside; what may go wrong is asked for with each call, by whoever simulates a service.
- * Inputs are taken over and outputs share structure with the store: neither may be changed afterwards.
+ * Kinesis in memory: the documented behaviour at the level of operation name and command input,
+ * synchronous and deterministic. Time comes from outside; what may go wrong is asked for with each
+ * call, by whoever simulates a service. Inputs are taken over and outputs share structure with the
+ * store: neither may be changed afterwards.
  */
 import { NotModelledError } from "../service-error.ts";
 import type { CallConditions, OperationName, Operations } from "./operation-types.ts";
@@ -74,8 +75,9 @@ export class KinesisModel {
   }
 
   /**
-   * All records ever put into a shard, in its order, also those that retention has taken from readers: the index of a record
-   * never changes. The array is the store's own. @throws ServiceError when there is no such shard.
+   * All records ever put into a shard, in its order, also those that retention has taken from
+   * readers: the index of a record never changes. The array is the store's own.
+   * @throws ServiceError when there is no such shard.
    */
   records(stream: string, shard: string): readonly StoredRecord[] {
     return requireShard(this.#streams.find({ StreamName: stream }), shard).records;

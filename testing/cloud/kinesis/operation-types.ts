@@ -1,4 +1,7 @@
-/** Inputs and outputs by operation, as the commands of AWS SDK v3 have them, less what only a real call has. */
+/**
+ * Inputs and outputs by operation, as the commands of AWS SDK v3 have them, less what only a real
+ * call has.
+ */
 import type * as Sdk from "@aws-sdk/client-kinesis";
 
 type Operation<Input, Output> = {

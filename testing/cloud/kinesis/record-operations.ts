@@ -225,7 +225,10 @@ function wrongCombination(type: string, count: string): ServiceError {
   );
 }
 
-/** Index of the first record at or behind the sequence number. What retention took is passed over when it is read. */
+/**
+ * Index of the first record at or behind the sequence number. What retention took is passed over
+ * when it is read.
+ */
 function placeOfSequenceNumber(shard: Shard, text: string, after: boolean): number {
   const parts = parseSequenceNumber(text);
   if (parts === undefined) {

@@ -1,9 +1,10 @@
 /**
- * Sequence numbers in the form that Kinesis gives them: decimal texts of 56 digits that carry the shard and its time of
- * creation, and grow within a shard with every record.
+ * Sequence numbers in the form that Kinesis gives them: decimal texts of 56 digits that carry the
+ * shard and its time of creation, and grow within a shard with every record.
  *
- * As hexadecimal digits, most significant first: 2, seconds of the shard's creation (9), index of the shard modulo 16 (1),
- * count of the record (16), zeros (2), seconds of the record (9), index of the shard (8), 2.
+ * As hexadecimal digits, most significant first: 2, seconds of the shard's creation (9), index of
+ * the shard modulo 16 (1), count of the record (16), zeros (2), seconds of the record (9), index of
+ * the shard (8), 2.
  */
 
 export type SequenceParts = {

@@ -1,4 +1,6 @@
-/** Bounds of Kinesis itself, from its documentation. Not Tidemark's: those are in core/limits.ts. */
+/**
+ * Bounds of Kinesis itself, from its documentation. Not Tidemark's: those are in core/limits.ts.
+ */
 
 export const recordsPerPutMax = 500;
 /** Data and partition key of one record, and of one PutRecords. */

@@ -1,4 +1,7 @@
-/** Making, describing and resharding streams. A stream is usable as soon as it is made, and a reshard is done at once. */
+/**
+ * Making, describing and resharding streams. A stream is usable as soon as it is made, and a
+ * reshard is done at once.
+ */
 import type { Shard as ShardDescription, StreamDescriptionSummary } from "@aws-sdk/client-kinesis";
 import { ServiceError } from "../service-error.ts";
 import { invalidArgument, violation } from "./failures.ts";

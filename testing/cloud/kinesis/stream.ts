@@ -72,7 +72,9 @@ export class Shard {
     this.endingSequenceNumber = this.#sequenceNumber(endingCount, nowMs);
   }
 
-  /** Index of the oldest record that arrived at or after that time, or later: it never goes back. */
+  /**
+   * Index of the oldest record that arrived at or after that time, or later: it never goes back.
+   */
   trim(beforeMs: number): number {
     for (;;) {
       const record = this.records[this.#trimmed];

@@ -51,7 +51,11 @@ export function requireStreamName({ StreamName, StreamARN }: StreamReference): s
   return name;
 }
 
-/** Takes the number for the id, as the service does. @throws ServiceError when the stream has no such shard. */
+/**
+ * Takes the number for the id, as the service does.
+ * @throws ServiceError when the stream has no
+ * such shard.
+ */
 export function requireShard(stream: Stream, id: string): Shard {
   const digits = /^(?:[^-]*-)?(\d{1,12})$/.exec(id)?.[1];
   const shard = digits === undefined ? undefined : stream.shards[Number(digits)];

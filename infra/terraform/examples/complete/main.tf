@@ -1,4 +1,5 @@
-# A deployment with tables of its own, an adopted one, REST with signed requests, and alarms to a topic.
+# A deployment with tables of its own, an adopted one, REST with signed requests, and alarms to a
+# topic.
 
 terraform {
   required_version = ">= 1.9"

@@ -1,4 +1,5 @@
-# Everything that points Terraform at a local cloud instead of AWS. With `tflocal` this file is not needed.
+# Everything that points Terraform at a local cloud instead of AWS. With `tflocal` this file is not
+# needed.
 
 variable "endpoint" {
   description = "The local cloud, as seen from here."

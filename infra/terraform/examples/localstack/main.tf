@@ -1,5 +1,5 @@
-# A deployment in a local cloud: LocalStack, or the light one of `npm run localstack:light`. What differs from AWS is in
-# localstack/README.md.
+# A deployment in a local cloud: LocalStack, or the light one of `npm run localstack:light`. What
+# differs from AWS is in localstack/README.md.
 
 terraform {
   required_version = ">= 1.9"
