@@ -2,6 +2,11 @@
  * What replay has to install for a stretch of the log: every committed write of tables with
  * history, in order; elsewhere, per item, only the newest, since it supersedes the others. What its
  * client says it has installed is not looked at.
+ *
+ * While a table's history is switched on or off, some clients still write the other way. An item
+ * that any of them writes with history is installed in order altogether: beside each other, a write
+ * with history could be installed before an earlier one without, and would save what stood before
+ * both as if it had stood until the second.
  */
 import { keyNamesOf } from "../../core/attributes.ts";
 import type { Tombstone } from "../../core/ports.ts";
@@ -16,7 +21,7 @@ export type PlannedWrite = { readonly commit: Commit; readonly index: number };
 export type ChunkPlan = {
   /** Writes that nobody says are installed. Independent of each other; one per item. */
   readonly latest: readonly PlannedWrite[];
-  /** The same of tables with history. One list per item, each in timestamp order. */
+  /** The same of items that are written with history. One list per item, in timestamp order. */
   readonly ordered: readonly (readonly PlannedWrite[])[];
   /** Every delete, superseded ones too: its tombstone may have been installed by its client. */
   readonly tombstones: readonly Tombstone[];
@@ -44,10 +49,13 @@ export function planChunk(
         // history, what came before was installed before it.
         latest.delete(identity);
         ordered.delete(identity);
+      } else if (ordered.has(identity)) {
+        ordered.get(identity)?.push({ commit, index });
       } else if (table.history) {
-        const list = ordered.get(identity);
-        if (list === undefined) ordered.set(identity, [{ commit, index }]);
-        else list.push({ commit, index });
+        const before = latest.get(identity);
+        // probe: replay-orders-writes-of-both-kinds
+        latest.delete(identity);
+        ordered.set(identity, [...(before === undefined ? [] : [before]), { commit, index }]);
       } else {
         latest.set(identity, { commit, index });
       }
