@@ -57,6 +57,7 @@ function watchTries(command: MiddlewareHost, deadline: SignDeadline | undefined)
   const middleware =
     (next: Handler): Handler =>
     async (args) => {
+      // mutant: install-signed-late
       if (deadline !== undefined && deadline.clock.nowMs() >= deadline.beforeMs) {
         throw new LateInstallError();
       }

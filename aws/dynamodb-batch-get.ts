@@ -72,6 +72,7 @@ async function readChunk(
     }
     const left = output.UnprocessedKeys ?? {};
     const leftCount = countKeys(left);
+    // mutant: batch-rest-forgotten
     if (leftCount === 0) return;
     // Absent items are read without being answered, so progress is what is no longer left.
     idleTries = items > 0 || leftCount < countKeys(tables) ? 0 : idleTries + 1;

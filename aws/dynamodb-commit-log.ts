@@ -39,7 +39,9 @@ function appender({ dynamodb, table, clock }: CommitLogParts): Pick<CommitLog, "
             block: { B: block.bytes },
             expiresAt: { N: expiresAtSeconds(clock) },
           },
+          // mutant: block-put-without-condition
           ConditionExpression: "attribute_not_exists(#position)",
+          // mutant: block-put-without-condition
           ExpressionAttributeNames: { "#position": "position" },
         },
         options,

@@ -59,6 +59,7 @@ export function createDynamoDbItemStore(parts: ItemStoreParts): ItemStore {
           {
             TableName: table,
             Key: toSdkItem(key),
+            // mutant: reaper-removes-whatever-stands
             ConditionExpression: "#tombstone = :true AND #version = :version",
             ExpressionAttributeNames: { "#tombstone": "_x", "#version": "_v" },
             ExpressionAttributeValues: {
@@ -104,6 +105,7 @@ function installCondition(
 ): { ConditionExpression: string; ExpressionAttributeValues?: SdkItem } {
   if (expects === "below") {
     return {
+      // mutant: install-without-condition
       ConditionExpression: "attribute_not_exists(#version) OR #version < :version",
       ExpressionAttributeValues: { ":version": { N: version.toString() } },
     };

@@ -118,6 +118,7 @@ async function putRecords(
     const fault = cause instanceof StoreError ? cause.fault : "unavailable";
     if (fault === "rejected") throw cause;
     return records.map(() =>
+      // mutant: unknown-put-taken-for-throttled
       fault === "throttled" ? { kind: "throttled" } : { kind: "unknown", cause },
     );
   }

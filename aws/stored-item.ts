@@ -26,6 +26,7 @@ export function versionOf(item: Item): Version {
 
 export function isTombstone(item: Item): boolean {
   const value = attribute(item, "_x");
+  // mutant: delete-leaves-no-tombstone
   return value !== undefined && "BOOL" in value && value.BOOL;
 }
 

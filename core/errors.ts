@@ -178,6 +178,7 @@ export class StoreError extends Error {
  */
 export class LateInstallError extends StoreError {
   constructor() {
+    // mutant: late-installs-are-rejected
     super("throttled", "the time to sign this install has passed");
   }
 }

@@ -193,6 +193,7 @@ export class Oracle {
       if ((request - from) % touchAhead === 0) {
         this.#touch(requests, request, Math.min(request + touchAhead, to));
       }
+      // mutant: decides-ids-twice
       if (this.#decided.has(requests.ids, request * idWords)) {
         // probe: oracle-duplicate-request
         this.#draft.duplicates += 1;
@@ -237,6 +238,7 @@ export class Oracle {
     else if (outcome === outcomeCode.conflict) {
       draft.addConflict(request, timestamp, this.#conflictCheck, this.#conflictTimestamp);
     } else draft.addAbort(request, timestamp, outcome);
+    // mutant: probe-without-abort
     this.#remember(requests, request, timestamp, committed);
     return true;
   }
@@ -248,6 +250,7 @@ export class Oracle {
       // probe: oracle-checked-ahead
       return outcomeCode.checkedAhead;
     }
+    // mutant: certifies-beyond-its-memory
     if (checkedTo < this.#decided.floor) {
       // probe: oracle-stale-request
       return outcomeCode.stale;
@@ -265,6 +268,8 @@ export class Oracle {
     for (let check = start; check < end; check++) {
       const at = check * checkWords;
       const found = this.#index.lookup(checks[at] ?? 0, checks[at + 1] ?? 0);
+      // mutant: certifies-without-checks
+      // mutant: checks-off-by-a-little
       if (found <= checkedTo) continue;
       assert(found <= this.#last, "I4: the index knows nothing of the future");
       // probe: oracle-conflict
@@ -319,6 +324,7 @@ export class Oracle {
       const partitionHigh = writes[at + 2] ?? 0;
       const partitionLow = writes[at + 3] ?? 0;
       index.enter(keyHigh, keyLow, timestamp);
+      // mutant: partitions-not-entered
       if (partitionHigh !== keyHigh || partitionLow !== keyLow) {
         index.enter(partitionHigh, partitionLow, timestamp);
       }

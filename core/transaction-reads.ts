@@ -128,6 +128,7 @@ export class TransactionReads {
   /** Moves the read timestamp to the tail's newest, or says what stands in the way. */
   extend(tail: Tail, seen?: SeenPage): ReadConflict | undefined {
     const conflict = this.conflict(tail, seen);
+    // mutant: extends-over-conflicts
     if (conflict !== undefined) return conflict;
     this.advance(tail.newest);
     return undefined;

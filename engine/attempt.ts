@@ -111,6 +111,7 @@ export async function finishAttempt(
   const phases = { retryMs: options.retryMs, bodyMs: bodyEndedMs - options.beganMs };
   if (context.writes.size === 0) {
     context.view.assertOpen();
+    // mutant: reads-let-out-early
     await context.view.settleChained();
     return {
       ...base,
@@ -193,6 +194,7 @@ export async function inAttempt<T>(attempt: Attempt, run: () => Promise<T>): Pro
     // Never in place of an unknown outcome, which forbids another run, nor of a bug.
     if (error instanceof CommitUnknownError || error instanceof InvariantViolation) throw error;
     // What the body says of values that were never committed is not to be heard.
+    // mutant: errors-let-out-early
     if (view.doomed === undefined && !view.isSealed) await view.settleChained();
     throw view.doomed ?? error;
   } finally {

@@ -112,11 +112,14 @@ function checksOf({ isolation, reads, writes }: Committable): Checks {
   if (isolation === "snapshot") {
     const written = Array.from(writes.values());
     return {
+      // mutant: no-write-set
       hashes: written.map(({ hashes }) => hashes.key),
       reads: written.map(({ table, key }) => ({ table: table.name, key })),
     };
   }
   const { keys, predicates } = reads;
+  // mutant: no-read-set
+  // mutant: no-predicates
   return {
     hashes: [...keys.keys(), ...predicates.keys()],
     reads: [...keys.values(), ...predicates.values()],
@@ -130,11 +133,13 @@ function checkLocally(session: ShardSession, subject: Committable): Timestamp {
   assertWithinTail(reads, tail);
   if (subject.isolation === "serializable") {
     const conflict = reads.conflict(tail);
+    // mutant: no-local-check
     if (conflict !== undefined) throw conflictError(conflict, conflict);
     return tail.newest;
   }
   for (const { table, key, hashes } of writes.values()) {
     const timestamp = tail.lastCommit(hashes.key);
+    // mutant: no-local-check-of-snapshot
     if (timestamp === undefined || timestamp <= reads.readTimestamp) continue;
     throw conflictError({ read: { table: table.name, key } }, { timestamp });
   }

@@ -65,9 +65,12 @@ export function recordResult(
   const key = idempotencyItemKey(idempotencyKey);
   const nowMs = clock.nowMs();
   const itemOf = (name: CommitName): Item => idempotencyItem(key, { ...name, result }, nowMs);
+  // mutant: effect-without-entry
   context.putInto(table, itemOf({ transactionId: id, place: 0 }));
   return {
     named: (name) => {
+      // mutant: effect-without-entry
+      // mutant: entry-of-an-unknown-id
       context.writes.set(table, key, itemOf(name));
     },
   };

@@ -132,12 +132,20 @@ export class Installer {
       return "installed";
     }
     const missing = this.#missingBefore(job, index, stored.version, installedThrough);
+    // mutant: history-out-of-order
     if (missing !== undefined) {
       // probe: ordered-install-waits-for-earlier
       return missing;
     }
     await this.#ports.versions.save(
-      { table: table.name, key, version: stored.version, next: version, item: stored.item },
+      {
+        table: table.name,
+        key,
+        version: stored.version,
+        // mutant: history-claims-too-much
+        next: version,
+        item: stored.item,
+      },
       options,
     );
     const result = await this.#ports.items.install(

@@ -108,6 +108,7 @@ async function readPage(view: ReadView, source: PageSource): Promise<VisiblePage
     if (view.mode !== "fixed") {
       const next = page.lastKey === undefined ? undefined : pageIdentity(source, page.lastKey);
       const step = { page: pageIdentity(source, source.startKey), next };
+      // mutant: first-page-only
       view.reads.addPredicate(source.hash, source.predicate, step);
     }
     // From here on the predicate guards the page: the read timestamp moves only if nothing in it

@@ -152,6 +152,7 @@ export class ReadView {
    */
   #assertAge(): void {
     const ageMs = this.#ports.clock.nowMs() - this.#beganMs;
+    // mutant: sleepers-read-on
     if (ageMs <= limits.transactionAgeMsMax) return;
     // probe: reader-slept-too-long
     throw this.doom(
@@ -174,6 +175,7 @@ export class ReadView {
   /** Waits for the transaction's own refresh, and begins at its end: nothing was read before. */
   async ready(): Promise<void> {
     if (!this.#ready) {
+      // mutant: no-refresh-at-begin
       await orAborted(this.#options.refreshed, this.#options.call.signal);
       this.#ready = true;
     }
@@ -247,6 +249,7 @@ export class ReadView {
     if (own === undefined) return undefined;
     // Nothing that is installed by now need be in an answer that does not come from the store.
     const asked = { installedThrough: 0 as Timestamp, joins: true };
+    // mutant: own-commits-trusted
     return { item: await this.#resolve(key, own, asked) };
   }
 
@@ -363,6 +366,7 @@ export class ReadView {
   #judge(key: ReadKey, stored: StoredItem, captured: Timestamp): Judgement {
     const { tail } = this;
     if (this.mode !== "fixed" && stored.version > tail.newest) return { kind: "ahead-of-tail" };
+    // mutant: old-answers-trusted
     if (captured < tail.floor && tail.floor > stored.version) return { kind: "stale-answer" };
     const above = Math.max(stored.version, captured) as Timestamp;
     if (this.mode !== "fixed") {
@@ -386,6 +390,7 @@ export class ReadView {
       return { kind: "history" };
     }
     const commit = tail.newestCommit(key.hashes.key, { above, upTo: this.readTimestamp });
+    // mutant: pending-writes-ignored
     return commit === undefined ? { kind: "visible" } : { kind: "missing", commit };
   }
 

@@ -76,6 +76,7 @@ export async function settleRequest(
         return decided;
       }
       // probe: request-sent-again
+      // mutant: resend-without-check
       request = { ...request, checkedTo: options.recheck() };
     } catch (error) {
       await afterFailure(ports, { options, error, possiblyStored });
@@ -112,6 +113,7 @@ async function afterFailure(
   }
   if (options.signal.aborted) {
     // probe: outcome-unknown
+    // mutant: unknown-taken-for-aborted
     throw new CommitUnknownError(
       `no decision on transaction ${id} was seen in time; outcome("${id}") settles it`,
       id,

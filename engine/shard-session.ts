@@ -68,6 +68,7 @@ export class ShardSession {
       } catch (error) {
         // The process was stopped for longer than the time to sign, or its calls took so long. The
         // time begins anew.
+        // mutant: late-helpers-fail-their-reader
         if (!(error instanceof LateInstallError) || tries >= finishTriesMax) throw error;
         // probe: reader-was-late-to-install
       }

@@ -140,10 +140,7 @@ async function main(): Promise<void> {
     program.error("error: give --seeds, --fresh or --state");
   }
   if (options.trace !== undefined) mkdirSync(options.trace, { recursive: true });
-  const build = await buildInstrumented({
-    name: "simulation",
-    patches: options.mutant?.patches ?? [],
-  });
+  const build = await buildInstrumented({ name: "simulation", mutant: options.mutant });
   const totals = await run(options, build);
   report(totals);
   for (const failure of totals.failures) await reportFailure(failure, build, options.minimize);

@@ -1,22 +1,16 @@
 /**
  * Builds the simulator and all that it runs into one file. On the way two things are done to the
  * product's sources, from outside: comments of the form `// probe: some-name`, which mark branches
- * that are rarely taken, become calls that count; and a mutant's patches are applied, for sweeps
- * that must fail.
+ * that are rarely taken, become calls that count; and the places that a mutant's marks name are
+ * changed, for sweeps that must fail.
  */
 import { createHash } from "node:crypto";
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, type Plugin } from "esbuild";
-
-export type Patch = {
-  /** From the root of the project. */
-  readonly file: string;
-  /** Must stand in the file exactly once. */
-  readonly find: string;
-  readonly replace: string;
-};
+import { MutantError, edited, marksIn } from "./mutants/marked-places.ts";
+import { editsOf, type Edit, type Mutant } from "./mutants/mutant.ts";
 
 export type InstrumentedBuild = {
   /** The bundle, for a plain Node process. */
@@ -28,22 +22,17 @@ export type InstrumentedBuild = {
 const root = fileURLToPath(new URL("..", import.meta.url));
 const probePattern = /\/\/ probe: ([a-z0-9-]+)$/gmu;
 
-/** A patch that does not fit: the source has changed, and the mutant with it must. */
-export class PatchError extends Error {
-  override readonly name = "PatchError";
-}
-
 /**
  * @param name distinguishes the files of builds that are used side by side.
- * @throws PatchError for a patch whose text is not in its file exactly once.
+ * @throws MutantError for a mutant that changes nothing here.
  */
 export async function buildInstrumented(options: {
   readonly name: string;
-  readonly patches?: readonly Patch[];
+  readonly mutant?: Mutant | undefined;
 }): Promise<InstrumentedBuild> {
   const probes = new Set<string>();
-  const patches = options.patches ?? [];
-  const applied = new Set<Patch>();
+  const edits = options.mutant === undefined ? new Map<string, Edit>() : editsOf(options.mutant);
+  const found = new Set<string>();
   const built = await build({
     entryPoints: [join(root, "simulation", "seed-process.ts")],
     write: false,
@@ -54,10 +43,11 @@ export async function buildInstrumented(options: {
     packages: "external",
     sourcemap: "inline",
     logLevel: "silent",
-    plugins: [instrumentation({ patches, probes, applied })],
+    plugins: [instrumentation({ edits, probes, found })],
   });
-  const missing = patches.find((patch) => !applied.has(patch));
-  if (missing !== undefined) throw new PatchError(`${missing.file} is not part of the simulation`);
+  const missing = [...edits.keys()].find((name) => !found.has(name));
+  if (missing !== undefined)
+    throw new MutantError(`nothing in the simulation is marked ${missing}`);
   const file = await written(options.name, built.outputFiles[0]?.contents ?? new Uint8Array(0));
   return { file, probes: [...probes].sort() };
 }
@@ -77,21 +67,19 @@ async function written(name: string, contents: Uint8Array): Promise<string> {
 }
 
 function instrumentation(parts: {
-  readonly patches: readonly Patch[];
+  readonly edits: ReadonlyMap<string, Edit>;
   readonly probes: Set<string>;
-  readonly applied: Set<Patch>;
+  /** Marks that were met; filled on the way, like the probes. */
+  readonly found: Set<string>;
 }): Plugin {
   return {
     name: "instrumentation",
     setup(building) {
       building.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
         const file = relative(root, path);
-        let contents = await readFile(path, "utf8");
-        for (const patch of parts.patches) {
-          if (patch.file !== file) continue;
-          contents = patched(contents, patch);
-          parts.applied.add(patch);
-        }
+        const text = await readFile(path, "utf8");
+        for (const { name } of marksIn(text)) parts.found.add(name);
+        let contents = edited(file, text, parts.edits);
         contents = contents.replace(probePattern, (_comment, name: string) => {
           parts.probes.add(name);
           return `globalThis.tidemarkProbe?.(${JSON.stringify(name)});`;
@@ -100,11 +88,4 @@ function instrumentation(parts: {
       });
     },
   };
-}
-
-function patched(text: string, { file, find, replace }: Patch): string {
-  const at = text.indexOf(find);
-  if (at < 0) throw new PatchError(`${file} does not contain: ${find}`);
-  if (text.includes(find, at + 1)) throw new PatchError(`${file} contains more than once: ${find}`);
-  return text.slice(0, at) + replace + text.slice(at + find.length);
 }

@@ -57,6 +57,7 @@ export class ChainedReads {
     for (const { write, read } of this.#reads.values()) {
       const { key } = write.hashes;
       const verdict = write.commit.verdict(tail);
+      // mutant: replaced-writes-relied-on
       if (!write.commit.isLast(write) || local?.isOverwritten(write, tail) === true) {
         return { read, timestamp: undefined };
       }
@@ -65,8 +66,10 @@ export class ChainedReads {
         if (conflict !== undefined) return conflict;
         continue;
       }
+      // mutant: failed-commits-relied-on
       if (verdict.kind === "not-committed") return { read, timestamp: undefined };
       const timestamp = tail.lastCommit(key);
+      // mutant: chained-reads-not-current
       if (timestamp !== undefined && timestamp > verdict.timestamp) return { read, timestamp };
     }
     return undefined;

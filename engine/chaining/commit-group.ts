@@ -153,8 +153,10 @@ export class CommitGroup implements UndecidedCommit, Committable {
     if (conflict !== undefined) throw conflictError(conflict, conflict);
     const place = this.#members;
     member.joins?.({ transactionId: this.id, place });
+    // mutant: members-reads-not-checked
     this.reads.absorb(member.reads);
     this.#chained.absorb(member.chained, this);
+    // mutant: members-writes-forgotten
     this.writes.absorb(member.writes);
     this.#enterWrites(member.writes);
     this.#members += 1;
@@ -274,6 +276,7 @@ export class CommitGroup implements UndecidedCommit, Committable {
     const { verdict, payload, sentMs } = certified;
     const { id: transactionId, timestamp: commitTimestamp } = verdict;
     emit?.({ kind: "certified", transactionId, commitTimestamp });
+    // mutant: installed-said-too-early
     const nowMs = ports.clock.nowMs();
     const signBeforeMs = Math.min(nowMs + limits.installSignMsMax, sentMs + limits.ownInstallMsMax);
     let done = false;

@@ -91,6 +91,7 @@ export class LocalReads {
     if (write.commit.conflict(this.#tail) !== undefined) return undefined;
     // probe: read-from-an-undecided-commit
     this.#extendAll();
+    // mutant: overtaken-reads-chained
     this.#assertNotOvertaken();
     this.chained.add(write, { table: key.table.name, key: key.key });
     return { item: write.item };

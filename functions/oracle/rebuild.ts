@@ -59,6 +59,7 @@ function oracleOf(
     bounds,
   );
   for (const { bytes, position } of blocks.toReversed()) {
+    // mutant: rebuilds-from-nothing
     oracle.fold(decodeLogBlock(bytes, position));
   }
   return oracle;

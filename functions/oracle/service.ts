@@ -178,7 +178,9 @@ class Invocation {
     this.#lane.oracle = undefined;
     this.#checkBudget();
     const { position } = draft;
+    // mutant: acknowledged-before-the-block
     const result = await log.append(shard, { position, bytes }, this.#callOptions());
+    // mutant: taken-means-mine
     if (result === "taken") {
       // probe: oracle-position-taken
       return "taken";

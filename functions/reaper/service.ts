@@ -161,6 +161,7 @@ export function passedAt(
 ): Timestamp {
   let passed = 0 as Timestamp;
   for (const { observedMs, timestamp } of samples) {
+    // mutant: reaper-without-grace
     if (observedMs <= nowMs - graceMs && timestamp > passed) passed = timestamp;
   }
   return passed;

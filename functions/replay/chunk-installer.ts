@@ -43,6 +43,7 @@ export class ChunkInstaller {
 
   /** Returns how many writes were missing. */
   async install(plan: ChunkPlan): Promise<number> {
+    // mutant: replay-skips-a-write
     const missing = await this.#missing(plan.latest);
     const chains = await this.#missingChains(plan.ordered);
     const results = await Promise.allSettled([

@@ -192,6 +192,7 @@ class ReplayRun {
     const ownInstallMs = this.#ownInstallMs;
     const work = { shard, window, ownInstallMs };
     const installer = new ChunkInstaller(this.#ports, this.#observability, work);
+    // mutant: watermark-before-installs
     const installed = await installer.install(plan);
     if (plan.tombstones.length > 0) {
       await control.queueTombstones({

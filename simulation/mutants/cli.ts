@@ -43,7 +43,7 @@ async function main(): Promise<void> {
   for (const mutant of chosen) {
     const { file } = await buildInstrumented({
       name: `mutant-${mutant.name}`,
-      patches: mutant.patches,
+      mutant,
     });
     const caught: Catch[] = [];
     for (let trial = 0; trial < options.trials; trial += 1) {

@@ -1,13 +1,54 @@
 /**
- * The breaks of the protocol that judge the judges: each must still fit the sources that it breaks.
+ * The breaks of the protocol that judge the judges: each has its marked places in the product, each
+ * mark has its mutant, and nothing of it is left in what is built for production.
  */
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { transformSync } from "esbuild";
+import ts from "typescript";
 import { describe, expect, test } from "vitest";
 import { mutants } from "../../simulation/mutants/catalogue.ts";
+import { edited, marksIn } from "../../simulation/mutants/marked-places.ts";
+import {
+  always,
+  editsOf,
+  instead,
+  never,
+  omitted,
+  preceded,
+  when,
+  type Edit,
+} from "../../simulation/mutants/mutant.ts";
 import { planOf } from "../../simulation/seed-plan.ts";
 
 const root = join(import.meta.dirname, "..", "..");
+
+/** The product's files that have marks. */
+const marked = execFileSync("git", ["ls-files", "-z", "-co", "--exclude-standard", "*.ts"], {
+  cwd: root,
+  encoding: "utf8",
+})
+  .split("\0")
+  .filter((file) => /^(?:core|schemas|engine|aws|sdk|functions)\//u.test(file))
+  .map((file) => ({ file, text: readFileSync(join(root, file), "utf8") }))
+  .filter(({ text }) => text.includes("mutant:"));
+
+const minified = (text: string): string =>
+  transformSync(text, { loader: "ts", minify: true, target: "node20" }).code;
+
+/** The names in a text; those of properties, which types check elsewhere, left out. */
+function identifiers(text: string): Set<string> {
+  const names = new Set<string>();
+  const visit = (node: ts.Node): void => {
+    if (ts.isPropertyAccessExpression(node)) visit(node.expression);
+    else if (ts.isPropertyAssignment(node)) visit(node.initializer);
+    else if (ts.isIdentifier(node)) names.add(node.text);
+    else ts.forEachChild(node, visit);
+  };
+  visit(ts.createSourceFile("a.ts", text, ts.ScriptTarget.ES2023));
+  return names;
+}
 
 describe("every mutant", () => {
   test("has a name of its own, and there are 25 at least", () => {
@@ -16,17 +57,77 @@ describe("every mutant", () => {
     expect(names.length).toBeGreaterThanOrEqual(25);
   });
 
-  test.each(mutants)("$name changes a place that is there once", ({ patches }) => {
-    expect(patches.length).toBeGreaterThan(0);
-    for (const { file, find, replace } of patches) {
-      const pieces = readFileSync(join(root, file), "utf8").split(find);
-      expect(pieces, `${file}: ${find}`).toHaveLength(2);
-      expect(replace).not.toBe(find);
-    }
-  });
+  test.each(mutants)(
+    "$name changes what is marked for it, by names that are known there",
+    (mutant) => {
+      for (const [name, edit] of editsOf(mutant)) {
+        const files = marked.filter(({ text }) => marksIn(text).some((mark) => mark.name === name));
+        expect(files, `files with a mark ${name}`).not.toEqual([]);
+        for (const { file, text } of files) {
+          const broken = edited(file, text, new Map([[name, edit]]));
+          expect(minified(broken)).not.toBe(minified(text));
+          const known = identifiers(text);
+          expect([...identifiers(broken)].filter((each) => !known.has(each))).toEqual([]);
+        }
+      }
+    },
+  );
 
   test.each(mutants)("$name changes parts of the plan that there are", ({ changes = {} }) => {
     const known = Object.keys(planOf(1));
     for (const name of Object.keys(changes)) expect(known).toContain(name);
+  });
+});
+
+describe("every mark", () => {
+  test("belongs to one mutant", () => {
+    const named = mutants.flatMap((mutant) => [...editsOf(mutant).keys()]);
+    expect(new Set(named).size).toBe(named.length);
+    const marks = marked.flatMap(({ text }) => marksIn(text).map(({ name }) => name));
+    expect(new Set(marks)).toEqual(new Set(named));
+  });
+
+  test("is spelled as a mark, on a line of its own", () => {
+    for (const { file, text } of marked) {
+      expect(text.split("mutant:").length - 1, file).toBe(marksIn(text).length);
+    }
+  });
+
+  test("is a comment that no build for production has", () => {
+    for (const { file, text } of marked) {
+      expect(minified(text), file).not.toContain("mutant");
+    }
+  });
+});
+
+describe("an edit", () => {
+  const cases: readonly (readonly [string, Edit, string])[] = [
+    ["// mutant: m\nf();", omitted, "// mutant: m\n;"],
+    ["g({\n// mutant: m\na: 1, b: 2 });", omitted, "g({\n// mutant: m\n...{}, b: 2 });"],
+    ["// mutant: m\nif (a > b) f();", always, "// mutant: m\nif (true) f();"],
+    ["// mutant: m\nreturn a ? b : c;", never, "// mutant: m\nreturn false ? b : c;"],
+    ["// mutant: m\nif (a) f();", when("b"), "// mutant: m\nif (b) f();"],
+    ["// mutant: m\nconst a = f();", instead((own) => `-${own}`), "// mutant: m\nconst a = -f();"],
+    ["// mutant: m\na = f();", instead("1"), "// mutant: m\na = 1;"],
+    ["// mutant: m\nthrow a;", instead("b"), "// mutant: m\nthrow b;"],
+    ["// mutant: m\nif (a) f();", instead("g();"), "// mutant: m\nif (a) g();"],
+    ["// mutant: m\nf();", preceded("g();"), "// mutant: m\ng();\nf();"],
+    [
+      "// mutant: m\nf();\n// why\n// mutant: m\n// mutant: n\ng();",
+      omitted,
+      "// mutant: m\n;\n// why\n// mutant: m\n// mutant: n\n;",
+    ],
+    ["// mutant: n\nf();", omitted, "// mutant: n\nf();"],
+  ];
+  test.each(cases)("changes what stands below its mark: %j, %j", (text, edit, expected) => {
+    expect(edited("a.ts", text, new Map([["m", edit]]))).toBe(expected);
+  });
+
+  test.each([
+    ["{\n// mutant: m\n}", omitted, "nothing stands below the mark m"],
+    ["// mutant: m\nf();", always, "what stands below m has no condition"],
+    ["f(\n// mutant: m\na);", preceded("g();"), "what stands below m has no preceded"],
+  ] as const)("that does not fit is refused: %j", (text, edit, message) => {
+    expect(() => edited("a.ts", text, new Map([["m", edit]]))).toThrow(message);
   });
 });
