@@ -205,6 +205,8 @@ export function readRequestFlags(reader: ByteReader): number {
   if ((flags & requestFlags.abort) !== 0 && flags !== requestFlags.abort) {
     throw malformed("an abort request has a payload or an isolation");
   }
+  // Certified, it would be a commit that nobody can install.
+  if ((flags & (requestFlags.abort | both)) === 0) throw malformed("a commit has no payload");
   return flags;
 }
 
@@ -270,8 +272,8 @@ function flagsOf({ kind, isolation, checks, payload }: CommitRequest): number {
     assert(payload.kind === "none", "commit request: an abort request has no payload");
     return requestFlags.abort;
   }
-  const isolationFlag = isolation === "snapshot" ? requestFlags.snapshot : 0;
-  return isolationFlag | (payload.kind === "none" ? 0 : requestFlags[payload.kind]);
+  assert(payload.kind !== "none", "commit request: a commit has a payload");
+  return (isolation === "snapshot" ? requestFlags.snapshot : 0) | requestFlags[payload.kind];
 }
 
 function isSpillConsistent({ chunks, byteLength }: SpillSize): boolean {

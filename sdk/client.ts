@@ -4,7 +4,7 @@
  */
 import { InvalidRequestError, TransactionClosedError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
-import type { Timestamp, TransactionId } from "../core/types.ts";
+import type { Timestamp } from "../core/types.ts";
 import { publicError } from "../engine/public-error.ts";
 import type {
   ClientEngine,
@@ -13,6 +13,7 @@ import type {
   SnapshotOptions as EngineSnapshotOptions,
   TransactOptions,
 } from "../engine/types.ts";
+import { parseTransactionId } from "../schemas/transaction-id.ts";
 import { aSignal, aText, checkOptions, integerIn, oneOf } from "./check-options.ts";
 import { resultCodec } from "./result-codec.ts";
 import { RowCodec } from "./row-codec.ts";
@@ -94,7 +95,6 @@ export type ClientParts = {
 
 const deadlineMs = integerIn({ min: 1, max: limits.transactionAgeMsMax });
 const attemptsMax = integerIn({ min: 1, max: 1_000 });
-const transactionIdPattern = /^[0-9a-f]{32}$/u;
 /** 1 January 2000 in microseconds. A smaller number was meant as milliseconds. */
 const momentMicrosMin = 946_684_800_000_000;
 
@@ -167,12 +167,10 @@ export class ConnectedClient implements Client {
     options: OutcomeOptions = {},
   ): Promise<"committed" | "aborted"> {
     checkOptions("", options, { deadlineMs, signal: aSignal });
-    if (typeof transactionId !== "string" || !transactionIdPattern.test(transactionId)) {
-      throw new InvalidRequestError("transactionId", "must be 32 lower-case hexadecimal digits");
-    }
+    const id = parseTransactionId(transactionId);
     const engine = await this.#engine();
     try {
-      return (await engine.outcome(transactionId as TransactionId, options)).kind;
+      return (await engine.outcome(id, options)).kind;
     } catch (error) {
       throw publicError(error);
     }

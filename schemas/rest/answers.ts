@@ -3,10 +3,11 @@
  * at run time (they are ours); the tests hold every one of them against these.
  */
 import * as z from "zod";
+import { transactionIdPattern } from "../transaction-id.ts";
 import { item } from "./requests.ts";
 
 const microseconds = z.int().min(0).meta({ description: "Microseconds since the epoch." });
-const transactionId = z.string().regex(/^[0-9a-f]{32}$/);
+const transactionId = z.string().regex(transactionIdPattern);
 const itemOrNull = z.union([item, z.null()]);
 
 export const page = z

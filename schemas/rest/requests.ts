@@ -5,6 +5,7 @@
  */
 import * as z from "zod";
 import * as limits from "../../core/limits.ts";
+import { transactionIdPattern } from "../transaction-id.ts";
 import { isJsonObject, type Json, type JsonObject } from "./items.ts";
 
 const { restComparandsMax, restPageItemsMax, restPagesPerRequestMax, transactionKeysMax } = limits;
@@ -222,7 +223,9 @@ export const snapshotRequest = z
 export const transactionIdPath = z.strictObject({
   id: z
     .string()
-    .regex(/^[0-9a-f]{32}$/, { error: "must be 32 lower-case hexadecimal digits" })
+    .regex(transactionIdPattern, {
+      error: "must be the 32 lower-case hexadecimal digits that a receipt or an answer gave",
+    })
     .meta({ description: "Id of a transaction.", examples: ["0600e1a5c2d3400f1e2d3c4b5a697887"] }),
 });
 

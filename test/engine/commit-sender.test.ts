@@ -21,10 +21,7 @@ function request(n: number, payloadBytes = 0): Uint8Array {
     isolation: "serializable",
     checkedTo: 1 as Timestamp,
     checks: [],
-    payload:
-      payloadBytes === 0
-        ? { kind: "none" }
-        : { kind: "inline", bytes: new Uint8Array(payloadBytes) },
+    payload: { kind: "inline", bytes: new Uint8Array(payloadBytes) },
   };
   return encodeCommitRequest(commit);
 }

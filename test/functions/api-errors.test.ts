@@ -172,6 +172,8 @@ describe("requests that are wrong", () => {
     ["/v1/snapshots", { reads: { scans: Array(21).fill({ table: "entries" }) } }, "reads.scans"],
     ["/v1/transactions/commit", put(1), "transaction"],
     ["/v1/transactions/XYZ/outcome", {}, "id"],
+    [`/v1/transactions/20000000000000${"0".repeat(18)}/outcome`, {}, "id"],
+    [`/v1/transactions/${"f".repeat(32)}/outcome`, {}, "id"],
   ])("answers 422 to %s %j and names %s", async (path, body, field) => {
     const { call } = memoryApi();
     const answer = await call(path, body);

@@ -288,15 +288,21 @@ describe("faults", () => {
     ["an unknown flag of a request", "future-version", `${header} 01 19 10 ${rest} 00`],
     ["a probe under snapshot isolation", "malformed", `${header} 01 19 03 ${rest} 00`],
     ["a probe with a payload", "malformed", `${header} 01 19 05 ${rest} 00`],
+    ["a commit without a payload", "malformed", `${header} 01 19 00 ${rest} 00`],
+    [
+      "a commit without a payload under snapshot isolation",
+      "malformed",
+      `${header} 01 19 02 ${rest} 00`,
+    ],
     ["a payload in two places", "malformed", `${header} 01 19 0c ${rest} 00`],
     ["a probe with a check", "malformed", `${header} 01 21 01 ${rest} 01 0102030405060708`],
-    ["an id from beyond 2^53", "malformed", `${header} 01 19 00 20${rest.slice(2)} 00`],
+    ["an id from beyond 2^53", "malformed", `${header} 01 19 01 20${rest.slice(2)} 00`],
     [
       "a timestamp beyond 2^53",
       "malformed",
-      `${header} 01 19 00 ${idHex} 20${timestampHex.slice(2)} 00`,
+      `${header} 01 19 01 ${idHex} 20${timestampHex.slice(2)} 00`,
     ],
-    ["more checks than bytes", "truncated", `${header} 01 19 00 ${rest} 01`],
+    ["more checks than bytes", "truncated", `${header} 01 19 04 ${rest} 01`],
     ["a payload larger than its chunks", "malformed", spilledAs("01 80b518")],
     ["a spilled payload of no bytes", "malformed", spilledAs("00 00")],
     ["more chunks than the limit", "oversized", spilledAs("41 01")],
@@ -311,11 +317,25 @@ describe("faults", () => {
     [
       "more checks than the limit",
       "oversized",
-      `${header} 01 a2f104 00 ${rest} 914e ${"00".repeat(80_008)}`,
+      `${header} 01 a2f104 04 ${rest} 914e ${"00".repeat(80_008)}`,
     ],
   ])("%s is refused as %s by both readers", (_, expected, bytes) => {
     expect(faultOf(() => decodeCommitRecord(fromHex(bytes)))).toBe(expected);
     expect(scanFault(fromHex(bytes))).toBe(expected);
+  });
+
+  test("nothing is written that a reader refuses: it would take the record's others with it", () => {
+    const beyond = `2${id.slice(1)}` as TransactionId;
+    const wrong: readonly CommitRequest[] = [
+      { ...commit, id: beyond },
+      { ...probe, id: beyond },
+      { ...probe, id: "0".repeat(31) as TransactionId },
+      { ...commit, payload: { kind: "none" } },
+      { ...probe, checkedTo: (Number.MAX_SAFE_INTEGER + 1) as Timestamp },
+    ];
+    for (const request of wrong) {
+      expect(() => encodeCommitRequest(request)).toThrow(InvariantViolation);
+    }
   });
 
   test("a damaged payload refuses the record in the scan, before it can be certified (I7)", () => {

@@ -112,7 +112,6 @@ export const commitRequests: fc.Arbitrary<CommitRequest> = fc.oneof(
         byteLength,
         hash: 0xfedc_ba98_7654_3210n,
       })),
-      fc.constant({ kind: "none" as const }),
     ),
   }),
   fc.record({

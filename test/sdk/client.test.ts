@@ -217,10 +217,14 @@ describe("calls", () => {
     expect(row !== undefined).toBe(expected === "committed");
   });
 
-  test("outcome refuses what is no transaction id", async () => {
-    const { db } = openShop();
-    await expect(db.outcome("abc")).rejects.toMatchObject({ field: "transactionId" });
-  });
+  // An id whose timestamp exceeds 2^53 - 1 would have the oracle refuse the whole record.
+  test.each(["abc", "20000000000000" + "0".repeat(18), "f".repeat(32)])(
+    "outcome refuses %s, which is no transaction id",
+    async (id) => {
+      const { db } = openShop();
+      await expect(db.outcome(id)).rejects.toMatchObject({ field: "transactionId" });
+    },
+  );
 });
 
 describe("idempotency", () => {

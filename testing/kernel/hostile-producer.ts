@@ -1,20 +1,30 @@
 /**
  * Somebody who may write to the commit stream and means harm, or has a bug: records that are no
  * records, cut, oversized, of a later version; old records once more; requests that claim to have
- * seen the future. The oracle has to count them and go on.
+ * seen the future, or to commit nothing. The oracle has to count them and go on.
  */
-import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
+import {
+  commitRecordMagic,
+  commitRecordVersion,
+  encodeCommitRecord,
+  encodeCommitRequest,
+} from "../../schemas/commit-record.ts";
+import { encodePayload } from "../../schemas/payload.ts";
 import { makeTransactionId, transactionIdRandomBytes } from "../../schemas/transaction-id.ts";
-import type { Timestamp } from "../../core/types.ts";
+import type { Payload, Timestamp } from "../../core/types.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
 export type HostileRecord = { readonly kind: string; readonly data: Uint8Array };
 
 const recordBytesMax = 1024 * 1024;
+const anyWrite: Payload = {
+  tables: [{ name: "t", partitionKey: "k", history: false }],
+  writes: [{ table: 0, key: { k: { N: "1" } }, item: undefined }],
+};
 
 /** @param recent a record that an honest client has sent, if there is one. */
 export function hostileRecord(random: SeededRandom, recent: Uint8Array | undefined): HostileRecord {
-  const kinds = ["noise", "empty", "large", "future-checked"];
+  const kinds = ["noise", "empty", "large", "future-checked", "payload-less"];
   if (recent !== undefined) kinds.push("cut", "later-version", "replayed", "trailing");
   const kind = random.pick(kinds);
   return { kind, data: dataOf(kind, random, recent ?? new Uint8Array(0)) };
@@ -39,6 +49,8 @@ function dataOf(kind: string, random: SeededRandom, recent: Uint8Array): Uint8Ar
       return Uint8Array.from([...recent, ...random.bytes(random.integer(1, 20))]);
     case "future-checked":
       return futureChecked(random);
+    case "payload-less":
+      return payloadLess(random);
     default:
       return random.bytes(random.integer(1, 300));
   }
@@ -53,7 +65,23 @@ function futureChecked(random: SeededRandom): Uint8Array {
     isolation: "serializable",
     checkedTo,
     checks: [],
-    payload: { kind: "none" },
+    payload: { kind: "inline", bytes: encodePayload(anyWrite) },
   });
   return encodeCommitRecord([request]);
+}
+
+/** A commit of nothing: were it certified, replay would look for its payload for ever. */
+function payloadLess(random: SeededRandom): Uint8Array {
+  const id = random.bytes(16);
+  id[0] = 0;
+  const checkedTo = new Uint8Array(7);
+  const request = [0, ...id, ...checkedTo, 0];
+  return Uint8Array.from([
+    ...commitRecordMagic,
+    commitRecordVersion,
+    0,
+    1,
+    request.length,
+    ...request,
+  ]);
 }
