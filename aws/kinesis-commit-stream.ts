@@ -21,6 +21,7 @@ import type {
   CommitStream,
   PutRecordResult,
   Random,
+  StreamRead,
   StreamRecord,
 } from "../core/ports.ts";
 import { compareSequenceNumbers, isSequenceNumber } from "../core/sequence-number.ts";
@@ -71,13 +72,14 @@ export function createKinesisCommitStream(parts: CommitStreamParts): CommitStrea
     async read(shard, from, options) {
       // Most of what is asked for is young, and lies where the last was found.
       const last = carriers.get(shard) ?? shard;
-      const iterator = await iteratorAt(parts, { carrier: last, from }, options);
-      if (iterator !== undefined) return read(parts, { carrier: last, from, iterator }, options);
+      const read = await readFrom(parts, { carrier: last, from }, options);
+      if (read.kind === "found") return read;
+      // Only what carried the record can tell that it is gone, and that is Kinesis's to say.
       const carrier = await parts.shards.carrierOf(shard, from, options);
-      if (carrier === undefined || carrier === last) return [];
+      if (carrier === last) return read;
+      if (carrier === undefined) return { kind: "unseen", complete: true };
       carriers.set(shard, carrier);
-      const found = await iteratorAt(parts, { carrier, from }, options);
-      return found === undefined ? [] : read(parts, { carrier, from, iterator: found }, options);
+      return readFrom(parts, { carrier, from }, options);
     },
   };
 }
@@ -153,17 +155,22 @@ type Position = {
 
 type ReadOptions = CallOptions & { readonly recordsMax: number };
 
-async function read(
+/** `trimmed` holds if the carrier is the one that gave out the sequence number. */
+async function readFrom(
   parts: CommitStreamParts,
-  { carrier, from, iterator: begin }: Position & { readonly iterator: string },
+  { carrier, from }: Position,
   options: ReadOptions,
-): Promise<readonly StreamRecord[]> {
+): Promise<StreamRead> {
   const records: StreamRecord[] = [];
-  let iterator: string | undefined = begin;
+  let iterator = await iteratorAt(parts, { carrier, from }, options);
+  let complete = true;
   let calls = 0;
   while (iterator !== undefined && records.length < options.recordsMax) {
     calls += 1;
-    if (calls > limits.streamReadCallsMax) break;
+    if (calls > limits.streamReadCallsMax) {
+      complete = false;
+      break;
+    }
     const page = await getRecords(parts, iterator, options.recordsMax - records.length, options);
     if (page === "expired") {
       // Five minutes old, or the process slept. Go on from what was read last.
@@ -179,14 +186,16 @@ async function read(
     const first = records[0];
     // The iterator begins at the oldest record left. A later one than asked for means that
     // retention took `from`.
-    if (first !== undefined && compareSequenceNumbers(first.sequenceNumber, from) !== 0) return [];
+    if (first !== undefined && compareSequenceNumbers(first.sequenceNumber, from) !== 0) {
+      return { kind: "trimmed" };
+    }
     if (page.records.length === 0 && page.behindMs === 0) break;
     // An empty page although records follow: Kinesis steps through its storage; ask on, not in a
     // spin.
     if (page.records.length === 0) await backOff(Math.min(calls, 4), parts, options.signal);
     iterator = page.next;
   }
-  return records;
+  return records.length > 0 ? { kind: "found", records } : { kind: "unseen", complete };
 }
 
 function toRecord(record: KinesisRecord): StreamRecord {

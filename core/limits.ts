@@ -36,6 +36,9 @@ export const inlineRequestBytesMax = 512 * 1024;
 export const spillChunkBytesMax = 384 * 1024;
 export const spillChunksMax = 64;
 
+/** Kinesis keeps no record longer (infra/terraform checks `retention_hours` against it). */
+export const streamRetentionMsMax = 7 * 24 * 3600_000;
+
 // --- Log (DynamoDB) ---
 /** Of a block's encoded bytes; leaves room below 400 KB for the item's other attributes. */
 export const blockBytesMax = 390 * 1024;

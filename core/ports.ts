@@ -60,6 +60,18 @@ export type PutRecordResult =
   /** Possibly stored. */
   | { readonly kind: "unknown"; readonly cause: unknown };
 
+/** What a read of the stream came to. That nothing was shown is no proof that nothing is there. */
+export type StreamRead =
+  /** The record that was asked for, and what follows it, in order. */
+  | { readonly kind: "found"; readonly records: readonly StreamRecord[] }
+  /** The stream has let go of it: what carried it begins with a later record. */
+  | { readonly kind: "trimmed" }
+  /**
+   * It was not shown. `complete`: everything that the stream would show was looked at, up to its
+   * end; so a record older than any retention is gone, and of a younger one this says nothing.
+   */
+  | { readonly kind: "unseen"; readonly complete: boolean };
+
 export type CommitStream = {
   /**
    * Puts records onto one shard; at most 500 and 5 MB, each record ≤ 1 MiB. One result per record,
@@ -72,14 +84,14 @@ export type CommitStream = {
     options?: CallOptions,
   ): Promise<readonly PutRecordResult[]>;
   /**
-   * Records from `from` on (inclusive), in order: at most `recordsMax`. Empty when nothing
-   * (or nothing any more: retention) is there.
+   * Records from `from` on (inclusive), in order: at most `recordsMax`. A bounded number of calls:
+   * what they did not show may be there.
    */
   read(
     shard: ShardId,
     from: SequenceNumber,
     options: CallOptions & { readonly recordsMax: number },
-  ): Promise<readonly StreamRecord[]>;
+  ): Promise<StreamRead>;
 };
 
 // --- Commit log --------------------------------------------------------------------------------

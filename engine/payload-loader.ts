@@ -3,28 +3,34 @@
  * committed nothing whose payload it could not read, so a payload that is missing has outlived the
  * stream's or the log's retention, or was damaged since.
  */
-import { CorruptDataError, FrameError } from "../core/errors.ts";
-import type { CallOptions, ClientPorts } from "../core/ports.ts";
+import { CorruptDataError, FrameError, StoreError } from "../core/errors.ts";
+import * as limits from "../core/limits.ts";
+import type { CallOptions, ClientPorts, StreamRecord } from "../core/ports.ts";
 import type { CommittedVerdict, Payload, PayloadLocation, ShardId } from "../core/types.ts";
 import { readRequestAt } from "../schemas/commit-record.ts";
 import { decodePayload } from "../schemas/payload.ts";
 import { joinSpilledChunks } from "../schemas/spill.ts";
 
+export type PayloadPorts = Pick<ClientPorts, "stream" | "log" | "clock">;
+
 export class PayloadLoader {
-  readonly #ports: Pick<ClientPorts, "stream" | "log">;
+  readonly #ports: PayloadPorts;
   readonly #shard: ShardId;
 
-  constructor(ports: Pick<ClientPorts, "stream" | "log">, shard: ShardId) {
+  constructor(ports: PayloadPorts, shard: ShardId) {
     this.#ports = ports;
     this.#shard = shard;
   }
 
-  /** @throws CorruptDataError when the payload is gone or damaged; StoreError */
+  /**
+   * @throws CorruptDataError when the payload is gone for good or damaged.
+   * @throws StoreError also when it was not seen, which proves nothing: try again.
+   */
   async load(verdict: CommittedVerdict, options: CallOptions = {}): Promise<Payload> {
     return payloadOf(verdict, await this.loadBytes(verdict, options));
   }
 
-  /** @throws CorruptDataError when the payload is gone or damaged; StoreError */
+  /** @throws as `load`. */
   async loadBytes(verdict: CommittedVerdict, options: CallOptions = {}): Promise<Uint8Array> {
     const bytes = await this.#bytes(verdict, options);
     if (bytes !== undefined) return bytes;
@@ -41,19 +47,39 @@ export class PayloadLoader {
       case "spilled":
         return this.#spilled(verdict, location, options);
       case "stream": {
-        const [record] = await this.#ports.stream.read(this.#shard, location.sequenceNumber, {
-          ...options,
-          recordsMax: 1,
-        });
-        if (
-          record === undefined ||
-          BigInt(record.sequenceNumber) !== BigInt(location.sequenceNumber)
-        ) {
-          return undefined;
-        }
-        return payloadInRecord(verdict, record.data);
+        const records = await this.records(verdict, location, { ...options, recordsMax: 1 });
+        const [record] = records ?? [];
+        return record === undefined ? undefined : payloadInRecord(verdict, record.data);
       }
     }
+  }
+
+  /**
+   * The record that carries the payload, and those behind it; undefined when it is gone, certainly:
+   * trimmed, or older than any stream keeps its records and not to be seen.
+   * @throws StoreError when it was not seen: it may be there all the same.
+   */
+  async records(
+    verdict: CommittedVerdict,
+    location: Extract<PayloadLocation, { kind: "stream" }>,
+    options: CallOptions & { readonly recordsMax: number },
+  ): Promise<readonly StreamRecord[] | undefined> {
+    const { stream, clock } = this.#ports;
+    const read = await stream.read(this.#shard, location.sequenceNumber, options);
+    if (read.kind === "found") return read.records;
+    if (read.kind === "trimmed") return undefined;
+    // A decision comes after its record, so the record is at least as old.
+    const ageMs = clock.nowMs() - verdict.timestamp / 1_000;
+    // mutant: unseen-taken-for-gone
+    if (read.complete && ageMs > limits.streamRetentionMsMax) {
+      // probe: payload-outlived-its-stream
+      return undefined;
+    }
+    // probe: payload-not-seen
+    throw new StoreError(
+      "unavailable",
+      `the stream did not show record ${location.sequenceNumber} of transaction ${verdict.id}; it has not been seen to be gone`,
+    );
   }
 
   async #spilled(

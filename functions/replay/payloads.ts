@@ -3,16 +3,19 @@
  * says. Records read for one payload serve its neighbours.
  */
 import { CorruptDataError } from "../../core/errors.ts";
-import type { Ports, StreamRecord } from "../../core/ports.ts";
-import type { CommittedVerdict, Payload, SequenceNumber, ShardId } from "../../core/types.ts";
-import { PayloadLoader, payloadInRecord, payloadOf } from "../../engine/payload-loader.ts";
+import type { StreamRecord } from "../../core/ports.ts";
+import type { CommittedVerdict, Payload, PayloadLocation, ShardId } from "../../core/types.ts";
+import {
+  PayloadLoader,
+  payloadInRecord,
+  payloadOf,
+  type PayloadPorts,
+} from "../../engine/payload-loader.ts";
 
 /** Records fetched ahead, on the guess that the next payloads lie in the next records. */
 const readAheadRecords = 100;
 
 export class ReplayPayloads {
-  readonly #ports: Pick<Ports, "stream" | "log">;
-  readonly #shard: ShardId;
   readonly #loader: PayloadLoader;
   /** What woke the function. */
   readonly #batch: ReadonlyMap<bigint, Uint8Array>;
@@ -24,18 +27,12 @@ export class ReplayPayloads {
   /** Bytes of all payloads handed out. */
   bytesLoaded = 0;
 
-  constructor(
-    ports: Pick<Ports, "stream" | "log">,
-    shard: ShardId,
-    records: readonly StreamRecord[],
-  ) {
-    this.#ports = ports;
-    this.#shard = shard;
+  constructor(ports: PayloadPorts, shard: ShardId, records: readonly StreamRecord[]) {
     this.#loader = new PayloadLoader(ports, shard);
     this.#batch = bySequenceNumber(records);
   }
 
-  /** @throws CorruptDataError when the payload is gone or damaged; StoreError */
+  /** @throws as PayloadLoader: CorruptDataError only when the payload is gone or damaged. */
   async load(verdict: CommittedVerdict): Promise<Payload> {
     const bytes = await this.#bytes(verdict);
     this.bytesLoaded += bytes.length;
@@ -45,7 +42,7 @@ export class ReplayPayloads {
   async #bytes(verdict: CommittedVerdict): Promise<Uint8Array> {
     const location = verdict.payload;
     if (location.kind !== "stream") return this.#loader.loadBytes(verdict);
-    const record = await this.#record(location.sequenceNumber);
+    const record = await this.#record(verdict, location);
     if (record === undefined) {
       throw new CorruptDataError(
         `the record ${location.sequenceNumber} of transaction ${verdict.id} is no longer in the stream`,
@@ -54,14 +51,15 @@ export class ReplayPayloads {
     return payloadInRecord(verdict, record);
   }
 
-  async #record(sequenceNumber: SequenceNumber): Promise<Uint8Array | undefined> {
-    const wanted = BigInt(sequenceNumber);
+  async #record(
+    verdict: CommittedVerdict,
+    location: Extract<PayloadLocation, { kind: "stream" }>,
+  ): Promise<Uint8Array | undefined> {
+    const wanted = BigInt(location.sequenceNumber);
     const known = this.#batch.get(wanted) ?? this.#ahead.get(wanted);
     if (known !== undefined) return known;
-    const records = await this.#ports.stream.read(this.#shard, sequenceNumber, {
-      recordsMax: readAheadRecords,
-    });
-    this.#ahead = bySequenceNumber(records);
+    const options = { recordsMax: readAheadRecords };
+    this.#ahead = bySequenceNumber((await this.#loader.records(verdict, location, options)) ?? []);
     return this.#ahead.get(wanted);
   }
 }

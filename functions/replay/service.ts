@@ -161,8 +161,14 @@ class ReplayRun {
         }
         const block = decodeBlock(stored);
         if (block.position !== next.position + 1) throw gap(next, block);
+        try {
+          await this.#load(block, chunk);
+        } catch (error) {
+          // What came before it is not held up, and need not be loaded again.
+          if (next.position > watermark.position) await this.#installChunk(chunk.commits, next);
+          throw error;
+        }
         next = watermarkAt(block, next);
-        await this.#load(block, chunk);
         if (!this.#isFull(chunk)) continue;
         await this.#installChunk(chunk.commits, next);
         watermark = next;
@@ -208,16 +214,22 @@ class ReplayRun {
     metrics.count("ReplayInstalledWrites", installed);
   }
 
+  /** The block's commits join the chunk all together or, when it throws, not at all. */
   async #load(block: LogBlock, chunk: Chunk): Promise<void> {
-    chunk.verdicts += block.verdicts.length;
+    const commits: Commit[] = [];
     for (const verdict of block.verdicts) {
       if (verdict.kind !== "committed") continue;
       const payload = await this.#payloadOf(verdict);
-      if (payload !== undefined) chunk.commits.push({ verdict, payload });
+      if (payload !== undefined) commits.push({ verdict, payload });
     }
+    chunk.verdicts += block.verdicts.length;
+    chunk.commits.push(...commits);
   }
 
-  /** A payload that is gone for good must not stop the shard: it is recorded, counted and left. */
+  /**
+   * A payload that is gone for good must not stop the shard: it is recorded, counted and left. One
+   * that was not seen is waited for, over invocations.
+   */
   async #payloadOf(verdict: CommittedVerdict): Promise<Commit["payload"] | undefined> {
     try {
       return await this.#payloads.load(verdict);

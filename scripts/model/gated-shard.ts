@@ -104,12 +104,14 @@ export class GatedShard {
       log,
       stream: {
         put: refuse,
-        read: (_, from, { recordsMax }) =>
-          Promise.resolve(
-            this.records
-              .filter(({ sequenceNumber }) => BigInt(sequenceNumber) >= BigInt(from))
-              .slice(0, recordsMax),
-          ),
+        read: (_, from, { recordsMax }) => {
+          const at = this.records.findIndex(({ sequenceNumber }) => sequenceNumber === from);
+          return Promise.resolve(
+            at < 0
+              ? { kind: "unseen", complete: true }
+              : { kind: "found", records: this.records.slice(at, at + recordsMax) },
+          );
+        },
       },
       items: {
         get: (_, key) => Promise.resolve(this.item(keyOf(key))),

@@ -3,14 +3,13 @@
  * where their decisions say. This is the truth that stores have to follow; superseded versions may
  * never reach a table.
  */
-import { PayloadLoader } from "../../engine/payload-loader.ts";
-import type { ClientPorts } from "../../core/ports.ts";
+import { PayloadLoader, type PayloadPorts } from "../../engine/payload-loader.ts";
 import type { LogBlock, ShardId } from "../../core/types.ts";
 import type { LoggedVersions } from "../../testing/history/chained-versions.ts";
 import { historyKey, historyVersion } from "../../testing/history/key-text.ts";
 
 export async function versionsOfLog(
-  ports: Pick<ClientPorts, "stream" | "log">,
+  ports: PayloadPorts,
   shard: ShardId,
   blocks: readonly LogBlock[],
 ): Promise<readonly LoggedVersions[]> {

@@ -6,6 +6,7 @@
  */
 import { chains } from "./chains.ts";
 import { always, instead, never, omitted, preceded, when, type Mutant } from "./mutant.ts";
+import { trust } from "./trust.ts";
 
 const serializable = { isolation: "serializable" } as const;
 const snapshot = { isolation: "snapshot" } as const;
@@ -261,4 +262,10 @@ const installs: readonly Mutant[] = [
   },
 ];
 
-export const mutants: readonly Mutant[] = [...clients, ...oracles, ...installs, ...chains];
+export const mutants: readonly Mutant[] = [
+  ...clients,
+  ...oracles,
+  ...installs,
+  ...chains,
+  ...trust,
+];

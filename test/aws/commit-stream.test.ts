@@ -4,7 +4,7 @@
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import * as limits from "../../core/limits.ts";
-import type { PutRecordResult } from "../../core/ports.ts";
+import type { PutRecordResult, StreamRead } from "../../core/ports.ts";
 import type { SequenceNumber, ShardId } from "../../core/types.ts";
 import type { AwsPorts, AwsPortsOptions } from "../../aws/ports.ts";
 import { systemClock } from "../../aws/system-clock.ts";
@@ -14,7 +14,7 @@ import {
   type Fault,
   type FaultyProxy,
 } from "../harness/faulty-proxy.ts";
-import { startLocalStores, type LocalStores } from "../harness/local-stores.ts";
+import { recordsAt, startLocalStores, type LocalStores } from "../harness/local-stores.ts";
 
 let stores: LocalStores;
 let kinesis: FaultyProxy;
@@ -58,23 +58,21 @@ function shardAt(index: number): ShardId {
   return shard;
 }
 
-/** Reads bytes back; each record is one byte long. */
+/** Reads bytes back; each record is one byte long. What was not found is told by its kind. */
 async function readBytes(
   from: SequenceNumber,
   recordsMax = 100,
   ports = stores.ports,
-): Promise<number[]> {
-  const records = await ports.stream.read(shardAt(0), from, { recordsMax });
-  return records.map(({ data }) => data[0] ?? -1);
+): Promise<number[] | Exclude<StreamRead, { kind: "found" }>> {
+  const read = await ports.stream.read(shardAt(0), from, { recordsMax });
+  return read.kind === "found" ? read.records.map(({ data }) => data[0] ?? -1) : read;
 }
 
 describe("put", () => {
   test("reaches exactly the shard that was named", async () => {
     for (const [index, shard] of stores.shards.entries()) {
       const [from] = await putAll(shard, 100 + index);
-      const found = await stores.ports.stream.read(shard, from ?? ("0" as SequenceNumber), {
-        recordsMax: 10,
-      });
+      const found = await recordsAt(stores, { shard, from: from ?? ("0" as SequenceNumber) });
       expect(found.map(({ data }) => [...data])).toEqual([[100 + index]]);
       expect(found[0]?.sequenceNumber).toBe(from);
       expect(Math.abs((found[0]?.arrivalMs ?? 0) - Date.now())).toBeLessThan(60_000);
@@ -213,7 +211,7 @@ describe("read", () => {
     });
   });
 
-  test("is empty when retention has taken the record, though later ones are there", async () => {
+  test("says that the record is trimmed when its shard begins with a later one", async () => {
     kinesis.fail("GetRecords", {
       kind: "rewrite",
       change: (body) => {
@@ -221,12 +219,22 @@ describe("read", () => {
         return { ...page, Records: page.Records.slice(1) };
       },
     });
-    expect(await readBytes(at(0), 100, faulty())).toEqual([]);
+    expect(await readBytes(at(0), 100, faulty())).toEqual({ kind: "trimmed" });
   });
 
-  test("is empty for a sequence number that the stream does not know", async () => {
+  test("proves nothing where the stream does not know the sequence number now", async () => {
     kinesis.fail("GetShardIterator", awsError(400, "InvalidArgumentException"));
-    expect(await readBytes(at(0), 100, faulty())).toEqual([]);
+    const unseen = { kind: "unseen", complete: true };
+    expect(await readBytes(at(0), 100, faulty())).toEqual(unseen);
+  });
+
+  test("proves nothing when Kinesis shows an empty page and says that nothing follows", async () => {
+    kinesis.fail("GetRecords", {
+      kind: "rewrite",
+      change: (body) => ({ ...(body as object), Records: [], MillisBehindLatest: 0 }),
+    });
+    const unseen = { kind: "unseen", complete: true };
+    expect(await readBytes(at(0), 100, faulty())).toEqual(unseen);
   });
 
   test("ends after a bounded number of empty pages", async () => {
@@ -235,7 +243,8 @@ describe("read", () => {
       change: (body) => ({ ...(body as object), Records: [], MillisBehindLatest: 5 }),
     };
     kinesis.fail("GetRecords", ...Array.from({ length: 100 }, () => empty));
-    expect(await readBytes(at(0), 100, faulty())).toEqual([]);
+    const unseen = { kind: "unseen", complete: false };
+    expect(await readBytes(at(0), 100, faulty())).toEqual(unseen);
     expect(kinesis.seen("GetRecords")).toBe(limits.streamReadCallsMax);
   });
 

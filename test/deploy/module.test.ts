@@ -105,7 +105,8 @@ describe("the event source mappings", () => {
 describe("bounds", () => {
   test("the stream's retention ends before the log's blocks do", () => {
     const [, hours] = /retention_hours <= (\d+)/.exec(text) ?? [];
-    expect(Number(hours) * 3600).toBeLessThan(limits.logRetentionSeconds);
+    expect(Number(hours) * 3600_000).toBe(limits.streamRetentionMsMax);
+    expect(limits.streamRetentionMsMax / 1000).toBeLessThan(limits.logRetentionSeconds);
   });
 
   test("the history's retention and the log levels are those that functions take", () => {

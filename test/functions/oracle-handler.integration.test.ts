@@ -7,7 +7,7 @@ import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-re
 import { decodeLogBlock } from "../../schemas/log-block.ts";
 import { encodePayload } from "../../schemas/payload.ts";
 import { makeTransactionId } from "../../schemas/transaction-id.ts";
-import { startLocalStores, type LocalStores } from "../harness/local-stores.ts";
+import { recordsAt, startLocalStores, type LocalStores } from "../harness/local-stores.ts";
 
 let stores: LocalStores;
 
@@ -67,7 +67,7 @@ test("certifies what a real stream delivers into a real log, once, though it is 
   });
   const [put] = await ports.stream.put(shard, [encodeCommitRecord([request])]);
   if (put?.kind !== "stored") throw new Error("the record was not stored");
-  const records = await ports.stream.read(shard, put.sequenceNumber, { recordsMax: 10 });
+  const records = await recordsAt({ ports }, { shard, from: put.sequenceNumber });
   const context = { getRemainingTimeInMillis: () => 30_000 } as Context;
   await handler(eventOf(records), context);
   await handler(eventOf(records), context);

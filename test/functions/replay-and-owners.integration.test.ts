@@ -8,6 +8,7 @@ import type { Ports } from "../../core/ports.ts";
 import type { Item, TableDescription } from "../../core/types.ts";
 import type { Engine } from "../../engine/types.ts";
 import type { LocalDeployment } from "../harness/local-deployment.ts";
+import { recordsAt } from "../harness/local-stores.ts";
 import { startWithoutReplay } from "../harness/without-replay.ts";
 import { fragileEngine } from "../integration/fragile.ts";
 import { key, number, numberOf } from "../integration/support.ts";
@@ -52,9 +53,8 @@ test("I7: does not look at what a client says it has installed, and at everythin
   await left("told-1", 2);
   await put(table, "told-1", 3);
   await put(table, "last", 1);
-  const records = await stores.ports.stream.read(stores.shard, from.sequenceNumber, {
-    recordsMax: 100,
-  });
+  const { shard } = stores;
+  const records = await recordsAt(stores, { shard, from: from.sequenceNumber, recordsMax: 100 });
   const looked: string[] = [];
   const { items } = stores.ports;
   await runReplay(deployment.stores, {

@@ -5,7 +5,7 @@ import { decodeBlock } from "../../engine/log-search.ts";
 import type { Engine } from "../../engine/types.ts";
 import { createReplayService, type ReplayResult } from "../../functions/replay/service.ts";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";
-import type { LocalStores } from "../harness/local-stores.ts";
+import { recordsAt, type LocalStores } from "../harness/local-stores.ts";
 import { fragileEngine, never } from "../integration/fragile.ts";
 
 export type ReplayRun = {
@@ -59,7 +59,8 @@ export async function recordsFrom(
   const cursor = newest === undefined ? undefined : decodeBlock(newest).cursor;
   if (cursor === undefined) throw new Error("the log has no cursor");
   for (let i = 0; i < 500; i += 1) {
-    const records = await ports.stream.read(shard, cursor.sequenceNumber, { recordsMax: 100 });
+    const from = cursor.sequenceNumber;
+    const records = await recordsAt({ ports }, { shard, from, recordsMax: 100 });
     if (records.length >= atLeast) return records;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }

@@ -6,7 +6,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { DeleteTableCommand, GetItemCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { StoreError } from "../../core/errors.ts";
-import type { DeadLetter, Ports, StreamRecord } from "../../core/ports.ts";
+import * as limits from "../../core/limits.ts";
+import type { DeadLetter, Ports, StreamRead, StreamRecord } from "../../core/ports.ts";
+import { compareSequenceNumbers } from "../../core/sequence-number.ts";
 import type {
   Item,
   SequenceNumber,
@@ -36,6 +38,8 @@ import {
   readOne,
   text,
 } from "../integration/support.ts";
+
+const retentionMs = limits.streamRetentionMsMax;
 
 let deployment: LocalDeployment;
 let table: TableDescription;
@@ -67,6 +71,15 @@ function commit(
 async function stored(of: TableDescription, each: Item): Promise<number> {
   const { item } = await deployment.stores.ports.items.get(of, each);
   return numberOf(item);
+}
+
+/** Of the log's last decision. */
+async function newestRecord(): Promise<SequenceNumber> {
+  const { ports, shard } = deployment.stores;
+  const [block] = await ports.log.readBackward(shard, { blocksMax: 1 });
+  const cursor = block === undefined ? undefined : decodeBlock(block).cursor;
+  if (cursor === undefined) throw new Error("the log has no cursor");
+  return cursor.sequenceNumber;
 }
 
 async function watermark(): Promise<Timestamp> {
@@ -337,14 +350,18 @@ describe("a write that can never be installed", () => {
     },
   );
 
-  test("because its payload is gone becomes a dead letter too", async () => {
+  test.each<readonly [string, StreamRead, number]>([
+    ["trimmed", { kind: "trimmed" }, 0],
+    ["older than any stream keeps", { kind: "unseen", complete: true }, retentionMs + 1],
+  ])("because its payload is %s becomes a dead letter too", async (_, read, laterMs) => {
     const { stores } = deployment;
     const { id } = await commit(table, [{ ...key("lost"), n: number(1) }]);
     const letters: DeadLetter[] = [];
-    const { control, stream } = stores.ports;
+    const { clock, control, stream } = stores.ports;
     await replay({
       ports: {
-        stream: { ...stream, read: () => Promise.resolve([]) },
+        clock: { ...clock, nowMs: () => clock.nowMs() + laterMs },
+        stream: { ...stream, read: () => Promise.resolve(read) },
         control: {
           ...control,
           saveDeadLetter: (letter, options) => {
@@ -355,6 +372,45 @@ describe("a write that can never be installed", () => {
       },
     });
     expect(letters).toMatchObject([{ id, table: "" }]);
+  });
+
+  test.each<readonly [string, StreamRead, number]>([
+    ["no page of many showed it", { kind: "unseen", complete: false }, 2 * retentionMs],
+    ["the end came before it", { kind: "unseen", complete: true }, 0],
+  ])("waits while its payload may be there: %s", async (_, read, laterMs) => {
+    const { ports } = deployment.stores;
+    const before = await commit(table, [{ ...key("before"), n: number(1) }]);
+    const { at } = await commit(table, [{ ...key("waits"), n: number(1) }]);
+    const { clock, control, stream } = ports;
+    const hidden = await newestRecord();
+    const letters: DeadLetter[] = [];
+    const blind: Partial<Ports> = {
+      clock: { ...clock, nowMs: () => clock.nowMs() + laterMs },
+      stream: {
+        ...stream,
+        read: async (...given) => {
+          const found = await stream.read(...given);
+          if (given[1] === hidden || found.kind !== "found") return read;
+          const shown = ({ sequenceNumber }: StreamRecord): boolean =>
+            compareSequenceNumbers(sequenceNumber, hidden) < 0;
+          return { ...found, records: found.records.filter(shown) };
+        },
+      },
+      control: {
+        ...control,
+        saveDeadLetter: (letter) => {
+          letters.push(letter);
+          return Promise.resolve();
+        },
+      },
+    };
+    expect(await failureOf(replay({ ports: blind }))).toMatchObject({ fault: "unavailable" });
+    expect(letters).toEqual([]);
+    expect(await watermark()).toBeGreaterThanOrEqual(before.at);
+    expect(await watermark()).toBeLessThan(at);
+    await replay({});
+    expect(await watermark()).toBeGreaterThanOrEqual(at);
+    expect(await stored(table, key("waits"))).toBe(1);
   });
 
   test("because access is denied is no dead letter: the operator mends that, and replay waits", async () => {

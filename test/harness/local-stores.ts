@@ -5,7 +5,8 @@
  */
 import { randomBytes } from "node:crypto";
 import { assert } from "../../core/assert.ts";
-import type { ShardId, TableDescription } from "../../core/types.ts";
+import type { StreamRecord } from "../../core/ports.ts";
+import type { SequenceNumber, ShardId, TableDescription } from "../../core/types.ts";
 import { createAwsPorts, type AwsPorts, type AwsPortsOptions } from "../../aws/ports.ts";
 import {
   createTables,
@@ -99,4 +100,15 @@ export async function startLocalStores(
       await servers.stop();
     },
   };
+}
+
+/** Records that the stream holds for certain. */
+export async function recordsAt(
+  { ports }: { readonly ports: Pick<AwsPorts, "stream"> },
+  at: { readonly shard: ShardId; readonly from: SequenceNumber; readonly recordsMax?: number },
+): Promise<readonly StreamRecord[]> {
+  const { recordsMax = 10 } = at;
+  const read = await ports.stream.read(at.shard, at.from, { recordsMax });
+  assert(read.kind === "found", `record ${at.from} is in the stream, and was ${read.kind}`);
+  return read.records;
 }

@@ -17,7 +17,7 @@ export type StoredHistory = {
   readonly finalState: readonly FinalState[] | undefined;
 };
 
-type StorePorts = Pick<ClientPorts, "stream" | "log" | "items" | "control">;
+type StorePorts = Pick<ClientPorts, "clock" | "stream" | "log" | "items" | "control">;
 
 /** Records read at once: commits lie in the stream much as they lie in the log. */
 const recordsMax = 200;
@@ -91,7 +91,7 @@ async function* versionsIn(
   readonly version: string | null;
   readonly timestamp: number;
 }> {
-  const loader = new PayloadLoader({ log: ports.log, stream: readingAhead(ports.stream) }, shard);
+  const loader = new PayloadLoader({ ...ports, stream: readingAhead(ports.stream) }, shard);
   for (const verdict of blocks.flatMap(({ verdicts }) => verdicts)) {
     if (verdict.kind !== "committed") continue;
     const { tables, writes } = await loader.load(verdict);
@@ -126,11 +126,14 @@ function readingAhead(stream: CommitStream): CommitStream {
     put: (...given) => stream.put(...given),
     read: async (shard, from, options) => {
       if (!known.has(from)) {
-        const records = await stream.read(shard, from, { ...options, recordsMax });
-        known = new Map(records.map((record) => [record.sequenceNumber, record]));
+        const read = await stream.read(shard, from, { ...options, recordsMax });
+        if (read.kind !== "found") return read;
+        known = new Map(read.records.map((record) => [record.sequenceNumber, record]));
       }
       const found = known.get(from);
-      return found === undefined ? [] : [found];
+      return found === undefined
+        ? { kind: "unseen", complete: false }
+        : { kind: "found", records: [found] };
     },
   };
 }

@@ -187,7 +187,7 @@ function performKinesis(world: AwsWorld, { operation, input, where }: Performanc
         status: 400,
       });
     }
-    if (faults.strikes("empty-page", where)) return emptyPage(input);
+    if (faults.strikes("empty-page", where)) return emptyPage(input, faults.of("empty-page"));
   }
   const puts = operation === "PutRecords";
   const failing = puts && faults.strikes("put-records-in-part", where);
@@ -213,7 +213,9 @@ function performKinesis(world: AwsWorld, { operation, input, where }: Performanc
 }
 
 /** Kinesis steps through its storage: no records in this page, and the place stays the same. */
-function emptyPage(input: object): object {
+/** It may even say that nothing is behind it. */
+function emptyPage(input: object, random: SeededRandom): object {
   const iterator = (input as { readonly ShardIterator?: string }).ShardIterator;
-  return { Records: [], NextShardIterator: iterator, MillisBehindLatest: 1_000 };
+  const MillisBehindLatest = random.chance(0.5) ? 0 : 1_000;
+  return { Records: [], NextShardIterator: iterator, MillisBehindLatest };
 }
