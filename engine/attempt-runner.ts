@@ -28,8 +28,8 @@ import type { EngineCore, EngineOptions } from "./engine-core.ts";
 import { findEarlier, recordResult } from "./idempotency.ts";
 import { UnknownTableError } from "./table-registry.ts";
 import type {
+  BodyTransaction,
   EngineEvent,
-  EngineTransaction,
   Reader,
   Receipt,
   ResultCodec,
@@ -58,7 +58,7 @@ export class AttemptRunner {
     call: Call,
     task: {
       readonly wish: TransactOptions;
-      readonly body: (transaction: EngineTransaction) => Promise<Result>;
+      readonly body: (transaction: BodyTransaction) => Promise<Result>;
       readonly codec: ResultCodec<Result> | undefined;
     },
   ): Promise<Finished<Result>> {
@@ -100,7 +100,7 @@ export class AttemptRunner {
     services: AttemptServices,
     attempt: Attempt,
     once: {
-      readonly body: (transaction: EngineTransaction) => Promise<Result>;
+      readonly body: (transaction: BodyTransaction) => Promise<Result>;
       readonly codec: ResultCodec<Result>;
       readonly times: FinishOptions;
       readonly idempotencyKey: string;
@@ -111,6 +111,9 @@ export class AttemptRunner {
       return { result: once.codec.decode(earlier.result), receipt: earlier.receipt };
     }
     const result = await orAborted(once.body(attempt.context), services.call.signal);
+    if (attempt.context.isRolledBack) {
+      return { result, receipt: await finishAttempt(services, attempt, once.times) };
+    }
     const { named } = recordResult(services, attempt, {
       idempotencyKey: once.idempotencyKey,
       result: once.codec.encode(result),

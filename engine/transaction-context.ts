@@ -1,9 +1,9 @@
 /**
  * One attempt of a transaction: reads at its read timestamp, its own buffered writes laid over
- * them. Implements the engine's `EngineTransaction` (engine/types.ts); committing is commit.ts.
+ * them. Implements the engine's `BodyTransaction` (engine/types.ts); committing is commit.ts.
  */
 import { attribute } from "../core/attributes.ts";
-import { InvalidRequestError } from "../core/errors.ts";
+import { InvalidRequestError, TransactionClosedError } from "../core/errors.ts";
 import { validateItem, validateKey } from "../core/item-validation.ts";
 import { compareKeyValues, matchesSortKey, sameKeyValue } from "../core/key-order.ts";
 import type { QueryRequest } from "../core/ports.ts";
@@ -11,10 +11,10 @@ import type { AttributeValue, Item, TableDescription, Timestamp } from "../core/
 import { liesBetween, queryPage, scanPage, type VisiblePage } from "./range-reads.ts";
 import { keyOf, type ReadView } from "./read-view.ts";
 import type { TableRegistry } from "./table-registry.ts";
-import type { EngineTransaction, PageWish, QuerySpec, RowPage, ScanSpec } from "./types.ts";
+import type { BodyTransaction, PageWish, QuerySpec, RowPage, ScanSpec } from "./types.ts";
 import { assertKeyCount, itemIdentity, WriteBuffer, type BufferedWrite } from "./write-buffer.ts";
 
-export class TransactionContext implements EngineTransaction {
+export class TransactionContext implements BodyTransaction {
   readonly view: ReadView;
   readonly writes = new WriteBuffer();
   readonly #registry: TableRegistry;
@@ -23,6 +23,7 @@ export class TransactionContext implements EngineTransaction {
    * nothing.
    */
   readonly #read = new Map<string, Item | undefined>();
+  #isRolledBack = false;
 
   constructor(view: ReadView, registry: TableRegistry) {
     this.view = view;
@@ -97,8 +98,19 @@ export class TransactionContext implements EngineTransaction {
     });
   }
 
-  put(table: string, item: Item): void {
+  get isRolledBack(): boolean {
+    return this.#isRolledBack;
+  }
+
+  rollback(): void {
     this.view.assertOpen();
+    this.#isRolledBack = true;
+    // mutant: rollback-keeps-writes
+    this.writes.clear();
+  }
+
+  put(table: string, item: Item): void {
+    this.#assertWritable();
     this.putInto(this.describe(table), item);
   }
 
@@ -110,10 +122,16 @@ export class TransactionContext implements EngineTransaction {
   }
 
   delete(table: string, key: Item): void {
-    this.view.assertOpen();
+    this.#assertWritable();
     const description = this.describe(table);
     validateKey(description, key);
     this.#buffer(description, key, undefined);
+  }
+
+  #assertWritable(): void {
+    this.view.assertOpen();
+    if (!this.#isRolledBack) return;
+    throw new TransactionClosedError("the transaction was rolled back; return from its body");
   }
 
   #buffer(table: TableDescription, key: Item, item: Item | undefined): void {

@@ -179,6 +179,16 @@ export type Writer = {
 
 export type EngineTransaction = Reader & Writer;
 
+/** What a body has that runs until it commits. */
+export type BodyTransaction = EngineTransaction & {
+  /**
+   * Discards the writes, for good: the body may read on, and the call returns its result as that of
+   * a transaction which only read. Nothing is recorded under an idempotency key.
+   * @throws TransactionClosedError once the body has returned; and from then on `put` and `delete`.
+   */
+  rollback(): void;
+};
+
 /**
  * What an interactive REST transaction carries between calls, as plain data: where it stands and
  * what it has read. The service signs and encodes it; writes come with the commit.
@@ -206,7 +216,7 @@ export type ClientEngine = {
    */
   transact<Result>(
     options: TransactOptions,
-    body: (transaction: EngineTransaction) => Promise<Result>,
+    body: (transaction: BodyTransaction) => Promise<Result>,
     codec?: ResultCodec<Result>,
   ): Promise<{ readonly result: Result; readonly receipt: Receipt }>;
   snapshot<Result>(

@@ -66,6 +66,11 @@ export class WriteBuffer {
     this.#writes.set(identity, { table, key, item, hashes, bytes });
   }
 
+  clear(): void {
+    this.#writes.clear();
+    this.#bytes = 0;
+  }
+
   /** Takes over another transaction's writes, which come after these. */
   absorb(other: WriteBuffer): void {
     for (const [identity, write] of other.#writes) {

@@ -7,8 +7,8 @@ import * as limits from "../core/limits.ts";
 import type { Timestamp } from "../core/types.ts";
 import { publicError } from "../engine/public-error.ts";
 import type {
+  BodyTransaction,
   ClientEngine,
-  EngineTransaction,
   Receipt,
   SnapshotOptions as EngineSnapshotOptions,
   TransactOptions,
@@ -51,8 +51,9 @@ export type OutcomeOptions = { readonly deadlineMs?: number; readonly signal?: A
 
 export type Client = {
   /**
-   * Runs the body in a transaction and commits what it wrote. Conflicts are retried: the body runs
-   * again. To abandon, throw; the error arrives here untouched.
+   * Runs the body in a transaction and, when it returns, commits what it wrote. Conflicts are
+   * retried: the body runs again. To abandon, throw, and the error arrives here untouched; or
+   * `return tx.rollback(result)`, and the result does.
    * @returns the body's result, and a receipt of what committing took.
    * @throws CommitUnknownError when the commit was sent and no decision seen in time: ask
    * `outcome`.
@@ -120,7 +121,7 @@ export class ConnectedClient implements Client {
     checkTransactOptions(options);
     const engine = await this.#engine();
     let attempt = 0;
-    const run = async (transaction: EngineTransaction): Promise<Result> => {
+    const run = async (transaction: BodyTransaction): Promise<Result> => {
       attempt += 1;
       const handle = new TransactionHandle(transaction, { attempt, codec: this.#codec });
       try {

@@ -9,7 +9,7 @@
 import { InvalidRequestError, TransactionClosedError } from "../core/errors.ts";
 import type { Item, Timestamp } from "../core/types.ts";
 import { publicError } from "../engine/public-error.ts";
-import type { EngineTransaction, Reader } from "../engine/types.ts";
+import type { BodyTransaction, Reader } from "../engine/types.ts";
 import { aFunction, checkOptions } from "./check-options.ts";
 import { keyText } from "./cursor.ts";
 import { type QueryOptions, querySpec, type Rows, RowStream, type ScanOptions } from "./query.ts";
@@ -65,8 +65,9 @@ export type Snapshot = {
 
 /**
  * A read-write transaction. Writes are buffered, seen by its own later reads, and reach the tables
- * only if the whole transaction commits. To give up, throw: the error reaches the caller
- * as it is, and nothing is written.
+ * only if the whole transaction commits. **A body that returns commits what it has put**, whatever
+ * it returns. Two ways out write nothing: `return tx.rollback(result)` gives the caller a result,
+ * and a thrown error reaches the caller as it is.
  */
 export type Transaction = Snapshot & {
   /**
@@ -93,6 +94,13 @@ export type Transaction = Snapshot & {
   ): Promise<RowOf<T> | undefined>;
   /** Deletes a row, whether or not it is there. */
   delete<T extends AnyTable>(table: T, key: KeyInput<KeyOf<T>>): void;
+  /**
+   * Discards all writes of the transaction, and passes its argument through, to be returned:
+   * `return tx.rollback("sold out")`. The call returns it, and nothing is written nor kept under an
+   * idempotency key. The body may still read; a later write throws `TransactionClosedError`.
+   */
+  rollback(): undefined;
+  rollback<const Result>(result: Result): Result;
 };
 
 export class ReadHandle implements Snapshot {
@@ -191,16 +199,17 @@ export class ReadHandle implements Snapshot {
 }
 
 export class TransactionHandle extends ReadHandle implements Transaction {
-  readonly #transaction: EngineTransaction;
+  readonly #transaction: BodyTransaction;
   /** By key: resolves when the last update begun on it is through, well or not. */
   readonly #turns = new Map<string, Promise<void>>();
   /** Updates under way, as the body holds them. */
   readonly #underWay = new Set<Promise<unknown>>();
   /** Why updates could not read their rows. With any of these the transaction cannot commit. */
   readonly #readFailures: Error[] = [];
+  #isRolledBack = false;
 
   constructor(
-    transaction: EngineTransaction,
+    transaction: BodyTransaction,
     options: { readonly attempt: number; readonly codec: RowCodec },
   ) {
     super(transaction, options);
@@ -226,6 +235,15 @@ export class TransactionHandle extends ReadHandle implements Transaction {
 
   delete<T extends AnyTable>(table: T, key: KeyInput<KeyOf<T>>): void {
     this.#transaction.delete(table.name, this.keyItem(table, key));
+  }
+
+  rollback(): undefined;
+  rollback<const Result>(result: Result): Result;
+  rollback(result?: unknown): unknown {
+    this.#transaction.rollback();
+    this.#isRolledBack = true;
+    this.abandon();
+    return result;
   }
 
   update<T extends AnyTable>(
@@ -311,8 +329,8 @@ export class TransactionHandle extends ReadHandle implements Transaction {
   }
 
   /**
-   * The body has failed, and the transaction with it: updates under way end with it. That is no
-   * failure of their own, and nobody is left to hear of it; Node would end the process over an
+   * The body has failed or rolled back, and the transaction with it: updates under way end with it.
+   * That is no failure of their own, and nobody is left to hear of it; Node would end the process over an
    * unhandled rejection.
    */
   abandon(): void {
@@ -324,7 +342,8 @@ export class TransactionHandle extends ReadHandle implements Transaction {
    * @throws the first failure among them, or why an earlier update could not read its row.
    */
   async settled(): Promise<void> {
-    await Promise.all(this.#underWay);
+    if (this.#isRolledBack) await Promise.allSettled(this.#underWay);
+    else await Promise.all(this.#underWay);
     const [failure] = this.#readFailures;
     if (failure !== undefined) throw failure;
   }

@@ -3,7 +3,7 @@
  * exactly these.
  */
 import type { Item } from "../core/types.ts";
-import type { EngineTransaction } from "../engine/types.ts";
+import type { BodyTransaction } from "../engine/types.ts";
 import { historyKey } from "./history/key-text.ts";
 
 export class TouchedKeys {
@@ -12,7 +12,7 @@ export class TouchedKeys {
   readonly written = new Set<string>();
 
   /** The transaction, observed. */
-  observing(transaction: EngineTransaction): EngineTransaction {
+  observing(transaction: BodyTransaction): BodyTransaction {
     const name = (table: string, item: Item): string =>
       historyKey(transaction.describe(table), item);
     return {
@@ -47,6 +47,10 @@ export class TouchedKeys {
       delete: (table, key) => {
         transaction.delete(table, key);
         this.written.add(name(table, key));
+      },
+      rollback: () => {
+        transaction.rollback();
+        this.written.clear();
       },
     };
   }

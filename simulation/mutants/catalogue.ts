@@ -32,6 +32,12 @@ const clients: readonly Mutant[] = [
     changes: { ...serializable, workload: "phantom" },
   },
   {
+    name: "rollback-keeps-writes",
+    breaks: "a transaction that was rolled back commits what it had put",
+    edit: omitted,
+    changes: { ...serializable, workload: "bank" },
+  },
+  {
     name: "no-local-check",
     breaks: "what was committed between reading and sending is not looked at",
     edit: never,

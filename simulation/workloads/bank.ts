@@ -54,9 +54,10 @@ export const bank: WorkloadFactory = ({ keys, history }) => {
         const payee = await tx.get(accounts, to);
         if (lingersMs > 0) await pause(lingersMs);
         if (payer === undefined || payee === undefined) throw new WorkloadFinding("no account");
-        if (payer.balance < amount) return;
         tx.put(accounts, from, { ...payer, balance: payer.balance - amount });
         tx.put(accounts, to, { ...payee, balance: payee.balance + amount });
+        // Judged last on purpose: what was put before must not be seen anywhere.
+        if (payer.balance < amount) tx.rollback();
       });
     },
     async judge(client: Client) {

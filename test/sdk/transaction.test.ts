@@ -113,6 +113,64 @@ describe("reads and writes", () => {
   });
 });
 
+describe("rollback", () => {
+  test("gives the caller a result, and writes nothing", async () => {
+    const { db, engine } = openShop();
+    const { result, receipt } = await db.transact(async (tx) => {
+      tx.put(accounts, "a", { balanceCents: 5 });
+      await tx.update(accounts, "b", () => ({ balanceCents: 6 }));
+      return tx.rollback("too little");
+    });
+    expect(result).toBe("too little");
+    expect(receipt).toMatchObject({ transactionId: undefined, commitTimestamp: undefined });
+    expect(engine.rows.size).toBe(0);
+  });
+
+  test("discards updates that were not waited for, also those still reading", async () => {
+    const { db, engine } = openShop();
+    const unheard = await unheardDuring(async () => {
+      const { result } = await db.transact(async (tx) => {
+        void tx.update(accounts, "a", () => ({ balanceCents: 6 }));
+        return tx.rollback(7);
+      });
+      expect(result).toBe(7);
+    });
+    expect(unheard).toEqual([]);
+    expect(engine.rows.size).toBe(0);
+  });
+
+  test("leaves the transaction readable, and refuses a write after it", async () => {
+    const { db, engine } = openShop();
+    const failed = db.transact(async (tx) => {
+      tx.put(accounts, "a", { balanceCents: 5 });
+      tx.rollback();
+      expect(await tx.get(accounts, "a")).toBeUndefined();
+      tx.put(accounts, "a", { balanceCents: 6 });
+    });
+    await expect(failed).rejects.toBeInstanceOf(TransactionClosedError);
+    expect(engine.rows.size).toBe(0);
+  });
+
+  test("fails the transaction all the same where an update could not read its row", async () => {
+    const readFault = () => new StoreError("unavailable", "down");
+    const { db } = openShop({ readFault });
+    const failed = db.transact(async (tx) => {
+      await tx.update(accounts, "a", () => undefined).catch(() => undefined);
+      return tx.rollback("nothing was wrong");
+    });
+    await expect(failed).rejects.toBeInstanceOf(UnavailableError);
+  });
+
+  test("of a transaction that is over is refused", async () => {
+    const { db } = openShop();
+    let leaked: Transaction | undefined;
+    await db.transact(async (tx) => {
+      leaked = tx;
+    });
+    expect(() => leaked?.rollback()).toThrow(TransactionClosedError);
+  });
+});
+
 describe("update", () => {
   test("a function gets the row, or undefined, and its result is stored under the key", async () => {
     const { db, engine } = openShop();

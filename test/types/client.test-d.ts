@@ -53,6 +53,16 @@ describe("transact", () => {
     }>();
   });
 
+  test("a rolled back result is one of the body's results, as narrow as it was given", () => {
+    const bought = db.transact(async (tx) =>
+      tx.attempt > 1 ? tx.rollback("sold out") : { seats: 2 },
+    );
+    expectTypeOf(bought).resolves.toExtend<{ result: "sold out" | { seats: number } }>();
+    expectTypeOf(db.transact(async (tx) => tx.rollback())).resolves.toExtend<{
+      result: undefined;
+    }>();
+  });
+
   test("a receipt may have no commit timestamp, since a transaction may have nothing to commit", () => {
     expectTypeOf<Receipt["commitTimestamp"]>().toEqualTypeOf<Timestamp | undefined>();
     expectTypeOf<Receipt["transactionId"]>().toEqualTypeOf<TransactionId | undefined>();

@@ -213,6 +213,17 @@ export class AttemptRecord {
     };
   }
 
+  /** The writes so far, and the reads that saw them, count for nothing. */
+  forgetWrites(): void {
+    if (this.isOver) return;
+    const sawOwn = ([, key, version]: HistoryOp): boolean =>
+      version === null ? this.#written.has(key) : version.startsWith(`${this.id}.`);
+    this.#ops.forEach((op, place) => {
+      if (op !== undefined && (op[0] !== "r" || sawOwn(op))) this.#ops[place] = undefined;
+    });
+    this.#written.clear();
+  }
+
   /** The body has returned; from here on a commit may be under way. */
   bodyEnded(): void {
     if (this.#state !== "open") return;

@@ -15,7 +15,7 @@ import type {
 } from "../../engine/types.ts";
 import type { AttemptRecord, HistoryRecorder } from "./recorder.ts";
 import type { RecordingOptions } from "./recording-options.ts";
-import { recordingReader, recordingTransaction } from "./recording-transaction.ts";
+import { recordingBody, recordingReader, recordingTransaction } from "./recording-transaction.ts";
 
 /**
  * An engine that records. Wrap each one once, before the first transaction; a recorder serves any
@@ -55,7 +55,7 @@ function recordedClientEngine(
         engine.transact(
           wish,
           (transaction) =>
-            run((attempt) => body(recordingTransaction(transaction, attempt, options, recorder))),
+            run((attempt) => body(recordingBody(transaction, attempt, options, recorder))),
           codec,
         ),
       );

@@ -7,7 +7,13 @@ import { attribute } from "../../core/attributes.ts";
 import { InvalidRequestError } from "../../core/errors.ts";
 import { compareKeyValues, matchesSortKey } from "../../core/key-order.ts";
 import type { Item, TableDescription } from "../../core/types.ts";
-import type { EngineTransaction, QuerySpec, Reader, RowPage } from "../../engine/types.ts";
+import type {
+  BodyTransaction,
+  EngineTransaction,
+  QuerySpec,
+  Reader,
+  RowPage,
+} from "../../engine/types.ts";
 import { historyKey, historyVersion, versionAttribute } from "./key-text.ts";
 import type { AttemptRecord, HistoryRecorder } from "./recorder.ts";
 import type { RecordingOptions } from "./recording-options.ts";
@@ -48,6 +54,26 @@ export function recordingTransaction(
       transaction.delete(table, key);
       const name = historyKey(transaction.describe(table), key);
       attempt.push(["d", name, attempt.nextVersion()]);
+    },
+  };
+}
+
+/** As above, for a body that may roll back: then its writes were never made. */
+export function recordingBody(
+  transaction: BodyTransaction,
+  attempt: AttemptRecord,
+  options: RecordingOptions,
+  recorder: HistoryRecorder,
+): BodyTransaction {
+  return {
+    ...recordingTransaction(transaction, attempt, options, recorder),
+    // As above.
+    get readTimestamp() {
+      return transaction.readTimestamp;
+    },
+    rollback: () => {
+      transaction.rollback();
+      attempt.forgetWrites();
     },
   };
 }
