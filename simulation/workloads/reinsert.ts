@@ -48,7 +48,11 @@ class Reinsert implements Workload {
   readonly #cells: readonly CellKey[];
   /** Numbers that were acknowledged, by name of the cell. */
   readonly #reached = new Map<string, number>();
-  #restMs: number | undefined;
+  /**
+   * By the wall clock, and the same for all: who comes later rests for what is left of it. A rest of
+   * its own for everyone would keep a run from ending that clients join at all times.
+   */
+  #restEndsMs: number | undefined;
   /** Steps that are left before the rest, by the randomness of who takes them. */
   readonly #stepsLeft = new WeakMap<SeededRandom, number>();
 
@@ -71,13 +75,14 @@ class Reinsert implements Workload {
   }
 
   async step(context: StepContext): Promise<void> {
-    const { random } = context;
-    if (this.#restMs === undefined && random.chance(restChance)) {
-      this.#restMs = random.between(restMsMin, restMsMax);
+    const { random, nowMs } = context;
+    if (this.#restEndsMs === undefined && random.chance(restChance)) {
+      const restMs = random.between(restMsMin, restMsMax);
+      this.#restEndsMs = nowMs() + restMs;
       const sleeps = random.chance(sleeperChance);
       this.#stepsLeft.set(random, sleeps ? -1 : 0);
       if (sleeps) {
-        await this.#sleepAndReadOn(context, this.#restMs);
+        await this.#sleepAndReadOn(context, restMs);
         return;
       }
     }
@@ -88,11 +93,12 @@ class Reinsert implements Workload {
     else await this.#lookBack(context);
   }
 
-  async #maybeRest({ random, pause }: StepContext): Promise<void> {
-    if (this.#restMs === undefined) return;
+  async #maybeRest({ random, pause, nowMs }: StepContext): Promise<void> {
+    if (this.#restEndsMs === undefined) return;
     const left = this.#stepsLeft.get(random) ?? stepsBeforeRest;
     this.#stepsLeft.set(random, left - 1);
-    if (left === 0) await pause(this.#restMs);
+    const restMs = this.#restEndsMs - nowMs();
+    if (left === 0 && restMs > 0) await pause(restMs);
   }
 
   /**
