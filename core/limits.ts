@@ -115,8 +115,15 @@ export const chainedTransactionsMax = 256;
  * spilled.
  */
 export const chainedBytesMax = 128 * 1024;
+/**
+ * Undecided commits of a process that wait for one another in a row. Each may take a round trip, and
+ * what the last one rests on is looked through from one to the next.
+ */
+export const chainDepthMax = 64;
 /** Longest wait for another transaction of the process that is at a contended item. */
 export const turnWaitMsMax = 100;
+/** Transactions that wait for one another in a row; a longer row is not joined. */
+export const turnChainMax = 64;
 /** How long an item counts as contended after a conflict, and how many a process remembers. */
 export const contendedMsMax = 10_000;
 export const contendedKeysMax = 10_000;

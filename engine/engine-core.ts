@@ -132,6 +132,6 @@ export class EngineCore {
       await Promise.all([...this.#underWay, ...this.#background]);
     }
     const session = await this.#session?.catch(() => undefined);
-    session?.follower.close();
+    session?.close();
   }
 }

@@ -1,4 +1,5 @@
 /** What one process holds for one shard: its tail, its way into the stream, its installers. */
+import { assert } from "../core/assert.ts";
 import { LateInstallError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { ClientPorts } from "../core/ports.ts";
@@ -49,6 +50,13 @@ export class ShardSession {
       oldest: (key, range) => this.follower.tail.oldestCommit(key, range),
       finish: (commit) => this.finish(commit),
     });
+  }
+
+  /** Ends following the log. Every call has ended, and what they left running. */
+  close(): void {
+    this.follower.close();
+    assert(this.turns.isIdle, "every attempt gives its turns back");
+    assert(this.local.isEmpty, "I8: every commit of the process ends with a verdict");
   }
 
   load(verdict: CommittedVerdict): Promise<Payload> {

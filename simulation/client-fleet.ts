@@ -52,6 +52,7 @@ export class ClientFleet {
   readonly #onCrash: (process: string) => void;
   readonly #rest: RestService;
   readonly #mood: () => Mood;
+  readonly #processes: { readonly name: string; readonly process: TestProcess }[] = [];
   #living = 0;
   #started = 0;
 
@@ -84,11 +85,29 @@ export class ClientFleet {
     return this.#living === 0;
   }
 
+  /**
+   * Closes every client whose process lives. An engine that is closed asserts that nobody holds or
+   * waits for anything in it any more: a turn that got stuck shows here.
+   */
+  async close(): Promise<void> {
+    const living = this.#processes.filter(({ process }) => process.state === "running");
+    await Promise.all(
+      living.map(async ({ name, process }) => {
+        try {
+          await process.client.close();
+        } catch (error) {
+          this.findings.push(`liveness: ${name} does not close: ${String(error)}`);
+        }
+      }),
+    );
+  }
+
   #startClient(): void {
     this.#started += 1;
     const name = `client-${this.#started.toString()}`;
     const process = this.#cloud.startProcess(name, this.#clientOptions(name));
     const random = this.#random.fork(name);
+    this.#processes.push({ name, process });
     this.#living += 1;
     // A process that is through with its steps may still crash, over installs that it has left
     // running.

@@ -13,6 +13,7 @@ import {
   serializeTransaction,
   serializeVersionOrder,
 } from "../testing/history/serialize.ts";
+import { beat, beatMs } from "./heartbeat.ts";
 import { planOf, type SeedPlan } from "./seed-plan.ts";
 import { runSeed, type SeedReport } from "./seed-run.ts";
 
@@ -50,6 +51,8 @@ const uncaught: string[] = [];
 process.on("unhandledRejection", (error) => {
   uncaught.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
 });
+
+setInterval(() => process.send?.(beat), beatMs);
 
 process.on("message", (message) => {
   void answer(message).then((reply) => process.send?.(reply));

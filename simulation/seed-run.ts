@@ -56,6 +56,8 @@ export type SeedRun = {
 /** The longest that anything may take by itself: a frozen process sleeps 30 minutes. */
 const workLimitMs = 40 * 60_000;
 const settleLimitMs = 20 * 60_000;
+/** Installs that are under way still may take their minute. */
+const closeLimitMs = 5 * 60_000;
 /** Tombstones stay 15 minutes after the watermark has passed them, and the reaper comes every 5. */
 const reapedMs = 45 * 60_000;
 const lookMs = 1_000;
@@ -161,6 +163,13 @@ class SeedRunner {
     // Frozen processes wake up within half an hour, and must do no harm then.
     if (!(await this.#until(() => fleet.isIdle, workLimitMs))) {
       this.#findings.push("liveness: a client has not come to an end");
+    }
+    let isClosed = false;
+    void fleet.close().then(() => {
+      isClosed = true;
+    });
+    if (!(await this.#until(() => isClosed, closeLimitMs))) {
+      this.#findings.push("liveness: a client does not close");
     }
     await this.#settleOutcomes(fleet.unknown);
     await cloud.settled(settleLimitMs);

@@ -62,6 +62,7 @@ export class CommitGroup implements UndecidedCommit, Committable {
   readonly isolation: Isolation;
   readonly reads: TransactionReads;
   readonly writes: WriteBuffer;
+  readonly depth: number;
   readonly decided: Promise<void>;
   /** Whether every write reached its table; resolves after the verdict, and never rejects. */
   readonly installed: Promise<boolean>;
@@ -94,6 +95,7 @@ export class CommitGroup implements UndecidedCommit, Committable {
     this.#chained = first.chained;
     this.#waitsFor = first.chained.undecided(session.follower.tail);
     for (const commit of this.#waitsFor) if (commit instanceof CommitGroup) commit.#isOpen = false;
+    this.depth = Math.max(0, ...Array.from(this.#waitsFor, ({ depth }) => depth + 1));
     this.#enterWrites(first.writes);
     // The tail remembers what the group has to check, also after those who began it have given up.
     session.follower.enter(this);
@@ -214,7 +216,7 @@ export class CommitGroup implements UndecidedCommit, Committable {
     } finally {
       assert(this.#verdict !== undefined, "I3: a group ends with a verdict");
       this.#isOpen = false;
-      session.local.decide(this);
+      session.local.decide(this, session.follower.tail);
       if (this.#verdict.kind !== "committed") session.local.remove(this, this.writes.values());
       session.follower.leave(this);
     }
@@ -291,10 +293,12 @@ export class CommitGroup implements UndecidedCommit, Committable {
           emit?.({ kind: "install-left", transactionId: verdict.id, cause });
         },
       )
-      .finally(() => background.delete(install));
+      .finally(() => {
+        session.local.remove(this, this.writes.values());
+        background.delete(install);
+      });
     background.add(install);
     await install;
-    session.local.remove(this, this.writes.values());
     return done;
   }
 

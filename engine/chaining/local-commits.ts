@@ -33,6 +33,8 @@ export interface UndecidedCommit {
    * Whether the write is what the commit leaves of its item: not replaced by one that joined later.
    */
   isLast(write: LocalWrite): boolean;
+  /** How many undecided commits had to come before it, one after another, when it was sealed. */
+  readonly depth: number;
   /** Resolves with the verdict; never rejects. */
   readonly decided: Promise<void>;
 }
@@ -46,20 +48,45 @@ export type LocalWrite = {
   readonly hashes: WriteHashes;
 };
 
-type Place = { readonly write: LocalWrite; readonly below: Place | undefined };
-
 export class LocalCommits {
-  /** Newest first; what lies below belongs to commits that the newer ones are chained to. */
-  readonly #places = new Map<KeyHash, Place>();
+  /** By key, in the order of sealing: what each commit leaves there. */
+  readonly #writes = new Map<KeyHash, readonly LocalWrite[]>();
   /** Undecided writes under each partition and table. */
   readonly #under = new Map<KeyHash, number>();
   /** Of the commits that count there: one entry for each of their writes. */
   readonly #counted = new Map<UndecidedCommit, WriteHashes[]>();
 
-  /** The newest write of an item: undecided, or committed and not known to be installed. */
-  find(hash: KeyHash, identity: string): LocalWrite | undefined {
-    const write = this.#places.get(hash)?.write;
-    return write?.identity === identity ? write : undefined;
+  /** Whether no commit is on its way, and none is being installed. */
+  get isEmpty(): boolean {
+    return this.#writes.size === 0 && this.#counted.size === 0;
+  }
+
+  #of(hash: KeyHash, identity: string): readonly LocalWrite[] {
+    const writes = this.#writes.get(hash);
+    return writes === undefined ? [] : writes.filter((write) => write.identity === identity);
+  }
+
+  /** Whether anything of this process is being written there, undecided or decided. */
+  has(hash: KeyHash, identity: string): boolean {
+    return this.#of(hash, identity).length > 0;
+  }
+
+  /**
+   * The write that stands on top of the tables: the last one sealed among those that are undecided.
+   * Requests may reach the log in another order than that of their sealing, so one that was sealed
+   * later may be decided, and is below those that are not:
+   *
+   *   A   put(k, 1)  sealed ── send, slow ─────────────────── committed at 41
+   *   B                 put(k, 2)  sealed ── send ─ committed at 40
+   *   C                                                 get(k): 1 on top of 2
+   */
+  undecided(hash: KeyHash, identity: string, tail: Tail): LocalWrite | undefined {
+    return this.#of(hash, identity).findLast((write) => isUndecided(write, tail));
+  }
+
+  /** Resolves once all that are undecided there now have their verdicts. */
+  async decided(hash: KeyHash, identity: string): Promise<void> {
+    await Promise.all(this.#of(hash, identity).map(({ commit }) => commit.decided));
   }
 
   /**
@@ -67,41 +94,35 @@ export class LocalCommits {
    * installing.
    */
   committed(hash: KeyHash, identity: string, tail: Tail): StoredItem | undefined {
-    for (let place = this.#places.get(hash); place; place = place.below) {
-      if (place.write.identity !== identity) continue;
-      const verdict = place.write.commit.verdict(tail);
+    let newest: StoredItem | undefined;
+    for (const { commit, item } of this.#of(hash, identity)) {
+      const verdict = commit.verdict(tail);
       if (verdict?.kind !== "committed") continue;
+      if (newest !== undefined && newest.version > verdict.timestamp) continue;
       // probe: read-own-commit-from-memory
-      const { item } = place.write;
-      return { item, version: verdict.timestamp, tombstone: item === undefined };
+      newest = { item, version: verdict.timestamp, tombstone: item === undefined };
     }
-    return undefined;
+    return newest;
   }
 
   /**
-   * Whether another commit writes over it, as far as the tail does not show: one that was sealed
-   * later, or, once it is decided itself, any that is undecided.
+   * Whether another commit writes over it, as far as the tail does not show: an undecided one that
+   * was sealed later, or, once it is decided itself, any that is undecided.
    */
   isOverwritten(write: LocalWrite, tail: Tail): boolean {
-    const isDecided = write.commit.verdict(tail) !== undefined;
-    for (let place = this.#places.get(write.hashes.key); place; place = place.below) {
-      const other = place.write;
-      if (other === write && !isDecided) return false;
-      if (other.identity !== write.identity) continue;
-      if (!isDecided || other.commit.verdict(tail) === undefined) return true;
-    }
-    return false;
+    const isDecided = !isUndecided(write, tail);
+    const others = this.#of(write.hashes.key, write.identity);
+    const later = isDecided ? others : others.slice(others.indexOf(write) + 1);
+    return later.some((other) => isUndecided(other, tail));
   }
 
   /** Enters a write, in place of the same commit's earlier one of this item. */
   add(write: LocalWrite): void {
-    const { hashes, commit } = write;
-    const top = this.#places.get(hashes.key);
-    if (top?.write.commit === commit && top.write.identity === write.identity) {
-      this.#places.set(hashes.key, { write, below: top.below });
-      return;
-    }
-    this.#places.set(hashes.key, { write, below: top });
+    const { hashes, commit, identity } = write;
+    const writes = this.#writes.get(hashes.key) ?? [];
+    const others = writes.filter((each) => each.commit !== commit || each.identity !== identity);
+    this.#writes.set(hashes.key, [...others, write]);
+    if (others.length < writes.length) return;
     const counted = this.#counted.get(commit);
     if (counted === undefined) this.#counted.set(commit, [hashes]);
     else counted.push(hashes);
@@ -119,11 +140,34 @@ export class LocalCommits {
 
   /**
    * The commit has its verdict: its writes are the log's now. They can be read from here until they
-   * are removed.
+   * are removed, or a newer one is committed: what waits for slow tables must not pile up in the way
+   * of every read.
    */
-  decide(commit: UndecidedCommit): void {
-    for (const hashes of this.#counted.get(commit) ?? []) this.#count(hashes, -1);
+  decide(commit: UndecidedCommit, tail: Tail): void {
+    for (const hashes of this.#counted.get(commit) ?? []) {
+      this.#count(hashes, -1);
+      this.#forgetSuperseded(hashes.key, tail);
+    }
     this.#counted.delete(commit);
+  }
+
+  #forgetSuperseded(hash: KeyHash, tail: Tail): void {
+    const writes = this.#writes.get(hash) ?? [];
+    if (writes.length < 2) return;
+    const newest = new Map<string, number>();
+    const timestampOf = ({ commit }: LocalWrite): number | undefined => {
+      const verdict = commit.verdict(tail);
+      return verdict?.kind === "committed" ? verdict.timestamp : undefined;
+    };
+    for (const write of writes) {
+      const timestamp = timestampOf(write) ?? 0;
+      if (timestamp >= (newest.get(write.identity) ?? 0)) newest.set(write.identity, timestamp);
+    }
+    const isNeeded = (write: LocalWrite): boolean => {
+      const timestamp = timestampOf(write);
+      return timestamp === undefined || timestamp === newest.get(write.identity);
+    };
+    this.#writes.set(hash, writes.filter(isNeeded));
   }
 
   /**
@@ -132,9 +176,9 @@ export class LocalCommits {
    */
   remove(commit: UndecidedCommit, writes: Iterable<{ readonly hashes: WriteHashes }>): void {
     for (const { hashes } of writes) {
-      const rest = without(this.#places.get(hashes.key), commit);
-      if (rest === undefined) this.#places.delete(hashes.key);
-      else this.#places.set(hashes.key, rest);
+      const rest = this.#writes.get(hashes.key)?.filter((write) => write.commit !== commit) ?? [];
+      if (rest.length === 0) this.#writes.delete(hashes.key);
+      else this.#writes.set(hashes.key, rest);
     }
   }
 
@@ -146,8 +190,8 @@ export class LocalCommits {
   overtakes(reads: TransactionReads, tail: Tail): LocalConflict | undefined {
     if (this.#counted.size === 0) return undefined;
     for (const [hash, read] of reads.keys) {
-      for (let place = this.#places.get(hash); place; place = place.below) {
-        if (place.write.commit.verdict(tail) === undefined) return { read, timestamp: undefined };
+      if (this.#writes.get(hash)?.some((write) => isUndecided(write, tail)) === true) {
+        return { read, timestamp: undefined };
       }
     }
     for (const [hash, read] of reads.predicates) {
@@ -157,9 +201,6 @@ export class LocalCommits {
   }
 }
 
-function without(place: Place | undefined, commit: UndecidedCommit): Place | undefined {
-  if (place === undefined) return undefined;
-  const below = without(place.below, commit);
-  if (place.write.commit === commit) return below;
-  return below === place.below ? place : { write: place.write, below };
+function isUndecided({ commit }: LocalWrite, tail: Tail): boolean {
+  return commit.verdict(tail) === undefined;
 }

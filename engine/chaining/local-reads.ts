@@ -4,6 +4,7 @@
  * local-turns.ts).
  */
 import { assert } from "../../core/assert.ts";
+import * as limits from "../../core/limits.ts";
 import type { CallOptions } from "../../core/ports.ts";
 import type { Tail } from "../../core/tail.ts";
 import type { TransactionReads } from "../../core/transaction-reads.ts";
@@ -11,8 +12,8 @@ import type { Item, KeyHash, TableDescription, WriteHashes } from "../../core/ty
 import { asError, orAborted } from "../concurrency.ts";
 import { assertWithinTail, conflictError } from "../conflict-error.ts";
 import { ChainedReads } from "./chained-reads.ts";
-import type { LocalCommits, LocalConflict, LocalWrite } from "./local-commits.ts";
-import type { LocalTurns, TurnTaker } from "./local-turns.ts";
+import type { LocalCommits, LocalConflict } from "./local-commits.ts";
+import { type LocalTurns, TurnTaker } from "./local-turns.ts";
 
 /** A key to read, where its item's identity is known. */
 export type LocalKey = {
@@ -35,8 +36,7 @@ export type LocalReadsOptions = {
 export class LocalReads {
   readonly chained = new ChainedReads();
   readonly #options: LocalReadsOptions;
-  readonly #taker: TurnTaker = { held: new Set(), waitsFor: undefined };
-  #isClosed = false;
+  readonly #taker = new TurnTaker();
 
   constructor(options: LocalReadsOptions) {
     this.#options = options;
@@ -55,39 +55,33 @@ export class LocalReads {
    * conflicts there.
    */
   isContended(key: LocalKey): boolean {
-    const { hashes } = key;
-    return (
-      key.identity !== undefined &&
-      (this.#find(key) !== undefined || this.#options.turns.isContended(hashes.key))
-    );
-  }
-
-  #find({ hashes, identity }: LocalKey): LocalWrite | undefined {
-    return identity === undefined ? undefined : this.#options.commits.find(hashes.key, identity);
+    const { hashes, identity } = key;
+    const { commits, turns } = this.#options;
+    if (identity === undefined) return false;
+    return commits.has(hashes.key, identity) || turns.isContended(hashes.key);
   }
 
   async takeTurn(hash: KeyHash): Promise<void> {
     const { turns, call } = this.#options;
     await turns.take(this.#taker, hash, call.signal);
-    // A turn that comes after the end, to a read that nobody waited for, is nobody's to hold.
-    if (this.#isClosed) turns.release(this.#taker);
   }
 
   /** Lets others have their turns: what this transaction writes is known now, or never will be. */
   close(): void {
-    this.#isClosed = true;
-    this.#options.turns.release(this.#taker);
+    this.#options.turns.end(this.#taker);
   }
 
   /**
    * The item as an undecided commit of this process is about to leave it, at the read timestamp
    * with the undecided commits on top (I8): so nothing read so far may be overtaken by any of them.
-   * Undefined when there is none, or it is bound to fail.
+   * Undefined when there is none, or it is bound to fail, or to come too late.
    * @throws ConflictError
    */
   chain(key: LocalKey): { readonly item: Item | undefined } | undefined {
-    const write = this.#find(key);
-    if (write === undefined || write.commit.verdict(this.#tail) !== undefined) return undefined;
+    const { hashes, identity } = key;
+    if (identity === undefined) return undefined;
+    const write = this.#options.commits.undecided(hashes.key, identity, this.#tail);
+    if (write === undefined || write.commit.depth >= limits.chainDepthMax) return undefined;
     if (write.commit.conflict(this.#tail) !== undefined) return undefined;
     // probe: read-from-an-undecided-commit
     this.#extendAll();
@@ -101,9 +95,10 @@ export class LocalReads {
    * Resolves once no transaction of this process is about to write there, as far as it could be
    * known at the call.
    */
-  async localDecided(key: LocalKey): Promise<void> {
-    const write = this.#find(key);
-    if (write !== undefined) await orAborted(write.commit.decided, this.#options.call.signal);
+  async localDecided({ hashes, identity }: LocalKey): Promise<void> {
+    if (identity === undefined) return;
+    const { commits, call } = this.#options;
+    await orAborted(commits.decided(hashes.key, identity), call.signal);
   }
 
   /**

@@ -3,22 +3,38 @@
  * what the one before is about to write (chained-reads.ts): otherwise all would read the same
  * version, and all but one would run again.
  *
- * A turn is a courtesy, not a lock. Nothing relies on it; whoever has waited long enough, or would
- * wait in a circle, goes on without. An item that nobody has met a conflict on takes no turns at
- * all.
+ * A turn is a courtesy, not a lock. Nothing relies on it; a taker that has waited long enough, or
+ * would wait in a circle, goes on without. An item on which no conflict was met takes no turns.
+ *
+ * Who waits for whom is a graph that is looked through at every wait, so it has to be true at every
+ * moment: a turn that is passed on ends its new holder's wait in that very step, not when the
+ * holder's own code gets to run, and a taker that has ended waits for nothing and holds nothing.
+ * Then nobody is ever part of a circle:
+ *
+ *   - a wait begins only where the way from holder to holder ends, elsewhere than at its taker;
+ *   - a turn gets a new holder only from among its waiters, which waits for nothing from then on.
  */
+import { assert } from "../../core/assert.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { KeyHash } from "../../core/types.ts";
 import * as limits from "../../core/limits.ts";
 import { ignore, orAborted } from "../concurrency.ts";
 
-/** One attempt's turns. */
-export type TurnTaker = {
-  readonly held: Set<KeyHash>;
-  waitsFor: KeyHash | undefined;
+type Turn = { holder: TurnTaker; readonly waiting: Set<Wait> };
+
+type Wait = {
+  readonly taker: TurnTaker;
+  readonly hash: KeyHash;
+  readonly turn: Turn;
+  readonly stop: () => void;
 };
 
-type Turn = { holder: TurnTaker; readonly waiting: { taker: TurnTaker; go: () => void }[] };
+/** One attempt's turns. */
+export class TurnTaker {
+  readonly held = new Set<KeyHash>();
+  waitsFor: Wait | undefined;
+  hasEnded = false;
+}
 
 export class LocalTurns {
   readonly #clock: Clock;
@@ -30,6 +46,11 @@ export class LocalTurns {
 
   constructor(clock: Clock) {
     this.#clock = clock;
+  }
+
+  /** Whether nobody holds a turn: so it must be once every attempt has ended. */
+  get isIdle(): boolean {
+    return this.#turns.size === 0;
   }
 
   /** Notes a conflict on the item. */
@@ -54,71 +75,91 @@ export class LocalTurns {
 
   /** Resolves when it is the taker's turn, or when it is of no use to wait for it. */
   async take(taker: TurnTaker, hash: KeyHash, signal: AbortSignal | undefined): Promise<void> {
-    if (taker.held.has(hash)) return;
+    if (taker.hasEnded || taker.held.has(hash)) return;
     const turn = this.#turns.get(hash);
     if (turn === undefined) {
-      this.#turns.set(hash, { holder: taker, waiting: [] });
+      this.#turns.set(hash, { holder: taker, waiting: new Set() });
       taker.held.add(hash);
       return;
     }
     // One wait at a time: reads of one transaction side by side do not queue for several turns.
-    if (taker.waitsFor !== undefined || this.#isCircle(taker, turn)) {
+    if (taker.waitsFor !== undefined || !leadsElsewhere(turn, taker)) {
       // probe: turn-not-waited-for
       return;
     }
     await this.#wait(taker, { hash, turn, signal });
   }
 
-  #isCircle(taker: TurnTaker, turn: Turn): boolean {
-    for (let holder = turn.holder; ;) {
-      if (holder === taker) return true;
-      const next = holder.waitsFor === undefined ? undefined : this.#turns.get(holder.waitsFor);
-      if (next === undefined) return false;
-      holder = next.holder;
-    }
-  }
-
   async #wait(
     taker: TurnTaker,
-    wait: {
+    {
+      hash,
+      turn,
+      signal,
+    }: {
       readonly hash: KeyHash;
       readonly turn: Turn;
       readonly signal: AbortSignal | undefined;
     },
   ): Promise<void> {
-    const { hash, turn, signal } = wait;
-    taker.waitsFor = hash;
-    const ended = new AbortController();
-    const entry = { taker, go: ignore };
+    let stop: () => void = ignore;
     const called = new Promise<void>((resolve) => {
-      entry.go = resolve;
+      stop = resolve;
     });
-    turn.waiting.push(entry);
-    const patience = this.#clock.sleep(limits.turnWaitMsMax, ended.signal).catch(ignore);
+    const wait: Wait = { taker, hash, turn, stop };
+    taker.waitsFor = wait;
+    turn.waiting.add(wait);
+    const over = new AbortController();
+    const patience = this.#clock.sleep(limits.turnWaitMsMax, over.signal).catch(ignore);
     try {
       await orAborted(Promise.race([called, patience]), signal);
     } finally {
-      taker.waitsFor = undefined;
-      ended.abort();
-      const at = turn.waiting.indexOf(entry);
-      // Whoever gives up leaves the queue; whoever was called has left it already.
-      if (at >= 0) turn.waiting.splice(at, 1);
+      over.abort();
+      leave(wait);
     }
   }
 
-  /** Passes all the taker's turns on. */
-  release(taker: TurnTaker): void {
-    for (const hash of taker.held) {
-      const turn = this.#turns.get(hash);
-      const next = turn?.waiting.shift();
-      if (turn === undefined || next === undefined) {
-        this.#turns.delete(hash);
-        continue;
-      }
-      turn.holder = next.taker;
-      next.taker.held.add(hash);
-      next.go();
-    }
+  /** Passes all the taker's turns on, and gives it none any more. */
+  end(taker: TurnTaker): void {
+    taker.hasEnded = true;
+    if (taker.waitsFor !== undefined) leave(taker.waitsFor);
+    // mutant: turns-kept
+    for (const hash of taker.held) this.#passOn(hash);
     taker.held.clear();
   }
+
+  #passOn(hash: KeyHash): void {
+    const turn = this.#turns.get(hash);
+    assert(turn !== undefined, "a turn is there as long as it is held");
+    const [next] = turn.waiting;
+    if (next === undefined) {
+      this.#turns.delete(hash);
+      return;
+    }
+    leave(next);
+    turn.holder = next.taker;
+    next.taker.held.add(hash);
+  }
+}
+
+/** The wait is over, however it ends; of no effect when it was over before. */
+function leave(wait: Wait): void {
+  wait.turn.waiting.delete(wait);
+  // The taker may wait for something else by now.
+  if (wait.taker.waitsFor === wait) wait.taker.waitsFor = undefined;
+  wait.stop();
+}
+
+/**
+ * Whether the way from holder to holder ends, and not at the taker. A way that is longer than a
+ * courtesy deserves is not followed to its end.
+ */
+function leadsElsewhere(turn: Turn, taker: TurnTaker): boolean {
+  let { holder } = turn;
+  for (let steps = 0; steps < limits.turnChainMax; steps += 1) {
+    if (holder === taker) return false;
+    if (holder.waitsFor === undefined) return true;
+    ({ holder } = holder.waitsFor.turn);
+  }
+  return false;
 }

@@ -55,6 +55,12 @@ export const chains: readonly Mutant[] = [
     changes: convoys,
   },
   {
+    name: "turns-kept",
+    breaks: "a transaction that has ended keeps its turns: whoever wants them waits in vain",
+    edit: omitted,
+    changes: convoys,
+  },
+  {
     name: "own-commits-trusted",
     breaks: "a process takes its own last write for the newest: stale reads",
     edit: instead(
