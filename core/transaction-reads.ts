@@ -9,14 +9,14 @@ import { assert } from "./assert.ts";
 import type { Tail } from "./tail.ts";
 import type { Item, KeyHash, LogBlock, Timestamp, Version } from "./types.ts";
 
+/** Table and key are undefined after a REST token brought only hashes along. */
 export type KeyRead = {
-  readonly table: string;
-  /** Undefined after a REST token brought only hashes along. */
+  readonly table: string | undefined;
   readonly key: Item | undefined;
 };
 
 export type PredicateRead = {
-  readonly table: string;
+  readonly table: string | undefined;
   readonly on: "partition" | "table";
   /** The partition key value, for messages; undefined for a table. */
   readonly key: Item | undefined;
@@ -65,7 +65,7 @@ export class TransactionReads {
   }
 
   addKey(hash: KeyHash, read: KeyRead): void {
-    if (!this.keys.has(hash)) this.keys.set(hash, read);
+    if (this.keys.get(hash)?.key === undefined) this.keys.set(hash, read);
   }
 
   /** @param step undefined: what was read under the predicate is not known. */

@@ -25,7 +25,7 @@ import type { Call } from "./call.ts";
 import { isRetryableAttempt } from "./commit.ts";
 import { orAborted } from "./concurrency.ts";
 import type { EngineCore, EngineOptions } from "./engine-core.ts";
-import { findEarlier, recordResult } from "./idempotency.ts";
+import { findEarlier, idempotencyEntryKey, recordResult } from "./idempotency.ts";
 import { UnknownTableError } from "./table-registry.ts";
 import type {
   BodyTransaction,
@@ -106,7 +106,8 @@ export class AttemptRunner {
       readonly idempotencyKey: string;
     },
   ): Promise<Finished<Result>> {
-    const earlier = await findEarlier(services, attempt, once);
+    const entryKey = idempotencyEntryKey(once.idempotencyKey);
+    const earlier = await findEarlier(services, attempt, { entryKey, times: once.times });
     if (earlier !== undefined) {
       return { result: once.codec.decode(earlier.result), receipt: earlier.receipt };
     }
@@ -115,7 +116,7 @@ export class AttemptRunner {
       return { result, receipt: await finishAttempt(services, attempt, once.times) };
     }
     const { named } = recordResult(services, attempt, {
-      idempotencyKey: once.idempotencyKey,
+      entryKey,
       result: once.codec.encode(result),
     });
     return { result, receipt: await finishAttempt(services, attempt, { ...once.times, named }) };

@@ -23,10 +23,11 @@ export function conflictError(
   const { read } = conflict;
   const on = "on" in read ? read.on : "key";
   const written = timestamp === undefined ? "is being written" : `was written at ${timestamp}`;
+  const ofTable = read.table === undefined ? "" : ` of table "${read.table}"`;
   return new ConflictError(
     on === "key"
-      ? `an item of table "${read.table}" ${written} by another transaction`
-      : `a row ${written} under a ${on} of table "${read.table}" that this transaction has queried`,
+      ? `an item${ofTable || " that this transaction has read"} ${written} by another transaction`
+      : `a row ${written} under a ${on}${ofTable} that this transaction has queried`,
     { table: read.table, key: read.key, version: timestamp, on, foundBy: found.by ?? "tail" },
   );
 }

@@ -9,11 +9,12 @@ import {
 } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import { extendThrough, TransactionReads } from "../core/transaction-reads.ts";
-import type { Isolation, KeyHash } from "../core/types.ts";
+import type { Random } from "../core/ports.ts";
+import type { Isolation, KeyHash, TransactionId } from "../core/types.ts";
+import { hashTable } from "../schemas/key-hashes.ts";
 import {
   beginAttempt,
   finishAttempt,
-  type FinishOptions,
   inAttempt,
   type Attempt,
   type AttemptServices,
@@ -21,12 +22,32 @@ import {
 import { orAborted } from "./concurrency.ts";
 import type { EngineCore } from "./engine-core.ts";
 import { publicError } from "./public-error.ts";
-import { findEarlier, recordResult } from "./idempotency.ts";
+import {
+  detachedEntryKey,
+  findCommitted,
+  findEarlier,
+  idempotencyEntryKey,
+  recordResult,
+} from "./idempotency.ts";
 import { blocksAbove } from "./log-search.ts";
 import { conflictError } from "./conflict-error.ts";
+import type { TableRegistry } from "./table-registry.ts";
 import type { DetachedTransaction, Receipt, TransactionState } from "./types.ts";
 
 type Wish = { readonly signal?: AbortSignal };
+type Begun = Pick<TransactionState, "name" | "startedMs"> & { readonly attempt: Attempt };
+
+/** Random bytes of a state's name: two never have the same. */
+const stateNameBytes = 16;
+
+/** A state commits once, and it has. Not part of the public API: the SDK has no such states. */
+export class AlreadyCommittedError extends TransactionClosedError {
+  readonly transactionId: TransactionId;
+  constructor(transactionId: TransactionId) {
+    super(`the transaction was committed before, as ${transactionId}`);
+    this.transactionId = transactionId;
+  }
+}
 
 export function begin(
   core: EngineCore,
@@ -43,7 +64,8 @@ export function begin(
       view.close();
       throw error;
     });
-    return { attempt, startedMs: services.ports.clock.nowMs() };
+    const { clock, random } = services.ports;
+    return { attempt, name: newName(random), startedMs: clock.nowMs() };
   });
 }
 
@@ -64,7 +86,7 @@ export function resume(
         `the transaction began ${ageMs} ms ago, above the limit transactionAgeMsMax of ${limits.transactionAgeMsMax}; begin again`,
       );
     }
-    const reads = restoreReads(state);
+    const reads = restoreReads(state, services.registry);
     await orAborted(session.follower.refresh(), services.call.signal);
     // From here on the tail lets nothing go; what it has let go before is in the log.
     const user = { readTimestamp: session.follower.tail.floor };
@@ -77,20 +99,52 @@ export function resume(
         maxStalenessMs: services.freshMs,
         reads,
       });
-      return { attempt, startedMs: state.startedMs };
+      return { attempt, name: state.name, startedMs: state.startedMs };
     } finally {
       session.follower.leave(user);
     }
   });
 }
 
-function restoreReads(state: TransactionState): TransactionReads {
+/** What was read keeps no names, but a scanned table can be told by its hash. */
+function restoreReads(state: TransactionState, registry: TableRegistry): TransactionReads {
   const reads = new TransactionReads(state.readTimestamp);
-  for (const hash of state.keys) reads.addKey(hash as KeyHash, { table: "", key: undefined });
+  for (const hash of state.keys)
+    reads.addKey(hash as KeyHash, { table: undefined, key: undefined });
+  if (state.predicates.length === 0) return reads;
+  const tables = new Map(
+    registry.all().map(({ name }): [bigint, string] => [hashTable(name), name]),
+  );
   for (const hash of state.predicates) {
-    reads.addPredicate(hash as KeyHash, { table: "", on: "partition", key: undefined });
+    const table = tables.get(hash);
+    const on = table === undefined ? "partition" : "table";
+    reads.addPredicate(hash as KeyHash, { table, on, key: undefined });
   }
   return reads;
+}
+
+function newName(random: Random): string {
+  return Buffer.from(random.bytes(stateNameBytes)).toString("hex");
+}
+
+/**
+ * Settles what has become of a state whose caller does not know: also of one too old to go on.
+ * Undefined as well while its commit is on its way; then none but that one can commit.
+ */
+export function committedAs(
+  core: EngineCore,
+  state: TransactionState,
+  wish: Wish,
+): Promise<TransactionId | undefined> {
+  return core.run(wish, async (call) => {
+    const services = await core.services(call);
+    const attempt = await beginAttempt(services, {
+      mode: "read-write",
+      isolation: "serializable",
+      maxStalenessMs: 0,
+    });
+    return inAttempt(attempt, () => findCommitted(services, attempt, detachedEntryKey(state.name)));
+  });
 }
 
 /** Extends the read timestamp over blocks that this process no longer holds, or never did. */
@@ -114,7 +168,7 @@ async function coverGap(services: AttemptServices, reads: TransactionReads): Pro
 async function open(
   core: EngineCore,
   wish: Wish,
-  start: (services: AttemptServices) => Promise<{ attempt: Attempt; startedMs: number }>,
+  start: (services: AttemptServices) => Promise<Begun>,
 ): Promise<DetachedTransaction> {
   const { services, ...begun } = await core.run(wish, async (call) => {
     const services = await core.services(call);
@@ -125,11 +179,8 @@ async function open(
   return detached(core, services, begun);
 }
 
-function detached(
-  core: EngineCore,
-  services: AttemptServices,
-  { attempt, startedMs }: { readonly attempt: Attempt; readonly startedMs: number },
-): DetachedTransaction {
+function detached(core: EngineCore, services: AttemptServices, begun: Begun): DetachedTransaction {
+  const { attempt } = begun;
   const { context } = attempt;
   const guard = async <T>(task: () => Promise<T>): Promise<T> => {
     try {
@@ -153,10 +204,10 @@ function detached(
     delete: (table, key) => {
       context.delete(table, key);
     },
-    state: () => stateOf(attempt, startedMs),
+    state: () => stateOf(begun),
     commit: (options) =>
       core
-        .run(options, (call) => commitDetached({ ...services, call }, attempt, options))
+        .run(options, (call) => commitDetached({ ...services, call }, begun, options))
         .finally(() => {
           services.call.end();
         }),
@@ -167,7 +218,7 @@ function detached(
   };
 }
 
-function stateOf({ context }: Attempt, startedMs: number): TransactionState {
+function stateOf({ attempt: { context }, name, startedMs }: Begun): TransactionState {
   const { reads, isolation } = context.view;
   if (context.writes.size > 0) {
     throw new TransactionClosedError(
@@ -175,6 +226,7 @@ function stateOf({ context }: Attempt, startedMs: number): TransactionState {
     );
   }
   return {
+    name,
     isolation,
     readTimestamp: reads.readTimestamp,
     startedMs,
@@ -185,7 +237,7 @@ function stateOf({ context }: Attempt, startedMs: number): TransactionState {
 
 async function commitDetached(
   services: AttemptServices,
-  attempt: Attempt,
+  { attempt, name }: Begun,
   options: Parameters<DetachedTransaction["commit"]>[0],
 ): Promise<Receipt> {
   const times = {
@@ -196,13 +248,30 @@ async function commitDetached(
   } as const;
   const { idempotencyKey } = options;
   return inAttempt(attempt, async () => {
-    let named: FinishOptions["named"];
     if (idempotencyKey !== undefined) {
-      const earlier = await findEarlier(services, attempt, { idempotencyKey, times });
+      const entryKey = idempotencyEntryKey(idempotencyKey);
+      const earlier = await findEarlier(services, attempt, { entryKey, times });
       if (earlier !== undefined) return { ...earlier.receipt, recordedResult: earlier.result };
       const result = options.recordedResult ?? { NULL: true };
-      ({ named } = recordResult(services, attempt, { idempotencyKey, result }));
+      recordResult(services, attempt, { entryKey, result });
     }
-    return finishAttempt(services, attempt, { ...times, named });
+    if (attempt.context.writes.size > 0) await commitOnce(services, attempt, name);
+    return finishAttempt(services, attempt, times);
   });
+}
+
+/**
+ * Has the commit read and write an entry under the state's name, so that of two commits of the
+ * state, here or elsewhere, now or later, one at most succeeds. Its id could not do that: two
+ * requests of one id and different writes would each take the verdict for their own.
+ */
+async function commitOnce(
+  services: AttemptServices,
+  attempt: Attempt,
+  name: string,
+): Promise<void> {
+  const entryKey = detachedEntryKey(name);
+  const earlier = await findCommitted(services, attempt, entryKey);
+  if (earlier !== undefined) throw new AlreadyCommittedError(earlier);
+  recordResult(services, attempt, { entryKey, result: { NULL: true } });
 }

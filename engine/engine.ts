@@ -4,7 +4,7 @@
  */
 import type { ClientPorts } from "../core/ports.ts";
 import { clientEngineOf } from "./client-engine.ts";
-import { begin, resume } from "./detached.ts";
+import { begin, committedAs, resume } from "./detached.ts";
 import { EngineCore, type EngineOptions } from "./engine-core.ts";
 import type { Engine } from "./types.ts";
 
@@ -14,5 +14,6 @@ export function createEngine(ports: ClientPorts, options: EngineOptions = {}): E
     ...clientEngineOf(core, options),
     begin: (wish) => begin(core, wish),
     resume: (state, wish) => resume(core, state, wish),
+    committedAs: (state, wish) => committedAs(core, state, wish),
   };
 }

@@ -8,7 +8,7 @@ import { CorruptDataError, InvalidRequestError } from "../core/errors.ts";
 import { valueSizeBytes } from "../core/item-size.ts";
 import * as limits from "../core/limits.ts";
 import { utf8Length } from "../core/utf8.ts";
-import type { AttributeValue, Item } from "../core/types.ts";
+import type { AttributeValue, Item, TransactionId } from "../core/types.ts";
 import { parseTransactionId } from "../schemas/transaction-id.ts";
 import type { Attempt, AttemptServices, AttemptTimes } from "./attempt.ts";
 import type { CommitName } from "./chaining/commit-group.ts";
@@ -17,19 +17,39 @@ import type { Receipt } from "./types.ts";
 export type EarlierCommit = { readonly result: AttributeValue; readonly receipt: Receipt };
 
 /**
- * The commit that stands under the key, or undefined; either way the entry is in the read set now.
+ * The id of the commit that stands under the entry, or undefined; either way the entry is in the
+ * read set now.
  */
+export async function findCommitted(
+  services: AttemptServices,
+  attempt: Attempt,
+  entryKey: Item,
+): Promise<TransactionId | undefined> {
+  return (await readEntry(services, attempt, entryKey))?.transactionId;
+}
+
+async function readEntry(
+  { ports }: AttemptServices,
+  { context }: Attempt,
+  entryKey: Item,
+): Promise<IdempotencyEntry | undefined> {
+  const { clock, control } = ports;
+  const item = await context.getCommitted(control.idempotencyTable, entryKey);
+  return readIdempotencyItem(item, clock.nowMs());
+}
+
+/** As `findCommitted`, with the result that was recorded, and a receipt. */
 export async function findEarlier(
   services: AttemptServices,
-  { context }: Attempt,
-  once: { readonly idempotencyKey: string; readonly times: AttemptTimes },
+  attempt: Attempt,
+  once: { readonly entryKey: Item; readonly times: AttemptTimes },
 ): Promise<EarlierCommit | undefined> {
+  const { context } = attempt;
   const { clock, control, items } = services.ports;
-  const table = control.idempotencyTable;
-  const key = idempotencyItemKey(once.idempotencyKey);
-  const entry = readIdempotencyItem(await context.getCommitted(table, key), clock.nowMs());
+  const entry = await readEntry(services, attempt, once.entryKey);
   if (entry === undefined) return undefined;
-  const { version } = await items.get(table, key, services.call.options);
+  const table = control.idempotencyTable;
+  const { version } = await items.get(table, once.entryKey, services.call.options);
   const receipt = {
     transactionId: entry.transactionId,
     commitTimestamp: version,
@@ -58,11 +78,10 @@ export async function findEarlier(
 export function recordResult(
   services: AttemptServices,
   { context, id }: Attempt,
-  { idempotencyKey, result }: { readonly idempotencyKey: string; readonly result: AttributeValue },
+  { entryKey: key, result }: { readonly entryKey: Item; readonly result: AttributeValue },
 ): { readonly named: (name: CommitName) => void } {
   const { clock, control } = services.ports;
   const table = control.idempotencyTable;
-  const key = idempotencyItemKey(idempotencyKey);
   const nowMs = clock.nowMs();
   const itemOf = (name: CommitName): Item => idempotencyItem(key, { ...name, result }, nowMs);
   // mutant: effect-without-entry
@@ -78,8 +97,11 @@ export function recordResult(
 
 type IdempotencyEntry = CommitName & { readonly result: AttributeValue };
 
-/** @throws InvalidRequestError for an empty or overlong key. */
-function idempotencyItemKey(idempotencyKey: string): Item {
+/**
+ * Of a caller's key.
+ * @throws InvalidRequestError for an empty or overlong one.
+ */
+export function idempotencyEntryKey(idempotencyKey: string): Item {
   const bytes = utf8Length(idempotencyKey);
   if (bytes === 0 || bytes > limits.idempotencyKeyBytesMax) {
     throw new InvalidRequestError(
@@ -88,6 +110,11 @@ function idempotencyItemKey(idempotencyKey: string): Item {
     );
   }
   return { pk: { S: `idempotency#${idempotencyKey}` }, sk: { S: "-" } };
+}
+
+/** Of a transaction that is carried on as data; no caller's key can be the same. */
+export function detachedEntryKey(name: string): Item {
+  return { pk: { S: `idempotency#${name}` }, sk: { S: "detached" } };
 }
 
 /**

@@ -52,6 +52,11 @@ export class TableRegistry {
     return this.#tables?.get(table);
   }
 
+  /** From memory. */
+  all(): readonly TableDescription[] {
+    return [...(this.#tables?.values() ?? [])];
+  }
+
   /**
    * From memory.
    * @throws InvalidRequestError for an unknown table.

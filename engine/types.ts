@@ -194,6 +194,8 @@ export type BodyTransaction = EngineTransaction & {
  * what it has read. The service signs and encodes it; writes come with the commit.
  */
 export type TransactionState = {
+  /** 32 hexadecimal digits, made with it: a state and its successors commit at most once. */
+  readonly name: string;
   readonly isolation: Isolation;
   readonly readTimestamp: Timestamp;
   /** Wall-clock, for the age limit. */
@@ -246,11 +248,20 @@ export type Engine = ClientEngine & {
     state: TransactionState,
     options: { readonly signal?: AbortSignal },
   ): Promise<DetachedTransaction>;
+  /** The commit that the state, or one before or after it, has led to, if there is one. */
+  committedAs(
+    state: TransactionState,
+    options: { readonly signal?: AbortSignal },
+  ): Promise<TransactionId | undefined>;
 };
 
 export type DetachedTransaction = EngineTransaction & {
   state(): TransactionState;
-  /** `recordedResult` is kept under the idempotency key; a repeat finds it in its receipt. */
+  /**
+   * `recordedResult` is kept under the idempotency key; a repeat finds it in its receipt.
+   * @throws AlreadyCommittedError when the state has been committed before; ConflictError when that
+   * happens at the same time. One that writes nothing may be committed again and again.
+   */
   commit(
     options: Pick<TransactOptions, "ack" | "deadlineMs" | "idempotencyKey" | "signal"> & {
       readonly recordedResult?: AttributeValue;

@@ -1,7 +1,7 @@
 /**
  * What the routes do, without HTTP: requests that have passed the contract in, answers out.
  */
-import { ConflictError } from "../../core/errors.ts";
+import { ConflictError, SnapshotTooOldError, TransactionClosedError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { Clock, ControlStore, Random } from "../../core/ports.ts";
 import type { Timestamp, TransactionId } from "../../core/types.ts";
@@ -24,7 +24,7 @@ import { hashRequest, recordedCodec, requireSameRequest, type Recorded } from ".
 import { planChanges, planReads, requireKeysAtMost, type ReadPlan } from "./plan.ts";
 import { ApiProblem } from "./problem.ts";
 import { requireDeliverable, runChanges, runReads, type WrittenAnswer } from "./run.ts";
-import { createTokenCodec, tokenSecretBytes, type TokenCodec } from "./token.ts";
+import { createTokenCodec, requireYoung, tokenSecretBytes, type TokenCodec } from "./token.ts";
 
 export type OperationPorts = {
   readonly engine: Engine;
@@ -97,7 +97,8 @@ export class Operations {
   async read(request: ReadRequest, { signal }: Allowance): Promise<OpenAnswer> {
     const plan = planReads(request.reads, request.format);
     const codec = await this.#tokens();
-    const state = codec.decode(request.transaction, this.#ports.clock.nowMs());
+    const state = codec.decode(request.transaction);
+    requireYoung(state, this.#ports.clock.nowMs());
     requireKeysAtMost(state.keys.length + plan.gets.length);
     const transaction = await this.#ports.engine.resume(state, { signal });
     return openAnswer(transaction, { codec, plan, format: request.format });
@@ -116,9 +117,10 @@ export class Operations {
     const earlier = await replay();
     if (earlier !== undefined) return earlier;
     const codec = await this.#tokens();
-    const state = codec.decode(request.transaction, this.#ports.clock.nowMs());
+    const state = codec.decode(request.transaction);
     requireKeysAtMost(state.keys.length + plan.conditions.length + plan.writes.length);
     try {
+      requireYoung(state, this.#ports.clock.nowMs());
       const transaction = await this.#ports.engine.resume(state, { signal: keyed.signal });
       return await letGo(transaction, async () => {
         const written = await runChanges(transaction, plan);
@@ -126,12 +128,15 @@ export class Operations {
         return this.#finish(transaction, { recorded, ack: request.ack, keyed });
       });
     } catch (error) {
+      if (!mayHaveCommitted(error)) throw error;
       // The same request, sent twice at once, runs into itself: the one that lost answers as the
       // other.
-      if (!(error instanceof ConflictError) && !isConditionFailure(error)) throw error;
       const concurrent = await replay();
       if (concurrent !== undefined) return concurrent;
-      throw error;
+      const { signal } = keyed;
+      const transactionId = await this.#ports.engine.committedAs(state, { signal });
+      if (transactionId === undefined) throw error;
+      throw alreadyCommitted(transactionId);
     }
   }
 
@@ -301,6 +306,28 @@ function committedAnswer(recorded: Recorded, receipt: EngineReceipt): CommittedA
   };
 }
 
-function isConditionFailure(error: unknown): boolean {
-  return error instanceof ApiProblem && error.code === "condition-failed";
+/**
+ * Whether an earlier commit of the same token would explain the failure: it has overwritten what
+ * the token has read, changed what the conditions are about, or was made long ago.
+ */
+function mayHaveCommitted(error: unknown): boolean {
+  return (
+    error instanceof ConflictError ||
+    error instanceof SnapshotTooOldError ||
+    error instanceof TransactionClosedError ||
+    (error instanceof ApiProblem && committedSigns.has(error.code))
+  );
+}
+
+const committedSigns: ReadonlySet<ApiProblem["code"]> = new Set([
+  "condition-failed",
+  "transaction-closed",
+]);
+
+function alreadyCommitted(transactionId: TransactionId): ApiProblem {
+  return new ApiProblem(
+    "already-committed",
+    `the transaction was committed before, as ${transactionId}; this request has written nothing`,
+    { outcome: "aborted", field: "transaction", transactionId },
+  );
 }

@@ -21,6 +21,7 @@ import { encodeItem, type ItemFormat } from "../../schemas/rest/items.ts";
 type ProblemStatus = 400 | 404 | 405 | 409 | 410 | 412 | 413 | 415 | 422 | 429 | 500 | 503;
 
 const statuses: Readonly<Record<ProblemCode, readonly [ProblemStatus, string]>> = {
+  "already-committed": [409, "The transaction was committed before"],
   conflict: [409, "Conflict with another transaction"],
   "snapshot-too-old": [409, "The version to read is gone"],
   "transaction-too-large": [413, "A limit is exceeded"],

@@ -3,8 +3,8 @@
  * nothing and any instance can take the next call.
  *
  * Layout, big-endian, as base64url: version (1), key id (8), isolation (1), read timestamp (8),
- * started (8), counts of keys and predicates (4 each), hashes (8 each), HMAC-SHA-256 (32) over all
- * before it. The key id tells a foreign deployment's token from a tampered one.
+ * started (8), counts of keys and predicates (4 each), name (16), hashes (8 each), HMAC-SHA-256 (32)
+ * over all before it. The key id tells a foreign deployment's token from a tampered one.
  */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import * as limits from "../../core/limits.ts";
@@ -12,8 +12,9 @@ import type { Timestamp } from "../../core/types.ts";
 import type { TransactionState } from "../../engine/types.ts";
 import { ApiProblem } from "./problem.ts";
 
-const version = 1;
-const headBytes = 34;
+const version = 2;
+const nameAt = 34;
+const headBytes = nameAt + 16;
 const macBytes = 32;
 const hashBytes = 8;
 const isolations = ["serializable", "snapshot"] as const;
@@ -23,11 +24,8 @@ export const tokenSecretBytes = 32;
 
 export type TokenCodec = {
   encode(state: TransactionState): string;
-  /**
-   * @throws ApiProblem `invalid-token` when it was not made by this deployment, or was changed;
-   * `transaction-closed` when it has expired.
-   */
-  decode(token: string, nowMs: number): TransactionState;
+  /** @throws ApiProblem `invalid-token` when it was not made by this deployment, or was changed. */
+  decode(token: string): TransactionState;
 };
 
 export function createTokenCodec(secret: Uint8Array): TokenCodec {
@@ -43,7 +41,7 @@ export function createTokenCodec(secret: Uint8Array): TokenCodec {
       const body = encodeBody(state, keyId);
       return Buffer.concat([body, sign(body)]).toString("base64url");
     },
-    decode(token, nowMs) {
+    decode(token) {
       const bytes = Buffer.from(token, "base64url");
       // Base64 has several spellings of the same bytes; only the one that was handed out is taken.
       if (bytes.toString("base64url") !== token) throw invalid("it is not one that was handed out");
@@ -56,9 +54,7 @@ export function createTokenCodec(secret: Uint8Array): TokenCodec {
       if (!timingSafeEqual(bytes.subarray(-macBytes), sign(body))) {
         throw invalid("it was changed after it was handed out");
       }
-      const state = decodeBody(body);
-      if (nowMs - state.startedMs > limits.transactionAgeMsMax) throw expired();
-      return state;
+      return decodeBody(body);
     },
   };
 }
@@ -73,6 +69,7 @@ function encodeBody(state: TransactionState, keyId: Uint8Array): Buffer {
   body.writeBigUInt64BE(BigInt(state.startedMs), 18);
   body.writeUInt32BE(state.keys.length, 26);
   body.writeUInt32BE(state.predicates.length, 30);
+  body.write(state.name, nameAt, headBytes - nameAt, "hex");
   hashes.forEach((hash, index) => body.writeBigUInt64BE(hash, headBytes + index * hashBytes));
   return body;
 }
@@ -88,6 +85,7 @@ function decodeBody(body: Buffer): TransactionState {
     body.readBigUInt64BE(headBytes + index * hashBytes),
   );
   return {
+    name: body.toString("hex", nameAt, headBytes),
     isolation,
     readTimestamp: Number(body.readBigUInt64BE(10)) as Timestamp,
     startedMs: Number(body.readBigUInt64BE(18)),
@@ -102,11 +100,13 @@ function invalid(reason: string): ApiProblem {
   });
 }
 
-function expired(): ApiProblem {
+/** @throws ApiProblem `transaction-closed` */
+export function requireYoung({ startedMs }: TransactionState, nowMs: number): void {
+  if (nowMs - startedMs <= limits.transactionAgeMsMax) return;
   const seconds = (limits.transactionAgeMsMax / 1000).toString();
-  return new ApiProblem(
+  throw new ApiProblem(
     "transaction-closed",
-    `the transaction is older than ${seconds} s; nothing of it was written, begin again`,
+    `the transaction is older than ${seconds} s; begin again, but settle first a commit of it that was not answered`,
     { field: "transaction" },
   );
 }

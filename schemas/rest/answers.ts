@@ -110,6 +110,7 @@ export const healthAnswer = z
   .meta({ id: "Health" });
 
 export const problemCodes = [
+  "already-committed",
   "conflict",
   "snapshot-too-old",
   "transaction-too-large",

@@ -46,7 +46,7 @@ const replayed = {
 
 const titles = {
   400: "The body is not JSON, or a name stands twice in it.",
-  409: "Conflict with another transaction; nothing was written. Send again after Retry-After.",
+  409: "Nothing was written: a conflict with another transaction (send again after Retry-After), or the token's transaction was committed before.",
   410: "The token has expired, or the point in time is gone.",
   412: "A condition does not hold; the problem carries which, and the item as it stands.",
   413: "More bytes, keys or pages than a limit allows; the problem names it.",

@@ -91,6 +91,62 @@ describe("a transaction that is resumed in another process", () => {
     expect(await failureOf(tx.commit({}))).toMatchObject({ code: "conflict" });
   });
 
+  test.each(["serializable", "snapshot"] as const)(
+    "I3: commits once, also when it has read nothing and is committed in many places (%s)",
+    async (isolation) => {
+      const name = `once-${isolation}`;
+      const begun = await engine.begin({ isolation });
+      const state = begun.state();
+      begun.close();
+      const commit = async (n: number): Promise<string> => {
+        const tx = await deployment.openEngine().resume(state, {});
+        tx.put(table.name, { ...key(name), n: number(n) });
+        const { transactionId } = await tx.commit({});
+        return transactionId ?? "nothing";
+      };
+      // Under one id two of them would each take the one verdict for their own.
+      const ends = await Promise.allSettled([1, 2, 3, 4].map(commit));
+      const committed = ends.flatMap((end) => (end.status === "fulfilled" ? [end.value] : []));
+      expect(committed).toHaveLength(1);
+      const stored = await readOne(engine, table, key(name));
+      const winner = ends.findIndex(({ status }) => status === "fulfilled");
+      expect(numberOf(stored)).toBe(winner + 1);
+
+      await unrelatedCommits();
+      expect(await failureOf(commit(9))).toMatchObject({
+        code: "transaction-closed",
+        transactionId: committed[0],
+      });
+      expect(await engine.committedAs(state, {})).toBe(committed[0]);
+      const other = await carried(`other-${isolation}`);
+      expect(await engine.committedAs(other, {})).toBeUndefined();
+      expect(await readOne(engine, table, key(name))).toEqual(stored);
+    },
+  );
+
+  test("a conflict names what the token can tell: a scanned table, else no table", async () => {
+    const scanned = await engine.begin({ isolation: "serializable" });
+    await scanned.scanPage(sorted.name, {}, {});
+    const scan = scanned.state();
+    scanned.close();
+    await putAll(engine, sorted, [key("scanned", "a")]);
+    const state = await carried("nameless");
+    await putAll(engine, table, [{ ...key("nameless"), n: number(9) }]);
+    const conflictOf = async (of: TransactionState): Promise<unknown> => {
+      const failure = await failureOf(
+        (async () => {
+          const tx = await deployment.openEngine().resume(of, {});
+          tx.put(table.name, key("elsewhere"));
+          await tx.commit({});
+        })(),
+      );
+      expect((failure as Error).message).not.toContain('""');
+      return (failure as { detail: unknown }).detail;
+    };
+    expect(await conflictOf(scan)).toMatchObject({ on: "table", table: sorted.name });
+    expect(await conflictOf(state)).toMatchObject({ on: "key", table: undefined });
+  });
+
   test("is refused beyond the age limit, and above the log", async () => {
     const state = await carried("old");
     const startedMs = state.startedMs - limits.transactionAgeMsMax - 1;
