@@ -49,6 +49,8 @@ export type CommitOptions = {
   readonly signal: AbortSignal;
   readonly call: CallOptions;
   readonly id: TransactionId;
+  /** No decision on the id lies at or below it. */
+  readonly undecidedTo: Timestamp;
   /** A tail older than this is refreshed before the request is sent. */
   readonly freshMs: number;
   /** Called in the very turn in which payload and checks are taken, before they are. */
@@ -97,6 +99,8 @@ export async function certify(
   const verdict = await settleRequest(ports, session, {
     request,
     signal: options.signal,
+    call: options.call,
+    undecidedTo: options.undecidedTo,
     onSent: options.onSent,
     // A stale or lost request is sent again only after the local check has covered what came since.
     recheck: () => checkLocally(session, subject),
@@ -201,10 +205,13 @@ function abortError(reason: AbortReason, checks: Checks): Error {
         },
       );
     case "probed":
-      return new UnavailableError(
-        "somebody asked for the outcome first, which settled it as aborted",
-      );
+      return probedError();
   }
+}
+
+/** Somebody asked for the outcome of an id before it was decided. */
+export function probedError(): UnavailableError {
+  return new UnavailableError("somebody asked for the outcome first, which settled it as aborted");
 }
 
 /** Whether running the body again can help. */

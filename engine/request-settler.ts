@@ -5,6 +5,8 @@
  * refresh of the tail that shows no decision, with `checkedTo` raised to that tail's end. So at
  * most one copy is ever decided (I3): a copy that comes while the oracle remembers the id is a
  * duplicate, and one that comes later carries a `checkedTo` below the oracle's floor.
+ * Before the first copy, too, the id must have no decision: somebody may have asked for its outcome
+ * while its request was being prepared, or its group was waiting.
  *
  *   client   send c=100 ──?──────────── refresh to 130: none ── send c=130 ──────▶ decided 141
  *   shard              (late copy, c=100) ───────────────────────────────────────────▶ duplicate, or
@@ -14,25 +16,28 @@ import { InvariantViolation } from "../core/assert.ts";
 import {
   CommitUnknownError,
   ConflictError,
+  SnapshotTooOldError,
   type StoreError,
   UnavailableError,
 } from "../core/errors.ts";
-import type { ClientPorts } from "../core/ports.ts";
-import type { CommitRequest, Timestamp, TransactionId, Verdict } from "../core/types.ts";
+import type { CallOptions, ClientPorts } from "../core/ports.ts";
+import type { CommitRequest, Timestamp, TransactionId } from "../core/types.ts";
 import { encodeCommitRequest } from "../schemas/commit-record.ts";
 import { waitBackoff } from "./backoff.ts";
 import { asError, ignore, noLongerNeeded, orAborted } from "./concurrency.ts";
+import { DecisionSearch, type Decision } from "./decision-search.ts";
 import type { ShardSession } from "./shard-session.ts";
 
 export type SettleOptions = {
   readonly request: CommitRequest;
   readonly signal: AbortSignal;
+  readonly call: CallOptions;
+  /** No decision on the id lies at or below it. */
+  readonly undecidedTo: Timestamp;
   readonly onSent: (id: TransactionId, resend: boolean) => void;
   /** Checks up to the tail's end and returns it; throws if the request can no longer succeed. */
   readonly recheck: () => Timestamp;
 };
-
-export type Decision = Exclude<Verdict, { kind: "stale" }>;
 
 /**
  * Silence after which a stored request is sent again: the record may have been lost to a consumer.
@@ -49,18 +54,32 @@ export async function settleRequest(
   session: ShardSession,
   options: SettleOptions,
 ): Promise<Decision> {
-  const { id } = options.request;
   let { request } = options;
+  const { id } = request;
+  const search = new DecisionSearch(ports.log, session, { id, undecidedTo: options.undecidedTo });
   let possiblyStored = false;
-  // Nothing may be sent for an id that is decided at or below `checkedTo`: an oracle that has
-  // forgotten it decides again.
-  const known = session.follower.tail.decision(id);
-  if (known !== undefined && known.kind !== "stale") return known;
   for (let attempt = 0; ; attempt += 1) {
-    const encoded = encodeCommitRequest(request);
     const storedBefore: boolean = possiblyStored;
     try {
       options.signal.throwIfAborted();
+      if (attempt > 0) await orAborted(session.follower.refresh(), options.signal);
+      let found = search.look();
+      const isStale = attempt > 0 || found === "gap";
+      while (found === "gap") {
+        await orAborted(search.fill(options.call), options.signal);
+        found = search.look();
+      }
+      if (found !== undefined) {
+        // probe: decision-found-after-lost-answer
+        return found;
+      }
+      // In the same turn: what is checked now is not the id's own commit.
+      if (isStale) {
+        // probe: request-sent-again
+        // mutant: resend-without-check
+        request = { ...request, checkedTo: options.recheck() };
+      }
+      const encoded = encodeCommitRequest(request);
       possiblyStored = true; // From here on until the stream says otherwise.
       const answer = await sendOnce(ports, session, { ...options, encoded, resend: attempt > 0 });
       if (answer.kind === "decided") return answer.decision;
@@ -69,15 +88,6 @@ export async function settleRequest(
       if (attempt > 0 || answer.kind !== "undecided") {
         await waitBackoff(ports, { backoff: resendBackoff, attempt, signal: options.signal });
       }
-      await orAborted(session.follower.refresh(), options.signal);
-      const decided = session.follower.tail.decision(id);
-      if (decided !== undefined && decided.kind !== "stale") {
-        // probe: decision-found-after-lost-answer
-        return decided;
-      }
-      // probe: request-sent-again
-      // mutant: resend-without-check
-      request = { ...request, checkedTo: options.recheck() };
     } catch (error) {
       await afterFailure(ports, { options, error, possiblyStored });
     }
@@ -105,6 +115,10 @@ async function afterFailure(
   if (error instanceof InvariantViolation) throw error;
   if (error instanceof ConflictError) {
     // probe: conflict-while-outcome-open
+    throw error;
+  }
+  if (error instanceof SnapshotTooOldError && options.request.kind === "abort") {
+    // The log no longer says what became of the id, and a further probe might contradict it.
     throw error;
   }
   if (!possiblyStored) {

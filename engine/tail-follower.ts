@@ -67,6 +67,7 @@ export class TailFollower {
   /** With the monotonic time at which each began. */
   readonly #users = new Map<TailUser, number>();
   readonly #waiters = new Map<TransactionId, Set<Waiter>>();
+  readonly #watches = new Map<TransactionId, () => void>();
   #polling = false;
   #napping: { readonly wake: AbortController; readonly untilMs: number } | undefined;
   #closed = false;
@@ -209,6 +210,7 @@ export class TailFollower {
     const block = decodeBlock(stored);
     this.tail.fold(block);
     for (const verdict of block.verdicts) {
+      if (verdict.kind !== "stale") this.#watches.get(verdict.id)?.();
       const waiters = this.#waiters.get(verdict.id);
       if (waiters === undefined) continue;
       this.#waiters.delete(verdict.id);
@@ -221,10 +223,26 @@ export class TailFollower {
 
   /**
    * The log went on without this process for so long that blocks expired: begin again from the
-   * watermark. Transactions under way find their read timestamp below the new floor.
+   * watermark. Transactions under way find their read timestamp below the new floor. Decisions that
+   * are waited for may lie below it, too: whoever waits looks for them in the log
+   * (decision-search.ts), as after an answer that decides nothing.
    */
   async #restart(): Promise<void> {
+    // probe: tail-begun-again
     this.#tail = new Tail(await this.readWatermark());
+    for (const [id, waiters] of this.#waiters) {
+      for (const waiter of waiters) waiter.resolve({ kind: "stale", id });
+    }
+    this.#waiters.clear();
+  }
+
+  /**
+   * Calls `onDecision` when a block decides the id, until the function that this returns is called.
+   * Nothing is polled for it: it is for ids that nobody has sent yet.
+   */
+  watch(id: TransactionId, onDecision: () => void): () => void {
+    this.#watches.set(id, onDecision);
+    return () => this.#watches.delete(id);
   }
 
   #maintain(): void {

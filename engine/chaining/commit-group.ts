@@ -25,10 +25,11 @@ import type { ClientPorts, Consumption } from "../../core/ports.ts";
 import type { Tail } from "../../core/tail.ts";
 import type { TransactionReads } from "../../core/transaction-reads.ts";
 import type { Isolation, Timestamp, TransactionId } from "../../core/types.ts";
-import { certify, type Certified, type Committable } from "../commit.ts";
+import { certify, probedError, type Certified, type Committable } from "../commit.ts";
 import { asError, ignore, orAborted } from "../concurrency.ts";
 import { assertWithinTail, conflictError } from "../conflict-error.ts";
 import type { ShardSession } from "../shard-session.ts";
+import type { TailUser } from "../tail-follower.ts";
 import type { EngineEvent } from "../types.ts";
 import type { WriteBuffer } from "../write-buffer.ts";
 import type { ChainedReads } from "./chained-reads.ts";
@@ -74,6 +75,8 @@ export class CommitGroup implements UndecidedCommit, Committable {
   readonly #consumption: Consumption = { readUnits: 0, writeUnits: 0, calls: 0 };
   /** By the item's identity. */
   readonly #lastWrites = new Map<string, LocalWrite>();
+  /** Keeps the tail back to where the group was made. */
+  readonly #pin: TailUser;
   #isOpen = true;
   #members = 1;
   /** Callers that still wait for the verdict. */
@@ -97,8 +100,14 @@ export class CommitGroup implements UndecidedCommit, Committable {
     for (const commit of this.#waitsFor) if (commit instanceof CommitGroup) commit.#isOpen = false;
     this.depth = Math.max(0, ...Array.from(this.#waitsFor, ({ depth }) => depth + 1));
     this.#enterWrites(first.writes);
-    // The tail remembers what the group has to check, also after those who began it have given up.
-    session.follower.enter(this);
+    // The tail remembers what the group has to check, also after those who began it have given up;
+    // and every decision on its id, which nobody has known until now. So the pin stays where it is,
+    // although the read timestamp moves when others join:
+    //
+    //   group   sealed at 100 ── caller gives up, asks ──────── join: r = 300 ── sent, c = 300
+    //   log                                     aborted 105 … the oracle has forgotten the id
+    this.#pin = { readTimestamp: first.reads.readTimestamp };
+    session.follower.enter(this.#pin);
     this.#certified = this.#run();
     this.#certified.catch(ignore);
     this.decided = this.#certified.then(ignore, ignore);
@@ -106,10 +115,6 @@ export class CommitGroup implements UndecidedCommit, Committable {
       (certified) => this.#install(certified),
       () => false,
     );
-  }
-
-  get readTimestamp(): Timestamp {
-    return this.reads.readTimestamp;
   }
 
   /**
@@ -178,8 +183,9 @@ export class CommitGroup implements UndecidedCommit, Committable {
   }
 
   verdict(tail: Tail): LocalVerdict | undefined {
-    if (this.#verdict !== undefined || this.#isOpen) return this.#verdict;
-    // The tail may know before whoever waits for it has had his turn.
+    if (this.#verdict !== undefined) return this.#verdict;
+    // The tail may know before whoever waits for it has had his turn; and of a group that is still
+    // open, if somebody has asked for its outcome.
     const decision = tail.decision(this.id);
     if (decision === undefined || decision.kind === "stale") return undefined;
     return decision.kind === "committed" ? decision : { kind: "not-committed" };
@@ -197,9 +203,10 @@ export class CommitGroup implements UndecidedCommit, Committable {
   async #run(): Promise<Certified> {
     const { session, ports, emit, freshMs } = this.#services;
     try {
-      await orAborted(this.#predecessorsDecided(), this.#givenUp.signal);
+      await this.#predecessorsDecided();
       const certified = await certify(ports, session, this, {
         id: this.id,
+        undecidedTo: this.#pin.readTimestamp,
         signal: this.#givenUp.signal,
         call: { signal: this.#givenUp.signal, consumption: this.#consumption },
         freshMs,
@@ -218,12 +225,27 @@ export class CommitGroup implements UndecidedCommit, Committable {
       this.#isOpen = false;
       session.local.decide(this, session.follower.tail);
       if (this.#verdict.kind !== "committed") session.local.remove(this, this.writes.values());
-      session.follower.leave(this);
+      session.follower.leave(this.#pin);
     }
   }
 
+  /**
+   * While the group waits, its id is known to those who have joined it. One of them may give up and
+   * ask for the outcome, and then the others run again: nothing is sent for an id that is decided.
+   */
   async #predecessorsDecided(): Promise<void> {
-    for (const commit of this.#waitsFor) await commit.decided;
+    if (this.#waitsFor.size === 0) return;
+    const unwatch = this.#services.session.follower.watch(this.id, () => {
+      // probe: outcome-asked-of-an-open-group
+      this.#isOpen = false;
+      this.#givenUp.abort(probedError());
+    });
+    const decided = Promise.all(Array.from(this.#waitsFor, (commit) => commit.decided));
+    try {
+      await orAborted(decided.then(ignore), this.#givenUp.signal);
+    } finally {
+      unwatch();
+    }
   }
 
   /** Ends joining, and makes what was read from predecessors an ordinary part of the read set. */

@@ -15,6 +15,7 @@ export class HeldProcess {
   readonly cloud: TestCloud;
   readonly engine: ClientEngine;
   readonly events: EngineEvent[] = [];
+  readonly items = items;
   /** Resolves when a put is being held. */
   heldPut: Promise<void> = Promise.resolve();
   releasePut: () => void = () => undefined;
