@@ -6,12 +6,13 @@
  *     npm run bench:oracle
  */
 import type { CommitLog, StoredBlock } from "../core/ports.ts";
-import type { LogPosition, ShardId, Timestamp } from "../core/types.ts";
+import type { ShardId, Timestamp } from "../core/types.ts";
 import { createOracleService } from "../functions/oracle/service.ts";
 import { silentObservability } from "../functions/shared/silent-observability.ts";
 import { decodeLogBlockHeader } from "../schemas/log-block.ts";
 import { figure, printFigures, Stopwatch } from "./measure.ts";
-import { requestsPerRecord, TransferRecords } from "./transfer-records.ts";
+import { oracleControl, stillClock } from "./oracle-control.ts";
+import { requestsPerRecord, TransferRecords, transferTable } from "./transfer-records.ts";
 
 const recordsPerBatch = 48;
 const transactionsPerBatch = recordsPerBatch * requestsPerRecord;
@@ -42,11 +43,8 @@ const log: Pick<CommitLog, "append" | "readBackward" | "readSpilled"> = {
 };
 const service = createOracleService({
   log,
-  control: {
-    readWatermark: () =>
-      Promise.resolve({ position: 0 as LogPosition, timestamp: start, cursor: undefined }),
-  },
-  clock: { sleep: () => Promise.resolve() },
+  control: oracleControl(start, transferTable),
+  clock: stillClock,
   observability: silentObservability,
 });
 

@@ -10,14 +10,15 @@
  */
 import * as limits from "../core/limits.ts";
 import { oracleBoundsDefault } from "../core/oracle.ts";
-import type { CommitLog, ControlStore, StoredBlock } from "../core/ports.ts";
-import type { LogPosition, ShardId, Timestamp } from "../core/types.ts";
+import type { CommitLog, StoredBlock } from "../core/ports.ts";
+import type { ShardId, Timestamp } from "../core/types.ts";
 import { rebuildOracle } from "../functions/oracle/rebuild.ts";
 import { createOracleService } from "../functions/oracle/service.ts";
 import { silentObservability } from "../functions/shared/silent-observability.ts";
 import { decodeLogBlockHeader } from "../schemas/log-block.ts";
 import { figure, printFigures, Stopwatch } from "./measure.ts";
-import { requestsPerRecord, TransferRecords } from "./transfer-records.ts";
+import { oracleControl, stillClock } from "./oracle-control.ts";
+import { requestsPerRecord, TransferRecords, transferTable } from "./transfer-records.ts";
 
 const seconds = 60;
 const transactionsPerSecond = 5_000;
@@ -53,14 +54,11 @@ const log: Pick<CommitLog, "append" | "readBackward" | "readSpilled"> = {
   },
   readSpilled: () => Promise.resolve(undefined),
 };
-const control: Pick<ControlStore, "readWatermark"> = {
-  readWatermark: () =>
-    Promise.resolve({ position: 0 as LogPosition, timestamp: start, cursor: undefined }),
-};
+const control = oracleControl(start, transferTable);
 
 async function fillLog(): Promise<void> {
   const transfers = new TransferRecords(1_000);
-  const clock = { sleep: (): Promise<void> => Promise.resolve() };
+  const clock = stillClock;
   const service = createOracleService({ log, control, clock, observability: silentObservability });
   let through = start;
   for (let batch = 1; batch <= batches; batch++) {

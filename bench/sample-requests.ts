@@ -9,11 +9,11 @@ import { encodePayload } from "../schemas/payload.ts";
 import { makeTransactionId } from "../schemas/transaction-id.ts";
 
 export const checkedTo = 1_700_000_000_000_000 as Timestamp;
-const table = { name: "accounts", partitionKey: "id", history: false } as const;
+export const sampleTable = { name: "accounts", partitionKey: "id", history: false } as const;
 
 export function payloadOf(writes: number, first: number): Payload {
   return {
-    tables: [table],
+    tables: [sampleTable],
     writes: Array.from({ length: writes }, (_, index) => {
       const key = { id: { S: `account-${(first + index).toString().padStart(7, "0")}` } };
       const item: Item = {
@@ -33,17 +33,17 @@ export function requestOf(payload: Payload, random: number): CommitRequest {
     id: makeTransactionId(checkedTo, new Uint8Array(9).fill(random)),
     isolation: "serializable",
     checkedTo,
-    checks: payload.writes.map((write) => hashKey(table, write.key).key),
+    checks: payload.writes.map((write) => hashKey(sampleTable, write.key).key),
     payload: { kind: "inline", bytes: encodePayload(payload) },
   };
 }
 
 /** Names, keys and items in their own encodings: what no format could do without. */
 export function itselfBytes(payload: Payload): number {
-  let bytes = table.name.length + table.partitionKey.length;
+  let bytes = sampleTable.name.length + sampleTable.partitionKey.length;
   for (const { key, item } of payload.writes) {
     bytes += encodeValue(key["id"] ?? { NULL: true }).length;
-    const others = Object.entries(item ?? {}).filter(([name]) => name !== table.partitionKey);
+    const others = Object.entries(item ?? {}).filter(([name]) => name !== sampleTable.partitionKey);
     bytes += encodeItem(Object.fromEntries(others)).length - 1;
   }
   return bytes;

@@ -17,7 +17,7 @@ import { seededWords } from "./measure.ts";
 
 export const requestsPerRecord = 24;
 const accounts = 1_000_000;
-const table = { name: "accounts", partitionKey: "accountId" } as const;
+export const transferTable = { name: "accounts", partitionKey: "accountId" } as const;
 /**
  * Where a request's id ends with random bytes, and its `checkedTo` follows
  * (docs/formats/commit-record.md).
@@ -85,8 +85,8 @@ export class TransferRecords {
         updatedAt: { S: "2026-01-01T00:00:00.000Z" },
       },
     }));
-    const checks = writes.map(({ key }): KeyHash => hashKey(table, key).key);
-    const bytes = encodePayload({ tables: [{ ...table, history: false }], writes });
+    const checks = writes.map(({ key }): KeyHash => hashKey(transferTable, key).key);
+    const bytes = encodePayload({ tables: [{ ...transferTable, history: false }], writes });
     return encodeCommitRequest({
       kind: "commit",
       id: `00060a24181e40${this.#hex(18)}` as TransactionId,

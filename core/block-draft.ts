@@ -19,6 +19,8 @@ export const outcomes = [
   "checked-ahead",
   "payload-unreadable",
   "too-large",
+  "table-unknown",
+  "table-differs",
   "probed",
   "stale",
 ] as const;
@@ -30,8 +32,10 @@ export const outcomeCode = {
   checkedAhead: 2,
   payloadUnreadable: 3,
   tooLarge: 4,
-  probed: 5,
-  stale: 6,
+  tableUnknown: 5,
+  tableDiffers: 6,
+  probed: 7,
+  stale: 8,
 } as const;
 
 /** A record of the batch that an oracle certifies, in stream order. */
@@ -58,7 +62,10 @@ export type SpilledPayload =
     }
   /** Missing, incomplete, or not what its reference says. */
   | { readonly kind: "unreadable" }
-  | { readonly kind: "too-large" };
+  | { readonly kind: "too-large" }
+  /** It names a table that is not registered, or another table than the registry describes. */
+  | { readonly kind: "table-unknown" }
+  | { readonly kind: "table-differs" };
 
 /**
  * A decoded batch, complete up to `requestsEnd`: every spilled payload below it has been looked up.

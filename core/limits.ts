@@ -70,6 +70,10 @@ export const oracleBackoffMsMin = 20;
 export const oracleBackoffMsMax = 1_000;
 /** No append is begun with less than this left of the invocation. */
 export const oracleReserveMs = 1_000;
+/** How old the oracle's copy of the registry of tables may be when a batch begins. */
+export const oracleRegistryAgeMsMax = 10_000;
+/** A payload that does not fit the registry makes the oracle read it again, but not more often. */
+export const oracleRegistryReadMsMin = 1_000;
 /** Blocks asked for at once when an oracle is rebuilt. */
 export const rebuildPageBlocksMax = 100;
 /** Spilled payloads read at the same time, and held at the same time for certification. */

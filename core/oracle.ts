@@ -12,7 +12,7 @@ import type { BatchRecord, OracleInput, PlannedCommit, SpilledPayload } from "./
 import { CertificationIndex } from "./certification-index.ts";
 import { DecidedIds } from "./decided-ids.ts";
 import * as limits from "./limits.ts";
-import { checkWords, idWords, RequestBatch, writeWords } from "./request-batch.ts";
+import { checkWords, idWords, RequestBatch, tableFaults, writeWords } from "./request-batch.ts";
 import { compareCursors, compareSequenceNumbers } from "./sequence-number.ts";
 import { timestampZero } from "./types.ts";
 import type { LogBlock, LogPosition, StreamCursor, Timestamp } from "./types.ts";
@@ -261,6 +261,16 @@ export class Oracle {
     }
     if (payload?.kind === "unreadable") return outcomeCode.payloadUnreadable;
     if (payload?.kind === "too-large") return outcomeCode.tooLarge;
+    // mutant: writes-to-any-table
+    const tableFault = tableFaultOf(requests, request, payload);
+    if (tableFault === tableFaults.unknown) {
+      // probe: oracle-table-unknown
+      return outcomeCode.tableUnknown;
+    }
+    if (tableFault === tableFaults.differs) {
+      // probe: oracle-table-differs
+      return outcomeCode.tableDiffers;
+    }
     const { checks } = requests;
     const start = requests.checkStart[request] ?? 0;
     const end = requests.checkStart[request + 1] ?? 0;
@@ -330,6 +340,16 @@ export class Oracle {
       }
     }
   }
+}
+
+function tableFaultOf(
+  requests: RequestBatch,
+  request: number,
+  spilled: SpilledPayload | undefined,
+): number {
+  if (spilled?.kind === "table-unknown") return tableFaults.unknown;
+  if (spilled?.kind === "table-differs") return tableFaults.differs;
+  return requests.tableFaults[request] ?? tableFaults.none;
 }
 
 function writeCount(batch: RequestBatch, request: number): number {

@@ -11,6 +11,9 @@ import { assert } from "./assert.ts";
 export const requestKinds = ["commit", "abort"] as const;
 export const isolationKinds = ["serializable", "snapshot"] as const;
 export const payloadKinds = ["none", "inline", "spilled"] as const;
+/** What is wrong with the tables that an inline payload names. */
+export const tableFaults = { none: 0, unknown: 1, differs: 2 } as const;
+export type TableFault = (typeof tableFaults)[keyof typeof tableFaults];
 
 /** Words of one write: table, partition and key hash. */
 export const writeWords = 6;
@@ -34,6 +37,10 @@ export class RequestBatch {
   kinds = new Uint8Array(1024);
   isolations = new Uint8Array(1024);
   payloads = new Uint8Array(1024);
+  /** TableFault. */
+  tableFaults = new Uint8Array(1024);
+  /** Requests held that have one. */
+  tableFaultCount = 0;
   checkedTo = new Float64Array(1024);
   /** Request i's checks are [checkStart[i], checkStart[i + 1]), in checks; its writes likewise. */
   checkStart = new Uint32Array(1025);
@@ -56,6 +63,7 @@ export class RequestBatch {
 
   clear(): void {
     this.count = 0;
+    this.tableFaultCount = 0;
     this.sources.length = 0;
   }
 
@@ -78,6 +86,7 @@ export class RequestBatch {
     this.kinds = grown(this.kinds, i + 1);
     this.isolations = grown(this.isolations, i + 1);
     this.payloads = grown(this.payloads, i + 1);
+    this.tableFaults = grown(this.tableFaults, i + 1);
     this.checkedTo = grown(this.checkedTo, i + 1);
     this.checkStart = grown(this.checkStart, i + 2);
     this.writeStart = grown(this.writeStart, i + 2);
@@ -90,6 +99,7 @@ export class RequestBatch {
     this.kinds[i] = request.kind;
     this.isolations[i] = request.isolation;
     this.payloads[i] = request.payload;
+    this.tableFaults[i] = tableFaults.none;
     this.checkedTo[i] = request.checkedTo;
     this.records[i] = request.record;
     this.sources[i] = request.source;
@@ -135,6 +145,14 @@ export class RequestBatch {
     this.sortKeys[this.writeEnd * sortKeyWords] = sortKeyStart;
     this.sortKeys[this.writeEnd * sortKeyWords + 1] = sortKeyLength;
     this.writeEnd += 1;
+  }
+
+  /** Of the open request; the first fault stands. */
+  setTableFault(fault: TableFault): void {
+    const i = this.count;
+    if (fault === tableFaults.none || this.tableFaults[i] !== tableFaults.none) return;
+    this.tableFaults[i] = fault;
+    this.tableFaultCount += 1;
   }
 
   end(): void {

@@ -191,6 +191,10 @@ export type AbortReason =
   | { readonly kind: "payload-unreadable" }
   /** More keys or bytes than the limits allow. */
   | { readonly kind: "too-large" }
+  /** The payload writes to a table that is not registered, or to Tidemark's own. */
+  | { readonly kind: "table-unknown" }
+  /** It has another key than the registry, a key value of another type, or another history. */
+  | { readonly kind: "table-differs" }
   /** An `abort` request arrived first: the id can never commit from here on. */
   | { readonly kind: "probed" };
 

@@ -26,7 +26,7 @@ import { isRetryableAttempt } from "./commit.ts";
 import { orAborted } from "./concurrency.ts";
 import type { EngineCore, EngineOptions } from "./engine-core.ts";
 import { findEarlier, idempotencyEntryKey, recordResult } from "./idempotency.ts";
-import { UnknownTableError } from "./table-registry.ts";
+import { TableRefusedError, UnknownTableError } from "./table-registry.ts";
 import type {
   BodyTransaction,
   EngineEvent,
@@ -186,8 +186,8 @@ export class AttemptRunner {
         this.#noteConflict(services, error);
         if (call.signal.aborted) throw lastWord(call, error);
         const retry =
-          error instanceof UnknownTableError
-            ? await this.#learnTables(attempts, call)
+          error instanceof UnknownTableError || error instanceof TableRefusedError
+            ? await this.#learnTables(attempts, call, error)
             : isRetryableAttempt(error);
         if (!retry || attempts >= max) throw error;
         await waitBackoff(this.#core.ports, {
@@ -210,9 +210,12 @@ export class AttemptRunner {
     if (description !== undefined) session.turns.mark(hashKey(keyNamesOf(description), key).key);
   }
 
-  /** A table may have been registered since the registry was read; one look per call. */
-  async #learnTables(attempts: number, { signal }: Call): Promise<boolean> {
-    if (attempts > 1) return false;
+  /**
+   * A table may have been registered, or changed, since the registry was read. One look per call for
+   * a table that is not known; one for each refusal of the oracle's, whose own look may be due yet.
+   */
+  async #learnTables(attempts: number, { signal }: Call, error: unknown): Promise<boolean> {
+    if (attempts > 1 && !(error instanceof TableRefusedError)) return false;
     await this.#core.registry.lookAgain(signal);
     return true;
   }

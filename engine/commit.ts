@@ -31,6 +31,7 @@ import { spillPayload } from "../schemas/spill.ts";
 import { orAborted } from "./concurrency.ts";
 import { settleRequest } from "./request-settler.ts";
 import { assertWithinTail, conflictError } from "./conflict-error.ts";
+import { TableRefusedError } from "./table-registry.ts";
 import type { ShardSession } from "./shard-session.ts";
 import { assertKeyCount, type WriteBuffer } from "./write-buffer.ts";
 
@@ -105,7 +106,7 @@ export async function certify(
     // A stale or lost request is sent again only after the local check has covered what came since.
     recheck: () => checkLocally(session, subject),
   });
-  if (verdict.kind === "aborted") throw abortError(verdict.reason, checks);
+  if (verdict.kind === "aborted") throw abortError(verdict.reason, checks, payload);
   assert(verdict.id === options.id, "I3: the verdict is on the transaction that was sent");
   assert(verdict.timestamp > checkedTo, "I2: a commit lies above what its client had checked");
   assert(verdict.writes.length === payload.writes.length, "I3: the verdict covers every write");
@@ -180,7 +181,7 @@ async function buildRequest(
   return { ...request, payload: source };
 }
 
-function abortError(reason: AbortReason, checks: Checks): Error {
+function abortError(reason: AbortReason, checks: Checks, { tables }: Payload): Error {
   switch (reason.kind) {
     case "conflict": {
       const read = checks.reads[reason.check];
@@ -204,6 +205,13 @@ function abortError(reason: AbortReason, checks: Checks): Error {
           actual: checks.hashes.length,
         },
       );
+    case "table-unknown":
+    case "table-differs": {
+      const names = tables.map(({ name }) => `"${name}"`).join(", ");
+      return new TableRefusedError(
+        `the oracle refused the commit (${reason.kind}): the registry does not have the table ${names} as this process knows it; run it again, and register the table if it is not`,
+      );
+    }
     case "probed":
       return probedError();
   }

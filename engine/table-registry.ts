@@ -2,7 +2,7 @@
  * The control table's list of tables, as one process holds it: loaded once, loaded again when a
  * name is missing.
  */
-import { InvalidRequestError } from "../core/errors.ts";
+import { InvalidRequestError, UnavailableError } from "../core/errors.ts";
 import type { ClientPorts, Clock } from "../core/ports.ts";
 import type { TableDescription } from "../core/types.ts";
 
@@ -84,6 +84,9 @@ export class TableRegistry {
     }
   }
 }
+
+/** The oracle's registry differs; told apart inside the engine, as the one above is. */
+export class TableRefusedError extends UnavailableError {}
 
 /** Told apart inside the engine, which reloads the registry and tries once more. */
 export class UnknownTableError extends InvalidRequestError {}

@@ -14,6 +14,7 @@ import {
   requestFlags,
 } from "./commit-record.ts";
 import { scanPayloadAt } from "./payload-scan.ts";
+import type { TableCatalogue } from "./table-catalogue.ts";
 import { readFirstIdWord, transactionIdOfWords } from "./transaction-id.ts";
 
 /** A request whose payload lies in chunks of the log table. */
@@ -34,12 +35,14 @@ const reader = new ByteReader(new Uint8Array(0));
  * them: the caller reads what the result refers to, and scans it with `scanPayload` into a batch of
  * its own.
  * @param recordIndex the record's index within its batch.
+ * @param tables what inline payloads may write to; any table when undefined.
  * @throws FrameError, leaving the batch as it was.
  */
 export function scanCommitRecord(
   bytes: Uint8Array,
   recordIndex: number,
   batch: RequestBatch,
+  tables?: TableCatalogue,
 ): SpilledReference[] {
   const before = batch.count;
   const spilled: SpilledReference[] = [];
@@ -53,7 +56,7 @@ export function scanCommitRecord(
       if (length > limits.inlineRequestBytesMax) throw oversized("inlineRequestBytesMax");
       reader.position = start;
       reader.end = start + length;
-      const reference = scanRequest(batch, recordIndex, i);
+      const reference = scanRequest(batch, { recordIndex, indexInRecord: i, tables });
       if (reference !== undefined) spilled.push(reference);
       reader.expectEnd();
       reader.end = end;
@@ -68,8 +71,15 @@ export function scanCommitRecord(
 
 function scanRequest(
   batch: RequestBatch,
-  recordIndex: number,
-  indexInRecord: number,
+  {
+    recordIndex,
+    indexInRecord,
+    tables,
+  }: {
+    readonly recordIndex: number;
+    readonly indexInRecord: number;
+    readonly tables: TableCatalogue | undefined;
+  },
 ): SpilledReference | undefined {
   const flags = readRequestFlags(reader);
   const isSpilled = (flags & requestFlags.spilled) !== 0;
@@ -96,7 +106,7 @@ function scanRequest(
     const high = reader.u32();
     batch.addCheck(high, reader.u32());
   }
-  if (isInline) scanPayloadAt(reader, batch);
+  if (isInline) scanPayloadAt(reader, batch, tables);
   let reference: SpilledReference | undefined;
   if (isSpilled) {
     const { chunks, byteLength, hash } = readSpilled(reader);

@@ -25,6 +25,8 @@ const plainTags = [
   verdictTags.checkedAhead,
   verdictTags.payloadUnreadable,
   verdictTags.tooLarge,
+  verdictTags.tableUnknown,
+  verdictTags.tableDiffers,
   verdictTags.probed,
   verdictTags.stale,
 ] as const;

@@ -202,7 +202,7 @@ type DecodeContext = {
 function readVerdict(context: DecodeContext): Verdict {
   const { reader } = context;
   const tag = reader.u8();
-  if (tag > verdictTags.stale) throw malformed("a verdict has an unknown tag");
+  if (tag > verdictTags.tableDiffers) throw malformed("a verdict has an unknown tag");
   const id = readTransactionId(reader);
   if (tag === verdictTags.stale) return { kind: "stale", id };
   const timestamp = (context.last + 1 + reader.varint()) as Timestamp;
@@ -232,6 +232,10 @@ function readReason(reader: ByteReader, tag: number, timestamp: Timestamp): Abor
       return { kind: "payload-unreadable" };
     case verdictTags.tooLarge:
       return { kind: "too-large" };
+    case verdictTags.tableUnknown:
+      return { kind: "table-unknown" };
+    case verdictTags.tableDiffers:
+      return { kind: "table-differs" };
     case verdictTags.probed:
       return { kind: "probed" };
     default:

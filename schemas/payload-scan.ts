@@ -8,7 +8,8 @@
 import { FrameError } from "../core/errors.ts";
 import { hashSeeds, KeyHasher } from "../core/key-hash.ts";
 import * as limits from "../core/limits.ts";
-import type { RequestBatch } from "../core/request-batch.ts";
+import { tableFaults } from "../core/request-batch.ts";
+import type { RequestBatch, TableFault } from "../core/request-batch.ts";
 import {
   scanMapBody,
   scanValue,
@@ -17,6 +18,8 @@ import {
 } from "./attribute-value-scan.ts";
 import { ByteReader, malformed, oversized } from "./byte-reader.ts";
 import { tableFlags } from "./payload.ts";
+import { isAt, isIdempotencyKey, keyTypeOfTag } from "./table-catalogue.ts";
+import type { CatalogueEntry, TableCatalogue } from "./table-catalogue.ts";
 import * as tags from "./value-tags.ts";
 
 /** DynamoDB's bounds of a table's and of a key attribute's name. */
@@ -43,6 +46,9 @@ class PayloadScanner implements ForbiddenNames {
   private readonly used = new Uint8Array(limits.tablesPerTransactionMax);
   /** The table of the write being scanned. */
   private table = 0;
+  /** What the registry says of each, where there is a registry; undefined: it does not know it. */
+  private readonly entries: (CatalogueEntry | undefined)[] = [];
+  private catalogue: TableCatalogue | undefined;
 
   /** Of each write so far: hash, position and length of the key's values, table. */
   private keyHigh = new Int32Array(64);
@@ -57,9 +63,14 @@ class PayloadScanner implements ForbiddenNames {
    * Scans from the reader's position to its end. With a batch, adds each write to its open request.
    * @throws FrameError.
    */
-  scan(reader: ByteReader, batch: RequestBatch | undefined): void {
+  scan(
+    reader: ByteReader,
+    batch: RequestBatch | undefined,
+    catalogue: TableCatalogue | undefined,
+  ): void {
+    this.catalogue = catalogue;
     if (reader.remaining > limits.payloadBytesMax) throw oversized("payloadBytesMax");
-    this.scanTables(reader);
+    this.scanTables(reader, batch);
     const writes = reader.count(writeBytesMin);
     if (writes === 0) throw malformed("a payload has no writes");
     if (writes > limits.transactionKeysMax) throw oversized("transactionKeysMax");
@@ -86,7 +97,7 @@ class PayloadScanner implements ForbiddenNames {
     return length === sort && sort > 0 && same(bytes, start, this.sortAt[this.table] ?? 0, length);
   }
 
-  private scanTables(reader: ByteReader): void {
+  private scanTables(reader: ByteReader, batch: RequestBatch | undefined): void {
     const count = reader.count(tableBytesMin);
     if (count === 0) throw malformed("a payload has no tables");
     if (count > limits.tablesPerTransactionMax) throw oversized("tablesPerTransactionMax");
@@ -107,7 +118,49 @@ class PayloadScanner implements ForbiddenNames {
       this.sortAt[i] = reader.position - (this.sortLength[i] ?? 0);
       this.used[i] = 0;
       this.checkTable(reader.bytes, i);
+      batch?.setTableFault(this.lookUp(reader.bytes, i, flags));
     }
+  }
+
+  /** Compares what the payload says of a table with the registry. */
+  private lookUp(bytes: Uint8Array, table: number, flags: number): TableFault {
+    if (this.catalogue === undefined) return tableFaults.none;
+    const nameAt = this.nameAt[table] ?? 0;
+    const entry = this.catalogue.find(bytes, nameAt, nameAt + (this.nameLength[table] ?? 0));
+    this.entries[table] = entry;
+    if (entry === undefined) return tableFaults.unknown;
+    const partitionAt = this.partitionAt[table] ?? 0;
+    const sortAt = this.sortAt[table] ?? 0;
+    const fits =
+      flags === entry.flags &&
+      isAt(
+        bytes,
+        partitionAt,
+        partitionAt + (this.partitionLength[table] ?? 0),
+        entry.partitionKey,
+      ) &&
+      isAt(bytes, sortAt, sortAt + (this.sortLength[table] ?? 0), entry.sortKey);
+    return fits ? tableFaults.none : tableFaults.differs;
+  }
+
+  /** The same of a write's key, whose values begin at `start` and `sortStart`. */
+  private lookUpKey(
+    bytes: Uint8Array,
+    key: { start: number; sortStart: number; end: number; isPut: boolean },
+  ): TableFault {
+    const entry = this.entries[this.table];
+    if (entry === undefined) return tableFaults.none;
+    const { start, sortStart } = key;
+    if (keyTypeOfTag(bytes[start] ?? 0) !== entry.partitionKeyType) return tableFaults.differs;
+    const sorted = entry.sortKeyType !== undefined && sortStart > 0;
+    if (sorted && keyTypeOfTag(bytes[sortStart] ?? 0) !== entry.sortKeyType) {
+      return tableFaults.differs;
+    }
+    // The control table's other items are nobody's rows.
+    if (entry.idempotency && !(key.isPut && isIdempotencyKey(bytes, key))) {
+      return tableFaults.unknown;
+    }
+    return tableFaults.none;
   }
 
   private checkTable(bytes: Uint8Array, table: number): void {
@@ -157,6 +210,10 @@ class PayloadScanner implements ForbiddenNames {
       scanKeyValue(reader, limits.sortKeyBytesMax);
       sortLength = reader.position - sortStart;
       hasher.chain(hashSeeds.key, reader.bytes, sortStart, reader.position);
+    }
+    if (this.catalogue !== undefined) {
+      const key = { start, sortStart, end: reader.position, isPut: head % 2 === 1 };
+      batch?.setTableFault(this.lookUpKey(reader.bytes, key));
     }
     this.keyHigh[index] = hasher.high;
     this.keyLow[index] = hasher.low;
@@ -230,15 +287,25 @@ const scanner = new PayloadScanner();
 /**
  * Checks a whole payload and adds the hashes of its writes, in order, to the batch's open request,
  * whose `source` must be `bytes`; without a batch it only checks.
+ * @param tables what it may write to: the open request is marked where it does not fit. Any table
+ * when undefined.
  * @throws FrameError, with some of the writes added already.
  */
-export function scanPayload(bytes: Uint8Array, batch?: RequestBatch): void {
-  scanner.scan(new ByteReader(bytes), batch);
+export function scanPayload(
+  bytes: Uint8Array,
+  batch?: RequestBatch,
+  tables?: TableCatalogue,
+): void {
+  scanner.scan(new ByteReader(bytes), batch, tables);
 }
 
 /** As `scanPayload`, for the payload between the reader's position and its end. */
-export function scanPayloadAt(reader: ByteReader, batch: RequestBatch): void {
-  scanner.scan(reader, batch);
+export function scanPayloadAt(
+  reader: ByteReader,
+  batch: RequestBatch,
+  tables?: TableCatalogue,
+): void {
+  scanner.scan(reader, batch, tables);
 }
 
 /** Steps over a name of a table or key attribute; gives its byte length. */

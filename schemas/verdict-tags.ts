@@ -18,3 +18,5 @@ export const payloadUnreadable = 7;
 export const tooLarge = 8;
 export const probed = 9;
 export const stale = 10;
+export const tableUnknown = 11;
+export const tableDiffers = 12;

@@ -14,6 +14,7 @@ import { reap } from "../functions/reaper/service.ts";
 import { createReplayService } from "../functions/replay/service.ts";
 import type { Observability } from "../functions/shared/observability.ts";
 import { hostileRecord } from "./kernel/hostile-producer.ts";
+import type { HostileAims } from "./kernel/table-lies.ts";
 import { runSchedule } from "./kernel/schedule.ts";
 import { SimulatedFunction, type FunctionDefinition } from "./kernel/simulated-function.ts";
 import type { SimulatedProcess } from "./kernel/simulated-process.ts";
@@ -60,6 +61,7 @@ export class TestDeployment {
   /** What the functions counted, by metric name. */
   readonly metrics: ReadonlyMap<string, number>;
   readonly stream: string;
+  readonly #aims: HostileAims;
 
   static async create(world: World, options: DeploymentOptions): Promise<TestDeployment> {
     const operator = world.startProcess("operator", { exact: true });
@@ -84,7 +86,13 @@ export class TestDeployment {
     this.metrics = metrics;
     const observability = countingObservability(metrics);
     const calm = world.startProcess("inspector", { exact: true });
-    this.stream = this.portsOf(calm).names.stream;
+    const { names } = this.portsOf(calm);
+    this.stream = names.stream;
+    this.#aims = {
+      shard,
+      controlTable: names.controlTable,
+      tables: options.tables.map((table) => ({ history: false, ...table })),
+    };
     const functions = this.#functions(observability);
     this.oracle = this.#mapping(functions.oracle, mappings[options.oracleConsumer]);
     this.replay = this.#mapping(functions.replay, mappings.replay);
@@ -220,7 +228,7 @@ export class TestDeployment {
     if (!faults.strikes("hostile-record", this.stream)) return;
     const random = faults.of("hostile-record");
     const recent = kinesis.records(this.stream, this.shard).at(-random.integer(1, 30));
-    const { kind, data } = hostileRecord(random, recent?.data);
+    const { kind, data } = hostileRecord(random, recent?.data, this.#aims);
     trace.note(time.nowMs, `hostile record: ${kind}`);
     kinesis.execute("PutRecord", { StreamName: this.stream, PartitionKey: "x", Data: data });
     this.world.streamWritten();

@@ -1,13 +1,14 @@
 /** Bytes of what is stored, sent and kept in memory per transaction or key. */
 import type { CommitLog, StreamRecord } from "../../core/ports.ts";
-import type { LogPosition, SequenceNumber, ShardId } from "../../core/types.ts";
+import type { SequenceNumber, ShardId } from "../../core/types.ts";
 import { createOracleService } from "../../functions/oracle/service.ts";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";
 import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
 import { encodePayload } from "../../schemas/payload.ts";
 import { spillPayload } from "../../schemas/spill.ts";
 import { ShardUnderLoad } from "../certification-load.ts";
-import { checkedTo, itselfBytes, payloadOf, requestOf } from "../sample-requests.ts";
+import { oracleControl, stillClock } from "../oracle-control.ts";
+import { checkedTo, itselfBytes, payloadOf, requestOf, sampleTable } from "../sample-requests.ts";
 import type { Count } from "./budgets.ts";
 
 const batchedRequests = 50;
@@ -84,11 +85,8 @@ async function blockCount(requests: number, writes: number): Promise<Count> {
   };
   const service = createOracleService({
     log,
-    control: {
-      readWatermark: () =>
-        Promise.resolve({ position: 0 as LogPosition, timestamp: checkedTo, cursor: undefined }),
-    },
-    clock: { sleep: () => Promise.resolve() },
+    control: oracleControl(checkedTo, sampleTable),
+    clock: stillClock,
     observability: silentObservability,
   });
   const encoded = Array.from({ length: requests }, (_, i) =>

@@ -11,6 +11,7 @@ import { RequestBatch } from "../../core/request-batch.ts";
 import { compareSequenceNumbers } from "../../core/sequence-number.ts";
 import type { SequenceNumber, StreamCursor } from "../../core/types.ts";
 import { scanCommitRecord } from "../../schemas/commit-record-scan.ts";
+import type { TableCatalogue } from "../../schemas/table-catalogue.ts";
 import { SpilledPayloads } from "./spilled-payloads.ts";
 import type { ReadSpilled } from "./spilled-payloads.ts";
 
@@ -25,12 +26,18 @@ export class DecodedBatch {
   readonly #records: BatchRecord[] = [];
   readonly #spilled = new SpilledPayloads();
   readonly rejected: RejectedRecord[] = [];
+  #tables: TableCatalogue | undefined;
 
-  /** Decodes what the cursor does not cover. */
-  decode(records: readonly StreamRecord[], cursor: StreamCursor | undefined): void {
+  /** Decodes what the cursor does not cover. Payloads are compared with `tables`. */
+  decode(
+    records: readonly StreamRecord[],
+    cursor: StreamCursor | undefined,
+    tables: TableCatalogue,
+  ): void {
+    this.#tables = tables;
     this.#requests.clear();
     this.#records.length = 0;
-    this.#spilled.clear();
+    this.#spilled.clear(tables);
     this.rejected.length = 0;
     let newest: SequenceNumber | undefined;
     for (const record of records) {
@@ -66,6 +73,11 @@ export class DecodedBatch {
     };
   }
 
+  /** Whether some payload, of those read so far, names tables that the registry does not. */
+  get hasTableFaults(): boolean {
+    return this.#requests.tableFaultCount > 0 || this.#spilled.hasTableFaults;
+  }
+
   /** After everything in `input` is certified: whether there is more. */
   advance(): boolean {
     return this.#spilled.nextGroup();
@@ -75,7 +87,7 @@ export class DecodedBatch {
     const requestStart = this.#requests.count;
     let rejected = false;
     try {
-      this.#spilled.add(scanCommitRecord(data, this.#records.length, this.#requests));
+      this.#spilled.add(scanCommitRecord(data, this.#records.length, this.#requests, this.#tables));
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
       rejected = true;

@@ -9,7 +9,7 @@
  */
 import { StoreError } from "../../core/errors.ts";
 import { outcomeCode, outcomes } from "../../core/block-draft.ts";
-import type { BlockDraft, Outcome } from "../../core/block-draft.ts";
+import type { BlockDraft, OracleInput, Outcome } from "../../core/block-draft.ts";
 import * as limits from "../../core/limits.ts";
 import { oracleBoundsDefault } from "../../core/oracle.ts";
 import type { Oracle, OracleBounds } from "../../core/oracle.ts";
@@ -19,13 +19,14 @@ import { DraftEncoder } from "../../schemas/log-block-draft.ts";
 import type { MetricOf } from "../shared/metric-names.ts";
 import type { Observability } from "../shared/observability.ts";
 import { DecodedBatch } from "./decoded-batch.ts";
+import { KnownTables } from "./known-tables.ts";
 import { rebuildOracle } from "./rebuild.ts";
 
 export type OracleServiceOptions = {
   readonly log: Pick<CommitLog, "append" | "readBackward" | "readSpilled">;
-  readonly control: Pick<ControlStore, "readWatermark">;
-  /** For pauses between tries only: no clock takes part in certification. */
-  readonly clock: Pick<Clock, "sleep">;
+  readonly control: Pick<ControlStore, "readWatermark" | "tables" | "idempotencyTable">;
+  /** For pauses, and for the age of the registry: no clock takes part in certification. */
+  readonly clock: Pick<Clock, "sleep" | "monotonicMs">;
   readonly observability: Observability;
   readonly bounds?: OracleBounds;
 };
@@ -76,12 +77,13 @@ export class OracleUnfinishedError extends Error {
 
 export function createOracleService(options: OracleServiceOptions): OracleService {
   const idle = new Map<ShardId, Lane>();
+  const tables = new KnownTables(options);
   return {
     async handle(batch, budget) {
       // Taken out while in use: an overlapping call for the same shard gets a lane of its own.
       const lane = idle.get(batch.shard) ?? new Lane();
       idle.delete(batch.shard);
-      const invocation = new Invocation(options, lane, batch, budget);
+      const invocation = new Invocation({ ...options, tables }, lane, { batch, budget });
       try {
         await invocation.run();
       } finally {
@@ -92,6 +94,8 @@ export function createOracleService(options: OracleServiceOptions): OracleServic
     },
   };
 }
+
+type InvocationOptions = OracleServiceOptions & { readonly tables: KnownTables };
 
 /** What is kept warm for a shard: its oracle, and buffers. */
 class Lane {
@@ -114,19 +118,20 @@ class Invocation {
     rebuilds: 0,
     taken: 0,
   };
-  readonly #options: OracleServiceOptions;
+  readonly #options: InvocationOptions;
   readonly #lane: Lane;
   readonly #batch: OracleBatch;
   readonly #budget: InvocationBudget;
   #decoded = false;
+  /** For what is wrong in one batch, the registry is read once. */
+  #lookedAgain = false;
   /** Tries since the last block that was appended. */
   #tries = 0;
 
   constructor(
-    options: OracleServiceOptions,
+    options: InvocationOptions,
     lane: Lane,
-    batch: OracleBatch,
-    budget: InvocationBudget,
+    { batch, budget }: { readonly batch: OracleBatch; readonly budget: InvocationBudget },
   ) {
     this.#options = options;
     this.#lane = lane;
@@ -158,16 +163,9 @@ class Invocation {
   async #step(): Promise<"appended" | "advanced" | "taken" | "finished"> {
     const { log } = this.#options;
     const { decoded, encoder } = this.#lane;
-    const { shard, records } = this.#batch;
+    const { shard } = this.#batch;
     const oracle = this.#lane.oracle ?? (await this.#rebuild());
-    if (!this.#decoded) {
-      decoded.decode(records, oracle.cursor);
-      this.#decoded = true;
-      this.#logRejected();
-    }
-    const readSpilled: CommitLog["readSpilled"] = (id, chunks, callOptions) =>
-      log.readSpilled(id, chunks, callOptions);
-    const input = await decoded.input(oracle.cursor, readSpilled, this.#budget.signal);
+    const input = await this.#input(oracle);
     const draft = oracle.next(input);
     if (draft === undefined) {
       // probe: oracle-nothing-new-in-batch
@@ -188,6 +186,31 @@ class Invocation {
     this.#lane.oracle = oracle;
     this.#account(draft, bytes.length);
     return "appended";
+  }
+
+  /**
+   * What can be certified now. Where a payload does not fit the registry, the registry may be old:
+   * it is read again, and the batch is decoded anew by it.
+   */
+  async #input(oracle: Oracle): Promise<OracleInput> {
+    const { log, tables } = this.#options;
+    const { decoded } = this.#lane;
+    const readSpilled: CommitLog["readSpilled"] = (id, chunks, callOptions) =>
+      log.readSpilled(id, chunks, callOptions);
+    for (;;) {
+      if (!this.#decoded) {
+        await tables.ready(this.#callOptions());
+        decoded.decode(this.#batch.records, oracle.cursor, tables.catalogue);
+        this.#decoded = true;
+        this.#logRejected();
+      }
+      const input = await decoded.input(oracle.cursor, readSpilled, this.#budget.signal);
+      if (!decoded.hasTableFaults || this.#lookedAgain) return input;
+      this.#lookedAgain = true;
+      if (!(await tables.readAgain(this.#callOptions()))) return input;
+      // probe: oracle-reads-registry-again
+      this.#decoded = false;
+    }
   }
 
   async #rebuild(): Promise<Oracle> {
@@ -291,6 +314,8 @@ const verdictMetrics = {
   "checked-ahead": "AbortedCheckedAhead",
   "payload-unreadable": "AbortedPayloadUnreadable",
   "too-large": "AbortedTooLarge",
+  "table-unknown": "AbortedTableUnknown",
+  "table-differs": "AbortedTableDiffers",
   probed: "AbortedProbed",
   stale: "Stale",
 } as const satisfies Record<Outcome, MetricOf<"Count">>;
@@ -302,6 +327,8 @@ function noVerdicts(): Record<Outcome, number> {
     "checked-ahead": 0,
     "payload-unreadable": 0,
     "too-large": 0,
+    "table-unknown": 0,
+    "table-differs": 0,
     probed: 0,
     stale: 0,
   };

@@ -10,9 +10,10 @@ import { FrameError } from "../../core/errors.ts";
 import type { SpilledPayload } from "../../core/block-draft.ts";
 import * as limits from "../../core/limits.ts";
 import type { CommitLog } from "../../core/ports.ts";
-import { RequestBatch } from "../../core/request-batch.ts";
+import { RequestBatch, tableFaults } from "../../core/request-batch.ts";
 import type { SpilledReference } from "../../schemas/commit-record-scan.ts";
 import { scanPayload } from "../../schemas/payload-scan.ts";
+import type { TableCatalogue } from "../../schemas/table-catalogue.ts";
 import { joinSpilledChunks } from "../../schemas/spill.ts";
 
 export type ReadSpilled = CommitLog["readSpilled"];
@@ -21,11 +22,14 @@ export class SpilledPayloads {
   readonly writes = new RequestBatch();
   readonly byRequest = new Map<number, SpilledPayload>();
   readonly #references: SpilledReference[] = [];
+  #tables: TableCatalogue | undefined;
   /** The group is `[#from, #to)` of the references. */
   #from = 0;
   #to = 0;
 
-  clear(): void {
+  /** @param tables what payloads may write to. */
+  clear(tables: TableCatalogue): void {
+    this.#tables = tables;
     this.#references.length = 0;
     this.#from = 0;
     this.#to = 0;
@@ -39,6 +43,11 @@ export class SpilledPayloads {
   /** First request that needs a payload of a later group; undefined: none does. */
   get heldBelow(): number | undefined {
     return this.#references[this.#to]?.request;
+  }
+
+  /** Whether one that was read names tables that the registry does not. */
+  get hasTableFaults(): boolean {
+    return this.writes.tableFaultCount > 0;
   }
 
   /** Whether another group follows; then it is the one to read. */
@@ -104,12 +113,17 @@ export class SpilledPayloads {
         indexInRecord: 0,
         source,
       });
-      scanPayload(source, batch);
+      scanPayload(source, batch, this.#tables);
       batch.end();
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
       batch.rollback(writesOf);
       return { kind: error.fault === "oversized" ? "too-large" : "unreadable" };
+    }
+    const fault = batch.tableFaults[writesOf];
+    if (fault !== undefined && fault !== tableFaults.none) {
+      batch.rollback(writesOf);
+      return { kind: fault === tableFaults.unknown ? "table-unknown" : "table-differs" };
     }
     const { byteLength, hash } = reference;
     return { kind: "read", writesOf, chunks: chunks.length, byteLength, hash };

@@ -13,6 +13,8 @@ export const functionMetrics = {
   AbortedCheckedAhead: "Count",
   AbortedPayloadUnreadable: "Count",
   AbortedTooLarge: "Count",
+  AbortedTableUnknown: "Count",
+  AbortedTableDiffers: "Count",
   AbortedProbed: "Count",
   Stale: "Count",
   Duplicates: "Count",

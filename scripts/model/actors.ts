@@ -117,7 +117,10 @@ export class OracleActor {
     return createOracleService({
       log,
       control: shard.control(),
-      clock: { sleep: () => (this.#leaving ? Promise.reject(new Left()) : Promise.resolve()) },
+      clock: {
+        monotonicMs: () => 0,
+        sleep: () => (this.#leaving ? Promise.reject(new Left()) : Promise.resolve()),
+      },
       observability: silentObservability,
       bounds: { ...oracleBoundsDefault, windowMicros: this.#window },
     });

@@ -145,7 +145,7 @@ export class GatedShard {
   control(): ControlStore {
     const nothing = (): Promise<void> => Promise.resolve();
     return {
-      idempotencyTable: modelTable,
+      idempotencyTable: { ...modelTable, name: "control" },
       readWatermark: () => Promise.resolve(this.watermark),
       advanceWatermark: (_, watermark) => {
         const moves = watermark.position > this.watermark.position;

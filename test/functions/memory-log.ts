@@ -4,6 +4,7 @@ import type { CommitLog, StoredBlock } from "../../core/ports.ts";
 import type {
   LogBlock,
   LogPosition,
+  TableDescription,
   Timestamp,
   TransactionId,
   Watermark,
@@ -18,11 +19,30 @@ export type Fault =
   /** Another instance does something between this one's decision to call and the call. */
   | { readonly kind: "meanwhile"; readonly run: () => Promise<void> };
 
+export const controlTable: TableDescription = {
+  name: "tidemark-test-control",
+  partitionKey: { name: "pk", type: "S" },
+  sortKey: { name: "sk", type: "S" },
+  history: false,
+  access: "transactional",
+};
+
 export class MemoryLog {
   readonly blocks: StoredBlock[] = [];
   readonly spilled = new Map<TransactionId, readonly Uint8Array[]>();
   readonly sleeps: number[] = [];
   watermark: Watermark | undefined;
+  /** The registry, and how often it was read. */
+  tables: readonly TableDescription[] = [
+    {
+      name: "accounts",
+      partitionKey: { name: "pk", type: "S" },
+      history: false,
+      access: "transactional",
+    },
+  ];
+  registryReads = 0;
+  nowMs = 0;
   /** Calls so far, of all methods. */
   calls = 0;
   readonly faults = new Map<number, Fault>();
@@ -65,8 +85,16 @@ export class MemoryLog {
     };
     return {
       log,
-      control: { readWatermark: () => this.#call(() => this.watermark) },
+      control: {
+        idempotencyTable: controlTable,
+        readWatermark: () => this.#call(() => this.watermark),
+        tables: () => {
+          this.registryReads += 1;
+          return Promise.resolve(this.tables);
+        },
+      },
       clock: {
+        monotonicMs: () => this.nowMs,
         sleep: (durationMs) => {
           this.sleeps.push(durationMs);
           return Promise.resolve();

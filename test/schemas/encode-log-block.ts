@@ -72,6 +72,10 @@ function tagOf(verdict: Verdict, stream: StreamWriter): number {
           return verdictTags.payloadUnreadable;
         case "too-large":
           return verdictTags.tooLarge;
+        case "table-unknown":
+          return verdictTags.tableUnknown;
+        case "table-differs":
+          return verdictTags.tableDiffers;
         case "probed":
           return verdictTags.probed;
         default:

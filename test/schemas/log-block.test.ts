@@ -72,6 +72,8 @@ const plainReason = fc.constantFrom(
   "checked-ahead" as const,
   "payload-unreadable" as const,
   "too-large" as const,
+  "table-unknown" as const,
+  "table-differs" as const,
   "probed" as const,
 );
 

@@ -40,7 +40,8 @@ export const faultDescriptions = {
   "consumer-pause": "s: a mapping delivers nothing for up to a minute",
   "schedule-skipped": "i: a scheduled invocation does not happen",
   "ttl-late": "s: expired items stay; otherwise they go within the minute",
-  "hostile-record": "s: somebody puts malformed or oversized records into the stream",
+  "hostile-record":
+    "s: somebody puts records into the stream that are malformed, or lie about tables",
   "record-duplicated": "a: a producer's own retry stores a record twice",
   "answer-slow":
     "a: the answer is under way for up to the caller's time limit; the world goes on meanwhile",

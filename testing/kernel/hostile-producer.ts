@@ -1,7 +1,8 @@
 /**
  * Somebody who may write to the commit stream and means harm, or has a bug: records that are no
  * records, cut, oversized, of a later version; old records once more; requests that claim to have
- * seen the future, or to commit nothing. The oracle has to count them and go on.
+ * seen the future, or to commit nothing; commits that lie about tables. The oracle has to count or
+ * to refuse them, and go on.
  */
 import {
   commitRecordMagic,
@@ -13,6 +14,7 @@ import { encodePayload } from "../../schemas/payload.ts";
 import { makeTransactionId, transactionIdRandomBytes } from "../../schemas/transaction-id.ts";
 import type { Payload, Timestamp } from "../../core/types.ts";
 import type { SeededRandom } from "./seeded-random.ts";
+import { checkedToOf, tableLie, tableLies, type HostileAims } from "./table-lies.ts";
 
 export type HostileRecord = { readonly kind: string; readonly data: Uint8Array };
 
@@ -23,10 +25,20 @@ const anyWrite: Payload = {
 };
 
 /** @param recent a record that an honest client has sent, if there is one. */
-export function hostileRecord(random: SeededRandom, recent: Uint8Array | undefined): HostileRecord {
+export function hostileRecord(
+  random: SeededRandom,
+  recent: Uint8Array | undefined,
+  aims: HostileAims,
+): HostileRecord {
   const kinds = ["noise", "empty", "large", "future-checked", "payload-less"];
   if (recent !== undefined) kinds.push("cut", "later-version", "replayed", "trailing");
+  const checkedTo = recent === undefined ? undefined : checkedToOf(recent);
+  if (checkedTo !== undefined) kinds.push(...tableLies);
   const kind = random.pick(kinds);
+  const lie = tableLies.find((each) => each === kind);
+  if (lie !== undefined && checkedTo !== undefined) {
+    return { kind, data: tableLie(lie, random, { aims, checkedTo }) };
+  }
   return { kind, data: dataOf(kind, random, recent ?? new Uint8Array(0)) };
 }
 

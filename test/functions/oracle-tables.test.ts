@@ -1,0 +1,257 @@
+/**
+ * What a payload says of its tables has to be what the registry says, or it does not commit: replay
+ * goes by the payload, with rights to every table (docs/operations.md, Who can do what).
+ */
+import { describe, expect, test } from "vitest";
+import * as limits from "../../core/limits.ts";
+import type { StreamRecord } from "../../core/ports.ts";
+import type { Item, Payload, PayloadTable, ShardId, TableDescription } from "../../core/types.ts";
+import { createOracleService, type OracleService } from "../../functions/oracle/service.ts";
+import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
+import { encodePayload } from "../../schemas/payload.ts";
+import { spillPayload } from "../../schemas/spill.ts";
+import { id, sequenceText, startTimestamp } from "../core/oracle-harness.ts";
+import { controlTable, MemoryLog } from "./memory-log.ts";
+
+const shard = "shardId-000000000000" as ShardId;
+const ample = { remainingMs: () => 60_000 };
+
+const orders: TableDescription = {
+  name: "orders",
+  partitionKey: { name: "customer", type: "S" },
+  sortKey: { name: "number", type: "N" },
+  history: true,
+  access: "transactional",
+};
+const blobs: TableDescription = {
+  name: "blobs",
+  partitionKey: { name: "digest", type: "B" },
+  history: false,
+  access: "transactional",
+};
+
+const ordersPayload: PayloadTable = {
+  name: "orders",
+  partitionKey: "customer",
+  sortKey: "number",
+  history: true,
+};
+const accountsPayload: PayloadTable = { name: "accounts", partitionKey: "pk", history: false };
+const controlPayload: PayloadTable = {
+  name: controlTable.name,
+  partitionKey: "pk",
+  sortKey: "sk",
+  history: false,
+};
+
+function payload(table: PayloadTable, key: Item): Payload {
+  return { tables: [table], writes: [{ table: 0, key, item: key }] };
+}
+
+function deletion(table: PayloadTable, key: Item): Payload {
+  return { tables: [table], writes: [{ table: 0, key, item: undefined }] };
+}
+
+function record(sequence: number, each: Payload, spillInto?: MemoryLog): StreamRecord {
+  const bytes = encodePayload(each);
+  const { chunks, source } = spillPayload(bytes);
+  spillInto?.spilled.set(id(sequence), chunks);
+  const request = encodeCommitRequest({
+    kind: "commit",
+    id: id(sequence),
+    isolation: "serializable",
+    checkedTo: startTimestamp,
+    checks: [],
+    payload: spillInto === undefined ? { kind: "inline", bytes } : source,
+  });
+  return {
+    sequenceNumber: sequenceText(10n ** 20n + BigInt(sequence)),
+    arrivalMs: startTimestamp / 1000 + sequence,
+    data: encodeCommitRecord([request]),
+  };
+}
+
+function newLog(): MemoryLog {
+  const log = new MemoryLog(startTimestamp);
+  log.tables = [...log.tables, orders, blobs];
+  return log;
+}
+
+/** The log's last decision, once the record is certified. */
+async function decide(log: MemoryLog, given: StreamRecord, service?: OracleService) {
+  const oracle = service ?? createOracleService(log.ports());
+  await oracle.handle({ shard, records: [given] }, ample);
+  const verdict = log.decoded().at(-1)?.verdicts.at(-1);
+  return verdict?.kind === "aborted" ? verdict.reason.kind : verdict?.kind;
+}
+
+const order = { customer: { S: "ada" }, number: { N: "7" } };
+const entry = { pk: { S: "idempotency#k" }, sk: { S: "-" } };
+const cases: readonly [string, Payload, string][] = [
+  ["as registered", payload(ordersPayload, order), "committed"],
+  ["as registered, a delete", deletion(ordersPayload, order), "committed"],
+  ["an idempotency entry", payload(controlPayload, entry), "committed"],
+  [
+    "a table that nobody registered",
+    payload({ ...accountsPayload, name: "x" }, { pk: { S: "a" } }),
+    "table-unknown",
+  ],
+  [
+    "another partition key",
+    payload({ ...accountsPayload, partitionKey: "zz" }, { zz: { S: "a" } }),
+    "table-differs",
+  ],
+  [
+    "a longer name of the key",
+    payload({ ...accountsPayload, partitionKey: "pk2" }, { pk2: { S: "a" } }),
+    "table-differs",
+  ],
+  [
+    "another sort key",
+    payload({ ...ordersPayload, sortKey: "no" }, { customer: { S: "ada" }, no: { N: "7" } }),
+    "table-differs",
+  ],
+  [
+    "a sort key that is none",
+    payload({ ...accountsPayload, sortKey: "n" }, { pk: { S: "a" }, n: { N: "7" } }),
+    "table-differs",
+  ],
+  [
+    "no sort key",
+    payload({ name: "orders", partitionKey: "customer", history: true }, { customer: { S: "a" } }),
+    "table-differs",
+  ],
+  ["no history", payload({ ...ordersPayload, history: false }, order), "table-differs"],
+  [
+    "a history that is not kept",
+    payload({ ...accountsPayload, history: true }, { pk: { S: "a" } }),
+    "table-differs",
+  ],
+  ["a number for a text", payload(accountsPayload, { pk: { N: "1" } }), "table-differs"],
+  [
+    "a long number for a text",
+    payload(accountsPayload, { pk: { N: "123456.789" } }),
+    "table-differs",
+  ],
+  [
+    "a binary for a text",
+    payload(accountsPayload, { pk: { B: Uint8Array.of(1) } }),
+    "table-differs",
+  ],
+  [
+    "a text for a binary",
+    payload({ name: "blobs", partitionKey: "digest", history: false }, { digest: { S: "a" } }),
+    "table-differs",
+  ],
+  [
+    "a text for a number",
+    payload(ordersPayload, { customer: { S: "ada" }, number: { S: "7" } }),
+    "table-differs",
+  ],
+  [
+    "the watermark",
+    payload(controlPayload, { pk: { S: "shard#1" }, sk: { S: "watermark" } }),
+    "table-unknown",
+  ],
+  [
+    "an idempotency key of no length",
+    payload(controlPayload, { pk: { S: "idempotency#" }, sk: { S: "-" } }),
+    "table-unknown",
+  ],
+  [
+    "an idempotency entry elsewhere",
+    payload(controlPayload, { ...entry, sk: { S: "x" } }),
+    "table-unknown",
+  ],
+  [
+    "an idempotency entry below another",
+    payload(controlPayload, { ...entry, sk: { S: "--" } }),
+    "table-unknown",
+  ],
+  ["the end of an idempotency entry", deletion(controlPayload, entry), "table-unknown"],
+  [
+    "a part of the control table's key",
+    payload({ ...accountsPayload, name: controlTable.name }, { pk: { S: "idempotency#k" } }),
+    "table-differs",
+  ],
+  [
+    "one right table and one that is not registered",
+    {
+      tables: [accountsPayload, { ...accountsPayload, name: "x" }],
+      writes: [0, 1].map((table) => ({ table, key: { pk: { S: "a" } }, item: undefined })),
+    },
+    "table-unknown",
+  ],
+  [
+    "a long idempotency key",
+    payload(controlPayload, { ...entry, pk: { S: `idempotency#${"k".repeat(200)}` } }),
+    "committed",
+  ],
+];
+
+describe("a payload", () => {
+  test.each(cases)("that names %s", async (_, given, expected) => {
+    const inline = newLog();
+    expect(await decide(inline, record(1, given))).toBe(expected);
+    const spilled = newLog();
+    expect(await decide(spilled, record(1, given, spilled))).toBe(expected);
+  });
+
+  test("of a control table that somebody registered is held to idempotency entries all the same", async () => {
+    const log = newLog();
+    log.tables = [{ ...controlTable, history: false }];
+    const watermark = payload(controlPayload, { pk: { S: "shard#1" }, sk: { S: "watermark" } });
+    expect(await decide(log, record(1, watermark))).toBe("table-unknown");
+    expect(await decide(log, record(2, payload(controlPayload, entry)))).toBe("committed");
+  });
+});
+
+describe("the registry", () => {
+  const made = payload({ ...accountsPayload, name: "made" }, { pk: { S: "a" } });
+
+  function register(log: MemoryLog): void {
+    const [accounts] = log.tables;
+    if (accounts === undefined) throw new Error("accounts is registered");
+    log.tables = [...log.tables, { ...accounts, name: "made" }];
+  }
+
+  test("is read again for a table that it does not know: one registered since commits at once", async () => {
+    const log = newLog();
+    const service = createOracleService(log.ports());
+    await decide(log, record(1, payload(accountsPayload, { pk: { S: "a" } })), service);
+    register(log);
+    log.nowMs += limits.oracleRegistryReadMsMin;
+    expect(await decide(log, record(2, made), service)).toBe("committed");
+    expect(log.registryReads).toBe(2);
+  });
+
+  test("and for a spilled payload", async () => {
+    const log = newLog();
+    const service = createOracleService(log.ports());
+    await decide(log, record(1, payload(accountsPayload, { pk: { S: "a" } })), service);
+    register(log);
+    log.nowMs += limits.oracleRegistryReadMsMin;
+    expect(await decide(log, record(2, made, log), service)).toBe("committed");
+  });
+
+  test("is read once a second at most, however many payloads do not fit it", async () => {
+    const log = newLog();
+    const service = createOracleService(log.ports());
+    for (let i = 1; i <= 50; i += 1) {
+      log.nowMs += limits.oracleRegistryReadMsMin / 10;
+      expect(await decide(log, record(i, made), service)).toBe("table-unknown");
+    }
+    expect(log.registryReads).toBeLessThanOrEqual(6);
+  });
+
+  test("is read again when it is old, so that a table taken away is refused", async () => {
+    const log = newLog();
+    const service = createOracleService(log.ports());
+    const given = payload(ordersPayload, order);
+    expect(await decide(log, record(1, given), service)).toBe("committed");
+    log.tables = [];
+    expect(await decide(log, record(2, given), service)).toBe("committed");
+    log.nowMs += limits.oracleRegistryAgeMsMax + 1;
+    expect(await decide(log, record(3, given), service)).toBe("table-unknown");
+  });
+});

@@ -1,0 +1,43 @@
+/**
+ * A client whose copy of the registry is old is refused, learns what changed, and runs again: its
+ * caller sees a commit. A table that is gone is named.
+ */
+import { expect, test } from "vitest";
+import { defineTable } from "../../sdk/index.ts";
+import { createTestCloud, testTable, type TestCloud } from "../../testing/index.ts";
+
+const items = defineTable<{ readonly n: number }, { readonly id: string }>("items", { key: "id" });
+/** The oracle's copy of the registry is older than that then. */
+const noticedMs = 11_000;
+
+async function register(cloud: TestCloud, history: boolean): Promise<void> {
+  const operator = cloud.world.startProcess("operator-2", { exact: true });
+  const { control } = cloud.deployment.portsOf(operator, { calm: true });
+  await control.registerTable({
+    name: "items",
+    partitionKey: { name: "id", type: "S" },
+    history,
+    access: "transactional",
+  });
+}
+
+test("a table's history switched on meanwhile: the commit that knew it without runs again", async () => {
+  const cloud = await createTestCloud({ tables: [testTable("items", { partitionKey: "id" })] });
+  const client = cloud.createClient("app");
+  const put = (n: number) =>
+    client.transact((tx) => {
+      tx.put(items, { id: "a", n });
+      return Promise.resolve();
+    });
+  const attempts = await cloud.run(async () => {
+    await put(1);
+    await register(cloud, true);
+    await cloud.world.time.sleep(noticedMs);
+    const { receipt } = await put(2);
+    await cloud.settled();
+    return receipt.attempts;
+  });
+  expect(attempts).toBe(2);
+  expect(cloud.deployment.metrics.get("AbortedTableDiffers")).toBe(1);
+  expect(cloud.rows(items)).toEqual([{ id: "a", n: 2 }]);
+});

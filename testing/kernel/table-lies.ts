@@ -1,0 +1,90 @@
+/**
+ * Commits that the oracle would take but for the tables that they name: were one certified, replay
+ * would write with its own rights where their sender may not.
+ */
+import { FrameError } from "../../core/errors.ts";
+import type { Item, PayloadTable, TableDescription, Timestamp } from "../../core/types.ts";
+import {
+  decodeCommitRecord,
+  encodeCommitRecord,
+  encodeCommitRequest,
+} from "../../schemas/commit-record.ts";
+import { encodePayload } from "../../schemas/payload.ts";
+import { makeTransactionId, transactionIdRandomBytes } from "../../schemas/transaction-id.ts";
+import type { SeededRandom } from "./seeded-random.ts";
+
+/** What of a deployment a producer knows, or can guess. */
+export type HostileAims = {
+  readonly shard: string;
+  readonly controlTable: string;
+  readonly tables: readonly Pick<
+    TableDescription,
+    "name" | "partitionKey" | "sortKey" | "history"
+  >[];
+};
+
+export const tableLies = ["unregistered-table", "own-table", "other-key", "other-history"] as const;
+export type TableLie = (typeof tableLies)[number];
+
+/** Up to where an honest client had just checked; undefined for a record that is none. */
+export function checkedToOf(recent: Uint8Array): Timestamp | undefined {
+  try {
+    return decodeCommitRecord(recent).find(({ kind }) => kind === "commit")?.checkedTo;
+  } catch (error) {
+    if (error instanceof FrameError) return undefined;
+    throw error;
+  }
+}
+
+/** @param checkedTo one that the oracle still takes. */
+export function tableLie(
+  lie: TableLie,
+  random: SeededRandom,
+  { aims, checkedTo }: { readonly aims: HostileAims; readonly checkedTo: Timestamp },
+): Uint8Array {
+  const { table, key } = liesAbout(lie, random, aims);
+  // Of a watermark it would make one that lies beyond everything.
+  const item = { ...key, position: { N: "999999" }, timestamp: { N: "8000000000000000" } };
+  const bytes = encodePayload({ tables: [table], writes: [{ table: 0, key, item }] });
+  const request = encodeCommitRequest({
+    kind: "commit",
+    id: makeTransactionId(checkedTo, random.bytes(transactionIdRandomBytes)),
+    isolation: "serializable",
+    checkedTo,
+    checks: [],
+    payload: { kind: "inline", bytes },
+  });
+  return encodeCommitRecord([request]);
+}
+
+function liesAbout(
+  lie: TableLie,
+  random: SeededRandom,
+  { shard, controlTable, tables }: HostileAims,
+): { readonly table: PayloadTable; readonly key: Item } {
+  const { name, partitionKey, sortKey, history } = random.pick(tables);
+  const value = { S: "somebody's" };
+  const key = {
+    [partitionKey.name]: value,
+    ...(sortKey === undefined ? {} : { [sortKey.name]: value }),
+  };
+  const table = {
+    name,
+    partitionKey: partitionKey.name,
+    ...(sortKey === undefined ? {} : { sortKey: sortKey.name }),
+    history,
+  };
+  switch (lie) {
+    case "unregistered-table":
+      return { table: { ...table, name: `${name}-2` }, key };
+    case "other-history":
+      return { table: { ...table, history: !history }, key };
+    case "other-key":
+      return { table: { name, partitionKey: "zz", history }, key: { zz: value } };
+    case "own-table":
+      return {
+        table: { name: controlTable, partitionKey: "pk", sortKey: "sk", history: false },
+        key: { pk: { S: `shard#${shard}` }, sk: { S: "watermark" } },
+      };
+  }
+}
