@@ -24,9 +24,9 @@ export type CatalogueEntry = {
 };
 
 const utf8 = new TextEncoder();
-/** How the engine makes the key of an idempotency entry (engine/idempotency.ts). */
+/** How the engine makes the keys of its entries (engine/idempotency.ts). */
 const idempotencyPartition = utf8.encode("idempotency#");
-const idempotencySort = utf8.encode("-");
+const idempotencySorts = ["-", "detached"].map((text) => utf8.encode(text));
 const empty = new Uint8Array(0);
 
 export class TableCatalogue {
@@ -98,7 +98,7 @@ export function isIdempotencyKey(
   return (
     prefixEnd < sortStart &&
     isAt(bytes, partition, prefixEnd, idempotencyPartition) &&
-    isAt(bytes, sort, end, idempotencySort)
+    idempotencySorts.some((wanted) => isAt(bytes, sort, end, wanted))
   );
 }
 

@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import * as limits from "../../core/limits.ts";
 import type { StreamRecord } from "../../core/ports.ts";
 import type { Item, Payload, PayloadTable, ShardId, TableDescription } from "../../core/types.ts";
+import { detachedEntryKey, idempotencyEntryKey } from "../../engine/idempotency.ts";
 import { createOracleService, type OracleService } from "../../functions/oracle/service.ts";
 import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
 import { encodePayload } from "../../schemas/payload.ts";
@@ -86,11 +87,17 @@ async function decide(log: MemoryLog, given: StreamRecord, service?: OracleServi
 }
 
 const order = { customer: { S: "ada" }, number: { N: "7" } };
-const entry = { pk: { S: "idempotency#k" }, sk: { S: "-" } };
+/** As the engine makes it: what it writes must pass. */
+const entry = idempotencyEntryKey("k");
 const cases: readonly [string, Payload, string][] = [
   ["as registered", payload(ordersPayload, order), "committed"],
   ["as registered, a delete", deletion(ordersPayload, order), "committed"],
   ["an idempotency entry", payload(controlPayload, entry), "committed"],
+  [
+    "the entry of a transaction that REST hands on",
+    payload(controlPayload, detachedEntryKey("state")),
+    "committed",
+  ],
   [
     "a table that nobody registered",
     payload({ ...accountsPayload, name: "x" }, { pk: { S: "a" } }),
