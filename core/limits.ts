@@ -108,6 +108,10 @@ export const ownInstallPatienceMs = 1_000;
 /** Time that replay keeps back from its invocation to return what is unfinished. */
 export const replayReserveMs = 2_000;
 
+// --- SDK and REST ---
+/** 1 January 2000 in microseconds. A moment below it was meant as milliseconds. */
+export const momentMicrosMin = 946_684_800_000_000;
+
 // --- SDK ---
 /**
  * Transactions of one process that are certified as one, each having read what the ones before it
@@ -153,6 +157,17 @@ export const restPageItemsMax = 1_000;
 export const restIdempotencyKeyLengthMax = 256;
 /** Values of one `in` comparison, and attributes of one condition. */
 export const restComparandsMax = 100;
+/**
+ * Of a page's cursor: the key attributes of a table and of an index (two of 2,048 and two of 1,024
+ * bytes, six characters a byte where JSON has to escape them, four names), in base64.
+ */
+export const restCursorLengthMax = 64 * 1024;
+/** Of a transaction's token: a name and eight bytes for each key, in base64. */
+export const restTokenLengthMax = 112 * 1024;
+/** Of attributes that an update removes: as many as name the smallest attributes of an item. */
+export const restRemovalsMax = 10_000;
+/** Faults that one answer names. */
+export const restErrorsMax = 20;
 /** A request is answered by then: HTTP APIs give up on their integration after 30 s. */
 export const restDeadlineMs = 25_000;
 /**

@@ -1,7 +1,7 @@
 /**
  * Stands where API Gateway stands on AWS: an HTTP server on loopback that invokes a function per
  * request. Beside the function it serves `GET /.well-known/tidemark`, by which an SDK that knows
- * this one address finds the rest of the stack.
+ * this one address finds the rest of the stack, and `GET /openapi.json`, the function's contract.
  */
 import { createServer } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
@@ -14,6 +14,7 @@ import {
   requestBodyBytesMax,
 } from "./http-event.ts";
 import type { HttpRequest, HttpResponse } from "./http-event.ts";
+import openApi from "../docs/openapi.json" with { type: "json" };
 import type { StackEndpoints } from "./process-messages.ts";
 
 /** What `GET /.well-known/tidemark` returns (localstack/README.md). */
@@ -40,15 +41,19 @@ export type HttpGatewayOptions = {
 };
 
 const drainMsMax = 5_000;
-const wellKnownPath = "/.well-known/tidemark";
 
 /** Rejects with Node's error (`EADDRINUSE`, `EACCES`) when the port cannot be had. */
 export async function startHttpGateway(options: HttpGatewayOptions): Promise<HttpGateway> {
+  const documents = new Map<string, unknown>([
+    ["/.well-known/tidemark", options.description],
+    ["/openapi.json", openApi],
+  ]);
   let state: "starting" | "open" | "closing" = "starting";
   const server = createServer((request, response) => {
+    const document = request.method === "GET" ? documents.get(request.url ?? "") : undefined;
     const answered =
-      request.method === "GET" && request.url === wellKnownPath
-        ? Promise.resolve(jsonResponse(options.description))
+      document !== undefined
+        ? Promise.resolve(jsonResponse(document))
         : state === "open"
           ? answer(request, options)
           : Promise.resolve(gatewayError(503, "Service Unavailable"));

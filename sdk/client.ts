@@ -96,8 +96,6 @@ export type ClientParts = {
 
 const deadlineMs = integerIn({ min: 1, max: limits.transactionAgeMsMax });
 const attemptsMax = integerIn({ min: 1, max: 1_000 });
-/** 1 January 2000 in microseconds. A smaller number was meant as milliseconds. */
-const momentMicrosMin = 946_684_800_000_000;
 
 export class ConnectedClient implements Client {
   readonly #parts: ClientParts;
@@ -262,5 +260,5 @@ function checkedSnapshotOptions(options: SnapshotOptions): EngineSnapshotOptions
 function momentMicros(moment: unknown): Timestamp | undefined {
   const micros = moment instanceof Date ? moment.getTime() * 1_000 : moment;
   if (typeof micros !== "number" || !Number.isSafeInteger(micros)) return undefined;
-  return micros >= momentMicrosMin ? (micros as Timestamp) : undefined;
+  return micros >= limits.momentMicrosMin ? (micros as Timestamp) : undefined;
 }

@@ -8,6 +8,7 @@ import { InvalidRequestError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { Clock, Random } from "../../core/ports.ts";
 import type { ProblemCode } from "../../schemas/rest/answers.ts";
+import type { LimitExceeded } from "../../schemas/rest/bounded.ts";
 import { isJsonObject, type ItemFormat, unsafeNumber } from "../../schemas/rest/items.ts";
 import { findJsonTextFault } from "../../schemas/rest/json-text.ts";
 import { routes } from "../../schemas/rest/routes.ts";
@@ -23,6 +24,8 @@ export type ApiBindings = {
   readonly remainingMs?: number;
   /** The host's own id of the request; a caller's X-Request-Id goes first. */
   readonly requestId?: string;
+  /** Whom the host's authorizer has let in, for the log. */
+  readonly caller?: string | undefined;
 };
 
 export type ApiEnvironment = {
@@ -82,6 +85,7 @@ export function observe(options: {
     // Neither keys nor items: what is stored is not the log's business.
     logger.info("request", {
       requestId,
+      caller: bindings.caller,
       method: c.req.method,
       path: c.req.path,
       status: c.res.status,
@@ -123,13 +127,18 @@ export function validated<Schema extends z.ZodType>(
 ): z.output<Schema> {
   const result = schema.safeParse(input);
   if (result.success) return result.data;
-  const errors = result.error.issues.slice(0, 20).map((issue) => ({
-    field: fieldOf(issue.path),
+  const { issues } = result.error;
+  const errors = issues.slice(0, limits.restErrorsMax).map((issue) => ({
+    field: shorten(fieldOf(issue.path)),
     message: shorten(issue.message),
   }));
   const [first] = errors;
   const field = first?.field ?? "";
   const detail = `${field === "" ? "the request" : field}: ${first?.message ?? "is not valid"}`;
+  const limit = issues.map(exceededBy).find((each) => each !== undefined);
+  if (limit !== undefined) {
+    throw new ApiProblem("transaction-too-large", detail, { outcome: "aborted", field, limit });
+  }
   throw new ApiProblem("invalid-request", detail, { outcome: "aborted", field, errors });
 }
 
@@ -138,6 +147,12 @@ export function allowedMethods(path: string): readonly string[] {
   return Object.values(routes)
     .filter((route) => new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(path))
     .map((route) => route.method.toUpperCase());
+}
+
+function exceededBy(issue: z.core.$ZodIssue): LimitExceeded | undefined {
+  return issue.code === "custom"
+    ? (issue.params?.["exceeded"] as LimitExceeded | undefined)
+    : undefined;
 }
 
 function requireJsonType(contentType: string | undefined): void {
@@ -181,12 +196,17 @@ function requireBytesAtMost(actual: number): void {
   });
 }
 
+/**
+ * A gateway that hands bodies on as text has put U+FFFD in place of what was no UTF-8, so the
+ * character itself is not believed. JSON has another way to write it.
+ */
 function decodeUtf8(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    throw new ApiProblem("malformed-request", "the body is not UTF-8");
-  }
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+  if (!text.includes("\uFFFD")) return text.startsWith("\uFEFF") ? text.slice(1) : text;
+  throw new ApiProblem(
+    "malformed-request",
+    "the body is not UTF-8, or has the character U+FFFD, which gateways put in place of what is not; write it as \\ufffd",
+  );
 }
 
 function requireFaithful(text: string): void {
@@ -194,6 +214,10 @@ function requireFaithful(text: string): void {
   if (fault === undefined) return;
   const { kind, field, token } = fault;
   if (kind === "lossy-number") throw unsafeNumber(token, field);
+  if (kind === "half-pair") {
+    const message = `${field}: has half a surrogate pair, which UTF-8 cannot carry`;
+    throw new InvalidRequestError(field, message);
+  }
   if (kind === "reserved-name") {
     throw new InvalidRequestError(field, `${field}: no attribute can be named "${token}" here`);
   }

@@ -227,9 +227,13 @@ export function encodeCursor(cursor: Item): string {
 }
 
 function decodeCursor(text: string, field: string): Item {
+  const bytes = Buffer.from(text, "base64url");
   let parsed: unknown;
   try {
-    parsed = JSON.parse(Buffer.from(text, "base64url").toString());
+    // Strict in both: what would be read as something else than was sent is no cursor.
+    if (bytes.toString("base64url") === text) {
+      parsed = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    }
   } catch (cause) {
     throw new InvalidRequestError(field, `${field}: is not a cursor of an earlier page`, { cause });
   }

@@ -3,6 +3,7 @@
  * at run time (they are ours); the tests hold every one of them against these.
  */
 import * as z from "zod";
+import * as limits from "../../core/limits.ts";
 import { transactionIdPattern } from "../transaction-id.ts";
 import { item } from "./requests.ts";
 
@@ -147,7 +148,11 @@ export const problem = z
       .meta({ description: "aborted: nothing was written." }),
     requestId: z.string(),
     field: z.string().optional(),
-    errors: z.array(z.strictObject({ field: z.string(), message: z.string() })).optional(),
+    errors: z
+      .array(z.strictObject({ field: z.string(), message: z.string() }))
+      .max(limits.restErrorsMax)
+      .optional()
+      .meta({ description: "The first faults found; of a list, those of its first wrong member." }),
     limit: z.strictObject({ name: z.string(), max: z.number(), actual: z.number() }).optional(),
     transactionId: transactionId.optional(),
     conflict: z

@@ -1,13 +1,14 @@
 /**
  * What `JSON.parse` hides, found in the text itself: numbers that a double cannot hold, names that
- * stand twice in one object, and nesting without end. A request that has one is refused, since the
+ * stand twice in one object, halves of surrogate pairs, and nesting without end. A request that has one is refused, since the
  * parsed value would silently differ from what was sent.
  */
 import { compareDecimals, parseDecimal } from "../../core/decimal.ts";
 import * as limits from "../../core/limits.ts";
+import { isWellFormed } from "../../core/utf8.ts";
 
 export type JsonTextFault = {
-  readonly kind: "lossy-number" | "duplicate-name" | "reserved-name" | "too-deep";
+  readonly kind: "lossy-number" | "duplicate-name" | "reserved-name" | "half-pair" | "too-deep";
   /** Where, as `writes[0].item.total`. Empty at the top. */
   readonly field: string;
   /** The number or the name as it was written. */
@@ -55,6 +56,9 @@ export function findJsonTextFault(text: string): JsonTextFault | undefined {
         const fault = enterName(frames, frame.names, name);
         if (fault !== undefined) return fault;
       }
+      if (hasHalfPair(text, at, end)) {
+        return { kind: "half-pair", field: fieldOf(frames), token: "" };
+      }
       at = end;
     } else if (unit === minus || isDigit(unit)) {
       const end = numberEnd(text, at);
@@ -87,10 +91,14 @@ function enterName(
   names: Set<string>,
   name: string,
 ): JsonTextFault | undefined {
-  const field = fieldOf(frames.slice(0, -1));
-  if (names.has(name)) return { kind: "duplicate-name", field, token: name };
+  const fault = (kind: "duplicate-name" | "reserved-name"): JsonTextFault => ({
+    kind,
+    field: fieldOf(frames.slice(0, -1)),
+    token: name,
+  });
+  if (names.has(name)) return fault("duplicate-name");
   // Validators drop this one name to keep prototypes clean, and a dropped condition is a lie.
-  if (name === "__proto__") return { kind: "reserved-name", field, token: name };
+  if (name === "__proto__") return fault("reserved-name");
   names.add(name);
   const frame = frames.at(-1);
   if (frame !== undefined) frame.name = name;
@@ -124,6 +132,11 @@ function isName(text: string, end: number): boolean {
   let at = end;
   while (/\s/.test(text.charAt(at))) at += 1;
   return text.charAt(at) === ":";
+}
+
+/** The text itself came from UTF-8: a half can only have been written as an escape. */
+function hasHalfPair(text: string, start: number, end: number): boolean {
+  return text.slice(start, end).includes("\\u") && !isWellFormed(readString(text, start, end));
 }
 
 function readString(text: string, start: number, end: number): string {

@@ -6,6 +6,7 @@
 import * as z from "zod";
 import * as limits from "../../core/limits.ts";
 import { transactionIdPattern } from "../transaction-id.ts";
+import { listOf, recordOf } from "./bounded.ts";
 import { isJsonObject, type Json, type JsonObject } from "./items.ts";
 
 const { restComparandsMax, restPageItemsMax, restPagesPerRequestMax, transactionKeysMax } = limits;
@@ -16,7 +17,8 @@ export const item = z.custom<JsonObject>(isJsonObject, { error: "must be a JSON 
   additionalProperties: true,
   description:
     'An item, or a key, in the request\'s format. "json": plain values; sets, binary and numbers that no double holds ' +
-    'stand as {"$typed": {"SS": ["a"]}}. "dynamodb": {"attribute": {"S": "text"}}, binary as base64.',
+    'stand as {"$typed": {"SS": ["a"]}}. "dynamodb": {"attribute": {"S": "text"}}, binary as base64. ' +
+    "At most 400 KB as DynamoDB counts, 32 levels deep, names of at most 65,535 bytes; a key's values of at most 2,048 and 1,024 bytes.",
   examples: [{ account: "ada", balanceCents: 1200 }, { account: { S: "ada" } }],
 });
 
@@ -34,6 +36,7 @@ const table = z.string().min(1).max(255).meta({ description: "Name of a register
 const cursor = z
   .string()
   .min(1)
+  .max(limits.restCursorLengthMax)
   .meta({ description: "Of the page before; opaque. Absent: the first page." });
 const pageLimit = z
   .int()
@@ -58,6 +61,7 @@ const acknowledgement = z.enum(["installed", "certified"]).default("installed").
 const transaction = z
   .string()
   .min(1)
+  .max(limits.restTokenLengthMax)
   .meta({ description: "The token of the call before. Signed; valid until expiresAt." });
 
 export const getRequest = z.strictObject({ table, key: item }).meta({ id: "Get" });
@@ -72,7 +76,7 @@ const comparisons = {
 };
 
 export const sortKeyRequest = z
-  .strictObject({ ...comparisons, between: z.tuple([value, value]).optional() })
+  .strictObject({ ...comparisons, between: listOf(value, { min: 2, max: 2 }).optional() })
   .refine((given) => Object.keys(given).length === 1, {
     error: "must have exactly one of eq, lt, lte, gt, gte, between, beginsWith",
   })
@@ -104,12 +108,15 @@ export const scanRequest = z
   .strictObject({ table, limit: pageLimit.optional(), cursor: cursor.optional() })
   .meta({ id: "Scan" });
 
-// Bounds of what a transaction may hold in all are checked by the service, which names the limit.
+/** Keys of all lists together are counted by the service. */
+const keys = { max: transactionKeysMax, limit: "transactionKeysMax" };
+const pages = { max: restPagesPerRequestMax };
+
 export const readsRequest = z
   .strictObject({
-    gets: z.array(getRequest).default([]).meta({ maxItems: transactionKeysMax }),
-    queries: z.array(queryRequest).max(restPagesPerRequestMax).default([]),
-    scans: z.array(scanRequest).max(restPagesPerRequestMax).default([]),
+    gets: listOf(getRequest, keys).default([]),
+    queries: listOf(queryRequest, pages).default([]),
+    scans: listOf(scanRequest, pages).default([]),
   })
   .meta({ id: "Reads", description: "Each query and scan is one page." });
 
@@ -118,7 +125,7 @@ export const comparison = z
     exists: z.boolean().optional(),
     ...comparisons,
     ne: value.optional(),
-    in: z.array(value).min(1).max(restComparandsMax).optional(),
+    in: listOf(value, { min: 1, max: restComparandsMax }).optional(),
   })
   .refine((given) => Object.keys(given).length > 0, { error: "must have at least one comparison" })
   .meta({
@@ -131,7 +138,7 @@ export const comparison = z
 export const condition = z
   .strictObject({
     exists: z.boolean().optional(),
-    attributes: z.record(z.string(), comparison).optional(),
+    attributes: recordOf(comparison, { max: restComparandsMax }).optional(),
   })
   .refine((given) => given.exists !== undefined || Object.keys(given.attributes ?? {}).length > 0, {
     error: "must say exists or compare attributes",
@@ -145,6 +152,12 @@ export const condition = z
 export const conditionRequest = z
   .strictObject({ table, key: item, condition })
   .meta({ id: "ConditionCheck", description: "A condition on an item that is not written." });
+
+export const attributeName = z
+  .string()
+  .min(1)
+  .max(limits.attributeNameBytesMax)
+  .meta({ id: "AttributeName" });
 
 const given = { table, condition: condition.optional() };
 
@@ -160,7 +173,7 @@ export const writeRequest = z
         key: item,
         set: item.optional(),
         add: item.optional(),
-        remove: z.array(z.string().min(1)).optional(),
+        remove: listOf(attributeName, { max: limits.restRemovalsMax }).optional(),
       })
       .meta({
         id: "Update",
@@ -172,8 +185,8 @@ export const writeRequest = z
   .meta({ id: "Write" });
 
 const changes = {
-  conditions: z.array(conditionRequest).default([]).meta({ maxItems: transactionKeysMax }),
-  writes: z.array(writeRequest).default([]).meta({ maxItems: transactionKeysMax }),
+  conditions: listOf(conditionRequest, keys).default([]),
+  writes: listOf(writeRequest, keys).default([]),
   returnItems: z
     .boolean()
     .default(false)
@@ -204,7 +217,7 @@ export const snapshotRequest = z
   .strictObject({
     format,
     reads: readsRequest,
-    asOf: z.int().min(0).optional().meta({
+    asOf: z.int().min(limits.momentMicrosMin).max(Number.MAX_SAFE_INTEGER).optional().meta({
       description: "A read timestamp (microseconds); the tables read must keep history.",
     }),
     maxStalenessMs: z
@@ -219,6 +232,18 @@ export const snapshotRequest = z
     path: ["asOf"],
   })
   .meta({ id: "SnapshotRequest" });
+
+/** What only lists and records hold; docs/openapi.json has them as components. */
+export const members = [
+  getRequest,
+  queryRequest,
+  scanRequest,
+  value,
+  comparison,
+  attributeName,
+  conditionRequest,
+  writeRequest,
+] as const;
 
 export const transactionIdPath = z.strictObject({
   id: z

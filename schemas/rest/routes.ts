@@ -97,6 +97,16 @@ const unknown = {
   headers: { Location: { description: "Where to settle it.", schema: { type: "string" } } },
 } as const;
 
+const unsettled = {
+  ...unknown,
+  ...json("Not settled in time. Ask again.", unknownAnswer),
+} as const;
+
+const unhealthy = {
+  description: "A store did not answer, or the service not in time.",
+  content: { [jsonType]: { schema: healthAnswer }, [problemType]: { schema: problem } },
+} as const;
+
 export const routes = {
   transaction: {
     method: "post",
@@ -168,6 +178,7 @@ export const routes = {
     request: { params: transactionIdPath },
     responses: {
       200: json("Settled; every later answer is the same.", outcomeAnswer),
+      202: unsettled,
       ...problems(410, 422, 429, 500, 503),
     },
   },
@@ -179,8 +190,8 @@ export const routes = {
     request: { query: healthQuery },
     responses: {
       200: json("Healthy.", healthAnswer),
-      503: json("A store did not answer.", healthAnswer),
-      ...problems(422, 500),
+      503: unhealthy,
+      ...problems(422),
     },
   },
 } as const;

@@ -45,3 +45,16 @@ test("transactions that are certified as one never need to be spilled for it", (
 test("a turn at a contended item is waited for no longer than a transaction may live", () => {
   expect(limits.turnWaitMsMax).toBeLessThan(limits.transactionAgeMsMax / 100);
 });
+
+test("the largest token of a transaction is one that a request may carry", () => {
+  const bytes = 128 + 8 * limits.transactionKeysMax;
+  expect(Math.ceil(bytes / 3) * 4).toBeLessThanOrEqual(limits.restTokenLengthMax);
+  expect(limits.restTokenLengthMax * 10).toBeLessThan(limits.restRequestBytesMax);
+});
+
+test("the longest cursor of a page is one that a request may carry", () => {
+  const { partitionKeyBytesMax, sortKeyBytesMax } = limits;
+  const keyBytes = 6 * 2 * (partitionKeyBytesMax + sortKeyBytesMax);
+  const nameBytes = 6 * 4 * 255 + 100;
+  expect(Math.ceil((keyBytes + nameBytes) / 3) * 4).toBeLessThanOrEqual(limits.restCursorLengthMax);
+});

@@ -45,6 +45,9 @@ describe("a running stack", () => {
       endpoints: stack.endpoints,
     });
 
+    const contract = await fetch(`${stack.endpoint}/openapi.json`);
+    expect(await contract.json()).toMatchObject({ openapi: "3.1.0", paths: { "/v1/health": {} } });
+
     const response = await fetch(`${stack.endpoint}/some/path?x=1&x=2`, {
       method: "POST",
       headers: { "content-type": "application/json", "X-Custom": "yes" },
