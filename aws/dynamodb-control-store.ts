@@ -4,6 +4,7 @@
  * only, and has a reader of its own. Layout: docs/protocol.md §1.
  */
 import { CorruptDataError, InvalidRequestError, StoreError } from "../core/errors.ts";
+import { hashSecretBytes } from "../core/key-hash.ts";
 import type { CallOptions, ClientPorts, ControlStore } from "../core/ports.ts";
 import { isSequenceNumber } from "../core/sequence-number.ts";
 import type {
@@ -60,8 +61,14 @@ export type AwsControlReader = ClientPorts["control"] & {
 /** The port, and what only provisioning and the stream adapter need of the same table. */
 export type AwsControlStore = ControlStore &
   AwsControlReader & {
-    /** Adds the shard and its first watermark unless they are there. */
-    addShard(entry: ShardEntry, watermark: Watermark, options?: CallOptions): Promise<void>;
+    /**
+     * Adds the shard, under 16 new secret bytes, and its first watermark, unless they are there.
+     */
+    addShard(
+      entry: ShardEntry & { readonly hashSecret: Uint8Array },
+      watermark: Watermark,
+      options?: CallOptions,
+    ): Promise<void>;
   };
 
 export function createDynamoDbControlReader({
@@ -69,13 +76,19 @@ export function createDynamoDbControlReader({
   table,
 }: ControlReaderParts): AwsControlReader {
   const control = createControlReads(dynamodb, table);
+  /** A shard's secret never changes. */
+  const hashSecrets = new Map<ShardId, Uint8Array>();
   const shardEntries: AwsControlReader["shardEntries"] = async (options) => {
     const items = await allOf(control, { pk: "shards" }, options);
     return items.map((item) => {
       const stored = { what: "shard entry", item };
       const startingHashKey = textOf(stored, "startingHashKey");
       if (!/^\d{1,39}$/.test(startingHashKey)) throw corrupt(stored, "startingHashKey");
-      return { shard: textOf(stored, "sk") as ShardId, startingHashKey };
+      const shard = textOf(stored, "sk") as ShardId;
+      const hashSecret = bytesOf(stored, "hashSecret");
+      if (hashSecret.length !== hashSecretBytes) throw corrupt(stored, "hashSecret");
+      hashSecrets.set(shard, hashSecret);
+      return { shard, startingHashKey };
     });
   };
   return {
@@ -93,6 +106,15 @@ export function createDynamoDbControlReader({
     },
     shardEntries,
     shards: async (options) => (await shardEntries(options)).map(({ shard }) => shard),
+    async hashSecret(shard, options) {
+      if (!hashSecrets.has(shard)) await shardEntries(options);
+      const hashSecret = hashSecrets.get(shard);
+      if (hashSecret !== undefined) return hashSecret;
+      throw new StoreError(
+        "unavailable",
+        `shard ${shard} is not in the control table; is it provisioned?`,
+      );
+    },
     async tables(options) {
       const items = await allOf(control, { pk: "registry" }, options);
       return items.map((item) => toDescription({ what: "table registry", item }));
@@ -117,10 +139,10 @@ export function createDynamoDbControlStore(parts: ControlStoreParts): AwsControl
       const result = await control.put(key, fromWatermark(watermark), options, condition);
       return result === "done";
     },
-    async addShard({ shard, startingHashKey }, watermark, options) {
+    async addShard({ shard, startingHashKey, hashSecret }, watermark, options) {
       // The watermark first: a shard that is listed must have one.
       await control.put(watermarkKey(shard), fromWatermark(watermark), options, notExists);
-      const entry = { startingHashKey: { S: startingHashKey } };
+      const entry = { startingHashKey: { S: startingHashKey }, hashSecret: { B: hashSecret } };
       await control.put({ pk: "shards", sk: shard }, entry, options, notExists);
     },
     async registerTable(table, options) {

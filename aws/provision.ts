@@ -14,7 +14,8 @@ import type {
 } from "@aws-sdk/client-dynamodb";
 import { InvalidRequestError, StoreError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
-import type { Clock } from "../core/ports.ts";
+import { hashSecretBytes } from "../core/key-hash.ts";
+import type { Clock, Random } from "../core/ports.ts";
 import type {
   IndexKeyAttribute,
   KeyAttribute,
@@ -35,12 +36,15 @@ import { createDynamoDbControlStore, type ShardEntry } from "./dynamodb-control-
 import { listKinesisShards } from "./kinesis-shards.ts";
 import { deploymentNames, type DeploymentNames } from "./names.ts";
 import { systemClock } from "./system-clock.ts";
+import { systemRandom } from "./system-random.ts";
 
 export type ProvisionOptions = AwsClientOptions & {
   readonly deployment: string;
   /** Default 1. Only used when the stream is created; an existing stream keeps its shards. */
   readonly shardCount?: number | undefined;
   readonly clock?: Clock | undefined;
+  /** For the secret of each new shard. */
+  readonly random?: Random | undefined;
 };
 
 /** A global secondary index with all attributes projected, as local tables need it. */
@@ -62,7 +66,7 @@ export type TableDefinition = Pick<TableDescription, "name" | "partitionKey" | "
  */
 export async function provisionDeployment(options: ProvisionOptions): Promise<readonly ShardId[]> {
   const names = deploymentNames(options.deployment);
-  const clock = options.clock ?? systemClock;
+  const { clock = systemClock, random = systemRandom } = options;
   const clients = createAwsClients(options);
   try {
     const [dynamodb, kinesis] = await Promise.all([clients.dynamodb(), clients.kinesis()]);
@@ -74,11 +78,15 @@ export async function provisionDeployment(options: ProvisionOptions): Promise<re
     const store = createDynamoDb(clients.dynamodb);
     const control = createDynamoDbControlStore({ dynamodb: store, table: names.controlTable });
     for (const entry of await firstShards(kinesis, names.stream, await control.shards())) {
-      await control.addShard(entry, {
-        position: 0 as LogPosition,
-        timestamp: (clock.nowMs() * 1000) as Timestamp,
-        cursor: undefined,
-      });
+      const hashSecret = random.bytes(hashSecretBytes);
+      await control.addShard(
+        { ...entry, hashSecret },
+        {
+          position: 0 as LogPosition,
+          timestamp: (clock.nowMs() * 1000) as Timestamp,
+          cursor: undefined,
+        },
+      );
     }
     return await control.shards();
   } finally {

@@ -8,7 +8,8 @@
  * docs/protocol.md §3).
  */
 import { InvalidRequestError } from "../core/errors.ts";
-import type { Clock } from "../core/ports.ts";
+import { hashSecretBytes } from "../core/key-hash.ts";
+import type { Clock, Random } from "../core/ports.ts";
 import type {
   KeyAttribute,
   LogPosition,
@@ -22,6 +23,7 @@ import { createDynamoDbControlStore, type ShardEntry } from "./dynamodb-control-
 import { deploymentNames } from "./names.ts";
 import { describeTable, firstShards, registerTables } from "./provision.ts";
 import { systemClock } from "./system-clock.ts";
+import { systemRandom } from "./system-random.ts";
 
 /** A table of the user's, by name: what keys it has its own description says. */
 export type AdoptedTable = { readonly name: string; readonly history: boolean };
@@ -30,6 +32,8 @@ export type SeedOptions = AwsClientOptions & {
   readonly deployment: string;
   readonly tables: readonly AdoptedTable[];
   readonly clock?: Clock | undefined;
+  /** For the secret of each new shard. */
+  readonly random?: Random | undefined;
 };
 
 export type SeedReport = {
@@ -45,7 +49,7 @@ export type SeedReport = {
  */
 export async function seedDeployment(options: SeedOptions): Promise<SeedReport> {
   const names = deploymentNames(options.deployment);
-  const clock = options.clock ?? systemClock;
+  const { clock = systemClock, random = systemRandom } = options;
   const clients = createAwsClients(options);
   try {
     const store = createDynamoDb(clients.dynamodb);
@@ -54,7 +58,8 @@ export async function seedDeployment(options: SeedOptions): Promise<SeedReport> 
     const open = await firstShards(await clients.kinesis(), names.stream, listed);
     const timestamp = (clock.nowMs() * 1000) as Timestamp;
     for (const entry of listed.length === 0 ? lowest(open) : []) {
-      await control.addShard(entry, { position: 0 as LogPosition, timestamp, cursor: undefined });
+      const watermark = { position: 0 as LogPosition, timestamp, cursor: undefined };
+      await control.addShard({ ...entry, hashSecret: random.bytes(hashSecretBytes) }, watermark);
     }
     const dynamodb = await clients.dynamodb();
     const tables: TableDescription[] = [];

@@ -2,6 +2,7 @@
 import type { ControlStore } from "../core/ports.ts";
 import type { LogPosition, TableDescription, Timestamp } from "../core/types.ts";
 import type { OracleServiceOptions } from "../functions/oracle/service.ts";
+import { sampleHashSecret } from "../testing/sample-hashes.ts";
 
 const controlTable: TableDescription = {
   name: "tidemark-bench-control",
@@ -15,7 +16,7 @@ const controlTable: TableDescription = {
 export function oracleControl(
   start: Timestamp,
   table: { readonly name: string; readonly partitionKey: string },
-): Pick<ControlStore, "readWatermark" | "tables" | "idempotencyTable"> {
+): Pick<ControlStore, "readWatermark" | "hashSecret" | "tables" | "idempotencyTable"> {
   const described: TableDescription = {
     name: table.name,
     partitionKey: { name: table.partitionKey, type: "S" },
@@ -24,6 +25,7 @@ export function oracleControl(
   };
   return {
     idempotencyTable: controlTable,
+    hashSecret: () => Promise.resolve(sampleHashSecret),
     tables: () => Promise.resolve([described]),
     readWatermark: () =>
       Promise.resolve({ position: 0 as LogPosition, timestamp: start, cursor: undefined }),

@@ -4,9 +4,10 @@
  * batched. Run: npx tsx bench/record-bytes.ts
  */
 import { RequestBatch } from "../core/request-batch.ts";
-import { scanCommitRecord } from "../schemas/commit-record-scan.ts";
+import { CommitRecordScanner } from "../schemas/commit-record-scan.ts";
 import { encodeCommitRecord, encodeCommitRequest } from "../schemas/commit-record.ts";
 import { itselfBytes, payloadOf, requestOf } from "./sample-requests.ts";
+import { sampleHashes } from "../testing/sample-hashes.ts";
 
 const batchedRequests = 50;
 
@@ -28,8 +29,8 @@ function printBytes(): void {
     );
     const requests = payloads.map((each, i) => encodeCommitRequest(requestOf(each, i)));
     const itself = payloads.reduce((sum, each) => sum + itselfBytes(each), 0) / batchedRequests;
-    const single = encodeCommitRecord(requests.slice(0, 1)).length;
-    const batched = encodeCommitRecord(requests).length / batchedRequests;
+    const single = encodeCommitRecord(sampleHashes.fingerprint, requests.slice(0, 1)).length;
+    const batched = encodeCommitRecord(sampleHashes.fingerprint, requests).length / batchedRequests;
     const row = [
       writes,
       itself,
@@ -49,9 +50,12 @@ function printScanSpeed(): void {
   );
   const records: Uint8Array[] = [];
   for (let i = 0; i < requests.length; i += batchedRequests) {
-    records.push(encodeCommitRecord(requests.slice(i, i + batchedRequests)));
+    records.push(
+      encodeCommitRecord(sampleHashes.fingerprint, requests.slice(i, i + batchedRequests)),
+    );
   }
   const batch = new RequestBatch();
+  const scanner = new CommitRecordScanner(sampleHashes);
   const rates: number[] = [];
   for (let round = 0; round < 12; round++) {
     // CPU time: on a busy machine the clock would measure the neighbours.
@@ -59,7 +63,7 @@ function printScanSpeed(): void {
     let scanned = 0;
     for (let pass = 0; pass < 40; pass++) {
       batch.clear();
-      records.forEach((record, index) => scanCommitRecord(record, index, batch));
+      records.forEach((record, index) => scanner.scan(record, index, batch));
       scanned += batch.count;
     }
     rates.push((scanned / (process.cpuUsage().user - start)) * 1_000_000);

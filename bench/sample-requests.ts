@@ -4,9 +4,9 @@
  */
 import type { CommitRequest, Item, Payload, Timestamp } from "../core/types.ts";
 import { encodeItem, encodeValue } from "../schemas/attribute-value.ts";
-import { hashKey } from "../schemas/key-hashes.ts";
 import { encodePayload } from "../schemas/payload.ts";
 import { makeTransactionId } from "../schemas/transaction-id.ts";
+import { sampleHashes } from "../testing/sample-hashes.ts";
 
 export const checkedTo = 1_700_000_000_000_000 as Timestamp;
 export const sampleTable = { name: "accounts", partitionKey: "id", history: false } as const;
@@ -33,7 +33,7 @@ export function requestOf(payload: Payload, random: number): CommitRequest {
     id: makeTransactionId(checkedTo, new Uint8Array(9).fill(random)),
     isolation: "serializable",
     checkedTo,
-    checks: payload.writes.map((write) => hashKey(sampleTable, write.key).key),
+    checks: payload.writes.map((write) => sampleHashes.item(sampleTable, write.key).key),
     payload: { kind: "inline", bytes: encodePayload(payload) },
   };
 }

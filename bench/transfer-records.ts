@@ -11,9 +11,9 @@ import {
   encodeCommitRequest,
   requestBytesInRecord,
 } from "../schemas/commit-record.ts";
-import { hashKey } from "../schemas/key-hashes.ts";
 import { encodePayload } from "../schemas/payload.ts";
 import { seededWords } from "./measure.ts";
+import { sampleHashes } from "../testing/sample-hashes.ts";
 
 export const requestsPerRecord = 24;
 const accounts = 1_000_000;
@@ -62,7 +62,7 @@ export class TransferRecords {
 
   #record(): Stamped {
     const requests = Array.from({ length: requestsPerRecord }, () => this.#transfer());
-    const data = encodeCommitRecord(requests);
+    const data = encodeCommitRecord(sampleHashes.fingerprint, requests);
     let end = data.length;
     const requestStarts = requests.toReversed().map((request) => {
       const start = end - request.length;
@@ -85,7 +85,7 @@ export class TransferRecords {
         updatedAt: { S: "2026-01-01T00:00:00.000Z" },
       },
     }));
-    const checks = writes.map(({ key }): KeyHash => hashKey(transferTable, key).key);
+    const checks = writes.map(({ key }): KeyHash => sampleHashes.item(transferTable, key).key);
     const bytes = encodePayload({ tables: [{ ...transferTable, history: false }], writes });
     return encodeCommitRequest({
       kind: "commit",

@@ -187,7 +187,13 @@ export class LateInstallError extends StoreError {
  * Bytes from the wire that are not a frame of ours. `reason` is stable and is counted by metrics.
  */
 export type FrameFault =
-  "not-a-frame" | "future-version" | "truncated" | "trailing-bytes" | "oversized" | "malformed";
+  | "not-a-frame"
+  | "future-version"
+  | "other-hash-secret"
+  | "truncated"
+  | "trailing-bytes"
+  | "oversized"
+  | "malformed";
 
 export class FrameError extends Error {
   override readonly name = "FrameError";

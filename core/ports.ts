@@ -303,6 +303,11 @@ export type ControlStore = {
    */
   advanceWatermark(shard: ShardId, watermark: Watermark, options?: CallOptions): Promise<boolean>;
   shards(options?: CallOptions): Promise<readonly ShardId[]>;
+  /**
+   * The 16 bytes under which the shard's hashes are made: as old as the shard, and never changed.
+   * Known without a call once `shards` has named it.
+   */
+  hashSecret(shard: ShardId, options?: CallOptions): Promise<Uint8Array>;
   tables(options?: CallOptions): Promise<readonly TableDescription[]>;
   registerTable(table: TableDescription, options?: CallOptions): Promise<void>;
   /** Bytes that every instance of a deployment shares (REST token signing); made on first call. */
@@ -343,5 +348,8 @@ export type Ports = {
 export type ClientPorts = Omit<Ports, "log" | "items" | "control"> & {
   readonly log: Pick<CommitLog, "readAfter" | "readAt" | "spill" | "readSpilled">;
   readonly items: Pick<ItemStore, "get" | "batchGet" | "query" | "scan" | "install">;
-  readonly control: Pick<ControlStore, "idempotencyTable" | "readWatermark" | "shards" | "tables">;
+  readonly control: Pick<
+    ControlStore,
+    "idempotencyTable" | "readWatermark" | "shards" | "hashSecret" | "tables"
+  >;
 };

@@ -19,7 +19,6 @@ import {
   type AttemptTimes,
   type FinishOptions,
 } from "./attempt.ts";
-import { hashKey } from "../schemas/key-hashes.ts";
 import { waitBackoff } from "./backoff.ts";
 import type { Call } from "./call.ts";
 import { isRetryableAttempt } from "./commit.ts";
@@ -207,7 +206,8 @@ export class AttemptRunner {
     const { table, key, on } = error.detail;
     if (on !== "key" || table === undefined || key === undefined) return;
     const description = registry.find(table);
-    if (description !== undefined) session.turns.mark(hashKey(keyNamesOf(description), key).key);
+    if (description === undefined) return;
+    session.turns.mark(session.hashes.item(keyNamesOf(description), key).key);
   }
 
   /**

@@ -17,12 +17,19 @@ import {
   recordHeaderBytesMax,
   requestBytesInRecord,
 } from "../schemas/commit-record.ts";
+import type { KeyHashes } from "../schemas/key-hashes.ts";
 
 /** `throttled` and `rejected` were certainly not stored; `unknown` possibly. */
 export type SendResult =
   | { readonly kind: PutRecordResult["kind"] }
   /** The stream refuses the call for good: it does not exist, or access is denied. */
   | { readonly kind: "rejected"; readonly cause: StoreError };
+
+/** The shard that it sends to, and under which key the requests' checks are made. */
+export type SendTarget = {
+  readonly shard: ShardId;
+  readonly hashes: Pick<KeyHashes, "fingerprint">;
+};
 
 type Queued = { readonly request: Uint8Array; readonly resolve: (result: SendResult) => void };
 
@@ -34,14 +41,16 @@ const putsMax = 2;
 export class CommitSender {
   readonly #stream: CommitStream;
   readonly #shard: ShardId;
+  readonly #hashFingerprint: number;
   #queue: Queued[] = [];
   #puts = 0;
   /** Commits of which replay is to be told, the oldest first. */
   readonly #installed = new Set<Timestamp>();
 
-  constructor(stream: CommitStream, shard: ShardId) {
+  constructor(stream: CommitStream, { shard, hashes }: SendTarget) {
     this.#stream = stream;
     this.#shard = shard;
+    this.#hashFingerprint = hashes.fingerprint;
   }
 
   /** `request` is one encoded request. Never rejects. */
@@ -114,7 +123,10 @@ export class CommitSender {
       callBytes += bytes;
       taken += queued.length;
       const requests = queued.map(({ request }) => request);
-      records.push({ bytes: encodeCommitRecord(requests, installed), queued });
+      records.push({
+        bytes: encodeCommitRecord(this.#hashFingerprint, requests, installed),
+        queued,
+      });
       installed = [];
     }
     this.#queue = this.#queue.slice(taken);

@@ -56,7 +56,8 @@ export class DecisionSearch {
   async fill(call: CallOptions): Promise<void> {
     // probe: decision-searched-below-the-tail
     const { floor, floorPosition } = this.#session.follower.tail;
-    const range = { above: this.#undecidedTo, through: floorPosition, call };
+    const { hashes } = this.#session;
+    const range = { above: this.#undecidedTo, through: floorPosition, hashes, call };
     for await (const block of blocksAbove(this.#log, this.#session.shard, range)) {
       const ofId = block.verdicts.find(({ kind, id }) => kind !== "stale" && id === this.#id);
       this.#found = asDecision(ofId);

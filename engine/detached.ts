@@ -11,7 +11,7 @@ import * as limits from "../core/limits.ts";
 import { extendThrough, TransactionReads } from "../core/transaction-reads.ts";
 import type { Random } from "../core/ports.ts";
 import type { Isolation, KeyHash, TransactionId } from "../core/types.ts";
-import { hashTable } from "../schemas/key-hashes.ts";
+import type { KeyHashes } from "../schemas/key-hashes.ts";
 import {
   beginAttempt,
   finishAttempt,
@@ -86,7 +86,7 @@ export function resume(
         `the transaction began ${ageMs} ms ago, above the limit transactionAgeMsMax of ${limits.transactionAgeMsMax}; begin again`,
       );
     }
-    const reads = restoreReads(state, services.registry);
+    const reads = restoreReads(state, services.registry, session.hashes);
     await orAborted(session.follower.refresh(), services.call.signal);
     // From here on the tail lets nothing go; what it has let go before is in the log.
     const user = { readTimestamp: session.follower.tail.floor };
@@ -107,13 +107,17 @@ export function resume(
 }
 
 /** What was read keeps no names, but a scanned table can be told by its hash. */
-function restoreReads(state: TransactionState, registry: TableRegistry): TransactionReads {
+function restoreReads(
+  state: TransactionState,
+  registry: TableRegistry,
+  hashes: KeyHashes,
+): TransactionReads {
   const reads = new TransactionReads(state.readTimestamp);
   for (const hash of state.keys)
     reads.addKey(hash as KeyHash, { table: undefined, key: undefined });
   if (state.predicates.length === 0) return reads;
   const tables = new Map(
-    registry.all().map(({ name }): [bigint, string] => [hashTable(name), name]),
+    registry.all().map(({ name }): [bigint, string] => [hashes.table(name), name]),
   );
   for (const hash of state.predicates) {
     const table = tables.get(hash);
@@ -158,7 +162,12 @@ async function coverGap(services: AttemptServices, reads: TransactionReads): Pro
     );
   }
   if (reads.readTimestamp >= floor) return;
-  const range = { above: reads.readTimestamp, through: floorPosition, call: call.options };
+  const range = {
+    above: reads.readTimestamp,
+    through: floorPosition,
+    hashes: session.hashes,
+    call: call.options,
+  };
   for await (const block of blocksAbove(ports.log, session.shard, range)) {
     const conflict = extendThrough(reads, block);
     if (conflict !== undefined) throw conflictError(conflict, conflict);

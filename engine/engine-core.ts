@@ -4,6 +4,7 @@
  */
 import { InvalidRequestError, TransactionClosedError } from "../core/errors.ts";
 import type { ClientPorts } from "../core/ports.ts";
+import { KeyHashes } from "../schemas/key-hashes.ts";
 import type { AttemptServices } from "./attempt.ts";
 import { Call } from "./call.ts";
 import { publicError } from "./public-error.ts";
@@ -119,11 +120,20 @@ export class EngineCore {
           : `the deployment has ${shards.length} shards, and this version works with one`,
       );
     }
-    return new ShardSession(this.ports, shard, {
-      follower: this.#options.follower,
-      onHelped: (verdict) =>
-        this.#emit?.({ kind: "helped", transactionId: verdict.id, writes: verdict.writes.length }),
-    });
+    const hashes = new KeyHashes(await this.ports.control.hashSecret(shard));
+    return new ShardSession(
+      this.ports,
+      { shard, hashes },
+      {
+        follower: this.#options.follower,
+        onHelped: (verdict) =>
+          this.#emit?.({
+            kind: "helped",
+            transactionId: verdict.id,
+            writes: verdict.writes.length,
+          }),
+      },
+    );
   }
 
   async close(): Promise<void> {

@@ -5,7 +5,15 @@
 import { CorruptDataError, FrameError, SnapshotTooOldError } from "../core/errors.ts";
 import type { CallOptions, ClientPorts, StoredBlock } from "../core/ports.ts";
 import type { LogBlock, LogPosition, ShardId, Timestamp } from "../core/types.ts";
+import type { KeyHashes } from "../schemas/key-hashes.ts";
 import { decodeLogBlock } from "../schemas/log-block.ts";
+
+type LogRange = {
+  readonly above: Timestamp;
+  readonly through: LogPosition;
+  readonly hashes: KeyHashes;
+  readonly call: CallOptions;
+};
 
 /**
  * Blocks with timestamps in `(above, …]` up to and including `through`, oldest first.
@@ -14,13 +22,13 @@ import { decodeLogBlock } from "../schemas/log-block.ts";
 export async function* blocksAbove(
   log: ClientPorts["log"],
   shard: ShardId,
-  range: { readonly above: Timestamp; readonly through: LogPosition; readonly call: CallOptions },
+  range: LogRange,
 ): AsyncGenerator<LogBlock> {
   let after = await positionAtOrBelow(log, shard, range);
   while (after < range.through) {
     const page = await log.readAfter(shard, after, range.call);
     for (const stored of page.blocks) {
-      const block = decodeBlock(stored);
+      const block = decodeBlock(stored, range.hashes);
       if (block.position !== after + 1) throw expired(range.above);
       after = block.position;
       yield block;
@@ -37,7 +45,7 @@ export async function* blocksAbove(
 async function positionAtOrBelow(
   log: ClientPorts["log"],
   shard: ShardId,
-  range: { readonly above: Timestamp; readonly through: LogPosition; readonly call: CallOptions },
+  range: LogRange,
 ): Promise<LogPosition> {
   let low = 0;
   let high: number = range.through;
@@ -46,7 +54,8 @@ async function positionAtOrBelow(
   while (low < high) {
     const middle = Math.ceil((low + high) / 2) as LogPosition;
     const stored = await log.readAt(shard, middle, range.call);
-    if (stored === undefined || decodeBlock(stored).throughTimestamp <= range.above) low = middle;
+    if (stored === undefined || decodeBlock(stored, range.hashes).throughTimestamp <= range.above)
+      low = middle;
     else high = middle - 1;
   }
   // The search takes an expired block for one that lies below. Whether that is so, only a block
@@ -54,7 +63,7 @@ async function positionAtOrBelow(
   const first = (low + 1) as LogPosition;
   if (first <= range.through) {
     const stored = await log.readAt(shard, first, range.call);
-    if (stored === undefined || decodeBlock(stored).previousTimestamp > range.above) {
+    if (stored === undefined || decodeBlock(stored, range.hashes).previousTimestamp > range.above) {
       throw expired(range.above);
     }
   } else if (low > 0) {
@@ -70,9 +79,9 @@ function expired(above: Timestamp): SnapshotTooOldError {
   );
 }
 
-export function decodeBlock(stored: StoredBlock): LogBlock {
+export function decodeBlock(stored: StoredBlock, hashes: KeyHashes): LogBlock {
   try {
-    return decodeLogBlock(stored.bytes, stored.position);
+    return decodeLogBlock(stored.bytes, stored.position, hashes);
   } catch (error) {
     if (!(error instanceof FrameError)) throw error;
     throw new CorruptDataError(

@@ -22,7 +22,6 @@ import type {
   WriteHashes,
 } from "../core/types.ts";
 import { decodeValue, encodeValue } from "../schemas/attribute-value.ts";
-import { hashPartition, hashTable } from "../schemas/key-hashes.ts";
 import { conflictError } from "./conflict-error.ts";
 import { type ReadKey, type ReadView, type SeenVersions } from "./read-view.ts";
 import { itemIdentity } from "./write-buffer.ts";
@@ -41,7 +40,7 @@ const watermarkPatienceMs = 2_500;
 
 export async function queryPage(view: ReadView, request: QueryRequest): Promise<VisiblePage> {
   const { table } = request;
-  const partition = hashPartition(table.name, request.partitionKey);
+  const partition = view.hashes.partition(table.name, request.partitionKey);
   const key = { [table.partitionKey.name]: request.partitionKey };
   return readPage(view, {
     table,
@@ -58,7 +57,7 @@ export async function scanPage(view: ReadView, request: ScanRequest): Promise<Vi
   const { table } = request;
   return readPage(view, {
     table,
-    hash: hashTable(table.name),
+    hash: view.hashes.table(table.name),
     predicate: { table: table.name, on: "table", key: undefined },
     read: () => view.ports.items.scan(request, view.call),
     pass: "scan",

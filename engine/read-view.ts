@@ -24,7 +24,7 @@ import type {
   Version,
   WriteHashes,
 } from "../core/types.ts";
-import { hashKey } from "../schemas/key-hashes.ts";
+import type { KeyHashes } from "../schemas/key-hashes.ts";
 import { waitBackoff } from "./backoff.ts";
 import { assertWithinTail, conflictError } from "./conflict-error.ts";
 import type { LocalReads } from "./chaining/local-reads.ts";
@@ -100,6 +100,9 @@ export class ReadView {
   }
   get isolation(): Isolation {
     return this.#options.isolation;
+  }
+  get hashes(): KeyHashes {
+    return this.#session.hashes;
   }
   get tail(): Tail {
     return this.#session.follower.tail;
@@ -211,7 +214,7 @@ export class ReadView {
   }
 
   readKey(table: TableDescription, key: Item, identity?: string): ReadKey {
-    const hashes = hashKey(keyNamesOf(table), key);
+    const hashes = this.hashes.item(keyNamesOf(table), key);
     return identity === undefined ? { table, key, hashes } : { table, key, hashes, identity };
   }
 

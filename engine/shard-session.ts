@@ -5,12 +5,13 @@ import * as limits from "../core/limits.ts";
 import type { ClientPorts } from "../core/ports.ts";
 import type { TailCommit } from "../core/tail.ts";
 import type { CommittedVerdict, Payload, ShardId } from "../core/types.ts";
+import type { KeyHashes } from "../schemas/key-hashes.ts";
 import { LocalCommits } from "./chaining/local-commits.ts";
 import { LocalTurns } from "./chaining/local-turns.ts";
 import { CommitSender } from "./commit-sender.ts";
 import { Installer } from "./installer.ts";
 import { PayloadLoader } from "./payload-loader.ts";
-import { TailFollower, type FollowerOptions } from "./tail-follower.ts";
+import { TailFollower, type FollowedLog, type FollowerOptions } from "./tail-follower.ts";
 
 /**
  * Times that an install for somebody else may come too late to be signed before its reader gives
@@ -20,6 +21,7 @@ const finishTriesMax = 3;
 
 export class ShardSession {
   readonly shard: ShardId;
+  readonly hashes: KeyHashes;
   readonly follower: TailFollower;
   readonly sender: CommitSender;
   readonly installer: Installer;
@@ -32,7 +34,7 @@ export class ShardSession {
 
   constructor(
     ports: ClientPorts,
-    shard: ShardId,
+    { shard, hashes }: FollowedLog,
     options: {
       readonly follower?: Partial<FollowerOptions> | undefined;
       readonly onHelped: (verdict: CommittedVerdict) => void;
@@ -40,10 +42,11 @@ export class ShardSession {
   ) {
     this.#ports = ports;
     this.shard = shard;
+    this.hashes = hashes;
     this.turns = new LocalTurns(ports.clock);
     this.#onHelped = options.onHelped;
-    this.follower = new TailFollower(ports, shard, options.follower);
-    this.sender = new CommitSender(ports.stream, shard);
+    this.follower = new TailFollower(ports, { shard, hashes }, options.follower);
+    this.sender = new CommitSender(ports.stream, { shard, hashes });
     this.#loader = new PayloadLoader(ports, shard);
     this.installer = new Installer(ports, {
       installedThrough: () => this.follower.tail.installedThrough,

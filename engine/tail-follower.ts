@@ -19,6 +19,7 @@ import type {
   Verdict,
   Watermark,
 } from "../core/types.ts";
+import type { KeyHashes } from "../schemas/key-hashes.ts";
 import { asError, ignore } from "./concurrency.ts";
 import { decodeBlock } from "./log-search.ts";
 
@@ -39,6 +40,9 @@ export const followerDefaults: FollowerOptions = {
   refreshesMax: 2,
 };
 
+/** Whose log it is, and under which key its hashes are made. */
+export type FollowedLog = { readonly shard: ShardId; readonly hashes: KeyHashes };
+
 /** A transaction that needs the tail's memory back to its read timestamp. */
 export type TailUser = { readonly readTimestamp: Timestamp };
 
@@ -52,6 +56,7 @@ type Waiter = {
 export class TailFollower {
   readonly #ports: ClientPorts;
   readonly #shard: ShardId;
+  readonly #hashes: KeyHashes;
   readonly #options: FollowerOptions;
   #tail: Tail | undefined;
   #starting: Promise<void> | undefined;
@@ -84,9 +89,10 @@ export class TailFollower {
   /** Of the tail's own reads; nobody's in particular. */
   readonly consumption: Consumption = { readUnits: 0, writeUnits: 0, calls: 0 };
 
-  constructor(ports: ClientPorts, shard: ShardId, options: Partial<FollowerOptions> = {}) {
+  constructor(ports: ClientPorts, log: FollowedLog, options: Partial<FollowerOptions> = {}) {
     this.#ports = ports;
-    this.#shard = shard;
+    this.#shard = log.shard;
+    this.#hashes = log.hashes;
     this.#options = { ...followerDefaults, ...options };
   }
 
@@ -207,7 +213,7 @@ export class TailFollower {
   }
 
   #fold(stored: StoredBlock): void {
-    const block = decodeBlock(stored);
+    const block = decodeBlock(stored, this.#hashes);
     this.tail.fold(block);
     for (const verdict of block.verdicts) {
       if (verdict.kind !== "stale") this.#watches.get(verdict.id)?.();

@@ -16,7 +16,7 @@ import { assertKeyCount, itemIdentity, WriteBuffer, type BufferedWrite } from ".
 
 export class TransactionContext implements BodyTransaction {
   readonly view: ReadView;
-  readonly writes = new WriteBuffer();
+  readonly writes: WriteBuffer;
   readonly #registry: TableRegistry;
   /**
    * Items read so far: they cannot have changed at the read timestamp, so a second read costs
@@ -27,6 +27,7 @@ export class TransactionContext implements BodyTransaction {
 
   constructor(view: ReadView, registry: TableRegistry) {
     this.view = view;
+    this.writes = new WriteBuffer(view.hashes);
     this.#registry = registry;
   }
 

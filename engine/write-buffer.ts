@@ -2,7 +2,6 @@
  * A transaction's buffered writes: the last one per item counts, and reads see them. Validated as
  * they come, so that the caller learns of a bad item where it was written.
  */
-import { canonicalKey } from "../schemas/key-hashes.ts";
 import { keyNamesOf, payloadTableOf } from "../core/attributes.ts";
 import { tooLarge } from "../core/errors.ts";
 import { itemSizeBytes } from "../core/item-size.ts";
@@ -15,7 +14,7 @@ import type {
   Write,
   WriteHashes,
 } from "../core/types.ts";
-import { hashKey } from "../schemas/key-hashes.ts";
+import { canonicalKey, type KeyHashes } from "../schemas/key-hashes.ts";
 
 export type BufferedWrite = {
   readonly table: TableDescription;
@@ -29,6 +28,11 @@ export type BufferedWrite = {
 export class WriteBuffer {
   readonly #writes = new Map<string, BufferedWrite>();
   #bytes = 0;
+  readonly #hashes: KeyHashes;
+
+  constructor(hashes: KeyHashes) {
+    this.#hashes = hashes;
+  }
 
   get size(): number {
     return this.#writes.size;
@@ -61,7 +65,7 @@ export class WriteBuffer {
     const max = limits.payloadBytesMax;
     if (total > max) throw tooLarge({ name: "payloadBytesMax", max, actual: total });
     this.#bytes = total;
-    const hashes = previous?.hashes ?? hashKey(keyNamesOf(table), key);
+    const hashes = previous?.hashes ?? this.#hashes.item(keyNamesOf(table), key);
     // A later write of the same item keeps its place: the order among items means nothing.
     this.#writes.set(identity, { table, key, item, hashes, bytes });
   }

@@ -166,6 +166,14 @@ export function utf8Text(bytes: Uint8Array, start: number, end: number): string 
   }
 }
 
+/** What was hashed under another key says nothing here: nothing may be made of it. */
+export function otherHashSecret(what: string): FrameError {
+  return new FrameError(
+    "other-hash-secret",
+    `${what} was made under another hash secret than the control table holds for the shard`,
+  );
+}
+
 export function malformed(message: string): FrameError {
   return new FrameError("malformed", message);
 }

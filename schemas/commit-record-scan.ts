@@ -5,7 +5,7 @@
 import * as limits from "../core/limits.ts";
 import type { RequestBatch } from "../core/request-batch.ts";
 import type { TransactionId } from "../core/types.ts";
-import { ByteReader, oversized } from "./byte-reader.ts";
+import { ByteReader, otherHashSecret, oversized } from "./byte-reader.ts";
 import {
   readCheckCount,
   readRecordHeader,
@@ -13,7 +13,8 @@ import {
   readSpilled,
   requestFlags,
 } from "./commit-record.ts";
-import { scanPayloadAt } from "./payload-scan.ts";
+import type { KeyHashes } from "./key-hashes.ts";
+import { PayloadScanner } from "./payload-scan.ts";
 import type { TableCatalogue } from "./table-catalogue.ts";
 import { readFirstIdWord, transactionIdOfWords } from "./transaction-id.ts";
 
@@ -28,91 +29,104 @@ export type SpilledReference = {
   readonly hash: bigint;
 };
 
-const reader = new ByteReader(new Uint8Array(0));
+/** One scanner is reused for any number of records of its shard. */
+export class CommitRecordScanner {
+  readonly #reader = new ByteReader(new Uint8Array(0));
+  readonly #payloads: PayloadScanner;
+  readonly #hashFingerprint: number;
 
-/**
- * Appends a record's requests to the batch, in order. A spilled payload's writes are not among
- * them: the caller reads what the result refers to, and scans it with `scanPayload` into a batch of
- * its own.
- * @param recordIndex the record's index within its batch.
- * @param tables what inline payloads may write to; any table when undefined.
- * @throws FrameError, leaving the batch as it was.
- */
-export function scanCommitRecord(
-  bytes: Uint8Array,
-  recordIndex: number,
-  batch: RequestBatch,
-  tables?: TableCatalogue,
-): SpilledReference[] {
-  const before = batch.count;
-  const spilled: SpilledReference[] = [];
-  try {
-    reader.reset(bytes);
-    const count = readRecordHeader(reader);
-    const end = reader.end;
-    for (let i = 0; i < count; i++) {
-      const length = reader.varint();
-      const start = reader.advance(length);
-      if (length > limits.inlineRequestBytesMax) throw oversized("inlineRequestBytesMax");
-      reader.position = start;
-      reader.end = start + length;
-      const reference = scanRequest(batch, { recordIndex, indexInRecord: i, tables });
-      if (reference !== undefined) spilled.push(reference);
+  constructor(hashes: KeyHashes) {
+    this.#payloads = new PayloadScanner(hashes);
+    this.#hashFingerprint = hashes.fingerprint;
+  }
+
+  /**
+   * Appends a record's requests to the batch, in order. A spilled payload's writes are not among
+   * them: the caller reads what the result refers to, and scans it with a PayloadScanner into a
+   * batch of its own.
+   * @param recordIndex the record's index within its batch.
+   * @param tables what inline payloads may write to; any table when undefined.
+   * @throws FrameError, leaving the batch as it was.
+   */
+  scan(
+    bytes: Uint8Array,
+    recordIndex: number,
+    batch: RequestBatch,
+    tables?: TableCatalogue,
+  ): SpilledReference[] {
+    const reader = this.#reader;
+    const before = batch.count;
+    const spilled: SpilledReference[] = [];
+    try {
+      reader.reset(bytes);
+      const { count, hashFingerprint } = readRecordHeader(reader);
+      if (hashFingerprint !== this.#hashFingerprint) throw otherHashSecret("a commit record");
+      const end = reader.end;
+      for (let i = 0; i < count; i++) {
+        const length = reader.varint();
+        const start = reader.advance(length);
+        if (length > limits.inlineRequestBytesMax) throw oversized("inlineRequestBytesMax");
+        reader.position = start;
+        reader.end = start + length;
+        const reference = this.#scanRequest(batch, { recordIndex, indexInRecord: i, tables });
+        if (reference !== undefined) spilled.push(reference);
+        reader.expectEnd();
+        reader.end = end;
+      }
       reader.expectEnd();
-      reader.end = end;
+      return spilled;
+    } catch (error) {
+      batch.rollback(before);
+      throw error;
     }
-    reader.expectEnd();
-    return spilled;
-  } catch (error) {
-    batch.rollback(before);
-    throw error;
   }
-}
 
-function scanRequest(
-  batch: RequestBatch,
-  {
-    recordIndex,
-    indexInRecord,
-    tables,
-  }: {
-    readonly recordIndex: number;
-    readonly indexInRecord: number;
-    readonly tables: TableCatalogue | undefined;
-  },
-): SpilledReference | undefined {
-  const flags = readRequestFlags(reader);
-  const isSpilled = (flags & requestFlags.spilled) !== 0;
-  const isInline = (flags & requestFlags.inline) !== 0;
-  const id0 = readFirstIdWord(reader);
-  const id1 = reader.u32();
-  const id2 = reader.u32();
-  const id3 = reader.u32();
-  batch.begin({
-    kind: (flags & requestFlags.abort) === 0 ? 0 : 1,
-    isolation: (flags & requestFlags.snapshot) === 0 ? 0 : 1,
-    payload: isInline ? 1 : isSpilled ? 2 : 0,
-    id0,
-    id1,
-    id2,
-    id3,
-    checkedTo: reader.u56(),
-    record: recordIndex,
-    indexInRecord,
-    source: reader.bytes,
-  });
-  const checks = readCheckCount(reader, flags);
-  for (let i = 0; i < checks; i++) {
-    const high = reader.u32();
-    batch.addCheck(high, reader.u32());
+  #scanRequest(
+    batch: RequestBatch,
+    {
+      recordIndex,
+      indexInRecord,
+      tables,
+    }: {
+      readonly recordIndex: number;
+      readonly indexInRecord: number;
+      readonly tables: TableCatalogue | undefined;
+    },
+  ): SpilledReference | undefined {
+    const reader = this.#reader;
+    const flags = readRequestFlags(reader);
+    const isSpilled = (flags & requestFlags.spilled) !== 0;
+    const isInline = (flags & requestFlags.inline) !== 0;
+    const id0 = readFirstIdWord(reader);
+    const id1 = reader.u32();
+    const id2 = reader.u32();
+    const id3 = reader.u32();
+    batch.begin({
+      kind: (flags & requestFlags.abort) === 0 ? 0 : 1,
+      isolation: (flags & requestFlags.snapshot) === 0 ? 0 : 1,
+      payload: isInline ? 1 : isSpilled ? 2 : 0,
+      id0,
+      id1,
+      id2,
+      id3,
+      checkedTo: reader.u56(),
+      record: recordIndex,
+      indexInRecord,
+      source: reader.bytes,
+    });
+    const checks = readCheckCount(reader, flags);
+    for (let i = 0; i < checks; i++) {
+      const high = reader.u32();
+      batch.addCheck(high, reader.u32());
+    }
+    if (isInline) this.#payloads.scanAt(reader, batch, tables);
+    let reference: SpilledReference | undefined;
+    if (isSpilled) {
+      const { chunks, byteLength, hash } = readSpilled(reader);
+      const id = transactionIdOfWords({ id0, id1, id2, id3 });
+      reference = { request: batch.count, indexInRecord, id, chunks, byteLength, hash };
+    }
+    batch.end();
+    return reference;
   }
-  if (isInline) scanPayloadAt(reader, batch, tables);
-  let reference: SpilledReference | undefined;
-  if (isSpilled) {
-    const { chunks, byteLength, hash } = readSpilled(reader);
-    const id = transactionIdOfWords({ id0, id1, id2, id3 });
-    reference = { request: batch.count, indexInRecord, id, chunks, byteLength, hash };
-  }
-  batch.end();
-  return reference;
 }

@@ -30,10 +30,10 @@ export const requestFlags = {
 } as const;
 
 /**
- * Magic, version, flags and the largest count of requests; without the commits that are said to be
+ * Magic, version, flags, key fingerprint and the largest count of requests; without the commits that are said to be
  * installed.
  */
-export const recordHeaderBytesMax = 6;
+export const recordHeaderBytesMax = 10;
 /** Flags, id, checkedTo and a count of checks. */
 const requestBytesMin = 1 + 16 + 7 + 1;
 
@@ -76,10 +76,12 @@ export function installedBytesMax(commits: number): number {
 /**
  * A record of the requests, in order. Together with `recordHeaderBytesMax` and `installedBytesMax`,
  * the sum of `requestBytesInRecord` must not exceed `limits.recordBytesMax`.
+ * @param hashFingerprint of the hash secret that the requests' checks were made under.
  * @param installed commit timestamps, rising: all writes of those commits have reached their
  * tables. At most `limits.installedPerRecordMax`.
  */
 export function encodeCommitRecord(
+  hashFingerprint: number,
   encodedRequests: readonly Uint8Array[],
   installed: readonly Timestamp[] = [],
 ): Uint8Array {
@@ -96,6 +98,7 @@ export function encodeCommitRecord(
   for (const byte of commitRecordMagic) writer.u8(byte);
   writer.u8(commitRecordVersion);
   writer.u8(installed.length > 0 ? recordFlags.installed : 0);
+  writer.u32(hashFingerprint);
   if (installed.length > 0) writeInstalled(writer, installed);
   writer.varint(count);
   for (const request of encodedRequests) writer.sizedBytes(request);
@@ -108,7 +111,7 @@ export function encodeCommitRecord(
  */
 export function decodeCommitRecord(bytes: Uint8Array): CommitRequest[] {
   const reader = new ByteReader(bytes);
-  const count = readRecordHeader(reader);
+  const { count } = readRecordHeader(reader);
   const requests: CommitRequest[] = [];
   for (let i = 0; i < count; i++) requests.push(readRequest(nextRequest(reader)));
   reader.expectEnd();
@@ -121,7 +124,7 @@ export function decodeCommitRecord(bytes: Uint8Array): CommitRequest[] {
  */
 export function readRequestAt(bytes: Uint8Array, index: number): CommitRequest {
   const reader = new ByteReader(bytes);
-  const count = readRecordHeader(reader);
+  const { count } = readRecordHeader(reader);
   if (index >= count) throw malformed("a record has fewer requests than its reader expects");
   for (let i = 0; i < index; i++) reader.advance(reader.varint());
   return readRequest(nextRequest(reader));
@@ -138,12 +141,18 @@ export function readInstalled(bytes: Uint8Array): readonly Timestamp[] {
   return installed;
 }
 
+type RecordHeader = {
+  /** Of requests, which follow. */
+  readonly count: number;
+  readonly hashFingerprint: number;
+};
+
 /**
- * Reads up to the first request; gives the count of requests.
+ * Reads up to the first request.
  * @param installed takes up what the record says is installed.
  * @throws FrameError.
  */
-export function readRecordHeader(reader: ByteReader, installed?: Timestamp[]): number {
+export function readRecordHeader(reader: ByteReader, installed?: Timestamp[]): RecordHeader {
   const { bytes, position } = reader;
   if (bytes[position] !== commitRecordMagic[0] || bytes[position + 1] !== commitRecordMagic[1]) {
     throw new FrameError("not-a-frame", "the bytes do not begin as a commit record does");
@@ -159,6 +168,7 @@ export function readRecordHeader(reader: ByteReader, installed?: Timestamp[]): n
   if (flags > recordFlags.known) {
     throw new FrameError("future-version", "a commit record has flags of a later version");
   }
+  const hashFingerprint = reader.u32();
   if ((flags & recordFlags.installed) !== 0) readInstalledCommits(reader, installed);
   const count = reader.varint();
   if (count === 0) throw malformed("a commit record has no requests");
@@ -166,7 +176,7 @@ export function readRecordHeader(reader: ByteReader, installed?: Timestamp[]): n
   if (count * (1 + requestBytesMin) > reader.remaining) {
     throw new FrameError("truncated", "a record ends before its requests do");
   }
-  return count;
+  return { count, hashFingerprint };
 }
 
 function writeInstalled(writer: ByteWriter, installed: readonly Timestamp[]): void {

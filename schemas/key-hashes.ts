@@ -4,68 +4,111 @@
  */
 import { attribute, type KeyNames } from "../core/attributes.ts";
 import { InvalidRequestError } from "../core/errors.ts";
-import { hashSeeds, keyHash, KeyHasher } from "../core/key-hash.ts";
+import { hashSecretBytes, hashKinds, keyHash, KeyHasher } from "../core/key-hash.ts";
 import * as limits from "../core/limits.ts";
+import { SipHash } from "../core/sip-hash.ts";
 import type { AttributeValue, Item, KeyHash, WriteHashes } from "../core/types.ts";
 import { utf8Length } from "../core/utf8.ts";
 import { writeValue } from "./attribute-value.ts";
 import { ByteWriter } from "./byte-writer.ts";
 
-/** Words of a table's hash, by name: an application uses few tables, and uses them again. */
-const tableWords = new Map<string, { readonly high: number; readonly low: number }>();
 const tableWordsMax = 1_024;
-
-const hasher = new KeyHasher();
 const scratch = new ByteWriter(256);
+/** Of no deployment's key: what was spilled is only to be recognised, by whoever may read it. */
+const contentHash = new SipHash(new Uint8Array(hashSecretBytes));
 
-/** Predicate of a scan: every write to the table enters it. */
-export function hashTable(name: string): KeyHash {
-  setTable(name);
-  return hasher.keyHash();
-}
+/** The hashes of one shard, under its hash secret. */
+export class KeyHashes {
+  /** For hashing encoded bytes under the same key. */
+  readonly hasher: KeyHasher;
+  /** Words of a table's hash, by name: an application uses few tables, and uses them again. */
+  readonly #tables = new Map<string, { readonly high: number; readonly low: number }>();
 
-/** Predicate of a query: every write to the partition enters it. */
-export function hashPartition(table: string, partitionKey: AttributeValue): KeyHash {
-  setTable(table);
-  chainValue(hashSeeds.partition, partitionKey);
-  return hasher.keyHash();
-}
-
-/**
- * All hashes of the item with this key; other attributes of `key` are ignored.
- * @throws InvalidRequestError when a key attribute is missing or not encodable.
- */
-export function hashKey(table: KeyNames, key: Item): WriteHashes {
-  setTable(table.name);
-  const tableHash = hasher.keyHash();
-  chainValue(hashSeeds.partition, requireAttribute(key, table.partitionKey));
-  const partition = hasher.keyHash();
-  if (table.sortKey === undefined) {
-    return { table: tableHash, partition, key: partition, sortKey: undefined };
+  /** @param hashSecret the shard's 16 bytes (ControlStore.hashSecret). */
+  constructor(hashSecret: Uint8Array) {
+    this.hasher = new KeyHasher(hashSecret);
   }
-  const sortKey = chainValue(hashSeeds.key, requireAttribute(key, table.sortKey));
-  return {
-    table: tableHash,
-    partition,
-    key: hasher.keyHash(),
-    sortKey: sortKey.length > limits.blockSortKeyBytesMax ? undefined : sortKey.slice(),
-  };
-}
 
-/**
- * The key hash that follows from a partition's hash and an encoded sort key, as log blocks carry
- * them.
- */
-export function hashSortKey(partition: KeyHash, encodedSortKey: Uint8Array): KeyHash {
-  hasher.set(Number(partition >> 32n), Number(partition & 0xffff_ffffn));
-  hasher.chain(hashSeeds.key, encodedSortKey, 0, encodedSortKey.length);
-  return hasher.keyHash();
+  /** Names the key: records and blocks made under another one are refused. */
+  get fingerprint(): number {
+    return this.hasher.fingerprint;
+  }
+
+  /** Predicate of a scan: every write to the table enters it. */
+  table(name: string): KeyHash {
+    this.#setTable(name);
+    return this.hasher.keyHash();
+  }
+
+  /** Predicate of a query: every write to the partition enters it. */
+  partition(table: string, partitionKey: AttributeValue): KeyHash {
+    this.#setTable(table);
+    this.#chainValue(hashKinds.partition, partitionKey);
+    return this.hasher.keyHash();
+  }
+
+  /**
+   * All hashes of the item with this key; other attributes of `key` are ignored.
+   * @throws InvalidRequestError when a key attribute is missing or not encodable.
+   */
+  item(table: KeyNames, key: Item): WriteHashes {
+    const { hasher } = this;
+    this.#setTable(table.name);
+    const tableHash = hasher.keyHash();
+    this.#chainValue(hashKinds.partition, requireAttribute(key, table.partitionKey));
+    const partition = hasher.keyHash();
+    if (table.sortKey === undefined) {
+      return { table: tableHash, partition, key: partition, sortKey: undefined };
+    }
+    const sortKey = this.#chainValue(hashKinds.key, requireAttribute(key, table.sortKey));
+    return {
+      table: tableHash,
+      partition,
+      key: hasher.keyHash(),
+      sortKey: sortKey.length > limits.blockSortKeyBytesMax ? undefined : sortKey.slice(),
+    };
+  }
+
+  /**
+   * The key hash that follows from a partition's hash and an encoded sort key, as log blocks carry
+   * them.
+   */
+  sortKey(partition: KeyHash, encodedSortKey: Uint8Array): KeyHash {
+    const { hasher } = this;
+    hasher.set(Number(partition >> 32n), Number(partition & 0xffff_ffffn));
+    hasher.chain(hashKinds.key, encodedSortKey, 0, encodedSortKey.length);
+    return hasher.keyHash();
+  }
+
+  /** Leaves the table's hash in the hasher. */
+  #setTable(name: string): void {
+    const { hasher } = this;
+    const known = this.#tables.get(name);
+    if (known !== undefined) {
+      hasher.set(known.high, known.low);
+      return;
+    }
+    scratch.clear();
+    scratch.utf8(name, utf8Length(name));
+    hasher.hash(hashKinds.table, scratch.view(), 0, scratch.length);
+    if (this.#tables.size >= tableWordsMax) this.#tables.clear();
+    this.#tables.set(name, { high: hasher.high, low: hasher.low });
+  }
+
+  /** Chains a value onto the hasher; gives its encoding, valid until the next call. */
+  #chainValue(kind: number, value: AttributeValue): Uint8Array {
+    scratch.clear();
+    writeValue(scratch, value);
+    const encoded = scratch.view();
+    this.hasher.chain(kind, encoded, 0, encoded.length);
+    return encoded;
+  }
 }
 
 /** Hash of any bytes, to recognise them again (spilled payloads). */
 export function hashContent(bytes: Uint8Array): bigint {
-  hasher.hash(hashSeeds.content, bytes, 0, bytes.length);
-  return keyHash(hasher.high, hasher.low);
+  contentHash.hash(bytes, 0, bytes.length);
+  return keyHash(contentHash.high, contentHash.low);
 }
 
 /**
@@ -79,29 +122,6 @@ export function canonicalKey(table: KeyNames, key: Item): Uint8Array {
   writeValue(scratch, requireAttribute(key, table.partitionKey));
   if (table.sortKey !== undefined) writeValue(scratch, requireAttribute(key, table.sortKey));
   return scratch.toBytes();
-}
-
-/** Leaves the table's hash in the hasher. */
-function setTable(name: string): void {
-  const known = tableWords.get(name);
-  if (known !== undefined) {
-    hasher.set(known.high, known.low);
-    return;
-  }
-  scratch.clear();
-  scratch.utf8(name, utf8Length(name));
-  hasher.hash(hashSeeds.table, scratch.view(), 0, scratch.length);
-  if (tableWords.size >= tableWordsMax) tableWords.clear();
-  tableWords.set(name, { high: hasher.high, low: hasher.low });
-}
-
-/** Chains a value onto the hasher; gives its encoding, valid until the next call. */
-function chainValue(seed: number, value: AttributeValue): Uint8Array {
-  scratch.clear();
-  writeValue(scratch, value);
-  const encoded = scratch.view();
-  hasher.chain(seed, encoded, 0, encoded.length);
-  return encoded;
 }
 
 function requireAttribute(key: Item, name: string): AttributeValue {

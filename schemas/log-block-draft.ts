@@ -36,6 +36,12 @@ export class DraftEncoder {
   readonly #writer = new ByteWriter(64 * 1024);
   #stream = new StreamWriter(undefined);
   #tables = new TableRegister();
+  readonly #hashFingerprint: number;
+
+  /** @param hashFingerprint of the key that the drafts' hashes were made under. */
+  constructor(hashFingerprint: number) {
+    this.#hashFingerprint = hashFingerprint;
+  }
 
   /** @param input the one that the draft was made from. */
   encode(draft: BlockDraft, input: OracleInput): Uint8Array {
@@ -49,6 +55,7 @@ export class DraftEncoder {
       arrivalMs: draft.arrivalMs,
       rejectedRecords: draft.rejectedRecords,
       verdictCount: draft.count,
+      hashFingerprint: this.#hashFingerprint,
     });
     this.#stream = new StreamWriter(draft.cursor);
     this.#tables = new TableRegister();

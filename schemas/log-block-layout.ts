@@ -10,7 +10,11 @@ export const logBlockVersion = 1;
 
 export const cursorTags = { none: 0, recordDone: 1, withinRecord: 2 } as const;
 
-export type LogBlockHeader = Omit<LogBlock, "verdicts"> & { readonly verdictCount: number };
+export type LogBlockHeader = Omit<LogBlock, "verdicts"> & {
+  readonly verdictCount: number;
+  /** Of the hash secret that the block's hashes were made under. */
+  readonly hashFingerprint: number;
+};
 
 export /** A block that decided nothing reaches exactly as far as the one before. */
 function isReached(

@@ -23,6 +23,7 @@ export function writeHeader(writer: ByteWriter, header: LogBlockHeader): void {
   for (const byte of logBlockMagic) writer.u8(byte);
   writer.u8(logBlockVersion);
   writer.u8(0);
+  writer.u32(header.hashFingerprint);
   writer.varint(header.position);
   writer.u56(previousTimestamp);
   writer.varint(throughTimestamp - previousTimestamp);

@@ -19,8 +19,8 @@ import type {
   Verdict,
   WriteHashes,
 } from "../core/types.ts";
-import { ByteReader, malformed } from "./byte-reader.ts";
-import { hashSortKey } from "./key-hashes.ts";
+import { ByteReader, malformed, otherHashSecret } from "./byte-reader.ts";
+import type { KeyHashes } from "./key-hashes.ts";
 import {
   cursorTags,
   isReached,
@@ -40,16 +40,22 @@ const writeBytesMin = 9;
 
 /**
  * @param position where the block was found.
- * @throws FrameError for anything but a block made for that position; `malformed` also where I2
- * does not hold.
+ * @throws FrameError for anything but a block made for that position, under the key of `hashes`;
+ * `malformed` also where I2 does not hold.
  */
-export function decodeLogBlock(bytes: Uint8Array, position: LogPosition): LogBlock {
+export function decodeLogBlock(
+  bytes: Uint8Array,
+  position: LogPosition,
+  hashes: KeyHashes,
+): LogBlock {
   const reader = new ByteReader(bytes);
-  const { verdictCount, ...header } = readHeader(reader, position);
+  const { verdictCount, hashFingerprint, ...header } = readHeader(reader, position);
+  if (hashFingerprint !== hashes.fingerprint) throw otherHashSecret("a log block");
   // Checked before anything is sized by it.
   if (verdictCount * staleBytesMin > reader.remaining) reader.advance(verdictCount * staleBytesMin);
   const context: DecodeContext = {
     reader,
+    hashes,
     stream: new StreamReader(header.cursor),
     tables: new TableRegister(),
     last: header.previousTimestamp,
@@ -82,6 +88,7 @@ export function decodeLogBlockHeader(bytes: Uint8Array, position: LogPosition): 
  */
 function readHeader(reader: ByteReader, position: LogBlock["position"]): LogBlockHeader {
   readFrame(reader);
+  const hashFingerprint = reader.u32();
   if (reader.varint() !== position) throw malformed("I1: a block stands at another position");
   const previousTimestamp = reader.u56() as Timestamp;
   const throughTimestamp = (previousTimestamp + reader.varint()) as Timestamp;
@@ -101,6 +108,7 @@ function readHeader(reader: ByteReader, position: LogBlock["position"]): LogBloc
     arrivalMs,
     rejectedRecords,
     verdictCount,
+    hashFingerprint,
   };
 }
 
@@ -193,6 +201,7 @@ class StreamReader {
 
 type DecodeContext = {
   readonly reader: ByteReader;
+  readonly hashes: KeyHashes;
   readonly stream: StreamReader;
   readonly tables: TableRegister;
   /** Timestamp of the last decision. */
@@ -214,7 +223,7 @@ function readVerdict(context: DecodeContext): Verdict {
   const payload = readLocation(context, tag);
   const count = reader.count(writeBytesMin);
   const writes: WriteHashes[] = [];
-  for (let i = 0; i < count; i++) writes.push(readWrite(reader, context.tables));
+  for (let i = 0; i < count; i++) writes.push(readWrite(context));
   return { kind: "committed", id, timestamp, writes, payload };
 }
 
@@ -256,7 +265,7 @@ function readLocation(context: DecodeContext, tag: number): PayloadLocation {
   return { kind: "stream", ...stream.read(reader, tag) };
 }
 
-function readWrite(reader: ByteReader, tables: TableRegister): WriteHashes {
+function readWrite({ reader, tables, hashes }: DecodeContext): WriteHashes {
   const index = reader.varint();
   if (index > tables.high.length) throw malformed("a write names no table of its block");
   if (index === tables.high.length) readTable(reader, tables);
@@ -269,7 +278,9 @@ function readWrite(reader: ByteReader, tables: TableRegister): WriteHashes {
   if (length > limits.blockSortKeyBytesMax) throw malformed("a sort key is too long for a block");
   const sortKey = length === 0 ? undefined : copied(reader.view(length));
   const key =
-    sortKey === undefined ? keyHash(reader.u32(), reader.u32()) : hashSortKey(partition, sortKey);
+    sortKey === undefined
+      ? keyHash(reader.u32(), reader.u32())
+      : hashes.sortKey(partition, sortKey);
   if (key === partition) throw malformed("a key with a sort key hashes as its partition");
   return { table, partition, key, sortKey };
 }

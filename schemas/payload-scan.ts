@@ -6,7 +6,7 @@
  * One scanner is reused for any number of payloads; scanning allocates nothing per write.
  */
 import { FrameError } from "../core/errors.ts";
-import { hashSeeds, KeyHasher } from "../core/key-hash.ts";
+import { hashKinds, type KeyHasher } from "../core/key-hash.ts";
 import * as limits from "../core/limits.ts";
 import { tableFaults } from "../core/request-batch.ts";
 import type { RequestBatch, TableFault } from "../core/request-batch.ts";
@@ -17,6 +17,7 @@ import {
   type ForbiddenNames,
 } from "./attribute-value-scan.ts";
 import { ByteReader, malformed, oversized } from "./byte-reader.ts";
+import type { KeyHashes } from "./key-hashes.ts";
 import { tableFlags } from "./payload.ts";
 import { isAt, isIdempotencyKey, keyTypeOfTag } from "./table-catalogue.ts";
 import type { CatalogueEntry, TableCatalogue } from "./table-catalogue.ts";
@@ -31,11 +32,14 @@ const pairwiseMax = 8;
 const tableBytesMin = 5;
 const writeBytesMin = 2;
 
-class PayloadScanner implements ForbiddenNames {
-  private readonly hasher = new KeyHasher();
+export class PayloadScanner implements ForbiddenNames {
+  private readonly hasher: KeyHasher;
   private tableCount = 0;
   private readonly tableHigh = new Int32Array(limits.tablesPerTransactionMax);
   private readonly tableLow = new Int32Array(limits.tablesPerTransactionMax);
+  /** The names that those are the hashes of. */
+  private readonly hashedNames = new Uint8Array(limits.tablesPerTransactionMax * nameBytesMax);
+  private readonly hashedLength = new Uint8Array(limits.tablesPerTransactionMax);
   /** Position and length of the names; a table without a sort key has length 0 there. */
   private readonly nameAt = new Uint32Array(limits.tablesPerTransactionMax);
   private readonly nameLength = new Uint32Array(limits.tablesPerTransactionMax);
@@ -59,16 +63,28 @@ class PayloadScanner implements ForbiddenNames {
   /** Open addressing: index of a write plus one, 0 for a free slot. */
   private slots = new Int32Array(64);
 
+  constructor(hashes: KeyHashes) {
+    this.hasher = hashes.hasher;
+  }
+
   /**
-   * Scans from the reader's position to its end. With a batch, adds each write to its open request.
-   * @throws FrameError.
+   * Checks a whole payload and adds the hashes of its writes, in order, to the batch's open
+   * request, whose `source` must be `bytes`; without a batch it only checks.
+   * @param tables what it may write to: the open request is marked where it does not fit. Any table
+   * when undefined.
+   * @throws FrameError, with some of the writes added already.
    */
-  scan(
+  scan(bytes: Uint8Array, batch?: RequestBatch, tables?: TableCatalogue): void {
+    this.scanAt(new ByteReader(bytes), batch, tables);
+  }
+
+  /** As `scan`, for the payload between the reader's position and its end. */
+  scanAt(
     reader: ByteReader,
     batch: RequestBatch | undefined,
-    catalogue: TableCatalogue | undefined,
+    tables: TableCatalogue | undefined,
   ): void {
-    this.catalogue = catalogue;
+    this.catalogue = tables;
     if (reader.remaining > limits.payloadBytesMax) throw oversized("payloadBytesMax");
     this.scanTables(reader, batch);
     const writes = reader.count(writeBytesMin);
@@ -109,9 +125,7 @@ class PayloadScanner implements ForbiddenNames {
       }
       this.nameLength[i] = scanName(reader);
       this.nameAt[i] = reader.position - (this.nameLength[i] ?? 0);
-      this.hasher.hash(hashSeeds.table, reader.bytes, this.nameAt[i] ?? 0, reader.position);
-      this.tableHigh[i] = this.hasher.high;
-      this.tableLow[i] = this.hasher.low;
+      this.hashName(reader.bytes, i);
       this.partitionLength[i] = scanName(reader);
       this.partitionAt[i] = reader.position - (this.partitionLength[i] ?? 0);
       this.sortLength[i] = (flags & tableFlags.sortKey) === 0 ? 0 : scanName(reader);
@@ -163,6 +177,23 @@ class PayloadScanner implements ForbiddenNames {
     return tableFaults.none;
   }
 
+  /** Payloads that follow each other mostly write to the same tables. */
+  private hashName(bytes: Uint8Array, table: number): void {
+    const start = this.nameAt[table] ?? 0;
+    const length = this.nameLength[table] ?? 0;
+    const hashed = table * nameBytesMax;
+    if (this.hashedLength[table] === length) {
+      let same = 0;
+      while (same < length && bytes[start + same] === this.hashedNames[hashed + same]) same += 1;
+      if (same === length) return;
+    }
+    this.hasher.hash(hashKinds.table, bytes, start, start + length);
+    this.tableHigh[table] = this.hasher.high;
+    this.tableLow[table] = this.hasher.low;
+    this.hashedNames.set(bytes.subarray(start, start + length), hashed);
+    this.hashedLength[table] = length;
+  }
+
   private checkTable(bytes: Uint8Array, table: number): void {
     const partition = this.partitionLength[table] ?? 0;
     const partitionAt = this.partitionAt[table] ?? 0;
@@ -200,7 +231,7 @@ class PayloadScanner implements ForbiddenNames {
     const start = reader.position;
     scanKeyValue(reader, limits.partitionKeyBytesMax);
     hasher.set(tableHigh, tableLow);
-    hasher.chain(hashSeeds.partition, reader.bytes, start, reader.position);
+    hasher.chain(hashKinds.partition, reader.bytes, start, reader.position);
     const partitionHigh = hasher.high;
     const partitionLow = hasher.low;
     let sortStart = 0;
@@ -209,7 +240,7 @@ class PayloadScanner implements ForbiddenNames {
       sortStart = reader.position;
       scanKeyValue(reader, limits.sortKeyBytesMax);
       sortLength = reader.position - sortStart;
-      hasher.chain(hashSeeds.key, reader.bytes, sortStart, reader.position);
+      hasher.chain(hashKinds.key, reader.bytes, sortStart, reader.position);
     }
     if (this.catalogue !== undefined) {
       const key = { start, sortStart, end: reader.position, isPut: head % 2 === 1 };
@@ -280,32 +311,6 @@ class PayloadScanner implements ForbiddenNames {
     if (size === this.slots.length) this.slots.fill(0);
     else this.slots = new Int32Array(size);
   }
-}
-
-const scanner = new PayloadScanner();
-
-/**
- * Checks a whole payload and adds the hashes of its writes, in order, to the batch's open request,
- * whose `source` must be `bytes`; without a batch it only checks.
- * @param tables what it may write to: the open request is marked where it does not fit. Any table
- * when undefined.
- * @throws FrameError, with some of the writes added already.
- */
-export function scanPayload(
-  bytes: Uint8Array,
-  batch?: RequestBatch,
-  tables?: TableCatalogue,
-): void {
-  scanner.scan(new ByteReader(bytes), batch, tables);
-}
-
-/** As `scanPayload`, for the payload between the reader's position and its end. */
-export function scanPayloadAt(
-  reader: ByteReader,
-  batch: RequestBatch,
-  tables?: TableCatalogue,
-): void {
-  scanner.scan(reader, batch, tables);
 }
 
 /** Steps over a name of a table or key attribute; gives its byte length. */

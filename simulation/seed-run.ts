@@ -109,7 +109,8 @@ class SeedRunner {
         this.#balance.ended(transaction);
       },
     });
-    this.#stores = new StoreJudge(cloud.deployment.options.deployment, workload.tables);
+    const { options, hashSecret } = cloud.deployment;
+    this.#stores = new StoreJudge(options.deployment, workload.tables, hashSecret);
     this.#journal = new VersionJournal(workload.tables);
     dynamodb.onWrite((change) => {
       this.#stores.observe(change);

@@ -12,6 +12,7 @@ import type { SequenceNumber, ShardId, TableDescription } from "../core/types.ts
 import { createOracleService } from "../functions/oracle/service.ts";
 import { reap } from "../functions/reaper/service.ts";
 import { createReplayService } from "../functions/replay/service.ts";
+import { KeyHashes } from "../schemas/key-hashes.ts";
 import type { Observability } from "../functions/shared/observability.ts";
 import { hostileRecord } from "./kernel/hostile-producer.ts";
 import type { HostileAims } from "./kernel/table-lies.ts";
@@ -56,6 +57,8 @@ export class TestDeployment {
   readonly world: World;
   readonly options: DeploymentOptions;
   readonly shard: ShardId;
+  /** Under which the shard's hashes are made. */
+  readonly hashSecret: Uint8Array;
   readonly oracle: StreamMapping;
   readonly replay: StreamMapping;
   /** What the functions counted, by metric name. */
@@ -65,8 +68,10 @@ export class TestDeployment {
 
   static async create(world: World, options: DeploymentOptions): Promise<TestDeployment> {
     const operator = world.startProcess("operator", { exact: true });
-    const aws = { handles: world.handles(operator, { calm: true }), clock: operator.clock };
-    const [shard] = await provisionDeployment({ ...aws, deployment: options.deployment });
+    const { clock, random } = operator;
+    const aws = { handles: world.handles(operator, { calm: true }), clock };
+    const { deployment } = options;
+    const [shard] = await provisionDeployment({ ...aws, random, deployment });
     if (shard === undefined) throw new Error("a deployment without a shard");
     await createTables(aws, options.tables);
     const described = options.tables.map(({ indexes: _indexes, history = false, ...table }) => ({
@@ -74,14 +79,23 @@ export class TestDeployment {
       history,
       access: "transactional" as const,
     }));
-    await registerTables({ ...aws, deployment: options.deployment }, described);
-    return new TestDeployment(world, options, shard);
+    await registerTables({ ...aws, deployment }, described);
+    const ports = createAwsPorts({ ...aws, deployment });
+    return new TestDeployment(world, options, {
+      shard,
+      hashSecret: await ports.control.hashSecret(shard),
+    });
   }
 
-  private constructor(world: World, options: DeploymentOptions, shard: ShardId) {
+  private constructor(
+    world: World,
+    options: DeploymentOptions,
+    { shard, hashSecret }: Pick<TestDeployment, "shard" | "hashSecret">,
+  ) {
     this.world = world;
     this.options = options;
     this.shard = shard;
+    this.hashSecret = hashSecret;
     const metrics = new Map<string, number>();
     this.metrics = metrics;
     const observability = countingObservability(metrics);
@@ -91,6 +105,7 @@ export class TestDeployment {
     this.#aims = {
       shard,
       controlTable: names.controlTable,
+      hashFingerprint: new KeyHashes(hashSecret).fingerprint,
       tables: options.tables.map((table) => ({ history: false, ...table })),
     };
     const functions = this.#functions(observability);

@@ -10,6 +10,7 @@ import { ShardUnderLoad } from "../certification-load.ts";
 import { oracleControl, stillClock } from "../oracle-control.ts";
 import { checkedTo, itselfBytes, payloadOf, requestOf, sampleTable } from "../sample-requests.ts";
 import type { Count } from "./budgets.ts";
+import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const batchedRequests = 50;
 /** As many as a transaction may have. */
@@ -42,9 +43,11 @@ function requestBytes(writes: number): readonly Count[] {
   const payloads = Array.from({ length: batchedRequests }, (_, i) => payloadOf(writes, i * writes));
   const requests = payloads.map((payload, i) => encodeCommitRequest(requestOf(payload, i)));
   const itself = payloads.map(itselfBytes);
-  const single = encodeCommitRecord(requests.slice(0, 1)).length - (itself[0] ?? 0);
+  const single =
+    encodeCommitRecord(sampleHashes.fingerprint, requests.slice(0, 1)).length - (itself[0] ?? 0);
   const batched =
-    (encodeCommitRecord(requests).length - itself.reduce((sum, bytes) => sum + bytes, 0)) /
+    (encodeCommitRecord(sampleHashes.fingerprint, requests).length -
+      itself.reduce((sum, bytes) => sum + bytes, 0)) /
     batchedRequests;
   const name = `${writes.toString()} checks and writes`;
   return [
@@ -64,7 +67,8 @@ function spilledBytes(): Count {
   const { chunks, source } = spillPayload(encodePayload(payload));
   const request = { ...requestOf(payloadOf(1, 0), 0), payload: source };
   const bytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-  const whole = bytes + encodeCommitRecord([encodeCommitRequest(request)]).length;
+  const whole =
+    bytes + encodeCommitRecord(sampleHashes.fingerprint, [encodeCommitRequest(request)]).length;
   return {
     group: "spilled request",
     name: `${spilledWrites.toString()} writes, in ${chunks.length.toString()} chunks`,
@@ -95,7 +99,7 @@ async function blockCount(requests: number, writes: number): Promise<Count> {
   const record: StreamRecord = {
     sequenceNumber: `4959${"0123456789".repeat(5)}12` as SequenceNumber,
     arrivalMs: checkedTo / 1_000 + 1,
-    data: encodeCommitRecord(encoded),
+    data: encodeCommitRecord(sampleHashes.fingerprint, encoded),
   };
   const { verdicts } = await service.handle(
     { shard, records: [record] },

@@ -10,7 +10,8 @@ import type { StreamRecord } from "../../core/ports.ts";
 import { RequestBatch } from "../../core/request-batch.ts";
 import { compareSequenceNumbers } from "../../core/sequence-number.ts";
 import type { SequenceNumber, StreamCursor } from "../../core/types.ts";
-import { scanCommitRecord } from "../../schemas/commit-record-scan.ts";
+import { CommitRecordScanner } from "../../schemas/commit-record-scan.ts";
+import type { KeyHashes } from "../../schemas/key-hashes.ts";
 import type { TableCatalogue } from "../../schemas/table-catalogue.ts";
 import { SpilledPayloads } from "./spilled-payloads.ts";
 import type { ReadSpilled } from "./spilled-payloads.ts";
@@ -24,9 +25,15 @@ export type RejectedRecord = {
 export class DecodedBatch {
   readonly #requests = new RequestBatch();
   readonly #records: BatchRecord[] = [];
-  readonly #spilled = new SpilledPayloads();
+  readonly #spilled: SpilledPayloads;
+  readonly #scanner: CommitRecordScanner;
   readonly rejected: RejectedRecord[] = [];
   #tables: TableCatalogue | undefined;
+
+  constructor(hashes: KeyHashes) {
+    this.#spilled = new SpilledPayloads(hashes);
+    this.#scanner = new CommitRecordScanner(hashes);
+  }
 
   /** Decodes what the cursor does not cover. Payloads are compared with `tables`. */
   decode(
@@ -87,7 +94,9 @@ export class DecodedBatch {
     const requestStart = this.#requests.count;
     let rejected = false;
     try {
-      this.#spilled.add(scanCommitRecord(data, this.#records.length, this.#requests, this.#tables));
+      this.#spilled.add(
+        this.#scanner.scan(data, this.#records.length, this.#requests, this.#tables),
+      );
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
       rejected = true;

@@ -10,22 +10,24 @@ import { Oracle } from "../../core/oracle.ts";
 import type { OracleBounds } from "../../core/oracle.ts";
 import type { CommitLog, ControlStore, StoredBlock } from "../../core/ports.ts";
 import type { LogPosition, ShardId, Watermark } from "../../core/types.ts";
+import type { KeyHashes } from "../../schemas/key-hashes.ts";
 import { decodeLogBlock, decodeLogBlockHeader } from "../../schemas/log-block.ts";
 
 export type RebuildOptions = {
   readonly shard: ShardId;
   readonly log: Pick<CommitLog, "readBackward">;
   readonly control: Pick<ControlStore, "readWatermark">;
+  readonly hashes: KeyHashes;
   readonly bounds: OracleBounds;
   readonly signal: AbortSignal | undefined;
 };
 
 /**
  * @throws StoreError when the stores do not answer, or the shard has no watermark yet.
- * @throws FrameError when the log holds what is no block: nothing may be certified over it.
+ * @throws FrameError when the log holds what is no block, or one of another hash secret: nothing may be certified over it.
  */
 export async function rebuildOracle(options: RebuildOptions): Promise<Oracle> {
-  const { shard, control, bounds } = options;
+  const { shard, control } = options;
   const callOptions = options.signal === undefined ? {} : { signal: options.signal };
   const [blocks, watermark] = await Promise.all([
     readWindow(options),
@@ -34,14 +36,14 @@ export async function rebuildOracle(options: RebuildOptions): Promise<Oracle> {
   if (watermark === undefined) {
     throw new StoreError("unavailable", `shard ${shard} has no watermark: it is not bootstrapped`);
   }
-  return oracleOf(blocks, watermark, bounds);
+  return oracleOf(blocks, watermark, options);
 }
 
 /** @param blocks newest first, without gaps. */
 function oracleOf(
   blocks: readonly StoredBlock[],
   watermark: Watermark,
-  bounds: OracleBounds,
+  { bounds, hashes }: RebuildOptions,
 ): Oracle {
   const newest = blocks[0];
   const oldest = blocks.at(-1);
@@ -60,7 +62,7 @@ function oracleOf(
   );
   for (const { bytes, position } of blocks.toReversed()) {
     // mutant: rebuilds-from-nothing
-    oracle.fold(decodeLogBlock(bytes, position));
+    oracle.fold(decodeLogBlock(bytes, position, hashes));
   }
   return oracle;
 }

@@ -15,6 +15,7 @@ import { oracleBoundsDefault } from "../../core/oracle.ts";
 import type { Oracle, OracleBounds } from "../../core/oracle.ts";
 import type { Clock, CommitLog, ControlStore, StreamRecord } from "../../core/ports.ts";
 import type { ShardId } from "../../core/types.ts";
+import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { DraftEncoder } from "../../schemas/log-block-draft.ts";
 import type { MetricOf } from "../shared/metric-names.ts";
 import type { Observability } from "../shared/observability.ts";
@@ -24,7 +25,10 @@ import { rebuildOracle } from "./rebuild.ts";
 
 export type OracleServiceOptions = {
   readonly log: Pick<CommitLog, "append" | "readBackward" | "readSpilled">;
-  readonly control: Pick<ControlStore, "readWatermark" | "tables" | "idempotencyTable">;
+  readonly control: Pick<
+    ControlStore,
+    "readWatermark" | "hashSecret" | "tables" | "idempotencyTable"
+  >;
   /** For pauses, and for the age of the registry: no clock takes part in certification. */
   readonly clock: Pick<Clock, "sleep" | "monotonicMs">;
   readonly observability: Observability;
@@ -81,7 +85,7 @@ export function createOracleService(options: OracleServiceOptions): OracleServic
   return {
     async handle(batch, budget) {
       // Taken out while in use: an overlapping call for the same shard gets a lane of its own.
-      const lane = idle.get(batch.shard) ?? new Lane();
+      const lane = idle.get(batch.shard) ?? new Lane(await hashesOf(options, batch.shard, budget));
       idle.delete(batch.shard);
       const invocation = new Invocation({ ...options, tables }, lane, { batch, budget });
       try {
@@ -97,11 +101,26 @@ export function createOracleService(options: OracleServiceOptions): OracleServic
 
 type InvocationOptions = OracleServiceOptions & { readonly tables: KnownTables };
 
+async function hashesOf(
+  { control }: Pick<OracleServiceOptions, "control">,
+  shard: ShardId,
+  { signal }: InvocationBudget,
+): Promise<KeyHashes> {
+  return new KeyHashes(await control.hashSecret(shard, signal === undefined ? {} : { signal }));
+}
+
 /** What is kept warm for a shard: its oracle, and buffers. */
 class Lane {
   oracle: Oracle | undefined;
-  readonly decoded = new DecodedBatch();
-  readonly encoder = new DraftEncoder();
+  readonly hashes: KeyHashes;
+  readonly decoded: DecodedBatch;
+  readonly encoder: DraftEncoder;
+
+  constructor(hashes: KeyHashes) {
+    this.hashes = hashes;
+    this.decoded = new DecodedBatch(hashes);
+    this.encoder = new DraftEncoder(hashes.fingerprint);
+  }
 }
 
 type MutableReport = { -readonly [Name in keyof OracleReport]: OracleReport[Name] } & {
@@ -219,6 +238,7 @@ class Invocation {
       shard: this.#batch.shard,
       log,
       control,
+      hashes: this.#lane.hashes,
       bounds,
       signal: this.#budget.signal,
     });

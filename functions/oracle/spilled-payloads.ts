@@ -12,7 +12,8 @@ import * as limits from "../../core/limits.ts";
 import type { CommitLog } from "../../core/ports.ts";
 import { RequestBatch, tableFaults } from "../../core/request-batch.ts";
 import type { SpilledReference } from "../../schemas/commit-record-scan.ts";
-import { scanPayload } from "../../schemas/payload-scan.ts";
+import type { KeyHashes } from "../../schemas/key-hashes.ts";
+import { PayloadScanner } from "../../schemas/payload-scan.ts";
 import type { TableCatalogue } from "../../schemas/table-catalogue.ts";
 import { joinSpilledChunks } from "../../schemas/spill.ts";
 
@@ -23,9 +24,14 @@ export class SpilledPayloads {
   readonly byRequest = new Map<number, SpilledPayload>();
   readonly #references: SpilledReference[] = [];
   #tables: TableCatalogue | undefined;
+  readonly #scanner: PayloadScanner;
   /** The group is `[#from, #to)` of the references. */
   #from = 0;
   #to = 0;
+
+  constructor(hashes: KeyHashes) {
+    this.#scanner = new PayloadScanner(hashes);
+  }
 
   /** @param tables what payloads may write to. */
   clear(tables: TableCatalogue): void {
@@ -113,7 +119,7 @@ export class SpilledPayloads {
         indexInRecord: 0,
         source,
       });
-      scanPayload(source, batch, this.#tables);
+      this.#scanner.scan(source, batch, this.#tables);
       batch.end();
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;

@@ -21,6 +21,7 @@ import type {
   Watermark,
 } from "../../core/types.ts";
 import { decodeBlock } from "../../engine/log-search.ts";
+import { KeyHashes } from "../../schemas/key-hashes.ts";
 import type { Observability } from "../shared/observability.ts";
 import { ChunkInstaller } from "./chunk-installer.ts";
 import { planChunk, type Commit } from "./chunk.ts";
@@ -71,8 +72,10 @@ export function createReplayService(
   options: ReplayOptions = {},
 ): ReplayService {
   return {
-    handle: (batch, budget) =>
-      new ReplayRun(ports, observability, { batch, budget, options }).run(),
+    async handle(batch, budget) {
+      const hashes = new KeyHashes(await ports.control.hashSecret(batch.shard));
+      return new ReplayRun(ports, observability, { batch, budget, options, hashes }).run();
+    },
   };
 }
 
@@ -82,6 +85,7 @@ type Chunk = { readonly commits: Commit[]; verdicts: number; readonly bytesBefor
 class ReplayRun {
   readonly #ports: Ports;
   readonly #observability: Observability;
+  readonly #hashes: KeyHashes;
   readonly #batch: ReplayBatch;
   readonly #remainingMs: () => number;
   readonly #payloads: ReplayPayloads;
@@ -97,9 +101,11 @@ class ReplayRun {
       readonly batch: ReplayBatch;
       readonly budget: { readonly remainingMs: () => number };
       readonly options: ReplayOptions;
+      readonly hashes: KeyHashes;
     },
   ) {
     const { batch, budget, options } = work;
+    this.#hashes = work.hashes;
     this.#patienceMs = options.patienceMs ?? 5_000;
     this.#ownInstallMs = options.ownInstallMs ?? limits.ownInstallPatienceMs;
     this.#ports = ports;
@@ -159,7 +165,7 @@ class ReplayRun {
           if (next.position > watermark.position) await this.#installChunk(chunk.commits, next);
           return next;
         }
-        const block = decodeBlock(stored);
+        const block = decodeBlock(stored, this.#hashes);
         if (block.position !== next.position + 1) throw gap(next, block);
         try {
           await this.#load(block, chunk);

@@ -22,10 +22,10 @@ import { ShardSession } from "../../engine/shard-session.ts";
 import { createOracleService, type OracleService } from "../../functions/oracle/service.ts";
 import { createReplayService } from "../../functions/replay/service.ts";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";
-import { hashKey } from "../../schemas/key-hashes.ts";
 import { encodePayload } from "../../schemas/payload.ts";
 import { type GatedShard, type Held, keyOf, modelTable, settle, shardId } from "./gated-shard.ts";
 import type { ModelTransaction } from "./trace.ts";
+import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const remainingMs = (): number => 900_000;
 
@@ -188,7 +188,11 @@ export class ClientActor {
     this.#name = name;
     this.#work = work;
     this.id = transactionIdOf(name);
-    this.#session = new ShardSession(shard.ports(), shardId, { onHelped: () => undefined });
+    this.#session = new ShardSession(
+      shard.ports(),
+      { shard: shardId, hashes: sampleHashes },
+      { onHelped: () => undefined },
+    );
   }
 
   get readTimestamp(): Timestamp {
@@ -277,7 +281,7 @@ export function nameOf(id: TransactionId): string {
 }
 
 function hashOf(key: string): KeyHash {
-  return hashKey(
+  return sampleHashes.item(
     { name: modelTable.name, partitionKey: modelTable.partitionKey.name },
     { k: { S: key } },
   ).key;

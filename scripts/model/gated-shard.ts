@@ -23,6 +23,7 @@ import type {
   Version,
   Watermark,
 } from "../../core/types.ts";
+import { sampleHashSecret } from "../../testing/sample-hashes.ts";
 
 export const shardId = "shardId-000000000000" as ShardId;
 export const modelTable: TableDescription = {
@@ -153,6 +154,7 @@ export class GatedShard {
         return Promise.resolve(moves);
       },
       shards: () => Promise.resolve([shardId]),
+      hashSecret: () => Promise.resolve(sampleHashSecret),
       tables: () => Promise.resolve([modelTable]),
       registerTable: nothing,
       secret: (_, make) => Promise.resolve(make()),

@@ -14,6 +14,7 @@ import { decodeLogBlock } from "../../schemas/log-block.ts";
 import { ClientActor, nameOf, OracleActor, type OraclePorts, ReplayActor } from "./actors.ts";
 import { GatedShard, modelTable } from "./gated-shard.ts";
 import type { ModelAction, ModelBlock, ModelRequest, ModelState, Trace } from "./trace.ts";
+import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 export type Difference = {
   /** Index of the step in the trace. */
@@ -147,7 +148,10 @@ class Run {
 
   #keep(request: CommitRequest): ModelRequest {
     const seen = modelRequest(request);
-    this.#sent.set(requestKey(seen), encodeCommitRecord([encodeCommitRequest(request)]));
+    this.#sent.set(
+      requestKey(seen),
+      encodeCommitRecord(sampleHashes.fingerprint, [encodeCommitRequest(request)]),
+    );
     return seen;
   }
 
@@ -163,12 +167,15 @@ class Run {
     );
     yield { what: "stream", model: state.stream, code: records.flat() };
     const log = this.#shard.blocks.map(({ bytes, position }) =>
-      modelBlock(decodeLogBlock(bytes, position)),
+      modelBlock(decodeLogBlock(bytes, position, sampleHashes)),
     );
     yield { what: "log", model: state.log, code: log };
     for (const [name, { pos, block }] of Object.entries(state.oracle)) {
       const call = this.#oracles.get(name)?.held?.call;
-      const code = call && [call.position, modelBlock(decodeLogBlock(call.bytes, call.position))];
+      const code = call && [
+        call.position,
+        modelBlock(decodeLogBlock(call.bytes, call.position, sampleHashes)),
+      ];
       yield { what: `draft of ${name}`, model: block[0] && [pos, block[0]], code };
     }
     for (const [key, version] of Object.entries(state.store)) {

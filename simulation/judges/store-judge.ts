@@ -5,7 +5,7 @@
  */
 import type { Item, KeyHash, LogBlock, LogPosition, Timestamp } from "../../core/types.ts";
 import { deploymentNames } from "../../aws/names.ts";
-import { hashKey, hashTable } from "../../schemas/key-hashes.ts";
+import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { decodeLogBlock } from "../../schemas/log-block.ts";
 import type { TestTable } from "../../testing/test-deployment.ts";
 
@@ -26,6 +26,7 @@ export class StoreJudge {
   readonly blocks: LogBlock[] = [];
   readonly #names: ReturnType<typeof deploymentNames>;
   readonly #tables: ReadonlyMap<string, TestTable>;
+  readonly #hashes: KeyHashes;
   /** Writes of other tables (idempotency entries in the control table) are not judged by key. */
   readonly #watched: ReadonlySet<KeyHash>;
   readonly #decided = new Set<string>();
@@ -35,10 +36,13 @@ export class StoreJudge {
   /** Blocks before this index were found installed by an earlier watermark. */
   #judgedBlocks = 0;
 
-  constructor(deployment: string, tables: readonly TestTable[]) {
+  /** @param hashSecret the shard's, which nothing may change. */
+  constructor(deployment: string, tables: readonly TestTable[], hashSecret: Uint8Array) {
     this.#names = deploymentNames(deployment);
     this.#tables = new Map(tables.map((table) => [table.name, table]));
-    this.#watched = new Set(tables.map(({ name }) => hashTable(name)));
+    const hashes = new KeyHashes(hashSecret);
+    this.#hashes = hashes;
+    this.#watched = new Set(tables.map(({ name }) => hashes.table(name)));
   }
 
   /** Timestamp of the newest watermark. */
@@ -88,7 +92,7 @@ export class StoreJudge {
       this.#found(`I1: position ${position.toString()} holds no block`);
       return;
     }
-    const block = decodeLogBlock(bytes.B, position as LogPosition);
+    const block = decodeLogBlock(bytes.B, position as LogPosition, this.#hashes);
     this.blocks.push(block);
     this.#judgeBlock(block);
   }
@@ -115,7 +119,7 @@ export class StoreJudge {
   #observeItem(table: TestTable, { before, after }: StoredChange): void {
     const item = after ?? before;
     if (item === undefined) return;
-    const key = hashKey(
+    const key = this.#hashes.item(
       {
         name: table.name,
         partitionKey: table.partitionKey.name,

@@ -144,7 +144,7 @@ const oracles: readonly Mutant[] = [
   {
     name: "rebuilds-from-nothing",
     breaks: "a cold oracle does not read the log's end",
-    edit: instead("oracle.fold({ ...decodeLogBlock(bytes, position), verdicts: [] })"),
+    edit: instead("oracle.fold({ ...decodeLogBlock(bytes, position, hashes), verdicts: [] })"),
   },
   {
     name: "decides-ids-twice",

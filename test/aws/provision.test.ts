@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DescribeTimeToLiveCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { createTables, provisionDeployment, registerTables } from "../../aws/provision.ts";
-import type { LogPosition, Timestamp } from "../../core/types.ts";
+import type { LogPosition, ShardId, Timestamp } from "../../core/types.ts";
 import { startLocalStores, type LocalStores } from "../harness/local-stores.ts";
 
 let stores: LocalStores;
@@ -22,11 +22,21 @@ describe("provisionDeployment", () => {
     }
   });
 
+  test("gives every shard a hash secret of its own", async () => {
+    const { control } = stores.ports;
+    const secrets = await Promise.all(stores.shards.map((shard) => control.hashSecret(shard)));
+    expect(secrets.map((secret) => secret.length)).toEqual([16, 16]);
+    expect(secrets[0]).not.toEqual(secrets[1]);
+    const unknown = control.hashSecret("shardId-nowhere" as ShardId);
+    await expect(unknown).rejects.toMatchObject({ fault: "unavailable" });
+  });
+
   test("changes nothing when it runs again", async () => {
     const { control } = stores.ports;
     const moved = { position: 3 as LogPosition, timestamp: 9 as Timestamp, cursor: undefined };
     await control.advanceWatermark(stores.shard, moved);
     const entries = await control.shardEntries();
+    const secret = await control.hashSecret(stores.shard);
     const again = await provisionDeployment({
       ...stores.clientOptions,
       deployment: stores.deployment,
@@ -34,7 +44,9 @@ describe("provisionDeployment", () => {
     });
     expect(again).toEqual(stores.shards);
     expect(await control.readWatermark(stores.shard)).toEqual(moved);
-    expect(await control.shardEntries()).toEqual(entries);
+    const anew = stores.openPorts().control;
+    expect(await anew.shardEntries()).toEqual(entries);
+    expect(await anew.hashSecret(stores.shard)).toEqual(secret);
   });
 
   test("two runs at once agree", async () => {

@@ -17,9 +17,9 @@ import type {
   TransactionId,
 } from "../../core/types.ts";
 import { highWord, idWord, lowWord } from "../../core/verdict-columns.ts";
-import { hashSortKey } from "../../schemas/key-hashes.ts";
 import { DraftEncoder } from "../../schemas/log-block-draft.ts";
 import { decodeLogBlock } from "../../schemas/log-block.ts";
+import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 export type TestWrite = {
   readonly table: KeyHash;
@@ -65,7 +65,7 @@ export function simpleWrite(key: number, table = 1): TestWrite {
 export function keyOf(write: TestWrite): KeyHash {
   return write.sortKey === undefined
     ? write.partition
-    : hashSortKey(write.partition, write.sortKey);
+    : sampleHashes.sortKey(write.partition, write.sortKey);
 }
 
 /** Hashes that the write enters into an index. */
@@ -156,11 +156,11 @@ export function newOracle(bounds: OracleBounds = oracleBoundsDefault): Oracle {
   );
 }
 
-const encoder = new DraftEncoder();
+const encoder = new DraftEncoder(sampleHashes.fingerprint);
 
 /** The block as the log would give it back. */
 export function blockOf(draft: BlockDraft, input: OracleInput): LogBlock {
-  return decodeLogBlock(encoder.encode(draft, input), draft.position);
+  return decodeLogBlock(encoder.encode(draft, input), draft.position, sampleHashes);
 }
 
 /** Certifies everything; the blocks as the log would give them back. */

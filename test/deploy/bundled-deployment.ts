@@ -25,6 +25,7 @@ import { bundleFunction } from "../../scripts/function-bundles.ts";
 import { localIdentity, startLocalServers, type LocalServers } from "../harness/local-servers.ts";
 import { startCallRecorder, type CallRecorder } from "./call-recorder.ts";
 import { lambdaProcess, type InvocationOutcome, type LambdaProcess } from "./lambda-process.ts";
+import { sampleHashSecret } from "../../testing/sample-hashes.ts";
 
 export type BundledDeployment = {
   readonly names: DeploymentNames;
@@ -115,7 +116,11 @@ export async function startBundledDeployment(
 
 /** Provisioning keeps a shard that is there. */
 async function makeFirstShard({ control }: AwsPorts, timestamp: Timestamp): Promise<void> {
-  const entry = { shard: "shardId-000000000000" as ShardId, startingHashKey: "0" };
+  const entry = {
+    shard: "shardId-000000000000" as ShardId,
+    startingHashKey: "0",
+    hashSecret: sampleHashSecret,
+  };
   await control.addShard(entry, { position: 0 as LogPosition, timestamp, cursor: undefined });
 }
 

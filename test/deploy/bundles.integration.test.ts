@@ -15,6 +15,7 @@ import {
   type BundledDeployment,
 } from "./bundled-deployment.ts";
 import type { LambdaProcess } from "./lambda-process.ts";
+import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const recorded = (name: string): unknown =>
   JSON.parse(readFileSync(new URL(`fixtures/${name}.json`, import.meta.url), "utf8"));
@@ -50,7 +51,7 @@ afterAll(async () => {
 
 async function blocks() {
   const { blocks: found } = await deployed.ports.log.readAfter(deployed.shard, 0 as never);
-  return found.map(({ bytes, position }) => decodeLogBlock(bytes, position));
+  return found.map(({ bytes, position }) => decodeLogBlock(bytes, position, sampleHashes));
 }
 
 async function balanceOf(name: string): Promise<unknown> {

@@ -17,6 +17,7 @@ import { localIdentity } from "../harness/local-servers.ts";
 import { openReshard, type Reshard } from "../harness/reshard.ts";
 import { increment, key, numberOf, readOne } from "../integration/support.ts";
 import { eventually, startTestStack } from "./fixtures/test-stack.ts";
+import { KeyHashes } from "../../schemas/key-hashes.ts";
 
 const table: TableDescription = {
   name: "counters",
@@ -64,7 +65,7 @@ async function add(by: Engine): Promise<void> {
 async function installedThrough({ ports, shard }: World): Promise<LogPosition> {
   const [newest] = await ports.log.readBackward(shard, { blocksMax: 1 });
   if (newest === undefined) throw new Error("the log is empty");
-  const { position } = decodeBlock(newest);
+  const { position } = decodeBlock(newest, new KeyHashes(await ports.control.hashSecret(shard)));
   await eventually(async () => {
     const watermark = await ports.control.readWatermark(shard);
     return watermark !== undefined && watermark.position >= position;

@@ -11,6 +11,7 @@ import {
   readInstalled,
 } from "../../schemas/commit-record.ts";
 import { idOf } from "./memory-log.ts";
+import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const shard = "shardId-000000000000" as ShardId;
 
@@ -43,7 +44,10 @@ function scriptedSender(): { readonly sender: CommitSender; readonly calls: Call
         },
       });
     });
-  return { sender: new CommitSender({ put } as CommitStream, shard), calls };
+  return {
+    sender: new CommitSender({ put } as CommitStream, { shard, hashes: sampleHashes }),
+    calls,
+  };
 }
 
 function resultOf(kind: PutRecordResult["kind"]): PutRecordResult {
@@ -125,7 +129,7 @@ test("a call that fails leaves its requests unknown, and the next ones go on", a
     if (calls === 1) return Promise.reject(new Error("down"));
     return Promise.resolve(records.map(() => resultOf("stored")));
   };
-  const sender = new CommitSender({ put } as CommitStream, shard);
+  const sender = new CommitSender({ put } as CommitStream, { shard, hashes: sampleHashes });
   expect(await sender.send(request(1))).toMatchObject({ kind: "unknown" });
   expect(await sender.send(request(2))).toMatchObject({ kind: "stored" });
 });
@@ -133,7 +137,7 @@ test("a call that fails leaves its requests unknown, and the next ones go on", a
 test("a call that the stream refuses for good says so, with the reason", async () => {
   const cause = new StoreError("rejected", "no such stream");
   const put: CommitStream["put"] = () => Promise.reject(cause);
-  const sender = new CommitSender({ put } as CommitStream, shard);
+  const sender = new CommitSender({ put } as CommitStream, { shard, hashes: sampleHashes });
   expect(await sender.send(request(1))).toEqual({ kind: "rejected", cause });
 });
 

@@ -13,7 +13,7 @@ import type {
   Version,
 } from "../../core/types.ts";
 import { Installer, type InstallJob } from "../../engine/installer.ts";
-import { hashKey } from "../../schemas/key-hashes.ts";
+import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const names = { name: "rows", partitionKey: "pk" };
 
@@ -27,7 +27,7 @@ function job(pk: string, timestamp: number): InstallJob {
     kind: "committed",
     id: timestamp.toString(16).padStart(32, "0") as TransactionId,
     timestamp: timestamp as Timestamp,
-    writes: [hashKey(names, key)],
+    writes: [sampleHashes.item(names, key)],
     payload: { kind: "stream", sequenceNumber: "1" as SequenceNumber, requestIndex: 0 },
   };
   return { verdict, payload, signBeforeMs: Number.MAX_SAFE_INTEGER };

@@ -5,12 +5,18 @@ import { SnapshotTooOldError } from "../../core/errors.ts";
 import type { LogPosition, ShardId, Timestamp } from "../../core/types.ts";
 import { blocksAbove, decodeBlock } from "../../engine/log-search.ts";
 import { MemoryLog } from "./memory-log.ts";
+import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const shard = "shardId-000000000000" as ShardId;
 
 async function found(log: MemoryLog, above: number, through: number): Promise<number[]> {
   const positions: number[] = [];
-  const range = { above: above as Timestamp, through: through as LogPosition, call: {} };
+  const range = {
+    above: above as Timestamp,
+    through: through as LogPosition,
+    hashes: sampleHashes,
+    call: {},
+  };
   for await (const block of blocksAbove(log.port, shard, range)) positions.push(block.position);
   return positions;
 }
@@ -37,7 +43,9 @@ test("I3: gives every block that may hold a decision above the timestamp, in ord
         log.expiredThrough = Math.min(expired, counts.length);
         const above = 1_000 + offset;
         const wanted = log.blocks.filter(
-          (stored) => stored.position <= through && decodeBlock(stored).throughTimestamp > above,
+          (stored) =>
+            stored.position <= through &&
+            decodeBlock(stored, sampleHashes).throughTimestamp > above,
         );
         const lost = wanted.some(({ position }) => position <= log.expiredThrough);
         try {
@@ -73,7 +81,12 @@ test("reads few blocks of a long log", async () => {
       return port.readAt(...request);
     },
   };
-  const range = { above: 1_498 as Timestamp, through: 500 as LogPosition, call: {} };
+  const range = {
+    above: 1_498 as Timestamp,
+    through: 500 as LogPosition,
+    hashes: sampleHashes,
+    call: {},
+  };
   const positions: number[] = [];
   for await (const block of blocksAbove(counting, shard, range)) positions.push(block.position);
   expect(positions).toEqual([499, 500]);
@@ -81,7 +94,7 @@ test("reads few blocks of a long log", async () => {
 });
 
 test("a block that does not decode is corrupt data", () => {
-  expect(() => decodeBlock({ position: 1 as LogPosition, bytes: Uint8Array.of(1, 2) })).toThrow(
-    expect.objectContaining({ code: "corrupt-data" }),
-  );
+  expect(() =>
+    decodeBlock({ position: 1 as LogPosition, bytes: Uint8Array.of(1, 2) }, sampleHashes),
+  ).toThrow(expect.objectContaining({ code: "corrupt-data" }));
 });

@@ -6,6 +6,7 @@ import type { ShardId } from "../../core/types.ts";
 import { settleOutcome } from "../../engine/outcome.ts";
 import { ShardSession } from "../../engine/shard-session.ts";
 import { followerPorts, idOf, MemoryLog } from "./memory-log.ts";
+import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const shard = "shardId-000000000000" as ShardId;
 
@@ -22,7 +23,11 @@ test("nothing is sent once more for an id that blocks may decide which have expi
   };
   const random = { next: () => 0, bytes: (count: number) => new Uint8Array(count) };
   const ports = { ...followerPorts(log), random, stream: { put } } as unknown as ClientPorts;
-  const session = new ShardSession(ports, shard, { onHelped: () => undefined });
+  const session = new ShardSession(
+    ports,
+    { shard, hashes: sampleHashes },
+    { onHelped: () => undefined },
+  );
   const { signal } = new AbortController();
   const asked = { id: idOf(2), signal, call: {}, onSent: () => undefined };
   await expect(settleOutcome(ports, session, asked)).rejects.toBeInstanceOf(SnapshotTooOldError);

@@ -5,11 +5,12 @@ import { expect, test } from "vitest";
 import type { ShardId, Timestamp, Verdict } from "../../core/types.ts";
 import { TailFollower } from "../../engine/tail-follower.ts";
 import { followerPorts, idOf, MemoryLog } from "./memory-log.ts";
+import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const shard = "shardId-000000000000" as ShardId;
 
 function follow(log: MemoryLog): TailFollower {
-  return new TailFollower(followerPorts(log), shard);
+  return new TailFollower(followerPorts(log), { shard, hashes: sampleHashes });
 }
 
 function turn(): Promise<void> {
@@ -85,7 +86,11 @@ test("a block that is missing right behind the watermark is corrupt data", async
 
 test("the tail is kept back to the oldest read timestamp in use, and no further", async () => {
   const log = new MemoryLog();
-  const follower = new TailFollower(followerPorts(log), shard, { watermarkMs: 0 });
+  const follower = new TailFollower(
+    followerPorts(log),
+    { shard, hashes: sampleHashes },
+    { watermarkMs: 0 },
+  );
   await follower.refresh();
   const user = { readTimestamp: 1_002 as Timestamp };
   follower.enter(user);
@@ -168,7 +173,7 @@ test("an aborted wait rejects with the signal's reason and leaves nothing behind
 test("waitInstalled ends when the watermark has come, or when its time is up", async () => {
   const log = new MemoryLog();
   for (let i = 1; i <= 3; i += 1) log.append(i);
-  const follower = new TailFollower(followerPorts(log), shard);
+  const follower = new TailFollower(followerPorts(log), { shard, hashes: sampleHashes });
   await follower.refresh();
   expect(await follower.waitInstalled(1_003 as Timestamp, { waitMs: 100 })).toBe(false);
   const waiting = follower.waitInstalled(1_003 as Timestamp, { waitMs: 1e9 });

@@ -4,6 +4,7 @@ import type { ShardId } from "../../core/types.ts";
 import { TailFollower } from "../../engine/tail-follower.ts";
 import { VirtualClock } from "../embedded/fixtures/memory-stream.ts";
 import { followerPorts, idOf, MemoryLog } from "./memory-log.ts";
+import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const shard = "shardId-000000000000" as ShardId;
 const { signal } = new AbortController();
@@ -11,7 +12,10 @@ const { signal } = new AbortController();
 class Verdicts {
   readonly #clock = new VirtualClock();
   readonly #log = new MemoryLog();
-  readonly #follower = new TailFollower({ ...followerPorts(this.#log), clock: this.#clock }, shard);
+  readonly #follower = new TailFollower(
+    { ...followerPorts(this.#log), clock: this.#clock },
+    { shard, hashes: sampleHashes },
+  );
   #count = 0;
 
   /**

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import * as limits from "../../core/limits.ts";
 import type { Item, TableDescription } from "../../core/types.ts";
 import { assertKeyCount, WriteBuffer } from "../../engine/write-buffer.ts";
+import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 function tableOf(name: string): TableDescription {
   return {
@@ -19,7 +20,7 @@ function keyOf(pk: string): Item {
 
 describe("a write buffer", () => {
   test("keeps the last write of an item, one per item, each with its own table", () => {
-    const buffer = new WriteBuffer();
+    const buffer = new WriteBuffer(sampleHashes);
     const [a, b] = [tableOf("a"), tableOf("b")];
     buffer.set(a, keyOf("1"), keyOf("1"));
     buffer.set(b, keyOf("1"), keyOf("1"));
@@ -39,7 +40,7 @@ describe("a write buffer", () => {
     ["at the limit is a payload", limits.tablesPerTransactionMax, undefined],
     ["one above is refused", limits.tablesPerTransactionMax + 1, "tablesPerTransactionMax"],
   ])("of as many tables as %s", (_, count, refusedBy) => {
-    const buffer = new WriteBuffer();
+    const buffer = new WriteBuffer(sampleHashes);
     for (let i = 0; i < count; i += 1) {
       buffer.set(tableOf(`table-${i.toString()}`), keyOf("1"), undefined);
     }
@@ -50,7 +51,7 @@ describe("a write buffer", () => {
   });
 
   test("counts bytes once per item: a smaller write makes room again", () => {
-    const buffer = new WriteBuffer();
+    const buffer = new WriteBuffer(sampleHashes);
     const large = { ...keyOf("1"), large: { S: "x".repeat(limits.payloadBytesMax - 100) } };
     buffer.set(tableOf("a"), keyOf("1"), large);
     expect(() => {

@@ -12,6 +12,7 @@ import type {
 import { decodeLogBlock } from "../../schemas/log-block.ts";
 import type { OracleServiceOptions } from "../../functions/oracle/service.ts";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";
+import { sampleHashSecret, sampleHashes } from "../../testing/sample-hashes.ts";
 
 /** What becomes of a call: `before` and `after` tell where it fails, with what. */
 export type Fault =
@@ -92,6 +93,7 @@ export class MemoryLog {
           this.registryReads += 1;
           return Promise.resolve(this.tables);
         },
+        hashSecret: () => Promise.resolve(sampleHashSecret),
       },
       clock: {
         monotonicMs: () => this.nowMs,
@@ -105,7 +107,7 @@ export class MemoryLog {
   }
 
   decoded(): readonly LogBlock[] {
-    return this.blocks.map(({ bytes, position }) => decodeLogBlock(bytes, position));
+    return this.blocks.map(({ bytes, position }) => decodeLogBlock(bytes, position, sampleHashes));
   }
 
   async #call<Result>(effect: () => Result): Promise<Result> {

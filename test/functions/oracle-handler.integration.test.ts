@@ -8,6 +8,7 @@ import { decodeLogBlock } from "../../schemas/log-block.ts";
 import { encodePayload } from "../../schemas/payload.ts";
 import { makeTransactionId } from "../../schemas/transaction-id.ts";
 import { recordsAt, startLocalStores, type LocalStores } from "../harness/local-stores.ts";
+import { KeyHashes } from "../../schemas/key-hashes.ts";
 
 let stores: LocalStores;
 
@@ -65,14 +66,17 @@ test("certifies what a real stream delivers into a real log, once, though it is 
     checks: [],
     payload: { kind: "inline", bytes: payload },
   });
-  const [put] = await ports.stream.put(shard, [encodeCommitRecord([request])]);
+  const hashes = new KeyHashes(await ports.control.hashSecret(shard));
+  const [put] = await ports.stream.put(shard, [encodeCommitRecord(hashes.fingerprint, [request])]);
   if (put?.kind !== "stored") throw new Error("the record was not stored");
   const records = await recordsAt({ ports }, { shard, from: put.sequenceNumber });
   const context = { getRemainingTimeInMillis: () => 30_000 } as Context;
   await handler(eventOf(records), context);
   await handler(eventOf(records), context);
   const { blocks } = await ports.log.readAfter(shard, 0 as LogPosition);
-  expect(blocks.map(({ bytes, position }) => decodeLogBlock(bytes, position))).toMatchObject([
+  expect(
+    blocks.map(({ bytes, position }) => decodeLogBlock(bytes, position, hashes)),
+  ).toMatchObject([
     {
       position: 1,
       cursor: { sequenceNumber: put.sequenceNumber, requestsDone: "all" },

@@ -7,11 +7,11 @@ import type { CommitRequest, Payload, ShardId, TransactionId, Verdict } from "..
 import { createOracleService, OracleUnfinishedError } from "../../functions/oracle/service.ts";
 import type { OracleService } from "../../functions/oracle/service.ts";
 import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
-import { hashKey } from "../../schemas/key-hashes.ts";
 import { encodePayload } from "../../schemas/payload.ts";
 import { spillPayload } from "../../schemas/spill.ts";
 import { id, sequenceText, startTimestamp } from "../core/oracle-harness.ts";
 import { MemoryLog, storeFault } from "./memory-log.ts";
+import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const shard = "shardId-000000000000" as ShardId;
 const arrivalMs = startTimestamp / 1000 + 1;
@@ -25,7 +25,7 @@ function payloadOf(key: string): Payload {
 }
 
 function keyHashOf(key: string) {
-  return hashKey({ name: "accounts", partitionKey: "pk" }, { pk: { S: key } }).key;
+  return sampleHashes.item({ name: "accounts", partitionKey: "pk" }, { pk: { S: key } }).key;
 }
 
 function request(n: number, key: string, change: Partial<CommitRequest> = {}): CommitRequest {
@@ -44,7 +44,10 @@ function record(sequence: number, requests: readonly CommitRequest[]): StreamRec
   return {
     sequenceNumber: sequenceText(10n ** 20n + BigInt(sequence)),
     arrivalMs: arrivalMs + sequence,
-    data: encodeCommitRecord(requests.map((one) => encodeCommitRequest(one))),
+    data: encodeCommitRecord(
+      sampleHashes.fingerprint,
+      requests.map((one) => encodeCommitRequest(one)),
+    ),
   };
 }
 

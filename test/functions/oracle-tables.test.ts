@@ -11,6 +11,7 @@ import { createOracleService, type OracleService } from "../../functions/oracle/
 import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
 import { encodePayload } from "../../schemas/payload.ts";
 import { spillPayload } from "../../schemas/spill.ts";
+import { sampleHashes } from "../../testing/sample-hashes.ts";
 import { id, sequenceText, startTimestamp } from "../core/oracle-harness.ts";
 import { controlTable, MemoryLog } from "./memory-log.ts";
 
@@ -68,7 +69,7 @@ function record(sequence: number, each: Payload, spillInto?: MemoryLog): StreamR
   return {
     sequenceNumber: sequenceText(10n ** 20n + BigInt(sequence)),
     arrivalMs: startTimestamp / 1000 + sequence,
-    data: encodeCommitRecord([request]),
+    data: encodeCommitRecord(sampleHashes.fingerprint, [request]),
   };
 }
 

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Item, SequenceNumber, Timestamp, TransactionId } from "../../core/types.ts";
 import { planChunk, type Commit, type PlannedWrite } from "../../functions/replay/chunk.ts";
-import { hashKey } from "../../schemas/key-hashes.ts";
+import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const names = { name: "rows", partitionKey: "pk" };
 
@@ -15,7 +15,7 @@ function commitOf(timestamp: number, pk: string, history: boolean): Commit {
       kind: "committed",
       id: timestamp.toString(16).padStart(32, "0") as TransactionId,
       timestamp: timestamp as Timestamp,
-      writes: [hashKey(names, key)],
+      writes: [sampleHashes.item(names, key)],
       payload: { kind: "stream", sequenceNumber: "1" as SequenceNumber, requestIndex: 0 },
     },
   };

@@ -52,11 +52,11 @@ export async function certify(
 
 /** The record at the log's end and those behind it, once there are as many. */
 export async function recordsFrom(
-  { ports, shard }: LocalStores,
+  { ports, shard, hashes }: LocalStores,
   atLeast: number,
 ): Promise<readonly StreamRecord[]> {
   const [newest] = await ports.log.readBackward(shard, { blocksMax: 1 });
-  const cursor = newest === undefined ? undefined : decodeBlock(newest).cursor;
+  const cursor = newest === undefined ? undefined : decodeBlock(newest, hashes).cursor;
   if (cursor === undefined) throw new Error("the log has no cursor");
   for (let i = 0; i < 500; i += 1) {
     const from = cursor.sequenceNumber;

@@ -75,9 +75,9 @@ async function stored(of: TableDescription, each: Item): Promise<number> {
 
 /** Of the log's last decision. */
 async function newestRecord(): Promise<SequenceNumber> {
-  const { ports, shard } = deployment.stores;
+  const { ports, shard, hashes } = deployment.stores;
   const [block] = await ports.log.readBackward(shard, { blocksMax: 1 });
-  const cursor = block === undefined ? undefined : decodeBlock(block).cursor;
+  const cursor = block === undefined ? undefined : decodeBlock(block, hashes).cursor;
   if (cursor === undefined) throw new Error("the log has no cursor");
   return cursor.sequenceNumber;
 }
@@ -433,7 +433,9 @@ describe("a spilled payload", () => {
     const { at } = await commit(table, items);
     const { log } = deployment.stores.ports;
     const blocks = await log.readBackward(deployment.stores.shard, { blocksMax: 1 });
-    const verdicts = blocks.flatMap((block) => decodeBlock(block).verdicts);
+    const verdicts = blocks.flatMap(
+      (block) => decodeBlock(block, deployment.stores.hashes).verdicts,
+    );
     expect(verdicts.at(-1)).toMatchObject({ kind: "committed", payload: { kind: "spilled" } });
     await replay();
     expect(await watermark()).toBeGreaterThanOrEqual(at);

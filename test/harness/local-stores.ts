@@ -16,6 +16,7 @@ import {
   type TableDefinition,
 } from "../../aws/provision.ts";
 import { localIdentity, startLocalServers, type LocalServers } from "./local-servers.ts";
+import { KeyHashes } from "../../schemas/key-hashes.ts";
 
 /**
  * Key types by name; the table's own name is made unique. Default: `pk` (S), no sort key, no
@@ -35,6 +36,8 @@ export type LocalStores = {
   readonly shard: ShardId;
   readonly shards: readonly ShardId[];
   readonly ports: AwsPorts;
+  /** Under the first shard's secret. */
+  readonly hashes: KeyHashes;
   /**
    * Endpoint, region and credentials: for `createAwsPorts`, `createClient` or an AWS SDK client.
    */
@@ -69,12 +72,14 @@ export async function startLocalStores(
   const shard = shards[0];
   assert(shard !== undefined, "a deployment has a shard");
   const ports = openPorts();
+  const hashes = new KeyHashes(await ports.control.hashSecret(shard));
   return {
     servers,
     deployment,
     shard,
     shards,
     ports,
+    hashes,
     clientOptions,
     openPorts,
     async createTable(name, table = {}) {

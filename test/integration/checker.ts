@@ -13,7 +13,8 @@ import type {
   TableDescription,
   TransactionId,
 } from "../../core/types.ts";
-import { hashKey, hashPartition } from "../../schemas/key-hashes.ts";
+import { itemIdentity } from "../../engine/write-buffer.ts";
+import type { KeyHashes } from "../../schemas/key-hashes.ts";
 import { versionAttribute } from "../../testing/history/key-text.ts";
 
 export type KeyOf = { readonly table: TableDescription; readonly key: Item };
@@ -40,6 +41,8 @@ export type Sample = {
 };
 
 export type History = {
+  /** Under the shard's secret. */
+  readonly hashes: KeyHashes;
   readonly blocks: readonly LogBlock[];
   readonly performed: readonly Performed[];
   readonly samples: readonly Sample[];
@@ -47,17 +50,13 @@ export type History = {
   readonly final: readonly (KeyOf & { readonly item: Item | undefined })[];
 };
 
-export function hashOf({ table, key }: KeyOf): KeyHash {
-  return hashKey(keyNamesOf(table), key).key;
-}
-
 export function complaints(history: History): string[] {
   const commits = history.blocks
     .flatMap(({ verdicts }) => verdicts)
     .filter((verdict) => verdict.kind === "committed");
   const all = [
     ...judgeLog(history.blocks),
-    ...judgeConflicts(history.performed, commits),
+    ...judgeConflicts(history, commits),
     ...judgeStates(history, commits),
     ...judgeSamples(history.samples, commits),
   ];
@@ -91,10 +90,11 @@ function judgeLog(blocks: readonly LogBlock[]): string[] {
 }
 
 function judgeConflicts(
-  performed: readonly Performed[],
+  { performed, hashes }: History,
   commits: readonly CommittedVerdict[],
 ): string[] {
   const found: string[] = [];
+  const hashOf = ({ table, key }: KeyOf): KeyHash => hashes.item(keyNamesOf(table), key).key;
   const byId = new Map(commits.map((commit) => [commit.id, commit]));
   for (const each of performed) {
     if (each.id === undefined) continue;
@@ -108,7 +108,7 @@ function judgeConflicts(
         ? each.writes.map(hashOf)
         : [
             ...each.reads.map(hashOf),
-            ...each.queries.map(({ table, partition }) => hashPartition(table.name, partition)),
+            ...each.queries.map(({ table, partition }) => hashes.partition(table.name, partition)),
           ],
     );
     const invariant = each.isolation === "snapshot" ? "I5" : "I4";
@@ -145,24 +145,25 @@ function judgeStates(history: History, commits: readonly CommittedVerdict[]): st
     judgeReadsBelow(commit.timestamp);
     const performed = byId.get(commit.id);
     if (performed === undefined) found.push(`I3: nobody knows of the commit ${commit.id}`);
-    for (const write of performed?.writes ?? []) state.set(hashOf(write), write);
+    for (const write of performed?.writes ?? [])
+      state.set(itemIdentity(write.table, write.key), write);
   }
   judgeReadsBelow(Number.POSITIVE_INFINITY);
   for (const { table, key, item } of history.final) {
-    const wanted = state.get(hashOf({ table, key }))?.item;
+    const wanted = state.get(itemIdentity(table, key))?.item;
     if (!same(wanted, item)) found.push(`I7: ${table.name} ${show(key)} ended as ${show(item)}`);
   }
   return found;
 }
 
 /** The last write of each item so far. */
-type State = Map<KeyHash, Performed["writes"][number]>;
+type State = Map<string, Performed["writes"][number]>;
 
 function judgeReads(each: Performed, state: State): string[] {
   const found: string[] = [];
   const where = `at ${each.readTimestamp.toString()}`;
   for (const { table, key, item } of each.reads) {
-    const wanted = state.get(hashOf({ table, key }))?.item;
+    const wanted = state.get(itemIdentity(table, key))?.item;
     if (!same(wanted, item)) found.push(`I8: read ${show(item)} ${where}, not ${show(wanted)}`);
   }
   for (const { table, partition, rows } of each.queries) {

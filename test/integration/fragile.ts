@@ -83,7 +83,7 @@ export async function verdictsOn(
     const page = await log.readAfter(stores.shard, after);
     for (const stored of page.blocks) {
       after = stored.position;
-      for (const verdict of decodeBlock(stored).verdicts) {
+      for (const verdict of decodeBlock(stored, stores.hashes).verdicts) {
         if (verdict.id === id) verdicts.push(verdict.kind);
       }
     }

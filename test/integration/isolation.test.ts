@@ -477,5 +477,5 @@ describe("read-only transactions", () => {
 /** The newest block's timestamp: a request of any kind would have made another one. */
 async function cursorOf({ stores }: LocalDeployment): Promise<Timestamp | undefined> {
   const [newest] = await stores.ports.log.readBackward(stores.shard, { blocksMax: 1 });
-  return newest === undefined ? undefined : decodeBlock(newest).throughTimestamp;
+  return newest === undefined ? undefined : decodeBlock(newest, stores.hashes).throughTimestamp;
 }

@@ -50,7 +50,7 @@ async function readLog({ stores }: LocalDeployment): Promise<LogBlock[]> {
   for (;;) {
     const after = (blocks.at(-1)?.position ?? 0) as LogPosition;
     const page = await stores.ports.log.readAfter(stores.shard, after);
-    blocks.push(...page.blocks.map(decodeBlock));
+    blocks.push(...page.blocks.map((each) => decodeBlock(each, stores.hashes)));
     if (page.complete) return blocks;
   }
 }
@@ -237,10 +237,12 @@ describe("a hostile record", () => {
     const [engine] = engines;
     if (engine === undefined) throw new Error("no engine");
     await putAll(engine, table, [{ ...key("honest"), n: number(0) }]);
-    const good = encodeCommitRecord([encodeCommitRequest(requestOf(table, {}))]);
+    const good = encodeCommitRecord(running.stores.hashes.fingerprint, [
+      encodeCommitRequest(requestOf(table, {})),
+    ]);
     const future = Uint8Array.from(good);
     future[2] = 200;
-    const hugeCount = Uint8Array.from([...good.subarray(0, 4), 0xff, 0xff, 0xff, 0xff, 0x0f]);
+    const hugeCount = Uint8Array.from([...good.subarray(0, 8), 0xff, 0xff, 0xff, 0xff, 0x0f]);
     const trailing = Uint8Array.from([...good, 0]);
     const random = Array.from({ length: 20 }, (_, i) =>
       Uint8Array.from({ length: 1 + i * 13 }, (__, j) => (i * 31 + j * 17 + 7) % 256),
@@ -278,7 +280,9 @@ describe("a hostile record", () => {
     const first = await putAll(engine, table, [key("honest")]);
     const request = requestOf(table, { checkedTo: Number.MAX_SAFE_INTEGER as Timestamp });
     const { stream } = running.stores.ports;
-    await stream.put(running.stores.shard, [encodeCommitRecord([encodeCommitRequest(request)])]);
+    await stream.put(running.stores.shard, [
+      encodeCommitRecord(running.stores.hashes.fingerprint, [encodeCommitRequest(request)]),
+    ]);
     const second = await putAll(engine, table, [key("honest")]);
     const verdict = (await readLog(running))
       .flatMap(({ verdicts }) => verdicts)
@@ -306,7 +310,9 @@ describe("a hostile record", () => {
     });
     const { log, stream } = running.stores.ports;
     if (stored > 0) await log.spill(request.id, [new Uint8Array(1024)]);
-    await stream.put(running.stores.shard, [encodeCommitRecord([encodeCommitRequest(request)])]);
+    await stream.put(running.stores.shard, [
+      encodeCommitRecord(running.stores.hashes.fingerprint, [encodeCommitRequest(request)]),
+    ]);
     await putAll(engine, table, [key("after")]);
     const verdict = (await readLog(running))
       .flatMap(({ verdicts }) => verdicts)
@@ -334,7 +340,7 @@ describe("a hostile record", () => {
     }));
     const requests = bad.map((payload) => requestOf(table, { checkedTo, payload }));
     await running.stores.ports.stream.put(running.stores.shard, [
-      encodeCommitRecord(requests.map(encodeCommitRequest)),
+      encodeCommitRecord(running.stores.hashes.fingerprint, requests.map(encodeCommitRequest)),
     ]);
     const last = await putAll(engine, table, [key("after")]);
     await until(async () => {

@@ -9,7 +9,6 @@ import { StoreError } from "../../core/errors.ts";
 import type { Isolation, Item, LogBlock, LogPosition, TableDescription } from "../../core/types.ts";
 import { decodeBlock } from "../../engine/log-search.ts";
 import type { Engine, EngineTransaction, Reader } from "../../engine/types.ts";
-import { hashKey } from "../../schemas/key-hashes.ts";
 import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";
 import { complaints, type History, type Performed, type Sample } from "./checker.ts";
 import { until } from "./fragile.ts";
@@ -114,6 +113,7 @@ async function runWorkload(): Promise<History> {
   const all = everything();
   const stored = await items.batchGet(all);
   return {
+    hashes: deployment.stores.hashes,
     blocks: await readLog(),
     performed,
     samples,
@@ -279,17 +279,20 @@ async function sample(): Promise<Sample> {
   return {
     watermark: watermark?.timestamp ?? 0,
     versions: new Map(
-      all.map(({ table, key: of }, i) => [hashKey(keyNamesOf(table), of).key, versions[i] ?? 0]),
+      all.map(({ table, key: of }, i) => [
+        deployment.stores.hashes.item(keyNamesOf(table), of).key,
+        versions[i] ?? 0,
+      ]),
     ),
   };
 }
 
 async function readLog(): Promise<LogBlock[]> {
-  const { ports, shard } = deployment.stores;
+  const { ports, shard, hashes } = deployment.stores;
   const blocks: LogBlock[] = [];
   for (;;) {
     const page = await ports.log.readAfter(shard, (blocks.at(-1)?.position ?? 0) as LogPosition);
-    blocks.push(...page.blocks.map(decodeBlock));
+    blocks.push(...page.blocks.map((each) => decodeBlock(each, hashes)));
     if (page.complete) return blocks;
   }
 }

@@ -13,6 +13,7 @@ import { replayTrace } from "../../scripts/model/replayer.ts";
 import { featuresOf } from "../../scripts/model/select-traces.ts";
 import { formatTrace, parseTrace, type Trace } from "../../scripts/model/trace.ts";
 import { encodeLogBlock } from "../schemas/encode-log-block.ts";
+import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const folder = fileURLToPath(new URL("../../model/traces/", import.meta.url));
 const files = readdirSync(folder).sort();
@@ -107,7 +108,7 @@ describe("notices an oracle", () => {
  * The block with every commit turned into an abort: the same timestamps, and nothing for an index.
  */
 function withoutWrites(bytes: Uint8Array, position: LogPosition): Uint8Array {
-  const block = decodeLogBlock(bytes, position);
+  const block = decodeLogBlock(bytes, position, sampleHashes);
   const verdicts = block.verdicts.map((verdict) =>
     verdict.kind === "committed"
       ? ({

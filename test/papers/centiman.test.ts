@@ -12,7 +12,6 @@ import { TransactionReads } from "../../core/transaction-reads.ts";
 import type { CommitRequest, LogPosition, ShardId, Timestamp } from "../../core/types.ts";
 import { createOracleService } from "../../functions/oracle/service.ts";
 import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
-import { hashKey } from "../../schemas/key-hashes.ts";
 import { encodePayload } from "../../schemas/payload.ts";
 import {
   certify,
@@ -26,6 +25,7 @@ import {
 } from "../core/oracle-harness.ts";
 import { keyHash, ModelLog } from "../core/tail-model.ts";
 import { MemoryLog } from "../functions/memory-log.ts";
+import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const shard = "shardId-000000000000" as ShardId;
 const firstArrivalMs = startTimestamp / 1000 + 1;
@@ -180,7 +180,9 @@ describe("Centiman, recovery of validators", () => {
         startTimestamp,
         (firstArrivalMs + (n - age - 1) * 4) * 1_000,
       ) as Timestamp,
-      checks: reads.map((key) => hashKey({ name: "t", partitionKey: "pk" }, keyOf(key)).key),
+      checks: reads.map(
+        (key) => sampleHashes.item({ name: "t", partitionKey: "pk" }, keyOf(key)).key,
+      ),
       payload: {
         kind: "inline",
         bytes: encodePayload({
@@ -192,7 +194,7 @@ describe("Centiman, recovery of validators", () => {
     return {
       sequenceNumber: sequenceText(10n ** 20n + BigInt(n)),
       arrivalMs: firstArrivalMs + n * 4 + (laterMs >> 1),
-      data: encodeCommitRecord([encodeCommitRequest(request)]),
+      data: encodeCommitRecord(sampleHashes.fingerprint, [encodeCommitRequest(request)]),
     };
   }
 });

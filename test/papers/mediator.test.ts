@@ -6,10 +6,10 @@ import type { StreamRecord } from "../../core/ports.ts";
 import type { ShardId, Verdict } from "../../core/types.ts";
 import { createOracleService } from "../../functions/oracle/service.ts";
 import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
-import { hashKey } from "../../schemas/key-hashes.ts";
 import { encodePayload } from "../../schemas/payload.ts";
 import { id, sequenceText, startTimestamp } from "../core/oracle-harness.ts";
 import { MemoryLog } from "../functions/memory-log.ts";
+import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const shard = "shardId-000000000000" as ShardId;
 const budget = { remainingMs: () => 60_000 };
@@ -23,7 +23,7 @@ function record(n: number): StreamRecord {
     id: id(n),
     isolation: "serializable",
     checkedTo: startTimestamp,
-    checks: n === 1 ? [] : [hashKey({ name: "t", partitionKey: "pk" }, key).key],
+    checks: n === 1 ? [] : [sampleHashes.item({ name: "t", partitionKey: "pk" }, key).key],
     payload: {
       kind: "inline",
       bytes: encodePayload({ tables: [table], writes: [{ table: 0, key, item: key }] }),
@@ -32,7 +32,7 @@ function record(n: number): StreamRecord {
   return {
     sequenceNumber: sequenceText(10n ** 20n + BigInt(n)),
     arrivalMs: startTimestamp / 1000 + n,
-    data: encodeCommitRecord([request]),
+    data: encodeCommitRecord(sampleHashes.fingerprint, [request]),
   };
 }
 

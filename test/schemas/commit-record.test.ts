@@ -1,5 +1,5 @@
 /**
- * Commit records: the documented layout, its overhead, both ways of reading it, and every fault by
+ * Commit records: the documented layout, both ways of reading it, and every fault by
  * name.
  */
 import fc from "fast-check";
@@ -11,15 +11,12 @@ import * as limits from "../../core/limits.ts";
 import { checkWords, idWords, RequestBatch } from "../../core/request-batch.ts";
 import type {
   CommitRequest,
-  Item,
   KeyHash,
   Payload,
   Timestamp,
   TransactionId,
 } from "../../core/types.ts";
-import { utf8Length } from "../../core/utf8.ts";
-import { encodeItem, encodeValue } from "../../schemas/attribute-value.ts";
-import { scanCommitRecord } from "../../schemas/commit-record-scan.ts";
+import { CommitRecordScanner } from "../../schemas/commit-record-scan.ts";
 import {
   decodeCommitRecord,
   encodeCommitRecord,
@@ -27,14 +24,12 @@ import {
   installedBytesMax,
   readInstalled,
   readRequestAt,
-  recordHeaderBytesMax,
-  requestBytesInRecord,
 } from "../../schemas/commit-record.ts";
-import { hashKey } from "../../schemas/key-hashes.ts";
 import { decodePayload, encodePayload } from "../../schemas/payload.ts";
 import { transactionIdOfWords } from "../../schemas/transaction-id.ts";
 import { fromHex, hex } from "./arbitraries.ts";
-import { commitRequests, hashesIn, payloads } from "./requests.ts";
+import { commitRequests, hashesIn } from "./requests.ts";
+import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const id = "00060a24181e4000112233445566778a" as TransactionId;
 const checkedTo = 1_700_000_000_000_000 as Timestamp;
@@ -73,6 +68,8 @@ const commitHex = `2a 04 ${idHex} ${timestampHex} 01 0102030405060708 ${payloadH
 const probeHex = `19 01 ${idHex} ${timestampHex} 00`;
 const spilledHex = `25 0a ${idHex} ${timestampHex} 00 02 80b518 a1b2c3d4e5f60718`;
 
+const scanner = new CommitRecordScanner(sampleHashes);
+
 function faultOf(read: () => unknown): string {
   try {
     read();
@@ -85,8 +82,12 @@ function faultOf(read: () => unknown): string {
 
 function scanFault(bytes: Uint8Array): string {
   const batch = new RequestBatch();
-  scanCommitRecord(encodeCommitRecord([encodeCommitRequest(probe)]), 0, batch);
-  const fault = faultOf(() => scanCommitRecord(bytes, 1, batch));
+  scanner.scan(
+    encodeCommitRecord(sampleHashes.fingerprint, [encodeCommitRequest(probe)]),
+    0,
+    batch,
+  );
+  const fault = faultOf(() => scanner.scan(bytes, 1, batch));
   expect(fault === "none" || batch.count === 1).toBe(true);
   return fault;
 }
@@ -95,7 +96,7 @@ function recordOf(
   requests: readonly CommitRequest[],
   installed: readonly Timestamp[] = [],
 ): Uint8Array {
-  return encodeCommitRecord(requests.map(encodeCommitRequest), installed);
+  return encodeCommitRecord(sampleHashes.fingerprint, requests.map(encodeCommitRequest), installed);
 }
 
 /** Rising, near to each other and far apart. */
@@ -112,13 +113,17 @@ const timestamps = fc
 
 describe("the layout", () => {
   test.each([
-    ["a commit", [commit], `544d 01 00 01 ${commitHex}`],
-    ["a probe", [probe], `544d 01 00 01 ${probeHex}`],
-    ["a spilled commit under snapshot isolation", [spilled], `544d 01 00 01 ${spilledHex}`],
+    ["a commit", [commit], `544d 01 00 7d57ca93 01 ${commitHex}`],
+    ["a probe", [probe], `544d 01 00 7d57ca93 01 ${probeHex}`],
+    [
+      "a spilled commit under snapshot isolation",
+      [spilled],
+      `544d 01 00 7d57ca93 01 ${spilledHex}`,
+    ],
     [
       "several requests",
       [commit, probe, spilled],
-      `544d 01 00 03 ${commitHex} ${probeHex} ${spilledHex}`,
+      `544d 01 00 7d57ca93 03 ${commitHex} ${probeHex} ${spilledHex}`,
     ],
   ])("of %s is the documented one", (_, requests, bytes) => {
     expect(hex(recordOf(requests))).toBe(bytes.replaceAll(" ", ""));
@@ -128,7 +133,7 @@ describe("the layout", () => {
 
   test("of commits that are said to be installed is the documented one", () => {
     const later = [checkedTo, checkedTo + 1, checkedTo + 301] as Timestamp[];
-    const bytes = `544d 01 01 03 ${timestampHex} 01 ac02 01 ${probeHex}`;
+    const bytes = `544d 01 01 7d57ca93 03 ${timestampHex} 01 ac02 01 ${probeHex}`;
     expect(hex(recordOf([probe], later))).toBe(bytes.replaceAll(" ", ""));
     expect(decodeCommitRecord(fromHex(bytes))).toEqual([probe]);
     expect(readInstalled(fromHex(bytes))).toEqual(later);
@@ -159,9 +164,9 @@ describe("reading", () => {
     fc.assert(
       fc.property(records, records, timestamps, (first, second, installed) => {
         const batch = new RequestBatch();
-        scanCommitRecord(recordOf(first), 0, batch);
+        scanner.scan(recordOf(first), 0, batch);
         const bytes = recordOf(second, installed);
-        const references = scanCommitRecord(bytes, 1, batch);
+        const references = scanner.scan(bytes, 1, batch);
         expect(batch.count).toBe(first.length + second.length);
         expect(references.map((each) => each.indexInRecord)).toEqual(
           second.flatMap(({ payload }, index) => (payload.kind === "spilled" ? [index] : [])),
@@ -176,9 +181,9 @@ describe("reading", () => {
   test("a batch that grew and was cleared gives the same as a new one", () => {
     const batch = new RequestBatch();
     const bytes = recordOf(Array.from({ length: 3_000 }, () => commit));
-    scanCommitRecord(bytes, 0, batch);
+    scanner.scan(bytes, 0, batch);
     batch.clear();
-    scanCommitRecord(recordOf([probe, commit]), 4, batch);
+    scanner.scan(recordOf([probe, commit]), 4, batch);
     expect(batch.count).toBe(2);
     expect(requestIn(batch, 1)).toEqual({ ...expectedInBatch(commit, 1), record: 4 });
   });
@@ -217,7 +222,7 @@ function expectedInBatch(request: CommitRequest, indexInRecord: number): Record<
     checks: request.checks,
     writes: (payload?.writes ?? []).map((write) => {
       const table = payload?.tables[write.table];
-      return table === undefined ? undefined : hashKey(table, write.key);
+      return table === undefined ? undefined : sampleHashes.item(table, write.key);
     }),
   };
 }
@@ -225,8 +230,8 @@ function expectedInBatch(request: CommitRequest, indexInRecord: number): Record<
 describe("spilled payloads", () => {
   test("are reported with their place, and bring no writes into the batch", () => {
     const batch = new RequestBatch();
-    scanCommitRecord(recordOf([commit]), 0, batch);
-    const references = scanCommitRecord(recordOf([probe, spilled, commit]), 1, batch);
+    scanner.scan(recordOf([commit]), 0, batch);
+    const references = scanner.scan(recordOf([probe, spilled, commit]), 1, batch);
     expect(references).toEqual([
       {
         request: 2,
@@ -242,7 +247,7 @@ describe("spilled payloads", () => {
 });
 
 describe("faults", () => {
-  const header = "544d 01 00";
+  const header = "544d 01 00 7d57ca93";
   const rest = `${idHex} ${timestampHex}`;
   const spilledAs = (chunksAndBytes: string): string => {
     const body = `08 ${rest} 00 ${chunksAndBytes} a1b2c3d4e5f60718`;
@@ -256,23 +261,23 @@ describe("faults", () => {
     ["version 2", "future-version", "544d 02 00 01"],
     ["version 255, whatever follows", "future-version", "544d ff"],
     ["an unknown flag of the record", "future-version", "544d 01 02 01"],
-    ["commits installed, of which there is none", "malformed", "544d 01 01 00 01"],
-    ["more commits installed than bytes", "truncated", `544d 01 01 03 ${timestampHex}`],
-    ["a commit installed at no time", "malformed", "544d 01 01 01 00000000000000 01"],
+    ["commits installed, of which there is none", "malformed", "544d 01 01 7d57ca93 00 01"],
+    ["more commits installed than bytes", "truncated", `544d 01 01 7d57ca93 03 ${timestampHex}`],
+    ["a commit installed at no time", "malformed", "544d 01 01 7d57ca93 01 00000000000000 01"],
     [
       "commits installed that do not rise",
       "malformed",
-      `544d 01 01 02 ${timestampHex} 00 01 ${probeHex}`,
+      `544d 01 01 7d57ca93 02 ${timestampHex} 00 01 ${probeHex}`,
     ],
     [
       "a commit installed beyond 2^53",
       "malformed",
-      `544d 01 01 02 1fffffffffffff 01 01 ${probeHex}`,
+      `544d 01 01 7d57ca93 02 1fffffffffffff 01 01 ${probeHex}`,
     ],
     [
       "more commits installed than the limit",
       "oversized",
-      `544d 01 01 8104 ${timestampHex} ${"01".repeat(512)} 01 ${probeHex}`,
+      `544d 01 01 7d57ca93 8104 ${timestampHex} ${"01".repeat(512)} 01 ${probeHex}`,
     ],
     ["the magic alone", "truncated", "544d"],
     ["a count of 0", "malformed", `${header} 00`],
@@ -338,6 +343,13 @@ describe("faults", () => {
     }
   });
 
+  test("a record of another hash secret refuses the scan, since its checks say nothing here (I4)", () => {
+    const bytes = recordOf([commit]);
+    bytes[4] = (bytes[4] ?? 0) ^ 1;
+    expect(scanFault(bytes)).toBe("other-hash-secret");
+    expect(decodeCommitRecord(bytes)).toEqual([commit]);
+  });
+
   test("a damaged payload refuses the record in the scan, before it can be certified (I7)", () => {
     const payload = { kind: "inline", bytes: fromHex("01 00 01 74 01 6b 01 00 80") } as const;
     expect(scanFault(recordOf([commit, { ...commit, payload }]))).toBe("malformed");
@@ -374,90 +386,6 @@ describe("faults", () => {
   });
 });
 
-/**
- * Table names, key names, keys and items in their own encodings: what no format could leave out.
- */
-function payloadItselfBytes(payload: Payload): number {
-  let bytes = 0;
-  for (const { name, partitionKey, sortKey } of payload.tables) {
-    bytes += utf8Length(name) + utf8Length(partitionKey) + utf8Length(sortKey ?? "");
-  }
-  for (const { table, key, item } of payload.writes) {
-    for (const value of Object.values(key)) bytes += encodeValue(value).length;
-    if (item === undefined) continue;
-    const { partitionKey = "", sortKey } = payload.tables[table] ?? {};
-    const others: Item = Object.fromEntries(
-      Object.entries(item).filter(([name]) => name !== partitionKey && name !== sortKey),
-    );
-    bytes += encodeItem(others).length - 1; // Without the tag of a map.
-  }
-  return bytes;
-}
-
-describe("overhead", () => {
-  const bound = (requests: number, checks: number, writes: number): number =>
-    48 * requests + 9 * (checks + writes);
-
-  test("is at most 48 bytes plus 9 per key, beyond the payload itself", () => {
-    const checks = fc.array(fc.constant(5n as KeyHash), { maxLength: 30 });
-    fc.assert(
-      fc.property(fc.array(fc.tuple(payloads, checks), { minLength: 1, maxLength: 4 }), (each) => {
-        const requests = each.map(([payload, own]) => ({
-          ...commit,
-          checks: own,
-          payload: { kind: "inline" as const, bytes: encodePayload(payload) },
-        }));
-        const itself = each.reduce((sum, [payload]) => sum + payloadItselfBytes(payload), 0);
-        const checkCount = each.reduce((sum, [, own]) => sum + own.length, 0);
-        const writeCount = each.reduce((sum, [payload]) => sum + payload.writes.length, 0);
-        const overhead = recordOf(requests).length - itself;
-        expect(overhead).toBeLessThanOrEqual(bound(each.length, checkCount, writeCount));
-      }),
-      { numRuns: 50 },
-    );
-  });
-
-  test("keeps its bound at the borders: most tables, longest names, most checks and writes", () => {
-    const name = (index: number): string => index.toString().padStart(255, "n");
-    const tables = Array.from({ length: 255 }, (_, index) => ({
-      name: name(index),
-      partitionKey: "p".repeat(255),
-      sortKey: "s".repeat(255),
-      history: true,
-    }));
-    const key = { ["p".repeat(255)]: { N: "1" }, ["s".repeat(255)]: { N: "1" } };
-    const payload = { tables, writes: tables.map((_, table) => ({ table, key, item: undefined })) };
-    const checks = Array.from({ length: 9_000 }, () => 5n as KeyHash);
-    const bytes = encodePayload(payload);
-    const record = recordOf([{ ...commit, checks, payload: { kind: "inline", bytes } }]);
-    const overhead = record.length - payloadItselfBytes(payload);
-    expect(overhead).toBeLessThanOrEqual(bound(1, 9_000, 255));
-  });
-
-  test("of a record is known before it is built", () => {
-    for (const length of [30, 127 + 10, 20_000]) {
-      const bytes = fromHex(`01 00 01 74 01 6b 01 01 c1 01 01 61 06 ${varint(length)}`);
-      const payload = Uint8Array.from([...bytes, ...new Uint8Array(length)]);
-      const request = encodeCommitRequest({
-        ...commit,
-        payload: { kind: "inline", bytes: payload },
-      });
-      const record = encodeCommitRecord([request, request]);
-      expect(record.length).toBe(5 + 2 * requestBytesInRecord(request.length));
-      expect(record.length).toBeLessThanOrEqual(
-        recordHeaderBytesMax + 2 * requestBytesInRecord(request.length),
-      );
-    }
-  });
-});
-
-function varint(value: number): string {
-  const bytes: number[] = [];
-  let rest = value;
-  for (; rest > 127; rest >>>= 7) bytes.push((rest & 127) | 128);
-  return hex(Uint8Array.from([...bytes, rest]));
-}
-
 describe("what an encoder is given", () => {
   test.each<readonly [string, CommitRequest]>([
     ["a probe with checks", { ...probe, checks: [1n as KeyHash] }],
@@ -480,17 +408,23 @@ describe("what an encoder is given", () => {
   test("a record without requests, with too many, too large, or with timestamps in disorder is a bug of the caller", () => {
     const request = encodeCommitRequest(probe);
     const large = new Uint8Array(limits.recordBytesMax);
-    expect(() => encodeCommitRecord([])).toThrow(InvariantViolation);
-    expect(() => encodeCommitRecord(Array.from({ length: 4_097 }, () => request))).toThrow(
-      InvariantViolation,
-    );
-    expect(() => encodeCommitRecord([large])).toThrow(InvariantViolation);
+    expect(() => encodeCommitRecord(sampleHashes.fingerprint, [])).toThrow(InvariantViolation);
+    expect(() =>
+      encodeCommitRecord(
+        sampleHashes.fingerprint,
+        Array.from({ length: 4_097 }, () => request),
+      ),
+    ).toThrow(InvariantViolation);
+    expect(() => encodeCommitRecord(sampleHashes.fingerprint, [large])).toThrow(InvariantViolation);
     for (const installed of [[2, 1], [1, 1], Array.from({ length: 513 }, (_, i) => i + 1)]) {
-      expect(() => encodeCommitRecord([request], installed as Timestamp[])).toThrow(
-        InvariantViolation,
-      );
+      expect(() =>
+        encodeCommitRecord(sampleHashes.fingerprint, [request], installed as Timestamp[]),
+      ).toThrow(InvariantViolation);
     }
-    const most = encodeCommitRecord(Array.from({ length: 4_096 }, () => request));
+    const most = encodeCommitRecord(
+      sampleHashes.fingerprint,
+      Array.from({ length: 4_096 }, () => request),
+    );
     expect(decodeCommitRecord(most).length).toBe(4_096);
   });
 });

