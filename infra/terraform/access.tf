@@ -28,17 +28,21 @@ locals {
   }
 
   key_arns = distinct(concat(var.kms_key_arn == null ? [] : [var.kms_key_arn], var.table_kms_key_arns))
-  key_statements = [for arns in [local.key_arns] : {
+  key_actions = {
+    read  = ["kms:Decrypt", "kms:DescribeKey"]
+    write = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"]
+  }
+  key_statements = { for use, actions in local.key_actions : use => [for arns in [local.key_arns] : {
     Sid      = "UseKeys"
     Effect   = "Allow"
-    Action   = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"]
+    Action   = actions
     Resource = arns
     Condition = {
       StringEquals = {
         "kms:ViaService" = ["dynamodb.${local.region}.amazonaws.com", "kinesis.${local.region}.amazonaws.com"]
       }
     }
-  } if length(arns) > 0]
+  } if length(arns) > 0] }
 
   policies = {
     for name, sets in merge(local.grant_sets, local.user_grant_sets) : name => jsonencode({
@@ -60,7 +64,7 @@ locals {
             )
           ]
         ]),
-        local.key_statements,
+        local.key_statements[name == "read-only" ? "read" : "write"],
       )
     })
   }

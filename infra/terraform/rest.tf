@@ -60,7 +60,9 @@ resource "aws_apigatewayv2_route" "rest" {
   route_key          = "$default"
   target             = "integrations/${aws_apigatewayv2_integration.rest[0].id}"
   authorization_type = var.rest.authorization
-  authorizer_id      = one(aws_apigatewayv2_authorizer.jwt[*].id)
+  # Of several, one in the token is enough.
+  authorization_scopes = try(length(var.rest.jwt.scopes), 0) > 0 ? var.rest.jwt.scopes : null
+  authorizer_id        = one(aws_apigatewayv2_authorizer.jwt[*].id)
 }
 
 resource "aws_cloudwatch_log_group" "access" {
@@ -91,6 +93,7 @@ resource "aws_apigatewayv2_stage" "rest" {
       time             = "$context.requestTime"
       sourceIp         = "$context.identity.sourceIp"
       caller           = "$context.identity.caller"
+      subject          = "$context.authorizer.claims.sub"
       method           = "$context.httpMethod"
       path             = "$context.path"
       status           = "$context.status"

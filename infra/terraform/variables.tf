@@ -103,11 +103,11 @@ variable "history_retention_minutes" {
 }
 
 variable "rest" {
-  description = "The REST service behind an HTTP API. `authorization` is AWS_IAM or JWT; the service itself authenticates nobody, so there is no \"none\". `throttling` is in requests a second."
+  description = "The REST service behind an HTTP API. `authorization` is AWS_IAM or JWT; the service itself authenticates nobody, so there is no \"none\". A token needs one of `jwt.scopes`, if any are named. `throttling` is in requests a second."
   type = object({
     enabled       = optional(bool, true)
     authorization = optional(string, "AWS_IAM")
-    jwt           = optional(object({ issuer = string, audience = list(string) }))
+    jwt           = optional(object({ issuer = string, audience = list(string), scopes = optional(set(string), []) }))
     throttling    = optional(object({ rate = number, burst = number }), { rate = 200, burst = 400 })
     cors_origins  = optional(list(string), [])
   })
@@ -125,6 +125,10 @@ variable "rest" {
   validation {
     condition     = try(startswith(var.rest.jwt.issuer, "https://") && length(var.rest.jwt.audience) > 0, var.rest.jwt == null)
     error_message = "rest.jwt.issuer is the https URL that stands as \"iss\" in the tokens, and rest.jwt.audience holds at least one value of \"aud\": without one every token of the issuer would do."
+  }
+  validation {
+    condition     = alltrue([for scope in try(var.rest.jwt.scopes, []) : can(regex("^[!#-\\[\\]-~]+$", scope))])
+    error_message = "rest.jwt.scopes holds scopes as they stand in the tokens' \"scope\", one each, without spaces and quotes, such as \"tidemark/transact\"."
   }
   validation {
     condition     = var.rest.throttling.rate > 0 && var.rest.throttling.burst > 0

@@ -152,6 +152,42 @@ describe("protection", () => {
   });
 });
 
+describe("the mocks of the module's tests", () => {
+  const mocks = moduleFile("tests/mocks/aws.tfmock.hcl");
+  const testFiles = readdirSync(`${folder}/tests`).filter((name) => name.endsWith(".tftest.hcl"));
+
+  /** Types and computed ARNs that other resources of the module and of its examples refer to. */
+  const referred = [
+    ...[text, moduleFile("examples/complete/main.tf"), moduleFile("examples/localstack/main.tf")]
+      .join("\n")
+      .matchAll(/(?<!data\.)\b(aws_\w+)\.\w+(?:\[[^\]]*\])?\.((?:\w+_)?arn)\b/g),
+  ].map(([, type = "", attribute = ""]) => `${type} ${attribute}`);
+
+  test("give every computed ARN that another resource refers to the form of one", () => {
+    const mocked = [...mocks.matchAll(/^mock_resource "(\w+)" \{\n([\s\S]*?)^\}/gm)].flatMap(
+      ([, type = "", body = ""]) =>
+        [...body.matchAll(/(\w*arn) += "(arn:aws:[a-z0-9-]+:[^"]+)"/g)].map(
+          ([, attribute = ""]) => `${type} ${attribute}`,
+        ),
+    );
+    const distinct = [...new Set(referred)].sort();
+    expect(distinct.length).toBeGreaterThan(8);
+    expect(mocked.sort()).toEqual(distinct);
+  });
+
+  test("are written once, and read by every test that gets as far as a plan", () => {
+    for (const name of testFiles) {
+      const tests = moduleFile(`tests/${name}`);
+      const providers = [...tests.matchAll(/^mock_provider "aws" (\{\}|\{[\s\S]*?^\})/gm)];
+      expect(providers.length, name).toBeGreaterThan(0);
+      expect(tests, name).not.toContain("mock_resource");
+      // Wrong inputs are refused before the provider is asked.
+      if (name === "inputs.tftest.hcl") continue;
+      for (const [, body] of providers) expect(body, name).toContain('source = "./tests/mocks"');
+    }
+  });
+});
+
 describe("what is watched", () => {
   const alarms = [
     ...new Set(

@@ -1,19 +1,22 @@
 # What the inputs' messages teach is taken.
 
 mock_provider "aws" {
-  mock_data "aws_caller_identity" {
-    defaults = { account_id = "123456789012" }
-  }
-  mock_data "aws_partition" {
-    defaults = { partition = "aws" }
-  }
-  mock_data "aws_region" {
-    defaults = { region = "eu-west-1" }
-  }
+  source = "./tests/mocks"
 }
 
 variables {
   deployment = "shop"
+}
+
+run "takes_scopes" {
+  command = plan
+  variables {
+    tables = { stock = {} }
+    rest = {
+      authorization = "JWT"
+      jwt           = { issuer = "https://login.example.com", audience = ["shop"], scopes = ["tidemark/transact", "openid"] }
+    }
+  }
 }
 
 run "takes_what_the_messages_teach" {

@@ -2,15 +2,7 @@
 # recorded calls.
 
 mock_provider "aws" {
-  mock_data "aws_caller_identity" {
-    defaults = { account_id = "123456789012" }
-  }
-  mock_data "aws_partition" {
-    defaults = { partition = "aws" }
-  }
-  mock_data "aws_region" {
-    defaults = { region = "eu-west-1" }
-  }
+  source = "./tests/mocks"
 }
 
 variables {
@@ -114,17 +106,43 @@ run "a_key_of_ones_own_encrypts_everything_and_is_used_through_services" {
   }
 }
 
+run "a_reader_cannot_encrypt" {
+  variables {
+    kms_key_arn = "arn:aws:kms:eu-west-1:123456789012:key/1111-2222"
+  }
+  assert {
+    condition = {
+      for name, policy in aws_iam_policy.sdk : name => [
+        for statement in jsondecode(policy.policy).Statement : contains(statement.Action, "kms:Encrypt") if statement.Sid == "UseKeys"
+      ]
+    } == { read-only = [false], read-write = [true] }
+    error_message = "Who only reads can decrypt, and no more."
+  }
+  assert {
+    condition     = [for statement in jsondecode(aws_iam_policy.sdk["read-only"].policy).Statement : statement.Action if statement.Sid == "UseKeys"] == [["kms:Decrypt", "kms:DescribeKey"]]
+    error_message = "What a reader may do with a key."
+  }
+}
+
 run "jwt_replaces_signatures" {
   variables {
     rest = {
       authorization = "JWT"
-      jwt           = { issuer = "https://login.example.com", audience = ["shop"] }
+      jwt           = { issuer = "https://login.example.com", audience = ["shop"], scopes = ["tidemark/transact"] }
       cors_origins  = ["https://shop.example.com"]
     }
   }
   assert {
     condition     = aws_apigatewayv2_route.rest[0].authorization_type == "JWT" && aws_apigatewayv2_route.rest[0].authorizer_id == aws_apigatewayv2_authorizer.jwt[0].id && length(aws_iam_policy.rest) == 0
     error_message = "The authorizer guards the route."
+  }
+  assert {
+    condition     = aws_apigatewayv2_route.rest[0].authorization_scopes == toset(["tidemark/transact"])
+    error_message = "The route asks for the scopes."
+  }
+  assert {
+    condition     = jsondecode(aws_apigatewayv2_stage.rest[0].access_log_settings[0].format).subject == "$context.authorizer.claims.sub"
+    error_message = "The access log says whose token it was."
   }
   assert {
     condition     = aws_apigatewayv2_api.rest[0].cors_configuration[0].allow_origins == toset(["https://shop.example.com"])

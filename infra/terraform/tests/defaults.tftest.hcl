@@ -2,15 +2,7 @@
 # provider: no account is needed, but the provider's schema is.
 
 mock_provider "aws" {
-  mock_data "aws_caller_identity" {
-    defaults = { account_id = "123456789012" }
-  }
-  mock_data "aws_partition" {
-    defaults = { partition = "aws" }
-  }
-  mock_data "aws_region" {
-    defaults = { region = "eu-west-1" }
-  }
+  source = "./tests/mocks"
 }
 
 variables {

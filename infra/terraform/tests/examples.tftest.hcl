@@ -1,15 +1,7 @@
 # The examples plan, and hand out what their readers need.
 
 mock_provider "aws" {
-  mock_data "aws_caller_identity" {
-    defaults = { account_id = "123456789012" }
-  }
-  mock_data "aws_partition" {
-    defaults = { partition = "aws" }
-  }
-  mock_data "aws_region" {
-    defaults = { region = "eu-west-1" }
-  }
+  source = "./tests/mocks"
 }
 
 run "complete" {

@@ -15,6 +15,17 @@ run "refuses_deployment_with_a_dot" {
   expect_failures = [var.deployment]
 }
 
+run "refuses_scopes_in_one_text" {
+  command = plan
+  variables {
+    rest = {
+      authorization = "JWT"
+      jwt           = { issuer = "https://login.example.com", audience = ["shop"], scopes = ["read write"] }
+    }
+  }
+  expect_failures = [var.rest]
+}
+
 run "refuses_deployment_too_long" {
   command = plan
   variables {

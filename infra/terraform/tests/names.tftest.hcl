@@ -1,25 +1,13 @@
 # Several deployments live in one account, and one deployment in several regions.
 
 mock_provider "aws" {
-  mock_data "aws_caller_identity" {
-    defaults = { account_id = "123456789012" }
-  }
-  mock_data "aws_partition" {
-    defaults = { partition = "aws" }
-  }
-  mock_data "aws_region" {
-    defaults = { region = "eu-west-1" }
-  }
+  source = "./tests/mocks"
 }
 
 mock_provider "aws" {
-  alias = "elsewhere"
-  mock_data "aws_caller_identity" {
-    defaults = { account_id = "123456789012" }
-  }
-  mock_data "aws_partition" {
-    defaults = { partition = "aws" }
-  }
+  alias  = "elsewhere"
+  source = "./tests/mocks"
+
   mock_data "aws_region" {
     defaults = { region = "ap-southeast-1" }
   }
