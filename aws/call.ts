@@ -2,13 +2,13 @@
  * One call through the AWS SDK, with the two things that the SDK does not do for us.
  *
  * 1. *Honest faults.* The SDK repeats calls by itself. When a first try timed out after its effect
- *   and the second is
- *    throttled, the SDK reports "throttled", which would claim that nothing happened. A middleware inside the retry loop sees
- *    every try; once one ended unclear, the call's fault is `unavailable` at best.
+ *    and the second is throttled, the SDK reports "throttled", which would claim that nothing
+ *    happened. A middleware inside the retry loop sees every try; once one ended unclear, the
+ *    call's fault is `unavailable` at best.
  * 2. *No late signature.* An install must not be signed after its deadline (docs/protocol.md §7: a
- *   signature lives five
- *    minutes, and the reaper counts on that). The same middleware stands after the signer and looks at the clock when
- *    the signature exists; too late, and the request is dropped before a byte is sent. Every retry signs, and is checked, anew.
+ *    signature lives five minutes, and the reaper counts on that). The same middleware stands after
+ *    the signer and looks at the clock when the signature exists; too late, and the request is
+ *    dropped before a byte is sent. Every retry signs, and is checked, anew.
  */
 import type { Clock, CallOptions } from "../core/ports.ts";
 import { LateInstallError } from "../core/errors.ts";

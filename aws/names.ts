@@ -26,7 +26,8 @@ export function deploymentNames(deployment: string): DeploymentNames {
   if (!fits || !namePattern.test(deployment)) {
     throw new InvalidRequestError(
       "deployment",
-      `the deployment "${deployment.slice(0, 80)}" must be 1 to ${limits.deploymentNameLengthMax} ` +
+      `the deployment "${deployment.slice(0, 80)}" must be 1 to ` +
+        `${limits.deploymentNameLengthMax} ` +
         "characters out of letters, digits, underscore, dot and hyphen",
     );
   }

@@ -58,7 +58,8 @@ export function keyOf(table: TableDescription, item: Item): Item {
     const value = attribute(item, name);
     if (value === undefined) {
       throw new CorruptDataError(
-        `table "${table.name}": a row without the key attribute "${name}"; is the table registered with its true key?`,
+        `table "${table.name}": a row without the key attribute "${name}"; is the table ` +
+          "registered with its true key?",
       );
     }
     setAttribute(key, name, value);

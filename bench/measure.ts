@@ -72,7 +72,8 @@ export function printFigures(title: string, figures: readonly Figure[]): void {
     const verdict =
       target === undefined
         ? ""
-        : `  ${target.ratio.toFixed(2)} × target ${text(target.value)}: ${target.met ? "met" : "MISSED"}`;
+        : `  ${target.ratio.toFixed(2)} × target ${text(target.value)}: ` +
+          (target.met ? "met" : "MISSED");
     console.log(`  ${name.padEnd(34)} ${spread}${verdict}`);
   }
 }

@@ -70,7 +70,8 @@ function printScanSpeed(): void {
   }
   const rate = rates.slice(2).sort((a, b) => a - b)[5] ?? 0;
   console.log(
-    `\nscan of 4 checks + 4 writes: ${Math.round(rate).toLocaleString("en")} requests per CPU second (median)`,
+    `\nscan of 4 checks + 4 writes: ${Math.round(rate).toLocaleString("en")} requests per CPU ` +
+      "second (median)",
   );
 }
 

@@ -4,7 +4,8 @@
  * which alone knows TransactWriteItems and so ScalarDB; without them on dynalite, beside native
  * only.
  *
- *     npm run bench:all [-- --minutes 5] [--contestants tidemark,native] [--repetitions N] [--seed N]
+ *     npm run bench:all [-- --minutes 5] [--contestants tidemark,native]
+ *                       [--repetitions N] [--seed N]
  */
 import { Command } from "commander";
 import { commandExists } from "./harness/command-exists.ts";

@@ -207,9 +207,11 @@ function printNative(rows: readonly NativeRow[]): void {
   if (one?.reported === undefined) return;
   const { writeUnits } = one.reported.transact;
   console.log(
-    `\nDynamoDB Local reports ${short(writeUnits)} write units for one item put by TransactWriteItems, ` +
+    `\nDynamoDB Local reports ${short(writeUnits)} write units for one item put by ` +
+      "TransactWriteItems, " +
       `${short(writeUnits / one.rule.transact.writeUnits)} times what DynamoDB charges,\n` +
-      "and of several items in one table it counts only one: its figures for transactions are not a price.",
+      "and of several items in one table it counts only one: its figures for transactions are " +
+      "not a price.",
   );
 }
 

@@ -124,8 +124,8 @@ export const chainedTransactionsMax = 256;
  */
 export const chainedBytesMax = 128 * 1024;
 /**
- * Undecided commits of a process that wait for one another in a row. Each may take a round trip, and
- * what the last one rests on is looked through from one to the next.
+ * Undecided commits of a process that wait for one another in a row. Each may take a round trip,
+ * and what the last one rests on is looked through from one to the next.
  */
 export const chainDepthMax = 64;
 /** Longest wait for another transaction of the process that is at a contended item. */

@@ -211,8 +211,9 @@ export class AttemptRunner {
   }
 
   /**
-   * A table may have been registered, or changed, since the registry was read. One look per call for
-   * a table that is not known; one for each refusal of the oracle's, whose own look may be due yet.
+   * A table may have been registered, or changed, since the registry was read. One look per call
+   * for a table that is not known; one for each refusal of the oracle's, whose own look may be due
+   * yet.
    */
   async #learnTables(attempts: number, { signal }: Call, error: unknown): Promise<boolean> {
     if (attempts > 1 && !(error instanceof TableRefusedError)) return false;

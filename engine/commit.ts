@@ -190,7 +190,8 @@ function abortError(reason: AbortReason, checks: Checks, { tables }: Payload): E
     }
     case "checked-ahead":
       return new CorruptDataError(
-        "the oracle's log ends below what this process has read of it; was the log table restored or emptied?",
+        "the oracle's log ends below what this process has read of it; was the log table " +
+          "restored or emptied?",
       );
     case "payload-unreadable":
       return new UnavailableError(
@@ -198,7 +199,8 @@ function abortError(reason: AbortReason, checks: Checks, { tables }: Payload): E
       );
     case "too-large":
       return new TransactionTooLargeError(
-        `the oracle refused the request as too large; the limit transactionKeysMax is ${limits.transactionKeysMax}`,
+        "the oracle refused the request as too large; the limit transactionKeysMax is " +
+          `${limits.transactionKeysMax}`,
         {
           name: "transactionKeysMax",
           max: limits.transactionKeysMax,
@@ -209,7 +211,8 @@ function abortError(reason: AbortReason, checks: Checks, { tables }: Payload): E
     case "table-differs": {
       const names = tables.map(({ name }) => `"${name}"`).join(", ");
       return new TableRefusedError(
-        `the oracle refused the commit (${reason.kind}): the registry does not have the table ${names} as this process knows it; run it again, and register the table if it is not`,
+        `the oracle refused the commit (${reason.kind}): the registry does not have the table ` +
+          `${names} as this process knows it; run it again, and register the table if it is not`,
       );
     }
     case "probed":

@@ -11,7 +11,8 @@ export function assertWithinTail(
 ): void {
   if (readTimestamp >= tail.floor) return;
   throw new SnapshotTooOldError(
-    `the read timestamp ${readTimestamp} lies below what this process remembers of the log (${tail.floor})`,
+    `the read timestamp ${readTimestamp} lies below what this process remembers of the log ` +
+      `(${tail.floor})`,
   );
 }
 

@@ -83,7 +83,8 @@ export function resume(
     const ageMs = ports.clock.nowMs() - state.startedMs;
     if (ageMs > limits.transactionAgeMsMax) {
       throw new SnapshotTooOldError(
-        `the transaction began ${ageMs} ms ago, above the limit transactionAgeMsMax of ${limits.transactionAgeMsMax}; begin again`,
+        `the transaction began ${ageMs} ms ago, above the limit transactionAgeMsMax of ` +
+          `${limits.transactionAgeMsMax}; begin again`,
       );
     }
     const reads = restoreReads(state, services.registry, session.hashes);

@@ -126,7 +126,8 @@ function idempotencyItem(key: Item, entry: IdempotencyEntry, nowMs: number): Ite
   if (bytes > limits.idempotencyResultBytesMax) {
     throw new InvalidRequestError(
       "result",
-      `the result takes ${bytes} bytes; with an idempotency key at most ${limits.idempotencyResultBytesMax} can be kept: return less`,
+      `the result takes ${bytes} bytes; with an idempotency key at most ` +
+        `${limits.idempotencyResultBytesMax} can be kept: return less`,
     );
   }
   const expiresAt = Math.floor(nowMs / 1000) + limits.idempotencyRetentionSeconds;

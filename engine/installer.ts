@@ -112,7 +112,8 @@ export class Installer {
       if (found !== "changed") await this.#awaitEarlier(found, attempt);
     }
     throw new UnavailableError(
-      `a key of table "${table.name}" changed ${orderedTriesMax} times while ${job.verdict.id} was being installed`,
+      `a key of table "${table.name}" changed ${orderedTriesMax} times while ${job.verdict.id} ` +
+        "was being installed",
     );
   }
 

@@ -78,7 +78,8 @@ export class PayloadLoader {
     // probe: payload-not-seen
     throw new StoreError(
       "unavailable",
-      `the stream did not show record ${location.sequenceNumber} of transaction ${verdict.id}; it has not been seen to be gone`,
+      `the stream did not show record ${location.sequenceNumber} of transaction ${verdict.id}; ` +
+        "it has not been seen to be gone",
     );
   }
 

@@ -117,7 +117,8 @@ async function readPage(view: ReadView, source: PageSource): Promise<VisiblePage
   }
   throw view.doom(
     new UnavailableError(
-      `a page of table "${source.table.name}" did not come to rest in ${pageTriesMax} reads; is it under very frequent writes?`,
+      `a page of table "${source.table.name}" did not come to rest in ${pageTriesMax} reads; is ` +
+        "it under very frequent writes?",
     ),
   );
 }
@@ -154,7 +155,8 @@ function moveReadTimestamp(view: ReadView, source: PageSource, rows: readonly Ro
   if (conflict !== undefined && newer && !source.table.history) {
     throw view.doom(
       new SnapshotTooOldError(
-        `rows of table "${source.table.name}" were overwritten after ${view.readTimestamp}, and the table keeps no history`,
+        `rows of table "${source.table.name}" were overwritten after ${view.readTimestamp}, and ` +
+          "the table keeps no history",
       ),
     );
   }

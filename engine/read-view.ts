@@ -160,7 +160,8 @@ export class ReadView {
     // probe: reader-slept-too-long
     throw this.doom(
       new UnavailableError(
-        `the transaction began ${ageMs} ms ago, above the limit transactionAgeMsMax of ${limits.transactionAgeMsMax}`,
+        `the transaction began ${ageMs} ms ago, above the limit transactionAgeMsMax of ` +
+          `${limits.transactionAgeMsMax}`,
       ),
     );
   }
@@ -208,7 +209,8 @@ export class ReadView {
     if (this.readTimestamp >= oldestMs * 1000) return;
     throw this.doom(
       new SnapshotTooOldError(
-        `table "${table.name}" keeps no history; asOf may lie at most ${limits.asOfWithoutHistoryMsMax} ms back`,
+        `table "${table.name}" keeps no history; asOf may lie at most ` +
+          `${limits.asOfWithoutHistoryMsMax} ms back`,
       ),
     );
   }
@@ -361,7 +363,8 @@ export class ReadView {
     }
     throw this.doom(
       new UnavailableError(
-        `a committed write to table "${key.table.name}" was still not installed after ${readTriesMax} reads`,
+        `a committed write to table "${key.table.name}" was still not installed after ` +
+          `${readTriesMax} reads`,
       ),
     );
   }
@@ -423,7 +426,8 @@ export class ReadView {
         new SnapshotTooOldError(
           table.history
             ? `history of table "${table.name}" does not reach back to ${at}`
-            : `an item of table "${table.name}" was overwritten after ${at}, and the table keeps no history`,
+            : `an item of table "${table.name}" was overwritten after ${at}, and the table ` +
+                "keeps no history",
         ),
       );
     }
@@ -436,7 +440,8 @@ export class ReadView {
     if (version <= this.tail.newest) return;
     throw this.doom(
       new CorruptDataError(
-        `an item of table "${table}" has version ${version}, above everything in the log (${this.tail.newest}); was the table restored or copied from another deployment?`,
+        `an item of table "${table}" has version ${version}, above everything in the log ` +
+          `(${this.tail.newest}); was the table restored or copied from another deployment?`,
       ),
     );
   }

@@ -8,9 +8,9 @@
  * Before the first copy, too, the id must have no decision: somebody may have asked for its outcome
  * while its request was being prepared, or its group was waiting.
  *
- *   client   send c=100 ──?──────────── refresh to 130: none ── send c=130 ──────▶ decided 141
- *   shard              (late copy, c=100) ───────────────────────────────────────────▶ duplicate, or
- *                                                        after 10 s of stream time ──▶ stale: 100 < floor
+ *   client   send c=100 ──?──────────── refresh to 130: none ── send c=130 ──▶ decided 141
+ *   shard              (late copy, c=100) ───────────────────────────────────▶ duplicate, or
+ *                                                after 10 s of stream time ──▶ stale: 100 < floor
  */
 import { InvariantViolation } from "../core/assert.ts";
 import {

@@ -163,7 +163,8 @@ export class TailFollower {
     const watermark = await control.readWatermark(this.#shard, { consumption: this.consumption });
     if (watermark === undefined) {
       throw new UnavailableError(
-        `shard ${this.#shard} has no watermark in the control table; is the deployment provisioned?`,
+        `shard ${this.#shard} has no watermark in the control table; is the deployment ` +
+          "provisioned?",
       );
     }
     if (this.#tail === undefined) this.#tail = new Tail(watermark);
@@ -408,6 +409,7 @@ export class TailFollower {
 
 function missingBlock(position: LogPosition): CorruptDataError {
   return new CorruptDataError(
-    `I1: the log has no block at position ${position + 1}, and goes on behind it; was the log table edited?`,
+    `I1: the log has no block at position ${position + 1}, and goes on behind it; was the log ` +
+      "table edited?",
   );
 }

@@ -363,6 +363,7 @@ function validateKeyValue(table: TableDescription, name: string, value: Attribut
   if (type in value) return;
   throw new InvalidRequestError(
     name,
-    `the partition key "${name}" of table "${table.name}" is of type ${type}; give a value of that type`,
+    `the partition key "${name}" of table "${table.name}" is of type ${type}; give a value of ` +
+      "that type",
   );
 }

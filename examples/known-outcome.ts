@@ -24,7 +24,8 @@ export async function withKnownOutcome<Result>(
       // From the answer on it is decided, for good.
       if ((await db.outcome(error.transactionId)) === "committed") return await run();
     } catch {
-      throw error; // Whatever failed here: the first run may have committed, and the caller must know.
+      // Whatever failed here: the first run may have committed, and the caller must know.
+      throw error;
     }
     return run();
   }

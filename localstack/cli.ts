@@ -29,7 +29,8 @@ const echoMs = 300;
 
 const program = new Command("npm start --")
   .description(
-    "Runs Tidemark on this machine: DynamoDB and Kinesis servers, the deployed functions behind a local " +
+    "Runs Tidemark on this machine: DynamoDB and Kinesis servers, the deployed functions behind " +
+      "a local " +
       "event source mapping, and the REST API. Nothing listens outside of this machine.",
   )
   .option("--api-port <port>", portHelp("the REST API"), parsePort, defaultPorts.api)

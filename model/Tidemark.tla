@@ -118,8 +118,8 @@ Block(p, e) ==
 
 None == [pos |-> 0, block |-> <<>>]
 
-\* Certifies one or more records after the cursor.  Whatever else the batch holds the cursor skips: so
-\* a batch that is redelivered, or cut, is this very step again.
+\* Certifies one or more records after the cursor.  Whatever else the batch holds the cursor skips:
+\* so a batch that is redelivered, or cut, is this very step again.
 OracleCertify(o) ==
   /\ oracle[o] = None
   /\ LET p == Len(log) IN
@@ -150,7 +150,8 @@ OracleCrash(o) ==
 -----------------------------------------------------------------------------
 (* Installing: section 7.  Conditional, whoever does it. *)
 
-Installed(k, ts) == [store EXCEPT ![k] = IF Mutant = "install-unconditional" THEN ts ELSE Max(@, ts)]
+Installed(k, ts) ==
+  [store EXCEPT ![k] = IF Mutant = "install-unconditional" THEN ts ELSE Max(@, ts)]
 Raised(k, ts) == [high EXCEPT ![k] = Max(@, ts)]
 
 -----------------------------------------------------------------------------
@@ -160,7 +161,8 @@ Raised(k, ts) == [high EXCEPT ![k] = Max(@, ts)]
 ClientStart(w) == [pc |-> "idle", r |-> 0, read |-> <<>>, todo |-> w.writes]
 
 \* Reads one key, and with the first one begins.  A version above r extends r if nothing read so far
-\* has been overwritten.  A write that the tail shows and the store does not is installed first (helper).
+\* has been overwritten.  A write that the tail shows and the store does not is installed first
+\* (helper).
 ClientRead(t, k) ==
   LET c == client[t]
       r == IF c.pc = "idle" THEN Newest ELSE c.r
@@ -211,8 +213,8 @@ InFlight(t) ==
   \/ \E m \in net : m.t = t
   \/ \E i \in Covered(Len(log)) + 1 .. Len(stream) : stream[i].t = t
 
-\* Sends again, the same id: after a refresh that shows no decision, and a check up to now.  Free when all
-\* that was sent has been answered (stale); else the client has lost patience.
+\* Sends again, the same id: after a refresh that shows no decision, and a check up to now.  Free
+\* when all that was sent has been answered (stale); else the client has lost patience.
 ClientResend(t) ==
   /\ client[t].pc = "sent"
   /\ Mutant # "resend-blindly" => ~IsDecided(t)
@@ -225,8 +227,8 @@ ClientResend(t) ==
           /\ UNCHANGED client
   /\ UNCHANGED <<work, stream, oracle, log, commits, store, high, replay, mark>>
 
-\* A commit that the log (for the mutant: an oracle's mere intention) shows is installed, key by key;
-\* with the last one it is acknowledged.
+\* A commit that the log (for the mutant: an oracle's mere intention) shows is installed, key by
+\* key; with the last one it is acknowledged.
 ClientInstall(t, k) ==
   LET promised == IF Mutant = "acknowledge-before-block"
                   THEN UNION {Range(oracle[o].block[1].verdicts) :
@@ -250,10 +252,12 @@ ClientCrash(t) ==
   /\ client[t].pc = "sent"
   /\ IsDecided(t) => IsCommitted(t)
   /\ left' = [left EXCEPT !.crashes = @ - 1]
-  /\ client' = [client EXCEPT ![t].pc = IF Mutant = "unknown-is-aborted" THEN "aborted" ELSE "crashed"]
+  /\ client' = [client EXCEPT ![t].pc =
+                  IF Mutant = "unknown-is-aborted" THEN "aborted" ELSE "crashed"]
   /\ UNCHANGED <<work, net, stream, oracle, log, commits, store, high, replay, mark>>
 
-\* outcome(id), by whoever asks: a look at the log, and if it says nothing a request to abort the id.
+\* outcome(id), by whoever asks: a look at the log, and if it says nothing a request to abort the
+\* id.
 Probe(t) ==
   /\ client[t].pc \in {"crashed", "probed"}
   /\ ~IsDecided(t)
@@ -283,7 +287,8 @@ Copy(m) ==
 
 Idle == [to |-> 0, todo |-> <<>>]
 
-\* Reads the log above the watermark and the stored versions.  Of each key only the newest write counts.
+\* Reads the log above the watermark and the stored versions.  Of each key only the newest write
+\* counts.
 ReplayStart(p) ==
   LET to == Len(log)
       loaded == {v \in Verdicts(mark + 1, IF Mutant = "watermark-ahead" THEN to - 1 ELSE to) :
@@ -308,7 +313,8 @@ ReplayInstall(p, k) ==
      /\ high' = Raised(k, todo[k])
      /\ IF rest = {}
         THEN /\ replay' = [replay EXCEPT ![p] = Idle]
-             /\ mark' = IF Mutant = "watermark-backward" THEN replay[p].to ELSE Max(mark, replay[p].to)
+             /\ mark' = IF Mutant = "watermark-backward" THEN replay[p].to
+                        ELSE Max(mark, replay[p].to)
         ELSE /\ replay' = [replay EXCEPT ![p].todo = [j \in rest |-> todo[j]]]
              /\ UNCHANGED mark
      /\ UNCHANGED <<work, client, net, stream, oracle, log, commits, left>>
@@ -446,7 +452,8 @@ I6 == \A k \in Keys : store[k] = high[k] \/ (store[k] = 0 /\ IsDelete(k, high[k]
 
 I7 == \A v \in commits : v.ts <= Through(mark) => \A k \in work[v.t].writes : high[k] >= v.ts
 
-\* What a transaction has read is the newest committed write at or below r (a removed tombstone: none).
+\* What a transaction has read is the newest committed write at or below r (a removed tombstone:
+\* none).
 I8 == \A t \in Txs : \A k \in DOMAIN client[t].read :
         LET at == MaxOf({0} \cup {v.ts : v \in {w \in Writes(k) : w.ts <= client[t].r}})
         IN \/ client[t].read[k] = at

@@ -1,5 +1,6 @@
 --------------------------- MODULE TidemarkConfigs ---------------------------
-(* Workloads of three transactions over two keys, for the configurations *.cfg, and what is symmetric. *)
+(* Workloads of three transactions over two keys, for the configurations *.cfg, and what is       *)
+(* symmetric.                                                                                     *)
 EXTENDS Tidemark
 
 CONSTANTS t1, t2, t3, a, b

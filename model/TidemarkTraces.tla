@@ -1,5 +1,6 @@
 ---------------------------- MODULE TidemarkTraces ----------------------------
-(* The model with the name of each step in its state: what `npm run model:replay` drives the code by. *)
+(* The model with the name of each step in its state: what `npm run model:replay` drives the code *)
+(* by.                                                                                            *)
 EXTENDS TidemarkConfigs
 
 VARIABLE step

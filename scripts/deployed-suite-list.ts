@@ -60,8 +60,9 @@ export const leftOut: Readonly<Record<string, string>> = {
 export const leftOutTests: readonly (readonly [file: string, title: string, reason: string])[] = [
   [
     "test/functions/api.integration.test.ts",
-    "concurrent transfers over both instances conserve the money and never overdraw",
-    "24 requests at once outlast REST's deadline where one loop drives all mappings, as in the light cloud",
+    "concurrent transfers over both instances conserve money and never overdraw",
+    "24 requests at once outlast REST's deadline where one loop drives all mappings, as in the " +
+      "light cloud",
   ],
   [
     "test/integration/history.test.ts",

@@ -43,7 +43,8 @@ export function functionNames(): readonly string[] {
  * ES module has not got.
  */
 const requireBanner =
-  'import { createRequire as nodeCreateRequire } from "node:module";const require = nodeCreateRequire(import.meta.url);';
+  'import { createRequire as nodeCreateRequire } from "node:module";const require = ' +
+  "nodeCreateRequire(import.meta.url);";
 
 /** @throws when the handler does not bundle, or not without a warning. */
 export async function bundleFunction(name: string): Promise<FunctionBundle> {

@@ -35,7 +35,10 @@ function configOf(name: string, settings: Readonly<Record<string, string>> = {})
 
 function figures({ distinctStates, generatedStates, depth, seconds }: CheckResult): string {
   const format = (count: number): string => count.toLocaleString("en");
-  return `${format(distinctStates)} states (${format(generatedStates)} generated), depth ${depth}, ${seconds} s`;
+  return (
+    `${format(distinctStates)} states (${format(generatedStates)} generated), depth ${depth}, ` +
+    `${seconds} s`
+  );
 }
 
 function say(line: string): void {

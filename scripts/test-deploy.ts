@@ -87,7 +87,8 @@ function deployThroughSdk(endpoint: string): Promise<Deployed> {
 
 async function deployAndTest(terraform: Terraform | undefined, endpoint: string): Promise<number> {
   say(
-    `deploying to ${endpoint} ${terraform === undefined ? "through the AWS SDK" : "with Terraform"}`,
+    `deploying to ${endpoint} ` +
+      (terraform === undefined ? "through the AWS SDK" : "with Terraform"),
   );
   const deployed =
     terraform === undefined

@@ -253,7 +253,8 @@ function checkName(given: string, expected: string | undefined, role: string): v
     `where.${given}`,
     expected === undefined
       ? `the table has no ${role}`
-      : `${given} is not the table's ${role}, which is ${expected}; name an \`index\` to query by it`,
+      : `${given} is not the table's ${role}, which is ${expected}; name an ` +
+          "`index` to query by it",
   );
 }
 

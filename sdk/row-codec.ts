@@ -112,7 +112,8 @@ export class RowCodec {
     const result = validate(table.schema, row);
     if (result.issues === undefined) return result.value as Record<string, unknown>;
     throw new CorruptDataError(
-      `a stored row of table ${table.name} does not fit its schema: ${describeIssues(result.issues)}`,
+      `a stored row of table ${table.name} does not fit its schema: ` +
+        describeIssues(result.issues),
     );
   }
 }

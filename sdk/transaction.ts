@@ -330,8 +330,8 @@ export class TransactionHandle extends ReadHandle implements Transaction {
 
   /**
    * The body has failed or rolled back, and the transaction with it: updates under way end with it.
-   * That is no failure of their own, and nobody is left to hear of it; Node would end the process over an
-   * unhandled rejection.
+   * That is no failure of their own, and nobody is left to hear of it; Node would end the process
+   * over an unhandled rejection.
    */
   abandon(): void {
     for (const update of this.#underWay) update.catch(() => undefined);

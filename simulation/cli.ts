@@ -177,9 +177,12 @@ function report(totals: SweepTotals): void {
   const hours = totals.virtualMs / 3600_000;
   const ratio = totals.realMs === 0 ? 0 : totals.virtualMs / totals.realMs;
   console.log(
-    `${seeds.toString()} seeds: ${commits.toString()} transactions committed, ${aborts.toString()} aborted, ` +
-      `${unknown.toString()} unknown; ${totals.faultsStruck.toString()} faults, ${crashes.toString()} crashed clients; ` +
-      `${calls.toString()} calls in ${hours.toFixed(1)} simulated hours, ${ratio.toFixed(0)} times real time`,
+    `${seeds.toString()} seeds: ${commits.toString()} transactions committed, ` +
+      `${aborts.toString()} aborted, ` +
+      `${unknown.toString()} unknown; ${totals.faultsStruck.toString()} faults, ` +
+      `${crashes.toString()} crashed clients; ` +
+      `${calls.toString()} calls in ${hours.toFixed(1)} simulated hours, ${ratio.toFixed(0)} ` +
+      "times real time",
   );
   console.log(`faults: ${counts(totals.struck)}`);
   console.log(`probes: ${counts(totals.probes)}`);
@@ -203,11 +206,14 @@ async function reportFailure(
   const file = join(folder, `seed-${order.seed.toString()}.json`);
   writeFileSync(file, `${JSON.stringify({ finding: findings[0], plan }, undefined, 2)}\n`);
   console.log(
-    `  smaller: ${plan.transactions.toString()} transactions, ${plan.clients.toString()} clients, ` +
-      `${Object.keys(plan.faults).length.toString()} kinds of faults, ${plan.strikesMax?.toString() ?? "any number of"} strikes`,
+    `  smaller: ${plan.transactions.toString()} transactions, ${plan.clients.toString()} ` +
+      "clients, " +
+      `${Object.keys(plan.faults).length.toString()} kinds of faults, ` +
+      `${plan.strikesMax?.toString() ?? "any number of"} strikes`,
   );
   console.log(
-    `  again: npm run sim -- --seeds ${order.seed.toString()} --no-minimize --plan '${JSON.stringify(plan)}'`,
+    `  again: npm run sim -- --seeds ${order.seed.toString()} --no-minimize --plan ` +
+      `'${JSON.stringify(plan)}'`,
   );
   console.log(`  to keep it: copy ${file} to test/regressions/`);
 }

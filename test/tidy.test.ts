@@ -20,6 +20,7 @@ import {
   unusedFileViolations,
   unusedLimitViolations,
 } from "./tidy/rules.ts";
+import { widthViolations } from "./tidy/width.ts";
 import { factsOf, type SourceFacts, type Tree } from "./tidy/source-facts.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -84,6 +85,9 @@ describe("the tree", () => {
   });
   test("no tracked file names a registry host, a machine's path, a key or unfinished work", () => {
     expect(textViolations(tracked)).toEqual([]);
+  });
+  test("code, comments and prose keep to 100 columns", () => {
+    expect(widthViolations(tracked)).toEqual([]);
   });
 });
 
@@ -276,6 +280,24 @@ describe("each rule is seen failing", () => {
       "c.ts:1: unfinished work: TO" + "DO",
       "d.ts:1: switched-off check: eslint-" + "disable",
       `e.md:1: access key: ${key}`,
+    ]);
+  });
+
+  test("width", () => {
+    const full = "é".repeat(100);
+    const over = `${full}x`;
+    const text = new Map([
+      ["a.ts", `${full}\n${over}\nend`],
+      ["b.md", `| ${full} |\n\`\`\`\n${over}\n\`\`\`\n${over}`],
+      ["c.yaml", `# see https://example.org/${full}\n# ${full} https://example.org`],
+      ["d.json", over],
+      [".ci/run", over],
+    ]);
+    expect(widthViolations(text)).toEqual([
+      "a.ts:2: 101 columns",
+      "b.md:5: 101 columns",
+      "c.yaml:2: 122 columns",
+      ".ci/run:1: 101 columns",
     ]);
   });
 });

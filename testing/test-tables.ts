@@ -15,7 +15,8 @@ export function testTableOf(table: TestTable | AnyTable): TestTable {
   if (partition === undefined) {
     throw new InvalidRequestError(
       `tables.${table.name}`,
-      `the definition of table ${table.name} names no key; give it \`key\`, or describe the table: ` +
+      `the definition of table ${table.name} names no key; give it \`key\`, or describe the ` +
+        "table: " +
         `testTable("${table.name}", { partitionKey: "id" })`,
     );
   }

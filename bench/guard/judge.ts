@@ -71,12 +71,14 @@ function failuresOf(findings: readonly Finding[], budgets: Budgets): readonly st
         const { unit = "", why = "" } = budgets[count.group] ?? {};
         const excess = budget === 0 ? "" : `, ${percent(count.figure / budget - 1)} more`;
         return [
-          `${title(count)}: ${figureText(count.figure)} ${unit}, over the budget of ${figureText(budget)}${excess} (${why})`,
+          `${title(count)}: ${figureText(count.figure)} ${unit}, over the budget of ` +
+            `${figureText(budget)}${excess} (${why})`,
         ];
       }
       case "unbudgeted":
         return [
-          `${title(finding.count)}: ${figureText(finding.count.figure)}, and no budget in budgets.json`,
+          `${title(finding.count)}: ${figureText(finding.count.figure)}, and no budget in ` +
+            "budgets.json",
         ];
       case "uncounted":
         return [

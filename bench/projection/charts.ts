@@ -12,8 +12,10 @@ export function sectionOf(projection: {
   return {
     title: "Projected onto AWS",
     text: [
-      "Not measured on AWS: the real client, oracle and replay in the simulator's virtual time, with published latency " +
-        `percentiles and limits of Kinesis, Lambda and DynamoDB, seed ${projection.seed.toString()}. ` +
+      "Not measured on AWS: the real client, oracle and replay in the simulator's virtual time, " +
+        "with published latency " +
+        "percentiles and limits of Kinesis, Lambda and DynamoDB, seed " +
+        `${projection.seed.toString()}. ` +
         "docs/performance.md lists every assumption and all figures.",
     ],
     parts: projection.charts.map((chart) => ({ kind: "chart", chart })),

@@ -3,9 +3,9 @@
  * published percentiles on an idle shard:
  *
  * - *fan-out*: each record is pushed. The delay wanders: records close to each other have almost
- *   the same one, records
- *   a second apart have nothing to do with each other. Drawn anew for each record, the slowest push would hold up all
- *   those behind it, and a busy shard would only know the tail.
+ *   the same one, records a second apart have nothing to do with each other. Drawn anew for each
+ *   record, the slowest push would hold up all those behind it, and a busy shard would only know
+ *   the tail.
  * - *standard*: records wait for the next poll, once a second, and all of a poll's share what the
  *   poll takes.
  */

@@ -189,7 +189,8 @@ function assertCounted(
   const stored = Number(rows.find((row) => row["id"] === hotItemId)?.["balanceCents"]);
   if (stored >= totalCommitted && stored <= totalCommitted + totalUnknown) return;
   throw new Error(
-    `${totalCommitted.toString()} increments committed, ${totalUnknown.toString()} unknown, ${stored.toString()} stored`,
+    `${totalCommitted.toString()} increments committed, ${totalUnknown.toString()} unknown, ` +
+      `${stored.toString()} stored`,
   );
 }
 

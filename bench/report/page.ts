@@ -7,23 +7,30 @@ import { build } from "esbuild";
 import type { ChartSpec, Section, TableSpec } from "./chart-spec.ts";
 
 const style = `
-:root { color-scheme: light dark; --ink: #222; --faint: #666; --line: #ddd; --paper: #fff; --good: #0a6d3c; --bad: #b3261e; }
+:root { color-scheme: light dark; --ink: #222; --faint: #666; --line: #ddd; --paper: #fff; }
+:root { --good: #0a6d3c; --bad: #b3261e; }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #ddd; --faint: #999; --line: #444; --paper: #181818; --good: #5bd392; --bad: #ff8a80; }
+  :root { --ink: #ddd; --faint: #999; --line: #444; --paper: #181818; }
+  :root { --good: #5bd392; --bad: #ff8a80; }
 }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 2rem auto; max-width: 1160px; padding: 0 1.2rem; }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); }
+body { margin: 2rem auto; max-width: 1160px; padding: 0 1.2rem; }
 h1 { font-size: 1.7rem; margin-bottom: 0.2rem; }
-h2 { font-size: 1.25rem; margin: 2.6rem 0 0.4rem; border-top: 1px solid var(--line); padding-top: 1.2rem; }
+h2 { font-size: 1.25rem; margin: 2.6rem 0 0.4rem; padding-top: 1.2rem; }
+h2 { border-top: 1px solid var(--line); }
 h3 { font-size: 1rem; margin: 0 0 0.5rem; }
 p { margin: 0.4rem 0; max-width: 78ch; }
 .faint { color: var(--faint); }
-.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 500px), 1fr)); gap: 1.6rem 1.8rem; margin-top: 1rem; }
+.charts { display: grid; gap: 1.6rem 1.8rem; margin-top: 1rem; }
+.charts { grid-template-columns: repeat(auto-fit, minmax(min(100%, 500px), 1fr)); }
 .wide { grid-column: 1 / -1; min-width: 0; }
 figure { margin: 0; min-width: 0; }
 .chart { position: relative; height: 330px; }
 .scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 13.5px; width: 100%; }
-th, td { text-align: right; padding: 0.3rem 0.7rem; border-bottom: 1px solid var(--line); vertical-align: top; }
+table { border-collapse: collapse; width: 100%; }
+table { font-variant-numeric: tabular-nums; font-size: 13.5px; }
+th, td { text-align: right; padding: 0.3rem 0.7rem; vertical-align: top; }
+th, td { border-bottom: 1px solid var(--line); }
 th { font-weight: 600; }
 th.text, td.text { text-align: left; }
 .met { color: var(--good); font-weight: 600; }
@@ -93,8 +100,9 @@ function chartHtml(chart: ChartSpec): string {
   const data = escaped(JSON.stringify(chart));
   const label = escaped(`${chart.title}, ${chart.unit}`);
   const wide = chart.labels.length > labelsOfNarrowMax ? ` class="wide"` : "";
+  const canvas = `<canvas role="img" aria-label="${label}" data-chart="${data}"></canvas>`;
   return `<figure${wide}><h3>${escaped(chart.title)}</h3>
-<div class="chart"><canvas role="img" aria-label="${label}" data-chart="${data}"></canvas></div></figure>`;
+<div class="chart">${canvas}</div></figure>`;
 }
 
 const verdictClasses: ReadonlyMap<string, string> = new Map([

@@ -11,9 +11,12 @@ export function reportOf(results: BenchResults, more: readonly Section[] = []): 
   return pageOf({
     title: `Tidemark, measured: ${results.name}`,
     summary: [
-      `${startedAt.slice(0, 16).replace("T", " ")} UTC, ${minutes.toFixed(0)} minutes on ${machine.cores} cores (${machine.processor}), ` +
-        `${machine.memoryGb} GB, Node.js ${machine.node}, load average at start ${machine.loadAverage.map((load) => load.toFixed(1)).join(", ")}.`,
-      `DynamoDB: ${store}. ${repetitions} repetitions of ${seconds} s each, contestants interleaved, ${processes} client ` +
+      `${startedAt.slice(0, 16).replace("T", " ")} UTC, ${minutes.toFixed(0)} minutes on ` +
+        `${machine.cores} cores (${machine.processor}), ` +
+        `${machine.memoryGb} GB, Node.js ${machine.node}, load average at start ` +
+        `${machine.loadAverage.map((load) => load.toFixed(1)).join(", ")}.`,
+      `DynamoDB: ${store}. ${repetitions} repetitions of ${seconds} s each, contestants ` +
+        `interleaved, ${processes} client ` +
         `${processes === 1 ? "process" : "processes"} each, seed ${seed}.`,
     ],
     sections: [...sectionsOf(results), ...more],

@@ -43,8 +43,10 @@ function targetsSection(results: BenchResults): Section {
   return {
     title: "Targets",
     text: [
-      "Medians of this run, on this machine. Ratios compare contestants within one repetition, side by side; figures in " +
-        "milliseconds and transactions per second are those of a shared machine on which client, stores and functions compete.",
+      "Medians of this run, on this machine. Ratios compare contestants within one repetition, " +
+        "side by side; figures in " +
+        "milliseconds and transactions per second are those of a shared machine on which " +
+        "client, stores and functions compete.",
     ],
     parts: [{ kind: "table", table }],
   };
@@ -127,7 +129,8 @@ function throughputSection(
   return sectionOf({
     title: "Throughput beside native",
     text: [
-      "Native makes the same reads and writes as plain DynamoDB calls, without isolation or atomicity: the distance to 1 is the " +
+      "Native makes the same reads and writes as plain DynamoDB calls, without isolation or " +
+        "atomicity: the distance to 1 is the " +
         "price of ACID. Thin lines span the repetitions.",
     ],
     charts,
@@ -182,9 +185,12 @@ function costSection(cells: readonly MeasuredCell[]): Section | undefined {
   return sectionOf({
     title: "Cost",
     text: [
-      "Per committed transaction, all parts counted: the client with its retries, its view of the log, oracle and replay. On-demand prices " +
-        "of us-east-1. Lambda's time and the shard's hours belong to no transaction and are left out. TransactWriteItems at DynamoDB's rule of " +
-        "two write units per KB of each item; ScalarDB's write units are its least by the same rule.",
+      "Per committed transaction, all parts counted: the client with its retries, its view of " +
+        "the log, oracle and replay. On-demand prices " +
+        "of us-east-1. Lambda's time and the shard's hours belong to no transaction and are " +
+        "left out. TransactWriteItems at DynamoDB's rule of " +
+        "two write units per KB of each item; ScalarDB's write units are its least by the same " +
+        "rule.",
     ],
     charts:
       points.length === 0
@@ -205,7 +211,8 @@ function hotRowSection(cells: readonly MeasuredCell[]): Section | undefined {
   return sectionOf({
     title: "One hot row",
     text: [
-      "All clients increment the same row by read and write. Native loses updates here; the others do not.",
+      "All clients increment the same row by read and write. Native loses updates here; the " +
+        "others do not.",
     ],
     charts: [
       {

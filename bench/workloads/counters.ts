@@ -79,7 +79,8 @@ export function updates(count: number): Workload {
   return counters({
     name: `u${count.toString()}`,
     table: "counters",
-    description: `read-modify-write of ${count} random rows of ${countersDefault} (Mediator's U${count})`,
+    description:
+      `read-modify-write of ${count} random rows of ${countersDefault} (Mediator's ` + `U${count})`,
     rows: countersDefault,
     keys: anyKeys(count, countersDefault),
   });
@@ -110,7 +111,9 @@ export function disjoint(): Workload {
   return counters({
     name: "disjoint",
     table: "disjoint",
-    description: `read-modify-write of ${sweepKeys} rows that no other worker touches: every abort is spurious`,
+    description:
+      `read-modify-write of ${sweepKeys} rows that no other worker touches: every abort is ` +
+      "spurious",
     rows: workersMax * sweepKeys,
     keys: (_random, worker) => {
       const first = (worker % workersMax) * sweepKeys;

@@ -2,8 +2,8 @@
  * What a transaction has read from undecided commits of its own process: values that are not
  * committed yet, and that it may rely on only if those commits come first.
  *
- *   A   get(k) = 1  put(k, 2)  sealed ──── sent ───────────── committed at 40
- *   B                            get(k) = 2  put(k, 3)  sealed ─ waits for A ─ sent: k checked from 40 on
+ *   A   get(k) = 1  put(k, 2)  sealed ──── sent ──────────── committed at 40
+ *   B                          get(k) = 2  put(k, 3)  sealed ─ waits for A ─ sent, checked from 40
  *
  * Such a transaction shows nothing to its caller before they are committed: it neither commits, nor
  * ends without writes, nor lets its body's own error out (read-view.ts, `settleChained`). And it

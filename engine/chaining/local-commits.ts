@@ -140,8 +140,8 @@ export class LocalCommits {
 
   /**
    * The commit has its verdict: its writes are the log's now. They can be read from here until they
-   * are removed, or a newer one is committed: what waits for slow tables must not pile up in the way
-   * of every read.
+   * are removed, or a newer one is committed: what waits for slow tables must not pile up in the
+   * way of every read.
    */
   decide(commit: UndecidedCommit, tail: Tail): void {
     for (const hashes of this.#counted.get(commit) ?? []) {

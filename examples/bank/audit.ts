@@ -61,7 +61,8 @@ function balances(rows: BankRows): string[] {
     recorded.delete(id);
     if (entriesCents === balanceCents) continue;
     found.push(
-      `ledger: account ${id} stands at ${balanceCents} cents, its entries add up to ${entriesCents}`,
+      `ledger: account ${id} stands at ${balanceCents} cents, its entries add up to ` +
+        `${entriesCents}`,
     );
   }
   for (const id of recorded.keys()) found.push(`ledger: entries of ${id}, which is no account`);

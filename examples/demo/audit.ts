@@ -111,7 +111,8 @@ function promiseFaults(
     const what = acknowledged === undefined ? "aborted" : "refused";
     const requests = transactionIds.join(", ");
     return [
-      `not undone: ${kind} ${id} (requests: ${requests}) was ${what}, and stands at ${stands.version}`,
+      `not undone: ${kind} ${id} (requests: ${requests}) was ${what}, and stands at ` +
+        `${stands.version}`,
     ];
   }
   const { commitTimestamp, transactionId } = acknowledged;

@@ -192,7 +192,8 @@ export class ClientFleet {
   }
 
   #ended(client: number, running: Running): void {
-    if (this.#running[client] !== running) return; // Killed on purpose; its next life is on its way.
+    // Killed on purpose; its next life is on its way.
+    if (this.#running[client] !== running) return;
     this.#running[client] = undefined;
     const { exitCode, signalCode } = running.process;
     if (this.#stopping && exitCode === 0) return;

@@ -88,8 +88,8 @@ async function runOn(world: World): Promise<DemoReport> {
   const opened = await fill(world);
   const depositedCents = opened.accounts.reduce((sum, { balanceCents }) => sum + balanceCents, 0);
   say(
-    `Stack at ${endpoint}: ${opened.accounts.length} accounts, ${opened.eventIds.length} events of ` +
-      `${opened.seatIds.length} seats; seed ${options.seed}`,
+    `Stack at ${endpoint}: ${opened.accounts.length} accounts, ` +
+      `${opened.eventIds.length} events of ${opened.seatIds.length} seats; seed ${options.seed}`,
   );
   const measurements = new Measurements();
   const { clients, concurrency, seed } = options;

@@ -23,20 +23,22 @@ const accountsMax = 5_000;
 const secondsMax = 3_600;
 
 const help = `
-The demo starts an embedded stack of its own (or uses the one at --endpoint), runs transfers and ticket sales in
-several client processes, and then audits: money conserved, nobody overdrawn, ledger and balances agree, no seat sold
-twice, every order with its payment and exactly its seats, everything acknowledged there, nothing else there, and the
-SDK and plain DynamoDB scans of one opinion. It exits with 1 and a list of faults if anything is wrong.
+The demo starts an embedded stack of its own (or uses the one at --endpoint), runs transfers and
+ticket sales in several client processes, and then audits: money conserved, nobody overdrawn, ledger
+and balances agree, no seat sold twice, every order with its payment and exactly its seats,
+everything acknowledged there, nothing else there, and the SDK and plain DynamoDB scans of one
+opinion. It exits with 1 and a list of faults if anything is wrong.
 
---chaos kills clients (at any moment, and exactly between a commit's decision and its installs), oracle, replay, reaper
-and api. The process of the stores is killed only with --data: in memory its data would die with it. With --endpoint only
-clients are killed: the stack's processes are not ours.
+--chaos kills clients (at any moment, and exactly between a commit's decision and its installs),
+oracle, replay, reaper and api. The process of the stores is killed only with --data: in memory its
+data would die with it. With --endpoint only clients are killed: the stack's processes are not ours.
 
 Examples:
   npm run demo
   npm run demo -- --seconds 60 --clients 2 --accounts 20
   npm run demo -- --chaos --seed 7
-  npm run demo -- --chaos --history histories/demo && npm run check-history -- histories/demo --strict
+  npm run demo -- --chaos --history histories/demo
+  npm run check-history -- histories/demo --strict
   npm run demo -- --endpoint http://127.0.0.1:4600 --json
 `;
 

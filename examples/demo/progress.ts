@@ -11,7 +11,8 @@ export class Progress {
   constructor(measurements: Measurements, run: { readonly seconds: number }) {
     if (!process.stderr.isTTY) return;
     const format =
-      "  {bar} {elapsed}/{seconds} s | {rate} commits/s | {conflicts} conflicts | {unknowns} unknown | {kills} killed";
+      "  {bar} {elapsed}/{seconds} s | {rate} commits/s | {conflicts} conflicts | {unknowns} " +
+      "unknown | {kills} killed";
     const bar = new SingleBar({
       format,
       hideCursor: true,

@@ -80,9 +80,11 @@ export function reportText(report: DemoReport): string {
     "",
     `  ${report.commits} commits in ${report.seconds} s: ${report.commitsPerSecond} per second`,
     `  ${counted.join(", ")}`,
-    `  ${plural(report.conflicts, "conflict")} (${counters.earlyConflicts} found by the client itself), ` +
+    `  ${plural(report.conflicts, "conflict")} (${counters.earlyConflicts} found by the client ` +
+      "itself), " +
       `${plural(report.retries, "retry")}, ${plural(counters.resends, "resend")}`,
-    `  ${plural(counters.unknowns, "unknown outcome")}, ${plural(counters.abortedOperations, "operation")} given up, ` +
+    `  ${plural(counters.unknowns, "unknown outcome")}, ` +
+      `${plural(counters.abortedOperations, "operation")} given up, ` +
       `${plural(counters.helped, "commit")} installed for others`,
     "",
     "  milliseconds       p50      p90      p99    p99.9      max",
@@ -111,8 +113,10 @@ function killedLine({ kills, killed }: DemoReport): string {
 function auditLines(audit: DemoReport["audit"]): string[] {
   const { settled, liveSnapshots } = audit;
   const lines = [
-    `  Audit of ${plural(audit.operations, "operation")}, ${audit.acknowledged} of them acknowledged as done`,
-    `  ${settled.committed + settled.aborted} left open by their clients: ${settled.committed} had committed, ` +
+    `  Audit of ${plural(audit.operations, "operation")}, ${audit.acknowledged} of them ` +
+      "acknowledged as done",
+    `  ${settled.committed + settled.aborted} left open by their clients: ${settled.committed} ` +
+      "had committed, " +
       `${settled.aborted} had not; ${audit.outcomesSampled} known outcomes asked for again`,
     `  ${plural(liveSnapshots.balanced, "snapshot")} balanced while money was moving` +
       (liveSnapshots.givenUp === 0 ? "" : `, ${liveSnapshots.givenUp} given up`),
@@ -120,7 +124,8 @@ function auditLines(audit: DemoReport["audit"]): string[] {
   if (audit.faults.length === 0) {
     return [
       ...lines,
-      "  All is well: money conserved, nobody overdrawn, ledger and balances agree, no seat sold twice,",
+      "  All is well: money conserved, nobody overdrawn, ledger and balances agree, no seat " +
+        "sold twice,",
       "  every order with its payment and its seats, nothing acknowledged missing.",
     ];
   }

@@ -76,7 +76,8 @@ function seatOwners({ seats, orders }: SalesRows): string[] {
       return !owns || order.state !== "paid";
     })
     .map(({ eventId, seatId, orderId }) => {
-      return `seat: ${seatName(eventId, seatId)} is held by ${orderId ?? ""}, which has not paid it`;
+      const seat = seatName(eventId, seatId);
+      return `seat: ${seat} is held by ${orderId ?? ""}, which has not paid it`;
     });
 }
 

@@ -24,7 +24,9 @@ async function main(endpoint: string): Promise<void> {
     const sale = await db.snapshot((snapshot) => salesReport(snapshot, eventId));
     if (sale === undefined) throw new Error("the sale has just been opened");
     const free = sale.freeSeatIds.length === 0 ? "none" : sale.freeSeatIds.join(" ");
-    return `${sale.sold} of ${sale.seats} sold for ${(sale.takenCents / 100).toFixed(2)}; free: ${free}`;
+    return (
+      `${sale.sold} of ${sale.seats} sold for ${(sale.takenCents / 100).toFixed(2)}; free: ` + free
+    );
   };
 
   console.log(`${customers.length} customers at once, for three seats each:`);
@@ -39,7 +41,9 @@ async function main(endpoint: string): Promise<void> {
     const what =
       result.kind === "sold"
         ? `sold for ${(result.amountCents / 100).toFixed(2)}`
-        : `refused: ${result.reason === "not-free" ? `${result.seatIds.join(" ")} not free` : result.reason}`;
+        : result.reason === "not-free"
+          ? `refused: ${result.seatIds.join(" ")} not free`
+          : `refused: ${result.reason}`;
     console.log(`  ${customer.padEnd(5)} ${wanted.join(" ").padEnd(12)} ${what}`);
   }
   console.log(`  ${await report()}`);

@@ -205,7 +205,8 @@ function decodeUtf8(bytes: Uint8Array): string {
   if (!text.includes("\uFFFD")) return text.startsWith("\uFEFF") ? text.slice(1) : text;
   throw new ApiProblem(
     "malformed-request",
-    "the body is not UTF-8, or has the character U+FFFD, which gateways put in place of what is not; write it as \\ufffd",
+    "the body is not UTF-8, or has the character U+FFFD, which gateways put in place of what is " +
+      "not; write it as \\ufffd",
   );
 }
 

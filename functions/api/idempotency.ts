@@ -38,7 +38,8 @@ export function requireSameRequest(recorded: Recorded, requestHash: string): voi
   if (recorded.requestHash === requestHash) return;
   throw new ApiProblem(
     "idempotency-key-reused",
-    "an earlier request with this Idempotency-Key asked for something else; use a new key for each request",
+    "an earlier request with this Idempotency-Key asked for something else; use a new key for " +
+      "each request",
     { field: idempotencyKeyHeader },
   );
 }

@@ -102,7 +102,8 @@ export function requireDeliverable(answer: unknown): void {
   const actual = Buffer.byteLength(text.length * 6 <= max ? text : JSON.stringify(text));
   if (actual <= max) return;
   throw new TransactionTooLargeError(
-    `the answer would have ${actual.toString()} bytes, more than the ${max.toString()} that can be delivered; ` +
+    `the answer would have ${actual.toString()} bytes, more than the ${max.toString()} that can ` +
+      "be delivered; " +
       "read fewer items, or pages with a lower limit",
     { name: "restResponseBytesMax", max, actual },
   );

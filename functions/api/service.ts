@@ -175,7 +175,8 @@ function answerError(error: Error, c: Context<ApiEnvironment>, options: ApiOptio
       code: "commit-unknown",
       transactionId,
       detail:
-        "the request was sent and no decision was seen in time; settle the outcome, or repeat with the same Idempotency-Key",
+        "the request was sent and no decision was seen in time; settle the outcome, or repeat " +
+        "with the same Idempotency-Key",
       settle,
     };
     c.set("code", answer.code);

@@ -3,8 +3,8 @@
  * nothing and any instance can take the next call.
  *
  * Layout, big-endian, as base64url: version (1), key id (8), isolation (1), read timestamp (8),
- * started (8), counts of keys and predicates (4 each), name (16), hashes (8 each), HMAC-SHA-256 (32)
- * over all before it. The key id tells a foreign deployment's token from a tampered one.
+ * started (8), counts of keys and predicates (4 each), name (16), hashes (8 each), HMAC-SHA-256
+ * (32) over all before it. The key id tells a foreign deployment's token from a tampered one.
  */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import * as limits from "../../core/limits.ts";
@@ -106,7 +106,8 @@ export function requireYoung({ startedMs }: TransactionState, nowMs: number): vo
   const seconds = (limits.transactionAgeMsMax / 1000).toString();
   throw new ApiProblem(
     "transaction-closed",
-    `the transaction is older than ${seconds} s; begin again, but settle first a commit of it that was not answered`,
+    `the transaction is older than ${seconds} s; begin again, but settle first a commit of it ` +
+      "that was not answered",
     { field: "transaction" },
   );
 }

@@ -45,7 +45,8 @@ export class ReplayPayloads {
     const record = await this.#record(verdict, location);
     if (record === undefined) {
       throw new CorruptDataError(
-        `the record ${location.sequenceNumber} of transaction ${verdict.id} is no longer in the stream`,
+        `the record ${location.sequenceNumber} of transaction ${verdict.id} ` +
+          "is no longer in the stream",
       );
     }
     return payloadInRecord(verdict, record);

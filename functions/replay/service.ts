@@ -289,6 +289,7 @@ function watermarkAt(block: LogBlock, before: Watermark): Watermark {
 
 function gap(before: Watermark, block: LogBlock): CorruptDataError {
   return new CorruptDataError(
-    `I1: the log goes from position ${before.position} to ${block.position}; blocks above the watermark are missing`,
+    `I1: the log goes from position ${before.position} to ${block.position}; blocks above the ` +
+      "watermark are missing",
   );
 }

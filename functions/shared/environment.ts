@@ -57,6 +57,7 @@ function historyRetentionOf(text: string | undefined): number {
     return milliseconds;
   }
   throw new RangeError(
-    `TIDEMARK_HISTORY_RETENTION_MS is "${text}"; it takes ${min.toString()} to ${max.toString()} milliseconds`,
+    `TIDEMARK_HISTORY_RETENTION_MS is "${text}"; it takes ${min.toString()} to ` +
+      `${max.toString()} milliseconds`,
   );
 }

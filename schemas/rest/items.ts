@@ -4,7 +4,7 @@
  *
  * - `dynamodb`: the wire form, `{"N":"12.50"}`; binary as base64.
  * - `json`: plain values. What plain JSON cannot carry (sets, binary, numbers that no double
- *   holds) stands as `{"$typed": <wire form>}`, in answers and in requests alike. A map that happens
+ *   holds) stands as `{"$typed": <wire form>}`, in answers and requests alike. A map that happens
  *   to have an attribute `$typed` is wrapped the same way, so that nothing is ever ambiguous.
  */
 import { canonicalNumber } from "../../core/decimal.ts";
@@ -79,7 +79,8 @@ function decodePlain(value: unknown, place: Required<Place>): AttributeValue {
   if (Object.keys(value).length > 1) {
     throw new InvalidRequestError(
       field,
-      `${field}: "${typedName}" must stand alone; write a map that has such an attribute as {"${typedName}":{"M":{…}}}`,
+      `${field}: "${typedName}" must stand alone; write a map that has such an attribute as ` +
+        `{"${typedName}":{"M":{…}}}`,
     );
   }
   return decodeTyped(value[typedName], { format: "dynamodb", field, depth });
@@ -90,7 +91,8 @@ export function unsafeNumber(text: string, field: string): InvalidRequestError {
   const shown = text.length > 60 ? `${text.slice(0, 57)}…` : text;
   return new InvalidRequestError(
     field,
-    `${field}: ${shown} would be rounded by JSON parsers (a double holds integers up to 2^53 - 1 and about 17 digits); ` +
+    `${field}: ${shown} would be rounded by JSON parsers (a double holds integers up to 2^53 - ` +
+      "1 and about 17 digits); " +
       `write it as {"${typedName}":{"N":"…"}} or use "format": "dynamodb"`,
   );
 }

@@ -1,7 +1,7 @@
 /**
  * What `JSON.parse` hides, found in the text itself: numbers that a double cannot hold, names that
- * stand twice in one object, halves of surrogate pairs, and nesting without end. A request that has one is refused, since the
- * parsed value would silently differ from what was sent.
+ * stand twice in one object, halves of surrogate pairs, and nesting without end. A request that has
+ * one is refused, since the parsed value would silently differ from what was sent.
  */
 import { compareDecimals, parseDecimal } from "../../core/decimal.ts";
 import * as limits from "../../core/limits.ts";

@@ -16,9 +16,12 @@ export const item = z.custom<JsonObject>(isJsonObject, { error: "must be a JSON 
   type: "object",
   additionalProperties: true,
   description:
-    'An item, or a key, in the request\'s format. "json": plain values; sets, binary and numbers that no double holds ' +
-    'stand as {"$typed": {"SS": ["a"]}}. "dynamodb": {"attribute": {"S": "text"}}, binary as base64. ' +
-    "At most 400 KB as DynamoDB counts, 32 levels deep, names of at most 65,535 bytes; a key's values of at most 2,048 and 1,024 bytes.",
+    'An item, or a key, in the request\'s format. "json": plain values; sets, binary and ' +
+    "numbers that no double holds " +
+    'stand as {"$typed": {"SS": ["a"]}}. "dynamodb": {"attribute": {"S": "text"}}, binary as ' +
+    "base64. " +
+    "At most 400 KB as DynamoDB counts, 32 levels deep, names of at most 65,535 bytes; a key's " +
+    "values of at most 2,048 and 1,024 bytes.",
   examples: [{ account: "ada", balanceCents: 1200 }, { account: { S: "ada" } }],
 });
 
@@ -53,11 +56,16 @@ const isolation = z.enum(["serializable", "snapshot"]).default("serializable").m
   description:
     "serializable checks everything read; snapshot only what is written (write skew is possible).",
 });
-const acknowledgement = z.enum(["installed", "certified"]).default("installed").meta({
-  id: "Acknowledgement",
-  description:
-    "installed: answered when every write stands in its table. certified: as soon as the commit is durable.",
-});
+const acknowledgement = z
+  .enum(["installed", "certified"])
+  .default("installed")
+  .meta({
+    id: "Acknowledgement",
+    description:
+      "installed: answered when every write stands in its table. certified: as soon as the " +
+      "commit " +
+      "is durable.",
+  });
 const transaction = z
   .string()
   .min(1)
@@ -94,7 +102,8 @@ export const queryRequest = z
       .optional()
       .meta({
         description:
-          "A global secondary index and the names of its key attributes. It finds candidates, eventually consistent.",
+          "A global secondary index and the names of its key attributes. It finds candidates, " +
+          "eventually consistent.",
       }),
     partitionKey: value,
     sortKey: sortKeyRequest.optional(),
@@ -132,7 +141,8 @@ export const comparison = z
     id: "Comparison",
     minProperties: 1,
     description:
-      "All must hold. An order holds only between values of one type (string, number, binary); ne holds for a missing attribute.",
+      "All must hold. An order holds only between values of one type (string, number, binary); " +
+      "ne holds for a missing attribute.",
   });
 
 export const condition = z
@@ -178,7 +188,8 @@ export const writeRequest = z
       .meta({
         id: "Update",
         description:
-          "Changes single attributes and keeps the others; makes the item if there is none. add sums numbers (missing counts as 0).",
+          "Changes single attributes and keeps the others; makes the item if there is none. add " +
+          "sums numbers (missing counts as 0).",
       }),
     z.strictObject({ op: z.literal("delete"), ...given, key: item }).meta({ id: "Delete" }),
   ])

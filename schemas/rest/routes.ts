@@ -46,7 +46,9 @@ const replayed = {
 
 const titles = {
   400: "The body is not JSON, or a name stands twice in it.",
-  409: "Nothing was written: a conflict with another transaction (send again after Retry-After), or the token's transaction was committed before.",
+  409:
+    "Nothing was written: a conflict with another transaction (send again after Retry-After), " +
+    "or the token's transaction was committed before.",
   410: "The token has expired, or the point in time is gone.",
   412: "A condition does not hold; the problem carries which, and the item as it stands.",
   413: "More bytes, keys or pages than a limit allows; the problem names it.",
@@ -174,7 +176,8 @@ export const routes = {
     operationId: "settleOutcome",
     summary: "Settle the outcome of a transaction",
     description:
-      "Decides an undecided transaction by aborting it, for good. Hence POST: a GET must be safe to send for anyone.",
+      "Decides an undecided transaction by aborting it, for good. Hence POST: a GET must be " +
+      "safe to send for anyone.",
     request: { params: transactionIdPath },
     responses: {
       200: json("Settled; every later answer is the same.", outcomeAnswer),

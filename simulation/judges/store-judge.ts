@@ -179,7 +179,8 @@ export class StoreJudge {
     const reached = Math.max(state?.stored ?? 0, state?.removedTombstone ?? 0);
     if (reached < timestamp) {
       this.#found(
-        `I7: watermark ${watermark.toString()} claims ${timestamp.toString()}, stored is ${reached.toString()}`,
+        `I7: watermark ${watermark.toString()} claims ${timestamp.toString()}, stored is ` +
+          reached.toString(),
       );
     }
   }

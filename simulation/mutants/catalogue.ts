@@ -1,6 +1,6 @@
 /**
  * Ways to break the protocol. The product marks the place with a comment, `// mutant: <name>`; here
- * stands what breaks and how the place changes. The change is made while the simulator is built, and
+ * stands what breaks and how the place changes. The change is made while the simulator is built;
  * none of it is in the product. If the judges are worth anything, they find each mutant within a
  * thousand seeds.
  */

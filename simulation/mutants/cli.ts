@@ -63,7 +63,8 @@ async function main(): Promise<void> {
   }
   const { length } = chosen;
   console.log(
-    `${length.toString()} mutants, ${(length - missed.length).toString()} caught; median of seeds ${median(medians).toString()}, most ${Math.max(...medians).toString()}`,
+    `${length.toString()} mutants, ${(length - missed.length).toString()} caught; median of ` +
+      `seeds ${median(medians).toString()}, most ${Math.max(...medians).toString()}`,
   );
   if (missed.length > 0) console.log(`not caught: ${missed.join(", ")}`);
   process.exitCode = missed.length > 0 ? 1 : 0;

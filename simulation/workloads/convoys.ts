@@ -188,7 +188,8 @@ class Convoys implements Workload {
         ...(n >= acknowledged && n <= acknowledged + open
           ? []
           : [
-              `${convoy} is at ${n.toString()}; ${acknowledged.toString()} advances were acknowledged, ` +
+              `${convoy} is at ${n.toString()}; ${acknowledged.toString()} advances were ` +
+                "acknowledged, " +
                 `${open.toString()} more may have been`,
             ]),
       ];

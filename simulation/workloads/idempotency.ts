@@ -123,7 +123,8 @@ async function attempt(job: Job, { client, isolation, pause, random }: StepConte
   job.commit ??= commit;
   if (JSON.stringify(job.commit) !== JSON.stringify(commit)) {
     throw new WorkloadFinding(
-      `${job.name} was committed as ${JSON.stringify(job.commit)}, its repeat says ${JSON.stringify(commit)}`,
+      `${job.name} was committed as ${JSON.stringify(job.commit)}, its repeat says ` +
+        JSON.stringify(commit),
     );
   }
   job.result ??= result;

@@ -118,7 +118,8 @@ class LongScan implements Workload {
       const units = await unitsOf(reader, pass, pause);
       if (units === this.#total) return;
       throw new WorkloadFinding(
-        `${reading} (${isolation}) by ${pass.way} counted ${units.toString()} of ${this.#total.toString()} units`,
+        `${reading} (${isolation}) by ${pass.way} counted ${units.toString()} of ` +
+          `${this.#total.toString()} units`,
       );
     };
     if (reading === "transaction") {

@@ -142,7 +142,8 @@ async function lookBack(
     const statement = await snapshot.get(statements, customer);
     if (statement?.by !== by) {
       throw new WorkloadFinding(
-        `at ${at.toString()} the statement of ${customer} was by ${String(statement?.by)}, not ${by}`,
+        `at ${at.toString()} the statement of ${customer} was by ${String(statement?.by)}, ` +
+          `not ${by}`,
       );
     }
     const [complaint] = await complaintsOf(snapshot, customers);

@@ -49,8 +49,8 @@ class Reinsert implements Workload {
   /** Numbers that were acknowledged, by name of the cell. */
   readonly #reached = new Map<string, number>();
   /**
-   * By the wall clock, and the same for all: who comes later rests for what is left of it. A rest of
-   * its own for everyone would keep a run from ending that clients join at all times.
+   * By the wall clock, and the same for all: who comes later rests for what is left of it. A rest
+   * of its own for everyone would keep a run from ending that clients join at all times.
    */
   #restEndsMs: number | undefined;
   /** Steps that are left before the rest, by the randomness of who takes them. */

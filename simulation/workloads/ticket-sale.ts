@@ -172,7 +172,8 @@ async function complaintsOf(
   const counted = sumOf(sold.map((row) => row?.sold ?? 0));
   if (revenue !== taken.size * priceCents || counted !== taken.size) {
     complaints.push(
-      `${taken.size.toString()} seats are sold, ${counted.toString()} counted, for ${revenue.toString()} cents`,
+      `${taken.size.toString()} seats are sold, ${counted.toString()} counted, for ` +
+        `${revenue.toString()} cents`,
     );
   }
   return complaints;

@@ -62,7 +62,7 @@ describe("clients", () => {
     await clients.close();
   });
 
-  test("prepare nothing for a log; describe themselves to AWS, and to nobody on loopback", async () => {
+  test("prepare nothing for a log; describe themselves to AWS, not to loopback", async () => {
     for (const [options, described] of [
       [{ endpoint: loopback }, false],
       [{ region: "eu-west-1" }, true],

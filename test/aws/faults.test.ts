@@ -189,7 +189,7 @@ describe("the time to sign", () => {
     frozen.destroy();
   });
 
-  test("holds for the retry too, whose late refusal does not hide the first try's doubt", async () => {
+  test("holds for the retry too: its refusal does not hide the first try's doubt", async () => {
     const clock = movableClock();
     const cutWhileTimePasses: Fault = {
       kind: "rewrite",

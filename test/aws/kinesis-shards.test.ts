@@ -39,7 +39,7 @@ async function bytesFrom(from: SequenceNumber): Promise<(number | undefined)[]> 
 describe("a shard whose stream is resharded", () => {
   beforeEach(() => begin(1));
 
-  test("takes records on, with rising sequence numbers, and gives each back from where it lies", async () => {
+  test("takes records with rising sequence numbers, and gives each back by them", async () => {
     const numbers = [await put(1), await put(2)];
     const [lower, upper] = await stream.split(stores.shard);
     numbers.push(await put(3));
@@ -94,7 +94,7 @@ describe("a shard whose stream is resharded", () => {
 describe("two shards of one deployment", () => {
   beforeEach(() => begin(2));
 
-  test("are told apart until a merge puts both into one Kinesis shard: then nothing is certified", async () => {
+  test("are told apart until a merge makes them one Kinesis shard: then it stops", async () => {
     const [first, second] = stores.shards as [ShardId, ShardId];
     const { shardOwners } = stores.ports;
     const [, upper] = await stream.split(second);
@@ -105,7 +105,7 @@ describe("two shards of one deployment", () => {
   });
 });
 
-describe("a deployment whose stream begins with several Kinesis shards, as an on-demand one does", () => {
+describe("a deployment whose stream begins with several Kinesis shards, as on demand does", () => {
   beforeEach(() => begin(1));
 
   test("has one shard, at the lowest hash key", async () => {

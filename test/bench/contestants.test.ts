@@ -130,7 +130,7 @@ describe("TransactWriteItems", () => {
     ).toEqual([true, true, false]);
   });
 
-  test("runs the body again when something read was changed meanwhile, and loses no update", async () => {
+  test("runs the body again when something read was changed, and loses no update", async () => {
     const contestant = transactWriteItemsOn(client);
     let disturbed = false;
     const { attempts } = await contestant.run(

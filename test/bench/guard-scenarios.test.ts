@@ -36,7 +36,7 @@ describe("a scenario", () => {
     },
   );
 
-  test("counts for the part that calls: items for the transaction, a block for the oracle, a watermark for replay", async () => {
+  test("counts by the part that calls: transaction, oracle or replay", async () => {
     const of = perTransaction(await runScenario(scenario("alone, 2 items read and written"), 1));
     expect(of("writeUnits")).toEqual({ transaction: 2, tail: 0, oracle: 1, replay: 1 });
     expect(of("records")).toEqual({ transaction: 1, tail: 0, oracle: 0, replay: 0 });

@@ -33,7 +33,7 @@ describe("a verdict", () => {
     expect(verdictOf(counts({ two: 4 }), budgets)).toMatchObject({ failures: [], exitCode: 0 });
   });
 
-  test("fails what is over its budget, and names it with its figure, the budget and the reason", () => {
+  test("fails what is over its budget, and names its figure, the budget and the reason", () => {
     const { failures, exitCode } = verdictOf(counts({ two: 4.41 }), budgets);
     expect(exitCode).toBe(1);
     expect(failures).toEqual([

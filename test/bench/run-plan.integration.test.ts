@@ -54,7 +54,7 @@ test("measures every contestant, counts every part, and says who was left out", 
   expect(reads?.costs?.parts["oracle"]?.calls).toBe(0);
 }, 180_000);
 
-test("drives an open loop in several processes, and begins nothing once its time is up", async () => {
+test("drives an open loop in several processes, and begins nothing after its time", async () => {
   const [scene] = plan.scenes;
   const results = await runPlan(
     {

@@ -82,7 +82,7 @@ describe("certification index", () => {
     expect(index.lookup(0x1234_5678, 0x9abc_def0)).toBe(10);
   });
 
-  test("finds hashes of one home, more of them than several buckets hold, at the table's very end", () => {
+  test("finds hashes of one home at the table's end, more than several buckets hold", () => {
     const index = new CertificationIndex(at(0));
     for (let n = 1; n <= 40; n++) index.enter(0xffff_ffff, Math.imul(n, 0x9e3779b1) >>> 0, at(n));
     for (let n = 1; n <= 40; n++) {

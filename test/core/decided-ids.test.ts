@@ -32,7 +32,7 @@ describe("decided ids", () => {
       (n: number) => (n % 3 === 0 ? colliding(n) : words(Math.imul(n, 0x85ebca6b))),
     ],
   ])(
-    "I3: remembers exactly the ids of one window and weight, and the floor is the last that left: %s",
+    "I3: remembers exactly the ids of one window and weight, the floor is the last to leave: %s",
     (_, idOf) => {
       const entry = fc.record({
         later: fc.oneof(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 300 })),

@@ -67,7 +67,7 @@ describe("oracle", () => {
     );
   });
 
-  test("I1, I2, I3, I4, I9: hold on the log of instances that overlap, whatever is redelivered", () => {
+  test("I1, I2, I3, I4, I9: hold on the log of overlapping instances, redelivery included", () => {
     const delivery = fc.record({
       instance: fc.nat({ max: 1 }),
       from: fc.nat({ max: 40 }),

@@ -45,7 +45,7 @@ describe("timestamps", () => {
     expect(oracle.last - arrivalMicros).toBe(expected);
   });
 
-  test("I2: decisions of one record rise by one, and stale answers and duplicates take none", () => {
+  test("I2: decisions of one record rise by one; stale answers and duplicates take none", () => {
     const oracle = newOracle();
     const stale = { id: id(9), checkedTo: startTimestamp - 1 };
     const blocks = certify(oracle, [record([writeOf(1, 1), stale, writeOf(1, 1), writeOf(2, 2)])]);

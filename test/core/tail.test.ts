@@ -72,7 +72,7 @@ describe("against the model", () => {
     );
   });
 
-  test("I8: lastCommit is the newest commit under a key, partition or table above the floor", () => {
+  test("I8: lastCommit is the newest commit of a key, partition or table above the floor", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 25 }), (steps) => {
         replay(steps, (tail, log) => {
@@ -160,7 +160,7 @@ describe("a tail", () => {
   const commit = { kind: "committed", step: 1 } as const;
   const one = { table: 0, partition: 0, key: 0 };
 
-  test("refuses a block that leaves a gap, comes twice, or does not continue the timestamps", () => {
+  test("refuses a block that leaves a gap, comes twice, or goes back in timestamps", () => {
     const log = new ModelLog();
     const first = log.append({ verdicts: [{ ...commit, writes: [one] }] });
     const second = log.append({ verdicts: [{ ...commit, writes: [one] }] });
@@ -178,7 +178,7 @@ describe("a tail", () => {
     expect(tail.lastCommit(tableHash(0))).toBe(102);
   });
 
-  test("lets the first decision on an id stand, whatever a hostile client brought about later", () => {
+  test("lets the first decision on an id stand, whatever a hostile client does later", () => {
     const log = new ModelLog();
     const tail = newTail();
     const first = log.append({ verdicts: [{ ...commit, writes: [one] }] });

@@ -60,7 +60,7 @@ describe("against the model", () => {
     );
   });
 
-  test("I8: extension over old blocks agrees with extension on a tail that still holds them", () => {
+  test("I8: extension over old blocks agrees with extension on a tail that has them", () => {
     fc.assert(
       fc.property(fc.array(blockPlan, { minLength: 1, maxLength: 8 }), reading, (plans, hashes) => {
         const log = new ModelLog();

@@ -70,7 +70,7 @@ async function onFaultyStore(role: "oracle" | "replay"): Promise<LambdaProcess> 
 }
 
 describe("what is not finished is delivered again", () => {
-  test("replay returns records that the log does not cover yet, before its time is up", async () => {
+  test("replay returns records that the log does not cover yet, before its time ends", async () => {
     // Warm, so that only the invocation's own time counts.
     await deployed.invoke("replay", { Records: [] });
     const outcome = await deployed.functions.replay.invoke(kinesisEvent, 4_000);

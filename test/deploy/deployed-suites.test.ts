@@ -15,7 +15,7 @@ import {
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-test("every suite of test/integration runs against deployments, or is named with the reason why not", () => {
+test("every suite of test/integration runs against deployments, or says why it does not", () => {
   const found = readdirSync(join(root, "test/integration"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".test.ts"))
     .map((name) => `test/integration/${name}`);
@@ -26,7 +26,7 @@ test("every suite of test/integration runs against deployments, or is named with
   expect(deployedFiles().filter((file) => file in leftOut)).toEqual([]);
 });
 
-test("on AWS only suites run that make no tables, and without an address none that calls REST", () => {
+test("on AWS only suites run that make no tables; without an address none that calls REST", () => {
   expect(suitesFor({ rest: true, tables: false, coreOnly: false })).toEqual([
     "test/deployed/sdk.deployed.ts",
     "test/deployed/rest.deployed.ts",

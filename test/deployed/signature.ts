@@ -41,6 +41,8 @@ export function signedHeaders(request: {
   const { host: _, ...sent } = signed;
   return {
     ...sent,
-    authorization: `AWS4-HMAC-SHA256 Credential=${accessKey}/${scope}, SignedHeaders=${names.join(";")}, Signature=${signature}`,
+    authorization:
+      `AWS4-HMAC-SHA256 Credential=${accessKey}/${scope}, SignedHeaders=${names.join(";")}, ` +
+      `Signature=${signature}`,
   };
 }

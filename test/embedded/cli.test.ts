@@ -101,7 +101,7 @@ describe("what cannot start ends with one clear line and an exit code", () => {
 });
 
 describe("a started stack", () => {
-  test("announces itself as JSON, commits over REST, and stops on one Ctrl-C without a trace", async () => {
+  test("announces itself as JSON, commits over REST, and stops on one Ctrl-C", async () => {
     const cli = run(...freePorts, "--json", "--log-level", "silent");
     const { endpoint, endpoints, processes, tables } = await started(cli);
     expect(Object.keys(processes).sort()).toEqual(["api", "oracle", "reaper", "replay", "stores"]);

@@ -31,7 +31,7 @@ import {
 import { recorder, ticker, webServer } from "./fixtures/recording-functions.ts";
 
 describe("a running stack", () => {
-  test("delivers records to the function, runs schedules, serves HTTP and says where it is", async () => {
+  test("delivers records, runs schedules, serves HTTP and says where it is", async () => {
     const journal = journalFile();
     const stack = await startTestStack({ functions: [recorder, ticker, webServer] });
     await putRecord(stack, "one");
@@ -157,7 +157,7 @@ describe("death of a process", () => {
     await eventually(async () => (await fetch(`${endpoint}/again`)).status === 201);
   });
 
-  test("killed stores with a data folder come back on the same ports, with every record", async () => {
+  test("stores with a data folder come back from a kill, with every record", async () => {
     const journal = journalFile();
     const stack = await startTestStack({ functions: [recorder], dataFolder: temporaryFolder() });
     const { endpoints } = stack;
@@ -269,7 +269,7 @@ describe("data folder", () => {
       return new Map(rows);
     });
 
-  test("keeps tables and rows over a restart, and does not fill the sample tables again", async () => {
+  test("keeps tables and rows over a restart, and fills the sample tables only once", async () => {
     const dataFolder = temporaryFolder();
     const options = { functions: [], sampleTables: true, dataFolder };
     const first = await startTestStack(options);
@@ -366,7 +366,7 @@ describe("data folder", () => {
     expect(await refused(folder)).toMatch(/corrupt/);
   });
 
-  test("calls a folder corrupt whose manifest is damaged or whose database is missing", async () => {
+  test("calls a folder corrupt if its manifest is damaged or its database missing", async () => {
     const folder = await usedFolder();
     const manifest = readFileSync(join(folder, "dynamodb/CURRENT"), "utf8").trim();
     writeFileSync(join(folder, "dynamodb", manifest), "not a manifest at all");

@@ -88,7 +88,7 @@ const delivered = (h: Harness, shardId = "a"): string[] =>
   h.batches.filter((batch) => batch.shardId === shardId).flatMap((batch) => batch.texts);
 
 describe("delivery", () => {
-  test("starts at the oldest record and delivers in order, in batches of at most the batch size", async () => {
+  test("starts at the oldest record, delivers in order, in batches of bounded size", async () => {
     const h = harness();
     h.stream.put("a", "1", "2", "3", "4", "5");
     h.start(undefined, { batchSize: 2 });
@@ -171,7 +171,7 @@ describe("delivery", () => {
     expect(h.batches.map((batch) => batch.texts.length)).toEqual([4, 4, 1]);
   });
 
-  test("a record larger than the payload limit is delivered alone instead of blocking the shard", async () => {
+  test("a record larger than the payload limit is delivered alone and blocks nothing", async () => {
     const h = harness();
     h.stream.put("a", "1", "x".repeat(2_000), "3");
     h.start(undefined, { payloadBytesMax: 1_500 });
@@ -179,7 +179,7 @@ describe("delivery", () => {
     expect(h.batches.map((batch) => batch.texts.length)).toEqual([1, 1, 1]);
   });
 
-  test("an idle shard is read ever more rarely, invokes nothing, and is read at once when woken", async () => {
+  test("an idle shard is read ever more rarely, invokes nothing, and wakes at once", async () => {
     const h = harness();
     const mapping = h.start(undefined, { pollMsMin: 1, pollMsMax: 1_000_000 });
     await until(() => h.stream.reads >= 20);
@@ -301,7 +301,7 @@ describe("partial batch response", () => {
     return checkpoint?.kind === "after" ? checkpoint.sequenceNumber : undefined;
   };
 
-  test("delivers again from the lowest sequence number reported, later successes included", async () => {
+  test("delivers again from the lowest sequence number reported, successes included", async () => {
     expect(await run(failing("3", "2", "4"))).toEqual(["r1,r2,r3,r4", "r2,r3,r4"]);
   });
   test.each([
@@ -349,7 +349,7 @@ describe("start, stop and shards", () => {
     expect(delivered(h)).toEqual(["3"]);
   });
 
-  test("a batch that was handled but not checkpointed is delivered again by the next mapping", async () => {
+  test("a batch handled but not checkpointed is delivered by the next mapping", async () => {
     const h = harness();
     h.stream.put("a", "1", "2");
     // The host dies between the handler's return and the checkpoint: the first mapping never saves.
@@ -382,7 +382,7 @@ describe("start, stop and shards", () => {
     expect(delivered(h)).toEqual(["1", "2", "1", "2"]);
   });
 
-  test("stop waits for the batch under way, saves its checkpoint, and delivers nothing more", async () => {
+  test("stop waits for the batch under way, saves its checkpoint, delivers no more", async () => {
     const h = harness();
     h.stream.put("a", "1", "2");
     let release: () => void = () => undefined;
@@ -442,7 +442,7 @@ describe("start, stop and shards", () => {
   });
 });
 
-test("at least once, in order: whatever fails, first deliveries are the stream's records in order", async () => {
+test("at least once: first deliveries are the stream's records in order", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.constantFrom("ok", "throw", "partial", "expire", "fault"), { maxLength: 30 }),

@@ -73,7 +73,7 @@ async function installedThrough({ ports, shard }: World): Promise<LogPosition> {
   return position;
 }
 
-test("commits, installs and counts on through splits and merges, in one log; what lies beside it is skipped", async () => {
+test("goes on through splits and merges, in one log, and skips what lies beside it", async () => {
   const world = await begin(stackFunctions.filter(({ name }) => name !== "api"));
   const { engine, dying, stream, ports, shard } = world;
   await add(engine);

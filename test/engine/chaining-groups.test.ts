@@ -104,7 +104,7 @@ test.each([
   expect(pairs).toEqual([[9, 9]]);
 });
 
-test("what was read from a group is not seen beside the tables once the group has failed", async () => {
+test("what was read from a group is not seen beside the tables once it has failed", async () => {
   const foreign = cloud.createClient("foreign", {
     onEvent: (event) => {
       if (event.kind === "sent") foreignSent = true;

@@ -106,7 +106,7 @@ test("of more installed commits than a record takes, some are not said", async (
   expect([said.length, said[0], said.at(-1)]).toEqual([most, 1, most]);
 });
 
-test("while two calls are under way the next requests gather, and all of them are sent", async () => {
+test("while two calls are under way the next requests gather, and all are sent", async () => {
   const { sender, calls } = scriptedSender();
   void sender.send(request(1));
   await turn();

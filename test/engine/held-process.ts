@@ -1,6 +1,6 @@
 /**
- * A process of the test cloud whose calls can be held up: the next put into the stream, while others
- * of the process pass it; and all its installs.
+ * A process of the test cloud whose calls can be held up: the next put into the stream, while
+ * others of the process pass it; and all its installs.
  */
 import type { ClientPorts } from "../../core/ports.ts";
 import { createClientEngine } from "../../engine/client-engine.ts";

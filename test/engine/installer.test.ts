@@ -55,7 +55,7 @@ function scriptedPorts(versions: Map<string, number>) {
   return ports as unknown as Pick<Ports, "items" | "versions" | "clock" | "random">;
 }
 
-test("more installs than there are places get on although each waits for an earlier commit", async () => {
+test("more installs than places get on although each waits for an earlier commit", async () => {
   const versions = new Map<string, number>();
   const count = limits.installConcurrencyMax + 6;
   const pks = Array.from({ length: count }, (_, i) => `k${i.toString()}`);

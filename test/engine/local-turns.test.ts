@@ -1,4 +1,6 @@
-/** Who takes turns at a contended item, and that nobody ever waits in a circle or holds for ever. */
+/**
+ * Who takes turns at a contended item, and that nobody ever waits in a circle or holds for ever.
+ */
 import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
 import * as limits from "../../core/limits.ts";

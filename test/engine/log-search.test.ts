@@ -21,7 +21,7 @@ async function found(log: MemoryLog, above: number, through: number): Promise<nu
   return positions;
 }
 
-test("I3: gives every block that may hold a decision above the timestamp, in order, and no gap", async () => {
+test("I3: gives every block that may hold a later decision, without a gap", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.nat({ max: 3 }), { minLength: 1, maxLength: 30 }),

@@ -17,7 +17,7 @@ function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-test("a refresh folds every block that was put before it began, over any number of pages", async () => {
+test("a refresh folds every block put before it began, over any number of pages", async () => {
   const log = new MemoryLog();
   for (let i = 1; i <= 10; i += 1) log.append(i);
   const follower = follow(log);
@@ -106,7 +106,7 @@ test("the tail is kept back to the oldest read timestamp in use, and no further"
   expect(follower.tail.floor).toBe(1_005);
 });
 
-test("all who wait for one id get its verdict, those who wait for others go on waiting", async () => {
+test("all who wait for one id get its verdict, others go on waiting", async () => {
   const log = new MemoryLog();
   const follower = follow(log);
   const ended = new AbortController();

@@ -144,7 +144,7 @@ describe("a plan of kills", () => {
     expect(plan.every(({ client }) => client === 0 || client === 1)).toBe(true);
   });
 
-  test("is a fault of the run where a kind never struck, unless the run was too short for it", () => {
+  test("is a fault of the run where a kind never struck, unless the run was short", () => {
     const done = { atMs: 1, pid: 1, target: "client 0", afterSendingMs: undefined };
     const struck = countKills(kinds.slice(0, 3), [
       { ...done, kind: "client" },

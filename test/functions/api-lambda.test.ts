@@ -86,7 +86,7 @@ describe("HTTP API event", () => {
 });
 
 describe("bundle", () => {
-  test("stays below 340 KB without the AWS SDK, and carries no generator of documents", async () => {
+  test("stays below 340 KB without the AWS SDK, and has no generator of documents", async () => {
     const { metafile, outputFiles } = await build({
       entryPoints: ["functions/api/handler.ts"],
       bundle: true,

@@ -108,7 +108,7 @@ describe("token over HTTP", () => {
     expect(late.body).toMatchObject({ status: 410, code: "transaction-closed", retryable: false });
   });
 
-  test("of another deployment is refused by name, of this deployment's other instances taken", async () => {
+  test("of another deployment is refused by name, of another instance taken", async () => {
     const control = memoryControl();
     const [here, there, elsewhere] = [memoryApi({ control }), memoryApi({ control }), memoryApi()];
     const { transaction } = (await here.call("/v1/transactions/begin", {})).body;

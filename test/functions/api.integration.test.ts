@@ -83,7 +83,7 @@ describe("REST on a deployment", () => {
     expect(await balances("ada", "bob")).toEqual([200, 300]);
   });
 
-  test("concurrent transfers over both instances conserve the money and never overdraw", async () => {
+  test("concurrent transfers over both instances conserve money and never overdraw", async () => {
     const names = ["c1", "c2", "c3", "c4"];
     await deposit(Object.fromEntries(names.map((name) => [name, 100])));
     const answers = await Promise.all(
@@ -100,7 +100,7 @@ describe("REST on a deployment", () => {
     expect(Math.min(...left)).toBeGreaterThanOrEqual(0);
   });
 
-  test("an interactive transaction moves between instances, and loses to a faster writer", async () => {
+  test("an interactive transaction moves between instances, loses to a faster writer", async () => {
     await deposit({ ida: 10, joe: 0 });
     const begun = await here("/v1/transactions/begin", { reads: { gets: [key("ida")] } });
     const read = await there("/v1/transactions/read", {
@@ -144,7 +144,7 @@ describe("REST on a deployment", () => {
     expect(await balances("sum")).toEqual([undefined]);
   });
 
-  test("a repeated key gets the first answer from the other instance, one-shot and commit", async () => {
+  test("a repeated key gets its first answer from another instance too", async () => {
     await deposit({ kim: 100, leo: 0 });
     const request = { ...transfer("kim", "leo", 100), returnItems: true };
     const first = await here("/v1/transactions", request, keyed("it-1"));
@@ -196,7 +196,7 @@ describe("REST on a deployment", () => {
     expect(readsOf(answer).gets).toEqual([{ account: "old", balance: 1 }]);
   });
 
-  test("long numbers, sets and binary go through the store without loss, in both formats", async () => {
+  test("long numbers, sets and binary go through the store exactly, in both formats", async () => {
     const item = {
       account: "exact",
       long: { $typed: { N: "12345678901234567890123456789012345678" } },
@@ -236,7 +236,7 @@ describe("REST on a deployment", () => {
     expect((await there(settle, {})).body).toEqual(settled.body);
   });
 
-  test("is deeply healthy, and refuses unknown tables and reserved attributes by name", async () => {
+  test("is deeply healthy; refuses unknown tables and reserved attributes by name", async () => {
     expect((await here("/v1/health?deep=true")).body["status"]).toBe("ok");
     const nowhere = { reads: { gets: [{ table: "nowhere", key: { account: "a" } }] } };
     expect((await here("/v1/transactions", nowhere)).status).toBe(422);

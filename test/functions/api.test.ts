@@ -70,7 +70,7 @@ describe("one-shot transaction", () => {
     expect(await balances(call, "ada", "bob")).toEqual([undefined, 7]);
   });
 
-  test("applies several writes to one item in order and returns what stands at the end", async () => {
+  test("applies several writes to one item in order and returns the last state", async () => {
     const { call } = memoryApi();
     const answer = await call("/v1/transactions", {
       returnItems: true,
@@ -363,7 +363,7 @@ describe("snapshot, outcome, health", () => {
 describe("Idempotency-Key", () => {
   const keyed = (key: string) => ({ headers: { "Idempotency-Key": key } });
 
-  test("answers a repeat of a one-shot with the first answer, marked, without running it", async () => {
+  test("answers a repeat of a one-shot with the first answer, marked, unrun", async () => {
     const { call, engine } = memoryApi();
     await deposit(call, { ada: 500, bob: 0 });
     const request = { ...transfer(300), reads: { gets: [ada] }, returnItems: true };
@@ -405,7 +405,7 @@ describe("Idempotency-Key", () => {
     expect(await balances(call, "ada")).toEqual([200]);
   });
 
-  test("answers a repeated commit even when its token has expired and its conditions fail by now", async () => {
+  test("answers a repeated commit even when token and conditions hold no longer", async () => {
     const { call, clock } = memoryApi();
     await deposit(call, { ada: 300, bob: 0 });
     const begun = await call("/v1/transactions/begin", { reads: { gets: [ada] } });

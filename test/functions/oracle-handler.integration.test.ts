@@ -48,7 +48,7 @@ function eventOf(records: readonly StreamRecord[]): KinesisStreamEvent {
   };
 }
 
-test("certifies what a real stream delivers into a real log, once, though it is delivered twice", async () => {
+test("certifies what a real stream delivers into a real log, twice seen, once", async () => {
   const { handler } = await import("../../functions/oracle/handler.ts");
   const { ports, shard } = stores;
   const watermark = await ports.control.readWatermark(shard);

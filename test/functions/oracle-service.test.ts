@@ -129,7 +129,7 @@ describe("oracle service", () => {
     expect(log.blocks).toHaveLength(1);
   });
 
-  test("I3: the same request in two records is decided once, and the cursor passes the second", async () => {
+  test("I3: a request in two records is decided once; the cursor passes both", async () => {
     const log = new MemoryLog(startTimestamp);
     const service = createOracleService(log.ports());
     const copy = record(9, [request(1, "a"), request(2, "b")]);
@@ -165,7 +165,7 @@ describe("oracle service", () => {
     expect(kindsOf(log)).toEqual(["committed", "committed", "committed"]);
   });
 
-  test("I9: a crash at any call, before or after its effect, loses and repeats nothing", async () => {
+  test("I9: a crash at any call, before or after its effect, loses nothing", async () => {
     const whole = new MemoryLog(startTimestamp);
     const bounds = { ...oracleBoundsDefault, blockVerdictsMax: 2 };
     await deliver(createOracleService({ ...whole.ports(), bounds }), stream);
@@ -231,7 +231,7 @@ describe("oracle service", () => {
     expect(kindsOf(log)).toEqual(expectedKinds);
   });
 
-  test("gives up after a bounded number of tries, with growing pauses, and finishes when delivered again", async () => {
+  test("gives up after bounded tries, and finishes when delivered again", async () => {
     const log = new MemoryLog(startTimestamp);
     for (let call = 0; call < 100; call++) {
       log.faults.set(call, { kind: "before", error: storeFault("unavailable") });
@@ -272,7 +272,7 @@ describe("oracle service", () => {
 });
 
 describe("the deadline", () => {
-  test("stops before an append that it might not survive, and the next delivery goes on", async () => {
+  test("stops before an append that it might not survive; the next delivery goes on", async () => {
     const log = new MemoryLog(startTimestamp);
     const bounds = { ...oracleBoundsDefault, blockVerdictsMax: 1 };
     const service = createOracleService({ ...log.ports(), bounds });
@@ -345,7 +345,7 @@ describe("spilled payloads", () => {
     expect(kindsOf(log)).toEqual(["payload-unreadable"]);
   });
 
-  test("are read a bounded number at once and held a bounded number at once, in stream order", async () => {
+  test("are read and held in bounded numbers at once, in stream order", async () => {
     const log = new MemoryLog(startTimestamp);
     const count = limits.spilledHeldMax * 2 + 5;
     const requests = Array.from({ length: count }, (_, n) =>

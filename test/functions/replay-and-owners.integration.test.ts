@@ -35,7 +35,7 @@ async function stored(of: TableDescription, each: Item): Promise<number> {
   return numberOf(item);
 }
 
-test("I7: does not look at what a client says it has installed, and at everything else", async () => {
+test("I7: skips what a client says it has installed, and looks at everything else", async () => {
   const { stores } = deployment;
   await left("told-0", 1);
   const [from] = await recordsFrom(stores, 1);

@@ -21,14 +21,14 @@ function windowOn(state: { nowMs: number; timestamp: number }): SigningWindow {
   );
 }
 
-test("signs what the watermark has not passed within the window, and nothing that it has", async () => {
+test("signs what the watermark has not passed within the window, and no more", async () => {
   const state = { nowMs: 1_000, timestamp: 50 };
   const window = windowOn(state);
   expect(await window.signBeforeMs(51 as Timestamp)).toBe(1_000 + limits.installSignMsMax);
   expect(await window.signBeforeMs(50 as Timestamp)).toBeUndefined();
 });
 
-test("a process that was frozen within a chunk installs nothing of the part that was passed meanwhile", async () => {
+test("a process frozen within a chunk installs nothing of what was passed meanwhile", async () => {
   const state = { nowMs: 1_000, timestamp: 50 };
   const window = windowOn(state);
   expect(await window.signBeforeMs(60 as Timestamp)).toBeDefined();

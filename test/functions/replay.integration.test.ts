@@ -88,7 +88,7 @@ async function watermark(): Promise<Timestamp> {
 }
 
 describe("replay", () => {
-  test("I7: installs puts and deletes of every table, then moves the watermark to the log's end", async () => {
+  test("I7: installs puts and deletes of every table, then moves the watermark", async () => {
     const first = await commit(table, [
       { ...key("a"), n: number(1) },
       { ...key("b"), n: number(1) },
@@ -111,7 +111,7 @@ describe("replay", () => {
     });
   });
 
-  test("I6, I7, I9: overlapping itself three times does the work once, and nothing goes back", async () => {
+  test("I6, I7, I9: overlapping itself three times works once, and nothing goes back", async () => {
     const commits = [];
     for (let i = 1; i <= 10; i += 1) {
       commits.push(await commit(i % 2 === 0 ? table : kept, [{ ...key("c"), n: number(i) }]));
@@ -132,7 +132,7 @@ describe("replay", () => {
     }
   });
 
-  test("I7, I9: that fails at any call leaves a watermark that claims nothing missing, and goes on later", async () => {
+  test("I7, I9: failing at any call, leaves a true watermark, and goes on later", async () => {
     const { ports } = deployment.stores;
     const down = (): Promise<never> =>
       Promise.reject(new StoreError("unavailable", "scripted failure"));
@@ -209,7 +209,7 @@ describe("replay", () => {
     expect(await stored(table, key("g"))).toBe(2);
   });
 
-  test("returns what the log does not cover yet, and waits for an oracle that is a little behind", async () => {
+  test("returns what the log does not cover yet, and waits for a slow oracle", async () => {
     const { at } = await commit(table, [{ ...key("h"), n: number(1) }]);
     const ahead: StreamRecord = {
       sequenceNumber: "9".repeat(56) as SequenceNumber,
@@ -233,7 +233,7 @@ describe("replay", () => {
     expect(await stored(table, key("h"))).toBe(2);
   });
 
-  test("stops at the end of its batch; what no batch brings, a scheduled run installs", async () => {
+  test("stops at the end of its batch; a scheduled run installs what no batch brings", async () => {
     const first = await commit(table, [{ ...key("batch-1"), n: number(1) }]);
     const records = await recordsFrom(deployment.stores, 1);
     const second = await commit(table, [{ ...key("batch-2"), n: number(1) }]);
@@ -259,7 +259,7 @@ describe("replay", () => {
 });
 
 describe("a backlog", () => {
-  test("of large payloads is installed and claimed in steps, so that a crash repeats little", async () => {
+  test("of large payloads is installed in steps, so a crash repeats little", async () => {
     const large = { large: text("x".repeat(390_000)) };
     for (let i = 0; i < 3; i += 1) {
       const names = Array.from({ length: 12 }, (_, k) => `step-${i.toString()}-${k.toString()}`);
@@ -321,7 +321,7 @@ describe("a write that can never be installed", () => {
   });
 
   test.each(["plain", "history"] as const)(
-    "because something else gave its item a version becomes one, on a %s table, and overwrites nothing",
+    "because its item has a foreign version becomes one, on a %s table, and overwrites nothing",
     async (kind) => {
       const { stores } = deployment;
       const branded = await stores.createTable(`branded-${kind}`, { history: kind === "history" });
@@ -413,7 +413,7 @@ describe("a write that can never be installed", () => {
     expect(await stored(table, key("waits"))).toBe(1);
   });
 
-  test("because access is denied is no dead letter: the operator mends that, and replay waits", async () => {
+  test("because access is denied is no dead letter: replay waits for the operator", async () => {
     const { ports } = deployment.stores;
     const { at } = await commit(table, [{ ...key("denied"), n: number(1) }]);
     const denied = new StoreError("rejected", "scripted", { code: "AccessDeniedException" });

@@ -43,7 +43,7 @@ afterEach(async () => {
 afterAll(() => deployment.stop());
 
 describe("a client that stops", () => {
-  test("before its request is stored has done nothing, and its id is settled as aborted", async () => {
+  test("before its request is stored does nothing, and its id is settled as aborted", async () => {
     const { engine: crashed, ids } = fragileEngine(deployment.stores, {
       stream: () => ({ put: () => never() }),
     });
@@ -83,7 +83,7 @@ describe("a client that stops", () => {
     expect(outcome).toEqual({ kind: "committed", commitTimestamp: version });
   });
 
-  test("after the decision, before any install, is finished by readers while replay is down", async () => {
+  test("after the decision, before installs, is finished by readers, not replay", async () => {
     await deployment.replay.stop();
     const began = gate();
     const { engine: crashed, ids } = fragileEngine(deployment.stores, {
@@ -152,7 +152,7 @@ describe("a client that stops", () => {
     },
   );
 
-  test("after the decision is finished by a query, also where sort keys are too long for the log", async () => {
+  test("after the decision is finished by a query, overlong sort keys included", async () => {
     await deployment.replay.stop();
     const long = (name: string): string => name.repeat(100);
     await putAll(engine, sorted, [{ ...key("long", long("b")), n: number(1) }]);
@@ -238,7 +238,7 @@ describe("a client that stops", () => {
 });
 
 describe("acknowledgement", () => {
-  test("a failing install never turns a commit into an error; the receipt says that it is left", async () => {
+  test("a failing install never turns a commit into an error; the receipt tells", async () => {
     const left: unknown[] = [];
     const ports = deployment.stores.openPorts();
     const failing = createEngine(
@@ -285,7 +285,7 @@ describe("acknowledgement", () => {
     expect(numberOf(await reading)).toBe(1);
   });
 
-  test("is told twice: as certified before the first install leaves, as committed after the last", async () => {
+  test("is told twice: certified before the first install, committed after the last", async () => {
     const told: string[] = [];
     const timestamps: (number | undefined)[] = [];
     const ports = deployment.stores.openPorts();

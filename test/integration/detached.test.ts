@@ -52,7 +52,7 @@ async function unrelatedCommits(): Promise<void> {
 }
 
 describe("a transaction that is resumed in another process", () => {
-  test("I4: commits over blocks that this process has never held, if nothing it read was written", async () => {
+  test("I4: commits over blocks that it never held, if nothing it read changed", async () => {
     const state = await carried("free");
     await unrelatedCommits();
     const tx = await deployment.openEngine().resume(state, {});

@@ -71,7 +71,7 @@ async function scannedOf(
 }
 
 describe("a snapshot that stays behind", () => {
-  test("gets, queries and scans the state at its timestamp: updates, inserts and deletes since are undone", async () => {
+  test("gets, queries and scans the state at its timestamp, without any later write", async () => {
     const partition = "behind";
     const row = (sk: string, n: number): Item => ({ ...key(partition, sk), n: number(n) });
     await putAll(engine, kept, [row("a", 1), row("b", 1), row("c", 1), row("d", 1)]);
@@ -216,7 +216,7 @@ describe("asOf", () => {
     expect(result).toEqual([]);
   });
 
-  test("of a table without history finds what has not changed, and is too old for what has", async () => {
+  test("of a table without history finds what is unchanged; is too old for the rest", async () => {
     const receipt = await putAll(engine, table, [
       { ...key("as-of-1"), n: number(1) },
       { ...key("as-of-2"), n: number(1) },
@@ -236,7 +236,7 @@ describe("asOf", () => {
     ).toMatchObject({ code: "snapshot-too-old" });
   });
 
-  test("before the retention is too old, in the future is now, and must be a timestamp", async () => {
+  test("before the retention is too old, in the future is now, must be a timestamp", async () => {
     const asOf = ((Date.now() - 2 * limits.historyRetentionMsDefault) * 1000) as Timestamp;
     const read = (at: number): Promise<unknown> =>
       failureOf(

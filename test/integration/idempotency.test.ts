@@ -118,7 +118,7 @@ describe("an idempotency key", () => {
     expect((await addOnce(other, "throws")).receipt.replayed).toBe(false);
   });
 
-  test("finds the first commit although its client crashed between decision and install", async () => {
+  test("finds the first commit although its client crashed before installing", async () => {
     await deployment.replay.stop();
     const began = gate();
     const { engine: crashed } = fragileEngine(deployment.stores, {
@@ -150,7 +150,7 @@ describe("an idempotency key", () => {
     expect(await count("unknown")).toBe(1);
   });
 
-  test("has expired after its retention: the body runs anew, though TTL has not removed the entry", async () => {
+  test("has expired after its retention: the body runs anew, TTL or not", async () => {
     await addOnce(engine, "expired");
     const shifted = deployment.openEngine({
       ports: {

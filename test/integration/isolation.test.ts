@@ -71,7 +71,7 @@ describe.each(["serializable", "snapshot"] as const)("%s isolation", (isolation)
     expect(numberOf(await readOne(other, table, name("lost")))).toBe(12);
   });
 
-  test("never shows a torn sum: a transfer between two reads is seen whole or not at all", async () => {
+  test("never shows a torn sum: a transfer between two reads is seen whole or not", async () => {
     await putAll(engine, table, [
       { ...name("a"), n: number(50) },
       { ...name("b"), n: number(50) },
@@ -94,7 +94,7 @@ describe.each(["serializable", "snapshot"] as const)("%s isolation", (isolation)
     expect(sums).toEqual([100]);
   });
 
-  test("gives up an attempt, early and with the key, when a read cannot be made consistent", async () => {
+  test("gives up an attempt, early and with the key, when a read is inconsistent", async () => {
     await putAll(engine, table, [
       { ...name("c"), n: number(50) },
       { ...name("d"), n: number(50) },
@@ -410,7 +410,7 @@ describe.each(["serializable", "snapshot"] as const)(
 );
 
 describe("read-only transactions", () => {
-  test("send nothing to the stream and see every acknowledged commit, also on an old tail", async () => {
+  test("send nothing to the stream and see every acknowledged commit", async () => {
     const reader = deployment.openEngine();
     await readOne(reader, table, key("strict"));
     const { stores } = deployment;

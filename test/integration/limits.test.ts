@@ -309,7 +309,7 @@ describe("a call", () => {
     expect(failure).toMatchObject({ code: "invalid-request", field });
   });
 
-  test("whose signal is aborted ends with the signal's reason, before or during the body", async () => {
+  test("whose signal is aborted ends with its reason, before or during the body", async () => {
     const reason = new Error("the user left");
     let ran = false;
     const before = engine.transact({ signal: AbortSignal.abort(reason) }, () => {

@@ -57,7 +57,7 @@ beforeAll(async () => {
 afterAll(() => deployment.stop());
 
 describe("get and batchGet", () => {
-  test("a get finds what was committed, nothing where nothing was, and its own writes", async () => {
+  test("a get finds what was committed, nothing where nothing was, and own writes", async () => {
     await putAll(engine, plain, [{ ...key("get-1"), n: number(1) }]);
     const { result } = await other.transact({}, async (tx) => {
       const found = await tx.get(plain.name, key("get-1"));
@@ -76,7 +76,7 @@ describe("get and batchGet", () => {
     });
   });
 
-  test("a batchGet takes more than 100 keys of several tables, duplicates and own writes, in order", async () => {
+  test("a batchGet takes more than 100 keys of several tables, in their order", async () => {
     const keys = Array.from({ length: 130 }, (_, i) => key(`batch-${i.toString()}`));
     await putAll(
       engine,
@@ -102,7 +102,7 @@ describe("get and batchGet", () => {
     ]);
   });
 
-  test("a key attribute beside the key's own is refused, and a key read twice costs one read", async () => {
+  test("a key attribute beside the key's own is refused; a key read twice costs one", async () => {
     await putAll(engine, plain, [{ ...key("twice"), n: number(1) }]);
     const { receipt } = await engine.snapshot({}, async (snapshot) => {
       await snapshot.get(plain.name, key("twice"));
@@ -399,7 +399,7 @@ describe("queries", () => {
     expect(result).toEqual([1, 0, 1]);
   });
 
-  test("an index finds what is committed and what the transaction itself wrote, in order", async () => {
+  test("an index finds what is committed and what the transaction wrote, in order", async () => {
     const ranked = (name: string, rank: number, group = "g"): Item => ({
       ...key(name),
       group: text(group),

@@ -167,7 +167,7 @@ describe("an oracle", () => {
     for (const id of acknowledged) expect(committed.has(id)).toBe(true);
   });
 
-  test("I1, I2, I3, I9: beside a second one on the same stream decides everything once", async () => {
+  test("I1, I2, I3, I9: beside a second one on the same stream decides all once", async () => {
     const second: { service?: ReturnType<typeof createOracleService> } = {};
     const budget = { remainingMs: () => 30_000 };
     const world = await begin(async (batch, invoke) => {
@@ -320,7 +320,7 @@ describe("a hostile record", () => {
     expect(verdict).toMatchObject({ kind: "aborted", reason: { kind: "payload-unreadable" } });
   });
 
-  test("with writes that no store takes becomes a dead letter, and the watermark passes it", async () => {
+  test("with writes that no store takes becomes a dead letter, which is passed", async () => {
     const { running, table, engines } = await begin();
     const [engine] = engines;
     if (engine === undefined) throw new Error("no engine");
@@ -353,7 +353,7 @@ describe("a hostile record", () => {
 });
 
 describe("a late copy of a request", () => {
-  test("is not decided again after the certification window, and the client's commit stands", async () => {
+  test("is not decided again after the certification window, and the commit stands", async () => {
     // Moves the stream's arrival times ahead: the oracle has no other clock.
     let shiftMs = 0;
     const world = await begin((batch, invoke) =>
@@ -394,7 +394,7 @@ describe("a late copy of a request", () => {
     expect(numberOf(await readOne(other, table, key("copied")))).toBe(1);
   });
 
-  test("a client whose check is older than the window is answered stale, and commits unseen", async () => {
+  test("a client whose check is older than the window is told 'stale', and commits", async () => {
     let shiftMs = 0;
     const world = await begin((batch, invoke) =>
       invoke({

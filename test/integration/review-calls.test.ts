@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 afterAll(() => deployment.stop());
 
-test("leaves nothing on a signal that lives as long as the process, and warns of no leak", async () => {
+test("leaves nothing on a signal that lives as long as its process; warns of no leak", async () => {
   const warnings: string[] = [];
   const note = (warning: Error): void => {
     if (warning.name.startsWith("MaxListeners")) warnings.push(warning.message);
@@ -45,7 +45,7 @@ test("leaves nothing on a signal that lives as long as the process, and warns of
   expect(warnings).toEqual([]);
 });
 
-test("a transaction without a closure ends its reads and its commit at its caller's signal", async () => {
+test("a transaction without a closure ends reads and commit at its caller's signal", async () => {
   const engine = deployment.openEngine();
   const reading = new AbortController();
   const first = await engine.begin({ isolation: "serializable", signal: reading.signal });
@@ -65,7 +65,7 @@ test("a transaction without a closure ends its reads and its commit at its calle
   await deployment.oracle.start();
 });
 
-test("I8: asOf on a table without history never takes a reaped delete for an item that never was", async () => {
+test("I8: asOf without history never takes a reaped delete for no item at all", async () => {
   const writer = deployment.openEngine();
   const deleted = key("deleted since");
   const stood = await putAll(writer, table, [{ ...deleted, n: number(1) }]);

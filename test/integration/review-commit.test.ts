@@ -26,7 +26,7 @@ const unknown = (records: readonly unknown[]): PutRecordResult[] =>
   records.map(() => ({ kind: "unknown", cause: new Error("no answer") }));
 
 describe("a body that returns before its reads do", () => {
-  test("I3: is not run again on a conflict in a read that its lost request did not check", async () => {
+  test("I3: is not run again on a conflict in a read that its request did not check", async () => {
     const other = deployment.openEngine();
     const answered = gate();
     let leaked: Promise<unknown> = Promise.resolve();
@@ -110,7 +110,7 @@ describe("a body that returns before its reads do", () => {
 });
 
 describe("outcome", () => {
-  test("I3: asks for no second decision when the first one falls while it searches the log", async () => {
+  test("I3: asks for no second decision if the first falls while it searches", async () => {
     let late: (() => Promise<unknown>) | undefined;
     const { engine: maker, ids } = fragileEngine(deployment.stores, {
       stream: (real) => ({
@@ -164,7 +164,7 @@ describe("outcome", () => {
 });
 
 describe("the control table", () => {
-  test("cannot be read or written through a transaction: it holds watermarks and secrets", async () => {
+  test("cannot be read or written in a transaction: it holds watermarks and secrets", async () => {
     const engine = deployment.openEngine();
     const { name } = deployment.stores.ports.control.idempotencyTable;
     await engine.transact({ idempotencyKey: "known" }, () => Promise.resolve("x"), {

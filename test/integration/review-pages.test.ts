@@ -83,7 +83,7 @@ test.each(["scan", "index query"] as const)(
   },
 );
 
-test("a query of a table without a sort key shows the row that its body rewrites once", async () => {
+test("a query of a table without a sort key shows its body's row rewritten once", async () => {
   const engine = deployment.openEngine();
   const table = await deployment.stores.createTable("one-row");
   await putAll(engine, table, [{ ...key("a"), n: number(1) }]);

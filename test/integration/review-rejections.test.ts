@@ -37,7 +37,7 @@ afterAll(async () => {
   await deployment.stop();
 });
 
-test("two reads begun together that meet one conflict reject unheard, and the body runs again", async () => {
+test("two reads begun together that meet one conflict reject, and the body reruns", async () => {
   await client.transact((tx) => {
     for (const pk of ["a", "b", "c"]) tx.put(rows, { pk, n: 1 });
     return Promise.resolve();
@@ -61,7 +61,7 @@ test("two reads begun together that meet one conflict reject unheard, and the bo
   expect({ runs, unheard }).toEqual({ runs: 2, unheard: [] });
 });
 
-test("two updates begun together that meet one conflict reject unheard, and the body runs again", async () => {
+test("two updates begun together that meet one conflict reject, and the body reruns", async () => {
   await client.transact((tx) => {
     for (const pk of ["a", "b", "c"]) tx.put(rows, { pk, n: 1 });
     return Promise.resolve();

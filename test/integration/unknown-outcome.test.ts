@@ -26,7 +26,7 @@ afterEach(() => deployment.oracle.start());
 afterAll(() => deployment.stop());
 
 describe("a put whose fate is unknown", () => {
-  test("commits once when the record is stored and the answer is lost, again and again", async () => {
+  test("commits once when the record is stored and the answer lost, repeatedly", async () => {
     let puts = 0;
     const { engine: lossy, ids } = fragileEngine(deployment.stores, {
       stream: (real) => ({
@@ -73,7 +73,7 @@ describe("a put whose fate is unknown", () => {
     expect(new Set(ids).size).toBe(1);
   });
 
-  test("that was only ever throttled is not unknown at the deadline, but certainly aborted", async () => {
+  test("that was only ever throttled is aborted at the deadline, not unknown", async () => {
     const { engine: throttled } = fragileEngine(deployment.stores, {
       stream: () => ({
         put: (_, records) => Promise.resolve(records.map(() => ({ kind: "throttled" }))),
@@ -88,7 +88,7 @@ describe("a put whose fate is unknown", () => {
     expect(failure).toMatchObject({ code: "unavailable", outcome: "aborted" });
   });
 
-  test("that the stream refuses for good is aborted at once, not unknown at the deadline", async () => {
+  test("that the stream refuses for good is aborted at once, and not unknown", async () => {
     const { engine: refused, ids } = fragileEngine(deployment.stores, {
       stream: () => ({
         put: () => Promise.reject(new StoreError("rejected", "PutRecords: access denied")),
@@ -118,7 +118,7 @@ describe("an unknown outcome", () => {
     return failure.transactionId;
   }
 
-  test("is told as such when no oracle decides before the deadline, and settled once one runs", async () => {
+  test("is told if no oracle decides before the deadline, and settled once one runs", async () => {
     await readOne(engine, table, key("unknown"));
     await deployment.oracle.stop();
     const id = await unknownId(engine, { ...key("unknown"), n: number(1) });
@@ -155,7 +155,7 @@ describe("an unknown outcome", () => {
     expect(await engine.outcome(id)).toMatchObject({ kind: "committed" });
   });
 
-  test("is told at the deadline, also when the put's answer is lost and the log hangs from then on", async () => {
+  test("is told at the deadline, also if the put's answer is lost and the log hangs", async () => {
     const { engine: lost, ids } = fragileEngine(deployment.stores, {
       stream: (real) => ({
         async put(shard, records) {

@@ -80,7 +80,7 @@ async function watermark(): Promise<number> {
 }
 
 describe("Centiman, watermarks (Property 3.1)", () => {
-  test("whoever reads after a watermark w was published sees every write at or below w, however often installing failed", async () => {
+  test("who reads after watermark w was published sees every write at or below w", async () => {
     const written = await commitWithoutInstalling(40);
     const ports: Ports = deployment.stores.openPorts();
     const { items, control } = ports;
@@ -143,7 +143,7 @@ describe("Centiman, watermarks (Property 3.1)", () => {
     }
   });
 
-  test("a process that starts at the watermark misses nothing: below it the stores say all, above it the log", async () => {
+  test("a process that starts at the watermark misses nothing above or below", async () => {
     await putAll(engine, table, [
       { ...key("from-1"), n: number(1) },
       { ...key("from-2"), n: number(1) },
@@ -172,7 +172,7 @@ describe("Centiman, watermarks (Property 3.1)", () => {
 });
 
 describe("Centiman, local check", () => {
-  test("a read-only transaction beside writers is consistent, and nothing of it goes to a validator", async () => {
+  test("a read-only transaction is consistent, and needs no validator", async () => {
     const names = ["c0", "c1", "c2"];
     const at = names.map((name) => key(name));
     await putAll(
@@ -217,7 +217,7 @@ describe("Centiman, local check", () => {
     expect(puts).toBe(0);
   });
 
-  test("a transaction whose reads were overwritten is refused by its own process, without a validator", async () => {
+  test("a transaction whose reads were overwritten is refused by its process", async () => {
     await putAll(engine, table, [{ ...key("d"), n: number(1) }]);
     let puts = 0;
     const { engine: client } = fragileEngine(deployment.stores, {

@@ -84,7 +84,7 @@ function decideAll(
 }
 
 describe("Centiman, validation", () => {
-  test("a transaction aborts exactly if a committed one wrote what it read, after it read and before its timestamp", () => {
+  test("a transaction aborts exactly if a committed one wrote what it read in between", () => {
     fc.assert(
       fc.property(transactions, (given) => {
         decideAll(newOracle(), given, ({ reads, checkedTo, kind, before }) => {
@@ -100,7 +100,7 @@ describe("Centiman, validation", () => {
 });
 
 describe("Centiman, spurious aborts", () => {
-  test("one validator causes none: writes of a transaction that aborted stand in nobody's way", () => {
+  test("one validator causes none: writes of an aborted transaction stop no other", () => {
     const oracle = newOracle();
     const kinds: string[] = [];
     const blind = { reads: [], writes: [1], age: 0, laterMs: 0 };
@@ -112,7 +112,7 @@ describe("Centiman, spurious aborts", () => {
 });
 
 describe("Centiman, bounded validation window", () => {
-  test("a validator keeps the writes and ids of its window only, and judges nothing that read before it", () => {
+  test("a validator keeps only its window's writes and ids, and judges no older read", () => {
     let stale = 0;
     fc.assert(
       fc.property(transactions, (given) => {
@@ -137,7 +137,7 @@ describe("Centiman, bounded validation window", () => {
 });
 
 describe("Centiman, recovery of validators", () => {
-  test("a validator that crashes anywhere is rebuilt from its log and goes on as if it had not", async () => {
+  test("a validator that crashes anywhere is rebuilt from its log and goes on alike", async () => {
     const crashes = fc.array(fc.boolean(), { minLength: 40, maxLength: 40 });
     const kinds = new Set<string>();
     await fc.assert(

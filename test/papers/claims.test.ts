@@ -1,6 +1,7 @@
 /** docs/papers.md says what is tested, and everything that it says is tested is. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { format } from "prettier";
 import { describe, expect, test } from "vitest";
 import { type Claim, type Evidence, type Paper, papers } from "./claims.ts";
 
@@ -39,17 +40,20 @@ describe("docs/papers.md", () => {
   });
 
   test("is the list of claims (write it anew with `vitest -u`)", async () => {
-    await expect(page()).toMatchFileSnapshot("../../docs/papers.md");
+    await expect(await page()).toMatchFileSnapshot("../../docs/papers.md");
   });
 });
 
-function page(): string {
+async function page(): Promise<string> {
   const introduction = `# The papers' claims
 
-Tidemark builds on four papers. Here stands what each of them claims, as far as it concerns Tidemark, and the test that holds Tidemark to it, or why it
-does not apply yet. Parts of a paper are named by what they are about; where Tidemark does something in another way, the claim says so in brackets.
+Tidemark builds on four papers. Here stands what each of them claims, as far as it concerns
+Tidemark, and the test that holds Tidemark to it, or why it does not apply yet. Parts of a paper are
+named by what they are about; where Tidemark does something in another way, the claim says so in
+brackets.
 `;
-  return [introduction, ...papers.map(section)].join("\n");
+  const text = [introduction, ...papers.map(section)].join("\n");
+  return format(text, { parser: "markdown", printWidth: 100, proseWrap: "always" });
 }
 
 function section({ name, reference, claims }: Paper): string {

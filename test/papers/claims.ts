@@ -32,15 +32,17 @@ const skews = of("test/integration/hermitage/skews.ts");
 const centiman: Paper = {
   name: "Centiman",
   reference:
-    "B. Ding, L. Kot, A. Demers, J. Gehrke: Centiman: Elastic, High Performance Optimistic Concurrency Control by Watermarking. SoCC 2015",
+    "B. Ding, L. Kot, A. Demers, J. Gehrke: Centiman: Elastic, High Performance Optimistic " +
+    "Concurrency Control by Watermarking. SoCC 2015",
   claims: [
     {
       section: "validation",
       claim:
-        "A transaction commits exactly if nothing that it read was overwritten between its reads and its timestamp.",
+        "A transaction commits exactly if nothing that it read was overwritten between its " +
+        "reads and its timestamp.",
       tests: [
         centimanUnit(
-          "a transaction aborts exactly if a committed one wrote what it read, after it read and before its timestamp",
+          "a transaction aborts exactly if a committed one wrote what it read in between",
         ),
       ],
     },
@@ -48,50 +50,42 @@ const centiman: Paper = {
       section: "spurious aborts",
       claim: "A validator that knows the outcome of what it validated aborts nobody without need.",
       tests: [
-        centimanUnit(
-          "one validator causes none: writes of a transaction that aborted stand in nobody's way",
-        ),
+        centimanUnit("one validator causes none: writes of an aborted transaction stop no other"),
       ],
     },
     {
       section: "validation, sliding window",
       claim:
-        "Validators keep recent writes only, in bounded memory. (There an older transaction aborts; here it checks on in its own tail and asks again.)",
+        "Validators keep recent writes only, in bounded memory. (There an older transaction " +
+        "aborts; here it checks on in its own tail and asks again.)",
       tests: [
         centimanUnit(
-          "a validator keeps the writes and ids of its window only, and judges nothing that read before it",
+          "a validator keeps only its window's writes and ids, and judges no older read",
         ),
-        oracles(
-          "a client whose check is older than the window is answered stale, and commits unseen",
-        ),
+        oracles("a client whose check is older than the window is told 'stale', and commits"),
       ],
     },
     {
       section: "watermarks (Property 3.1)",
       claim:
-        "Whoever reads under watermark w sees the writes of every transaction at or below w, and no later transaction takes a timestamp at or below it. (There one per record, approximated; here one per shard, exact.)",
+        "Whoever reads under watermark w sees the writes of every transaction at or below w, " +
+        "and no later transaction takes a timestamp at or below it. (There one per record, " +
+        "approximated; here one per shard, exact.)",
       tests: [
-        centimanStores(
-          "whoever reads after a watermark w was published sees every write at or below w, however often installing failed",
-        ),
+        centimanStores("who reads after watermark w was published sees every write at or below w"),
         centimanStores("no transaction commits at or below a watermark that was ever published"),
-        centimanStores(
-          "a process that starts at the watermark misses nothing: below it the stores say all, above it the log",
-        ),
+        centimanStores("a process that starts at the watermark misses nothing above or below"),
       ],
     },
     {
       section: "local check for read-only transactions",
       claim:
-        "A processor may find by itself that what a read-only transaction read was true at one time; nothing goes to the validators.",
+        "A processor may find by itself that what a read-only transaction read was true at one " +
+        "time; nothing goes to the validators.",
       tests: [
         centimanUnit("a transaction whose reads stand %s, without a validator"),
-        centimanStores(
-          "a read-only transaction beside writers is consistent, and nothing of it goes to a validator",
-        ),
-        centimanStores(
-          "a transaction whose reads were overwritten is refused by its own process, without a validator",
-        ),
+        centimanStores("a read-only transaction is consistent, and needs no validator"),
+        centimanStores("a transaction whose reads were overwritten is refused by its process"),
       ],
     },
     {
@@ -99,9 +93,7 @@ const centiman: Paper = {
       claim:
         "A validator that crashes is rebuilt from what it logged, and decides as it would have.",
       tests: [
-        centimanUnit(
-          "a validator that crashes anywhere is rebuilt from its log and goes on as if it had not",
-        ),
+        centimanUnit("a validator that crashes anywhere is rebuilt from its log and goes on alike"),
         oracles("I9: frozen with its old state wakes up later and decides nothing anew"),
       ],
     },
@@ -113,7 +105,8 @@ const centiman: Paper = {
     {
       section: "sharded validation",
       claim:
-        "A transaction over several validators is validated by each for its part, and commits exactly if all agree; arrivals out of order abort only what truly conflicts.",
+        "A transaction over several validators is validated by each for its part, and commits " +
+        "exactly if all agree; arrivals out of order abort only what truly conflicts.",
       notYet: "Commits lie in one shard so far.",
     },
     {
@@ -132,44 +125,37 @@ const centiman: Paper = {
 const mediator: Paper = {
   name: "Mediator",
   reference:
-    "E. Bortnikov, E. Hillel, A. Sharov: Reconciling Transactional and Non-Transactional Operations in Distributed Key-Value Stores. SYSTOR 2014",
+    "E. Bortnikov, E. Hillel, A. Sharov: Reconciling Transactional and Non-Transactional " +
+    "Operations in Distributed Key-Value Stores. SYSTOR 2014",
   claims: [
     {
       section: "recovery of the status oracle",
       claim:
-        "The oracle tells no decision that is not durable, and finds after a crash what it had decided.",
+        "The oracle tells no decision that is not durable, and finds after a crash what it had " +
+        "decided.",
       tests: [
         mediatorUnit("an oracle that crashes %s"),
-        mediatorUnit(
-          "an oracle begun anew still knows of every commit that a request in flight may conflict with",
-        ),
-        mediatorStores(
-          "what was asked while no oracle ran is told to nobody, and decided once when it is back",
-        ),
-        mediatorStores(
-          "what was committed before is committed after, for readers and for later conflicts",
-        ),
+        mediatorUnit("an oracle begun anew knows every commit that a request in flight may meet"),
+        mediatorStores("what was asked while no oracle ran is decided once, when it is back"),
+        mediatorStores("what was committed before is committed after, for readers and conflicts"),
       ],
     },
     {
       section: "helper",
       claim:
-        "A commit whose client crashed is finished by whoever meets it, or by a process for that; finishing twice does no harm.",
+        "A commit whose client crashed is finished by whoever meets it, or by a process for " +
+        "that; finishing twice does no harm.",
       tests: [
         mediatorStores("a reader that meets a crashed client's commit finishes it, and sees it"),
         mediatorStores("replay finishes what nobody reads"),
-        mediatorStores(
-          "a client that goes on after it was helped, and overwritten, changes nothing any more",
-        ),
+        mediatorStores("a client that goes on after it was helped and overwritten changes nothing"),
       ],
     },
     {
       section: "local reads",
       claim: "Reads go to the store alone; the oracle is no part of them.",
       tests: [
-        mediatorStores(
-          "reads go to the store and never to the oracle: they go on while no function runs",
-        ),
+        mediatorStores("reads go to the store, never to the oracle, and go on without functions"),
         mediatorStores(
           "a read costs one read of the item, however many transactions have written it",
         ),
@@ -178,14 +164,17 @@ const mediator: Paper = {
     {
       section: "native operations",
       claim:
-        "Plain reads and writes go on beside transactions on the same items, at their own latency, and never abort.",
+        "Plain reads and writes go on beside transactions on the same items, at their own " +
+        "latency, and never abort.",
       notYet:
-        "Tables are transactional so far: foreign reads are fine (see pH1), foreign writes belong to before the adoption.",
+        "Tables are transactional so far: foreign reads are fine (see pH1), foreign writes " +
+        "belong to before the adoption.",
     },
     {
       section: "temporal fences",
       claim:
-        "A fence raised at commit, or by a snapshot's read, puts later native writes above it, so that none lies in a commit's past unseen.",
+        "A fence raised at commit, or by a snapshot's read, puts later native writes above it, " +
+        "so that none lies in a commit's past unseen.",
       notYet: "Comes with native operations; the attribute is reserved.",
     },
     {
@@ -199,16 +188,16 @@ const mediator: Paper = {
 const ph1: Paper = {
   name: "pH1",
   reference:
-    "F. Coelho, F. Cruz, R. Vilaça, J. Pereira, R. Oliveira: pH1: A Transactional Middleware for NoSQL. SRDS 2014",
+    "F. Coelho, F. Cruz, R. Vilaça, J. Pereira, R. Oliveira: pH1: A Transactional Middleware " +
+    "for NoSQL. SRDS 2014",
   claims: [
     {
       section: "read",
       claim:
-        "A transaction reads its own writes, else the newest version at or below its timestamp, from the store or the version store; a read-only one never aborts.",
+        "A transaction reads its own writes, else the newest version at or below its timestamp, " +
+        "from the store or the version store; a read-only one never aborts.",
       tests: [
-        ph1Stores(
-          "a snapshot gets the newest version at or below its timestamp: from the store, else from the version store",
-        ),
+        ph1Stores("a snapshot gets the newest version at or below its timestamp"),
         ph1Stores("a transaction gets its own writes before anything else"),
         ph1Stores("a read-only transaction never aborts, whatever is written meanwhile"),
       ],
@@ -216,58 +205,43 @@ const ph1: Paper = {
     {
       section: "scan",
       claim: "A scan is the store's, the version store's and the transaction's own rows, merged.",
-      tests: [
-        ph1Stores(
-          "a range shows the state at its timestamp, with the transaction's own writes laid over it",
-        ),
-      ],
+      tests: [ph1Stores("a range shows the state at its timestamp, own writes laid over it")],
     },
     {
       section: "delete",
       claim: "A delete is a version: older snapshots see the item, newer ones do not.",
       tests: [
-        ph1Stores(
-          "a deleted item is there for older snapshots, absent for newer ones, and not brought back by a late install",
-        ),
+        ph1Stores("a deleted item is there for older snapshots only; no late install revives it"),
       ],
     },
     {
       section: "flush",
       claim:
-        "A committed version replaces the stored one only when that is in the version store; a flush may be repeated.",
+        "A committed version replaces the stored one only when that is in the version store; a " +
+        "flush may be repeated.",
       tests: [
         ph1Stores("a version is in the version store before it is overwritten in the store"),
-        ph1Stores(
-          "flushes that stop between the two halves, and are repeated, leave a chain of versions without a gap",
-        ),
+        ph1Stores("flushes that stop halfway, and are repeated, leave a chain without a gap"),
       ],
     },
     {
       section: "non-persistent version store",
-      claim:
-        "The version store may be lost at any time: committed data is all in the store and the log.",
+      claim: "The version store may be lost at any time: committed data is all in store and log.",
       tests: [
-        ph1Stores(
-          "losing all of it loses no committed data: only snapshots older than the loss, and they say so",
-        ),
+        ph1Stores("losing all of it loses no committed data, only older snapshots, and says so"),
         ph1Stores("losing a part of it makes no older version pass for a lost one"),
-        ph1Stores(
-          "a transaction that is under way while it is lost goes on, or fails, and never reads wrongly",
-        ),
+        ph1Stores("a transaction under way while it is lost never reads wrongly"),
       ],
     },
     {
       section: "client interface",
       claim:
-        "The store needs no change and keeps its own interface: clients that know nothing of transactions read what is committed.",
+        "The store needs no change and keeps its own interface: clients that know nothing of " +
+        "transactions read what is committed.",
       tests: [
-        ph1Stores(
-          "a foreign client gets, queries and scans committed items as they are, with one attribute more",
-        ),
+        ph1Stores("a foreign client gets, queries and scans committed items as they are"),
         ph1Stores("a foreign client sees nothing of a transaction that has not committed"),
-        ph1Stores(
-          "items that a foreign client has put are read, kept in history, and overwritten like any other",
-        ),
+        ph1Stores("items that a foreign client put are read, kept in history, and overwritten"),
       ],
     },
     {
@@ -283,18 +257,21 @@ const base = "BASE transactions come later.";
 const salt: Paper = {
   name: "Salt",
   reference:
-    "C. Xie, C. Su, M. Kapritsos, Y. Wang, N. Yaghmazadeh, L. Alvisi, P. Mahajan: Salt: Combining ACID and BASE in a Distributed Database. OSDI 2014",
+    "C. Xie, C. Su, M. Kapritsos, Y. Wang, N. Yaghmazadeh, L. Alvisi, P. Mahajan: Salt: " +
+    "Combining ACID and BASE in a Distributed Database. OSDI 2014",
   claims: [
     {
       section: "BASE transactions and alkaline subtransactions",
       claim:
-        "A BASE transaction is a sequence of alkaline subtransactions, each of them atomic and isolated.",
+        "A BASE transaction is a sequence of alkaline subtransactions, each of them atomic and " +
+        "isolated.",
       notYet: base,
     },
     {
       section: "Salt isolation",
       claim:
-        "ACID transactions see a BASE transaction whole or not at all; other BASE transactions see its steps at once.",
+        "ACID transactions see a BASE transaction whole or not at all; other BASE transactions " +
+        "see its steps at once.",
       notYet: base,
     },
     {

@@ -48,7 +48,7 @@ afterEach(async () => {
 afterAll(() => deployment.stop());
 
 describe("Mediator, recovery of the status oracle", () => {
-  test("what was asked while no oracle ran is told to nobody, and decided once when it is back", async () => {
+  test("what was asked while no oracle ran is decided once, when it is back", async () => {
     await readOne(engine, table, key("a"));
     await deployment.oracle.stop();
     const { engine: client, ids } = fragileEngine(deployment.stores, {});
@@ -68,7 +68,7 @@ describe("Mediator, recovery of the status oracle", () => {
     expect(numberOf(await readOne(engine, table, key("a")))).toBe(1);
   });
 
-  test("what was committed before is committed after, for readers and for later conflicts", async () => {
+  test("what was committed before is committed after, for readers and conflicts", async () => {
     await putAll(engine, table, [{ ...key("b"), n: number(1) }]);
     const failure = await failureOf(
       engine.transact({ attemptsMax: 1 }, async (tx) => {
@@ -104,7 +104,7 @@ describe("Mediator, the helper", () => {
     await until(async () => (await storedN(deployment.stores, sorted, key("unread", "2"))) === 2);
   });
 
-  test("a client that goes on after it was helped, and overwritten, changes nothing any more", async () => {
+  test("a client that goes on after it was helped and overwritten changes nothing", async () => {
     const [began, wake] = [gate(), gate()];
     const { engine: frozen } = fragileEngine(deployment.stores, {
       items: (real) => ({
@@ -155,7 +155,7 @@ describe("Mediator, the helper", () => {
 });
 
 describe("Mediator, local reads", () => {
-  test("reads go to the store and never to the oracle: they go on while no function runs", async () => {
+  test("reads go to the store, never to the oracle, and go on without functions", async () => {
     await putAll(engine, sorted, [
       { ...key("local", "a"), n: number(1) },
       { ...key("local", "b"), n: number(2) },

@@ -65,7 +65,7 @@ describe("Mediator, recovery of the status oracle", () => {
     expect(verdictsIn(log)).toMatchObject([{ kind: "committed", id: id(1) }]);
   });
 
-  test("an oracle begun anew still knows of every commit that a request in flight may conflict with", async () => {
+  test("an oracle begun anew knows every commit that a request in flight may meet", async () => {
     const log = new MemoryLog(startTimestamp);
     await createOracleService(log.ports()).handle({ shard, records: [record(1)] }, budget);
     await createOracleService(log.ports()).handle({ shard, records: [record(2)] }, budget);

@@ -59,7 +59,7 @@ describe("varints", () => {
     expect(fault(bytes, (reader) => reader.varint())).toBe(expected);
   });
 
-  test("every natural number comes back, and takes as few bytes as it has groups of seven bits", () => {
+  test("every natural number comes back, in as few bytes as it has groups of seven bits", () => {
     fc.assert(
       fc.property(naturals, (value) => {
         const bytes = written((writer) => {

@@ -143,7 +143,7 @@ describe("the layout", () => {
 describe("reading", () => {
   const records = fc.array(commitRequests, { minLength: 1, maxLength: 5 });
 
-  test("every request comes back, from the whole record and by its index, whatever is installed", () => {
+  test("every request comes back, from the whole record and by index, reports or not", () => {
     fc.assert(
       fc.property(records, timestamps, (requests, installed) => {
         const bytes = recordOf(requests, installed);
@@ -363,7 +363,7 @@ describe("faults", () => {
     }
   });
 
-  test("one changed byte, or random ones after the header, end in a named fault or a whole record", () => {
+  test("one changed byte, or random ones after the header, give a named fault or a record", () => {
     const original = recordOf([commit, spilled, commit], [checkedTo]);
     const changed = fc
       .tuple(fc.nat(original.length - 1), fc.integer({ min: 1, max: 255 }))
@@ -405,7 +405,7 @@ describe("what an encoder is given", () => {
     expect(() => encodeCommitRequest(request)).toThrow(InvariantViolation);
   });
 
-  test("a record without requests, with too many, too large, or with timestamps in disorder is a bug of the caller", () => {
+  test("too many requests, none, too large or disordered ones are a bug of the caller", () => {
     const request = encodeCommitRequest(probe);
     const large = new Uint8Array(limits.recordBytesMax);
     expect(() => encodeCommitRecord(sampleHashes.fingerprint, [])).toThrow(InvariantViolation);

@@ -296,7 +296,7 @@ describe("log block", () => {
     );
   });
 
-  test("never takes hostile bytes for more than they are: a fault, or the one encoding of something", () => {
+  test("never takes hostile bytes for more: a fault, or the one encoding of something", () => {
     fc.assert(
       fc.property(
         block,

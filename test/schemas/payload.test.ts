@@ -109,7 +109,7 @@ describe("the layout", () => {
 });
 
 describe("round trip", () => {
-  test("I7: every payload that encodes is one that an oracle takes, and decodes to the same writes", () => {
+  test("I7: every payload that encodes is one an oracle takes, and decodes alike", () => {
     fc.assert(
       fc.property(payloads, (payload) => {
         const bytes = encodePayload(payload);

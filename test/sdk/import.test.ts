@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { expect, test } from "vitest";
 
-test("importing loads no package: AWS's are imported dynamically, and there are no others", async () => {
+test("importing loads no package: AWS's come dynamically, and there are no others", async () => {
   const { metafile } = await build({
     entryPoints: [fileURLToPath(new URL("../../sdk/index.ts", import.meta.url))],
     bundle: true,

@@ -172,7 +172,7 @@ describe("rollback", () => {
 });
 
 describe("update", () => {
-  test("a function gets the row, or undefined, and its result is stored under the key", async () => {
+  test("a function gets the row, or undefined; its result is stored by the key", async () => {
     const { db, engine } = openShop();
     const { result } = await db.transact(async (tx) => [
       await tx.update(accounts, "a", (row) => ({ balanceCents: (row?.balanceCents ?? 100) + 1 })),
@@ -194,7 +194,7 @@ describe("update", () => {
     expect(receipt.commitTimestamp).toBeUndefined();
   });
 
-  test("a patch replaces and removes attributes, and keeps the others to the last digit", async () => {
+  test("a patch replaces and removes attributes, keeps the rest to the last digit", async () => {
     const { db, engine } = openShop();
     const precise = { N: "0.12345678901234567890123456789012345678" };
     await db.transact(async (tx) => {
@@ -247,7 +247,7 @@ describe("update", () => {
     expect(engine.rows.size).toBe(0);
   });
 
-  test("an update that cannot read its row fails the transaction, heard or not, and not the process", async () => {
+  test("an update that cannot read its row fails the transaction, not the process", async () => {
     const fault = new StoreError("unavailable", "ETIMEDOUT");
     let faulty = false;
     const { db, engine } = openShop({ readFault: () => (faulty ? fault : undefined) });
@@ -283,7 +283,7 @@ describe("update", () => {
     expect(unheard).toEqual([own]);
   });
 
-  test("an update that failed and was handled fails nothing, and lets the next one through", async () => {
+  test("an update that failed and was handled fails nothing, nor the next one", async () => {
     const { db, engine } = openShop();
     await db.transact(async (tx) => {
       const first = tx.update(accounts, "a", () => {
@@ -348,7 +348,7 @@ describe("conflicts and errors", () => {
     expect(engine.rows.size).toBe(0);
   });
 
-  test("a store that does not answer is an UnavailableError, inside the body and outside", async () => {
+  test("a store that does not answer is an UnavailableError, in the body and outside", async () => {
     const fault = new StoreError("unavailable", "ETIMEDOUT");
     const { db } = openShop({ readFault: () => fault });
     let inside: unknown;

@@ -65,7 +65,7 @@ describe("a run", () => {
     expect(after(shares).balance.mood).toBe(mood);
   });
 
-  test("counts an attempt whose client finds the conflict before sending, and no copy of a request", () => {
+  test("counts an attempt whose client finds the conflict itself, no copy of a request", () => {
     const balance = new Balance();
     balance.observe(conflict(true));
     for (let i = 0; i < 9; i += 1) balance.observe(sent);

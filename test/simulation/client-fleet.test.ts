@@ -62,7 +62,7 @@ async function stage(options: {
 }
 
 describe("the clients of a run", () => {
-  test("begin as many transactions as planned, each once, however many wait to begin the last", async () => {
+  test("begin as many transactions as planned, each once, however many wait", async () => {
     const { fleet, begun, run } = await stage({ clients: 8, transactions: 13 });
     fleet.start();
     await run(10_000);
@@ -93,7 +93,7 @@ describe("the clients of a run", () => {
     expect([fleet.isIdle, fleet.counts.crashed]).toEqual([true, 2]);
   });
 
-  test("run so many transactions at a time as they have lanes, and are through with the last of them", async () => {
+  test("run as many transactions at a time as they have lanes, down to the last", async () => {
     let under = 0;
     let most = 0;
     const { fleet, begun, run } = await stage({
@@ -114,7 +114,7 @@ describe("the clients of a run", () => {
     expect([most, under, begun.length, fleet.isIdle]).toEqual([6, 0, 30, true]);
   });
 
-  test("that crash at work are replaced, and the transaction they were at counts as begun once", async () => {
+  test("that crash at work are replaced, and their transaction counts as begun once", async () => {
     const { fleet, processes, begun, run } = await stage({
       clients: 1,
       transactions: 3,

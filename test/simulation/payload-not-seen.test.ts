@@ -1,6 +1,6 @@
 /**
- * A stream that shows nothing for minutes has lost nothing: what was committed meanwhile reaches its
- * table once the stream shows it again (I7, I9).
+ * A stream that shows nothing for minutes has lost nothing: what was committed meanwhile reaches
+ * its table once the stream shows it again (I7, I9).
  */
 import { expect, test } from "vitest";
 import type { TransactionId } from "../../core/types.ts";

@@ -10,7 +10,7 @@ const items = defineTable<{ readonly id: string; readonly n: number }>("items", 
   key: "id",
 });
 
-test("I8: a reader suspended past the reaper's grace reads nothing at its old timestamp", async () => {
+test("I8: a reader suspended past the reaper's grace reads nothing of its old time", async () => {
   const cloud = await createTestCloud({
     tables: [testTable("items", { partitionKey: "id" })],
     historyRetentionMs: 15 * 60_000,

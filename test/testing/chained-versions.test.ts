@@ -64,7 +64,7 @@ describe("versions of one commit", () => {
     expect(orderOf([], transactions)).toEqual({ x: "x1" });
   });
 
-  test("are there too where nobody knows of those who wrote and deleted them, and the log has the deletion", () => {
+  test("are there too where writers and deleters are unknown and the log has the deletion", () => {
     const transactions = [
       tx("before", "w x 1", at(10)),
       tx("a", "r x 1, w x 2, w y 1", died(30)),

@@ -394,7 +394,7 @@ describe("anomalies", () => {
 });
 
 describe("finds nothing", () => {
-  test("where two snapshots miss each other's first writes of keys whose order nobody knows", () => {
+  test("where two snapshots miss each other's first writes of keys of unknown order", () => {
     const transactions = [
       tx("a", "w y 1, r x -", snapshot),
       tx("b", "w x 2, w y 3", snapshot),

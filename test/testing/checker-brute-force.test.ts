@@ -82,7 +82,7 @@ describe.each(["serializable", "snapshot", "mixed"] as const)("%s", (level) => {
       report(`${level}, strict ${strict}, order given`, seen);
     });
 
-    test("finds something exactly if there is no legal order, from read-modify-writes alone", () => {
+    test("finds something exactly if no order is legal, from read-modify-writes alone", () => {
       const seen: Seen = { legal: 0, illegal: 0 };
       fc.assert(
         fc.property(historyArbitrary(shape({ readsBeforeWrites: true })), (transactions) => {
@@ -109,7 +109,7 @@ describe.each(["serializable", "snapshot", "mixed"] as const)("%s", (level) => {
       report(`${level}, strict ${strict}, timestamps`, seen);
     });
 
-    test("finds something exactly if no legal order has the commits' order, deletions included", () => {
+    test("finds something exactly if no legal order has the commits', deletions included", () => {
       const seen: Seen = { legal: 0, illegal: 0 };
       fc.assert(
         fc.property(

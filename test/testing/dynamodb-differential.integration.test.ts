@@ -105,7 +105,10 @@ function describeCall(call: Call, real: Answer, model: Answer): string {
   const text = JSON.stringify(call, (_name, member: unknown) =>
     member instanceof Uint8Array ? [...member] : member,
   );
-  return `${text}\nreal: ${real.error ?? "done"} ${real.message}\nmodel: ${model.error ?? "done"} ${model.message}`;
+  return (
+    `${text}\nreal: ${real.error ?? "done"} ${real.message}\nmodel: ${model.error ?? "done"} ` +
+    model.message
+  );
 }
 
 describe("the model of DynamoDB", () => {

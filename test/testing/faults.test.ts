@@ -40,7 +40,7 @@ test("a fault strikes as often as it is likely, is counted, and is told where", 
   expect(told[0]).toBe("throttled at here");
 });
 
-test("switching one fault off, or asking about it, leaves the strikes of all others where they were", () => {
+test("switching one fault off, or asking about it, leaves all others' strikes alone", () => {
   const alone = strikesOf(faultsWith({ throttled: 0.2 }).faults, "throttled");
   const { faults } = faultsWith({ throttled: 0.2, "answer-lost": 0.5 });
   const beside: number[] = [];
@@ -68,7 +68,7 @@ test("none strikes while it is calm", () => {
   expect(faults.strikes("throttled", "here")).toBe(true);
 });
 
-test("a fault that lasts does so at its place only, comes to an end, and ends with the calm", async () => {
+test("a fault that lasts does so at its place only, ends, and ends with the calm", async () => {
   const time = new VirtualTime(0);
   const { faults } = faultsWith({ "slow-service": 1 }, 1);
   const weather = new Weather({ time, faults, trace: new Trace({ keepLines: false }) });

@@ -18,7 +18,7 @@ test("of a transaction the last entry stands, and a killed process's intent stay
   ]);
 });
 
-test("what was there before is stated once, also for processes that could not say so any more", () => {
+test("what was there before is stated once, also for processes that could not any more", () => {
   const own = tx("p:init", "w x =initial", { kind: "init", start: 0, end: 0 });
   const merged = mergeTransactions([
     { ...own, ops: [["w", "x", "initial x"]] },

@@ -52,7 +52,7 @@ function nameOf(act: () => unknown): string {
 }
 
 describe("sequence numbers", () => {
-  test("are decimal texts of 56 digits that rise with every record of a shard, whatever its arrival", () => {
+  test("are decimal texts of 56 digits that rise with every record of a shard", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: -5_000, max: 5_000 }), { minLength: 2 }), (steps) => {
         const numbers = steps.map((step) => {

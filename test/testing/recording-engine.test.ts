@@ -215,7 +215,7 @@ describe("a recorded engine", () => {
     expect(check(recorder)).toEqual([]);
   });
 
-  test("records deletions and appends as such, and refuses an item with its own attribute", async () => {
+  test("records deletions and appends as such, and refuses its own attribute", async () => {
     const { db, recorded, recorder } = open({ appendTables: ["lines"] });
     await db.transact((tx) => {
       tx.put(lines, { order: "o", line: 1 }, { sku: "s" });

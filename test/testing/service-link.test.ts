@@ -69,7 +69,7 @@ describe("a try of a call", () => {
     expect(it.effectsAtMs[0]).toBeLessThan(latencyMs);
   });
 
-  test("whose answer is lost took effect once, and its caller hears of a timeout or a broken connection", async () => {
+  test("whose answer is lost took effect once; its caller gets an error", async () => {
     const seen = new Set<unknown>();
     const it = stage({ "answer-lost": 1 });
     for (let i = 0; i < 30; i += 1) seen.add((await outcomeOf(it)).ends);
@@ -77,7 +77,7 @@ describe("a try of a call", () => {
     expect(it.effectsAtMs).toHaveLength(30);
   });
 
-  test("whose answer is slow took effect at once, and is heard before its caller gives up", async () => {
+  test("whose answer is slow took effect at once, and comes in time", async () => {
     const it = stage({ "answer-slow": 1 });
     const { ends, atMs } = await outcomeOf(it);
     expect(ends).toBe("answer");

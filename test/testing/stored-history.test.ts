@@ -27,7 +27,7 @@ async function storedOf(cloud: TestCloud, history: History): Promise<StoredHisto
 }
 
 describe("the stores say", () => {
-  test("in which order each key's versions were committed, and what stands there in the end", async () => {
+  test("in which order each key's versions were committed, and what stands at last", async () => {
     const cloud = await cloudOf();
     await cloud.run(async () => {
       const [a, b] = [cloud.createClient("a"), cloud.createClient("b")];

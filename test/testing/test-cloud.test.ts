@@ -53,7 +53,7 @@ function valueOf(cloud: TestCloud): number | undefined {
 }
 
 describe("a conflict that was ordered", () => {
-  test("ends a transaction of one attempt in ConflictError, and leaves the row as it was", async () => {
+  test("ends a transaction of one attempt in ConflictError, the row as it was", async () => {
     const cloud = await cloudWithAnn();
     cloud.conflictOn(counters, ann);
     const error = await failure(
@@ -93,7 +93,7 @@ describe("a conflict that was ordered", () => {
     expect(receipt.attempts).toBe(2);
   });
 
-  test("strikes a snapshot transaction by what it writes, and a search by what it found", async () => {
+  test("strikes a snapshot transaction by its writes, and a search by its finds", async () => {
     const cloud = await cloudWithAnn();
     const client = cloud.createClient();
     cloud.conflictOn(counters, ann);
@@ -254,7 +254,7 @@ describe("services in trouble", () => {
 });
 
 describe("processes", () => {
-  test("one that crashes between decision and install leaves a commit that replay finishes", async () => {
+  test("one that crashes between decision and install leaves its commit to replay", async () => {
     const cloud = await cloudWithAnn();
     cloud.pauseReplay();
     const app = cloud.startProcess("app", {
@@ -362,7 +362,7 @@ describe("time", () => {
 });
 
 describe("tables", () => {
-  test("rows of a program without Tidemark are adopted, and it reads what transactions write", async () => {
+  test("rows of a program without Tidemark are adopted, and it reads commits", async () => {
     const cloud = await createTestCloud({ tables: [counters] });
     const { dynamodb } = cloud;
     await cloud.run(async () => {

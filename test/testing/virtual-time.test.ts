@@ -28,7 +28,7 @@ describe("virtual time", () => {
     expect(seen).toHaveLength(203);
   });
 
-  test("finishes all promise reactions of one event before the next, however many follow one another", async () => {
+  test("finishes all promise reactions of one event before the next, however many", async () => {
     const time = new VirtualTime(startMs);
     const seen: string[] = [];
     const chain = async (): Promise<void> => {

@@ -228,7 +228,9 @@ const forbiddenText: readonly { readonly what: string; readonly pattern: RegExp 
   {
     what: "path of one machine",
     pattern: new RegExp(
-      `(?<![\\w.~/*-])/(?:${["work", "root", "tmp", "home/[a-z]+", "Users/[A-Za-z]+"].join("|")})(?:/|\\b(?!-))`,
+      ["(?<![\\w.~/*-])/", "(?:work|root|tmp|home/[a-z]+|Users/[A-Za-z]+)", "(?:/|\\b(?!-))"].join(
+        "",
+      ),
     ),
   },
   {

@@ -63,7 +63,7 @@ describe("transact", () => {
     }>();
   });
 
-  test("a receipt may have no commit timestamp, since a transaction may have nothing to commit", () => {
+  test("a receipt may have no commit timestamp: there may be nothing to commit", () => {
     expectTypeOf<Receipt["commitTimestamp"]>().toEqualTypeOf<Timestamp | undefined>();
     expectTypeOf<Receipt["transactionId"]>().toEqualTypeOf<TransactionId | undefined>();
   });

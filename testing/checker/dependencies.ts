@@ -3,8 +3,8 @@
  * serializable, and two points if it has a snapshot: one at which it reads, and a later one at
  * which it writes. An edge says that one point lies before another:
  *
- *   ww  the writer of a version commits before the writer of the next one commits; before its snapshot if it has one,
- *       since the first committer wins
+ *   ww  the writer of a version commits before the writer of the next one commits; before its
+ *       snapshot if it has one, since the first committer wins
  *   wr  the writer commits before the reader reads
  *   rw  the reader reads before the writer of the next version commits
  *   real time: what had ended came before what then began

@@ -53,7 +53,8 @@ const meanings: { readonly [Name in Anomaly]?: string } = {
   G0: "transactions overwrote each other's writes in a circle",
   G1c: "information flowed in a circle",
   "G-single":
-    "one transaction saw a part of another one, or of what came after it, and missed a part (read skew)",
+    "one transaction saw a part of another one, or of what came after it, and missed a part " +
+    "(read skew)",
   phantom: "a row was there for one read and missing from another",
   "lost update": "a write was based on a version that had been overwritten",
   "G2-item": "each transaction missed what the next one wrote",
@@ -140,18 +141,33 @@ function textOf(model: Model, { from, to, kind, key }: Step): string {
   const name = keyAt(model, key);
   switch (kind) {
     case edgeKinds.ww:
-      return `${first} wrote ${name}${written(model, from, key)}, then ${second} overwrote it${written(model, to, key)}`;
+      return (
+        `${first} wrote ${name}${written(model, from, key)}, then ${second} overwrote ` +
+        `it${written(model, to, key)}`
+      );
     case edgeKinds.wr:
-      return `${first} wrote ${name}${written(model, from, key)}, and ${second} read ${readBy(model, to, key)}`;
+      return (
+        `${first} wrote ${name}${written(model, from, key)}, and ${second} read ` +
+        readBy(model, to, key)
+      );
     case edgeKinds.rw:
     case edgeKinds.rwAbsent:
-      return `${first} read ${name} = ${readBy(model, from, key)}, before ${second} overwrote it${written(model, to, key)}`;
+      return (
+        `${first} read ${name} = ${readBy(model, from, key)}, before ${second} overwrote ` +
+        `it${written(model, to, key)}`
+      );
     case edgeKinds.realTime: {
       const { end } = memberAt(model, from).transaction;
-      return `${first} had ended at ${end} when ${second} began at ${memberAt(model, to).transaction.start}`;
+      return (
+        `${first} had ended at ${end} when ${second} began at ` +
+        `${memberAt(model, to).transaction.start}`
+      );
     }
     case edgeKinds.timestamp:
-      return `${first} stands at ${timestampOf(model, from)}, and ${second} after it at ${timestampOf(model, to)}`;
+      return (
+        `${first} stands at ${timestampOf(model, from)}, and ${second} after it at ` +
+        timestampOf(model, to)
+      );
     case edgeKinds.initial:
       return `${first} states what was there before ${second}`;
   }

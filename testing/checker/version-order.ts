@@ -349,6 +349,7 @@ function judgeEnd(
   const instead = last.isDeletion
     ? `its deletion by ${winner.id}`
     : versionAt(model, last.version).name;
-  const problem = `${name} ended as ${version} of ${transaction.id}, but the last in order is ${instead}`;
+  const problem =
+    `${name} ended as ${version} of ${transaction.id}, but the last in order is ` + instead;
   findings.add("final-state mismatch", [transaction.id, winner.id], problem);
 }

@@ -12,8 +12,7 @@
  * - `w`: wrote the whole item, which makes this version.
  * - `d`: deleted the item. The version names the deletion; later reads of the key find null.
  * - `a`: appended an element to a list. The element is the name of the version that it makes; who
- *   reads the list
- *   records the element that comes last in it.
+ *   reads the list records the element that comes last in it.
  */
 export type HistoryOp =
   | readonly ["r", key: string, version: string | null]

@@ -2,14 +2,13 @@
  * The nine tables of TPC-C (clause 1.3) as tables of DynamoDB, and two that stand for indexes.
  *
  * - Warehouse and district are one row each, as in the specification: every payment writes both,
- *   and every
- *   new order reads the one and writes the other. They are the benchmark's hot rows.
+ *   and every new order reads the one and writes the other. They are the benchmark's hot rows.
  * - An order and its lines share a partition, so that one query has them all; line 0 is the order
  *   itself.
  * - The queue of new orders has its head in a row of its own: which order was delivered last. By
- *   condition 3 the oldest
- *   undelivered order is the one after it. A query for the lowest row would depend on the whole partition,
- *   into which every new order of the district is inserted at the other end, and would walk over what was deleted.
+ *   condition 3 the oldest undelivered order is the one after it. A query for the lowest row would
+ *   depend on the whole partition, into which every new order of the district is inserted at the
+ *   other end, and would walk over what was deleted.
  * - `customer-names` and `customer-orders` are the indexes by last name and by customer.
  *
  * Money is in cents and rates are in hundredths of a percent, so that sums are exact.

@@ -173,7 +173,7 @@ describe("transactions", () => {
     expect(await violationsOf(database)).toEqual([]);
   });
 
-  test("of several customers with one last name the middle one by first name is meant", async () => {
+  test("means the middle one by first name, of several customers of one last name", async () => {
     const database = loaded.copy();
     const partition = "1-1-ODD";
     for (const [first, c] of [

@@ -7,8 +7,12 @@ export const dirtyReads: readonly Interleaving[] = [
     anomaly: "G0",
     title: "blind writes of the same two rows",
     elsewhere:
-      "PostgreSQL: T2's first write blocks until T1 has committed; under read committed the rows end as T2's.",
-    here: "Writes are buffered, so nothing blocks (T2's look at row 3 only takes its read timestamp). A serializable blind write checks nothing and commits behind T1, whole; under snapshot isolation the first committer wins.",
+      "PostgreSQL: T2's first write blocks until T1 has committed; under read committed the " +
+      "rows end as T2's.",
+    here:
+      "Writes are buffered, so nothing blocks (T2's look at row 3 only takes its read " +
+      "timestamp). A serializable blind write checks nothing and commits behind T1, whole; " +
+      "under snapshot isolation the first committer wins.",
     steps: [
       ...bothBegin,
       T2.get(3, "nothing"),
@@ -28,7 +32,9 @@ export const dirtyReads: readonly Interleaving[] = [
     anomaly: "G0",
     title: "updates of the same two rows",
     elsewhere: "As above.",
-    here: "An update reads its row, so T2 is the later committer of a row that it has read: it fails, at its next read of something newer or at the latest at its commit.",
+    here:
+      "An update reads its row, so T2 is the later committer of a row that it has read: it " +
+      "fails, at its next read of something newer or at the latest at its commit.",
     steps: [
       ...bothBegin,
       T1.update(1, 11),
@@ -68,8 +74,12 @@ export const dirtyReads: readonly Interleaving[] = [
     anomaly: "G1b",
     title: "a write that its own transaction overwrites",
     elsewhere:
-      "T2 never sees 101. After T1's commit PostgreSQL's read committed shows 11, FoundationDB still 10.",
-    here: "Only the last write of a row is ever sent. T2's second read meets a row from after its read timestamp: from history it gets the old one; serializable, which must commit at the end of the log, it fails.",
+      "T2 never sees 101. After T1's commit PostgreSQL's read committed shows 11, FoundationDB " +
+      "still 10.",
+    here:
+      "Only the last write of a row is ever sent. T2's second read meets a row from after its " +
+      "read timestamp: from history it gets the old one; serializable, which must commit at the " +
+      "end of the log, it fails.",
     steps: [
       ...bothBegin,
       T1.put(1, 101),
@@ -88,7 +98,9 @@ export const dirtyReads: readonly Interleaving[] = [
     anomaly: "G1c",
     title: "two transactions that read what the other writes",
     elsewhere: "Each sees the state before, and under read committed both commit.",
-    here: "Neither sees the other's buffer. What remains is write skew, which serializable refuses to the later committer.",
+    here:
+      "Neither sees the other's buffer. What remains is write skew, which serializable refuses " +
+      "to the later committer.",
     steps: [
       ...bothBegin,
       T1.put(1, 11),

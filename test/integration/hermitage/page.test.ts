@@ -20,6 +20,6 @@ test.each(interleavings)("$anomaly, $title: would be noticed if it occurred", (i
   expect(interleaving.occurs((step) => results.get(step))).toBe(true);
 });
 
-test("docs/hermitage.md shows the scripts as they are run (write it anew with `vitest -u`)", async () => {
-  await expect(hermitagePage()).toMatchFileSnapshot("../../../docs/hermitage.md");
+test("docs/hermitage.md shows the scripts as they run (write it anew: `vitest -u`)", async () => {
+  await expect(await hermitagePage()).toMatchFileSnapshot("../../../docs/hermitage.md");
 });

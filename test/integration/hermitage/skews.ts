@@ -17,7 +17,9 @@ export const skews: readonly Interleaving[] = [
     anomaly: "P4",
     title: "two read-modify-writes of one row",
     elsewhere: "Repeatable read: T2's write blocks, and fails when T1 commits.",
-    here: "T2, the later committer, fails: it has read (serializable) and written (snapshot) the row.",
+    here:
+      "T2, the later committer, fails: it has read (serializable) and written (snapshot) the " +
+      "row.",
     steps: [
       ...bothBegin,
       T1.get(1, "10"),
@@ -35,7 +37,9 @@ export const skews: readonly Interleaving[] = [
     anomaly: "G-single",
     title: "two rows read on both sides of a commit",
     elsewhere: "Repeatable read: T1 sees 2 → 20, the row from before T2.",
-    here: "So it does from history. Serializable, and without history, T1 learns at that read that row 1 was overwritten.",
+    here:
+      "So it does from history. Serializable, and without history, T1 learns at that read that " +
+      "row 1 was overwritten.",
     steps: [
       ...bothBegin,
       T1.get(1, "10"),
@@ -90,7 +94,9 @@ export const skews: readonly Interleaving[] = [
     anomaly: "G-single",
     title: "a write predicate after a commit that changed what it selects",
     elsewhere: "Repeatable read: T1's delete fails.",
-    here: "From history the delete selects row 2 as it was, and T1 fails at its commit, since T2 wrote that row. Otherwise the delete itself fails.",
+    here:
+      "From history the delete selects row 2 as it was, and T1 fails at its commit, since T2 " +
+      "wrote that row. Otherwise the delete itself fails.",
     steps: [
       ...bothBegin,
       T1.get(1, "10"),
@@ -145,7 +151,9 @@ export const skews: readonly Interleaving[] = [
     title: "a row that depends on an overwritten one through a third transaction",
     elsewhere:
       "(Not in Hermitage: one anti-dependency, T1 to T2, and the item's way back through T3.)",
-    here: "T3 read T2's row and wrote another: whoever sees T3 must see T2, and T1 has read the row from before. The same two answers as for read skew.",
+    here:
+      "T3 read T2's row and wrote another: whoever sees T3 must see T2, and T1 has read the row " +
+      "from before. The same two answers as for read skew.",
     steps: [
       T1.begin(),
       T1.get(1, "10"),
@@ -175,7 +183,9 @@ export const skews: readonly Interleaving[] = [
     anomaly: "G2-item",
     title: "each reads both rows and writes one",
     elsewhere: "Serializable: one fails. Repeatable read: both commit.",
-    here: "The same. Serializable checks what was read; snapshot isolation what is written, and those are two rows.",
+    here:
+      "The same. Serializable checks what was read; snapshot isolation what is written, and " +
+      "those are two rows.",
     steps: [
       ...bothBegin,
       T1.get(1, "10"),
@@ -195,7 +205,9 @@ export const skews: readonly Interleaving[] = [
     anomaly: "G2",
     title: "each inserts what the other's predicate would have selected",
     elsewhere: "Serializable: one fails. Repeatable read: both commit.",
-    here: "The same. Every write counts for its partition and its table, which is what a serializable query or scan checks.",
+    here:
+      "The same. Every write counts for its partition and its table, which is what a " +
+      "serializable query or scan checks.",
     steps: [
       ...bothBegin,
       T1.select(

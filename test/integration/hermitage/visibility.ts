@@ -28,7 +28,9 @@ export const visibility: readonly Interleaving[] = [
     anomaly: "OTV",
     title: "a reader beside two blind writers of the same rows",
     elsewhere: "T2 blocks on T1's row; T3 sees T1's rows, later T2's, never a mixture.",
-    here: "Serializable, T2 commits behind T1; under snapshot isolation it loses. T3 has both rows already: a second read of a row gives what the first gave.",
+    here:
+      "Serializable, T2 commits behind T1; under snapshot isolation it loses. T3 has both rows " +
+      "already: a second read of a row gives what the first gave.",
     steps: [
       T1.begin(),
       T2.begin(),
@@ -54,7 +56,10 @@ export const visibility: readonly Interleaving[] = [
     anomaly: "OTV",
     title: "a reader beside two writers of which both commit",
     elsewhere: "(Not in Hermitage: there T2 waits for T1 by blocking.)",
-    here: "T2's read timestamp is taken at its first read, which comes after T1's commit; so T2 commits at both levels. T3's select meets rows from after its read timestamp: history, or a conflict.",
+    here:
+      "T2's read timestamp is taken at its first read, which comes after T1's commit; so T2 " +
+      "commits at both levels. T3's select meets rows from after its read timestamp: history, " +
+      "or a conflict.",
     steps: [
       T1.begin(),
       T2.begin(),
@@ -82,7 +87,9 @@ export const visibility: readonly Interleaving[] = [
     anomaly: "PMP",
     title: "a row that comes under a read predicate",
     elsewhere: "Repeatable read: T1's second select still returns nothing.",
-    here: "History says that row 3 was absent at T1's read timestamp. Serializable, T1 fails on the predicate.",
+    here:
+      "History says that row 3 was absent at T1's read timestamp. Serializable, T1 fails on the " +
+      "predicate.",
     steps: [
       ...bothBegin,
       T1.select(
@@ -105,7 +112,9 @@ export const visibility: readonly Interleaving[] = [
     anomaly: "PMP",
     title: "a row that comes under a write predicate",
     elsewhere: "Repeatable read: T2's delete blocks, and fails when T1 commits.",
-    here: "Nothing blocks; T2 is the later committer of row 2 (snapshot), or of a predicate that it has read (serializable).",
+    here:
+      "Nothing blocks; T2 is the later committer of row 2 (snapshot), or of a predicate that it " +
+      "has read (serializable).",
     steps: [
       ...bothBegin,
       T1.add(10, "rows 1, 2"),

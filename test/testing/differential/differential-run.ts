@@ -40,7 +40,8 @@ export class Tally {
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([name, count]) => `\n  not compared, ${name}: ${count.toString()}`);
     return (
-      `${this.compared.toString()} calls compared, ${this.refused.toString()} of them refused by both` +
+      `${this.compared.toString()} calls compared, ${this.refused.toString()} of them refused ` +
+      "by both" +
       excluded.join("")
     );
   }

@@ -81,7 +81,8 @@ export const exclusions: readonly Exclusion[] = [
     name: "an update of a transaction that cannot be applied",
     emulator: "DynamoDB Local",
     reason:
-      "documented as a reason of TransactionCanceledException; the emulator answers ValidationException",
+      "documented as a reason of TransactionCanceledException; the emulator answers " +
+      "ValidationException",
     applies: ({ call, real, model }) =>
       call.operation === "TransactWriteItems" &&
       real.error === validation &&

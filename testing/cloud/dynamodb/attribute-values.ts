@@ -29,7 +29,8 @@ export function readValue(input: unknown, level = 1): AttributeValue {
     const several = Object.keys(input).length > 1;
     throw invalid(
       several
-        ? "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
+        ? "Supplied AttributeValue has more than one datatypes set, must contain exactly one of " +
+            "the supported datatypes"
         : "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes",
     );
   }
@@ -121,7 +122,8 @@ export function readNumber(content: unknown): string {
       throw numberOverflow();
     case "underflow":
       throw invalid(
-        "Number underflow. Attempting to store a number with magnitude smaller than supported range",
+        "Number underflow. " +
+          "Attempting to store a number with magnitude smaller than supported range",
       );
     default:
       return assertNever(decimal);

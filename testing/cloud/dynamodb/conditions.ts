@@ -116,7 +116,8 @@ class Binder {
         );
       } else if (order > 0) {
         this.#fail(
-          `The BETWEEN operator requires upper bound to be greater than or equal to lower bound; ${bounds}`,
+          "The BETWEEN operator requires upper bound to be greater than or equal to lower " +
+            `bound; ${bounds}`,
         );
       }
     }
@@ -202,7 +203,8 @@ class Binder {
     for (const other of others) {
       if (other.kind !== "path" || pathText(other.path) !== text) continue;
       this.#fail(
-        `The first operand must be distinct from the remaining operands for this operator or function; ` +
+        "The first operand must be distinct from the remaining operands for this operator or " +
+          "function; " +
           `operator: ${operator}, first operand: ${text}`,
       );
     }
@@ -218,14 +220,14 @@ class Binder {
 
   #failType(operator: string, type: string): never {
     return this.#fail(
-      `Incorrect operand type for operator or function; ` +
+      "Incorrect operand type for operator or function; " +
         `operator or function: ${operator}, operand type: ${type}`,
     );
   }
 
   #failCount(operator: string, count: number): never {
     return this.#fail(
-      `Incorrect number of operands for operator or function; ` +
+      "Incorrect number of operands for operator or function; " +
         `operator or function: ${operator}, number of operands: ${count.toString()}`,
     );
   }

@@ -79,7 +79,8 @@ export function requireOneOf(
 ): void {
   if (value === undefined || allowed.includes(value)) return;
   throw invalid(
-    `1 validation error detected: Value '${value}' at '${parameter}' failed to satisfy constraint: ` +
+    `1 validation error detected: Value '${value}' at '${parameter}' failed to satisfy ` +
+      "constraint: " +
       `Member must satisfy enum value set: [${allowed.join(", ")}]`,
   );
 }

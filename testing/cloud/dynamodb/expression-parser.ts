@@ -293,7 +293,9 @@ class Parser {
       throw invalidExpression(
         this.#kind,
         known
-          ? `The function is not allowed in ${this.#kind === "UpdateExpression" ? "an update" : "a condition"} expression; function: ${name}`
+          ? "The function is not allowed in " +
+              `${this.#kind === "UpdateExpression" ? "an update" : "a condition"} expression; ` +
+              `function: ${name}`
           : `Invalid function name; function: ${name}`,
       );
     }

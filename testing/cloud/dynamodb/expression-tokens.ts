@@ -16,8 +16,19 @@ export type ExpressionKind =
   | "UpdateExpression";
 
 const expressionBytesMax = 4_096;
-const pattern =
-  /\s+|([A-Za-z][A-Za-z0-9_]*)|(#[A-Za-z0-9_]+)|(:[A-Za-z0-9_]+)|([0-9]+)|(<>|<=|>=|[=<>()[\],.+-])/gy;
+const pattern = new RegExp(
+  [
+    /\s+/,
+    /([A-Za-z][A-Za-z0-9_]*)/,
+    /(#[A-Za-z0-9_]+)/,
+    /(:[A-Za-z0-9_]+)/,
+    /([0-9]+)/,
+    /(<>|<=|>=|[=<>()[\],.+-])/,
+  ]
+    .map(({ source }) => source)
+    .join("|"),
+  "gy",
+);
 
 /** The last token is of kind `end`. @throws ServiceError for characters that no expression has. */
 export function tokensOf(kind: ExpressionKind, text: string): readonly Token[] {
@@ -25,7 +36,8 @@ export function tokensOf(kind: ExpressionKind, text: string): readonly Token[] {
   if (text.length > expressionBytesMax) {
     throw invalidExpression(
       kind,
-      `Expression size has exceeded the maximum allowed size; expression size: ${text.length.toString()}`,
+      "Expression size has exceeded the maximum allowed size; expression size: " +
+        text.length.toString(),
     );
   }
   const tokens: Token[] = [];

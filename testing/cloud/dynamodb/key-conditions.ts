@@ -104,7 +104,8 @@ function keyValue(operand: Operand): AttributeValue {
   throw invalid(
     operand.kind === "size"
       ? "KeyConditionExpressions cannot contain nested operations"
-      : "Invalid condition in KeyConditionExpression: Multiple attribute names used in one condition",
+      : "Invalid condition in KeyConditionExpression: Multiple attribute names used in one " +
+          "condition",
   );
 }
 

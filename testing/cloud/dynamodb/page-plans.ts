@@ -54,7 +54,8 @@ export function planQuery(
   const { KeyConditionExpression, ProjectionExpression: projection } = input;
   if (KeyConditionExpression === undefined) {
     throw invalid(
-      "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.",
+      "Either the KeyConditions or KeyConditionExpression parameter must be specified in the " +
+        "request.",
     );
   }
   const startKey = readStartKey(input);
@@ -120,7 +121,8 @@ function requireCommon(input: CommonInput): void {
   ]);
   if (Select === "SPECIFIC_ATTRIBUTES" && ProjectionExpression === undefined) {
     throw invalid(
-      "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES",
+      "Must specify the AttributesToGet or ProjectionExpression when choosing to get " +
+        "SPECIFIC_ATTRIBUTES",
     );
   }
   if (
@@ -190,7 +192,8 @@ function requireUnkeyedFilter(schema: KeySchema, filter: Condition | undefined):
   for (const { name } of keyAttributes(schema)) {
     if (!pathsOf(filter).some(([head]) => head === name)) continue;
     throw invalid(
-      `Filter Expression can only contain non-primary key attributes: Primary key attribute: ${name}`,
+      "Filter Expression can only contain non-primary key attributes: Primary key attribute: " +
+        name,
     );
   }
 }
@@ -257,7 +260,8 @@ function fetchesOf(
   const filtered = absent(pathsOf(asked.filter));
   if (filtered.length > 0 && asked.query) {
     throw invalidParameter(
-      `Secondary index ${schema.name} does not project one or more filter attributes: [${filtered.join(", ")}]`,
+      `Secondary index ${schema.name} does not project one or more filter attributes: ` +
+        `[${filtered.join(", ")}]`,
     );
   }
   const projected = absent(asked.paths ?? []);
@@ -331,12 +335,14 @@ function readSegment(input: ScanCommandInput): Segment {
   if (segment === undefined && total === undefined) return { hashLow: 0, hashHigh: hashes };
   if (total === undefined) {
     throw invalid(
-      "The TotalSegments parameter is required but was not present in the request when Segment parameter is present",
+      "The TotalSegments parameter is required but was not present in the request when Segment " +
+        "parameter is present",
     );
   }
   if (segment === undefined) {
     throw invalid(
-      "The Segment parameter is required but was not present in the request when parameter TotalSegments is present",
+      "The Segment parameter is required but was not present in the request when parameter " +
+        "TotalSegments is present",
     );
   }
   if (total < 1 || total > limits.segmentsMax || segment < 0) {

@@ -85,7 +85,8 @@ export class Placeholders {
     if (value === undefined) {
       throw invalidExpression(
         kind,
-        `An expression attribute value used in expression is not defined; attribute value: ${placeholder}`,
+        "An expression attribute value used in expression is not defined; attribute value: " +
+          placeholder,
       );
     }
     this.#unusedValues.delete(placeholder);
@@ -106,7 +107,8 @@ export class Placeholders {
     if (name === undefined) {
       throw invalidExpression(
         kind,
-        `An expression attribute name used in the document path is not defined; attribute name: ${placeholder}`,
+        "An expression attribute name used in the document path is not defined; attribute name: " +
+          placeholder,
       );
     }
     this.#unusedNames.delete(placeholder);

@@ -31,7 +31,8 @@ export function requireApart(kind: ExpressionKind, paths: readonly DocumentPath[
       if (relation === "apart") continue;
       throw invalidExpression(
         kind,
-        `Two document paths ${relation} with each other; must remove or rewrite one of these paths; ` +
+        `Two document paths ${relation} with each other; must remove or rewrite one of these ` +
+          "paths; " +
           `path one: ${pathText(other)}, path two: ${pathText(path)}`,
       );
     }

@@ -75,7 +75,8 @@ export function requireScalarKeys(table: Table, paths: readonly DocumentPath[]):
     );
     if (!isKey && !isIndexKey) continue;
     throw invalid(
-      "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: " +
+      "Key attributes must be scalars; list random access '[]' and map lookup '.' are not " +
+        "allowed: " +
         `${isKey ? "Key" : "IndexKey"}: ${String(head)}`,
     );
   }

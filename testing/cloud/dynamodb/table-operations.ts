@@ -76,7 +76,8 @@ export function updateTimeToLive(
   if (!enabled && !Enabled) throw invalid("TimeToLive is already disabled");
   if (enabled && table.ttlAttribute !== AttributeName) {
     throw invalid(
-      `TimeToLive is active on a different AttributeName: current AttributeName is ${String(table.ttlAttribute)}`,
+      "TimeToLive is active on a different AttributeName: current AttributeName is " +
+        String(table.ttlAttribute),
     );
   }
   table.ttlAttribute = Enabled ? AttributeName : undefined;
@@ -110,12 +111,14 @@ function definitionOf(input: CreateTableCommandInput, createdMs: number): TableD
   requireOneOf("billingMode", billing, ["PROVISIONED", "PAY_PER_REQUEST"]);
   if (billing === "PROVISIONED" && input.ProvisionedThroughput === undefined) {
     throw invalidParameter(
-      "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED",
+      "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is " +
+        "PROVISIONED",
     );
   }
   if (billing === "PAY_PER_REQUEST" && input.ProvisionedThroughput !== undefined) {
     throw invalidParameter(
-      "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST",
+      "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is " +
+        "PAY_PER_REQUEST",
     );
   }
   const types = attributeTypes(input.AttributeDefinitions);
@@ -129,7 +132,8 @@ function definitionOf(input: CreateTableCommandInput, createdMs: number): TableD
   const unused = [...types.keys()].filter((attribute) => !used.has(attribute));
   if (unused.length > 0) {
     throw invalidParameter(
-      "Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions",
+      "Number of attributes in KeySchema does not exactly match number of attributes defined in " +
+        "AttributeDefinitions",
     );
   }
   return {
@@ -244,7 +248,8 @@ function requireFittingIndexes(schema: KeySchema, indexes: readonly IndexSchema[
     if (index.kind === "global") continue;
     if (schema.sort === undefined) {
       throw invalidParameter(
-        "Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex",
+        "Table KeySchema does not have a range key, which is required when specifying a " +
+          "LocalSecondaryIndex",
       );
     }
     if (index.partition.name !== schema.partition.name) {

@@ -109,13 +109,15 @@ export function requireIndexKeys(index: IndexSchema, item: Item): void {
     const actual = typeOf(value);
     if (actual !== type) {
       throw misfit(
-        `Type mismatch for Index Key ${name} Expected: ${type} Actual: ${actual} IndexName: ${index.name}`,
+        `Type mismatch for Index Key ${name} Expected: ${type} Actual: ${actual} IndexName: ` +
+          index.name,
       );
     }
     const empty = emptyKind(value);
     if (empty !== undefined) {
       throw invalid(
-        "One or more parameter values are not valid. A value specified for a secondary index key is not supported. " +
+        "One or more parameter values are not valid. A value specified for a secondary index " +
+          "key is not supported. " +
           `The AttributeValue for a key attribute cannot contain an empty ${empty} value. ` +
           `IndexName: ${index.name}, IndexKey: ${name}`,
       );
@@ -136,18 +138,21 @@ export function requireKeySize(name: string, value: AttributeValue, isPartition:
   if (empty !== undefined) {
     throw invalid(
       "One or more parameter values are not valid. " +
-        `The AttributeValue for a key attribute cannot contain an empty ${empty} value. Key: ${name}`,
+        `The AttributeValue for a key attribute cannot contain an empty ${empty} value. Key: ` +
+        name,
     );
   }
   const bytes = "S" in value ? utf8Length(value.S) : "B" in value ? value.B.length : 0;
   if (isPartition && bytes > limits.partitionKeyBytesMax) {
     throw invalidParameter(
-      `Size of hashkey has exceeded the maximum size limit of${limits.partitionKeyBytesMax.toString()} bytes`,
+      "Size of hashkey has exceeded the maximum size limit " +
+        `of${limits.partitionKeyBytesMax.toString()} bytes`,
     );
   }
   if (!isPartition && bytes > limits.sortKeyBytesMax) {
     throw invalidParameter(
-      `Aggregated size of all range keys has exceeded the size limit of ${limits.sortKeyBytesMax.toString()} bytes`,
+      "Aggregated size of all range keys has exceeded the size limit of " +
+        `${limits.sortKeyBytesMax.toString()} bytes`,
     );
   }
 }

@@ -28,6 +28,8 @@ import { requireKey } from "./table-schema.ts";
 
 type RememberedToken = { readonly request: string; readonly atMs: number };
 
+type Input = Operations["TransactWriteItems"]["input"];
+
 /** Tokens of transactions that were done, for as long as the service keeps them. */
 export class TransactionTokens {
   readonly #tokens = new Map<string, RememberedToken>();
@@ -53,7 +55,7 @@ export class TransactionTokens {
 export function transactWriteItems(
   database: Database,
   tokens: TransactionTokens,
-  input: Operations["TransactWriteItems"]["input"],
+  input: Input,
 ): Operations["TransactWriteItems"]["output"] {
   requireReportLevels(input);
   const { ClientRequestToken: token, ReturnConsumedCapacity } = input;
@@ -90,7 +92,7 @@ function replayed(
   call: {
     readonly known: string;
     readonly request: string;
-    readonly ReturnConsumedCapacity: Operations["TransactWriteItems"]["input"]["ReturnConsumedCapacity"];
+    readonly ReturnConsumedCapacity: Input["ReturnConsumedCapacity"];
   },
 ): Operations["TransactWriteItems"]["output"] {
   if (call.known !== call.request) {
@@ -179,7 +181,9 @@ function decideAll(writes: readonly (PreparedWrite | MisfitError)[]): readonly D
 function cancelled(reasons: readonly CancellationReason[]): ServiceError {
   const codes = reasons.map(({ Code }) => Code ?? "None").join(", ");
   return new ServiceError("TransactionCanceledException", {
-    message: `Transaction cancelled, please refer cancellation reasons for specific reasons [${codes}]`,
+    message:
+      "Transaction cancelled, please refer cancellation reasons for specific reasons " +
+      `[${codes}]`,
     cancellationReasons: reasons,
   });
 }

@@ -102,7 +102,7 @@ function bindCall(placeholders: Placeholders, { name, operands }: WrittenCall): 
   if (first === undefined || second === undefined || operands.length !== 2) {
     throw invalidExpression(
       kind,
-      `Incorrect number of operands for operator or function; ` +
+      "Incorrect number of operands for operator or function; " +
         `operator or function: ${name}, number of operands: ${operands.length.toString()}`,
     );
   }
@@ -125,7 +125,8 @@ function bindCall(placeholders: Placeholders, { name, operands }: WrittenCall): 
   if (second.kind === "path" && pathText(second.path) === pathText(first.path)) {
     throw invalidExpression(
       kind,
-      "The first operand must be distinct from the remaining operands for this operator or function; " +
+      "The first operand must be distinct from the remaining operands for this operator or " +
+        "function; " +
         `operator: ${name}, first operand: ${pathText(first.path)}`,
     );
   }
@@ -138,7 +139,7 @@ function requireType(operator: string, operands: readonly Operand[], wanted: Val
     if (type === undefined || type === wanted) continue;
     throw invalidExpression(
       kind,
-      `Incorrect operand type for operator or function; ` +
+      "Incorrect operand type for operator or function; " +
         `operator or function: ${operator}, operand type: ${type}`,
     );
   }

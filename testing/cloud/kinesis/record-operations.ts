@@ -219,7 +219,8 @@ function startingPlace(
 
 function wrongCombination(type: string, count: string): ServiceError {
   return invalidArgument(
-    "Must either specify (1) AT_SEQUENCE_NUMBER or AFTER_SEQUENCE_NUMBER and StartingSequenceNumber or " +
+    "Must either specify (1) AT_SEQUENCE_NUMBER or AFTER_SEQUENCE_NUMBER and " +
+      "StartingSequenceNumber or " +
       "(2) TRIM_HORIZON or LATEST and no StartingSequenceNumber. " +
       `Request specified ${type} and ${count} StartingSequenceNumber.`,
   );
@@ -267,8 +268,10 @@ export function getRecords(
   if (nowMs - iterator.madeMs > limits.iteratorAgeMsMax) {
     throw new ServiceError("ExpiredIteratorException", {
       message:
-        `Iterator expired. The iterator was created at time ${new Date(iterator.madeMs).toISOString()} ` +
-        `while right now it is ${new Date(nowMs).toISOString()} which is further in the future than the ` +
+        "Iterator expired. The iterator was created at time " +
+        `${new Date(iterator.madeMs).toISOString()} ` +
+        `while right now it is ${new Date(nowMs).toISOString()} which is further in the future ` +
+        "than the " +
         "tolerated delay of 300000 milliseconds.",
     });
   }

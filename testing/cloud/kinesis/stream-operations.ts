@@ -148,7 +148,8 @@ export function splitShard(
   const middle = BigInt(text);
   if (middle <= low + 1n || middle >= high) {
     throw invalidArgument(
-      `NewStartingHashKey ${text} used in SplitShard() on shard ${shard.id} in stream ${stream.name} ` +
+      `NewStartingHashKey ${text} used in SplitShard() on shard ${shard.id} in stream ` +
+        `${stream.name} ` +
         `is not both greater than one plus the shard's StartingHashKey ${low.toString()} ` +
         `and less than the shard's EndingHashKey ${high.toString()}.`,
     );

@@ -15,8 +15,9 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * bench/workloads/counters.ts in Java: read-modify-writes of small rows. {@code u1}, {@code u4}, {@code u20}: so many random
- * rows of 10,000; {@code contention-N}: four of N; {@code hot-row}: the one row there is.
+ * bench/workloads/counters.ts in Java: read-modify-writes of small rows. {@code u1}, {@code u4},
+ * {@code u20}: so many random rows of 10,000; {@code contention-N}: four of N; {@code hot-row}: the
+ * one row there is.
  */
 final class Counters implements Workload {
   private static final int ROWS_DEFAULT = 10_000;
@@ -97,7 +98,8 @@ final class Counters implements Workload {
     long atLeast = tally.committed() * keys;
     if (counted >= atLeast && counted <= atLeast + tally.unknown() * keys) return List.of();
     return List.of(
-        "counters rose by %d in %d committed transactions of %d increments and %d of unknown outcome"
+        "counters rose by %d in %d committed transactions of %d increments and %d of unknown "
+            + "outcome"
             .formatted(counted, tally.committed(), keys, tally.unknown()));
   }
 

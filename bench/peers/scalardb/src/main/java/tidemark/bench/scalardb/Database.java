@@ -14,9 +14,15 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
-/** ScalarDB on DynamoDB: consensus commit, SERIALIZABLE; everything else as it comes unless the command line says otherwise. */
+/**
+ * ScalarDB on DynamoDB: consensus commit, SERIALIZABLE; everything else as it comes unless the
+ * command line says otherwise.
+ */
 final class Database implements AutoCloseable {
-  /** Autoscaling and point-in-time recovery are not there locally and have no bearing on what is measured. */
+  /**
+   * Autoscaling and point-in-time recovery are not there locally and have no bearing on what is
+   * measured.
+   */
   private static final Map<String, String> TABLE_OPTIONS =
       Map.of("no-scaling", "true", "no-backup", "true", "ru", "1000");
 
@@ -36,7 +42,8 @@ final class Database implements AutoCloseable {
   }
 
   /**
-   * For filling tables and for looking at them when nothing is under way. Inserts that read nothing need no validation, so that a batch of them is one TransactWriteItems; the rows that result are
+   * For filling tables and for looking at them when nothing is under way. Inserts that read nothing
+   * need no validation, so that a batch of them is one TransactWriteItems; the rows that result are
    * those of an ordinary commit.
    */
   static Database forQuietTimes(Settings settings) {

@@ -15,11 +15,12 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * The two ways of bench/harness/drivers.ts to put load on a database, with a thread for each worker. Closed: a worker begins its
- * next transaction when its last one has ended. At a rate: transactions are due at even distances whatever the
- * database does, whichever worker is free takes the next, and latency counts from when it was due. Attempts
- * that began in time run to their end, and the time that this takes counts; what ends in a conflict then stays unfinished, so
- * that one unlucky worker does not stretch a phase in which the others have nothing to do.
+ * The two ways of bench/harness/drivers.ts to put load on a database, with a thread for each
+ * worker. Closed: a worker begins its next transaction when its last one has ended. At a rate:
+ * transactions are due at even distances whatever the database does, whichever worker is free takes
+ * the next, and latency counts from when it was due. Attempts that began in time run to their end,
+ * and the time that this takes counts; what ends in a conflict then stays unfinished, so that one
+ * unlucky worker does not stretch a phase in which the others have nothing to do.
  */
 final class Driver {
   /** After the last transaction was due, so much of the duration again is given to catch up. */
@@ -55,7 +56,10 @@ final class Driver {
     return phase(settings.seconds);
   }
 
-  /** So many transactions of the same kinds, one after the other, with the writes priced by rule; null if none was asked for. */
+  /**
+   * So many transactions of the same kinds, one after the other, with the writes priced by rule;
+   * null if none was asked for.
+   */
   Measured sample() {
     if (settings.sampleTransactions == 0) return null;
     try (ItemSizes sizes = new ItemSizes(settings)) {
@@ -234,7 +238,10 @@ final class Driver {
       sleepUntil(System.nanoTime() + Math.round(jitter.nextDouble() * ceiling * 1e6));
     }
 
-    /** What ScalarDB's documentation says of each exception: which may be retried, and of which the outcome is unknown. */
+    /**
+     * What ScalarDB's documentation says of each exception: which may be retried, and of which the
+     * outcome is unknown.
+     */
     private Fate attempt(Workload.Operation operation, Recorder recorder) {
       DistributedTransaction transaction = null;
       try {

@@ -17,8 +17,9 @@ import software.amazon.awssdk.services.dynamodb.model.TransactWriteItemsRequest;
 import software.amazon.awssdk.services.dynamodb.model.UpdateItemRequest;
 
 /**
- * Looks up how large the items of a write are, so that it can be priced by DynamoDB's rule: a unit for each KB of the larger of
- * old and new item, twice that in a TransactWriteItems. Too slow for a measured phase: for a sample after it.
+ * Looks up how large the items of a write are, so that it can be priced by DynamoDB's rule: a unit
+ * for each KB of the larger of old and new item, twice that in a TransactWriteItems. Too slow for a
+ * measured phase: for a sample after it.
  */
 final class ItemSizes implements AutoCloseable {
   private static final int UNIT_BYTES = 1_024;

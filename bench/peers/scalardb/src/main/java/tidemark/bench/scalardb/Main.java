@@ -7,7 +7,9 @@ import picocli.CommandLine;
 public final class Main {
   private Main() {}
 
-  /** Exits with 2 for a command line that makes no sense, and with 1 for whatever else goes wrong. */
+  /**
+   * Exits with 2 for a command line that makes no sense, and with 1 for whatever else goes wrong.
+   */
   public static void main(String[] arguments) throws Exception {
     Settings settings = new Settings();
     CommandLine commandLine = new CommandLine(settings);

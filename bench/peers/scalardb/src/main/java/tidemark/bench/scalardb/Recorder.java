@@ -50,7 +50,10 @@ final class Recorder {
     return operations.computeIfAbsent(operation, (name) -> new Counts());
   }
 
-  /** Errors of a kind are kept once: by class and message, without what is particular to one transaction. */
+  /**
+   * Errors of a kind are kept once: by class and message, without what is particular to one
+   * transaction.
+   */
   void error(Throwable error) {
     String text = String.valueOf(error.getMessage()).replaceAll("[0-9a-f]{8}-[0-9a-f-]{27,}", "…");
     String kind = error.getClass().getSimpleName() + ": " + text;

@@ -14,7 +14,8 @@ import org.HdrHistogram.Histogram;
 
 /** The line of JSON; bench/peers/scalardb-result.ts says what it must look like. */
 final class Report {
-  private static final Gson GSON = new GsonBuilder().serializeNulls().disableHtmlEscaping().create();
+  private static final Gson GSON =
+      new GsonBuilder().serializeNulls().disableHtmlEscaping().create();
 
   private Report() {}
 

@@ -36,12 +36,16 @@ final class Settings {
   @Option(names = "--warm-up-seconds", description = "before it (default: ${DEFAULT-VALUE})")
   double warmUpSeconds = 5;
 
-  @Option(names = "--rate", description = "transactions per second, all threads (default: closed loop)")
+  @Option(
+      names = "--rate",
+      description = "transactions per second, all threads (default: closed loop)")
   Double rate;
 
   @Option(
       names = "--sample-transactions",
-      description = "run after the measured phase to price writes by rule (default: ${DEFAULT-VALUE})")
+      description =
+          "run after the measured phase to price writes by rule (default: "
+          + "${DEFAULT-VALUE})")
   int sampleTransactions = 50;
 
   @Option(names = "--seed", description = "of all that is drawn (default: ${DEFAULT-VALUE})")
@@ -50,7 +54,9 @@ final class Settings {
   @Option(names = "--attempts-max", description = "of one transaction (default: ${DEFAULT-VALUE})")
   int attemptsMax = 1_000;
 
-  @Option(names = "--deadline-ms", description = "of one transaction's retries (default: ${DEFAULT-VALUE})")
+  @Option(
+      names = "--deadline-ms",
+      description = "of one transaction's retries (default: ${DEFAULT-VALUE})")
   double deadlineMs = 30_000;
 
   @Option(names = "--backoff-base-ms", description = "full jitter (default: ${DEFAULT-VALUE})")
@@ -61,7 +67,9 @@ final class Settings {
 
   @Option(
       names = "--profile",
-      description = "tuned: one-phase commit where it can, scans in one page; plain: as it comes (default: ${DEFAULT-VALUE})")
+      description =
+          "tuned: one-phase commit where it can, scans in one page; plain: as it comes "
+          + "(default: ${DEFAULT-VALUE})")
   Profile profile = Profile.tuned;
 
   /** Named as on the command line. */
@@ -69,8 +77,8 @@ final class Settings {
     /** ScalarDB's own defaults. */
     plain(Map.of()),
     /**
-     * What its documentation offers to make it faster and costs no guarantee: transactions that need no validation write
-     * once, and scans are not cut into pages of ten rows.
+     * What its documentation offers to make it faster and costs no guarantee: transactions that
+     * need no validation write once, and scans are not cut into pages of ten rows.
      */
     tuned(
         Map.of(
@@ -93,7 +101,9 @@ final class Settings {
 
   @Option(
       names = "--property",
-      description = "any property of ScalarDB, as scalar.db.consensus_commit.async_commit.enabled=true")
+      description =
+          "any property of ScalarDB, as "
+          + "scalar.db.consensus_commit.async_commit.enabled=true")
   Map<String, String> properties = new LinkedHashMap<>();
 
   @Option(names = "--rows", description = "ycsb: rows (default: ${DEFAULT-VALUE})")
@@ -102,16 +112,24 @@ final class Settings {
   @Option(names = "--fields", description = "ycsb: fields of a row (default: ${DEFAULT-VALUE})")
   int fields = 10;
 
-  @Option(names = "--field-bytes", description = "ycsb: bytes of a field (default: ${DEFAULT-VALUE})")
+  @Option(
+      names = "--field-bytes",
+      description = "ycsb: bytes of a field (default: ${DEFAULT-VALUE})")
   int fieldBytes = 100;
 
-  @Option(names = "--bucket-rows", description = "ycsb: rows of a partition (default: ${DEFAULT-VALUE})")
+  @Option(
+      names = "--bucket-rows",
+      description = "ycsb: rows of a partition (default: ${DEFAULT-VALUE})")
   int bucketRows = 100;
 
-  @Option(names = "--scan-rows-max", description = "ycsb: rows of a scan (default: ${DEFAULT-VALUE})")
+  @Option(
+      names = "--scan-rows-max",
+      description = "ycsb: rows of a scan (default: ${DEFAULT-VALUE})")
   int scanRowsMax = 100;
 
-  @Option(names = "--distribution", description = "ycsb: uniform, zipfian or latest (default: ${DEFAULT-VALUE})")
+  @Option(
+      names = "--distribution",
+      description = "ycsb: uniform, zipfian or latest (default: ${DEFAULT-VALUE})")
   String distribution = "uniform";
 
   @Option(names = "--theta", description = "ycsb: Zipf's exponent (default: ${DEFAULT-VALUE})")
@@ -122,7 +140,8 @@ final class Settings {
 
   @Option(
       names = "--customers-per-district",
-      description = "tpcc: customers, and orders at start, of a district (default: ${DEFAULT-VALUE})")
+      description =
+          "tpcc: customers, and orders at start, of a district (default: ${DEFAULT-VALUE})")
   int customersPerDistrict = 100;
 
   @Option(names = "--items", description = "tpcc: items (default: ${DEFAULT-VALUE})")
@@ -131,7 +150,9 @@ final class Settings {
   @Option(
       names = "--mix",
       split = ",",
-      description = "tpcc: weights (default: new-order=45,payment=43,order-status=4,delivery=4,stock-level=4)")
+      description =
+          "tpcc: weights (default: "
+          + "new-order=45,payment=43,order-status=4,delivery=4,stock-level=4)")
   Map<String, Double> mix = new LinkedHashMap<>();
 
   @Option(names = "--help", usageHelp = true, description = "prints this")

@@ -28,8 +28,9 @@ import software.amazon.awssdk.services.dynamodb.model.UpdateItemRequest;
 import software.amazon.awssdk.services.dynamodb.model.UpdateItemResponse;
 
 /**
- * Counts every call of the AWS SDK in this process, those that fail and those sent again included, and what the store says
- * that they cost. The SDK finds it by a file on the class path (execution.interceptors), so ScalarDB runs unchanged.
+ * Counts every call of the AWS SDK in this process, those that fail and those sent again included,
+ * and what the store says that they cost. The SDK finds it by a file on the class path
+ * (execution.interceptors), so ScalarDB runs unchanged.
  */
 public final class StoreMeter implements ExecutionInterceptor {
   private static final Map<String, LongAdder> calls = new ConcurrentHashMap<>();

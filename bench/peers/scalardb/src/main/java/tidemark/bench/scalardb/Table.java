@@ -21,8 +21,9 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * A table as the other contestants have it: one partition key, at most one sort key, and columns. Values are {@code Integer},
- * {@code Long}, {@code Double} and {@code String}. Only what ScalarDB recommends is called: insert, update and delete, no put.
+ * A table as the other contestants have it: one partition key, at most one sort key, and columns.
+ * Values are {@code Integer}, {@code Long}, {@code Double} and {@code String}. Only what ScalarDB
+ * recommends is called: insert, update and delete, no put.
  */
 final class Table {
   private final String namespace;
@@ -97,7 +98,10 @@ final class Table {
   Optional<Result> get(DistributedTransaction transaction, Object partition, Object sort)
       throws CrudException {
     var builder =
-        Get.newBuilder().namespace(namespace).table(name).partitionKey(key(partitionKey, partition));
+        Get.newBuilder()
+            .namespace(namespace)
+            .table(name)
+            .partitionKey(key(partitionKey, partition));
     return transaction.get(
         sort == null ? builder.build() : builder.clusteringKey(key(sortKey, sort)).build());
   }
@@ -112,7 +116,11 @@ final class Table {
 
   /** Rows of one partition; both ends belong to the range, and null leaves one open. */
   List<Result> scan(
-      DistributedTransaction transaction, Object partition, Range range, int limit, boolean descending)
+      DistributedTransaction transaction,
+      Object partition,
+      Range range,
+      int limit,
+      boolean descending)
       throws CrudException {
     ScanBuilder.BuildableScan builder =
         Scan.newBuilder()
@@ -132,9 +140,10 @@ final class Table {
   }
 
   /**
-   * ScalarDB's insert does not look at what stands there. Rows that an aborted transaction prepared, and whose rollback
-   * failed (another transaction had recovered one of the rows that it wanted to roll back at once), are recovered by
-   * whoever reads them, so an insert alone would meet the same conflict for ever.
+   * ScalarDB's insert does not look at what stands there. Rows that an aborted transaction
+   * prepared, and whose rollback failed (another transaction had recovered one of the rows that it
+   * wanted to roll back at once), are recovered by whoever reads them, so an insert alone would
+   * meet the same conflict for ever.
    */
   static final ThreadLocal<Boolean> READ_BEFORE_INSERT = ThreadLocal.withInitial(() -> false);
 
@@ -167,16 +176,23 @@ final class Table {
     return builder.build();
   }
 
-  /** Changes some columns of a row that is there; ScalarDB reads it first if this transaction has not. */
+  /**
+   * Changes some columns of a row that is there; ScalarDB reads it first if this transaction has
+   * not.
+   */
   void update(
-      DistributedTransaction transaction, Object partition, Object sort, Map<String, Object> changes)
+      DistributedTransaction transaction,
+      Object partition,
+      Object sort,
+      Map<String, Object> changes)
       throws CrudException {
     var head =
         Update.newBuilder()
             .namespace(namespace)
             .table(name)
             .partitionKey(key(partitionKey, partition));
-    UpdateBuilder.Buildable builder = sortKey == null ? head : head.clusteringKey(key(sortKey, sort));
+    UpdateBuilder.Buildable builder =
+        sortKey == null ? head : head.clusteringKey(key(sortKey, sort));
     for (Map.Entry<String, Object> entry : changes.entrySet()) {
       String column = entry.getKey();
       builder =

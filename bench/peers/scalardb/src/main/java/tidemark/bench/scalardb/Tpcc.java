@@ -7,7 +7,10 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.function.BiConsumer;
 
-/** bench/workloads/tpcc/tpcc.ts in Java: TPC-C, revision 5.11, all five transactions; the same is left out as there. */
+/**
+ * bench/workloads/tpcc/tpcc.ts in Java: TPC-C, revision 5.11, all five transactions; the same is
+ * left out as there.
+ */
 final class Tpcc implements Workload {
   /** Clause 5.2.3: at least 43 % payments and 4 % of each other kind; the rest are new orders. */
   static final Map<String, Double> STANDARD_MIX =
@@ -29,7 +32,9 @@ final class Tpcc implements Workload {
     scale = new TpccScale(settings.warehouses, settings.customersPerDistrict, settings.items);
     (settings.mix.isEmpty() ? STANDARD_MIX : settings.mix).forEach(
         (kind, weight) -> {
-          if (!STANDARD_MIX.containsKey(kind)) throw new IllegalArgumentException("no transaction " + kind);
+          if (!STANDARD_MIX.containsKey(kind)) {
+            throw new IllegalArgumentException("no transaction " + kind);
+          }
           if (!(weight >= 0)) throw new IllegalArgumentException("a weight below 0: " + kind);
           mix.put(kind, weight);
         });
@@ -47,7 +52,9 @@ final class Tpcc implements Workload {
     new TpccPopulation(scale, insert).insertAll();
   }
 
-  /** A worker is a terminal: it has its home warehouse, and a district whose stock it looks after. */
+  /**
+   * A worker is a terminal: it has its home warehouse, and a district whose stock it looks after.
+   */
   @Override
   public Operation next(SplittableRandom random, int worker) {
     int w = worker % scale.warehouses() + 1;

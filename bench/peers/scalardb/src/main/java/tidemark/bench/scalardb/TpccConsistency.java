@@ -9,7 +9,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** Conditions 1, 2, 3, 5, 6, 7 and 12 of TPC-C (clause 3.3.2): evidence that what was measured were transactions. */
+/**
+ * Conditions 1, 2, 3, 5, 6, 7 and 12 of TPC-C (clause 3.3.2): evidence that what was measured were
+ * transactions.
+ */
 final class TpccConsistency {
   private final Database database;
   private final TpccScale scale;

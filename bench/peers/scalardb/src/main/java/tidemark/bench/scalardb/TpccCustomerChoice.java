@@ -7,7 +7,8 @@ import java.util.List;
 import java.util.SplittableRandom;
 
 /**
- * The customer whom a terminal names by number or, three times in five, by last name (clauses 2.5.2.2 and 2.6.2.2).
+ * The customer whom a terminal names by number or, three times in five, by last name (clauses
+ * 2.5.2.2 and 2.6.2.2).
  *
  * @param last null if the number tells
  */

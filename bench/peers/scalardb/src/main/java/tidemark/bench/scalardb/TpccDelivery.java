@@ -9,8 +9,8 @@ import java.util.Map;
 import java.util.SplittableRandom;
 
 /**
- * The delivery transaction (clause 2.7.4): the oldest undelivered order of each of a warehouse's ten districts, all in one
- * transaction.
+ * The delivery transaction (clause 2.7.4): the oldest undelivered order of each of a warehouse's
+ * ten districts, all in one transaction.
  */
 final class TpccDelivery implements Workload.Body {
   private final int w;

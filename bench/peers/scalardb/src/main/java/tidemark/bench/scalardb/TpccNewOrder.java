@@ -12,7 +12,10 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.SplittableRandom;
 
-/** The new-order transaction (clause 2.4.2): an order of five to fifteen lines, and its toll on the stock. */
+/**
+ * The new-order transaction (clause 2.4.2): an order of five to fifteen lines, and its toll on the
+ * stock.
+ */
 final class TpccNewOrder implements Workload.Body {
   private record Line(int item, int supplyW, int quantity) {}
 

@@ -7,7 +7,10 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.SplittableRandom;
 
-/** The payment transaction (clause 2.5.2): money for a warehouse and a district, from a customer of any. */
+/**
+ * The payment transaction (clause 2.5.2): money for a warehouse and a district, from a customer of
+ * any.
+ */
 final class TpccPayment implements Workload.Body {
   private static final int CUSTOMER_DATA_MAX = 500;
 

@@ -11,7 +11,10 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.function.BiConsumer;
 
-/** bench/workloads/tpcc/population.ts in Java: what stands in the tables at the start (clause 4.3.3.1). */
+/**
+ * bench/workloads/tpcc/population.ts in Java: what stands in the tables at the start (clause
+ * 4.3.3.1).
+ */
 final class TpccPopulation {
   /** What each customer has paid before the start, in cents. */
   private static final long FIRST_PAYMENT = 1_000;

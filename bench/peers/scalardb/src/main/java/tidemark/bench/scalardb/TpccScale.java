@@ -2,7 +2,10 @@ package tidemark.bench.scalardb;
 
 import java.util.SplittableRandom;
 
-/** bench/workloads/tpcc/scale.ts in Java: how large the database is, and the skew of the choices among its rows. */
+/**
+ * bench/workloads/tpcc/scale.ts in Java: how large the database is, and the skew of the choices
+ * among its rows.
+ */
 record TpccScale(int warehouses, int customersPerDistrict, int items) {
   static final int DISTRICTS = 10;
 
@@ -17,7 +20,8 @@ record TpccScale(int warehouses, int customersPerDistrict, int items) {
   private static final int NAME_SHIFT_IN_RUN = 223;
 
   /**
-   * @throws IllegalArgumentException for a scale beyond the specification's, or too small to choose from
+   * @throws IllegalArgumentException for a scale beyond the specification's, or too small to choose
+   *     from
    */
   TpccScale {
     check("--warehouses", warehouses, 1, 10_000);
@@ -76,7 +80,9 @@ record TpccScale(int warehouses, int customersPerDistrict, int items) {
     return name.toString();
   }
 
-  /** The specification's mask for its own range; for a smaller one the power of two in proportion. */
+  /**
+   * The specification's mask for its own range; for a smaller one the power of two in proportion.
+   */
   private static int mask(int count, int fullCount, int fullMask) {
     double share = (fullMask + 1.0) * count / fullCount;
     int exponent = (int) Math.floor(Math.log(share) / Math.log(2));

@@ -7,7 +7,10 @@ import java.util.LinkedHashSet;
 import java.util.Set;
 import java.util.SplittableRandom;
 
-/** The stock-level transaction (clause 2.8.2): how many items of a district's last 20 orders run low. */
+/**
+ * The stock-level transaction (clause 2.8.2): how many items of a district's last 20 orders run
+ * low.
+ */
 final class TpccStockLevel implements Workload.Body {
   private static final int ORDERS_LOOKED_AT = 20;
 

@@ -4,9 +4,10 @@ import com.scalar.db.io.DataType;
 import java.util.List;
 
 /**
- * bench/workloads/tpcc/schema.ts in Java: the same tables, keys and columns, the two tables that stand for indexes included:
- * an index of ScalarDB's own on DynamoDB is read eventually and with a second look, which would cost it more.
- * ScalarDB has no lists, so a stock's ten texts of 24 characters stand one after the other in a column.
+ * bench/workloads/tpcc/schema.ts in Java: the same tables, keys and columns, the two tables that
+ * stand for indexes included: an index of ScalarDB's own on DynamoDB is read eventually and with a
+ * second look, which would cost it more. ScalarDB has no lists, so a stock's ten texts of 24
+ * characters stand one after the other in a column.
  */
 final class TpccTables {
   static final int DISTRICT_INFO_LENGTH = 24;

@@ -7,7 +7,10 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.function.BiConsumer;
 
-/** The same notion as in bench/harness/workload.ts: tables, what stands in them at start, and the next transaction. */
+/**
+ * The same notion as in bench/harness/workload.ts: tables, what stands in them at start, and the
+ * next transaction.
+ */
 interface Workload {
   List<Table> tables();
 

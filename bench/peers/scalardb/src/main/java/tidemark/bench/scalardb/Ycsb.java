@@ -11,7 +11,10 @@ import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.function.BiConsumer;
 
-/** bench/workloads/ycsb.ts in Java: YCSB A to F and pH1's mix, with the same rows, buckets, choices and operations. */
+/**
+ * bench/workloads/ycsb.ts in Java: YCSB A to F and pH1's mix, with the same rows, buckets, choices
+ * and operations.
+ */
 final class Ycsb implements Workload {
   private static final int MANY_ROWS = 10;
 
@@ -91,8 +94,8 @@ final class Ycsb implements Workload {
   }
 
   /**
-   * Finds out how far earlier runs on these tables came with their inserts: ScalarDB refuses a row that is there as a
-   * conflict.
+   * Finds out how far earlier runs on these tables came with their inserts: ScalarDB refuses a row
+   * that is there as a conflict.
    */
   @Override
   public void begin(Database database) throws TransactionException {

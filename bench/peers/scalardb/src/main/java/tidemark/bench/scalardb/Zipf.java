@@ -2,7 +2,10 @@ package tidemark.bench.scalardb;
 
 import java.util.SplittableRandom;
 
-/** bench/workloads/zipf.ts in Java: ranks by Zipf's law after J. Gray et al. (SIGMOD 1994), as YCSB draws them. */
+/**
+ * bench/workloads/zipf.ts in Java: ranks by Zipf's law after J. Gray et al. (SIGMOD 1994), as YCSB
+ * draws them.
+ */
 final class Zipf {
   /** About the golden section of 2^32; prime, so it divides no count below itself. */
   private static final long STRIDE = 2_654_435_761L;
