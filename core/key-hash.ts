@@ -1,8 +1,8 @@
 /**
- * Hashes of tables, partitions and keys: 64 bits of SipHash-1-3 under the shard's hash secret, chained
- * table → partition → key (docs/protocol.md §2), so that one index serves keys and predicates. A
- * collision may abort a transaction needlessly; it never commits one wrongly, and nobody who does
- * not know the key can make one.
+ * Hashes of tables, partitions and keys: 64 bits of SipHash-1-3 under the shard's hash secret,
+ * chained table → partition → key (docs/protocol.md §2), so that one index serves keys and
+ * predicates. A collision may abort a transaction needlessly; it never commits one wrongly, and
+ * nobody who does not know the key can make one.
  *
  * Paper: Centiman §3 validates by key; a hash keeps requests and the index small.
  */
@@ -24,7 +24,9 @@ export const hashSecretBytes = sipKeyBytes;
 export class KeyHasher {
   high = 0;
   low = 0;
-  /** Of the key, 32 bits, unsigned: records and blocks carry it, so that keys cannot be mixed up. */
+  /**
+   * Of the key, 32 bits, unsigned: records and blocks carry it, so that keys cannot be mixed up.
+   */
   readonly fingerprint: number;
   readonly #byKind: readonly SipHash[];
 

@@ -9,7 +9,9 @@ export const sipKeyBytes = 16;
 const wordBytes = 8;
 const finalRounds = 3;
 
-/** What the key's halves are mixed with, high word before low: "somepseudorandomlygeneratedbytes". */
+/**
+ * What the key's halves are mixed with, high word before low: "somepseudorandomlygeneratedbytes".
+ */
 const constants = [
   0x736f6d65, 0x70736575, 0x646f7261, 0x6e646f6d, 0x6c796765, 0x6e657261, 0x74656462, 0x79746573,
 ] as const;

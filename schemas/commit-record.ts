@@ -30,8 +30,8 @@ export const requestFlags = {
 } as const;
 
 /**
- * Magic, version, flags, key fingerprint and the largest count of requests; without the commits that are said to be
- * installed.
+ * Magic, version, flags, key fingerprint and the largest count of requests; without the commits
+ * that are said to be installed.
  */
 export const recordHeaderBytesMax = 10;
 /** Flags, id, checkedTo and a count of checks. */

@@ -24,7 +24,8 @@ export type RebuildOptions = {
 
 /**
  * @throws StoreError when the stores do not answer, or the shard has no watermark yet.
- * @throws FrameError when the log holds what is no block, or one of another hash secret: nothing may be certified over it.
+ * @throws FrameError when the log holds what is no block, or one of another hash secret: nothing
+ *   may be certified over it.
  */
 export async function rebuildOracle(options: RebuildOptions): Promise<Oracle> {
   const { shard, control } = options;

@@ -228,7 +228,7 @@ describe("read", () => {
     expect(await readBytes(at(0), 100, faulty())).toEqual(unseen);
   });
 
-  test("proves nothing when Kinesis shows an empty page and says that nothing follows", async () => {
+  test("proves nothing when Kinesis shows an empty page and says nothing follows", async () => {
     kinesis.fail("GetRecords", {
       kind: "rewrite",
       change: (body) => ({ ...(body as object), Records: [], MillisBehindLatest: 0 }),

@@ -25,7 +25,8 @@ describe("hashes under a secret", () => {
     expect(new KeyHasher(other).fingerprint).not.toBe(new KeyHasher(sampleHashSecret).fingerprint);
   });
 
-  // Computed with OpenSSL: openssl mac -macopt size:8 -macopt c-rounds:1 -macopt d-rounds:3 SIPHASH.
+  // Computed with OpenSSL: openssl mac -macopt size:8 -macopt c-rounds:1 -macopt d-rounds:3
+  // SIPHASH.
   test("have a fingerprint, fixed for good", () => {
     expect(new KeyHasher(sampleHashSecret).fingerprint).toBe(0x7d57ca93);
   });

@@ -1,4 +1,6 @@
-/** SipHash-1-3 against published vectors, and against the paper's definition on whole 64-bit words. */
+/**
+ * SipHash-1-3 against published vectors, and against the paper's definition on whole 64-bit words.
+ */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { InvariantViolation } from "../../core/assert.ts";

@@ -38,7 +38,7 @@ class ACommit implements UndecidedCommit {
   }
 }
 
-test("the last one sealed of those undecided is on top, and the last one committed below them", () => {
+test("of those undecided the last one sealed is on top, the last one committed below", () => {
   const order = fc
     .integer({ min: 1, max: 8 })
     .chain((count) =>

@@ -10,7 +10,7 @@ import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const shard = "shardId-000000000000" as ShardId;
 
-test("nothing is sent once more for an id that blocks may decide which have expired unread", async () => {
+test("sends nothing again for an id that expired blocks may decide", async () => {
   const log = new MemoryLog();
   log.append(1);
   let puts = 0;

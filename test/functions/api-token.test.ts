@@ -147,7 +147,7 @@ describe("a token commits once", () => {
     expect(await balances(call, "ada")).toEqual([1]);
   });
 
-  test("also under another Idempotency-Key, and on a token made of it before the commit", async () => {
+  test("also under another Idempotency-Key, or on a token made of it before", async () => {
     const { call } = memoryApi();
     const { transaction } = (await call("/v1/transactions/begin", {})).body;
     const read = await call("/v1/transactions/read", { transaction, reads: {} });
@@ -164,7 +164,7 @@ describe("a token commits once", () => {
     expect(await balances(call, "ada")).toEqual([1]);
   });
 
-  test("an old token says so if it was committed, and is over if not; conditions do not matter", async () => {
+  test("an old token says whether it was committed; conditions do not matter", async () => {
     const { call, clock } = memoryApi();
     const [used, unused] = await Promise.all([
       call("/v1/transactions/begin", {}),

@@ -205,7 +205,7 @@ describe("a payload", () => {
     expect(await decide(spilled, record(1, given, spilled))).toBe(expected);
   });
 
-  test("of a control table that somebody registered is held to idempotency entries all the same", async () => {
+  test("of a registered control table is still held to idempotency entries", async () => {
     const log = newLog();
     log.tables = [{ ...controlTable, history: false }];
     const watermark = payload(controlPayload, { pk: { S: "shard#1" }, sk: { S: "watermark" } });
@@ -223,7 +223,7 @@ describe("the registry", () => {
     log.tables = [...log.tables, { ...accounts, name: "made" }];
   }
 
-  test("is read again for a table that it does not know: one registered since commits at once", async () => {
+  test("is read again for an unknown table: one registered since commits at once", async () => {
     const log = newLog();
     const service = createOracleService(log.ports());
     await decide(log, record(1, payload(accountsPayload, { pk: { S: "a" } })), service);

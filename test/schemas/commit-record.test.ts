@@ -329,7 +329,7 @@ describe("faults", () => {
     expect(scanFault(fromHex(bytes))).toBe(expected);
   });
 
-  test("nothing is written that a reader refuses: it would take the record's others with it", () => {
+  test("nothing is written that a reader refuses: it would take others with it", () => {
     const beyond = `2${id.slice(1)}` as TransactionId;
     const wrong: readonly CommitRequest[] = [
       { ...commit, id: beyond },
@@ -343,7 +343,7 @@ describe("faults", () => {
     }
   });
 
-  test("a record of another hash secret refuses the scan, since its checks say nothing here (I4)", () => {
+  test("a record of another hash secret refuses the scan: its checks are void (I4)", () => {
     const bytes = recordOf([commit]);
     bytes[4] = (bytes[4] ?? 0) ^ 1;
     expect(scanFault(bytes)).toBe("other-hash-secret");

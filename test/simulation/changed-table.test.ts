@@ -21,7 +21,7 @@ async function register(cloud: TestCloud, history: boolean): Promise<void> {
   });
 }
 
-test("a table's history switched on meanwhile: the commit that knew it without runs again", async () => {
+test("a table's history switched on meanwhile: a commit without it runs again", async () => {
   const cloud = await createTestCloud({ tables: [testTable("items", { partitionKey: "id" })] });
   const client = cloud.createClient("app");
   const put = (n: number) =>

@@ -10,7 +10,7 @@ import { createTestCloud, testTable } from "../../testing/index.ts";
 const items = defineTable<{ readonly n: number }, { readonly id: string }>("items", { key: "id" });
 const blindMs = 3 * 60_000;
 
-test("a commit whose record the stream does not show for minutes is installed, and no dead letter", async () => {
+test("a commit whose record stays unseen for minutes is installed, no dead letter", async () => {
   const cloud = await createTestCloud({
     tables: [testTable("items", { partitionKey: "id" })],
     faults: { "empty-page": 1 },

@@ -34,7 +34,7 @@ test("a rolled back transaction sends nothing, and its receipt is that of a read
   expect(freeSeats(cloud)).toBe(1);
 });
 
-test("a conflict met before the rollback runs the body again: the result holds at one moment", async () => {
+test("a conflict before the rollback runs the body again: its result is consistent", async () => {
   const cloud = await cloudWithSeats(1);
   const runs: number[] = [];
   const { result } = await cloud.run(() =>
