@@ -3,6 +3,7 @@
  * does not decide is aborted by a request of its own through the same shard, after which no late
  * copy can commit. The id carries the timestamp below which no decision on it can lie.
  */
+import { InvalidRequestError } from "../core/errors.ts";
 import type { CallOptions, ClientPorts } from "../core/ports.ts";
 import type { TransactionId } from "../core/types.ts";
 import { transactionIdTimestamp } from "../schemas/transaction-id.ts";
@@ -12,6 +13,7 @@ import type { ShardSession } from "./shard-session.ts";
 import type { Outcome } from "./types.ts";
 
 /**
+ * @throws InvalidRequestError for an id that is not from this log.
  * @throws SnapshotTooOldError when the log's retention has passed.
  * @throws CommitUnknownError when the signal aborts first; ask again.
  */
@@ -27,6 +29,15 @@ export async function settleOutcome(
 ): Promise<Outcome> {
   const { follower } = session;
   await orAborted(follower.refresh(), wish.signal);
+  const madeAt = transactionIdTimestamp(wish.id);
+  // Its maker had seen that timestamp in the log, so that whoever reads the log later sees it too.
+  if (madeAt > follower.tail.newest) {
+    throw new InvalidRequestError(
+      "transactionId",
+      `transaction ${wish.id} cannot have been made here: its maker had seen ${madeAt}, and the ` +
+        `log ends at ${follower.tail.newest}; ask the deployment that made it`,
+    );
+  }
   // Holds what the tail has, so that the log need be searched once only.
   const user = { readTimestamp: follower.tail.floor };
   follower.enter(user);
@@ -41,7 +52,7 @@ export async function settleOutcome(
         checks: [],
         payload: { kind: "none" },
       },
-      undecidedTo: transactionIdTimestamp(wish.id),
+      undecidedTo: madeAt,
       recheck: () => follower.tail.newest,
     });
     return decision.kind === "committed"

@@ -5,8 +5,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { CommitUnknownError } from "../../core/errors.ts";
 import { StoreError } from "../../core/errors.ts";
-import type { Item, TableDescription, TransactionId } from "../../core/types.ts";
+import type { Item, TableDescription, Timestamp, TransactionId } from "../../core/types.ts";
 import type { Engine } from "../../engine/types.ts";
+import { makeTransactionId } from "../../schemas/transaction-id.ts";
 import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";
 import { fragileEngine, idOf, never, storedN, verdictsOn } from "./fragile.ts";
 import { failureOf, key, number, numberOf, putAll, readOne } from "./support.ts";
@@ -117,6 +118,17 @@ describe("an unknown outcome", () => {
     expect(failure).toMatchObject({ retryable: false, outcome: "unknown" });
     return failure.transactionId;
   }
+
+  test("is not asked of an id that nobody can have made: nothing is sent", async () => {
+    const receipt = await putAll(engine, table, [{ ...key("made"), n: number(1) }]);
+    const later = (receipt.commitTimestamp ?? 0) + 3600_000_000;
+    const id = makeTransactionId(later as Timestamp, new Uint8Array(9));
+    expect(await failureOf(engine.outcome(id))).toMatchObject({
+      code: "invalid-request",
+      field: "transactionId",
+    });
+    expect(await verdictsOn(deployment.stores, id)).toEqual([]);
+  });
 
   test("is told if no oracle decides before the deadline, and settled once one runs", async () => {
     await readOne(engine, table, key("unknown"));
