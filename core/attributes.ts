@@ -47,6 +47,17 @@ export function keyNamesOf(table: TableDescription): KeyNames {
   return table.sortKey === undefined ? names : { ...names, sortKey: table.sortKey.name };
 }
 
+/** The attributes of `item` that make up the table's key. */
+export function keyOf(table: TableDescription, item: Item): Item {
+  const names = [table.partitionKey, ...(table.sortKey === undefined ? [] : [table.sortKey])];
+  const key: Record<string, AttributeValue> = {};
+  for (const { name } of names) {
+    const value = attribute(item, name);
+    if (value !== undefined) key[name] = value;
+  }
+  return key;
+}
+
 /** What a payload says of a table, so that replay needs no registry. */
 export function payloadTableOf(table: TableDescription): PayloadTable {
   return { ...keyNamesOf(table), history: table.history };

@@ -27,6 +27,20 @@ export type TailCommit = {
   readonly write: number;
 };
 
+/** Tells a committed write from all others. */
+export function commitName({ timestamp, write }: TailCommit): string {
+  return `${timestamp}/${write}`;
+}
+
+/**
+ * Commits of a key in question. A hash may stand for several items, so a caller that has seen some
+ * of them installed, and yet not at the item that it asks for, leaves these out.
+ */
+export type KeyRange = {
+  readonly above: Timestamp;
+  readonly except?: ReadonlySet<string> | undefined;
+};
+
 type RetainedBlock = {
   readonly position: LogPosition;
   readonly throughTimestamp: Timestamp;
@@ -186,11 +200,16 @@ export class Tail {
    */
   newestCommit(
     key: KeyHash,
-    range: { readonly above: Timestamp; readonly upTo: Timestamp },
+    { above, upTo, except }: KeyRange & { readonly upTo: Timestamp },
   ): TailCommit | undefined {
     return this.#commitsByKey
       .get(key)
-      ?.findLast(({ timestamp }) => timestamp > range.above && timestamp <= range.upTo);
+      ?.findLast(
+        (commit) =>
+          commit.timestamp > above &&
+          commit.timestamp <= upTo &&
+          except?.has(commitName(commit)) !== true,
+      );
   }
 
   /**
@@ -199,11 +218,16 @@ export class Tail {
    */
   oldestCommit(
     key: KeyHash,
-    range: { readonly above: Timestamp; readonly below: Timestamp },
+    { above, below, except }: KeyRange & { readonly below: Timestamp },
   ): TailCommit | undefined {
     return this.#commitsByKey
       .get(key)
-      ?.find(({ timestamp }) => timestamp > range.above && timestamp < range.below);
+      ?.find(
+        (commit) =>
+          commit.timestamp > above &&
+          commit.timestamp < below &&
+          except?.has(commitName(commit)) !== true,
+      );
   }
 
   /**

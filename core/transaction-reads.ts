@@ -6,8 +6,8 @@
  * between: Centiman's local check (§3.3), done at every read instead of at the end.
  */
 import { assert } from "./assert.ts";
-import type { Tail } from "./tail.ts";
-import type { Item, KeyHash, LogBlock, Timestamp, Version } from "./types.ts";
+import type { Tail, TailCommit } from "./tail.ts";
+import type { Item, KeyHash, LogBlock, Timestamp, WriteHashes } from "./types.ts";
 
 /** Table and key are undefined after a REST token brought only hashes along. */
 export type KeyRead = {
@@ -34,11 +34,12 @@ export type ReadConflict = {
  */
 export type PageStep = { readonly page: string; readonly next: string | undefined };
 
-/** The versions on the page that a query is about to return under the predicate `hash`. */
+/** The page that a query is about to return under the predicate `hash`. */
 export type SeenPage = {
   readonly hash: KeyHash;
   readonly page: string;
-  readonly versions: ReadonlyMap<KeyHash, Version>;
+  /** Whether the page shows this write, or what superseded it, without a doubt. */
+  readonly shows: (commit: TailCommit, hashes: WriteHashes) => boolean;
 };
 
 export class TransactionReads {
@@ -99,20 +100,18 @@ export class TransactionReads {
     for (const [hash, read] of this.predicates) {
       const newest = tail.lastCommit(hash);
       if (newest === undefined || newest <= this.#readTimestamp) continue;
-      const versions = this.#harmless(hash, seen);
+      const shown = this.#goesOn(hash, seen) ? seen : undefined;
       const range = { above: this.#readTimestamp, upTo: tail.newest };
       for (const { commit, hashes } of tail.commitsUnder(hash, range)) {
-        if ((versions.get(hashes.key) ?? 0) < commit.timestamp) {
-          return { hash, timestamp: commit.timestamp, read };
-        }
+        if (shown?.shows(commit, hashes) === true) continue;
+        return { hash, timestamp: commit.timestamp, read };
       }
     }
     return undefined;
   }
 
-  #harmless(hash: KeyHash, seen: SeenPage | undefined): ReadonlyMap<KeyHash, Version> {
-    if (seen?.hash !== hash || this.#nextPages.get(hash) !== seen.page) return noneSeen;
-    return seen.versions;
+  #goesOn(hash: KeyHash, seen: SeenPage | undefined): boolean {
+    return seen?.hash === hash && this.#nextPages.get(hash) === seen.page;
   }
 
   /** Takes over what another transaction has read at the same read timestamp. */
@@ -140,8 +139,6 @@ export class TransactionReads {
     this.#readTimestamp = to;
   }
 }
-
-const noneSeen: ReadonlyMap<KeyHash, Version> = new Map();
 
 /**
  * Folds an old block, read from the log because the tail no longer holds it: extends the read

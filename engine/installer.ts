@@ -9,7 +9,7 @@
 import { UnavailableError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts } from "../core/ports.ts";
-import type { TailCommit } from "../core/tail.ts";
+import { commitName, type KeyRange, type TailCommit } from "../core/tail.ts";
 import type {
   CommittedVerdict,
   Item,
@@ -40,7 +40,7 @@ export type InstallJob = {
 export type EarlierCommits = {
   /** Commits at or below it are installed. Read it before the store is asked. */
   installedThrough(): Timestamp;
-  oldest(key: KeyHash, range: { above: Timestamp; below: Timestamp }): TailCommit | undefined;
+  oldest(key: KeyHash, range: KeyRange & { readonly below: Timestamp }): TailCommit | undefined;
   /** Installs that one write, unless the watermark has passed it. */
   finish(commit: TailCommit): Promise<void>;
 };
@@ -106,10 +106,16 @@ export class Installer {
    */
   async #installInOrder(job: InstallJob, index: number, options: CallOptions): Promise<void> {
     const { table } = writeAt(job.payload, index);
+    // Installed by now: where the item does not show it, it is another item's of the same hash.
+    const except = new Set<string>();
     for (let attempt = 0; attempt < orderedTriesMax; attempt += 1) {
-      const found = await this.#places.run(() => this.#tryInOrder(job, index, options));
+      const found = await this.#places.run(() =>
+        this.#tryInOrder(job, index, { ...options, except }),
+      );
       if (found === "installed") return;
-      if (found !== "changed") await this.#awaitEarlier(found, attempt);
+      if (found !== "changed" && (await this.#awaitEarlier(found, attempt))) {
+        except.add(commitName(found));
+      }
     }
     throw new UnavailableError(
       `a key of table "${table.name}" changed ${orderedTriesMax} times while ${job.verdict.id} ` +
@@ -121,7 +127,7 @@ export class Installer {
   async #tryInOrder(
     job: InstallJob,
     index: number,
-    options: CallOptions,
+    { except, ...options }: CallOptions & { readonly except: ReadonlySet<string> },
   ): Promise<"installed" | "changed" | TailCommit> {
     const { write, table } = writeAt(job.payload, index);
     const { key } = write;
@@ -132,7 +138,13 @@ export class Installer {
       // probe: ordered-install-superseded
       return "installed";
     }
-    const missing = this.#missingBefore(job, index, stored.version, installedThrough);
+    const missing =
+      installedThrough === undefined
+        ? undefined
+        : this.#missingBefore(job, index, {
+            above: Math.max(stored.version, installedThrough) as Timestamp,
+            except,
+          });
     // mutant: history-out-of-order
     if (missing !== undefined) {
       // probe: ordered-install-waits-for-earlier
@@ -163,28 +175,24 @@ export class Installer {
     return result === "installed" ? "installed" : "changed";
   }
 
-  #missingBefore(
-    job: InstallJob,
-    index: number,
-    stored: Timestamp,
-    installedThrough: Timestamp | undefined,
-  ): TailCommit | undefined {
+  #missingBefore(job: InstallJob, index: number, range: KeyRange): TailCommit | undefined {
     const key = job.verdict.writes[index]?.key;
-    if (this.#earlier === undefined || key === undefined || installedThrough === undefined) {
-      return undefined;
-    }
-    const above = Math.max(stored, installedThrough) as Timestamp;
-    return this.#earlier.oldest(key, { above, below: job.verdict.timestamp });
+    if (this.#earlier === undefined || key === undefined) return undefined;
+    return this.#earlier.oldest(key, { ...range, below: job.verdict.timestamp });
   }
 
-  /** First gives the earlier commit's owner time to install it, then does it here. */
-  async #awaitEarlier(missing: TailCommit, attempt: number): Promise<void> {
+  /**
+   * First gives the earlier commit's owner time to install it, then does it here: then it is
+   * installed for sure.
+   */
+  async #awaitEarlier(missing: TailCommit, attempt: number): Promise<boolean> {
     if (attempt < patienceTries || this.#earlier === undefined) {
       await waitBackoff(this.#ports, { backoff: orderBackoff, attempt });
-    } else {
-      // probe: installer-finishes-an-earlier-commit
-      await this.#earlier.finish(missing);
+      return false;
     }
+    // probe: installer-finishes-an-earlier-commit
+    await this.#earlier.finish(missing);
+    return true;
   }
 }
 

@@ -10,20 +10,20 @@
 import { attribute } from "../core/attributes.ts";
 import { SnapshotTooOldError, UnavailableError } from "../core/errors.ts";
 import { compareKeyValues, matchesSortKey } from "../core/key-order.ts";
+import * as limits from "../core/limits.ts";
 import type { Page, QueryRequest, ScanRequest } from "../core/ports.ts";
-import type { TailCommit } from "../core/tail.ts";
-import type { PredicateRead } from "../core/transaction-reads.ts";
+import type { PredicateRead, ReadConflict } from "../core/transaction-reads.ts";
 import type {
   AttributeValue,
   Item,
   KeyHash,
   TableDescription,
-  Timestamp,
   WriteHashes,
 } from "../core/types.ts";
+import { type Answer, type Known, type Lacking, pageAnswer } from "../core/visibility.ts";
 import { decodeValue, encodeValue } from "../schemas/attribute-value.ts";
 import { conflictError } from "./conflict-error.ts";
-import { type ReadKey, type ReadView, type SeenVersions } from "./read-view.ts";
+import type { ReadView } from "./read-view.ts";
 import { itemIdentity } from "./write-buffer.ts";
 
 type Row = Page["rows"][number] & { readonly hashes: WriteHashes };
@@ -83,37 +83,26 @@ type PageSource = {
 
 async function readPage(view: ReadView, source: PageSource): Promise<VisiblePage> {
   await view.ready();
-  // A page comes from the tables, so nothing that is not there yet may have been read beside it.
-  await view.settleChained();
   view.assertReachesBack(source.table);
+  let asked: AskedPage | undefined;
   for (let attempt = 0; attempt < pageTriesMax; attempt += 1) {
-    view.assertOpen();
-    const captured = view.tail.installedThrough;
-    const helped = new Set(view.helped);
-    const page = await source.read();
-    const rows = page.rows.map((row) => ({
-      ...row,
-      hashes: view.readKey(source.table, row.key).hashes,
-    }));
-    await foldUpTo(view, rows, source.table);
-    view.assertOpen();
-    if (captured < view.tail.floor) continue;
-    moveReadTimestamp(view, source, rows);
-    const missing = missingFrom(view, { source, page, rows, captured, helped });
-    if (missing !== undefined) {
-      await awaitMissing(view, missing, attempt);
-      continue;
+    asked = await besideNothingChained(view, source, asked);
+    const judgement = view.judge(answerOf(source, asked), source.table.history);
+    switch (judgement.kind) {
+      case "consistent":
+        return visiblePage(view, source, asked);
+      case "overtaken":
+        throw view.doom(overtakenError(view, source, judgement.conflict));
+      case "lacking":
+        await awaitLacking(view, judgement.lacking, attempt);
+        break;
+      case "ahead-of-tail":
+        await view.catchUp(judgement.version, source.table.name);
+        continue;
+      case "stale-answer":
+        break;
     }
-    if (view.mode !== "fixed") {
-      const next = page.lastKey === undefined ? undefined : pageIdentity(source, page.lastKey);
-      const step = { page: pageIdentity(source, source.startKey), next };
-      // mutant: first-page-only
-      view.reads.addPredicate(source.hash, source.predicate, step);
-    }
-    // From here on the predicate guards the page: the read timestamp moves only if nothing in it
-    // changed.
-    const visible = await Promise.all(rows.map((row) => visibleRow(view, source.table, row)));
-    return { rows: visible.filter((row) => row !== undefined), lastKey: page.lastKey };
+    asked = undefined;
   }
   throw view.doom(
     new UnavailableError(
@@ -123,43 +112,86 @@ async function readPage(view: ReadView, source: PageSource): Promise<VisiblePage
   );
 }
 
-async function foldUpTo(
-  view: ReadView,
-  rows: readonly Row[],
-  table: TableDescription,
-): Promise<void> {
-  if (view.mode === "fixed") return;
-  const newest = rows.reduce<Timestamp>(
-    (max, row) => (row.version > max ? row.version : max),
-    0 as Timestamp,
-  );
-  if (newest > view.tail.newest) await view.catchUp(newest, table.name);
-}
+type AskedPage = {
+  readonly page: Page;
+  readonly rows: readonly Row[];
+  /** What was known when the store was asked. */
+  readonly known: Known;
+};
 
 /**
- * Moves the read timestamp forward when the page shows something newer. Where that fails, the page
- * must be had at the old one, from history.
+ * A page comes from the tables, so nothing that is not there yet may have been read beside it; also
+ * not by a read of the same body that was chained while the page was under way:
+ *
+ *   A       put(x) put(p1)  sealed ─────────────── committed
+ *   R       query(p) ──── page without A's p1 ─┤
+ *           get(x) = A's value, chained         └ not together with this page: again
+ *
+ * Ends: each time around one more item has been read.
+ * @param asked a page that is there already.
  */
-function moveReadTimestamp(view: ReadView, source: PageSource, rows: readonly Row[]): void {
-  if (view.mode === "fixed") return;
-  view.assertWithinTail();
-  const newer = rows.some((row) => row.version > view.readTimestamp);
-  const overtaken = (view.tail.lastCommit(source.hash) ?? 0) > view.readTimestamp;
-  if (!newer && !(overtaken && view.mode === "read-write")) return;
-  const versions: SeenVersions = new Map(rows.map((row) => [row.hashes.key, row.version]));
-  const page = pageIdentity(source, source.startKey);
-  const conflict = view.reads.extend(view.tail, { hash: source.hash, page, versions });
-  if (conflict !== undefined && view.isolation === "serializable" && view.mode === "read-write") {
-    throw view.doom(conflictError(conflict, conflict));
+async function besideNothingChained(
+  view: ReadView,
+  source: PageSource,
+  asked: AskedPage | undefined,
+): Promise<AskedPage> {
+  let answer = asked;
+  for (let reads = 0; reads <= limits.transactionKeysMax; reads += 1) {
+    view.assertOpen();
+    // mutant: pages-beside-chained-reads
+    if (answer !== undefined && view.local?.isChained !== true) return answer;
+    await view.settleChained();
+    view.assertOpen();
+    const known = view.known();
+    const page = await source.read();
+    answer = { page, rows: hashedRows(view, source, page), known };
   }
-  if (conflict !== undefined && newer && !source.table.history) {
-    throw view.doom(
-      new SnapshotTooOldError(
-        `rows of table "${source.table.name}" were overwritten after ${view.readTimestamp}, and ` +
-          "the table keeps no history",
-      ),
-    );
+  throw view.doom(new UnavailableError("more items were read beside one page than may be read"));
+}
+
+function hashedRows(view: ReadView, { table }: PageSource, page: Page): readonly Row[] {
+  return page.rows.map((row) => ({ ...row, hashes: view.readKey(table, row.key).hashes }));
+}
+
+function answerOf(source: PageSource, { page, rows, known }: AskedPage): Answer {
+  return pageAnswer(
+    {
+      predicate: source.hash,
+      on: source.predicate.on,
+      rows,
+      page: pageIdentity(source, source.startKey),
+      mayContain: (hashes) => source.mayContain(hashes, page),
+    },
+    known,
+  );
+}
+
+/** The rows at the read timestamp; the predicate joins the read set in this turn. */
+async function visiblePage(
+  view: ReadView,
+  source: PageSource,
+  { page, rows }: Omit<AskedPage, "known">,
+): Promise<VisiblePage> {
+  if (view.mode !== "fixed") {
+    const next = page.lastKey === undefined ? undefined : pageIdentity(source, page.lastKey);
+    const step = { page: pageIdentity(source, source.startKey), next };
+    // mutant: first-page-only
+    view.reads.addPredicate(source.hash, source.predicate, step);
   }
+  // From here on the predicate guards the page: the read timestamp moves only if nothing in it
+  // changed.
+  const visible = await Promise.all(rows.map((row) => visibleRow(view, source.table, row)));
+  return { rows: visible.filter((row) => row !== undefined), lastKey: page.lastKey };
+}
+
+function overtakenError(view: ReadView, { table }: PageSource, conflict: ReadConflict): Error {
+  if (view.isolation === "serializable" && view.mode === "read-write") {
+    return conflictError(conflict, conflict);
+  }
+  return new SnapshotTooOldError(
+    `rows of table "${table.name}" were overwritten after ${view.readTimestamp}, and the table ` +
+      "keeps no history",
+  );
 }
 
 /** Equal for equal pages of equal passes: where a page begins says which one it is. */
@@ -174,62 +206,24 @@ function conditionIdentity(condition: QueryRequest["sortKey"]): string {
   return [condition.operator, ...values.map((value) => encodeValue(value).join(","))].join(" ");
 }
 
-type Missing =
-  /** The page should show it and does not. */
-  | { readonly where: "here"; readonly commit: TailCommit }
-  /** They may belong to this page or to another one. */
-  | { readonly where: "unknown"; readonly commits: readonly TailCommit[] };
-
-/**
- * Commits at or below the read timestamp that the page should show, or might have to, and does not.
- */
-function missingFrom(
-  view: ReadView,
-  look: {
-    readonly source: PageSource;
-    readonly page: Page;
-    readonly rows: readonly Row[];
-    readonly captured: Timestamp;
-    /** Known to be installed before the page was read. */
-    readonly helped: ReadonlySet<string>;
-  },
-): Missing | undefined {
-  const { source, page, rows, captured, helped } = look;
-  if ((view.tail.lastCommit(source.hash) ?? 0) <= captured) return undefined;
-  const versions: SeenVersions = new Map(rows.map((row) => [row.hashes.key, row.version]));
-  const range = { above: captured, upTo: view.readTimestamp };
-  const commits: TailCommit[] = [];
-  for (const { commit, hashes } of view.tail.commitsUnder(source.hash, range)) {
-    const stored = versions.get(hashes.key);
-    if (stored !== undefined && stored >= commit.timestamp) continue;
-    const where = stored === undefined ? source.mayContain(hashes, page) : "yes";
-    if (where === "yes") return { where: "here", commit };
-    if (where === "unknown" && !helped.has(nameOf(commit))) commits.push(commit);
-  }
-  return commits.length === 0 ? undefined : { where: "unknown", commits };
-}
-
 /**
  * A write whose place is unknown is waited for by the watermark, which vouches for all at once. If
- * that stands still, replay is behind or down: then the reader installs them, and what it has
+ * that stands still, replay is behind or down: then the reader sees to them itself, and what is
  * installed the next page shows or cannot hold.
  */
-async function awaitMissing(view: ReadView, missing: Missing, attempt: number): Promise<void> {
-  if (missing.where === "here") {
-    await view.awaitInstall(missing.commit, attempt);
+async function awaitLacking(view: ReadView, lacking: Lacking, attempt: number): Promise<void> {
+  const { where, commits } = lacking;
+  const [first] = commits;
+  if (where === "here") {
+    await view.awaitInstall(first, attempt);
     return;
   }
-  const newest = missing.commits.at(-1)?.timestamp;
-  if (newest === undefined || (await view.waitInstalled(newest, watermarkPatienceMs))) return;
-  for (const commit of missing.commits) {
+  const { timestamp } = commits.at(-1) ?? first;
+  if (await view.waitInstalled(timestamp, watermarkPatienceMs)) return;
+  for (const commit of commits) {
     view.assertOpen();
     await view.finish(commit);
-    view.helped.add(nameOf(commit));
   }
-}
-
-function nameOf({ timestamp, write }: TailCommit): string {
-  return `${timestamp}/${write}`;
 }
 
 async function visibleRow(
@@ -237,8 +231,8 @@ async function visibleRow(
   table: TableDescription,
   row: Row,
 ): Promise<{ key: Item; item: Item } | undefined> {
-  const key: Pick<ReadKey, "table" | "key"> = { table, key: row.key };
-  const item = row.version > view.readTimestamp ? await view.historyOf(key) : row.item;
+  const isNewer = row.version > view.readTimestamp;
+  const item = isNewer ? await view.historyOf({ table, key: row.key }) : row.item;
   return item === undefined ? undefined : { key: row.key, item };
 }
 

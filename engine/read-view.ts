@@ -1,10 +1,12 @@
 /**
- * The state of the tables at one read timestamp, as a transaction sees it (docs/protocol.md §5).
+ * The state of the tables at one read timestamp, as a transaction sees it (docs/protocol.md §5):
+ * when it begins, when it ends, and what an answer of the store means to it. What is asked, and
+ * when again, is the readers' (point-reads.ts, range-reads.ts).
  *
  * Keeps I8. A stored item alone does not say what was true at the read timestamp: a committed write
- * may not be installed yet, or a later one may be. The tail knows of both; this file asks it.
+ * may not be installed yet, or a later one may be. The tail knows of both (core/visibility.ts).
  */
-import { attribute, keyNamesOf } from "../core/attributes.ts";
+import { keyNamesOf } from "../core/attributes.ts";
 import {
   CorruptDataError,
   SnapshotTooOldError,
@@ -12,27 +14,30 @@ import {
   UnavailableError,
 } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
-import type { CallOptions, ClientPorts, StoredItem } from "../core/ports.ts";
-import type { Tail, TailCommit } from "../core/tail.ts";
+import type { CallOptions, ClientPorts } from "../core/ports.ts";
+import { commitName, type Tail, type TailCommit } from "../core/tail.ts";
 import type { TransactionReads } from "../core/transaction-reads.ts";
 import type {
   Isolation,
   Item,
-  KeyHash,
   TableDescription,
   Timestamp,
   Version,
   WriteHashes,
 } from "../core/types.ts";
+import {
+  type Answer,
+  judge,
+  type Judgement,
+  type Known,
+  type ViewMode,
+} from "../core/visibility.ts";
 import type { KeyHashes } from "../schemas/key-hashes.ts";
 import { waitBackoff } from "./backoff.ts";
-import { assertWithinTail, conflictError } from "./conflict-error.ts";
+import { assertWithinTail } from "./conflict-error.ts";
 import type { LocalReads } from "./chaining/local-reads.ts";
 import { asError, ignore, orAborted } from "./concurrency.ts";
 import type { ShardSession } from "./shard-session.ts";
-
-/** `fixed` reads at a timestamp given from outside; the others may move theirs forward. */
-export type ViewMode = "read-write" | "read-only" | "fixed";
 
 export type ViewOptions = {
   readonly mode: ViewMode;
@@ -54,26 +59,14 @@ export type ReadKey = {
   readonly identity?: string;
 };
 
-type Judgement =
-  | { readonly kind: "visible" }
-  | { readonly kind: "history" }
-  /** Committed at or below the read timestamp, and not in the answer. */
-  | { readonly kind: "missing"; readonly commit: TailCommit }
-  | { readonly kind: "ahead-of-tail" }
-  /** The tail has forgotten commits that the answer may predate: ask again. */
-  | { readonly kind: "stale-answer" };
-
-const readTriesMax = 40;
 const pendingBackoff = { baseMs: 3, capMs: 150 };
 
 export class ReadView {
   readonly #ports: ClientPorts;
   readonly #session: ShardSession;
   readonly #options: ViewOptions;
-  /**
-   * Names of committed writes that this view has seen to: whatever is read from now on holds them.
-   */
-  readonly helped = new Set<string>();
+  /** Names of committed writes that this view has seen to. Replaced, never changed. */
+  #installed: ReadonlySet<string> = new Set();
   #ready = false;
   /** Why, once it is. An error is made only for whoever comes too late: its stack takes time. */
   #closed: string | undefined;
@@ -112,6 +105,16 @@ export class ReadView {
   }
   get call(): CallOptions {
     return this.#options.call;
+  }
+  get ports(): ClientPorts {
+    return this.#ports;
+  }
+  get session(): ShardSession {
+    return this.#session;
+  }
+  /** What it reads of its own process's undecided commits; undefined: nothing. */
+  get local(): LocalReads | undefined {
+    return this.#options.local;
   }
 
   /**
@@ -220,53 +223,6 @@ export class ReadView {
     return identity === undefined ? { table, key, hashes } : { table, key, hashes, identity };
   }
 
-  /** One item as it stands at the read timestamp; joins the read set. */
-  async get(key: ReadKey): Promise<Item | undefined> {
-    this.assertOpen();
-    this.assertReachesBack(key.table);
-    const found = await this.#getLocally(key);
-    if (found !== undefined) return found.item;
-    const installedThrough = this.#installedThroughNow();
-    const asked = this.#ports.items.get(key.table, key.key, this.call);
-    asked.catch(ignore); // Reported below, after the refresh, if that does not fail first.
-    await this.ready();
-    return this.#resolve(key, await asked, { installedThrough, joins: true });
-  }
-
-  /**
-   * Resolves once no transaction of this process is about to write there, as far as it could be
-   * known at the call.
-   */
-  async localDecided(key: ReadKey): Promise<void> {
-    await this.#options.local?.localDecided(key);
-  }
-
-  /** What this process itself is about to write, or has just written, where that is to be read. */
-  async #getLocally(key: ReadKey): Promise<{ readonly item: Item | undefined } | undefined> {
-    const { local } = this.#options;
-    if (local?.isContended(key) !== true) return undefined;
-    await this.ready();
-    await local.takeTurn(key.hashes.key);
-    this.assertOpen();
-    const chained = local.chain(key);
-    if (chained !== undefined) return chained;
-    const own = this.#ownCommit(key);
-    if (own === undefined) return undefined;
-    // Nothing that is installed by now need be in an answer that does not come from the store.
-    const asked = { installedThrough: 0 as Timestamp, joins: true };
-    // mutant: own-commits-trusted
-    return { item: await this.#resolve(key, own, asked) };
-  }
-
-  /**
-   * What this process itself has just committed there. Whether that is what is to be read, the tail
-   * judges.
-   */
-  #ownCommit({ hashes, identity }: ReadKey): StoredItem | undefined {
-    if (identity === undefined) return undefined;
-    return this.#session.local.committed(hashes.key, identity, this.tail);
-  }
-
   /**
    * Ends reading, and makes sure of all that was read, up to the tail's end: in the turn in which
    * this returns, the transaction may join others (chaining/commit-group.ts).
@@ -288,134 +244,37 @@ export class ReadView {
     await this.#options.local?.settle();
   }
 
-  /**
-   * Each item as it stands at the read timestamp. They join the read set, unless a predicate there
-   * covers them already.
-   */
-  async batchGet(
-    keys: readonly ReadKey[],
-    { joins }: { readonly joins: boolean } = { joins: true },
-  ): Promise<readonly (Item | undefined)[]> {
-    this.assertOpen();
-    for (const { table } of keys) this.assertReachesBack(table);
-    const installedThrough = this.#installedThroughNow();
-    const asked = this.#ports.items.batchGet(keys, this.call);
-    asked.catch(ignore);
-    await this.ready();
-    const stored = await asked;
-    return Promise.all(
-      keys.map(async (key, i) => {
-        const answer = stored[i];
-        if (answer === undefined) return undefined;
-        return this.#resolve(key, answer, { installedThrough, joins });
-      }),
-    );
-  }
-
-  #installedThroughNow(): Timestamp {
-    return this.#session.follower.started ? this.tail.installedThrough : (0 as Timestamp);
+  /** What is known of installs as of now; to be taken before the store is asked. */
+  known(): Known {
+    const { started } = this.#session.follower;
+    const installedThrough = started ? this.tail.installedThrough : (0 as Timestamp);
+    return { installedThrough, installed: this.#installed };
   }
 
   /**
-   * What an answer of the store means at the read timestamp; asks again as long as it cannot tell.
-   * @param asked `installedThrough` is the tail's, captured before the store was asked.
+   * What an answer of the store means. Moves the read timestamp as that says: the caller adds what
+   * it was an answer to to the read set in the same turn, or asks again.
    */
-  async #resolve(
-    key: ReadKey,
-    answer: StoredItem,
-    asked: { readonly installedThrough: Timestamp; readonly joins: boolean },
-  ): Promise<Item | undefined> {
-    let stored = answer;
-    let captured = asked.installedThrough;
-    const chained = asked.joins ? this.#options.local?.chain(key) : undefined;
-    if (chained !== undefined) return chained.item;
-    for (let attempt = 0; attempt < readTriesMax; attempt += 1) {
-      this.assertOpen();
-      const judgement = this.#judge(key, stored, captured);
-      switch (judgement.kind) {
-        case "visible":
-          if (asked.joins) {
-            this.reads.addKey(key.hashes.key, { table: key.table.name, key: key.key });
-          }
-          return stored.item;
-        case "history":
-          return this.#fromHistory(key);
-        case "missing": {
-          const own = this.#ownCommit(key);
-          if (own?.version === judgement.commit.timestamp) {
-            stored = own;
-            captured = 0 as Timestamp;
-            continue;
-          }
-          await this.awaitInstall(judgement.commit, attempt);
-          break;
-        }
-        case "ahead-of-tail":
-          // probe: read-ahead-of-tail
-          await this.catchUp(stored.version, key.table.name);
-          continue;
-        case "stale-answer":
-          // probe: read-older-than-tail-remembers
-          break;
-      }
-      captured = this.tail.installedThrough;
-      stored = await this.#ports.items.get(key.table, key.key, this.call);
-    }
-    throw this.doom(
-      new UnavailableError(
-        `a committed write to table "${key.table.name}" was still not installed after ` +
-          `${readTriesMax} reads`,
-      ),
-    );
-  }
-
-  #judge(key: ReadKey, stored: StoredItem, captured: Timestamp): Judgement {
-    const { tail } = this;
-    if (this.mode !== "fixed" && stored.version > tail.newest) return { kind: "ahead-of-tail" };
-    // mutant: old-answers-trusted
-    if (captured < tail.floor && tail.floor > stored.version) return { kind: "stale-answer" };
-    const above = Math.max(stored.version, captured) as Timestamp;
-    if (this.mode !== "fixed") {
+  judge(answer: Answer, history: boolean): Judgement {
+    const { mode, isolation, reads, tail } = this;
+    if (mode !== "fixed") {
       this.assertWithinTail();
       // What stands in the tables must not be seen beside what was read from a commit that has
       // failed.
       this.#options.local?.assertChained();
-      const latest = tail.newestCommit(key.hashes.key, { above, upTo: tail.newest });
-      const newest = Math.max(stored.version, latest?.timestamp ?? 0);
-      const wanted = this.mode === "read-write" ? newest : stored.version;
-      if (wanted > this.readTimestamp) {
-        const conflict = this.reads.extend(tail);
-        if (conflict !== undefined && !this.#mayStayBehind(key.table, stored.version)) {
-          // probe: conflict-found-by-reader
-          throw this.doom(conflictError(conflict, conflict));
-        }
-      }
     }
-    if (stored.version > this.readTimestamp) {
-      // probe: read-from-history
-      return { kind: "history" };
+    const judgement = judge(answer, { mode, isolation, reads, history }, tail);
+    if (judgement.kind === "consistent" && mode !== "fixed") {
+      reads.advance(judgement.readTimestamp);
     }
-    const commit = tail.newestCommit(key.hashes.key, { above, upTo: this.readTimestamp });
-    // mutant: pending-writes-ignored
-    return commit === undefined ? { kind: "visible" } : { kind: "missing", commit };
-  }
-
-  /**
-   * Whether reading on at the old read timestamp is of use although something newer was committed.
-   */
-  #mayStayBehind(table: TableDescription, version: Version): boolean {
-    if (this.mode === "read-write" && this.isolation === "serializable") return false;
-    return version <= this.readTimestamp || table.history;
-  }
-
-  async #fromHistory(key: ReadKey): Promise<Item | undefined> {
-    // Before the look-up: from now on the read timestamp moves only if this key did not change.
-    this.reads.addKey(key.hashes.key, { table: key.table.name, key: key.key });
-    return this.historyOf(key);
+    return judgement;
   }
 
   /** @throws SnapshotTooOldError when history does not reach back to the read timestamp. */
-  async historyOf(key: Pick<ReadKey, "table" | "key">): Promise<Item | undefined> {
+  async historyOf(key: {
+    readonly table: TableDescription;
+    readonly key: Item;
+  }): Promise<Item | undefined> {
     const { table } = key;
     const at = this.readTimestamp;
     const entry = table.history
@@ -446,7 +305,7 @@ export class ReadView {
     );
   }
 
-  /** Gives the commit's owner time to install it; after that, installs it here. */
+  /** Gives the commit's owner time to install it; after that, sees to it here. */
   async awaitInstall(commit: TailCommit, attempt: number): Promise<void> {
     if (attempt % limits.pendingReadTriesMax !== limits.pendingReadTriesMax - 1) {
       await waitBackoff(this.#ports, {
@@ -457,7 +316,7 @@ export class ReadView {
       return;
     }
     // probe: reader-installs-for-another
-    await this.#session.finish(commit);
+    await this.finish(commit);
   }
 
   /** Whether the watermark reached the timestamp within `waitMs`. */
@@ -465,25 +324,12 @@ export class ReadView {
     return this.#session.follower.waitInstalled(timestamp, { waitMs, signal: this.call.signal });
   }
 
-  /** Resolves once this committed write is installed or superseded, by whomever. */
+  /**
+   * Sees to it that this committed write is installed or superseded, by whomever: whatever is asked
+   * for from now on holds it.
+   */
   async finish(commit: TailCommit): Promise<void> {
     await this.#session.finish(commit);
-  }
-
-  get ports(): ClientPorts {
-    return this.#ports;
+    this.#installed = new Set([...this.#installed, commitName(commit)]);
   }
 }
-
-/** The attributes of `item` that make up the table's key. */
-export function keyOf(table: TableDescription, item: Item): Item {
-  const names = [table.partitionKey, ...(table.sortKey === undefined ? [] : [table.sortKey])];
-  const key: Record<string, Item[string]> = {};
-  for (const { name } of names) {
-    const value = attribute(item, name);
-    if (value !== undefined) key[name] = value;
-  }
-  return key;
-}
-
-export type SeenVersions = Map<KeyHash, Version>;

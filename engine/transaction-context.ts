@@ -2,14 +2,15 @@
  * One attempt of a transaction: reads at its read timestamp, its own buffered writes laid over
  * them. Implements the engine's `BodyTransaction` (engine/types.ts); committing is commit.ts.
  */
-import { attribute } from "../core/attributes.ts";
+import { attribute, keyOf } from "../core/attributes.ts";
 import { InvalidRequestError, TransactionClosedError } from "../core/errors.ts";
 import { validateItem, validateKey } from "../core/item-validation.ts";
 import { compareKeyValues, matchesSortKey, sameKeyValue } from "../core/key-order.ts";
 import type { QueryRequest } from "../core/ports.ts";
 import type { AttributeValue, Item, TableDescription, Timestamp } from "../core/types.ts";
 import { liesBetween, queryPage, scanPage, type VisiblePage } from "./range-reads.ts";
-import { keyOf, type ReadView } from "./read-view.ts";
+import { batchGetItems, getItem } from "./point-reads.ts";
+import type { ReadView } from "./read-view.ts";
 import type { TableRegistry } from "./table-registry.ts";
 import type { BodyTransaction, PageWish, QuerySpec, RowPage, ScanSpec } from "./types.ts";
 import { assertKeyCount, itemIdentity, WriteBuffer, type BufferedWrite } from "./write-buffer.ts";
@@ -48,7 +49,7 @@ export class TransactionContext implements BodyTransaction {
     const identity = itemIdentity(description, key);
     if (this.#read.has(identity)) return this.#read.get(identity);
     assertKeyCount(this.view.reads.size + 1, this.writes.size);
-    const item = await this.view.get(this.view.readKey(description, key, identity));
+    const item = await getItem(this.view, this.view.readKey(description, key, identity));
     this.#read.set(identity, item);
     return item;
   }
@@ -60,8 +61,9 @@ export class TransactionContext implements BodyTransaction {
   async getCommitted(description: TableDescription, key: Item): Promise<Item | undefined> {
     validateKey(description, key);
     const identity = itemIdentity(description, key);
-    await this.view.localDecided(this.view.readKey(description, key, identity));
-    const item = await this.view.get(this.view.readKey(description, key));
+    const asked = this.view.readKey(description, key);
+    await this.view.local?.localDecided({ ...asked, identity });
+    const item = await getItem(this.view, asked);
     this.#read.set(identity, item);
     return item;
   }
@@ -73,30 +75,29 @@ export class TransactionContext implements BodyTransaction {
     const wanted = keys.map(({ table, key }) => {
       const description = this.describe(table);
       validateKey(description, key);
-      return { description, key, identity: itemIdentity(description, key) };
+      // Own writes as of the call, as `get` has them.
+      const own = this.writes.find(description, key);
+      return { description, key, identity: itemIdentity(description, key), own };
     });
     const unread = new Map(
       wanted
-        .filter(
-          ({ description, key, identity }) =>
-            this.writes.find(description, key) === undefined && !this.#read.has(identity),
-        )
+        .filter(({ identity, own }) => own === undefined && !this.#read.has(identity))
         .map((want) => [want.identity, want]),
     );
     assertKeyCount(this.view.reads.size + unread.size, this.writes.size);
     if (unread.size > 0) {
       const asked = [...unread.values()];
-      const items = await this.view.batchGet(
+      const items = await batchGetItems(
+        this.view,
         asked.map(({ description, key, identity }) =>
           this.view.readKey(description, key, identity),
         ),
       );
       asked.forEach(({ identity }, i) => this.#read.set(identity, items[i]));
     }
-    return wanted.map(({ description, key, identity }) => {
-      const own = this.writes.find(description, key);
-      return own === undefined ? this.#read.get(identity) : own.item;
-    });
+    return wanted.map(({ identity, own }) =>
+      own === undefined ? this.#read.get(identity) : own.item,
+    );
   }
 
   get isRolledBack(): boolean {
@@ -153,6 +154,9 @@ export class TransactionContext implements BodyTransaction {
   async #queryTable(request: QueryRequest): Promise<RowPage> {
     validateKeyValue(request.table, request.table.partitionKey.name, request.partitionKey);
     if (request.startKey !== undefined) validateKey(request.table, request.startKey);
+    if (request.table.sortKey === undefined && request.sortKey === undefined) {
+      return this.#queryRow(request);
+    }
     assertKeyCount(this.view.reads.size + 1, this.writes.size);
     const page = await queryPage(this.view, request);
     const sortKey = request.table.sortKey?.name;
@@ -164,6 +168,16 @@ export class TransactionContext implements BodyTransaction {
       sortKey,
       matches: (write) => inQuery(write.key, request, sortKey),
     });
+  }
+
+  /**
+   * Without a sort key a partition is one row. Read by its key, its own version says which of the
+   * commits under the hash it lacks; of a page that cannot be said (core/visibility.ts).
+   */
+  async #queryRow({ table, partitionKey, startKey }: QueryRequest): Promise<RowPage> {
+    if (startKey !== undefined) return { rows: [], cursor: undefined };
+    const item = await this.get(table.name, { [table.partitionKey.name]: partitionKey });
+    return { rows: item === undefined ? [] : [item], cursor: undefined };
   }
 
   /**
@@ -233,7 +247,7 @@ export class TransactionContext implements BodyTransaction {
   ): Promise<readonly boolean[]> {
     if (keys.length === 0) return [];
     const asked = keys.map((key) => this.view.readKey(table, key));
-    const items = await this.view.batchGet(asked, { joins });
+    const items = await batchGetItems(this.view, asked, { joins });
     return items.map((item) => item !== undefined && matches(item));
   }
 

@@ -17,6 +17,7 @@ import type {
 } from "../../core/types.ts";
 import { asError } from "../../engine/concurrency.ts";
 import { Installer } from "../../engine/installer.ts";
+import { getItem } from "../../engine/point-reads.ts";
 import { ReadView } from "../../engine/read-view.ts";
 import { ShardSession } from "../../engine/shard-session.ts";
 import { createOracleService, type OracleService } from "../../functions/oracle/service.ts";
@@ -203,7 +204,7 @@ export class ClientActor {
   async get(key: string): Promise<"read" | "conflict"> {
     const view = this.#view ?? (await this.#begin());
     try {
-      this.read.set(key, await view.get(view.readKey(modelTable, { k: { S: key } })));
+      this.read.set(key, await getItem(view, view.readKey(modelTable, { k: { S: key } })));
       return "read";
     } catch (error) {
       if (view.doomed === undefined) throw error;

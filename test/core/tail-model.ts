@@ -92,7 +92,12 @@ export class ModelLog {
   readonly decisions = new Map<TransactionId, Verdict>();
   readonly blocks: LogBlock[] = [];
   newest: Timestamp = startTimestamp;
+  readonly #hashesOf: (write: ModelWrite) => WriteHashes;
   #ids = 0;
+
+  constructor(hashing: (write: ModelWrite) => WriteHashes = hashesOf) {
+    this.#hashesOf = hashing;
+  }
 
   append(plan: BlockPlan): LogBlock {
     const previousTimestamp = this.newest;
@@ -104,7 +109,7 @@ export class ModelLog {
       const verdict: Verdict =
         each.kind === "aborted"
           ? { kind: "aborted", id, timestamp: this.newest, reason: { kind: "probed" } }
-          : committed(id, this.newest, each.writes);
+          : committed(id, this.newest, each.writes.map(this.#hashesOf));
       this.decisions.set(id, verdict);
       if (each.kind === "committed") {
         this.commits.push({ timestamp: this.newest, writes: each.writes });
@@ -143,13 +148,13 @@ export function isUnder(each: ModelWrite, hash: KeyHash): boolean {
 function committed(
   id: TransactionId,
   timestamp: Timestamp,
-  written: readonly ModelWrite[],
+  writes: readonly WriteHashes[],
 ): CommittedVerdict {
   return {
     kind: "committed",
     id,
     timestamp,
-    writes: written.map(hashesOf),
+    writes,
     payload: { kind: "stream", sequenceNumber: "1" as SequenceNumber, requestIndex: 0 },
   };
 }

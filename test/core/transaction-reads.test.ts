@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { InvariantViolation } from "../../core/assert.ts";
 import { Tail } from "../../core/tail.ts";
 import { extendThrough, TransactionReads, type SeenPage } from "../../core/transaction-reads.ts";
-import type { KeyHash, LogPosition, Timestamp, Version } from "../../core/types.ts";
+import type { KeyHash, LogPosition, Timestamp } from "../../core/types.ts";
 import {
   allHashes,
   blockPlan,
@@ -20,6 +20,11 @@ const partition = { table: "t", on: "partition", key: undefined } as const;
 
 function newTail(): Tail {
   return new Tail({ position: 0 as LogPosition, timestamp: startTimestamp });
+}
+
+/** A page with one row, in a model where no two keys have one hash. */
+function showing(key: KeyHash, version: number): SeenPage["shows"] {
+  return (commit, hashes) => hashes.key === key && version >= commit.timestamp;
 }
 
 function addRead(reads: TransactionReads, hash: KeyHash): void {
@@ -108,9 +113,7 @@ describe("against the model", () => {
             const seen: SeenPage = {
               hash,
               page: page.toString(),
-              versions: new Map([
-                [keyHash({ table: 0, partition: 0, key: page }), version as Version],
-              ]),
+              shows: showing(keyHash({ table: 0, partition: 0, key: page }), version),
             };
             if (version > reads.readTimestamp && reads.extend(tail, seen) !== undefined) return;
             returned.push(version);
@@ -133,8 +136,8 @@ describe("a page that is about to be returned", () => {
     const tail = newTail();
     const reads = new TransactionReads(startTimestamp);
     tail.fold(log.append({ verdicts: [{ kind: "committed", writes: [row], step: 1 }] }));
-    const versions = new Map([[keyHash(row), tail.newest]]);
-    return { tail, reads, seen: { hash, page: "2", versions } };
+    const shows = showing(keyHash(row), tail.newest);
+    return { tail, reads, seen: { hash, page: "2", shows } };
   }
 
   test("excuses the writes that it shows, if it goes on with the only pass", () => {
@@ -175,8 +178,8 @@ describe("a page that is about to be returned", () => {
   test("excuses only the version that it shows", () => {
     const { tail, reads, seen } = overtaken();
     reads.addPredicate(hash, partition, { page: "1", next: "2" });
-    const older = new Map([[keyHash(row), (tail.newest - 1) as Version]]);
-    expect(reads.extend(tail, { ...seen, versions: older })).toBeDefined();
+    const shows = showing(keyHash(row), tail.newest - 1);
+    expect(reads.extend(tail, { ...seen, shows })).toBeDefined();
   });
 });
 

@@ -1,0 +1,146 @@
+/**
+ * Items by key at a view's read timestamp (docs/protocol.md §5). They come from the store; or from
+ * what this process is about to write there, or has just written (chaining/).
+ */
+import { UnavailableError } from "../core/errors.ts";
+import type { StoredItem } from "../core/ports.ts";
+import type { Item, Timestamp } from "../core/types.ts";
+import { itemAnswer, type Known } from "../core/visibility.ts";
+import { ignore } from "./concurrency.ts";
+import { conflictError } from "./conflict-error.ts";
+import type { ReadKey, ReadView } from "./read-view.ts";
+
+/** Of an answer that does not come from the store: it need not hold anything that is installed. */
+const nothingKnown: Known = { installedThrough: 0 as Timestamp, installed: new Set() };
+
+const readTriesMax = 40;
+
+/** One item as it stands at the read timestamp; joins the read set. */
+export async function getItem(view: ReadView, key: ReadKey): Promise<Item | undefined> {
+  view.assertOpen();
+  view.assertReachesBack(key.table);
+  const found = await getLocally(view, key);
+  if (found !== undefined) return found.item;
+  const known = view.known();
+  const asked = view.ports.items.get(key.table, key.key, view.call);
+  asked.catch(ignore); // Reported below, after the refresh, if that does not fail first.
+  await view.ready();
+  return resolve(view, key, { stored: await asked, known, joins: true });
+}
+
+/**
+ * Each item as it stands at the read timestamp. They join the read set, unless a predicate there
+ * covers them already.
+ */
+export async function batchGetItems(
+  view: ReadView,
+  keys: readonly ReadKey[],
+  { joins }: { readonly joins: boolean } = { joins: true },
+): Promise<readonly (Item | undefined)[]> {
+  view.assertOpen();
+  for (const { table } of keys) view.assertReachesBack(table);
+  const known = view.known();
+  const asked = view.ports.items.batchGet(keys, view.call);
+  asked.catch(ignore);
+  await view.ready();
+  const answers = await asked;
+  return Promise.all(
+    keys.map(async (key, i) => {
+      const stored = answers[i];
+      return stored === undefined ? undefined : resolve(view, key, { stored, known, joins });
+    }),
+  );
+}
+
+/** What this process itself is about to write, or has just written, where that is to be read. */
+async function getLocally(
+  view: ReadView,
+  key: ReadKey,
+): Promise<{ readonly item: Item | undefined } | undefined> {
+  const { local } = view;
+  if (local?.isContended(key) !== true) return undefined;
+  await view.ready();
+  await local.takeTurn(key.hashes.key);
+  view.assertOpen();
+  const chained = local.chain(key);
+  if (chained !== undefined) return chained;
+  const own = ownCommit(view, key);
+  if (own === undefined) return undefined;
+  // mutant: own-commits-trusted
+  return { item: await resolve(view, key, { stored: own, known: nothingKnown, joins: true }) };
+}
+
+/**
+ * What this process itself has just committed there. Whether that is what is to be read, the tail
+ * judges.
+ */
+function ownCommit(view: ReadView, { hashes, identity }: ReadKey): StoredItem | undefined {
+  if (identity === undefined) return undefined;
+  return view.session.local.committed(hashes.key, identity, view.tail);
+}
+
+/** An answer of the store, and what was known when it was asked. */
+type Asked = { readonly stored: StoredItem; readonly known: Known; readonly joins: boolean };
+
+/** What an answer means at the read timestamp; asks again as long as it cannot tell. */
+async function resolve(view: ReadView, key: ReadKey, asked: Asked): Promise<Item | undefined> {
+  let { stored, known } = asked;
+  const chained = asked.joins ? view.local?.chain(key) : undefined;
+  if (chained !== undefined) return chained.item;
+  for (let attempt = 0; attempt < readTriesMax; attempt += 1) {
+    view.assertOpen();
+    const judgement = view.judge(
+      itemAnswer(key.hashes.key, stored.version, known),
+      key.table.history,
+    );
+    switch (judgement.kind) {
+      case "consistent":
+        return visible(view, key, { stored, joins: asked.joins });
+      case "overtaken":
+        // probe: conflict-found-by-reader
+        throw view.doom(conflictError(judgement.conflict, judgement.conflict));
+      case "lacking": {
+        const [commit] = judgement.lacking.commits;
+        const own = ownCommit(view, key);
+        if (own?.version === commit.timestamp) {
+          stored = own;
+          known = nothingKnown;
+          continue;
+        }
+        await view.awaitInstall(commit, attempt);
+        break;
+      }
+      case "ahead-of-tail":
+        // probe: read-ahead-of-tail
+        await view.catchUp(stored.version, key.table.name);
+        continue;
+      case "stale-answer":
+        // probe: read-older-than-tail-remembers
+        break;
+    }
+    known = view.known();
+    stored = await view.ports.items.get(key.table, key.key, view.call);
+  }
+  throw view.doom(
+    new UnavailableError(
+      `a committed write to table "${key.table.name}" was still not installed after ` +
+        `${readTriesMax} reads`,
+    ),
+  );
+}
+
+/** The item at the read timestamp; joins the read set in this turn. */
+async function visible(
+  view: ReadView,
+  key: ReadKey,
+  { stored, joins }: Omit<Asked, "known">,
+): Promise<Item | undefined> {
+  const isNewer = stored.version > view.readTimestamp;
+  // Before history is looked up: from now on the read timestamp moves only if the key is unchanged.
+  if (joins || isNewer) {
+    view.reads.addKey(key.hashes.key, { table: key.table.name, key: key.key });
+  }
+  if (!isNewer) return stored.item;
+  // probe: read-from-history
+  return view.historyOf(key);
+}
