@@ -2,7 +2,7 @@
  * Breaks of what lets transactions of one process read from one another before they are committed
  * (engine/chaining).
  */
-import { instead, never, omitted, when, type Mutant } from "./mutant.ts";
+import { always, instead, never, omitted, when, type Mutant } from "./mutant.ts";
 
 const convoys = { workload: "convoys", isolation: "serializable" } as const;
 export const chains: readonly Mutant[] = [
@@ -61,11 +61,17 @@ export const chains: readonly Mutant[] = [
     changes: convoys,
   },
   {
+    name: "pages-beside-chained-reads",
+    breaks: "a page from the tables is shown beside what a commit is about to write: torn reads",
+    edit: always,
+    changes: convoys,
+  },
+  {
     name: "own-commits-trusted",
     breaks: "a process takes its own last write for the newest: stale reads",
     edit: instead(
-      "(this.reads.addKey(key.hashes.key, { table: key.table.name, key: key.key }), " +
-        "{ item: asked.joins ? own.item : undefined })",
+      "(view.reads.addKey(key.hashes.key, { table: key.table.name, key: key.key }), " +
+        "{ item: own.item })",
     ),
     changes: convoys,
   },

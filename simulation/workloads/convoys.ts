@@ -28,7 +28,12 @@ type Found = { readonly part: Part; readonly row: Row | undefined };
 /** How often a step is at the convoy that most steps of its process are at. */
 const homeShare = 0.75;
 const serializableShare = 0.7;
-const queryShare = 0.15;
+/** Of looks: at all rows of a convoy at once; of these, by a scan; with a read by key beside it. */
+const queryShare = 0.5;
+const scanShare = 0.3;
+const besideShare = 0.6;
+/** About as long as calls take. */
+const besideMsMax = 30;
 const failShare = 0.15;
 /** Long enough for others to be sealed behind one another, and for all of them to be committed. */
 const lingerShare = 0.35;
@@ -133,8 +138,7 @@ class Convoys implements Workload {
       if (random.chance(lingerShare)) await pause(random.logarithmic(1, lingerMsMax));
     };
     if (act === "look" && random.chance(queryShare)) {
-      const found = await tx.query(rows, { where: { convoy } }).all();
-      for (const part of parts) seen.push({ part, row: found.find((row) => row.part === part) });
+      seen.push(...(await this.#lookAtAll(tx, run)));
     } else {
       const wanted = partsOf(act);
       for (const part of random.chance(0.5) ? wanted : wanted.toReversed()) {
@@ -154,6 +158,20 @@ class Convoys implements Workload {
     const n = (seen.find(({ part }) => part !== "note")?.row?.n ?? 0) + 1;
     this.#leave(tx, convoy, { n, by: attemptName(unique, tx.attempt) });
     return by;
+  }
+
+  /** By a query or a scan, some with a read by key beside it, which may come first or last. */
+  async #lookAtAll(tx: Transaction, { convoy, random, pause }: Run): Promise<readonly Found[]> {
+    const isScan = random.chance(scanShare);
+    const all = isScan ? tx.scan(rows).all() : tx.query(rows, { where: { convoy } }).all();
+    if (!random.chance(besideShare)) return foundIn(await all, convoy);
+    const get = async (): Promise<Found> => {
+      await pause(random.logarithmic(0.1, besideMsMax));
+      const part = random.pick(parts);
+      return { part, row: await tx.get(rows, { convoy, part }) };
+    };
+    const [found, beside] = await Promise.all([all, get()]);
+    return [...foundIn(found, convoy), beside];
   }
 
   #leave(tx: Transaction, convoy: string, row: Row): void {
@@ -209,6 +227,16 @@ type Run = StepContext & {
   readonly fails: boolean;
 };
 
+function foundIn(
+  found: readonly (Row & { readonly convoy: string; readonly part: string })[],
+  convoy: string,
+): readonly Found[] {
+  return parts.map((part) => ({
+    part,
+    row: found.find((row) => row.convoy === convoy && row.part === part),
+  }));
+}
+
 function partsOf(act: Act): readonly Part[] {
   switch (act) {
     case "advance":
@@ -237,7 +265,8 @@ function complaintOf(convoy: string, seen: readonly Found[]): string | undefined
   const shown = seen.map(({ part, row }) => `${part} ${String(row?.n)} by ${String(row?.by)}`);
   const problem = `${convoy} was seen with ${shown.join(", ")}`;
   if (told.some(({ row }) => row.n !== first?.row.n || row.by !== first.row.by)) return problem;
-  const note = seen.find(({ part }) => part === "note");
-  if (note === undefined || first === undefined) return undefined;
-  return (note.row === undefined) === (first.row.n % 2 === 0) ? undefined : problem;
+  if (first === undefined) return undefined;
+  const isOdd = first.row.n % 2 === 1;
+  const notes = seen.filter(({ part }) => part === "note");
+  return notes.every(({ row }) => (row !== undefined) === isOdd) ? undefined : problem;
 }

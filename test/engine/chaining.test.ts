@@ -234,3 +234,44 @@ test("a member that gives up leaves the others going, and its outcome can be set
     expect(results[0].status).toBe("fulfilled");
   });
 });
+
+describe("a page that is under way while a read beside it is chained", () => {
+  type Part = { readonly n: number };
+  const pairs = defineTable<Part, { readonly pair: string; readonly part: string }>("pairs", {
+    key: ["pair", "part"],
+  });
+  const one = { pair: "p", part: "one" };
+  const two = { pair: "p", part: "two" };
+
+  test.each(["query", "scan"] as const)("shows one state with it: %s", async (how) => {
+    const both = await createTestCloud({
+      tables: [testTable("pairs", { partitionKey: "pair", sortKey: "part" })],
+    });
+    both.seed(pairs, [
+      { ...one, n: 0 },
+      { ...two, n: 0 },
+    ]);
+    let isSent = false;
+    const app = both.createClient("app", {
+      onEvent: ({ kind }) => {
+        isSent ||= kind === "sent";
+      },
+    });
+    const torn: string[] = [];
+    await both.run(async () => {
+      const writing = app.transact(async (tx) => {
+        const n = ((await tx.get(pairs, one))?.n ?? 0) + 1;
+        for (const part of [one, two]) tx.put(pairs, { ...part, n });
+      });
+      while (!isSent) await both.world.time.sleep(0.5);
+      await app.transact(async (tx) => {
+        const rows = how === "query" ? tx.query(pairs, { where: { pair: "p" } }) : tx.scan(pairs);
+        const [all, row] = await Promise.all([rows.all(), tx.get(pairs, one)]);
+        const seen = [...all, row].map((each) => each?.n);
+        if (new Set(seen).size > 1) torn.push(seen.join(" "));
+      });
+      await writing;
+    });
+    expect(torn).toEqual([]);
+  });
+});
