@@ -85,10 +85,13 @@ type Asked = { readonly stored: StoredItem; readonly known: Known; readonly join
 /** What an answer means at the read timestamp; asks again as long as it cannot tell. */
 async function resolve(view: ReadView, key: ReadKey, asked: Asked): Promise<Item | undefined> {
   let { stored, known } = asked;
-  const chained = asked.joins ? view.local?.chain(key) : undefined;
-  if (chained !== undefined) return chained.item;
   for (let attempt = 0; attempt < readTriesMax; attempt += 1) {
     view.assertOpen();
+    // In the turn of the judgement: while an install was waited for, another read of the same body
+    // may have been chained to a commit that is about to write here.
+    // mutant: chained-late
+    const chained = asked.joins ? view.local?.chain(key) : undefined;
+    if (chained !== undefined) return chained.item;
     const judgement = view.judge(
       itemAnswer(key.hashes.key, stored.version, known),
       key.table.history,

@@ -67,6 +67,12 @@ export const chains: readonly Mutant[] = [
     changes: convoys,
   },
   {
+    name: "chained-late",
+    breaks: "a read that waits for installs overlooks what is about to be written: torn reads",
+    edit: when("asked.joins && attempt === 0"),
+    changes: convoys,
+  },
+  {
     name: "own-commits-trusted",
     breaks: "a process takes its own last write for the newest: stale reads",
     edit: instead(
