@@ -3,13 +3,14 @@
  * transaction one (own writes, read set, conflicts, closing) is the engine's; here values are
  * converted, and two ways to lose a write inside one body are closed:
  *
- * - updates of one row run one after another, even when the body starts them together;
+ * - operations on one row take effect in the order of their calls, even when the body starts them
+ *   together: an update that is still reading stores nothing over a later put or delete;
  * - a body that ends before its updates did is not committed before they are through.
  */
 import { InvalidRequestError, TransactionClosedError } from "../core/errors.ts";
 import type { Item, Timestamp } from "../core/types.ts";
 import { publicError } from "../engine/public-error.ts";
-import type { BodyTransaction, Reader } from "../engine/types.ts";
+import type { BodyTransaction, Reader, RowPage } from "../engine/types.ts";
 import { aFunction, checkOptions } from "./check-options.ts";
 import { keyText } from "./cursor.ts";
 import { type QueryOptions, querySpec, type Rows, RowStream, type ScanOptions } from "./query.ts";
@@ -103,6 +104,17 @@ export type Transaction = Snapshot & {
   rollback<const Result>(result: Result): Result;
 };
 
+type KeyRequest = { readonly table: AnyTable; readonly key: Item };
+
+/** A row with updates under way. */
+type UpdatedRow = {
+  readonly table: string;
+  /** As the last update called so far leaves it; rejects only where it cannot be read. */
+  last: Promise<Item | undefined>;
+  /** The body has written the row since: what the updates make of it is not stored. */
+  isSuperseded: boolean;
+};
+
 export class ReadHandle implements Snapshot {
   readonly attempt: number;
   protected readonly codec: RowCodec;
@@ -150,10 +162,8 @@ export class ReadHandle implements Snapshot {
     const requests = isPairs(first)
       ? first
       : checkedKeys(keys).map((key): readonly [AnyTable, unknown] => [first, key]);
-    const items = await reported(
-      this.#reader.batchGet(
-        requests.map(([table, key]) => ({ table: table.name, key: this.keyItem(table, key) })),
-      ),
+    const items = await this.readItems(
+      requests.map(([table, key]) => ({ table, key: this.keyItem(table, key) })),
     );
     return requests.map(([table], index) => this.decoded(table, items[index]));
   }
@@ -164,7 +174,7 @@ export class ReadHandle implements Snapshot {
       table,
       index: options.index,
       filter: options.filter,
-      fetch: (page) => reported(this.#reader.queryPage(table.name, spec, page)),
+      fetch: (page) => this.page(table, () => this.#reader.queryPage(table.name, spec, page)),
       decode: (item) => this.row(table, item),
     });
   }
@@ -175,7 +185,7 @@ export class ReadHandle implements Snapshot {
       table,
       index: undefined,
       filter: options.filter,
-      fetch: (page) => reported(this.#reader.scanPage(table.name, {}, page)),
+      fetch: (page) => this.page(table, () => this.#reader.scanPage(table.name, {}, page)),
       decode: (item) => this.row(table, item),
     });
   }
@@ -186,6 +196,15 @@ export class ReadHandle implements Snapshot {
 
   protected readItem(table: AnyTable, key: Item): Promise<Item | undefined> {
     return reported(this.#reader.get(table.name, key));
+  }
+
+  protected readItems(requests: readonly KeyRequest[]): Promise<readonly (Item | undefined)[]> {
+    const keys = requests.map(({ table, key }) => ({ table: table.name, key }));
+    return reported(this.#reader.batchGet(keys));
+  }
+
+  protected page(_table: AnyTable, fetch: () => Promise<RowPage>): Promise<RowPage> {
+    return reported(fetch());
   }
 
   /** The row's type is the table definition's word, checked where the table validates reads. */
@@ -200,8 +219,8 @@ export class ReadHandle implements Snapshot {
 
 export class TransactionHandle extends ReadHandle implements Transaction {
   readonly #transaction: BodyTransaction;
-  /** By key: resolves when the last update begun on it is through, well or not. */
-  readonly #turns = new Map<string, Promise<void>>();
+  /** Rows with updates under way, by key. */
+  readonly #rows = new Map<string, UpdatedRow>();
   /** Updates under way, as the body holds them. */
   readonly #underWay = new Set<Promise<unknown>>();
   /** Why updates could not read their rows. With any of these the transaction cannot commit. */
@@ -226,15 +245,60 @@ export class TransactionHandle extends ReadHandle implements Transaction {
     if (given.length < 2) {
       // The row is its own key; encodeAt refuses a validator that changes it.
       const row = asObject(keyOrRow, "item");
-      this.#transaction.put(table.name, this.codec.encodeAt(table, this.keyItem(table, row), row));
+      this.#put(table, this.keyItem(table, row), row);
       return;
     }
-    const key = this.keyItem(table, keyOrRow);
-    this.#transaction.put(table.name, this.codec.encodeAt(table, key, asObject(item, "item")));
+    this.#put(table, this.keyItem(table, keyOrRow), asObject(item, "item"));
+  }
+
+  #put(table: AnyTable, key: Item, item: object): void {
+    this.#transaction.put(table.name, this.codec.encodeAt(table, key, item));
+    this.#supersede(table, key);
   }
 
   delete<T extends AnyTable>(table: T, key: KeyInput<KeyOf<T>>): void {
-    this.#transaction.delete(table.name, this.keyItem(table, key));
+    const keyItem = this.keyItem(table, key);
+    this.#transaction.delete(table.name, keyItem);
+    this.#supersede(table, keyItem);
+  }
+
+  /**
+   * A write of the whole row comes after the updates of it that were called before: those still
+   * give what they would have stored, and store nothing.
+   */
+  #supersede(table: AnyTable, key: Item): void {
+    const row = this.#rowOf(table, key);
+    if (row === undefined) return;
+    row.isSuperseded = true;
+    this.#rows.delete(keyText(table.name, key));
+  }
+
+  /** The row, if updates of it are under way. */
+  #rowOf(table: AnyTable, key: Item): UpdatedRow | undefined {
+    return this.#rows.size === 0 ? undefined : this.#rows.get(keyText(table.name, key));
+  }
+
+  /** As the updates leave it that were called before. */
+  protected override readItem(table: AnyTable, key: Item): Promise<Item | undefined> {
+    return this.#rowOf(table, key)?.last ?? super.readItem(table, key);
+  }
+
+  protected override async readItems(
+    requests: readonly KeyRequest[],
+  ): Promise<readonly (Item | undefined)[]> {
+    const updated = requests.map(({ table, key }) => this.#rowOf(table, key)?.last);
+    const read = super.readItems(requests.filter((_, at) => updated[at] === undefined));
+    const items = await Promise.all([read, ...updated]);
+    const rest = items[0][Symbol.iterator]();
+    return updated.map((row, at) =>
+      row === undefined ? rest.next().value : (items[at + 1] as Item | undefined),
+    );
+  }
+
+  protected override async page(table: AnyTable, fetch: () => Promise<RowPage>): Promise<RowPage> {
+    const rows = [...this.#rows.values()].filter((row) => row.table === table.name);
+    if (rows.length > 0) await Promise.allSettled(rows.map(({ last }) => last));
+    return super.page(table, fetch);
   }
 
   rollback(): undefined;
@@ -273,6 +337,7 @@ export class TransactionHandle extends ReadHandle implements Transaction {
     return error instanceof TransactionClosedError || this.#readFailures.includes(error as Error);
   }
 
+  /** Updates of one row run one after another; each has what the one before leaves. */
   async #inTurn<T extends AnyTable>(
     table: T,
     key: KeyInput<KeyOf<T>>,
@@ -280,38 +345,46 @@ export class TransactionHandle extends ReadHandle implements Transaction {
   ): Promise<RowOf<T> | undefined> {
     const keyItem = this.keyItem(table, key);
     const text = keyText(table.name, keyItem);
-    const before = this.#turns.get(text);
-    let pass = (): void => undefined;
-    this.#turns.set(text, new Promise((resolve) => (pass = resolve)));
+    const current = this.#readForUpdate(table, keyItem);
+    const row = this.#rows.get(text) ?? { table: table.name, last: current, isSuperseded: false };
+    const changed = current.then((item) => this.#changed(table, { key: keyItem, item }, change));
+    const stored = changed.then((item) => {
+      if (item !== undefined && !row.isSuperseded) this.#transaction.put(table.name, item);
+      return item;
+    });
+    // Where an update fails the row stays as it is; what could not be read nobody goes on with.
+    const last = stored.then(
+      async (item) => item ?? current,
+      () => current,
+    );
+    last.catch(() => undefined);
+    row.last = last;
+    this.#rows.set(text, row);
     try {
-      await before;
-      return await this.#update(table, keyItem, change);
+      const item = await stored;
+      return this.decoded(table, item ?? (await current));
     } finally {
-      pass();
+      if (row.last === last && !row.isSuperseded) this.#rows.delete(text);
     }
   }
 
-  async #update<T extends AnyTable>(
-    table: T,
-    key: Item,
-    change: Change<T>,
-  ): Promise<RowOf<T> | undefined> {
-    const current = await this.#readForUpdate(table, key);
-    if (typeof change === "function") {
-      const next: unknown = change(this.decoded(table, current));
-      if (next === undefined) return this.decoded(table, current);
-      if (next instanceof Promise) {
-        next.catch(() => undefined); // Refused below; its own end interests nobody.
-        throw new InvalidRequestError(
-          "change",
-          "the function of an update must not be asynchronous",
-        );
-      }
-      return this.#stored(table, this.codec.encodeAt(table, key, asObject(next, "item")));
+  /** What the change makes of the row; undefined leaves it as it is. */
+  #changed(
+    table: AnyTable,
+    { key, item }: { readonly key: Item; readonly item: Item | undefined },
+    change: Change<AnyTable>,
+  ): Item | undefined {
+    if (typeof change !== "function") {
+      const patch = asObject(change, "change");
+      return item && this.codec.encodePatched(table, { key, item }, patch);
     }
-    const patch = asObject(change, "change");
-    if (current === undefined) return undefined;
-    return this.#stored(table, this.codec.encodePatched(table, { key, item: current }, patch));
+    const next: unknown = change(this.decoded(table, item));
+    if (next === undefined) return undefined;
+    if (next instanceof Promise) {
+      next.catch(() => undefined); // Refused below; its own end interests nobody.
+      throw new InvalidRequestError("change", "the function of an update must not be asynchronous");
+    }
+    return this.codec.encodeAt(table, key, asObject(next, "item"));
   }
 
   async #readForUpdate(table: AnyTable, key: Item): Promise<Item | undefined> {
@@ -321,11 +394,6 @@ export class TransactionHandle extends ReadHandle implements Transaction {
       this.#readFailures.push(error as Error);
       throw error;
     }
-  }
-
-  #stored<T extends AnyTable>(table: T, item: Item): RowOf<T> {
-    this.#transaction.put(table.name, item);
-    return this.row(table, item);
   }
 
   /**

@@ -1,6 +1,6 @@
 /**
  * The transaction as a recorded body has it. Reads and writes are recorded in the order in which
- * they count: a `get` where it was called, since it sees the writes before its call; batches and
+ * they count: reads by key where they were called, since they see the writes before their call;
  * pages where they were answered, since own writes are laid over them then.
  */
 import { attribute } from "../../core/attributes.ts";
@@ -126,11 +126,13 @@ class RecordingReader {
   async #batchGet(
     keys: readonly { readonly table: string; readonly key: Item }[],
   ): Promise<readonly (Item | undefined)[]> {
+    const records = keys.map(() => this.#attempt.reserve());
     const items = await this.#reader.batchGet(keys);
-    keys.forEach(({ table, key }, i) => {
-      const name = historyKey(this.#reader.describe(table), key);
-      this.#note(this.#attempt.reserve(), name, items[i]);
-    });
+    for (const [i, record] of records.entries()) {
+      const asked = keys[i];
+      if (asked === undefined) continue;
+      this.#note(record, historyKey(this.#reader.describe(asked.table), asked.key), items[i]);
+    }
     return items.map(withoutVersion);
   }
 
