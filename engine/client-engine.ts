@@ -15,11 +15,11 @@ export function createClientEngine(ports: ClientPorts, options: EngineOptions = 
 export function clientEngineOf(core: EngineCore, options: EngineOptions): ClientEngine {
   const runner = new AttemptRunner(core, options);
   return {
-    transact: (wish, body, codec) =>
-      core.run(wish, (call) => runner.transact(call, { wish, body, codec })),
-    snapshot: (wish, body) => core.run(wish, (call) => runner.snapshot(call, { wish, body })),
-    outcome: (id, wish = {}) =>
-      core.run(wish, async (call) => {
+    transact: (given, body, codec) =>
+      core.run(given, (call) => runner.transact(call, { given, body, codec })),
+    snapshot: (given, body) => core.run(given, (call) => runner.snapshot(call, { given, body })),
+    outcome: (id, given = {}) =>
+      core.run(given, async (call) => {
         const { session, emit } = await core.services(call);
         return settleOutcome(core.ports, session, {
           id,

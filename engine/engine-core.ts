@@ -63,11 +63,11 @@ export class EngineCore {
 
   /** Opens a call, runs the task under it, and turns the stores' errors into the public ones. */
   async run<T>(
-    wish: { readonly deadlineMs?: number; readonly signal?: AbortSignal },
+    given: { readonly deadlineMs?: number; readonly signal?: AbortSignal },
     task: (call: Call) => Promise<T>,
   ): Promise<T> {
     this.assertOpen();
-    const call = new Call(this.ports.clock, wish);
+    const call = new Call(this.ports.clock, given);
     const running = task(call);
     const tracked = running.then(
       () => undefined,

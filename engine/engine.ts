@@ -12,8 +12,8 @@ export function createEngine(ports: ClientPorts, options: EngineOptions = {}): E
   const core = new EngineCore(ports, options);
   return {
     ...clientEngineOf(core, options),
-    begin: (wish) => begin(core, wish),
-    resume: (state, wish) => resume(core, state, wish),
-    committedAs: (state, wish) => committedAs(core, state, wish),
+    begin: (given) => begin(core, given),
+    resume: (state, given) => resume(core, state, given),
+    committedAs: (state, given) => committedAs(core, state, given),
   };
 }

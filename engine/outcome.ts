@@ -20,7 +20,7 @@ import type { Outcome } from "./types.ts";
 export async function settleOutcome(
   ports: ClientPorts,
   session: ShardSession,
-  wish: {
+  given: {
     readonly id: TransactionId;
     readonly signal: AbortSignal;
     readonly call: CallOptions;
@@ -28,13 +28,13 @@ export async function settleOutcome(
   },
 ): Promise<Outcome> {
   const { follower } = session;
-  await orAborted(follower.refresh(), wish.signal);
-  const madeAt = transactionIdTimestamp(wish.id);
+  await orAborted(follower.refresh(), given.signal);
+  const madeAt = transactionIdTimestamp(given.id);
   // Its maker had seen that timestamp in the log, so that whoever reads the log later sees it too.
   if (madeAt > follower.tail.newest) {
     throw new InvalidRequestError(
       "transactionId",
-      `transaction ${wish.id} cannot have been made here: its maker had seen ${madeAt}, and the ` +
+      `transaction ${given.id} cannot have been made here: its maker had seen ${madeAt}, and the ` +
         `log ends at ${follower.tail.newest}; ask the deployment that made it`,
     );
   }
@@ -43,10 +43,10 @@ export async function settleOutcome(
   follower.enter(user);
   try {
     const decision = await settleRequest(ports, session, {
-      ...wish,
+      ...given,
       request: {
         kind: "abort",
-        id: wish.id,
+        id: given.id,
         isolation: "serializable",
         checkedTo: follower.tail.newest,
         checks: [],

@@ -12,7 +12,7 @@ import { liesBetween, queryPage, scanPage, type VisiblePage } from "./range-read
 import { batchGetItems, getItem } from "./point-reads.ts";
 import type { ReadView } from "./read-view.ts";
 import type { TableRegistry } from "./table-registry.ts";
-import type { BodyTransaction, PageWish, QuerySpec, RowPage, ScanSpec } from "./types.ts";
+import type { BodyTransaction, PageRequest, QuerySpec, RowPage, ScanSpec } from "./types.ts";
 import { assertKeyCount, itemIdentity, WriteBuffer, type BufferedWrite } from "./write-buffer.ts";
 
 export class TransactionContext implements BodyTransaction {
@@ -141,7 +141,7 @@ export class TransactionContext implements BodyTransaction {
     this.writes.set(table, key, item);
   }
 
-  async queryPage(table: string, query: QuerySpec, page: PageWish): Promise<RowPage> {
+  async queryPage(table: string, query: QuerySpec, page: PageRequest): Promise<RowPage> {
     this.view.assertOpen();
     const description = this.describe(table);
     validateLimit(page);
@@ -218,7 +218,7 @@ export class TransactionContext implements BodyTransaction {
     });
   }
 
-  async scanPage(table: string, _scan: ScanSpec, page: PageWish): Promise<RowPage> {
+  async scanPage(table: string, _scan: ScanSpec, page: PageRequest): Promise<RowPage> {
     this.view.assertOpen();
     const description = this.describe(table);
     validateLimit(page);
@@ -325,7 +325,7 @@ function hasKeyValue(item: Item, name: string, wanted: AttributeValue): boolean 
   return value !== undefined && sameKeyValue(value, wanted);
 }
 
-function queryRequest(table: TableDescription, query: QuerySpec, page: PageWish): QueryRequest {
+function queryRequest(table: TableDescription, query: QuerySpec, page: PageRequest): QueryRequest {
   return {
     table,
     partitionKey: query.partitionKey,
@@ -364,7 +364,7 @@ function belongsToPage(
   });
 }
 
-function validateLimit({ limit }: PageWish): void {
+function validateLimit({ limit }: PageRequest): void {
   if (limit === undefined || (Number.isSafeInteger(limit) && limit >= 1)) return;
   throw new InvalidRequestError(
     "limit",

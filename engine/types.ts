@@ -141,7 +141,10 @@ export type QuerySpec = {
 export type ScanSpec = Record<never, never>;
 
 /** `limit` bounds the rows examined; `cursor` is where the page before ended. */
-export type PageWish = { readonly limit?: number | undefined; readonly cursor?: Item | undefined };
+export type PageRequest = {
+  readonly limit?: number | undefined;
+  readonly cursor?: Item | undefined;
+};
 
 /** A page of visible rows. `cursor` goes back in to get the next one; undefined at the end. */
 export type RowPage = { readonly rows: readonly Item[]; readonly cursor: Item | undefined };
@@ -163,8 +166,8 @@ export type Reader = {
     keys: readonly { readonly table: string; readonly key: Item }[],
   ): Promise<readonly (Item | undefined)[]>;
   /** `limit` bounds the rows examined by one page, as DynamoDB does. */
-  queryPage(table: string, query: QuerySpec, page: PageWish): Promise<RowPage>;
-  scanPage(table: string, scan: ScanSpec, page: PageWish): Promise<RowPage>;
+  queryPage(table: string, query: QuerySpec, page: PageRequest): Promise<RowPage>;
+  scanPage(table: string, scan: ScanSpec, page: PageRequest): Promise<RowPage>;
 };
 
 export type Writer = {

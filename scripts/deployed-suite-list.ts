@@ -25,7 +25,7 @@ export const suites: readonly Suite[] = [
   { file: "test/deployed/rest.deployed.ts", needs: ["rest"], core: true },
   { file: "test/functions/api.integration.test.ts", needs: ["rest", "tables"] },
   { file: "test/sdk/sdk.integration.test.ts", needs: ["tables"] },
-  ...["crash", "detached", "history", "limits", "review-pages"].map((name): Suite => ({
+  ...["crash", "detached", "history", "limits", "pages-of-written-rows"].map((name): Suite => ({
     ...integration(name),
     core: true,
   })),
@@ -35,9 +35,9 @@ export const suites: readonly Suite[] = [
     "idempotency",
     "isolation",
     "operations",
-    "review-calls",
-    "review-commit",
-    "review-rejections",
+    "calls-and-signals",
+    "commit-interleavings",
+    "unhandled-rejections",
     "unknown-outcome",
   ].map(integration),
 ];

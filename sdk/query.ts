@@ -7,7 +7,7 @@ import { InvalidRequestError, TransactionTooLargeError } from "../core/errors.ts
 import * as limits from "../core/limits.ts";
 import type { SortKeyCondition } from "../core/ports.ts";
 import type { AttributeValue, Item } from "../core/types.ts";
-import type { PageWish, QuerySpec, Reader, RowPage } from "../engine/types.ts";
+import type { PageRequest, QuerySpec, Reader, RowPage } from "../engine/types.ts";
 import { aBoolean, aFunction, aText, anObject, checkOptions, integerIn } from "./check-options.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
 import { isPlainObject } from "./marshall.ts";
@@ -108,7 +108,7 @@ export type Rows<R> = AsyncIterable<R> & {
   take(count: number): Promise<R[]>;
 };
 
-type FetchPage = (page: PageWish) => Promise<RowPage>;
+type FetchPage = (page: PageRequest) => Promise<RowPage>;
 
 export type RowSource<R> = {
   readonly table: AnyTable;

@@ -131,7 +131,7 @@ export class ReadHandle implements Snapshot {
   }
 
   get<T extends AnyTable>(table: T, key: KeyInput<KeyOf<T>>): Promise<RowOf<T> | undefined> {
-    return heard(this.#get(table, key));
+    return rejectionHandled(this.#get(table, key));
   }
 
   async #get<T extends AnyTable>(table: T, key: KeyInput<KeyOf<T>>): Promise<RowOf<T> | undefined> {
@@ -152,7 +152,7 @@ export class ReadHandle implements Snapshot {
     first: AnyTable | readonly (readonly [AnyTable, unknown])[],
     keys?: readonly unknown[],
   ): Promise<unknown[]> {
-    return heard(this.#batchGet(first, keys));
+    return rejectionHandled(this.#batchGet(first, keys));
   }
 
   async #batchGet(
@@ -322,7 +322,7 @@ export class TransactionHandle extends ReadHandle implements Transaction {
         // What the body has not come to wait for must not end the process where the transaction
         // fails anyway. Other failures are the body's: one that it ignores must stay an unhandled
         // rejection, not vanish.
-        if (this.#isFatal(error)) void heard(update);
+        if (this.#isFatal(error)) void rejectionHandled(update);
         throw error;
       } finally {
         this.#underWay.delete(update);
@@ -422,7 +422,7 @@ export class TransactionHandle extends ReadHandle implements Transaction {
  * one's rejection has no handler yet, and Node would end the process, although the transaction is
  * about to be retried. A read that nobody waits for is a value that nobody used.
  */
-function heard<T>(read: Promise<T>): Promise<T> {
+function rejectionHandled<T>(read: Promise<T>): Promise<T> {
   read.catch(() => undefined);
   return read;
 }

@@ -86,11 +86,11 @@ export async function reap(settings: ReaperSettings): Promise<ReaperReport> {
     }
   }
   const report = { ...progress, shards: shards.length };
-  tell(settings.observability, report);
+  reportRun(settings.observability, report);
   return report;
 }
 
-function tell({ log, metrics }: Observability, report: ReaperReport): void {
+function reportRun({ log, metrics }: Observability, report: ReaperReport): void {
   metrics.count("TombstonesRemoved", report.removed);
   metrics.count("TombstonesKept", report.kept);
   metrics.count("TombstoneBatchesWaiting", report.batchesWaiting);

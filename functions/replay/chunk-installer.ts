@@ -173,7 +173,7 @@ export class ChunkInstaller {
   ): Promise<void> {
     for (const [i, planned] of writes.entries()) {
       const error = stored[i];
-      if (error instanceof CorruptDataError) await this.#bury(planned, error);
+      if (error instanceof CorruptDataError) await this.#saveDeadLetter(planned, error);
     }
   }
 
@@ -191,11 +191,11 @@ export class ChunkInstaller {
       await this.#installer.install({ ...commit, signBeforeMs, writes: [index] });
     } catch (error) {
       if (!isRefusedForGood(error)) throw error;
-      await this.#bury({ commit, index }, error);
+      await this.#saveDeadLetter({ commit, index }, error);
     }
   }
 
-  async #bury({ commit, index }: PlannedWrite, error: Error): Promise<void> {
+  async #saveDeadLetter({ commit, index }: PlannedWrite, error: Error): Promise<void> {
     const { write, table } = writeAt(commit.payload, index);
     const { id, timestamp } = commit.verdict;
     await this.#ports.control.saveDeadLetter({

@@ -82,11 +82,11 @@ export const mixedLevels: WorkloadFactory = ({ keys, history }) => {
       const either = random.pick<Isolation>(["serializable", "snapshot"]);
       const isolation = act === "withdraw" ? "serializable" : either;
       const ack = random.chance(0.2) ? "certified" : "installed";
-      const wish = { customer, amount: random.integer(1, 60), first: random.chance(0.5), unique };
+      const order = { customer, amount: random.integer(1, 60), first: random.chance(0.5), unique };
       const lingersMs = random.chance(0.7) ? random.between(1, 300) : 0;
       const { receipt } = await client.transact({ isolation, ack }, async (tx) => {
         await perform(tx, act, {
-          ...wish,
+          ...order,
           linger: () => (lingersMs > 0 ? pause(lingersMs) : undefined),
         });
       });

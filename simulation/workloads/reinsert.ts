@@ -87,9 +87,9 @@ class Reinsert implements Workload {
       }
     }
     await this.#maybeRest(context);
-    const wish = random.next();
-    if (wish < 0.75) await this.#act(context);
-    else if (wish < 0.9) await this.#look(context);
+    const chance = random.next();
+    if (chance < 0.75) await this.#act(context);
+    else if (chance < 0.9) await this.#look(context);
     else await this.#lookBack(context);
   }
 
@@ -143,10 +143,10 @@ class Reinsert implements Workload {
   async #act({ client, random, isolation, pause }: StepContext): Promise<void> {
     const key = pickHot(random, this.#cells);
     const name = nameOf(key);
-    const wish = random.pick(acts);
+    const act = random.pick(acts);
     const lingersMs = random.chance(0.4) ? random.between(1, 200) : 0;
     const { result: number } = await client.transact({ isolation }, async (tx) => {
-      if (wish === "delete blindly") {
+      if (act === "delete blindly") {
         tx.delete(cells, key);
         return 0;
       }
@@ -155,7 +155,7 @@ class Reinsert implements Workload {
       const [complaint] = cell === undefined ? [] : wrongCell(name, cell.incarnation, last);
       if (complaint !== undefined) throw new WorkloadFinding(complaint);
       if (lingersMs > 0) await pause(lingersMs);
-      if (wish === "delete" && cell !== undefined) {
+      if (act === "delete" && cell !== undefined) {
         tx.delete(cells, key);
         return last;
       }

@@ -1,7 +1,7 @@
 /** The checker's notation and output, as its own versions print them. */
 import { expect, test } from "vitest";
-import { readOutput } from "../../scripts/model/checker.ts";
-import { parseTlaValue } from "../../scripts/model/tla-value.ts";
+import { readOutput } from "../../model/harness/checker.ts";
+import { parseTlaValue } from "../../model/harness/tla-value.ts";
 
 test.each([
   ["<<>>", []],

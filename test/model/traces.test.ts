@@ -8,10 +8,10 @@ import { describe, expect, test } from "vitest";
 import type { LogPosition } from "../../core/types.ts";
 import { decodeLogBlock } from "../../schemas/log-block.ts";
 
-import type { OraclePorts } from "../../scripts/model/actors.ts";
-import { replayTrace } from "../../scripts/model/replayer.ts";
-import { featuresOf } from "../../scripts/model/select-traces.ts";
-import { formatTrace, parseTrace, type Trace } from "../../scripts/model/trace.ts";
+import type { OraclePorts } from "../../model/harness/actors.ts";
+import { replayTrace } from "../../model/harness/replayer.ts";
+import { featuresOf } from "../../model/harness/select-traces.ts";
+import { formatTrace, parseTrace, type Trace } from "../../model/harness/trace.ts";
 import { encodeLogBlock } from "../schemas/encode-log-block.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 

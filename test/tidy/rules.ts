@@ -23,8 +23,12 @@ const layers: ReadonlyMap<string, readonly string[]> = new Map([
   ["examples", [...product, "testing", "localstack"]],
   ["simulation", [...product, "testing", "examples"]],
   ["bench", [...product, "testing", "simulation", "localstack", "examples"]],
+  ["model", [...product, "testing", "localstack"]],
   ["scripts", [...product, "testing", "simulation", "localstack"]],
-  ["test", [...product, "testing", "simulation", "localstack", "examples", "bench", "scripts"]],
+  [
+    "test",
+    [...product, "testing", "simulation", "localstack", "examples", "bench", "model", "scripts"],
+  ],
 ]);
 
 /** What `tidemark`, `tidemark/emf` and `tidemark/testing` export. */
@@ -166,7 +170,7 @@ export function unusedFileViolations(files: Files): string[] {
     .filter(({ path, layer }) => {
       if (entries.has(path)) return true;
       if (layer === "functions") return path.endsWith("/handler.ts");
-      return ["localstack", "bench", "examples", "scripts"].includes(layer);
+      return ["localstack", "bench", "examples", "model", "scripts"].includes(layer);
     })
     .map(({ path }) => path);
   const used = reachable(files, starts);

@@ -9,10 +9,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command } from "commander";
-import { modelFolder } from "./model/checker.ts";
-import { replayTrace } from "./model/replayer.ts";
-import { simulate } from "./model/simulate.ts";
-import { parseTrace, type Trace } from "./model/trace.ts";
+import { modelFolder } from "./harness/checker.ts";
+import { replayTrace } from "./harness/replayer.ts";
+import { simulate } from "./harness/simulate.ts";
+import { parseTrace, type Trace } from "./harness/trace.ts";
 
 type Named = { readonly name: string; readonly trace: Trace };
 

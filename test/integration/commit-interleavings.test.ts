@@ -17,7 +17,7 @@ let table: TableDescription;
 
 beforeAll(async () => {
   deployment = await startLocalDeployment();
-  table = await deployment.stores.createTable("review-commit");
+  table = await deployment.stores.createTable("commit");
 });
 
 afterAll(() => deployment.stop());

@@ -10,11 +10,11 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command } from "commander";
-import { type CheckResult, fetchChecker, modelFolder, runChecker } from "./model/checker.ts";
-import { type ModelMutant, modelMutants } from "./model/mutants.ts";
-import { selectTraces } from "./model/select-traces.ts";
-import { simulate } from "./model/simulate.ts";
-import { formatTrace } from "./model/trace.ts";
+import { type CheckResult, fetchChecker, modelFolder, runChecker } from "./harness/checker.ts";
+import { type ModelMutant, modelMutants } from "./harness/mutants.ts";
+import { selectTraces } from "./harness/select-traces.ts";
+import { simulate } from "./harness/simulate.ts";
+import { formatTrace } from "./harness/trace.ts";
 
 /**
  * `install` (overlapping replays, deletes, the reaper) is the other one to run after a change of

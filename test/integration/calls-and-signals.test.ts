@@ -15,7 +15,7 @@ let table: TableDescription;
 
 beforeAll(async () => {
   deployment = await startLocalDeployment();
-  table = await deployment.stores.createTable("review-calls");
+  table = await deployment.stores.createTable("calls");
 });
 
 afterAll(() => deployment.stop());

@@ -19,7 +19,7 @@ function defineRows(name: string) {
 
 beforeAll(async () => {
   deployment = await startLocalDeployment();
-  const { name } = await deployment.stores.createTable("review-rejections");
+  const { name } = await deployment.stores.createTable("rejections");
   rows = defineRows(name);
   const { endpoint, region, credentials } = deployment.stores.clientOptions;
   const options = {
