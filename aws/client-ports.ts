@@ -3,7 +3,6 @@
  * protocols at the endpoints given. Importing this module does no work and loads no AWS package;
  * the first call does.
  */
-import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts, Clock, Random } from "../core/ports.ts";
 import { createAwsClients, type AwsClientOptions, type AwsClients } from "./clients.ts";
 import { createClientDynamoDb } from "./dynamodb.ts";
@@ -19,11 +18,6 @@ import { systemRandom } from "./system-random.ts";
 
 export type AwsPortsOptions = AwsClientOptions & {
   readonly deployment: string;
-  /**
-   * How long superseded versions stay readable on tables with history. Default
-   * `limits.historyRetentionMsDefault`.
-   */
-  readonly historyRetentionMs?: number | undefined;
   readonly clock?: Clock | undefined;
   readonly random?: Random | undefined;
 };
@@ -56,12 +50,7 @@ export function clientPortsOn(clients: AwsClients, options: AwsPortsOptions): Aw
     stream: createKinesisCommitStream({ kinesis, clock, random, stream, shardEntries, shards }),
     log: createClientCommitLog({ dynamodb, clock, table: names.logTable }),
     items: createClientItemStore({ dynamodb, clock, random }),
-    versions: createDynamoDbVersionStore({
-      dynamodb,
-      clock,
-      table: names.versionsTable,
-      historyRetentionMs: options.historyRetentionMs ?? limits.historyRetentionMsDefault,
-    }),
+    versions: createDynamoDbVersionStore({ dynamodb, clock, table: names.versionsTable }),
     close: clients.close,
   };
 }

@@ -3,20 +3,15 @@
  * replay leaves for the reaper and for operators (aws/control-tombstones.ts). A client reads it
  * only, and has a reader of its own. Layout: docs/protocol.md §1.
  */
-import { CorruptDataError, InvalidRequestError, StoreError } from "../core/errors.ts";
+import { StoreError } from "../core/errors.ts";
 import { hashSecretBytes } from "../core/key-hash.ts";
 import type { CallOptions, ClientPorts, ControlStore } from "../core/ports.ts";
 import { isSequenceNumber } from "../core/sequence-number.ts";
 import type {
-  AttributeValue,
-  IndexKeyAttribute,
   Item,
-  KeyAttribute,
-  KeyType,
   LogPosition,
   ShardId,
   StreamCursor,
-  TableDescription,
   Timestamp,
   Watermark,
 } from "../core/types.ts";
@@ -27,18 +22,10 @@ import {
   notExists,
   type ControlCondition,
 } from "./control-table.ts";
+import { createRegistryStore, readRegistry } from "./control-registry.ts";
 import { createReaperStore } from "./control-tombstones.ts";
 import type { ClientDynamoDb, DynamoDb } from "./dynamodb.ts";
-import {
-  booleanOf,
-  bytesOf,
-  corrupt,
-  has,
-  integerOf,
-  mapsOf,
-  textOf,
-  type Stored,
-} from "./stored-attributes.ts";
+import { bytesOf, corrupt, has, integerOf, textOf, type Stored } from "./stored-attributes.ts";
 
 export type ControlReaderParts = { readonly dynamodb: ClientDynamoDb; readonly table: string };
 export type ControlStoreParts = ControlReaderParts & { readonly dynamodb: DynamoDb };
@@ -55,6 +42,7 @@ export type ShardEntry = {
 
 /** The client's part of the port, and what the stream adapter needs of the same table. */
 export type AwsControlReader = ClientPorts["control"] & {
+  tables: ControlStore["tables"];
   shardEntries(options?: CallOptions): Promise<readonly ShardEntry[]>;
 };
 
@@ -115,10 +103,8 @@ export function createDynamoDbControlReader({
         `shard ${shard} is not in the control table; is it provisioned?`,
       );
     },
-    async tables(options) {
-      const items = await allOf(control, { pk: "registry" }, options);
-      return items.map((item) => toDescription({ what: "table registry", item }));
-    },
+    registry: (options) => readRegistry(control, options),
+    tables: async (options) => (await readRegistry(control, options)).tables,
   };
 }
 
@@ -127,6 +113,7 @@ export function createDynamoDbControlStore(parts: ControlStoreParts): AwsControl
   return {
     ...createDynamoDbControlReader(parts),
     ...createReaperStore(control),
+    ...createRegistryStore(control),
     async advanceWatermark(shard, watermark, options) {
       // After a lost answer the SDK's own repeat finds the condition broken by its first success:
       // `false` then says no more than that the watermark stands at or above.
@@ -144,15 +131,6 @@ export function createDynamoDbControlStore(parts: ControlStoreParts): AwsControl
       await control.put(watermarkKey(shard), fromWatermark(watermark), options, notExists);
       const entry = { startingHashKey: { S: startingHashKey }, hashSecret: { B: hashSecret } };
       await control.put({ pk: "shards", sk: shard }, entry, options, notExists);
-    },
-    async registerTable(table, options) {
-      const key = { pk: "registry", sk: table.name };
-      const result = await control.put(key, fromDescription(table), options, sameKey(table));
-      if (result === "done") return;
-      throw new InvalidRequestError(
-        "table",
-        `table "${table.name}" is registered with another key; a key cannot change`,
-      );
     },
     async secret(name, make, options) {
       const key = { pk: "secret", sk: name };
@@ -200,77 +178,4 @@ function toCursor(stored: Stored): StreamCursor {
     sequenceNumber,
     requestsDone: partial ? integerOf(stored, "cursorRequestsDone") : "all",
   };
-}
-
-function fromDescription(table: TableDescription): Item {
-  return {
-    partitionKeyName: { S: table.partitionKey.name },
-    partitionKeyType: { S: table.partitionKey.type },
-    ...(table.sortKey === undefined
-      ? {}
-      : { sortKeyName: { S: table.sortKey.name }, sortKeyType: { S: table.sortKey.type } }),
-    ...(table.indexKeys === undefined
-      ? {}
-      : { indexKeys: { L: table.indexKeys.map(fromIndexKey) } }),
-    history: { BOOL: table.history },
-    access: { S: table.access },
-  };
-}
-
-function fromIndexKey({ name, type, role }: IndexKeyAttribute): AttributeValue {
-  return { M: { name: { S: name }, type: { S: type }, role: { S: role } } };
-}
-
-function toIndexKey(stored: Stored): IndexKeyAttribute {
-  const role = textOf(stored, "role");
-  if (role !== "partition" && role !== "sort") throw corrupt(stored, "role");
-  return { name: textOf(stored, "name"), type: keyTypeOf(stored, "type"), role };
-}
-
-/** Holds for a table not yet registered, or registered with this very key. */
-function sameKey({ partitionKey, sortKey }: TableDescription): ControlCondition {
-  const sort = sortKey === undefined ? "attribute_not_exists(#sn)" : "#sn = :sn AND #st = :st";
-  return {
-    expression: `attribute_not_exists(#pn) OR (#pn = :pn AND #pt = :pt AND ${sort})`,
-    names: {
-      "#pn": "partitionKeyName",
-      "#pt": "partitionKeyType",
-      "#sn": "sortKeyName",
-      ...(sortKey === undefined ? {} : { "#st": "sortKeyType" }),
-    },
-    values: {
-      ":pn": { S: partitionKey.name },
-      ":pt": { S: partitionKey.type },
-      ...(sortKey === undefined ? {} : { ":sn": { S: sortKey.name }, ":st": { S: sortKey.type } }),
-    },
-  };
-}
-
-function toDescription(stored: Stored): TableDescription {
-  const name = textOf(stored, "sk");
-  const access = textOf(stored, "access");
-  if (access !== "transactional") {
-    throw new CorruptDataError(
-      `table registry: "${name}" has the access mode "${access}", which this version does not know`,
-    );
-  }
-  const description = {
-    name,
-    partitionKey: toKeyAttribute(stored, "partitionKey"),
-    ...(has(stored, "indexKeys") ? { indexKeys: mapsOf(stored, "indexKeys").map(toIndexKey) } : {}),
-    history: booleanOf(stored, "history"),
-    access,
-  } as const;
-  if (!has(stored, "sortKeyName")) return description;
-  return { ...description, sortKey: toKeyAttribute(stored, "sortKey") };
-}
-
-function toKeyAttribute(stored: Stored, prefix: "partitionKey" | "sortKey"): KeyAttribute {
-  return { name: textOf(stored, `${prefix}Name`), type: keyTypeOf(stored, `${prefix}Type`) };
-}
-
-function keyTypeOf(stored: Stored, name: string): KeyType {
-  const type = textOf(stored, name);
-  if (type !== "S" && type !== "N" && type !== "B") throw corrupt(stored, name);
-  return type;
 }

@@ -25,8 +25,6 @@ export type VersionStoreParts = {
   readonly dynamodb: ClientDynamoDb;
   readonly clock: Clock;
   readonly table: string;
-  /** How long an entry stays readable; it may stay longer, since TTL deletes late. */
-  readonly historyRetentionMs: number;
 };
 
 /** DynamoDB's limit for a partition key; longer keys go by their digest. */
@@ -43,7 +41,7 @@ export function createDynamoDbVersionStore(parts: VersionStoreParts): VersionSto
 
 async function save(
   parts: VersionStoreParts,
-  entry: VersionEntry,
+  entry: VersionEntry & { readonly keptMs: number },
   options: CallOptions | undefined,
 ): Promise<void> {
   const bytes = entry.item === undefined ? undefined : encodeItem(entry.item);
@@ -53,7 +51,7 @@ async function save(
   const common: SdkItem = {
     version: { N: entry.version.toString() },
     expiresAt: {
-      N: Math.ceil((parts.clock.nowMs() + parts.historyRetentionMs) / 1000).toString(),
+      N: Math.ceil((parts.clock.nowMs() + entry.keptMs) / 1000).toString(),
     },
   };
   if (rest !== undefined && rest.length > 0) {

@@ -42,6 +42,8 @@ export type ProvisionOptions = AwsClientOptions & {
   readonly deployment: string;
   /** Default 1. Only used when the stream is created; an existing stream keeps its shards. */
   readonly shardCount?: number | undefined;
+  /** How long history is kept; what holds already unless said. */
+  readonly historyRetentionMs?: number | undefined;
   readonly clock?: Clock | undefined;
   /** For the secret of each new shard. */
   readonly random?: Random | undefined;
@@ -88,6 +90,10 @@ export async function provisionDeployment(options: ProvisionOptions): Promise<re
         },
       );
     }
+    const { historyRetentionMs } = options;
+    if (historyRetentionMs !== undefined) {
+      await control.retainHistory(historyRetentionMs, clock.nowMs());
+    }
     return await control.shards();
   } finally {
     await clients.close();
@@ -116,9 +122,10 @@ export async function createTables(
  * with.
  */
 export async function registerTables(
-  options: AwsClientOptions & { readonly deployment: string },
+  options: AwsClientOptions & { readonly deployment: string; readonly clock?: Clock | undefined },
   tables: readonly TableDescription[],
 ): Promise<void> {
+  const clock = options.clock ?? systemClock;
   const names = deploymentNames(options.deployment);
   const clients = createAwsClients(options);
   try {
@@ -127,7 +134,8 @@ export async function registerTables(
     const handle = await clients.dynamodb();
     for (const table of tables) {
       const indexKeys = await indexKeysOf(handle, table);
-      await control.registerTable(indexKeys.length === 0 ? table : { ...table, indexKeys });
+      const whole = indexKeys.length === 0 ? table : { ...table, indexKeys };
+      await control.registerTable(whole, clock.nowMs());
     }
   } finally {
     await clients.close();

@@ -31,6 +31,8 @@ export type AdoptedTable = { readonly name: string; readonly history: boolean };
 export type SeedOptions = AwsClientOptions & {
   readonly deployment: string;
   readonly tables: readonly AdoptedTable[];
+  /** How long history is kept on tables that have one. */
+  readonly historyRetentionMs: number;
   readonly clock?: Clock | undefined;
   /** For the secret of each new shard. */
   readonly random?: Random | undefined;
@@ -61,6 +63,7 @@ export async function seedDeployment(options: SeedOptions): Promise<SeedReport> 
       const watermark = { position: 0 as LogPosition, timestamp, cursor: undefined };
       await control.addShard({ ...entry, hashSecret: random.bytes(hashSecretBytes) }, watermark);
     }
+    await control.retainHistory(options.historyRetentionMs, clock.nowMs());
     const dynamodb = await clients.dynamodb();
     const tables: TableDescription[] = [];
     for (const table of options.tables) tables.push(await describeAdopted(dynamodb, table));

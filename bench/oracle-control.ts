@@ -33,6 +33,7 @@ export function oracleControl(
 }
 
 export const stillClock: OracleServiceOptions["clock"] = {
+  nowMs: () => 0,
   monotonicMs: () => 0,
   sleep: () => Promise.resolve(),
 };

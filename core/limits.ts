@@ -89,16 +89,40 @@ export const signatureMsMax = 5 * 60_000;
 /** Longest that an acknowledged client may go on installing its own commit after sending it. */
 export const ownInstallMsMax = 60_000;
 export const tombstoneGraceMs = 15 * 60_000;
+
+// --- Reads in the past (core/history.ts) ---
+/** How far the clock of an application's machine may be off: as far as AWS takes its signatures. */
+export const clientClockErrorMsMax = 5 * 60_000;
+/**
+ * The same for AWS's own machines: the stream's arrival times, and functions. They follow a time
+ * service and are off by milliseconds.
+ */
+export const awsClockErrorMsMax = 40_000;
+/** A process may go by what it has read of the registry for so long. */
+export const registryMsMax = 60_000;
+/**
+ * By how much tombstones outlive the oldest moment that a reader may ask for. Its clock may
+ * be slow when it begins, and it may go on for its age; the arrival time that dates a delete, the
+ * reaper that saw the watermark pass it, and the one that removes it have a clock each.
+ */
+export const readerMarginMs = transactionAgeMsMax + clientClockErrorMsMax + 3 * awsClockErrorMsMax;
+/**
+ * How far back `asOf` may reach on a table without history: what was deleted earlier cannot be told
+ * from what never was.
+ */
+export const asOfWithoutHistoryMsMax = tombstoneGraceMs - readerMarginMs;
+/** By how much a superseded version outlives it: whoever saves it may be slow as well. */
+export const versionMarginMs = readerMarginMs + clientClockErrorMsMax;
+/**
+ * After a change of what is kept, everybody knows of it: the change itself may come as late as its
+ * signature lives, and whoever made it, and the reaper, have clocks.
+ */
+export const historyChangeMs =
+  registryMsMax + transactionAgeMsMax + signatureMsMax + clientClockErrorMsMax + awsClockErrorMsMax;
 export const historyRetentionMsDefault = 60 * 60_000;
 /** Longer than any transaction may read at one timestamp, and than an installer may be delayed. */
 export const historyRetentionMsMin = 15 * 60_000;
 export const historyRetentionMsMax = 35 * 24 * 3600_000;
-/**
- * How far back `asOf` may reach on a table without history. Beyond the grace of tombstones an item
- * that was deleted since cannot be told from one that never was; half of it leaves room for clocks
- * that differ.
- */
-export const asOfWithoutHistoryMsMax = 7 * 60_000;
 export const idempotencyRetentionSeconds = 24 * 3600;
 
 /** Payload bytes at which replay installs what it has loaded, before it loads the next block. */

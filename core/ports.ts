@@ -11,6 +11,7 @@
 import type {
   Item,
   LogPosition,
+  Registry,
   SequenceNumber,
   ShardId,
   TableDescription,
@@ -252,8 +253,11 @@ export type VersionEntry = {
 };
 
 export type VersionStore = {
-  /** Idempotent: an entry's content is a function of (table, key, version). */
-  save(entry: VersionEntry, options?: CallOptions): Promise<void>;
+  /**
+   * Idempotent: an entry's content is a function of (table, key, version).
+   * @param entry `keptMs`: for how long from now it must stay; it may stay longer.
+   */
+  save(entry: VersionEntry & { readonly keptMs: number }, options?: CallOptions): Promise<void>;
   /** The entry with `version ≤ at < next`, if it is there. */
   find(
     table: string,
@@ -308,8 +312,16 @@ export type ControlStore = {
    * Known without a call once `shards` has named it.
    */
   hashSecret(shard: ShardId, options?: CallOptions): Promise<Uint8Array>;
+  /** The tables and what is kept of their past, in one call. */
+  registry(options?: CallOptions): Promise<Registry>;
   tables(options?: CallOptions): Promise<readonly TableDescription[]>;
-  registerTable(table: TableDescription, options?: CallOptions): Promise<void>;
+  /**
+   * Enters the table, or changes what may change. From when on it has a history follows from what
+   * was registered and from `nowMs`.
+   */
+  registerTable(table: TableDescription, nowMs: number, options?: CallOptions): Promise<void>;
+  /** Changes how long history is kept, on all tables that have one. */
+  retainHistory(retentionMs: number, nowMs: number, options?: CallOptions): Promise<void>;
   /** Bytes that every instance of a deployment shares (REST token signing); made on first call. */
   secret(name: string, make: () => Uint8Array, options?: CallOptions): Promise<Uint8Array>;
 
@@ -350,6 +362,6 @@ export type ClientPorts = Omit<Ports, "log" | "items" | "control"> & {
   readonly items: Pick<ItemStore, "get" | "batchGet" | "query" | "scan" | "install">;
   readonly control: Pick<
     ControlStore,
-    "idempotencyTable" | "readWatermark" | "shards" | "hashSecret" | "tables"
+    "idempotencyTable" | "readWatermark" | "shards" | "hashSecret" | "registry"
   >;
 };

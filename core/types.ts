@@ -82,8 +82,28 @@ export type TableDescription = {
   readonly indexKeys?: readonly IndexKeyAttribute[];
   /** Keep superseded versions, so that reads at an older timestamp find them. */
   readonly history: boolean;
+  /** From when on there is one; undefined: as far back as it is kept. */
+  readonly historySince?: Timestamp;
+  /** Wall clock. Where history was switched off, tombstones stay as with one until then. */
+  readonly historyKeptUntilMs?: number;
   /** `mixed` comes with native operations; until then every table is `transactional`. */
   readonly access: "transactional";
+};
+
+/** How long superseded versions and tombstones are kept on tables with history. */
+export type HistoryRetention = {
+  readonly retentionMs: number;
+  /** Nothing before it is complete: what was kept for a shorter time is gone. 0: all is. */
+  readonly since: Timestamp;
+  /** What held before the last change, at wall-clock time `changedMs`. */
+  readonly previousMs: number;
+  readonly changedMs: number;
+};
+
+/** What the control table says of the deployment's tables. */
+export type Registry = {
+  readonly tables: readonly TableDescription[];
+  readonly retention: HistoryRetention;
 };
 
 // --- Commit requests ---------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import {
   UnavailableError,
 } from "../core/errors.ts";
 import { keyNamesOf } from "../core/attributes.ts";
-import * as limits from "../core/limits.ts";
+import { oldestKept } from "../core/history.ts";
 import { TransactionReads } from "../core/transaction-reads.ts";
 import type { Timestamp } from "../core/types.ts";
 import {
@@ -44,13 +44,11 @@ type Finished<Result> = { readonly result: Result; readonly receipt: Receipt };
 
 export class AttemptRunner {
   readonly #core: EngineCore;
-  readonly #historyRetentionMs: number;
   readonly #chaining: boolean;
 
   constructor(core: EngineCore, options: EngineOptions) {
     this.#core = core;
     this.#chaining = options.chaining ?? true;
-    this.#historyRetentionMs = options.historyRetentionMs ?? limits.historyRetentionMsDefault;
   }
 
   async transact<Result>(
@@ -155,14 +153,18 @@ export class AttemptRunner {
         `asOf is a timestamp in microseconds since the epoch; got ${asOf}`,
       );
     }
-    const oldestMs = services.ports.clock.nowMs() - this.#historyRetentionMs;
-    if (asOf < oldestMs * 1000) {
-      throw new SnapshotTooOldError(
-        `asOf ${asOf} lies before the history that is kept (${this.#historyRetentionMs} ms)`,
-      );
-    }
     const { follower } = services.session;
     await orAborted(follower.refresh(), services.call.signal);
+    const { retention } = services.registry;
+    // It is at least as late as the log's end, whatever a slow clock says.
+    const nowMs = Math.max(services.ports.clock.nowMs(), follower.tail.newest / 1000);
+    const oldest = oldestKept(retention, nowMs);
+    if (asOf < oldest) {
+      throw new SnapshotTooOldError(
+        `asOf ${asOf} lies before ${oldest}, the oldest moment that is kept ` +
+          `(for ${retention.retentionMs} ms); ask for a later one, or keep history for longer`,
+      );
+    }
     return new TransactionReads(Math.min(asOf, follower.tail.newest) as Timestamp);
   }
 

@@ -21,11 +21,6 @@ export type EngineOptions = {
    */
   readonly freshMs?: number;
   /**
-   * How far back `asOf` may reach; the versions table's retention. Default
-   * `limits.historyRetentionMsDefault`.
-   */
-  readonly historyRetentionMs?: number | undefined;
-  /**
    * Whether transactions may read what others of this process are about to commit, and are then
    * certified with them. Default true.
    */
@@ -126,6 +121,7 @@ export class EngineCore {
       { shard, hashes },
       {
         follower: this.#options.follower,
+        retention: () => Promise.resolve(this.registry.retention),
         onHelped: (verdict) =>
           this.#emit?.({
             kind: "helped",

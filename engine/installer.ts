@@ -12,6 +12,7 @@ import type { CallOptions, ClientPorts } from "../core/ports.ts";
 import { commitName, type KeyRange, type TailCommit } from "../core/tail.ts";
 import type {
   CommittedVerdict,
+  HistoryRetention,
   Item,
   KeyHash,
   KeyType,
@@ -55,14 +56,20 @@ const orderBackoff = { baseMs: 4, capMs: 200 };
 export class Installer {
   readonly #ports: Pick<ClientPorts, "items" | "versions" | "clock" | "random">;
   readonly #earlier: EarlierCommits | undefined;
+  readonly #retention: () => Promise<HistoryRetention>;
   readonly #places = new Semaphore(limits.installConcurrencyMax);
 
   constructor(
     ports: Pick<ClientPorts, "items" | "versions" | "clock" | "random">,
-    earlier: EarlierCommits | undefined,
+    parts: {
+      readonly earlier: EarlierCommits | undefined;
+      /** How long what is superseded is kept. */
+      readonly retention: () => Promise<HistoryRetention>;
+    },
   ) {
     this.#ports = ports;
-    this.#earlier = earlier;
+    this.#earlier = parts.earlier;
+    this.#retention = parts.retention;
   }
 
   /**
@@ -150,6 +157,8 @@ export class Installer {
       // probe: ordered-install-waits-for-earlier
       return missing;
     }
+    const { retentionMs } = await this.#retention();
+    const keptMs = retentionMs + limits.versionMarginMs;
     await this.#ports.versions.save(
       {
         table: table.name,
@@ -158,6 +167,7 @@ export class Installer {
         // mutant: history-claims-too-much
         next: version,
         item: stored.item,
+        keptMs,
       },
       options,
     );

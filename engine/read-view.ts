@@ -13,6 +13,7 @@ import {
   TransactionClosedError,
   UnavailableError,
 } from "../core/errors.ts";
+import { isInHistory } from "../core/history.ts";
 import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts } from "../core/ports.ts";
 import { commitName, type Tail, type TailCommit } from "../core/tail.ts";
@@ -203,19 +204,14 @@ export class ReadView {
   }
 
   /**
-   * Without history the past of a table is what nobody has changed since. That a deleted item was
-   * there is known by its tombstone only, and the reaper removes it.
+   * Without history, and before it begins, the past of a table is what nobody has changed since.
+   * That a deleted item was there is known by its tombstone only, and the reaper removes it.
    */
   assertReachesBack(table: TableDescription): void {
-    if (this.mode !== "fixed" || table.history) return;
+    if (this.mode !== "fixed" || isInHistory(table, this.readTimestamp)) return;
     const oldestMs = this.#ports.clock.nowMs() - limits.asOfWithoutHistoryMsMax;
     if (this.readTimestamp >= oldestMs * 1000) return;
-    throw this.doom(
-      new SnapshotTooOldError(
-        `table "${table.name}" keeps no history; asOf may lie at most ` +
-          `${limits.asOfWithoutHistoryMsMax} ms back`,
-      ),
-    );
+    throw this.doom(new SnapshotTooOldError(whyTooOld(table, this.readTimestamp)));
   }
 
   readKey(table: TableDescription, key: Item, identity?: string): ReadKey {
@@ -332,4 +328,13 @@ export class ReadView {
     await this.#session.finish(commit);
     this.#installed = new Set([...this.#installed, commitName(commit)]);
   }
+}
+
+function whyTooOld({ name, history, historySince }: TableDescription, at: Timestamp): string {
+  const reach = `asOf may lie at most ${limits.asOfWithoutHistoryMsMax} ms back`;
+  if (!history) return `table "${name}" keeps no history; ${reach}`;
+  return (
+    `the history of table "${name}" begins at ${historySince ?? 0}, after asOf ${at}; ` +
+    `before that ${reach}`
+  );
 }

@@ -4,7 +4,7 @@ import { LateInstallError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { ClientPorts } from "../core/ports.ts";
 import type { TailCommit } from "../core/tail.ts";
-import type { CommittedVerdict, Payload, ShardId } from "../core/types.ts";
+import type { CommittedVerdict, HistoryRetention, Payload, ShardId } from "../core/types.ts";
 import type { KeyHashes } from "../schemas/key-hashes.ts";
 import { LocalCommits } from "./chaining/local-commits.ts";
 import { LocalTurns } from "./chaining/local-turns.ts";
@@ -37,6 +37,7 @@ export class ShardSession {
     { shard, hashes }: FollowedLog,
     options: {
       readonly follower?: Partial<FollowerOptions> | undefined;
+      readonly retention: () => Promise<HistoryRetention>;
       readonly onHelped: (verdict: CommittedVerdict) => void;
     },
   ) {
@@ -49,9 +50,12 @@ export class ShardSession {
     this.sender = new CommitSender(ports.stream, { shard, hashes });
     this.#loader = new PayloadLoader(ports, shard);
     this.installer = new Installer(ports, {
-      installedThrough: () => this.follower.tail.installedThrough,
-      oldest: (key, range) => this.follower.tail.oldestCommit(key, range),
-      finish: (commit) => this.finish(commit),
+      retention: options.retention,
+      earlier: {
+        installedThrough: () => this.follower.tail.installedThrough,
+        oldest: (key, range) => this.follower.tail.oldestCommit(key, range),
+        finish: (commit) => this.finish(commit),
+      },
     });
   }
 

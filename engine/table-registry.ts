@@ -2,33 +2,35 @@
  * The control table's list of tables, as one process holds it: loaded once, loaded again when a
  * name is missing.
  */
+import { assert } from "../core/assert.ts";
 import { InvalidRequestError, UnavailableError } from "../core/errors.ts";
+import * as limits from "../core/limits.ts";
 import type { ClientPorts, Clock } from "../core/ports.ts";
-import type { TableDescription } from "../core/types.ts";
+import type { HistoryRetention, TableDescription } from "../core/types.ts";
+import { elapsedMs, instantOf, type Instant } from "./elapsed.ts";
 
 /** A missing table is looked for again at most this often, so that a typo costs no call per use. */
 const reloadMsMin = 1_000;
-/** Changes to known tables (history switched on) are noticed within this time. */
-const reloadMsMax = 60_000;
-
 export class TableRegistry {
   readonly #control: ClientPorts["control"];
   readonly #clock: Clock;
   #tables: Map<string, TableDescription> | undefined;
   #loading: Promise<void> | undefined;
-  /** Monotonic time at which what is in memory was asked for. */
-  #askedMs = Number.NEGATIVE_INFINITY;
+  #retention: HistoryRetention | undefined;
+  /** When what is in memory was asked for. */
+  #asked: Instant | undefined;
 
   constructor(control: ClientPorts["control"], clock: Clock) {
     this.#control = control;
     this.#clock = clock;
   }
 
-  /** Loads the list when there is none, or it is old. */
+  /**
+   * Loads the list when there is none, or it is old: nobody goes by an older state of what is kept
+   * of the past (core/history.ts), and a machine may have slept since.
+   */
   async ready(): Promise<void> {
-    if (this.#tables === undefined || this.#clock.monotonicMs() - this.#askedMs > reloadMsMax) {
-      await this.reload();
-    }
+    if (elapsedMs(this.#clock, this.#asked) > limits.registryMsMax) await this.reload();
   }
 
   async reload(): Promise<void> {
@@ -39,13 +41,20 @@ export class TableRegistry {
   }
 
   async #load(): Promise<void> {
-    const askedMs = this.#clock.monotonicMs();
-    const tables = await this.#control.tables();
+    const asked = instantOf(this.#clock);
+    const { tables, retention } = await this.#control.registry();
+    this.#retention = retention;
     this.#tables = new Map(tables.map((description) => [description.name, description]));
     // Even where somebody has registered it: watermarks, the registry and secrets are nobody's
     // rows.
     this.#tables.delete(this.#control.idempotencyTable.name);
-    this.#askedMs = askedMs;
+    this.#asked = asked;
+  }
+
+  /** How long history is kept, from memory: `ready` comes first. */
+  get retention(): HistoryRetention {
+    assert(this.#retention !== undefined, "the registry is loaded before it is used");
+    return this.#retention;
   }
 
   find(table: string): TableDescription | undefined {
@@ -77,11 +86,12 @@ export class TableRegistry {
    */
   async lookAgain(signal: AbortSignal): Promise<void> {
     const callMs = this.#clock.monotonicMs();
-    while (this.#askedMs < callMs) {
-      const restMs = this.#askedMs + reloadMsMin - this.#clock.monotonicMs();
+    const isOld = (): boolean => (this.#asked?.monotonicMs ?? -Infinity) < callMs;
+    while (isOld()) {
+      const restMs = reloadMsMin - elapsedMs(this.#clock, this.#asked);
       if (restMs > 0) await this.#clock.sleep(restMs, signal);
       // Others who waited may have looked meanwhile.
-      if (this.#askedMs < callMs) await this.reload();
+      if (isOld()) await this.reload();
     }
   }
 }

@@ -21,6 +21,7 @@ import type {
 } from "../core/types.ts";
 import type { KeyHashes } from "../schemas/key-hashes.ts";
 import { asError, ignore } from "./concurrency.ts";
+import { elapsedMs, instantOf, type Instant } from "./elapsed.ts";
 import { decodeBlock } from "./log-search.ts";
 
 export type FollowerOptions = {
@@ -66,8 +67,8 @@ export class TailFollower {
    * those.
    */
   #next: { promise: Promise<void>; start: () => void } | undefined;
-  /** Monotonic time at which the newest finished refresh began: the tail is complete up to then. */
-  #completeToMs = Number.NEGATIVE_INFINITY;
+  /** When the newest finished refresh began: the tail is complete up to then. */
+  #completeTo: Instant | undefined;
   #watermarkReadMs = Number.NEGATIVE_INFINITY;
   /** With the monotonic time at which each began. */
   readonly #users = new Map<TailUser, number>();
@@ -107,11 +108,11 @@ export class TailFollower {
   }
 
   /**
-   * Milliseconds since the moment up to which the tail is complete; infinite before the first
-   * refresh.
+   * Milliseconds since the moment up to which the tail is complete, what the machine slept
+   * included; infinite before the first refresh.
    */
   get ageMs(): number {
-    return this.#ports.clock.monotonicMs() - this.#completeToMs;
+    return elapsedMs(this.#ports.clock, this.#completeTo);
   }
 
   /** Keeps the tail's memory back to the user's read timestamp until `leave`. */
@@ -174,7 +175,8 @@ export class TailFollower {
 
   async #readLog(): Promise<void> {
     this.#refreshing += 1;
-    const beganMs = this.#ports.clock.monotonicMs();
+    const began = instantOf(this.#ports.clock);
+    const beganMs = began.monotonicMs;
     try {
       let restarted = false;
       for (;;) {
@@ -191,7 +193,7 @@ export class TailFollower {
           break;
         }
       }
-      this.#completeToMs = Math.max(this.#completeToMs, beganMs);
+      if (beganMs >= (this.#completeTo?.monotonicMs ?? -Infinity)) this.#completeTo = began;
       this.#refreshMs = this.#ports.clock.monotonicMs() - beganMs;
       this.#noteMissed(beganMs);
     } finally {

@@ -12,6 +12,7 @@ import * as kinesis from "@aws-sdk/client-kinesis";
 import * as lambda from "@aws-sdk/client-lambda";
 import { NodeHttpHandler } from "@smithy/node-http-handler";
 import { deploymentNames, type DeploymentNames } from "../aws/names.ts";
+import { historyRetentionMsDefault as historyRetentionMs } from "../core/limits.ts";
 import { createTables, systemTables, type TableDefinition } from "../aws/provision.ts";
 import {
   functionEnvironment,
@@ -138,7 +139,7 @@ async function invokeProvision({ clients, functionName, options }: Parts): Promi
   const { FunctionError, Payload } = await clients.lambda.send(
     new lambda.InvokeCommand({
       FunctionName: functionName("provision"),
-      Payload: Buffer.from(JSON.stringify({ tables })),
+      Payload: Buffer.from(JSON.stringify({ tables, historyRetentionMs })),
     }),
   );
   if (FunctionError === undefined) return;

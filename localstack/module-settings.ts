@@ -43,12 +43,10 @@ export function functionEnvironment(options: {
   readonly deployment: string;
   readonly endpoint: { readonly dynamodb: string; readonly kinesis: string };
   readonly logLevel?: string;
-  readonly historyRetentionMs?: number;
 }): Record<string, string> {
   return {
     TIDEMARK_DEPLOYMENT: options.deployment,
     TIDEMARK_LOG_LEVEL: options.logLevel ?? "INFO",
-    TIDEMARK_HISTORY_RETENTION_MS: (options.historyRetentionMs ?? 3_600_000).toString(),
     TIDEMARK_ENDPOINT_DYNAMODB: options.endpoint.dynamodb,
     TIDEMARK_ENDPOINT_KINESIS: options.endpoint.kinesis,
   };

@@ -6,7 +6,6 @@
 import type { AwsClientOptions, AwsCredentials } from "../aws/clients.ts";
 import { deploymentNames } from "../aws/names.ts";
 import { InvalidRequestError } from "../core/errors.ts";
-import * as limits from "../core/limits.ts";
 import type { Clock, Random } from "../core/ports.ts";
 import type { EngineEvent } from "../engine/types.ts";
 import {
@@ -42,12 +41,6 @@ export type SharedClientOptions = {
   readonly callTriesMax?: number;
   /** Longest one try of an AWS call may take. Default 5,000. */
   readonly callTimeoutMs?: number;
-  /**
-   * How long superseded versions of tables with history are kept, and how far back `asOf` reaches.
-   * Default 3,600,000. The same for all clients and functions of a deployment (there:
-   * `TIDEMARK_HISTORY_RETENTION_MS`).
-   */
-  readonly historyRetentionMs?: number;
   /**
    * Whether a serializable transaction may read what another one of this process is about to
    * commit, and is then committed with it or run again: many read-modify-writes of one item then
@@ -120,10 +113,6 @@ export function checkClientOptions(options: ClientOptions): void {
       typeof value === "function" ? undefined : oneOf("number", "bigint-when-unsafe")(value),
     callTriesMax: integerIn({ min: 1, max: 100 }),
     callTimeoutMs: integerIn({ min: 1, max: 60_000 }),
-    historyRetentionMs: integerIn({
-      min: limits.historyRetentionMsMin,
-      max: limits.historyRetentionMsMax,
-    }),
     chaining: aBoolean,
     clock: anObject,
     random: anObject,

@@ -26,14 +26,14 @@ export function createClient(options: ClientOptions): Client {
 /** Where a client's engine comes from; options that `createClient` would take. */
 export async function connect(options: ClientOptions): Promise<Connection> {
   const { credentials, callTriesMax, callTimeoutMs, clock, random } = options;
-  const { onEvent, historyRetentionMs, chaining } = options;
-  const shared = { credentials, callTriesMax, callTimeoutMs, clock, random, historyRetentionMs };
+  const { onEvent, chaining } = options;
+  const shared = { credentials, callTriesMax, callTimeoutMs, clock, random };
   const [{ createAwsClientPorts }, { createClientEngine }] = await Promise.all([
     import("../aws/client-ports.ts"),
     import("../engine/client-engine.ts"),
   ]);
   const ports = createAwsClientPorts({ ...shared, ...(await target(options)) });
-  const engine = createClientEngine(ports, { onEvent, historyRetentionMs, chaining });
+  const engine = createClientEngine(ports, { onEvent, chaining });
   return { engine, close: () => ports.close() };
 }
 

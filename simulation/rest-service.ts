@@ -25,7 +25,6 @@ export class RestService {
   constructor(cloud: TestCloud, recorder: HistoryRecorder, onEvent: (event: EngineEvent) => void) {
     this.#cloud = cloud;
     const { deployment } = cloud;
-    const { historyRetentionMs } = deployment.options;
     const ignore = (): void => undefined;
     this.#function = deployment.defineFunction({
       name: "api",
@@ -35,7 +34,7 @@ export class RestService {
           recorder.abandon(process.name);
         });
         const ports = deployment.portsOf(process);
-        const engine = createEngine(ports, { historyRetentionMs, onEvent });
+        const engine = createEngine(ports, { onEvent });
         const api = createApi({
           engine: recordingEngine(engine, recorder, { process: process.name }),
           control: ports.control,

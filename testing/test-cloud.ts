@@ -64,6 +64,8 @@ export type TestClientOptions = {
   readonly numbers?: Numbers;
   /** As in `createClient`. */
   readonly chaining?: boolean;
+  /** By how much the process's wall clock is wrong. Default: as the fault `clock-skew` says. */
+  readonly clockOffsetMs?: number;
   /**
    * Stands between the client and its engine.
    * @internal
@@ -217,7 +219,10 @@ export class TestCloud {
   /** Starts an application process. Two of one name differ in their randomness. */
   startProcess(name = "app", options: TestClientOptions = {}): TestProcess {
     this.#processes += 1;
-    const process = this.world.startProcess(`${name}#${this.#processes.toString()}`);
+    const { clockOffsetMs: offsetMs } = options;
+    const process = this.world.startProcess(`${name}#${this.#processes.toString()}`, {
+      ...(offsetMs === undefined ? {} : { clockError: { offsetMs, drift: 0 } }),
+    });
     const faults = new DirectedFaults((body) => this.#competitor.beforeCommit(body));
     const client = new ConnectedClient({
       connect: () =>
@@ -391,7 +396,6 @@ export class TestCloud {
   ): Connection["engine"] {
     const ports = faults.ports(this.deployment.clientPortsOf(process));
     const engine = createClientEngine(ports, {
-      historyRetentionMs: this.deployment.options.historyRetentionMs,
       chaining,
       onEvent: (event) => {
         faults.observe(event);

@@ -70,8 +70,8 @@ export class TestDeployment {
     const operator = world.startProcess("operator", { exact: true });
     const { clock, random } = operator;
     const aws = { handles: world.handles(operator, { calm: true }), clock };
-    const { deployment } = options;
-    const [shard] = await provisionDeployment({ ...aws, random, deployment });
+    const { deployment, historyRetentionMs } = options;
+    const [shard] = await provisionDeployment({ ...aws, random, deployment, historyRetentionMs });
     if (shard === undefined) throw new Error("a deployment without a shard");
     await createTables(aws, options.tables);
     const described = options.tables.map(({ indexes: _indexes, history = false, ...table }) => ({
@@ -146,7 +146,7 @@ export class TestDeployment {
   ): SimulatedFunction<Event, Answer> {
     return new SimulatedFunction(definition, {
       ...this.#part(definition.name),
-      startProcess: (name) => this.world.startProcess(name),
+      startProcess: (name) => this.world.startProcess(name, { isAws: true }),
     });
   }
 
@@ -166,7 +166,6 @@ export class TestDeployment {
       handles: this.world.handles(process, { calm }),
       clock: process.clock,
       random: process.random,
-      historyRetentionMs: this.options.historyRetentionMs,
     };
   }
 
@@ -175,7 +174,6 @@ export class TestDeployment {
     readonly replay: SimulatedFunction<ReplayWork, BatchAnswer>;
     readonly reaper: SimulatedFunction<undefined, unknown>;
   } {
-    const { historyRetentionMs } = this.options;
     const timeLimitMs = this.options.functionTimeLimitMs;
     return {
       oracle: this.defineFunction({
@@ -204,7 +202,7 @@ export class TestDeployment {
         start: (process) => {
           const ports = this.portsOf(process);
           return (_event: undefined, { remainingMs }) =>
-            reap({ ports, observability, historyRetentionMs, remainingMs });
+            reap({ ports, observability, remainingMs });
         },
       }),
     };

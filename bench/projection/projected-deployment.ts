@@ -7,7 +7,6 @@ import { z } from "zod";
 import { createAwsClientPorts } from "../../aws/client-ports.ts";
 import { type AwsPorts, type AwsPortsOptions, createAwsPorts } from "../../aws/ports.ts";
 import { createTables, provisionDeployment, registerTables } from "../../aws/provision.ts";
-import * as limits from "../../core/limits.ts";
 import type { StreamRecord } from "../../core/ports.ts";
 import type { SequenceNumber, ShardId } from "../../core/types.ts";
 import { createClientEngine } from "../../engine/client-engine.ts";
@@ -146,7 +145,6 @@ export class ProjectedDeployment {
       handles: this.world.handles(process, { calm: false }),
       clock: process.clock,
       random: process.random,
-      historyRetentionMs: limits.historyRetentionMsDefault,
     };
   }
 

@@ -7,14 +7,14 @@ import { httpApiHandler, type HttpApiHandler } from "./lambda-event.ts";
 import { createApi } from "./service.ts";
 
 const environment = readFunctionEnvironment(process.env);
-const { deployment, region, endpoint, logLevel, historyRetentionMs } = environment;
+const { deployment, region, endpoint, logLevel } = environment;
 const observability = createObservability({ role: "api", deployment, logLevel });
-const ports = createAwsPorts({ deployment, region, endpoint, historyRetentionMs });
+const ports = createAwsPorts({ deployment, region, endpoint });
 const corsOrigins = (process.env["TIDEMARK_CORS_ORIGINS"] ?? "").split(/[\s,]+/).filter(Boolean);
 
 const handle = httpApiHandler(
   createApi({
-    engine: createEngine(ports, { historyRetentionMs }),
+    engine: createEngine(ports),
     control: ports.control,
     clock: ports.clock,
     random: ports.random,

@@ -7,17 +7,18 @@
 import { assert } from "../../core/assert.ts";
 import * as limits from "../../core/limits.ts";
 import type { CallOptions, Clock, ControlStore } from "../../core/ports.ts";
+import { elapsedMs, instantOf, type Instant } from "../../engine/elapsed.ts";
 import { TableCatalogue } from "../../schemas/table-catalogue.ts";
 
 export type KnownTablesPorts = {
   readonly control: Pick<ControlStore, "tables" | "idempotencyTable">;
-  readonly clock: Pick<Clock, "monotonicMs">;
+  readonly clock: Pick<Clock, "nowMs" | "monotonicMs">;
 };
 
 export class KnownTables {
   readonly #ports: KnownTablesPorts;
   #catalogue: TableCatalogue | undefined;
-  #askedMs = Number.NEGATIVE_INFINITY;
+  #asked: Instant | undefined;
 
   constructor(ports: KnownTablesPorts) {
     this.#ports = ports;
@@ -43,14 +44,14 @@ export class KnownTables {
   }
 
   #ageMs(): number {
-    return this.#ports.clock.monotonicMs() - this.#askedMs;
+    return elapsedMs(this.#ports.clock, this.#asked);
   }
 
   async #read(options: CallOptions): Promise<void> {
     const { control, clock } = this.#ports;
-    const askedMs = clock.monotonicMs();
+    const asked = instantOf(clock);
     const tables = await control.tables(options);
     this.#catalogue = new TableCatalogue(tables, control.idempotencyTable);
-    this.#askedMs = askedMs;
+    this.#asked = asked;
   }
 }

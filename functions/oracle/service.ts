@@ -30,7 +30,7 @@ export type OracleServiceOptions = {
     "readWatermark" | "hashSecret" | "tables" | "idempotencyTable"
   >;
   /** For pauses, and for the age of the registry: no clock takes part in certification. */
-  readonly clock: Pick<Clock, "sleep" | "monotonicMs">;
+  readonly clock: Pick<Clock, "sleep" | "nowMs" | "monotonicMs">;
   readonly observability: Observability;
   readonly bounds?: OracleBounds;
 };

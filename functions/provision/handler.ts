@@ -14,8 +14,12 @@ const observability = createObservability({ role: "provision", deployment, logLe
 
 export async function handler(event: unknown): Promise<SeedReport> {
   try {
-    const { tables } = parseProvisionEvent(event);
-    const report = await seedDeployment({ deployment, region, endpoint, tables });
+    const report = await seedDeployment({
+      deployment,
+      region,
+      endpoint,
+      ...parseProvisionEvent(event),
+    });
     observability.log.info("deployment provisioned", report);
     return report;
   } catch (error) {

@@ -1,17 +1,23 @@
 /**
- * What Terraform asks of the provision function: the user tables of the deployment. Everything else
- * it finds itself.
+ * What Terraform asks of the provision function: the user tables of the deployment, and how long
+ * their history is kept. Everything else it finds itself.
  */
 
 export type ProvisionEvent = {
   readonly tables: readonly { readonly name: string; readonly history: boolean }[];
+  readonly historyRetentionMs: number;
 };
 
 /** @throws RangeError naming what is wrong; Terraform shows it as the reason why `apply` failed. */
 export function parseProvisionEvent(event: unknown): ProvisionEvent {
   const tables = isRecord(event) ? event["tables"] : undefined;
   if (!Array.isArray(tables)) throw new RangeError('the event has no list "tables"');
+  const historyRetentionMs = isRecord(event) ? event["historyRetentionMs"] : undefined;
+  if (typeof historyRetentionMs !== "number") {
+    throw new RangeError('the event has no number "historyRetentionMs"');
+  }
   return {
+    historyRetentionMs,
     tables: tables.map((table: unknown, index) => {
       const { name, history } = isRecord(table) ? table : {};
       if (typeof name === "string" && name !== "" && typeof history === "boolean") {

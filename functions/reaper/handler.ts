@@ -11,16 +11,16 @@ import { createObservability } from "../shared/powertools-observability.ts";
 import { reap } from "./service.ts";
 
 const environment = readFunctionEnvironment(process.env);
-const { deployment, logLevel, region, endpoint, historyRetentionMs } = environment;
+const { deployment, logLevel, region, endpoint } = environment;
 const observability = createObservability({ role: "reaper", deployment, logLevel });
-const ports = createAwsPorts({ deployment, region, endpoint, historyRetentionMs });
+const ports = createAwsPorts({ deployment, region, endpoint });
 
 export async function handler(_event: ScheduledEvent, context: Context): Promise<void> {
   const remainingMs = (): number => context.getRemainingTimeInMillis();
   try {
     await beforeDeadline(
       { clock: ports.clock, remainingMs: remainingMs(), marginMs: limits.invocationMarginMs },
-      () => reap({ ports, observability, historyRetentionMs, remainingMs }),
+      () => reap({ ports, observability, remainingMs }),
     );
   } catch (error) {
     observability.log.error("tombstones could not be looked through", { error });

@@ -10,16 +10,15 @@
  */
 import { assert } from "../../core/assert.ts";
 import { StoreError } from "../../core/errors.ts";
+import { tombstoneLifeMs } from "../../core/history.ts";
 import * as limits from "../../core/limits.ts";
-import type { Ports, TombstoneBatch, WatermarkSample } from "../../core/ports.ts";
-import type { ShardId, Timestamp } from "../../core/types.ts";
+import type { Ports, Tombstone, TombstoneBatch, WatermarkSample } from "../../core/ports.ts";
+import type { Registry, ShardId, Timestamp } from "../../core/types.ts";
 import type { Observability } from "../shared/observability.ts";
 
 export type ReaperSettings = {
   readonly ports: Pick<Ports, "clock" | "items" | "control">;
   readonly observability: Observability;
-  /** How long superseded versions stay readable; tombstones on tables with history stay as long. */
-  readonly historyRetentionMs: number;
   /** Milliseconds left to the invocation. Work stops `limits.reaperStopMs` before the end. */
   readonly remainingMs: () => number;
 };
@@ -66,8 +65,7 @@ const failuresMax = 20;
  */
 export async function reap(settings: ReaperSettings): Promise<ReaperReport> {
   const { control } = settings.ports;
-  const [shards, tables] = await Promise.all([control.shards(), control.tables()]);
-  const withoutHistory = new Set(tables.filter((table) => !table.history).map(({ name }) => name));
+  const [shards, registry] = await Promise.all([control.shards(), control.registry()]);
   const progress: Progress = {
     removed: 0,
     kept: 0,
@@ -78,8 +76,8 @@ export async function reap(settings: ReaperSettings): Promise<ReaperReport> {
   };
   for (const shard of shards) {
     try {
-      const samples = await sampleWatermark(settings, shard);
-      await reapShard(settings, { shard, samples, withoutHistory }, progress);
+      const samples = await sampleWatermark(settings, registry, shard);
+      await reapShard(settings, { shard, samples, registry }, progress);
     } catch (error) {
       // One shard's trouble is not another's.
       noteFailure(progress, { shard, table: undefined }, error);
@@ -106,6 +104,7 @@ function reportRun({ log, metrics }: Observability, report: ReaperReport): void 
  */
 async function sampleWatermark(
   settings: ReaperSettings,
+  { retention }: Registry,
   shard: ShardId,
 ): Promise<readonly WatermarkSample[]> {
   const { control, clock } = settings.ports;
@@ -115,7 +114,7 @@ async function sampleWatermark(
   if (watermark === undefined) return stored;
   const samples = thinned([...stored, { observedMs, timestamp: watermark.timestamp }], {
     nowMs: observedMs,
-    longestGraceMs: longestGraceMs(settings),
+    longestGraceMs: tombstoneLifeMs(undefined, retention, observedMs),
   });
   await control.saveWatermarkSamples(shard, samples);
   return samples;
@@ -149,10 +148,6 @@ export function thinned(
   return kept;
 }
 
-function longestGraceMs({ historyRetentionMs }: ReaperSettings): number {
-  return Math.max(limits.tombstoneGraceMs, historyRetentionMs);
-}
-
 /** The highest watermark that was passed at least `graceMs` ago, as far as samples show. */
 export function passedAt(
   samples: readonly WatermarkSample[],
@@ -170,11 +165,7 @@ export function passedAt(
 type ShardWork = {
   readonly shard: ShardId;
   readonly samples: readonly WatermarkSample[];
-  /**
-   * Tables known to keep no history. A table that is not registered any more is treated as if it
-   * did.
-   */
-  readonly withoutHistory: ReadonlySet<string>;
+  readonly registry: Registry;
 };
 
 async function reapShard(
@@ -184,15 +175,16 @@ async function reapShard(
 ): Promise<void> {
   const { control, clock } = settings.ports;
   const nowMs = clock.nowMs();
-  const passedShort = passedAt(work.samples, nowMs, limits.tombstoneGraceMs);
-  const passedLong = passedAt(work.samples, nowMs, longestGraceMs(settings));
-  assert(passedLong <= passedShort, "I6: a longer grace never lets more tombstones go");
+  const { tables, retention } = work.registry;
+  const known = new Map(tables.map((table) => [table.name, table]));
+  const lifeMs = ({ table }: Tombstone): number =>
+    tombstoneLifeMs(known.get(table), retention, nowMs);
   for (;;) {
     const page = await control.queuedTombstones(work.shard);
     let dropped = 0;
     for (const batch of page) {
-      const short = batch.tombstones.every(({ table }) => work.withoutHistory.has(table));
-      if (batch.through > (short ? passedShort : passedLong)) {
+      const longestMs = batch.tombstones.reduce((max, each) => Math.max(max, lifeMs(each)), 0);
+      if (batch.through > passedAt(work.samples, nowMs, longestMs)) {
         progress.batchesWaiting += 1;
         continue;
       }

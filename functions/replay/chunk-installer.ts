@@ -6,7 +6,7 @@
 import { CorruptDataError, StoreError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { Ports } from "../../core/ports.ts";
-import type { Item, ShardId, Version } from "../../core/types.ts";
+import type { HistoryRetention, Item, ShardId, Version } from "../../core/types.ts";
 import { Semaphore } from "../../engine/concurrency.ts";
 import { Installer, writeAt } from "../../engine/installer.ts";
 import type { Observability } from "../shared/observability.ts";
@@ -31,6 +31,7 @@ export class ChunkInstaller {
       readonly window: SigningWindow;
       /** See ReplayOptions. */
       readonly ownInstallMs: number;
+      readonly retention: () => Promise<HistoryRetention>;
     },
   ) {
     this.#ports = ports;
@@ -38,7 +39,7 @@ export class ChunkInstaller {
     this.#shard = work.shard;
     this.#window = work.window;
     this.#ownInstallMs = work.ownInstallMs;
-    this.#installer = new Installer(ports, undefined);
+    this.#installer = new Installer(ports, { earlier: undefined, retention: work.retention });
   }
 
   /** Returns how many writes were missing. */

@@ -52,10 +52,14 @@ export function planChunk(
       } else if (ordered.has(identity)) {
         ordered.get(identity)?.push({ commit, index });
       } else if (table.history) {
+        const chain = [{ commit, index }];
         const before = latest.get(identity);
-        // probe: replay-orders-writes-of-both-kinds
-        latest.delete(identity);
-        ordered.set(identity, [...(before === undefined ? [] : [before]), { commit, index }]);
+        if (before !== undefined) {
+          // probe: replay-orders-writes-of-both-kinds
+          chain.unshift(before);
+          latest.delete(identity);
+        }
+        ordered.set(identity, chain);
       } else {
         latest.set(identity, { commit, index });
       }

@@ -19,9 +19,9 @@ import { createReplayService, type ReplayBatch } from "./service.ts";
 
 type ReplayEvent = KinesisStreamEvent | EventBridgeEvent<string, unknown>;
 const environment = readFunctionEnvironment(process.env);
-const { deployment, logLevel, region, endpoint, historyRetentionMs } = environment;
+const { deployment, logLevel, region, endpoint } = environment;
 const observability = createObservability({ role: "replay", deployment, logLevel });
-const ports = createAwsPorts({ deployment, region, endpoint, historyRetentionMs });
+const ports = createAwsPorts({ deployment, region, endpoint });
 const service = createReplayService(ports, observability);
 
 export async function handler(

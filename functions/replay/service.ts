@@ -13,6 +13,7 @@ import type { Ports, StreamRecord } from "../../core/ports.ts";
 import { compareSequenceNumbers } from "../../core/sequence-number.ts";
 import type {
   CommittedVerdict,
+  HistoryRetention,
   LogBlock,
   SequenceNumber,
   ShardId,
@@ -21,6 +22,7 @@ import type {
   Watermark,
 } from "../../core/types.ts";
 import { decodeBlock } from "../../engine/log-search.ts";
+import { TableRegistry } from "../../engine/table-registry.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
 import type { Observability } from "../shared/observability.ts";
 import { ChunkInstaller } from "./chunk-installer.ts";
@@ -71,10 +73,17 @@ export function createReplayService(
   observability: Observability,
   options: ReplayOptions = {},
 ): ReplayService {
+  // Read only where something is installed on a table with history.
+  const registry = new TableRegistry(ports.control, ports.clock);
+  const retention = async (): Promise<HistoryRetention> => {
+    await registry.ready();
+    return registry.retention;
+  };
   return {
     async handle(batch, budget) {
       const hashes = new KeyHashes(await ports.control.hashSecret(batch.shard));
-      return new ReplayRun(ports, observability, { batch, budget, options, hashes }).run();
+      const work = { batch, budget, options, hashes, retention };
+      return new ReplayRun(ports, observability, work).run();
     },
   };
 }
@@ -91,6 +100,7 @@ class ReplayRun {
   readonly #payloads: ReplayPayloads;
   readonly #patienceMs: number;
   readonly #ownInstallMs: number;
+  readonly #retention: () => Promise<HistoryRetention>;
   /** What clients say they have installed. */
   readonly #installed: ReadonlySet<Timestamp>;
 
@@ -102,10 +112,12 @@ class ReplayRun {
       readonly budget: { readonly remainingMs: () => number };
       readonly options: ReplayOptions;
       readonly hashes: KeyHashes;
+      readonly retention: () => Promise<HistoryRetention>;
     },
   ) {
     const { batch, budget, options } = work;
     this.#hashes = work.hashes;
+    this.#retention = work.retention;
     this.#patienceMs = options.patienceMs ?? 5_000;
     this.#ownInstallMs = options.ownInstallMs ?? limits.ownInstallPatienceMs;
     this.#ports = ports;
@@ -202,7 +214,7 @@ class ReplayRun {
     const plan = planChunk(commits, this.#installed);
     const window = new SigningWindow(this.#ports, shard);
     const ownInstallMs = this.#ownInstallMs;
-    const work = { shard, window, ownInstallMs };
+    const work = { shard, window, ownInstallMs, retention: this.#retention };
     const installer = new ChunkInstaller(this.#ports, this.#observability, work);
     // mutant: watermark-before-installs
     const installed = await installer.install(plan);

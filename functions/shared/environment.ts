@@ -2,7 +2,6 @@
  * The environment of a function, as Terraform and the embedded stack set it, checked once at its
  * start.
  */
-import * as limits from "../../core/limits.ts";
 import { logLevels } from "./observability.ts";
 import type { LogLevel } from "./observability.ts";
 
@@ -15,12 +14,6 @@ export type FunctionEnvironment = {
     readonly kinesis: string | undefined;
   };
   readonly logLevel: LogLevel;
-  /**
-   * How long superseded versions stay readable. One value for a whole deployment, its SDK clients
-   * included: who installs gives versions that long to live, `asOf` reaches back that far, and the
-   * reaper keeps tombstones as long.
-   */
-  readonly historyRetentionMs: number;
 };
 
 /** @throws RangeError naming the variable that is missing or wrong, and what it takes. */
@@ -44,20 +37,5 @@ export function readFunctionEnvironment(
       kinesis: variables["TIDEMARK_ENDPOINT_KINESIS"],
     },
     logLevel,
-    historyRetentionMs: historyRetentionOf(variables["TIDEMARK_HISTORY_RETENTION_MS"]),
   };
-}
-
-function historyRetentionOf(text: string | undefined): number {
-  // Deployment tools set unused variables to the empty text.
-  if (text === undefined || text === "") return limits.historyRetentionMsDefault;
-  const milliseconds = Number(text);
-  const { historyRetentionMsMin: min, historyRetentionMsMax: max } = limits;
-  if (Number.isSafeInteger(milliseconds) && milliseconds >= min && milliseconds <= max) {
-    return milliseconds;
-  }
-  throw new RangeError(
-    `TIDEMARK_HISTORY_RETENTION_MS is "${text}"; it takes ${min.toString()} to ` +
-      `${max.toString()} milliseconds`,
-  );
 }

@@ -29,9 +29,8 @@ resource "aws_lambda_function" "this" {
   environment {
     variables = merge(
       {
-        TIDEMARK_DEPLOYMENT           = var.deployment
-        TIDEMARK_LOG_LEVEL            = var.log_level
-        TIDEMARK_HISTORY_RETENTION_MS = tostring(local.history_retention_ms)
+        TIDEMARK_DEPLOYMENT = var.deployment
+        TIDEMARK_LOG_LEVEL  = var.log_level
       },
       var.local_endpoints == null ? {} : {
         TIDEMARK_ENDPOINT_DYNAMODB = var.local_endpoints.dynamodb

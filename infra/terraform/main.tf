@@ -34,8 +34,7 @@ locals {
   mappings      = { for name, settings in local.functions : name => settings.mapping if can(settings.mapping) }
   schedules     = { for name, settings in local.functions : name => settings.schedule if can(settings.schedule) }
 
-  functions_path       = coalesce(var.functions_path, "${path.module}/../../dist/functions")
-  history_retention_ms = var.history_retention_minutes * 60 * 1000
+  functions_path = coalesce(var.functions_path, "${path.module}/../../dist/functions")
 
   tags = merge(var.tags, {
     "tidemark:deployment" = var.deployment

@@ -6,9 +6,8 @@ output "deployment" {
 output "sdk" {
   description = "What createClient takes, as it stands."
   value = {
-    deployment         = var.deployment
-    region             = local.region
-    historyRetentionMs = local.history_retention_ms
+    deployment = var.deployment
+    region     = local.region
   }
 }
 

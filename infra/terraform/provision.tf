@@ -8,7 +8,8 @@ resource "aws_lambda_invocation" "provision" {
 
   # Invoked again when any of this changes; every invocation is repeatable.
   input = jsonencode({
-    tables = [for name in sort(keys(var.tables)) : { name = name, history = var.tables[name].history }]
+    historyRetentionMs = var.history_retention_minutes * 60 * 1000
+    tables             = [for name in sort(keys(var.tables)) : { name = name, history = var.tables[name].history }]
   })
   triggers = {
     stream  = aws_kinesis_stream.commits.arn

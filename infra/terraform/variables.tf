@@ -91,7 +91,7 @@ variable "enhanced_fan_out" {
 }
 
 variable "history_retention_minutes" {
-  description = "How long superseded versions of items stay readable on tables with history. SDK clients are given the same (output `sdk`)."
+  description = "How long superseded versions of items stay readable on tables with history, and how far back asOf reaches. Kept in the control table, where clients and functions find it."
   type        = number
   default     = 60
   nullable    = false

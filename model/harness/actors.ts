@@ -3,6 +3,7 @@
  * functions/oracle/service, a replay instance functions/replay/service, a client the engine's tail,
  * reads and installer.
  */
+import { retentionDefault } from "../../core/history.ts";
 import { oracleBoundsDefault } from "../../core/oracle.ts";
 import type { CommitLog, InstallRequest, StoredBlock } from "../../core/ports.ts";
 import { TransactionReads } from "../../core/transaction-reads.ts";
@@ -119,6 +120,7 @@ export class OracleActor {
       log,
       control: shard.control(),
       clock: {
+        nowMs: () => 0,
         monotonicMs: () => 0,
         sleep: () => (this.#leaving ? Promise.reject(new Left()) : Promise.resolve()),
       },
@@ -192,7 +194,7 @@ export class ClientActor {
     this.#session = new ShardSession(
       shard.ports(),
       { shard: shardId, hashes: sampleHashes },
-      { onHelped: () => undefined },
+      { retention: () => Promise.resolve(retentionDefault), onHelped: () => undefined },
     );
   }
 
@@ -264,7 +266,10 @@ export class ClientActor {
     await this.#session.follower.refresh();
     const verdict = this.#session.follower.tail.decision(this.id);
     if (verdict?.kind !== "committed") throw new Error(`${this.#name} has no commit to install`);
-    await new Installer(this.#shard.ports(), undefined).install({
+    await new Installer(this.#shard.ports(), {
+      earlier: undefined,
+      retention: () => Promise.resolve(retentionDefault),
+    }).install({
       verdict: verdict satisfies CommittedVerdict,
       payload: payloadOf(this.#name, this.#work),
       signBeforeMs: 1,

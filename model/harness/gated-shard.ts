@@ -13,6 +13,7 @@ import type {
   StreamRecord,
 } from "../../core/ports.ts";
 import { attribute } from "../../core/attributes.ts";
+import { retentionDefault } from "../../core/history.ts";
 import type {
   Item,
   LogPosition,
@@ -155,8 +156,10 @@ export class GatedShard {
       },
       shards: () => Promise.resolve([shardId]),
       hashSecret: () => Promise.resolve(sampleHashSecret),
+      registry: () => Promise.resolve({ tables: [modelTable], retention: retentionDefault }),
       tables: () => Promise.resolve([modelTable]),
       registerTable: nothing,
+      retainHistory: nothing,
       secret: (_, make) => Promise.resolve(make()),
       queueTombstones: nothing,
       queuedTombstones: () => Promise.resolve([]),

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createAwsClients } from "../../aws/clients.ts";
 import { deploymentNames } from "../../aws/names.ts";
 import { createTables, provisionDeployment, systemTables } from "../../aws/provision.ts";
+import { historyRetentionMsDefault as historyRetentionMs } from "../../core/limits.ts";
 import { seedDeployment } from "../../aws/seed-deployment.ts";
 import type { SequenceNumber, ShardId } from "../../core/types.ts";
 import { recordsAt, startLocalStores, type LocalStores } from "../harness/local-stores.ts";
@@ -84,7 +85,12 @@ describe("a shard whose stream is resharded", () => {
     const [lower] = await stream.split(stores.shard);
     const { clientOptions, deployment } = stores;
     expect(await provisionDeployment({ ...clientOptions, deployment })).toEqual([stores.shard]);
-    const seeded = await seedDeployment({ ...clientOptions, deployment, tables: [] });
+    const seeded = await seedDeployment({
+      ...clientOptions,
+      deployment,
+      tables: [],
+      historyRetentionMs,
+    });
     expect(seeded.shards).toEqual([stores.shard]);
     expect(await stores.ports.control.shards()).toEqual([stores.shard]);
     expect(lower).not.toBe(stores.shard);
@@ -120,9 +126,19 @@ describe("a deployment whose stream begins with several Kinesis shards, as on de
     await sdk.waitUntilStreamExists({ client, maxWaitTime: 30, minDelay: 1 }, { StreamName });
     await clients.close();
     await createTables(clientOptions, systemTables(names));
-    const { shards } = await seedDeployment({ ...clientOptions, deployment, tables: [] });
+    const { shards } = await seedDeployment({
+      ...clientOptions,
+      deployment,
+      tables: [],
+      historyRetentionMs,
+    });
     expect(shards).toEqual(["shardId-000000000000"]);
-    const again = await seedDeployment({ ...clientOptions, deployment, tables: [] });
+    const again = await seedDeployment({
+      ...clientOptions,
+      deployment,
+      tables: [],
+      historyRetentionMs,
+    });
     expect(again.shards).toEqual(shards);
   });
 });

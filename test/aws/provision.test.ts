@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DescribeTimeToLiveCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { createTables, provisionDeployment, registerTables } from "../../aws/provision.ts";
+import { systemClock } from "../../aws/system-clock.ts";
+import * as limits from "../../core/limits.ts";
 import type { LogPosition, ShardId, Timestamp } from "../../core/types.ts";
 import { startLocalStores, type LocalStores } from "../harness/local-stores.ts";
 
@@ -107,8 +109,17 @@ describe("user tables", () => {
     await createTables(stores.clientOptions, [table]);
     await registerTables(options, [table]);
     expect(await find()).toEqual(table);
+    const clock = { ...systemClock, nowMs: () => 1_000_000 };
+    await registerTables({ ...options, clock }, [{ ...table, history: true }]);
+    const kept = {
+      ...table,
+      history: true,
+      historySince: (1_000_000 + limits.historyChangeMs) * 1000,
+    };
+    expect(await find()).toEqual(kept);
+    // Said again later, it is no new beginning.
     await registerTables(options, [{ ...table, history: true }]);
-    expect(await find()).toEqual({ ...table, history: true });
+    expect(await find()).toEqual(kept);
     const { sortKey: _, ...withoutSortKey } = table;
     for (const changed of [
       withoutSortKey,
@@ -117,7 +128,25 @@ describe("user tables", () => {
     ]) {
       await expect(registerTables(options, [changed])).rejects.toMatchObject({ field: "table" });
     }
-    expect(await find()).toEqual({ ...table, history: true });
+    expect(await find()).toEqual(kept);
+  });
+
+  test("are kept for one time, which changes beside other changes, within its bounds", async () => {
+    const { control } = stores.ports;
+    const retention = async (): Promise<number> => (await control.registry()).retention.retentionMs;
+    expect(await retention()).toBe(limits.historyRetentionMsDefault);
+    const wanted = [20, 30, 40, 50].map((minutes) => minutes * 60_000);
+    const nowMs = systemClock.nowMs();
+    await Promise.all(wanted.map((retentionMs) => control.retainHistory(retentionMs, nowMs)));
+    expect(wanted).toContain(await retention());
+    // Whatever came last: of each that was longer than the one before, what was kept counts.
+    const { previousMs } = (await control.registry()).retention;
+    expect(previousMs).toBe(limits.historyRetentionMsDefault);
+    for (const retentionMs of [0, 1.5, limits.historyRetentionMsMin - 1, 1e300, Number.NaN]) {
+      await expect(control.retainHistory(retentionMs, nowMs)).rejects.toMatchObject({
+        field: "historyRetentionMs",
+      });
+    }
   });
 
   test("take the key attributes of their indexes into the registry", async () => {

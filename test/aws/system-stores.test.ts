@@ -117,14 +117,16 @@ describe("version store", () => {
     next: next as Version,
     item,
   });
+  const save = (saved: ReturnType<typeof entry>): Promise<void> =>
+    ports.versions.save({ ...saved, keptMs: 60_000 });
   const find = async (key: Item, at: number): Promise<number | undefined> =>
     (await ports.versions.find("users", key, at as Timestamp))?.version;
 
   test("finds the version that stood at a timestamp: [version, next)", async () => {
     const key = { pk: { S: "a" } };
-    await ports.versions.save(entry(key, 10, 20, { ...key, v: { N: "1" } }));
-    await ports.versions.save(entry(key, 20, 30, undefined));
-    await ports.versions.save(entry(key, 40, 50, { ...key, v: { N: "4" } }));
+    await save(entry(key, 10, 20, { ...key, v: { N: "1" } }));
+    await save(entry(key, 20, 30, undefined));
+    await save(entry(key, 40, 50, { ...key, v: { N: "4" } }));
     const found = await Promise.all(
       [9, 10, 19, 20, 29, 30, 39, 40, 49, 50].map((at) => find(key, at)),
     );
@@ -137,7 +139,7 @@ describe("version store", () => {
   });
 
   test("knows a key however its attributes are ordered and its numbers spelled", async () => {
-    await ports.versions.save(entry({ a: { S: "x" }, b: { N: "1.0" } }, 1, 2, undefined));
+    await save(entry({ a: { S: "x" }, b: { N: "1.0" } }, 1, 2, undefined));
     expect(await find({ b: { N: "10e-1" }, a: { S: "x" } }, 1)).toBe(1);
   });
 
@@ -146,8 +148,8 @@ describe("version store", () => {
       pk: { S: "p".repeat(limits.partitionKeyBytesMax) },
       sk: { S: "s".repeat(limits.sortKeyBytesMax - 1) + last },
     });
-    await ports.versions.save(entry(long("1"), 1, 9, undefined));
-    await ports.versions.save(entry(long("2"), 2, 9, undefined));
+    await save(entry(long("1"), 1, 9, undefined));
+    await save(entry(long("2"), 2, 9, undefined));
     expect([await find(long("1"), 5), await find(long("2"), 5)]).toEqual([1, 2]);
   });
 
@@ -162,7 +164,7 @@ describe("version store", () => {
       const padding = wanted - frame;
       const item = sized(padding);
       expect(encodeItem(item)).toHaveLength(wanted);
-      await ports.versions.save(entry(key, 1, 9, item));
+      await save(entry(key, 1, 9, item));
       const found = await ports.versions.find("users", key, 5 as Timestamp);
       const pad = found?.item?.["pad"];
       expect(pad !== undefined && "B" in pad ? pad.B.length : 0).toBe(padding);

@@ -13,9 +13,40 @@ test("a reader ends before the tombstones that it may have to meet are removed",
   expect(2 * limits.transactionAgeMsMax).toBeLessThan(limits.tombstoneGraceMs);
 });
 
-test("a read in the past meets the tombstones of later deletes", () => {
-  const reachMs = limits.asOfWithoutHistoryMsMax + limits.signatureMsMax;
-  expect(reachMs).toBeLessThan(limits.tombstoneGraceMs);
+test("a read in the past meets the tombstones of later deletes, by slow and wrong clocks", () => {
+  const { transactionAgeMsMax, clientClockErrorMsMax, awsClockErrorMsMax } = limits;
+  // The reader begins with a slow clock and goes on for its age; the delete was dated, seen and
+  // removed by three clocks of AWS.
+  const latestReadMs = clientClockErrorMsMax + transactionAgeMsMax + 3 * awsClockErrorMsMax;
+  expect(limits.readerMarginMs).toBeGreaterThanOrEqual(latestReadMs);
+  const { asOfWithoutHistoryMsMax: plain, historyRetentionMsMin: kept } = limits;
+  expect(plain + limits.readerMarginMs).toBeLessThanOrEqual(limits.tombstoneGraceMs);
+  expect(kept + limits.readerMarginMs).toBeGreaterThanOrEqual(limits.tombstoneGraceMs);
+});
+
+test("a stale snapshot, too, is younger than what tombstones allow", () => {
+  const oldestMs = 2 * limits.transactionAgeMsMax;
+  expect(oldestMs).toBeLessThan(limits.asOfWithoutHistoryMsMax);
+});
+
+test("a superseded version outlives every reader of it, saved by a slow clock", () => {
+  const { transactionAgeMsMax, clientClockErrorMsMax } = limits;
+  const latestReadMs = transactionAgeMsMax + 2 * clientClockErrorMsMax;
+  expect(limits.versionMarginMs).toBeGreaterThanOrEqual(latestReadMs);
+});
+
+test("commits without history end before a history that is switched on begins", () => {
+  // The oracle refuses what does not fit the registry, and may hold an older one for so long.
+  const latestMs = limits.signatureMsMax + limits.oracleRegistryAgeMsMax;
+  const clocksMs = limits.clientClockErrorMsMax + limits.awsClockErrorMsMax;
+  expect(limits.historyChangeMs).toBeGreaterThan(latestMs + clocksMs);
+});
+
+test("what is kept changes for the reaper only when nobody reads by what was kept before", () => {
+  const { registryMsMax, transactionAgeMsMax, signatureMsMax } = limits;
+  const latestReadMs = signatureMsMax + registryMsMax + transactionAgeMsMax;
+  const clocksMs = limits.clientClockErrorMsMax + limits.awsClockErrorMsMax;
+  expect(limits.historyChangeMs).toBeGreaterThanOrEqual(latestReadMs + clocksMs);
 });
 
 test("the largest payload fits its chunks", () => {

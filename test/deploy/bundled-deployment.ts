@@ -8,6 +8,7 @@ import { deploymentNames, type DeploymentNames } from "../../aws/names.ts";
 import { createAwsPorts, type AwsPorts } from "../../aws/ports.ts";
 import { createTables, systemTables, type TableDefinition } from "../../aws/provision.ts";
 import { systemClock } from "../../aws/system-clock.ts";
+import { historyRetentionMsDefault as historyRetentionMs } from "../../core/limits.ts";
 import type { LogPosition, ShardId, Timestamp } from "../../core/types.ts";
 import {
   startEventSourceMapping,
@@ -82,7 +83,7 @@ export async function startBundledDeployment(
   const invoke: BundledDeployment["invoke"] = async (role, event) =>
     resultOf(await functions[role].invoke(event));
   const registered = tables.map(({ name, history }) => ({ name, history }));
-  await invoke("provision", { tables: registered });
+  await invoke("provision", { tables: registered, historyRetentionMs });
   const [shard] = await ports.control.shards();
   if (shard === undefined) throw new Error("the provision function listed no shard");
   return {

@@ -5,6 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { historyRetentionMsDefault as historyRetentionMs } from "../../core/limits.ts";
 import type { Timestamp } from "../../core/types.ts";
 import { decodeLogBlock } from "../../schemas/log-block.ts";
 import { moduleFile } from "../../localstack/module-settings.ts";
@@ -129,7 +130,7 @@ describe("recorded events", () => {
 
   test("provision refuses a table that is not there, by name", async () => {
     const tables = [{ name: "nowhere", history: false }];
-    const outcome = await deployed.functions.provision.invoke({ tables });
+    const outcome = await deployed.functions.provision.invoke({ tables, historyRetentionMs });
     expect(outcome).toMatchObject({
       kind: "error",
       message: 'table "nowhere" does not exist; create it first',
@@ -140,7 +141,7 @@ describe("recorded events", () => {
     const before = await deployed.ports.control.readWatermark(deployed.shard);
     expect(before?.position).toBeGreaterThan(0);
     const tables = [{ name: "accounts", history: true }];
-    expect(await deployed.invoke("provision", { tables })).toEqual({
+    expect(await deployed.invoke("provision", { tables, historyRetentionMs })).toEqual({
       shards: [deployed.shard],
       tables: ["accounts"],
     });

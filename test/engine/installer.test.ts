@@ -1,5 +1,6 @@
 /** Installs in timestamp order on tables with history, over scripted stores: who waits for whom. */
 import { expect, test } from "vitest";
+import { retentionDefault } from "../../core/history.ts";
 import * as limits from "../../core/limits.ts";
 import type { InstallRequest, Ports } from "../../core/ports.ts";
 import type { TailCommit } from "../../core/tail.ts";
@@ -67,15 +68,18 @@ test("more installs than places get on although each waits for an earlier commit
     }),
   );
   const installer: Installer = new Installer(scriptedPorts(versions), {
-    installedThrough: () => 0 as Timestamp,
-    oldest: (key, { above, below }) => {
-      const left = earlier.get(key);
-      if (left === undefined || above >= 5 || below <= 5) return undefined;
-      return { timestamp: 5 as Timestamp, verdict: left.verdict, write: 0 };
-    },
-    finish: async ({ verdict }: TailCommit) => {
-      const left = earlier.get(verdict.writes[0]?.key);
-      if (left !== undefined) await installer.install(left);
+    retention: () => Promise.resolve(retentionDefault),
+    earlier: {
+      installedThrough: () => 0 as Timestamp,
+      oldest: (key, { above, below }) => {
+        const left = earlier.get(key);
+        if (left === undefined || above >= 5 || below <= 5) return undefined;
+        return { timestamp: 5 as Timestamp, verdict: left.verdict, write: 0 };
+      },
+      finish: async ({ verdict }: TailCommit) => {
+        const left = earlier.get(verdict.writes[0]?.key);
+        if (left !== undefined) await installer.install(left);
+      },
     },
   });
   await Promise.all(pks.map((pk) => installer.install(job(pk, 10))));

@@ -1,5 +1,6 @@
 /** What `outcome` may still do once the log no longer reaches back (docs/protocol.md §6). */
 import { expect, test } from "vitest";
+import { retentionDefault } from "../../core/history.ts";
 import { SnapshotTooOldError } from "../../core/errors.ts";
 import type { ClientPorts } from "../../core/ports.ts";
 import type { ShardId } from "../../core/types.ts";
@@ -26,7 +27,7 @@ test("sends nothing again for an id that expired blocks may decide", async () =>
   const session = new ShardSession(
     ports,
     { shard, hashes: sampleHashes },
-    { onHelped: () => undefined },
+    { retention: () => Promise.resolve(retentionDefault), onHelped: () => undefined },
   );
   const { signal } = new AbortController();
   const asked = { id: idOf(2), signal, call: {}, onSent: () => undefined };

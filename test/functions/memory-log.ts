@@ -96,6 +96,7 @@ export class MemoryLog {
         hashSecret: () => Promise.resolve(sampleHashSecret),
       },
       clock: {
+        nowMs: () => this.nowMs,
         monotonicMs: () => this.nowMs,
         sleep: (durationMs) => {
           this.sleeps.push(durationMs);

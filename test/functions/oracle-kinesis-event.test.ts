@@ -1,7 +1,6 @@
 import type { KinesisStreamEvent, KinesisStreamRecord } from "aws-lambda";
 import { describe, expect, test } from "vitest";
 import { InvariantViolation } from "../../core/assert.ts";
-import * as limits from "../../core/limits.ts";
 import { readFunctionEnvironment } from "../../functions/shared/environment.ts";
 import { parseKinesisEvent } from "../../functions/shared/kinesis-event.ts";
 
@@ -71,19 +70,6 @@ describe("function environment", () => {
     expect(() => readFunctionEnvironment({})).toThrow(/TIDEMARK_DEPLOYMENT/);
     const wrong = { TIDEMARK_DEPLOYMENT: "dev", TIDEMARK_LOG_LEVEL: "loud" };
     expect(() => readFunctionEnvironment(wrong)).toThrow(/TIDEMARK_LOG_LEVEL.*DEBUG/);
-  });
-
-  test("the history's retention has a default, and nonsense is refused by name", () => {
-    const from = (text: string | undefined): number =>
-      readFunctionEnvironment({
-        TIDEMARK_DEPLOYMENT: "dev",
-        TIDEMARK_HISTORY_RETENTION_MS: text,
-      }).historyRetentionMs;
-    const { historyRetentionMsDefault: usual, historyRetentionMsMin: min } = limits;
-    expect([from(undefined), from(""), from("7200000")]).toEqual([usual, usual, 7_200_000]);
-    for (const text of ["0", "-1", "1.5", "an hour", (min - 1).toString(), "1e300"]) {
-      expect(() => from(text)).toThrow(/TIDEMARK_HISTORY_RETENTION_MS/);
-    }
   });
 
   test("takes endpoints and a log level in any case", () => {

@@ -418,7 +418,6 @@ describe("deletes", () => {
       reap({
         ports,
         observability: silentObservability,
-        historyRetentionMs: 2 * limits.tombstoneGraceMs,
         remainingMs: () => 60_000,
       });
     const stored = async (of: TableDescription, each: Item): Promise<boolean> => {
@@ -434,7 +433,7 @@ describe("deletes", () => {
     expect(await stored(kept, key("reaped", "a"))).toBe(true);
     expect(numberOf(await readOne(other, table, key("revived")))).toBe(2);
     expect(await readOne(other, table, key("stays"))).toEqual(key("stays"));
-    clock.shiftMs = 2 * limits.tombstoneGraceMs + 2_000;
+    clock.shiftMs = limits.historyRetentionMsDefault + limits.readerMarginMs + 2_000;
     await run();
     expect(await stored(kept, key("reaped", "a"))).toBe(false);
     await putAll(engine, table, [{ ...key("reaped"), n: number(3) }]);

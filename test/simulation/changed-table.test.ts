@@ -13,12 +13,13 @@ const noticedMs = 11_000;
 async function register(cloud: TestCloud, history: boolean): Promise<void> {
   const operator = cloud.world.startProcess("operator-2", { exact: true });
   const { control } = cloud.deployment.portsOf(operator, { calm: true });
-  await control.registerTable({
+  const table = {
     name: "items",
     partitionKey: { name: "id", type: "S" },
     history,
     access: "transactional",
-  });
+  } as const;
+  await control.registerTable(table, operator.clock.nowMs());
 }
 
 test("a table's history switched on meanwhile: a commit without it runs again", async () => {

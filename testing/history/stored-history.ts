@@ -150,7 +150,8 @@ async function finalStateOf(
   written: ReadonlyMap<string, ReadonlySet<string>>,
 ): Promise<readonly FinalState[]> {
   const stored = new Map<string, string | null>();
-  for (const table of await ports.control.tables()) {
+  const { tables } = await ports.control.registry();
+  for (const table of tables) {
     let startKey: Awaited<ReturnType<typeof ports.items.scan>>["lastKey"];
     do {
       const page = await ports.items.scan({ table, startKey });

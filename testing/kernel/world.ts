@@ -31,9 +31,9 @@ export type Handles = { readonly dynamodb: DynamoDbHandle; readonly kinesis: Kin
 
 /** 1 January 2026, 00:00 UTC. */
 const originMs = 1_767_225_600_000;
-const skewMsMax = 10_000;
 /** A clock that gains or loses more than a second in a thousand is broken. */
 const driftMax = 0.001;
+const runMsMax = 3 * 3600_000;
 /** How far the stream's arrival times may step back. */
 const arrivalBackMsMax = 2_000;
 
@@ -90,9 +90,20 @@ export class World {
     });
   }
 
-  /** A process that is running now. Its clock is wrong if that fault strikes it. */
-  startProcess(name: string, options: { readonly exact?: boolean } = {}): SimulatedProcess {
-    const clockError = options.exact === true ? exactClock : this.#clockError(name);
+  /**
+   * A process that is running now. Its clock is wrong as said, or else if that fault strikes it.
+   */
+  startProcess(
+    name: string,
+    options: {
+      readonly exact?: boolean;
+      readonly clockError?: ClockError;
+      /** One of AWS's machines, whose clocks are better. Default false. */
+      readonly isAws?: boolean;
+    } = {},
+  ): SimulatedProcess {
+    const clockError =
+      options.exact === true ? exactClock : (options.clockError ?? this.#clockError(name, options));
     const random = this.random.fork(`process ${name}`);
     return new SimulatedProcess({ name, time: this.time, random, clockError });
   }
@@ -137,13 +148,14 @@ export class World {
     return new Faults({ plan: {}, random: this.random, onStrike: () => undefined });
   }
 
-  #clockError(name: string): ClockError {
+  #clockError(name: string, { isAws = false }: { readonly isAws?: boolean }): ClockError {
     if (!this.faults.strikes("clock-skew", name)) return exactClock;
     const random = this.faults.of("clock-skew");
-    // Two clocks are apart by the difference of their errors.
-    const half = skewMsMax / 2;
+    const worstMs = isAws ? limits.awsClockErrorMsMax : limits.clientClockErrorMsMax;
+    // Drift comes on top, for as long as a run lasts.
+    const errorMsMax = worstMs - driftMax * runMsMax;
     return {
-      offsetMs: random.between(-half, half),
+      offsetMs: random.between(-errorMsMax, errorMsMax),
       drift: random.between(-driftMax, driftMax),
     };
   }

@@ -110,7 +110,7 @@ run "tables_are_protected_backed_up_and_forget_by_ttl" {
     error_message = "Only tables with `create` are made, protected and backed up; the others are adopted."
   }
   assert {
-    condition     = jsondecode(aws_lambda_invocation.provision.input) == { tables = [{ name = "orders", history = false }, { name = "stock", history = true }] }
+    condition     = jsondecode(aws_lambda_invocation.provision.input) == { historyRetentionMs = 3600000, tables = [{ name = "orders", history = false }, { name = "stock", history = true }] }
     error_message = "Made and adopted tables are registered."
   }
   assert {
@@ -132,7 +132,7 @@ run "functions_run_where_and_as_what_was_tested" {
     error_message = "Five functions."
   }
   assert {
-    condition     = aws_lambda_function.this["oracle"].environment[0].variables == tomap({ TIDEMARK_DEPLOYMENT = "shop", TIDEMARK_LOG_LEVEL = "INFO", TIDEMARK_HISTORY_RETENTION_MS = "3600000" })
+    condition     = aws_lambda_function.this["oracle"].environment[0].variables == tomap({ TIDEMARK_DEPLOYMENT = "shop", TIDEMARK_LOG_LEVEL = "INFO" })
     error_message = "The environment is what functions/shared/environment.ts reads, and no local endpoint."
   }
   assert {

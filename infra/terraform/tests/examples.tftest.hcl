@@ -12,7 +12,7 @@ run "complete" {
     adopted_tables = ["stock"]
   }
   assert {
-    condition     = output.sdk == { deployment = "shop", region = "eu-west-1", historyRetentionMs = 3600000 }
+    condition     = output.sdk == { deployment = "shop", region = "eu-west-1" }
     error_message = "The SDK's options."
   }
   assert {
