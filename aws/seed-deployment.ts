@@ -7,26 +7,17 @@
  * deployment it would let replay and clients start over from a log whose beginning may be gone (I7,
  * docs/protocol.md §3).
  */
-import { InvalidRequestError } from "../core/errors.ts";
 import { hashSecretBytes } from "../core/key-hash.ts";
 import type { Clock, Random } from "../core/ports.ts";
-import type {
-  KeyAttribute,
-  LogPosition,
-  ShardId,
-  TableDescription,
-  Timestamp,
-} from "../core/types.ts";
-import { createAwsClients, type AwsClientOptions, type DynamoDbHandle } from "./clients.ts";
+import type { LogPosition, ShardId, Timestamp } from "../core/types.ts";
+import { adoptTables, type AdoptedTable } from "./adopt-tables.ts";
+import { createAwsClients, type AwsClientOptions } from "./clients.ts";
 import { createDynamoDb } from "./dynamodb.ts";
 import { createDynamoDbControlStore, type ShardEntry } from "./dynamodb-control-store.ts";
 import { deploymentNames } from "./names.ts";
-import { describeTable, firstShards, registerTables } from "./provision.ts";
+import { firstShards } from "./provision.ts";
 import { systemClock } from "./system-clock.ts";
 import { systemRandom } from "./system-random.ts";
-
-/** A table of the user's, by name: what keys it has its own description says. */
-export type AdoptedTable = { readonly name: string; readonly history: boolean };
 
 export type SeedOptions = AwsClientOptions & {
   readonly deployment: string;
@@ -64,10 +55,7 @@ export async function seedDeployment(options: SeedOptions): Promise<SeedReport> 
       await control.addShard({ ...entry, hashSecret: random.bytes(hashSecretBytes) }, watermark);
     }
     await control.retainHistory(options.historyRetentionMs, clock.nowMs());
-    const dynamodb = await clients.dynamodb();
-    const tables: TableDescription[] = [];
-    for (const table of options.tables) tables.push(await describeAdopted(dynamodb, table));
-    await registerTables(options, tables);
+    const tables = await adoptTables(options, options.tables);
     return { shards: await control.shards(), tables: tables.map(({ name }) => name) };
   } finally {
     await clients.close();
@@ -83,32 +71,4 @@ function lowest(entries: readonly ShardEntry[]): readonly ShardEntry[] {
     BigInt(left.startingHashKey) < BigInt(right.startingHashKey) ? -1 : 1,
   );
   return ordered.slice(0, 1);
-}
-
-async function describeAdopted(
-  dynamodb: DynamoDbHandle,
-  { name, history }: AdoptedTable,
-): Promise<TableDescription> {
-  const found = await describeTable(dynamodb, name);
-  if (found === undefined) {
-    throw new InvalidRequestError("table", `table "${name}" does not exist; create it first`);
-  }
-  const keyOf = (role: "HASH" | "RANGE"): KeyAttribute | undefined => {
-    const key = (found.KeySchema ?? []).find(({ KeyType }) => KeyType === role)?.AttributeName;
-    const type = (found.AttributeDefinitions ?? []).find((each) => each.AttributeName === key);
-    if (key === undefined || type?.AttributeType === undefined) return undefined;
-    return { name: key, type: type.AttributeType };
-  };
-  const partitionKey = keyOf("HASH");
-  const sortKey = keyOf("RANGE");
-  if (partitionKey === undefined) {
-    throw new InvalidRequestError("table", `table "${name}" was described without its key`);
-  }
-  return {
-    name,
-    partitionKey,
-    ...(sortKey === undefined ? {} : { sortKey }),
-    history,
-    access: "transactional",
-  };
 }

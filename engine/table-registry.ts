@@ -75,8 +75,8 @@ export class TableRegistry {
     if (description !== undefined) return description;
     throw new UnknownTableError(
       "table",
-      `table "${table}" is not registered with this deployment; register it (Terraform's ` +
-        "tables, or registerTables) and try again",
+      `table "${table}" is not registered with this deployment; register it with ` +
+        "`npx tidemark register`, registerTables of tidemark/tables, or Terraform's `tables`",
     );
   }
 

@@ -2,9 +2,21 @@
 import type { EmbeddedStack } from "./embedded-stack.ts";
 import { accountsTable, ticketTables } from "./sample-tables.ts";
 
-export function announcement(stack: EmbeddedStack, dataFolder: string | undefined): string {
+const indent = "\n               ";
+
+export function announcement(
+  stack: EmbeddedStack,
+  settings: {
+    readonly dataFolder: string | undefined;
+    /** Those of its tables that the user has described. */
+    readonly ownTables: readonly string[];
+    readonly configFile: string | undefined;
+  },
+): string {
+  const { dataFolder, ownTables, configFile } = settings;
   const { endpoint, endpoints, deployment, region, tables } = stack;
   const kept = dataFolder === undefined ? "in memory, gone when this stops" : `in ${dataFolder}`;
+  const samples = tables.filter((name) => !ownTables.includes(name));
   const lines = [
     "",
     "  Tidemark is running.",
@@ -14,17 +26,22 @@ export function announcement(stack: EmbeddedStack, dataFolder: string | undefine
     `  Kinesis      ${endpoints.kinesis}`,
     `  Deployment   ${deployment}   (region ${region}; any credentials do)`,
     `  Data         ${kept}`,
-    ...(tables.length === 0
+    ...(configFile === undefined ? [] : [`  Settings     from ${configFile}`]),
+    ...(ownTables.length === 0 ? [] : [`  Your tables  ${wrapped(ownTables, indent)}`]),
+    ...(samples.length === 0
       ? []
       : [
-          `  Tables       ${wrapped(tables, "\n               ")}`,
+          `  Tables       ${wrapped(samples, indent)}`,
           "               (filled with sample rows when they were made)",
         ]),
     "",
     "  From TypeScript:",
     `    createClient({ endpoint: "${endpoint}" })`,
     "",
-    ...(tables.includes(accountsTable.name) ? samples(endpoint) : []),
+    ...(samples.includes(accountsTable.name) ? firstTries(endpoint) : []),
+    ...(tables.length > 0
+      ? []
+      : ["  Tables of yours: --table <name>:<key>, or tidemark register <name>", ""]),
     "  Ctrl-C stops it.",
     "",
   ];
@@ -37,7 +54,7 @@ export function announcementJson(stack: EmbeddedStack): string {
   return `${JSON.stringify({ endpoint, endpoints, deployment, region, tables, processes })}\n`;
 }
 
-function samples(endpoint: string): readonly string[] {
+function firstTries(endpoint: string): readonly string[] {
   return ["  A first try:", ...firstTry(endpoint), "", "  Who sits where:", ...seats(endpoint), ""];
 }
 

@@ -13,7 +13,6 @@ import type {
   StackEndpoints,
   StoresSettings,
 } from "./process-messages.ts";
-import { bundleStack } from "./stack-bundle.ts";
 import type { StackScripts } from "./stack-bundle.ts";
 import { StackError } from "./stack-error.ts";
 import { stackFunctions } from "./stack-functions.ts";
@@ -21,6 +20,7 @@ import type { FunctionDefinition } from "./stack-functions.ts";
 import { createStackLog } from "./stack-log.ts";
 import type { LogLevel, StackLog } from "./stack-log.ts";
 import { SupervisedProcess } from "./supervised-process.ts";
+import type { TableSetup } from "./table-setup.ts";
 
 export type StackPorts = {
   readonly dynamodb: number;
@@ -46,13 +46,15 @@ export type EmbeddedStackOptions = {
   readonly restartChildren?: boolean;
   /** Create, register and fill the sample tables; default true. */
   readonly sampleTables?: boolean;
+  /** Created unless they are there, and registered. One named like a sample table replaces it. */
+  readonly tables?: readonly TableSetup[];
   /** Default: all of a deployment. */
   readonly functions?: readonly FunctionDefinition[];
   readonly provision?: Provision;
   /**
    * The programs of its processes; default: built at the start, from the sources as they are then.
    */
-  readonly scripts?: StackScripts;
+  readonly scripts?: StackScripts | undefined;
 };
 
 export type EmbeddedStack = {
@@ -162,9 +164,10 @@ class Stack implements EmbeddedStack {
       this.#options.provision ?? (await import("./provision-stack.ts")).provisionStack;
     const scripts =
       this.#options.scripts ??
-      (await bundleStack(
-        new Map(this.#functions.map(({ name, handlerFile }) => [name, handlerFile])),
-      ));
+      // Not loaded where the programs are built already: there is no bundler then.
+      (await (
+        await import("./stack-bundle.ts")
+      ).bundleStack(new Map(this.#functions.map(({ name, handlerFile }) => [name, handlerFile]))));
     this.#stores = this.#storesProcess(scripts);
     await this.#stores.start();
     this.#dataFolder?.storesMade();
@@ -175,7 +178,11 @@ class Stack implements EmbeddedStack {
     }
     const { deployment, region, endpoints } = this;
     const sampleTables = this.#options.sampleTables ?? true;
-    const target = { deployment, region, endpoints, sampleTables, dataFolder: this.#dataFolder };
+    const tables = this.#options.tables ?? [];
+    const target = {
+      ...{ deployment, region, endpoints, sampleTables, tables },
+      dataFolder: this.#dataFolder,
+    };
     // Settled, not raced: after a failure nothing may go on behind the caller's back.
     const [provisioned, ...started] = await Promise.allSettled([
       provision(target),

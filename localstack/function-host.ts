@@ -22,6 +22,7 @@ import { linkToSupervisor } from "./process-link.ts";
 import type { ProcessLink } from "./process-link.ts";
 import type { EventSource, HostSettings } from "./process-messages.ts";
 import type { Checkpoint, MappingReport } from "./shard-consumer.ts";
+import { answerTables } from "./table-route.ts";
 
 /** Something that drives the handler once the stack is complete. */
 type Driver = { go(): void; wake?(): void; stop(): Promise<void> };
@@ -214,6 +215,7 @@ async function httpDriver({
       description: { deployment, region, endpoints },
       invocationMsMax: settings.invocationMsMax,
       invoke,
+      answerTables: (request) => answerTables(request, { endpoint: endpoints, region, deployment }),
       reportFailure: (err) => {
         log.error({ err }, `request failed: ${err instanceof Error ? err.message : String(err)}`);
       },

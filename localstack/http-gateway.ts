@@ -1,7 +1,8 @@
 /**
  * Stands where API Gateway stands on AWS: an HTTP server on loopback that invokes a function per
  * request. Beside the function it serves `GET /.well-known/tidemark`, by which an SDK that knows
- * this one address finds the rest of the stack, and `GET /openapi.json`, the function's contract.
+ * this one address finds the rest of the stack, `GET /openapi.json`, the function's contract, and
+ * the stack's own route for tables.
  */
 import { createServer } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
@@ -16,6 +17,7 @@ import {
 import type { HttpRequest, HttpResponse } from "./http-event.ts";
 import openApi from "../docs/openapi.json" with { type: "json" };
 import type { StackEndpoints } from "./process-messages.ts";
+import { tablesPath } from "./table-route.ts";
 
 /** What `GET /.well-known/tidemark` returns (localstack/README.md). */
 export type StackDescription = {
@@ -37,6 +39,8 @@ export type HttpGatewayOptions = {
   readonly description: StackDescription;
   readonly invocationMsMax: number;
   readonly invoke: (event: unknown) => Promise<unknown>;
+  /** Answers requests at `tablesPath`. */
+  readonly answerTables: (request: HttpRequest) => Promise<HttpResponse>;
   readonly reportFailure: (cause: unknown) => void;
 };
 
@@ -54,9 +58,11 @@ export async function startHttpGateway(options: HttpGatewayOptions): Promise<Htt
     const answered =
       document !== undefined
         ? Promise.resolve(jsonResponse(document))
-        : state === "open"
-          ? answer(request, options)
-          : Promise.resolve(gatewayError(503, "Service Unavailable"));
+        : state !== "open"
+          ? Promise.resolve(gatewayError(503, "Service Unavailable"))
+          : request.url === tablesPath
+            ? answerHere(request, options)
+            : answer(request, options);
     answered
       .catch((cause: unknown) => {
         options.reportFailure(cause);
@@ -132,6 +138,15 @@ async function answer(
   } finally {
     clearTimeout(timer);
   }
+}
+
+async function answerHere(
+  incoming: IncomingMessage,
+  { answerTables }: HttpGatewayOptions,
+): Promise<HttpResponse> {
+  const body = await readBody(incoming);
+  if (body === "too-large") return gatewayError(413, "Request Entity Too Large");
+  return answerTables(requestOf(incoming, body));
 }
 
 async function readBody(incoming: IncomingMessage): Promise<Buffer | "too-large"> {

@@ -63,4 +63,4 @@ export type FromProcess =
   | { readonly kind: "checkpoint"; readonly shardId: string; readonly checkpoint: Checkpoint }
   | { readonly kind: "stream-written" };
 
-export type FailureReason = "port-busy" | "port-forbidden" | "data-folder" | "other";
+export type FailureReason = "port-busy" | "port-forbidden" | "data-folder" | "config" | "other";

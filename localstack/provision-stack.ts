@@ -1,14 +1,18 @@
 /**
- * Fills a fresh embedded stack: the deployment's stream and system tables, then the sample tables.
+ * Fills a fresh embedded stack: the deployment's stream and system tables, then the tables that it
+ * was started with, and the sample tables.
  * All of it may be repeated; rows are put only once per data folder, and never over others, since
  * afterwards they are the user's.
  */
 import { createAwsClients } from "../aws/clients.ts";
 import { createTables, provisionDeployment, registerTables } from "../aws/provision.ts";
+import { InvalidRequestError } from "../core/errors.ts";
 import type { TableDescription } from "../core/types.ts";
 import type { DataFolder } from "./data-folder.ts";
 import type { StackEndpoints } from "./process-messages.ts";
 import { sampleRows, sampleTables } from "./sample-tables.ts";
+import { StackError } from "./stack-error.ts";
+import type { TableSetup } from "./table-setup.ts";
 
 /**
  * Makes the deployment's stream and tables; may be repeated on one that is there. Returns the
@@ -19,6 +23,7 @@ export type Provision = (target: {
   readonly region: string;
   readonly endpoints: StackEndpoints;
   readonly sampleTables: boolean;
+  readonly tables: readonly TableSetup[];
   readonly dataFolder: DataFolder | undefined;
 }) => Promise<readonly string[]>;
 
@@ -31,16 +36,34 @@ export const provisionStack: Provision = async (target) => {
     credentials: { accessKeyId: "local", secretAccessKey: "local" },
   };
   await provisionDeployment({ ...aws, deployment });
-  if (!target.sampleTables) return [];
-  await createTables(aws, sampleTables);
-  await registerTables({ ...aws, deployment }, sampleTables);
-  for (const table of sampleTables) {
+  const own = new Set(target.tables.map(({ name }) => name));
+  const samples = target.sampleTables ? sampleTables.filter(({ name }) => !own.has(name)) : [];
+  await makeTables(aws, { deployment, tables: [...samples, ...target.tables] });
+  for (const table of samples) {
     if (dataFolder?.filledTables.includes(table.name) === true) continue;
     await putRows(aws, table);
     dataFolder?.tableFilled(table.name);
   }
-  return sampleTables.map(({ name }) => name);
+  return [...own, ...samples.map(({ name }) => name)];
 };
+
+/** @throws StackError when a table is there already with another key. */
+async function makeTables(
+  aws: Parameters<typeof createAwsClients>[0],
+  { deployment, tables }: { readonly deployment: string; readonly tables: readonly TableSetup[] },
+): Promise<void> {
+  try {
+    await createTables(aws, tables);
+    await registerTables(
+      { ...aws, deployment },
+      tables.map(({ indexes: _indexes, ...table }) => table),
+    );
+  } catch (error) {
+    if (!(error instanceof InvalidRequestError)) throw error;
+    const remedy = "delete the table, name another, or another folder with --data <folder>";
+    throw new StackError("config", `${error.message}; ${remedy}`, { cause: error });
+  }
+}
 
 /**
  * A row whose key is taken stays as it is: it is the user's, or an interrupted start has put it.

@@ -42,7 +42,7 @@ export function functionNames(): readonly string[] {
  * Some of the SDK's dependencies are CommonJS and ask for Node's own modules by `require`, which an
  * ES module has not got.
  */
-const requireBanner =
+export const requireBanner =
   'import { createRequire as nodeCreateRequire } from "node:module";const require = ' +
   "nodeCreateRequire(import.meta.url);";
 

@@ -39,7 +39,8 @@ export async function connect(options: ClientOptions): Promise<Connection> {
 
 type Target = Pick<AwsPortsOptions, "deployment" | "region" | "endpoint" | "dynamodb" | "kinesis">;
 
-async function target(options: ClientOptions): Promise<Target> {
+/** Where the deployment is; asks an embedded stack at its one address. */
+export async function target(options: ClientOptions): Promise<Target> {
   if (options.endpoint === undefined) {
     const { deployment, region, endpoints, dynamodb, kinesis } = options;
     return { deployment, region, endpoint: endpoints, dynamodb, kinesis };

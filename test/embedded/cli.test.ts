@@ -3,14 +3,23 @@
  */
 import { spawn } from "node:child_process";
 import { createServer } from "node:http";
+import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { writeFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import {
+  CreateTableCommand,
+  DynamoDBClient,
+  PutItemCommand,
+  waitUntilTableExists,
+} from "@aws-sdk/client-dynamodb";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { createClient, defineTable } from "../../sdk/index.ts";
+import { registerTables } from "../../sdk/tables.ts";
 import { eventually, isAlive, temporaryFolder } from "./fixtures/test-stack.ts";
 
-const script = fileURLToPath(new URL("../../localstack/cli.ts", import.meta.url));
+const script = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
 const freePorts = ["--api-port", "0", "--dynamodb-port", "0", "--kinesis-port", "0"];
 
 type Cli = {
@@ -21,7 +30,14 @@ type Cli = {
 };
 
 function run(...parameters: readonly string[]): Cli {
-  const child = spawn(process.execPath, ["--import", "tsx", script, ...parameters], {
+  return runIn(process.cwd(), "start", ...parameters);
+}
+
+const loader = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
+
+function runIn(cwd: string, ...parameters: readonly string[]): Cli {
+  const child = spawn(process.execPath, ["--import", loader, script, ...parameters], {
+    cwd,
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
@@ -38,6 +54,10 @@ function run(...parameters: readonly string[]): Cli {
     ended: new Promise((resolve) => child.once("close", resolve)),
   };
 }
+
+/** A parent that does nothing but run the command, as npm's shell. */
+const spawnAndWait = `((args) => require("node:child_process").spawn(
+  process.execPath, ["--import", ...args], { stdio: "inherit" }))`;
 
 type Announcement = {
   readonly endpoint: string;
@@ -74,6 +94,14 @@ describe("what cannot start ends with one clear line and an exit code", () => {
     [["--deployment", "a b"], /--deployment.*letters, digits/],
     [["--prot", "1"], /unknown option '--prot'/],
     [["now"], /too many arguments/],
+    [["--table", "orders"], /--table.*<table>:<partition key>.*such as orders:customer,placedAt:N/],
+    [["--table", "orders:a:X"], /partitionKey.*S, N or B/],
+    [["--table", "orders:a,b,c"], /"orders:a,b,c" is not of the form/],
+    [["--table", "orders:a,a"], /sort key is another attribute/],
+    [["--table", "o!:a"], /"o!" is no table's name/],
+    [["--table", "orders:a", "--table", "orders:b"], /"orders" is described twice/],
+    [["--history", "orders"], /--history orders: add --table orders:<key>/],
+    [["--config", "nowhere.json"], /no file .*nowhere\.json.*--config <file>/],
   ])("%s", async (parameters, expected) => {
     expect(await complaint(...parameters)).toMatch(expected);
   });
@@ -98,6 +126,133 @@ describe("what cannot start ends with one clear line and an exit code", () => {
         "choose another with --kinesis-port <port>, or --kinesis-port 0 for any free one\n",
     );
   });
+});
+
+describe("tables of one's own", () => {
+  test("come from the command line and a file, with types, indexes and history", async () => {
+    const folder = temporaryFolder();
+    const config = {
+      tables: [
+        { name: "accounts", partitionKey: "other" },
+        {
+          ...{ name: "invoices", partitionKey: "id", sortKey: "line:N" },
+          indexes: [{ name: "by-state", partitionKey: "state" }],
+        },
+      ],
+      ports: { api: 0, dynamodb: 0, kinesis: 0 },
+      sampleTables: false,
+    };
+    writeFileSync(join(folder, "tidemark.config.json"), JSON.stringify(config));
+    const own = ["--table", "orders:customer:S,placedAt:N", "--table", "accounts:id"];
+    const cli = runIn(folder, "start", ...own, "--history", "accounts", "--json");
+    const { endpoint, tables } = await started(cli);
+    expect(tables).toEqual(["invoices", "orders", "accounts"]);
+    const listed = await fetch(`${endpoint}/.well-known/tidemark/tables`);
+    expect(await listed.json()).toEqual({
+      tables: [
+        { name: "accounts", partitionKey: { name: "id", type: "S" }, history: true },
+        {
+          ...{ name: "invoices", partitionKey: { name: "id", type: "S" } },
+          ...{ sortKey: { name: "line", type: "N" }, history: false },
+        },
+        {
+          ...{ name: "orders", partitionKey: { name: "customer", type: "S" } },
+          ...{ sortKey: { name: "placedAt", type: "N" }, history: false },
+        },
+      ],
+    });
+    const orders = defineTable<{ cents: number }, { customer: string; placedAt: number }>("orders");
+    await using db = createClient({ endpoint });
+    await db.transact(async (tx) => tx.put(orders, { customer: "c", placedAt: 1, cents: 5 }));
+    const found = db.snapshot((s) => s.query(orders, { where: { customer: "c" } }).all());
+    expect(await found).toEqual([{ customer: "c", placedAt: 1, cents: 5 }]);
+    cli.signal("SIGINT");
+    expect(await cli.ended).toBe(0);
+  });
+
+  test("one that an application makes is adopted by a call, HTTP, or the command", async () => {
+    const cli = run(...freePorts, "--no-sample-tables", "--json");
+    const { endpoint, endpoints } = await started(cli);
+    const dynamodb = new DynamoDBClient({
+      ...{ endpoint: endpoints.dynamodb, region: "us-east-1" },
+      credentials: { accessKeyId: "any", secretAccessKey: "any" },
+    });
+    onTestFinished(() => {
+      dynamodb.destroy();
+    });
+    for (const TableName of ["mine", "yours", "theirs"]) {
+      await dynamodb.send(
+        new CreateTableCommand({
+          ...{ TableName, BillingMode: "PAY_PER_REQUEST" },
+          KeySchema: [{ AttributeName: "id", KeyType: "HASH" }],
+          AttributeDefinitions: [{ AttributeName: "id", AttributeType: "N" }],
+        }),
+      );
+      await waitUntilTableExists({ client: dynamodb, maxWaitTime: 60, minDelay: 1 }, { TableName });
+      await dynamodb.send(new PutItemCommand({ TableName, Item: { id: { N: "1" } } }));
+    }
+    await using db = createClient({ endpoint });
+    const mine = defineTable<{ n?: number }, { id: number }>("mine", { key: "id" });
+    const unknown = db.transact((tx) => tx.get(mine, 1));
+    await expect(unknown).rejects.toThrow(/not registered.*tidemark register.*tidemark\/tables/);
+
+    expect(await registerTables({ endpoint }, [mine])).toMatchObject([
+      { name: "mine", partitionKey: { name: "id", type: "N" }, history: false },
+    ]);
+    const post = (tables: unknown, type = "application/json"): Promise<Response> =>
+      fetch(`${endpoint}/.well-known/tidemark/tables`, {
+        ...{ method: "POST", headers: { "content-type": type }, body: JSON.stringify({ tables }) },
+      });
+    expect((await post([{ name: "yours", history: true }])).status).toBe(200);
+    const command = runIn(process.cwd(), "register", "--endpoint", endpoint, "theirs");
+    expect(await command.ended).toBe(0);
+    expect(command.output()).toBe("registered theirs (id:N)\n");
+    for (const name of ["mine", "yours", "theirs"]) {
+      const table = defineTable<{ n?: number }, { id: number }>(name);
+      const { result } = await db.transact((tx) => tx.update(table, 1, () => ({ n: 2 })));
+      expect(result).toEqual({ id: 1, n: 2 });
+    }
+
+    const refusals = [await post(["nowhere"]), await post("mine"), await post([], "text/plain")];
+    expect(refusals.map(({ status }) => status)).toEqual([400, 400, 400]);
+    expect(await refusals[0]?.json()).toMatchObject({ field: "table", code: "invalid-request" });
+    // By name alone: what is kept stays kept.
+    expect(await registerTables({ endpoint }, ["yours"])).toMatchObject([{ history: true }]);
+    const other = defineTable("mine", { key: "key" });
+    await expect(registerTables({ endpoint }, [other])).rejects.toMatchObject({ field: "key" });
+    const own = registerTables({ endpoint }, ["tidemark-local-log"]);
+    await expect(own).rejects.toThrow(/Tidemark's own/);
+    cli.signal("SIGINT");
+    expect(await cli.ended).toBe(0);
+  });
+
+  test("one with another key than it has is refused in one line; nothing runs on", async () => {
+    const data = join(temporaryFolder(), "data");
+    const first = run(...freePorts, "--data", data, "--table", "orders:id", "--json");
+    await started(first);
+    first.signal("SIGINT");
+    expect(await first.ended).toBe(0);
+    const second = run(...freePorts, "--data", data, "--table", "orders:customer");
+    expect(await second.ended).toBe(1);
+    expect(second.errors()).toMatch(/"orders" exists with another key; delete.*--data <folder>\n$/);
+  });
+});
+
+test("stops when the npm that started it is killed", async () => {
+  const npm = spawn(
+    process.execPath,
+    ["-e", `${spawnAndWait}(${JSON.stringify([loader, script, "start", ...freePorts, "--json"])})`],
+    { stdio: ["ignore", "pipe", "ignore"], env: { ...process.env, npm_command: "exec" } },
+  );
+  onTestFinished(() => {
+    npm.kill("SIGKILL");
+  });
+  let output = "";
+  npm.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  await eventually(() => output.includes("\n"));
+  const { processes } = JSON.parse(output) as Announcement;
+  npm.kill("SIGKILL");
+  await eventually(() => Object.values(processes).every((pid) => !isAlive(pid)));
 });
 
 describe("a started stack", () => {

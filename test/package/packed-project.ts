@@ -3,7 +3,7 @@
  * fetched: the package has no dependencies, and its peers are linked from the repository's own
  * node_modules once a project asks for them, so a project can also show how it fares without.
  */
-import { execFile } from "node:child_process";
+import { execFile, spawn, type ChildProcess } from "node:child_process";
 import {
   existsSync,
   mkdirSync,
@@ -26,16 +26,20 @@ export type ModuleSystem = "esm" | "cjs";
 /** Output of a finished command, whatever its exit code. */
 export type Finished = { readonly exitCode: number; readonly output: string };
 
+/** What npm and vitest set for their own children must not reach a user's project. */
+function userEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_OPTIONS|VITEST)/i.test(name)),
+  );
+}
+
 async function execute(
   command: string,
   args: readonly string[],
   options: { readonly cwd: string },
 ): Promise<Finished> {
-  // What npm and vitest set for their own children must not reach a user's project.
-  const env = Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_OPTIONS|VITEST)/i.test(name)),
-  );
   try {
+    const env = userEnvironment();
     const { stdout, stderr } = await run(command, args, { cwd: options.cwd, env });
     return { exitCode: 0, output: stdout + stderr };
   } catch (error) {
@@ -44,6 +48,14 @@ async function execute(
     return { exitCode: code, output: `${stdout ?? ""}${stderr ?? ""}` };
   }
 }
+
+/** A command that goes on. */
+export type Started = {
+  readonly output: () => string;
+  readonly errors: () => string;
+  readonly signal: (name: NodeJS.Signals) => boolean;
+  readonly ended: Promise<number | null>;
+};
 
 async function mustSucceed(finished: Promise<Finished>): Promise<string> {
   const { exitCode, output } = await finished;
@@ -66,6 +78,7 @@ export async function packRepository(): Promise<{ tarball: string; remove: () =>
 /** An empty project of a user, with the tarball installed. */
 export class Project {
   readonly folder: string;
+  readonly #children: ChildProcess[] = [];
 
   private constructor(folder: string) {
     this.folder = folder;
@@ -108,6 +121,24 @@ export class Project {
     return mustSucceed(execute(process.execPath, ["--no-warnings", name], { cwd: this.folder }));
   }
 
+  /** Starts a command that goes on until it is told to stop; `remove` kills it at the latest. */
+  spawn(command: string, args: readonly string[]): Started {
+    const child = spawn(command, args, {
+      ...{ cwd: this.folder, env: userEnvironment() },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    this.#children.push(child);
+    const texts = { output: "", errors: "" };
+    child.stdout.on("data", (chunk: Buffer) => (texts.output += chunk.toString()));
+    child.stderr.on("data", (chunk: Buffer) => (texts.errors += chunk.toString()));
+    return {
+      output: () => texts.output,
+      errors: () => texts.errors,
+      signal: (name) => child.kill(name),
+      ended: new Promise((resolve) => child.once("close", resolve)),
+    };
+  }
+
   /** Writes and type checks one file with these compiler options. */
   typeCheck(
     name: string,
@@ -124,6 +155,7 @@ export class Project {
   }
 
   remove(): void {
+    for (const child of this.#children) child.kill("SIGKILL");
     rmSync(this.folder, { recursive: true, force: true });
   }
 }

@@ -6,9 +6,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
 import { publint } from "publint";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { startEmbeddedStack, type EmbeddedStack } from "../../localstack/embedded-stack.ts";
 import { sdkBudget, sdkSizes } from "../../scripts/check-bundles.ts";
+import { isAlive } from "../embedded/fixtures/test-stack.ts";
 import { packRepository, Project, type ModuleSystem } from "./packed-project.ts";
 
 let tarball = "";
@@ -286,6 +287,65 @@ describe("the tarball", () => {
     expect(sizes.eagerBytes).toBeLessThanOrEqual(sdkBudget.eagerBytesMax);
     expect(sizes.wholeBytes).toBeLessThanOrEqual(sdkBudget.wholeBytesMax);
     expect(sizes.gzippedBytes).toBeLessThanOrEqual(sdkBudget.gzippedBytesMax);
+  });
+});
+
+describe("npx tidemark", () => {
+  const command = (at: Project, ...args: readonly string[]) =>
+    at.spawn(join(at.packageFolder, "..", ".bin", "tidemark"), args);
+
+  test("start says in one line what is not installed, and which command adds it", async () => {
+    const bare = await Project.create({ system: "esm", tarball });
+    try {
+      const cli = command(bare, "start");
+      expect(await cli.ended).toBe(1);
+      expect(cli.errors()).toMatch(
+        /^tidemark: .*\n\n {2}npm install --save-dev (@aws-sdk.client-\w+@3 ){2}dynalite@4 kin/,
+      );
+    } finally {
+      bare.remove();
+    }
+  });
+
+  test("start runs all of it from the package alone, with a TypeScript config", async () => {
+    const user = project("esm");
+    user.link("@aws-sdk", "dynalite", "kinesalite", "typescript");
+    const config = `import { defineConfig } from "tidemark/config";
+export default defineConfig({
+  tables: [{ name: "orders", partitionKey: "customer", sortKey: "placedAt:N" }],
+  ports: { api: 0, dynamodb: 0, kinesis: 0 },
+  sampleTables: false,
+});
+`;
+    const flags = ["--module", "nodenext"];
+    const checked = await user.typeCheck("tidemark.config.ts", { text: config, flags });
+    expect(checked).toEqual({ exitCode: 0, output: "" });
+    const cli = command(user, "start", "--table", "accounts:id", "--json");
+    await vi.waitUntil(() => cli.output().includes("\n"), { timeout: 120_000 });
+    const { endpoint, tables, processes } = JSON.parse(cli.output()) as {
+      readonly endpoint: string;
+      readonly tables: readonly string[];
+      readonly processes: Readonly<Record<string, number>>;
+    };
+    expect(tables).toEqual(["orders", "accounts"]);
+    const text = `${load.esm}import { registerTables } from "tidemark/tables";
+const orders = tidemark.defineTable("orders", { key: ["customer", "placedAt"] });
+const db = tidemark.createClient({ endpoint: ${JSON.stringify(endpoint)} });
+await db.transact(async (tx) => tx.put(orders, { customer: "c", placedAt: 1, cents: 5 }));
+const rows = await db.snapshot((s) => s.query(orders, { where: { customer: "c" } }).all());
+await db.close();
+const [again] = await registerTables({ endpoint: ${JSON.stringify(endpoint)} }, ["orders"]);
+console.log(JSON.stringify({ rows, again: again.name }));
+`;
+    expect(JSON.parse(await user.script("orders.js", text))).toEqual({
+      rows: [{ customer: "c", placedAt: 1, cents: 5 }],
+      again: "orders",
+    });
+    cli.signal("SIGINT");
+    expect(await cli.ended).toBe(0);
+    const alive = Object.values(processes).filter((pid) => isAlive(pid));
+    expect(alive).toEqual([]);
+    expect(readdirSync(user.folder).filter((name) => name.startsWith("."))).toEqual([]);
   });
 });
 

@@ -1,0 +1,114 @@
+/**
+ * Entering tables that exist into a deployment's registry, by name: what keys they have their own
+ * descriptions say. Used by provisioning, by `registerTables`, and by the embedded stack.
+ */
+import { InvalidRequestError } from "../core/errors.ts";
+import type { Clock } from "../core/ports.ts";
+import type { KeyAttribute, TableDescription } from "../core/types.ts";
+import { createAwsClients, type AwsClientOptions, type DynamoDbHandle } from "./clients.ts";
+import { createDynamoDb } from "./dynamodb.ts";
+import { createDynamoDbControlStore } from "./dynamodb-control-store.ts";
+import { deploymentNames, type DeploymentNames } from "./names.ts";
+import { describeTable, registerTables } from "./provision.ts";
+
+export type AdoptedTable = {
+  readonly name: string;
+  /** Undefined: as it is registered; false for a new one. */
+  readonly history?: boolean | undefined;
+  /** Checked, where the caller knows them: partition key, then sort key. */
+  readonly keyNames?: readonly string[] | undefined;
+};
+
+/**
+ * Registers tables, or registers them anew; those that are not named stay as they are.
+ * @returns what is registered now.
+ * @throws InvalidRequestError when the deployment or a table is missing, a table is Tidemark's own,
+ * or is registered with another key.
+ * @throws StoreError when a call fails.
+ */
+export async function adoptTables(
+  options: AwsClientOptions & { readonly deployment: string; readonly clock?: Clock | undefined },
+  tables: readonly AdoptedTable[],
+): Promise<readonly TableDescription[]> {
+  const names = deploymentNames(options.deployment);
+  const clients = createAwsClients(options);
+  try {
+    const dynamodb = await clients.dynamodb();
+    if ((await describeTable(dynamodb, names.controlTable)) === undefined) {
+      throw new InvalidRequestError(
+        "deployment",
+        `there is no deployment "${options.deployment}" here: its table ${names.controlTable} ` +
+          "does not exist; look at the deployment's name, the region and the account",
+      );
+    }
+    const registered = await registeredTables(options);
+    const adopted: TableDescription[] = [];
+    for (const table of tables) {
+      const before = registered.find(({ name }) => name === table.name);
+      adopted.push(await describeAdopted(dynamodb, { table, before, names }));
+    }
+    await registerTables(options, adopted);
+    return adopted;
+  } finally {
+    await clients.close();
+  }
+}
+
+/** The registry, in no particular order. */
+export async function registeredTables(
+  options: AwsClientOptions & { readonly deployment: string },
+): Promise<readonly TableDescription[]> {
+  const clients = createAwsClients(options);
+  try {
+    const dynamodb = createDynamoDb(clients.dynamodb);
+    const { controlTable: table } = deploymentNames(options.deployment);
+    return await createDynamoDbControlStore({ dynamodb, table }).tables();
+  } finally {
+    await clients.close();
+  }
+}
+
+async function describeAdopted(
+  dynamodb: DynamoDbHandle,
+  adoption: {
+    readonly table: AdoptedTable;
+    readonly before: TableDescription | undefined;
+    readonly names: DeploymentNames;
+  },
+): Promise<TableDescription> {
+  const { table, before, names } = adoption;
+  const { name } = table;
+  if ([names.logTable, names.controlTable, names.versionsTable].includes(name)) {
+    throw new InvalidRequestError("table", `table "${name}" is Tidemark's own; name one of yours`);
+  }
+  const found = await describeTable(dynamodb, name);
+  if (found === undefined) {
+    throw new InvalidRequestError("table", `table "${name}" does not exist; create it first`);
+  }
+  const keyOf = (role: "HASH" | "RANGE"): KeyAttribute | undefined => {
+    const key = (found.KeySchema ?? []).find(({ KeyType }) => KeyType === role)?.AttributeName;
+    const type = (found.AttributeDefinitions ?? []).find((each) => each.AttributeName === key);
+    if (key === undefined || type?.AttributeType === undefined) return undefined;
+    return { name: key, type: type.AttributeType };
+  };
+  const partitionKey = keyOf("HASH");
+  const sortKey = keyOf("RANGE");
+  if (partitionKey === undefined) {
+    throw new InvalidRequestError("table", `table "${name}" was described without its key`);
+  }
+  const keys = [partitionKey, ...(sortKey === undefined ? [] : [sortKey])].map((key) => key.name);
+  if (table.keyNames !== undefined && table.keyNames.join() !== keys.join()) {
+    throw new InvalidRequestError(
+      "key",
+      `table "${name}" has the key ${keys.join(", ")}, ` +
+        `and is defined with ${table.keyNames.join(", ")}`,
+    );
+  }
+  return {
+    name,
+    partitionKey,
+    ...(sortKey === undefined ? {} : { sortKey }),
+    history: table.history ?? before?.history ?? false,
+    access: "transactional",
+  };
+}

@@ -1,0 +1,64 @@
+/** What the command finds around itself: the package's manifest, built programs, other packages. */
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+import type { StackScripts } from "../localstack/stack-bundle.ts";
+import { StackError } from "../localstack/stack-error.ts";
+import { stackFunctions } from "../localstack/stack-functions.ts";
+
+const require = createRequire(import.meta.url);
+
+type Manifest = {
+  readonly version: string;
+  readonly peerDependencies: Readonly<Record<string, string>>;
+};
+
+function manifest(): Manifest {
+  return JSON.parse(readFileSync(require.resolve("tidemark/package.json"), "utf8")) as Manifest;
+}
+
+export function packageVersion(): string {
+  return manifest().version;
+}
+
+/**
+ * The stack's programs as the package carries them, beside this one; undefined in a clone, where
+ * they are built from the sources at every start.
+ */
+export function builtScripts(): StackScripts | undefined {
+  const script = (name: string): string => fileURLToPath(new URL(`./${name}.js`, import.meta.url));
+  if (!existsSync(script("stores"))) return undefined;
+  return {
+    stores: script("stores"),
+    host: script("host"),
+    handlers: new Map(stackFunctions.map(({ name }) => [name, script(`function-${name}`)])),
+  };
+}
+
+/**
+ * The SDK needs few packages, the stack some more: they are optional peers of the package.
+ * @throws StackError with the one command that adds what is missing.
+ */
+export function assertStackPackages(): void {
+  const { peerDependencies } = manifest();
+  const missing = Object.entries(peerDependencies).filter(([name]) => !isInstalled(name));
+  if (missing.length === 0) return;
+  // By major version: a range's caret means something to some shells.
+  const wanted = missing
+    .map(([name, range]) => `${name}@${parseInt(range.slice(1), 10)}`)
+    .join(" ");
+  throw new StackError(
+    "other",
+    `the local stack needs packages that are not installed here; add them with\n\n` +
+      `  npm install --save-dev ${wanted}\n`,
+  );
+}
+
+function isInstalled(name: string): boolean {
+  try {
+    require.resolve(name);
+    return true;
+  } catch {
+    return false;
+  }
+}

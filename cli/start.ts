@@ -1,0 +1,229 @@
+/**
+ * `tidemark start`, in a clone `npm start`: the embedded stack from the command line. The
+ * announcement goes to standard output, the log to standard error. Ctrl-C stops in order; a second
+ * one stops at once.
+ */
+import { Command, InvalidArgumentError, Option } from "commander";
+import { deploymentNames } from "../aws/names.ts";
+import { InvalidRequestError } from "../core/errors.ts";
+import { announcement, announcementJson } from "../localstack/announcement.ts";
+import { startEmbeddedStack } from "../localstack/embedded-stack.ts";
+import type { EmbeddedStack, EmbeddedStackOptions } from "../localstack/embedded-stack.ts";
+import { assertDistinct, loadConfig, type StackConfig } from "../localstack/stack-config.ts";
+import { StackError } from "../localstack/stack-error.ts";
+import { createStackLog, logLevels } from "../localstack/stack-log.ts";
+import type { LogLevel } from "../localstack/stack-log.ts";
+import { tableFromText, tableTextForm, type TableSetup } from "../localstack/table-setup.ts";
+import { assertStackPackages, builtScripts } from "./package.ts";
+
+type StartOptions = {
+  readonly apiPort?: number;
+  readonly dynamodbPort?: number;
+  readonly kinesisPort?: number;
+  readonly data?: string;
+  readonly deployment?: string;
+  readonly region?: string;
+  readonly table: readonly TableSetup[];
+  readonly history: readonly string[];
+  readonly config?: string;
+  /** Undefined if not said. */
+  readonly sampleTables?: boolean;
+  readonly logLevel: LogLevel;
+  readonly json: boolean;
+};
+
+const defaultPorts = { api: 4600, dynamodb: 4601, kinesis: 4602 } as const;
+/** npm passes a Ctrl-C on to a process that the terminal has already told: one key, two signals. */
+const echoMs = 300;
+const parentLookMs = 250;
+
+export function startCommand(): Command {
+  return new Command("start")
+    .description(
+      "Runs Tidemark on this machine: DynamoDB and Kinesis servers, the deployed functions " +
+        "behind a local event source mapping, and the REST API. Nothing listens beyond it.",
+    )
+    .option("--table <table>", `a table to create and register: ${tableTextForm}`, addTable, [])
+    .option("--history <table>", "keep the superseded versions of this --table", addName, [])
+    .option("--config <file>", "settings (default: tidemark.config.ts, .mts, .js, .mjs or .json)")
+    .option("--api-port <port>", portHelp("the REST API", defaultPorts.api), parsePort)
+    .option("--dynamodb-port <port>", portHelp("DynamoDB", defaultPorts.dynamodb), parsePort)
+    .option("--kinesis-port <port>", portHelp("Kinesis", defaultPorts.kinesis), parsePort)
+    .option("--data <folder>", "keep the data here over restarts (default: in memory)", parseFolder)
+    .option("--deployment <name>", "name of the deployment (default: local)", parseDeployment)
+    .option("--region <name>", "AWS region to pretend (default: us-east-1)")
+    .option("--sample-tables", "create and fill the sample tables (default)")
+    .option("--no-sample-tables", "do not")
+    .addOption(
+      new Option("--log-level <level>", "least severe level to log")
+        .choices(logLevels)
+        .default("info"),
+    )
+    .option("--json", "announce as one line of JSON, and log JSON", false)
+    .addHelpText(
+      "after",
+      "\nExamples:\n" +
+        "  tidemark start\n" +
+        "  tidemark start --table orders:customer,placedAt:N --table accounts:id\n" +
+        "  tidemark start --table accounts:id --history accounts\n" +
+        "  tidemark start --data .tidemark --log-level debug\n" +
+        "  tidemark start --api-port 0 --dynamodb-port 0 --kinesis-port 0 --json\n",
+    )
+    .showHelpAfterError("(tidemark start --help shows all options)")
+    .allowExcessArguments(false)
+    .action(start);
+}
+
+async function start(options: StartOptions): Promise<void> {
+  const signal = new SignalWatch();
+  try {
+    assertStackPackages();
+    const config = await loadConfig(options.config, process.cwd());
+    const wanted = stackOptions(options, config);
+    const stack = await startEmbeddedStack(wanted);
+    signal.stack = stack;
+    const { dataFolder, tables = [] } = wanted;
+    const ownTables = tables.map(({ name }) => name);
+    process.stdout.write(
+      options.json
+        ? announcementJson(stack)
+        : announcement(stack, { dataFolder, ownTables, configFile: config.file }),
+    );
+    const reason = await Promise.race([signal.received, stack.lost]);
+    if (reason instanceof StackError) {
+      process.stderr.write(`tidemark: ${reason.message}\n`);
+      process.exitCode = 1;
+    } else if (!options.json) {
+      process.stdout.write("\nStopping (once more to stop at once)…\n");
+    }
+    await stack.stop();
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    process.stderr.write(`tidemark: ${error.message}\n`);
+    process.exitCode = 1;
+  }
+  // Sockets of clients that never hang up must not keep a stopped stack alive.
+  process.exit();
+}
+
+/** The first signal resolves `received`; one more ends everything. */
+class SignalWatch {
+  stack: EmbeddedStack | undefined;
+  readonly received: Promise<string>;
+
+  constructor() {
+    let firstMs: number | undefined;
+    this.received = new Promise((resolve) => {
+      for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+        process.on(name, () => {
+          if (firstMs !== undefined && performance.now() - firstMs > echoMs) {
+            void this.#endAtOnce();
+            return;
+          }
+          firstMs ??= performance.now();
+          // Before the stack is up there is nothing to stop in order: children leave with this
+          // process.
+          if (this.stack === undefined) process.exit(130);
+          resolve(name);
+        });
+      }
+      this.#watchNpm(() => {
+        if (this.stack === undefined) process.exit(130);
+        resolve("SIGHUP");
+      });
+    });
+  }
+
+  /** A signal that ends npm ends the shell in between as well, and does not come further. */
+  #watchNpm(orphaned: () => void): void {
+    if (process.env["npm_command"] === undefined) return;
+    const parent = process.ppid;
+    const timer = setInterval(() => {
+      if (process.ppid === parent) return;
+      clearInterval(timer);
+      orphaned();
+    }, parentLookMs);
+    timer.unref();
+  }
+
+  async #endAtOnce(): Promise<void> {
+    // Also for `main`, which may see the stack stopped before this does.
+    process.exitCode = 130;
+    await this.stack?.abandon();
+    process.exit();
+  }
+}
+
+/** @throws InvalidRequestError for tables that contradict each other. */
+function stackOptions(options: StartOptions, config: StackConfig): EmbeddedStackOptions {
+  return {
+    ports: {
+      api: options.apiPort ?? config.ports?.api ?? defaultPorts.api,
+      dynamodb: options.dynamodbPort ?? config.ports?.dynamodb ?? defaultPorts.dynamodb,
+      kinesis: options.kinesisPort ?? config.ports?.kinesis ?? defaultPorts.kinesis,
+    },
+    dataFolder: options.data ?? config.data,
+    deployment: options.deployment ?? config.deployment ?? "local",
+    region: options.region ?? config.region ?? "us-east-1",
+    sampleTables: options.sampleTables ?? config.sampleTables ?? true,
+    tables: ownTables(options, config),
+    scripts: builtScripts(),
+    log: createStackLog({
+      level: options.logLevel,
+      format: options.json ? "json" : "text",
+      output: process.stderr,
+      colors: process.stderr.isTTY && process.env["NO_COLOR"] === undefined,
+    }),
+  };
+}
+
+/** Those of the command line count before the configuration's of the same name. */
+function ownTables(options: StartOptions, config: StackConfig): readonly TableSetup[] {
+  assertDistinct(options.table);
+  const named = new Set(options.table.map(({ name }) => name));
+  const tables = [...config.tables.filter(({ name }) => !named.has(name)), ...options.table];
+  for (const name of options.history) {
+    if (tables.some((table) => table.name === name)) continue;
+    throw new InvalidRequestError("history", `--history ${name}: add --table ${name}:<key>`);
+  }
+  return tables.map((table) =>
+    options.history.includes(table.name) ? { ...table, history: true } : table,
+  );
+}
+
+function addTable(text: string, before: readonly TableSetup[]): readonly TableSetup[] {
+  return [...before, argument(() => tableFromText(text))];
+}
+
+function addName(name: string, before: readonly string[]): readonly string[] {
+  return [...before, name];
+}
+
+function portHelp(what: string, usual: number): string {
+  return `port of ${what}; 0 takes any free one (default: ${usual.toString()})`;
+}
+
+function parsePort(text: string): number {
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port > 65_535) {
+    throw new InvalidArgumentError("A port is a whole number from 0 to 65535.");
+  }
+  return port;
+}
+
+function parseFolder(text: string): string {
+  if (text === "") throw new InvalidArgumentError("Name a folder.");
+  return text;
+}
+
+function parseDeployment(text: string): string {
+  return argument(() => deploymentNames(text).deployment);
+}
+
+function argument<Value>(parse: () => Value): Value {
+  try {
+    return parse();
+  } catch (error) {
+    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * `/.well-known/tidemark/tables` of the embedded stack: lists the registered tables, and registers
+ * tables that an application has made itself over the DynamoDB protocol. On AWS this right belongs
+ * to an operator, so the deployed REST API has no such route.
+ */
+import { adoptTables, registeredTables } from "../aws/adopt-tables.ts";
+import type { AwsClientOptions } from "../aws/clients.ts";
+import { InvalidRequestError } from "../core/errors.ts";
+import type { TableDescription } from "../core/types.ts";
+import { publicError } from "../engine/public-error.ts";
+import { aBoolean, aText, checkOptions, isText } from "../sdk/check-options.ts";
+import type { HttpRequest, HttpResponse } from "./http-event.ts";
+
+export const tablesPath = "/.well-known/tidemark/tables";
+const bodyBytesMax = 1024 * 1024;
+
+export async function answerTables(
+  request: HttpRequest,
+  options: AwsClientOptions & { readonly deployment: string },
+): Promise<HttpResponse> {
+  try {
+    switch (request.method) {
+      case "GET":
+        return json(200, { tables: (await registeredTables(options)).map(shown) });
+      case "POST": {
+        const tables = await adoptTables(options, wantedTables(request));
+        return json(200, { tables: tables.map(shown) });
+      }
+      default:
+        return json(405, { detail: "GET lists the tables, POST registers some", code: "method" });
+    }
+  } catch (cause) {
+    const error = publicError(cause);
+    if (!(error instanceof InvalidRequestError)) throw error;
+    const { code, field, message: detail } = error;
+    return json(400, { title: "The request is wrong", status: 400, detail, code, field });
+  }
+}
+
+function wantedTables({ body, headers }: HttpRequest): { readonly name: string }[] {
+  const type = headers.find(([name]) => name === "content-type")?.[1] ?? "";
+  // A page of some web site cannot send this type here without asking first.
+  if (!/^application\/json\b/i.test(type)) {
+    throw new InvalidRequestError("content-type", "send the header content-type: application/json");
+  }
+  const form = 'the body is { "tables": ["orders", { "name": "accounts", "history": true }] }';
+  let parsed: unknown;
+  try {
+    parsed = body.length > bodyBytesMax ? undefined : JSON.parse(body.toString("utf8"));
+  } catch (cause) {
+    throw new InvalidRequestError("body", `the body is no JSON; ${form}`, { cause });
+  }
+  const tables = (parsed as { readonly tables?: unknown } | null | undefined)?.tables;
+  if (!Array.isArray(tables)) throw new InvalidRequestError("tables", form);
+  return tables.map((table: unknown, index) => {
+    if (isText(table)) return { name: table };
+    checkOptions(`tables[${index}]`, table, { name: aText, history: aBoolean });
+    const { name, history } = table as { readonly name?: string; readonly history?: boolean };
+    if (name === undefined) throw new InvalidRequestError(`tables[${index}].name`, form);
+    return { name, ...(history === undefined ? {} : { history }) };
+  });
+}
+
+function shown({ name, partitionKey, sortKey, history }: TableDescription): object {
+  return { name, partitionKey, sortKey, history };
+}
+
+function json(status: number, value: object): HttpResponse {
+  const type = status === 200 ? "application/json" : "application/problem+json";
+  const body = Buffer.from(`${JSON.stringify(value)}\n`);
+  return { status, headers: [["content-type", type]], body };
+}

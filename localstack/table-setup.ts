@@ -1,0 +1,91 @@
+/** The tables that a stack is started with: how they are written down, and checked. */
+import { InvalidRequestError } from "../core/errors.ts";
+import type { KeyAttribute, TableDescription } from "../core/types.ts";
+import type { IndexDefinition } from "../aws/provision.ts";
+import { aBoolean, aText, checkOptions } from "../sdk/check-options.ts";
+import type { KeyConfig, TableConfig } from "../sdk/config.ts";
+
+/** To be created unless it is there, and to be registered. */
+export type TableSetup = TableDescription & { readonly indexes?: readonly IndexDefinition[] };
+
+/** DynamoDB's own rule. */
+const tableName = /^[a-zA-Z0-9_.-]{3,255}$/;
+const keyTypes = ["S", "N", "B"] as const;
+
+/** How the command line takes a table. */
+export const tableTextForm =
+  "<table>:<partition key>[:<type>][,<sort key>[:<type>]], where a type is S (text, the " +
+  "default), N (number) or B (bytes), such as orders:customer,placedAt:N";
+
+/**
+ * A table in the command line's form.
+ * @throws InvalidRequestError that shows the form.
+ */
+export function tableFromText(text: string): TableSetup {
+  const colon = text.indexOf(":");
+  const name = text.slice(0, colon);
+  const [partitionKey = "", sortKey, ...rest] = text.slice(colon + 1).split(",");
+  if (colon < 1 || partitionKey === "" || rest.length > 0) {
+    throw new InvalidRequestError("table", `"${text}" is not of the form ${tableTextForm}`);
+  }
+  return tableSetup({ name, partitionKey, ...(sortKey === undefined ? {} : { sortKey }) }, "table");
+}
+
+/**
+ * A table of a configuration.
+ * @param path what to call it in complaints.
+ * @throws InvalidRequestError naming the field.
+ */
+export function tableSetup(table: TableConfig, path: string): TableSetup {
+  const given = () => undefined;
+  checkOptions(path, table, {
+    ...{ name: aText, partitionKey: given, sortKey: given, history: aBoolean },
+    indexes: (value) => (Array.isArray(value) ? undefined : "must be an array"),
+  });
+  const { name, history, indexes } = table;
+  if (typeof name !== "string" || !tableName.test(name)) {
+    throw new InvalidRequestError(
+      `${path}.name`,
+      `"${name}" is no table's name: 3 to 255 letters, digits, underscores, dots and hyphens`,
+    );
+  }
+  const keys = keysOf(table, path);
+  return {
+    ...{ name, ...keys, history: history ?? false, access: "transactional" },
+    ...(indexes === undefined
+      ? {}
+      : {
+          indexes: indexes.map((index, at) => {
+            const where = `${path}.indexes[${at}]`;
+            checkOptions(where, index, { name: aText, partitionKey: given, sortKey: given });
+            return { name: index.name, ...keysOf(index, where) };
+          }),
+        }),
+  };
+}
+
+type Keys = { readonly partitionKey: KeyAttribute; readonly sortKey?: KeyAttribute };
+
+function keysOf(
+  owner: { readonly partitionKey: KeyConfig; readonly sortKey?: KeyConfig },
+  path: string,
+): Keys {
+  const partitionKey = keyOf(owner.partitionKey, `${path}.partitionKey`);
+  if (owner.sortKey === undefined) return { partitionKey };
+  const sortKey = keyOf(owner.sortKey, `${path}.sortKey`);
+  if (sortKey.name !== partitionKey.name) return { partitionKey, sortKey };
+  throw new InvalidRequestError(`${path}.sortKey`, "the sort key is another attribute than that");
+}
+
+function keyOf(key: KeyConfig, field: string): KeyAttribute {
+  const [name, type = "S", ...rest]: readonly unknown[] =
+    typeof key === "string" ? key.split(":") : [(key as Partial<KeyAttribute>).name, key.type];
+  const known = keyTypes.find((each) => each === type);
+  if (typeof name === "string" && name !== "" && known !== undefined && rest.length === 0) {
+    return { name, type: known };
+  }
+  throw new InvalidRequestError(
+    field,
+    `\`${field}\` must be a name, or a name and its type S, N or B, such as "placedAt:N"`,
+  );
+}

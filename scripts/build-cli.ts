@@ -1,0 +1,50 @@
+/**
+ * Builds the command `tidemark` and the programs of the embedded stack into `dist/cli`: plain
+ * JavaScript with everything in it but the package's peers, so that `npx tidemark start` runs from
+ * an installed package, without sources and without a loader. Prints the size and fails above the
+ * budget.
+ */
+import { chmodSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { stackEntries } from "../localstack/stack-bundle.ts";
+import { stackFunctions } from "../localstack/stack-functions.ts";
+import { requireBanner } from "./function-bundles.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const folder = join(root, "dist", "cli");
+/** Everything together; half of it is the functions' own libraries. */
+const cliBytesMax = 3 * 1024 * 1024;
+
+async function main(): Promise<void> {
+  rmSync(folder, { recursive: true, force: true });
+  const handlers = new Map(stackFunctions.map(({ name, handlerFile }) => [name, handlerFile]));
+  const entries = [["tidemark", "cli/main.ts"], ...stackEntries(handlers)] as const;
+  const { metafile, warnings } = await build({
+    entryPoints: Object.fromEntries(entries),
+    absWorkingDir: root,
+    outdir: folder,
+    bundle: true,
+    splitting: true,
+    metafile: true,
+    platform: "node",
+    target: "node20",
+    format: "esm",
+    minifyWhitespace: true,
+    minifySyntax: true,
+    legalComments: "none",
+    // Peers of the package; and what builds programs from sources, which are not there.
+    external: ["@aws-sdk/client-*", "dynalite", "kinesalite", "esbuild"],
+    banner: { js: requireBanner },
+    logLevel: "silent",
+  });
+  const [warning] = warnings;
+  if (warning !== undefined) throw new Error(`dist/cli: ${warning.text}`);
+  chmodSync(join(folder, "tidemark.js"), 0o755);
+  const bytes = Object.values(metafile.outputs).reduce((sum, output) => sum + output.bytes, 0);
+  console.log(`dist/cli: ${(bytes / 1024).toFixed(1)} KiB`);
+  if (bytes > cliBytesMax) throw new Error(`dist/cli: over the budget of ${cliBytesMax} bytes`);
+}
+
+await main();

@@ -1,0 +1,51 @@
+/**
+ * `tidemark/config`: what `tidemark start` reads from `tidemark.config.ts` (or `.mts`, `.js`,
+ * `.mjs`, `.json`). Everything is optional; an option on the command line counts before it.
+ */
+import type { KeyAttribute } from "../core/types.ts";
+
+/**
+ * A key attribute: its name, for a text; or name and type, S (text), N (number) or B (bytes), as in
+ * `"placedAt:N"`.
+ */
+export type KeyConfig = string | KeyAttribute;
+
+export type IndexConfig = {
+  readonly name: string;
+  readonly partitionKey: KeyConfig;
+  readonly sortKey?: KeyConfig;
+};
+
+/** A table that is created if it is missing, and registered. */
+export type TableConfig = {
+  readonly name: string;
+  readonly partitionKey: KeyConfig;
+  readonly sortKey?: KeyConfig;
+  /** Keep superseded versions, for snapshot isolation and `asOf`. Default false. */
+  readonly history?: boolean;
+  /** Global secondary indexes, which hold all attributes. */
+  readonly indexes?: readonly IndexConfig[];
+};
+
+export type TidemarkConfig = {
+  readonly tables?: readonly TableConfig[];
+  /** 0 takes any free port. */
+  readonly ports?: { readonly api?: number; readonly dynamodb?: number; readonly kinesis?: number };
+  /** A folder that keeps the data over restarts. Default: memory. */
+  readonly data?: string;
+  readonly deployment?: string;
+  readonly region?: string;
+  /** Default true. */
+  readonly sampleTables?: boolean;
+};
+
+/**
+ * The configuration as it is given, with its type checked.
+ * @example
+ * export default defineConfig({
+ *   tables: [{ name: "orders", partitionKey: "customer", sortKey: "placedAt:N", history: true }],
+ * });
+ */
+export function defineConfig(config: TidemarkConfig): TidemarkConfig {
+  return config;
+}
