@@ -14,6 +14,7 @@ import { createKinesisCommitStream } from "./kinesis-commit-stream.ts";
 import { createKinesisShards } from "./kinesis-shards.ts";
 import { deploymentNames } from "./names.ts";
 import { systemClock } from "./system-clock.ts";
+import { systemDigest } from "./system-digest.ts";
 import { systemRandom } from "./system-random.ts";
 
 export type AwsPortsOptions = AwsClientOptions & {
@@ -46,6 +47,7 @@ export function clientPortsOn(clients: AwsClients, options: AwsPortsOptions): Aw
   return {
     clock,
     random,
+    digest: systemDigest,
     control,
     stream: createKinesisCommitStream({ kinesis, clock, random, stream, shardEntries, shards }),
     log: createClientCommitLog({ dynamodb, clock, table: names.logTable }),

@@ -37,6 +37,9 @@ export type Random = {
   bytes(length: number): Uint8Array;
 };
 
+/** SHA-256: 32 bytes. */
+export type Digest = (bytes: Uint8Array) => Uint8Array;
+
 /** Read and write capacity that calls consumed, as the store reported it. Adapters add to it. */
 export type Consumption = { readUnits: number; writeUnits: number; calls: number };
 
@@ -346,6 +349,7 @@ export type ControlStore = {
 export type Ports = {
   readonly clock: Clock;
   readonly random: Random;
+  readonly digest: Digest;
   readonly stream: CommitStream;
   readonly log: CommitLog;
   readonly items: ItemStore;

@@ -5,7 +5,7 @@ import type { ClientPorts } from "../core/ports.ts";
 import { TransactionReads } from "../core/transaction-reads.ts";
 import type { Isolation, TransactionId } from "../core/types.ts";
 import type { ViewMode } from "../core/visibility.ts";
-import { makeTransactionId, transactionIdRandomBytes } from "../schemas/transaction-id.ts";
+import { sealTransactionId, transactionIdProofBytes } from "../schemas/transaction-id.ts";
 import type { Call } from "./call.ts";
 import { ChainedReads } from "./chaining/chained-reads.ts";
 import { CommitGroup, type CommitName } from "./chaining/commit-group.ts";
@@ -33,6 +33,8 @@ export type AttemptServices = {
 export type Attempt = {
   readonly context: TransactionContext;
   readonly id: TransactionId;
+  /** Shown to replay once its writes are installed. */
+  readonly proof: Uint8Array;
   readonly local: LocalReads | undefined;
 };
 
@@ -69,8 +71,9 @@ export async function beginAttempt(
     call: call.options,
     local,
   });
-  const id = makeTransactionId(newest, ports.random.bytes(transactionIdRandomBytes));
-  return { context: new TransactionContext(view, registry), id, local };
+  const proof = ports.random.bytes(transactionIdProofBytes);
+  const id = sealTransactionId(newest, proof, ports.digest);
+  return { context: new TransactionContext(view, registry), id, proof, local };
 }
 
 function localReads(
@@ -156,7 +159,7 @@ export async function finishAttempt(
  */
 async function joinGroup(
   services: AttemptServices,
-  { context, id, local }: Attempt,
+  { context, id, proof, local }: Attempt,
   named: ((name: CommitName) => void) | undefined,
 ): Promise<{ readonly group: CommitGroup; readonly place: number }> {
   const { view, writes } = context;
@@ -174,7 +177,7 @@ async function joinGroup(
     const group = CommitGroup.joinable(member, services.session.follower.tail);
     if (group === undefined) {
       const { isolation } = view;
-      return { group: new CommitGroup(services, { ...member, id, isolation }), place: 0 };
+      return { group: new CommitGroup(services, { ...member, id, proof, isolation }), place: 0 };
     }
     // probe: joined-an-undecided-commit
     return { group, place: group.join(member) };

@@ -11,7 +11,14 @@ import * as limits from "../core/limits.ts";
 import type { CommitRequest, KeyHash, PayloadSource, Timestamp } from "../core/types.ts";
 import { ByteReader, malformed, oversized } from "./byte-reader.ts";
 import { ByteWriter } from "./byte-writer.ts";
-import { readTransactionId, writeTransactionId } from "./transaction-id.ts";
+import {
+  readTransactionId,
+  transactionIdProofBytes,
+  writeTransactionId,
+} from "./transaction-id.ts";
+
+/** That a commit is installed, by one who has its id's proof. */
+export type InstalledReport = { readonly timestamp: Timestamp; readonly proof: Uint8Array };
 
 /** "TM", then the version of the layout. */
 export const commitRecordMagic = [0x54, 0x4d] as const;
@@ -70,20 +77,20 @@ export function requestBytesInRecord(requestLength: number): number {
 
 /** Bytes at most that saying of so many commits that they are installed adds to a record. */
 export function installedBytesMax(commits: number): number {
-  return commits === 0 ? 0 : 2 + 7 + 8 * (commits - 1);
+  return commits === 0 ? 0 : 2 + 7 + 8 * (commits - 1) + transactionIdProofBytes * commits;
 }
 
 /**
  * A record of the requests, in order. Together with `recordHeaderBytesMax` and `installedBytesMax`,
  * the sum of `requestBytesInRecord` must not exceed `limits.recordBytesMax`.
  * @param hashFingerprint of the hash secret that the requests' checks were made under.
- * @param installed commit timestamps, rising: all writes of those commits have reached their
- * tables. At most `limits.installedPerRecordMax`.
+ * @param installed commits, by rising timestamp: all their writes have reached their tables. At
+ * most `limits.installedPerRecordMax`.
  */
 export function encodeCommitRecord(
   hashFingerprint: number,
   encodedRequests: readonly Uint8Array[],
-  installed: readonly Timestamp[] = [],
+  installed: readonly InstalledReport[] = [],
 ): Uint8Array {
   const count = encodedRequests.length;
   const isCountable =
@@ -131,12 +138,12 @@ export function readRequestAt(bytes: Uint8Array, index: number): CommitRequest {
 }
 
 /**
- * Which commits a record says are installed, as timestamps, rising; none if it says nothing. Its
- * requests are not looked at.
+ * Which commits a record says are installed, by rising timestamp; none if it says nothing. Its
+ * requests are not looked at. Whether the proofs are right, the commits' ids tell.
  * @throws FrameError.
  */
-export function readInstalled(bytes: Uint8Array): readonly Timestamp[] {
-  const installed: Timestamp[] = [];
+export function readInstalled(bytes: Uint8Array): readonly InstalledReport[] {
+  const installed: InstalledReport[] = [];
   readRecordHeader(new ByteReader(bytes), installed);
   return installed;
 }
@@ -152,7 +159,7 @@ type RecordHeader = {
  * @param installed takes up what the record says is installed.
  * @throws FrameError.
  */
-export function readRecordHeader(reader: ByteReader, installed?: Timestamp[]): RecordHeader {
+export function readRecordHeader(reader: ByteReader, installed?: InstalledReport[]): RecordHeader {
   const { bytes, position } = reader;
   if (bytes[position] !== commitRecordMagic[0] || bytes[position + 1] !== commitRecordMagic[1]) {
     throw new FrameError("not-a-frame", "the bytes do not begin as a commit record does");
@@ -179,19 +186,21 @@ export function readRecordHeader(reader: ByteReader, installed?: Timestamp[]): R
   return { count, hashFingerprint };
 }
 
-function writeInstalled(writer: ByteWriter, installed: readonly Timestamp[]): void {
+function writeInstalled(writer: ByteWriter, installed: readonly InstalledReport[]): void {
   writer.varint(installed.length);
   let before = 0;
-  for (const timestamp of installed) {
+  for (const { timestamp, proof } of installed) {
     assert(timestamp > before, "commit record: installed commits rise");
+    assert(proof.length === transactionIdProofBytes, "commit record: a proof has nine bytes");
     if (before === 0) writer.u56(timestamp);
     else writer.varint(timestamp - before);
+    writer.bytes(proof);
     before = timestamp;
   }
 }
 
-function readInstalledCommits(reader: ByteReader, installed: Timestamp[] | undefined): void {
-  const count = reader.count(1);
+function readInstalledCommits(reader: ByteReader, installed: InstalledReport[] | undefined): void {
+  const count = reader.count(1 + transactionIdProofBytes);
   if (count > limits.installedPerRecordMax) throw oversized("installedPerRecordMax");
   let timestamp = 0;
   let rises = count > 0;
@@ -199,7 +208,8 @@ function readInstalledCommits(reader: ByteReader, installed: Timestamp[] | undef
     const before = timestamp;
     timestamp += i === 0 ? reader.u56() : reader.varint();
     rises = timestamp > before && Number.isSafeInteger(timestamp);
-    installed?.push(timestamp as Timestamp);
+    const proof = reader.view(transactionIdProofBytes);
+    installed?.push({ timestamp: timestamp as Timestamp, proof });
   }
   if (!rises) throw malformed("installed commits that do not rise");
 }

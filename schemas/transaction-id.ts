@@ -1,17 +1,23 @@
 /**
  * Transaction ids (docs/protocol.md §2): seven big-endian bytes of the newest timestamp that the
- * maker had seen, then nine random ones; as text 32 lower-case hexadecimal digits.
+ * maker had seen, then nine of a digest over it and over a proof that the maker keeps to itself; as
+ * text 32 lower-case hexadecimal digits. Who shows the proof has made the id.
  */
 import { assert } from "../core/assert.ts";
 import { InvalidRequestError } from "../core/errors.ts";
+import type { Digest } from "../core/ports.ts";
 import type { Timestamp, TransactionId } from "../core/types.ts";
 import type { ByteReader } from "./byte-reader.ts";
 import { malformed } from "./byte-reader.ts";
 import type { ByteWriter } from "./byte-writer.ts";
 
 export const transactionIdBytes = 16;
-/** Random bytes that a new id takes. */
+/** Bytes of an id behind its timestamp. */
 export const transactionIdRandomBytes = 9;
+/** Random bytes, as many as the id shows of their digest: no fewer ids for no shorter a search. */
+export const transactionIdProofBytes = 9;
+/** Keeps these digests apart from all others. */
+const proofDomain = new TextEncoder().encode("tidemark transaction id\0");
 
 /** The largest first word: seven bytes hold more than a safe integer does. */
 const firstWordMax = 0x1fff_ffff;
@@ -26,6 +32,32 @@ export function makeTransactionId(seen: Timestamp, random: Uint8Array): Transact
   let text = seen.toString(16).padStart(14, "0");
   for (const byte of random) text += byte.toString(16).padStart(2, "0");
   return text as TransactionId;
+}
+
+/**
+ * An id that commits to the proof.
+ * @param proof random, and told to nobody before it is needed.
+ */
+export function sealTransactionId(
+  seen: Timestamp,
+  proof: Uint8Array,
+  digest: Digest,
+): TransactionId {
+  assert(proof.length === transactionIdProofBytes, "transaction id: takes nine bytes of proof");
+  const seed = new Uint8Array(proofDomain.length + 7 + transactionIdProofBytes);
+  seed.set(proofDomain);
+  let rest: number = seen;
+  for (let at = proofDomain.length + 6; at >= proofDomain.length; at -= 1) {
+    seed[at] = rest % 256;
+    rest = Math.floor(rest / 256);
+  }
+  seed.set(proof, proofDomain.length + 7);
+  return makeTransactionId(seen, digest(seed).subarray(0, transactionIdRandomBytes));
+}
+
+/** Whether it is the proof that the id was made with. */
+export function opensTransactionId(id: TransactionId, proof: Uint8Array, digest: Digest): boolean {
+  return sealTransactionId(transactionIdTimestamp(id), proof, digest) === id;
 }
 
 /** Where in the log the search for the id's decision begins: above this timestamp. */

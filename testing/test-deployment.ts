@@ -49,6 +49,7 @@ const replaySweepMs = 60_000;
 const reaperMs = 5 * 60_000;
 const expiryMs = 60_000;
 const hostileLookMs = 1_000;
+const hostileLookBackRecords = 120;
 
 /** A source of work for replay that is not a batch: look at every shard. */
 type ReplayWork = ShardBatch | undefined;
@@ -240,8 +241,10 @@ export class TestDeployment {
     const { faults, kinesis, time, trace } = this.world;
     if (!faults.strikes("hostile-record", this.stream)) return;
     const random = faults.of("hostile-record");
-    const recent = kinesis.records(this.stream, this.shard).at(-random.integer(1, 30));
-    const { kind, data } = hostileRecord(random, recent?.data, this.#aims);
+    const records = kinesis.records(this.stream, this.shard).slice(-hostileLookBackRecords);
+    const recent = records.at(-random.integer(1, 30));
+    const arrivals = records.map(({ arrivalMs }) => arrivalMs);
+    const { kind, data } = hostileRecord(random, recent?.data, { ...this.#aims, arrivals });
     trace.note(time.nowMs, `hostile record: ${kind}`);
     kinesis.execute("PutRecord", { StreamName: this.stream, PartitionKey: "x", Data: data });
     this.world.streamWritten();

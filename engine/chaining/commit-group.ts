@@ -60,6 +60,7 @@ export type GroupServices = {
 
 export class CommitGroup implements UndecidedCommit, Committable {
   readonly id: TransactionId;
+  readonly #proof: Uint8Array;
   readonly isolation: Isolation;
   readonly reads: TransactionReads;
   readonly writes: WriteBuffer;
@@ -87,11 +88,17 @@ export class CommitGroup implements UndecidedCommit, Committable {
 
   constructor(
     services: GroupServices,
-    first: GroupMember & { readonly id: TransactionId; readonly isolation: Isolation },
+    first: GroupMember & {
+      readonly id: TransactionId;
+      /** Of the id: it is shown when the commit is installed. */
+      readonly proof: Uint8Array;
+      readonly isolation: Isolation;
+    },
   ) {
     const { session } = services;
     this.#services = services;
     this.id = first.id;
+    this.#proof = first.proof;
     this.isolation = first.isolation;
     this.reads = first.reads;
     this.writes = first.writes;
@@ -300,6 +307,7 @@ export class CommitGroup implements UndecidedCommit, Committable {
     const { verdict, payload, sentMs } = certified;
     const { id: transactionId, timestamp: commitTimestamp } = verdict;
     emit?.({ kind: "certified", transactionId, commitTimestamp });
+    const report = { timestamp: commitTimestamp, proof: this.#proof };
     // mutant: installed-said-too-early
     const nowMs = ports.clock.nowMs();
     const signBeforeMs = Math.min(nowMs + limits.installSignMsMax, sentMs + limits.ownInstallMsMax);
@@ -309,7 +317,7 @@ export class CommitGroup implements UndecidedCommit, Committable {
       .then(
         () => {
           done = true;
-          session.sender.reportInstalled(commitTimestamp);
+          session.sender.reportInstalled(report);
         },
         (cause: unknown) => {
           emit?.({ kind: "install-left", transactionId: verdict.id, cause });

@@ -29,8 +29,8 @@ export type ChunkPlan = {
 
 /**
  * @param commits in timestamp order.
- * @param installed commits of which a record of the stream says that all their writes have reached
- * their tables.
+ * @param installed commits of which their makers say that all their writes have reached their
+ * tables.
  */
 export function planChunk(
   commits: readonly Commit[],

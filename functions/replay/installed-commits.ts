@@ -3,22 +3,59 @@
  * record comes after the commits that it speaks of, so a batch tells of most of its own commits,
  * and nothing has to be kept from one to the next.
  *
- * It is believed: whoever may write to the stream may have anything written to the tables.
+ * Whoever may write to the stream can say so of any commit. It counts only with the proof that the
+ * transaction's id commits to, which its maker alone has known until then: so a lie can cost a
+ * client its own writes, and nobody else's.
  */
 import { FrameError } from "../../core/errors.ts";
-import type { StreamRecord } from "../../core/ports.ts";
-import type { Timestamp } from "../../core/types.ts";
+import type { Digest, StreamRecord } from "../../core/ports.ts";
+import type { CommittedVerdict, Timestamp } from "../../core/types.ts";
 import { readInstalled } from "../../schemas/commit-record.ts";
+import { opensTransactionId } from "../../schemas/transaction-id.ts";
 
-/** By commit timestamp. A record that is none says nothing. */
-export function installedCommits(records: readonly StreamRecord[]): ReadonlySet<Timestamp> {
-  const installed = new Set<Timestamp>();
-  for (const { data } of records) {
-    try {
-      for (const timestamp of readInstalled(data)) installed.add(timestamp);
-    } catch (error) {
-      if (!(error instanceof FrameError)) throw error;
+export class InstalledCommits {
+  readonly #digest: Digest;
+  /** By commit timestamp: whoever lies may come before the one who does not. */
+  readonly #proofs = new Map<Timestamp, Uint8Array[]>();
+  #forged = 0;
+
+  /** A record that is none says nothing. */
+  constructor(digest: Digest, records: readonly StreamRecord[]) {
+    this.#digest = digest;
+    for (const { data } of records) {
+      try {
+        for (const { timestamp, proof } of readInstalled(data)) {
+          const proofs = this.#proofs.get(timestamp);
+          if (proofs === undefined) this.#proofs.set(timestamp, [proof]);
+          else proofs.push(proof);
+        }
+      } catch (error) {
+        if (!(error instanceof FrameError)) throw error;
+      }
     }
   }
-  return installed;
+
+  /** Which of the commits are installed, by the word of those who made them. */
+  among(verdicts: readonly CommittedVerdict[]): ReadonlySet<Timestamp> {
+    const installed = new Set<Timestamp>();
+    for (const { id, timestamp } of verdicts) {
+      for (const proof of this.#proofs.get(timestamp) ?? []) {
+        // mutant: believes-any-report
+        const isMakers = opensTransactionId(id, proof, this.#digest);
+        if (isMakers) installed.add(timestamp);
+        else {
+          // probe: replay-refuses-a-forged-report
+          this.#forged += 1;
+        }
+      }
+    }
+    return installed;
+  }
+
+  /** How many reports since the last call had a proof that did not open their commit's id. */
+  takeForged(): number {
+    const forged = this.#forged;
+    this.#forged = 0;
+    return forged;
+  }
 }

@@ -18,7 +18,6 @@ import type {
   SequenceNumber,
   ShardId,
   StreamCursor,
-  Timestamp,
   Watermark,
 } from "../../core/types.ts";
 import { decodeBlock } from "../../engine/log-search.ts";
@@ -27,7 +26,7 @@ import { KeyHashes } from "../../schemas/key-hashes.ts";
 import type { Observability } from "../shared/observability.ts";
 import { ChunkInstaller } from "./chunk-installer.ts";
 import { planChunk, type Commit } from "./chunk.ts";
-import { installedCommits } from "./installed-commits.ts";
+import { InstalledCommits } from "./installed-commits.ts";
 import { ReplayPayloads } from "./payloads.ts";
 import { SigningWindow } from "./signing-window.ts";
 
@@ -102,7 +101,7 @@ class ReplayRun {
   readonly #ownInstallMs: number;
   readonly #retention: () => Promise<HistoryRetention>;
   /** What clients say they have installed. */
-  readonly #installed: ReadonlySet<Timestamp>;
+  readonly #installed: InstalledCommits;
 
   constructor(
     ports: Ports,
@@ -125,7 +124,7 @@ class ReplayRun {
     this.#batch = batch;
     this.#remainingMs = budget.remainingMs;
     this.#payloads = new ReplayPayloads(ports, batch.shard, batch.records);
-    this.#installed = installedCommits(batch.records);
+    this.#installed = new InstalledCommits(ports.digest, batch.records);
   }
 
   async run(): Promise<ReplayResult> {
@@ -211,7 +210,9 @@ class ReplayRun {
   async #installChunk(commits: readonly Commit[], reached: Watermark): Promise<void> {
     const { control } = this.#ports;
     const { shard } = this.#batch;
-    const plan = planChunk(commits, this.#installed);
+    const { metrics } = this.#observability;
+    const reported = this.#installed.among(commits.map(({ verdict }) => verdict));
+    const plan = planChunk(commits, reported);
     const window = new SigningWindow(this.#ports, shard);
     const ownInstallMs = this.#ownInstallMs;
     const work = { shard, window, ownInstallMs, retention: this.#retention };
@@ -227,9 +228,9 @@ class ReplayRun {
       });
     }
     await control.advanceWatermark(shard, reached);
-    const { metrics } = this.#observability;
     metrics.count("ReplayedTransactions", commits.length);
     metrics.count("ReplayInstalledWrites", installed);
+    metrics.count("ForgedInstallReports", this.#installed.takeForged());
   }
 
   /** The block's commits join the chunk all together or, when it throws, not at all. */

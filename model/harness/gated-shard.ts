@@ -103,6 +103,7 @@ export class GatedShard {
     return {
       clock: { nowMs: () => 0, monotonicMs: () => 0, sleep: () => Promise.resolve() },
       random: { next: () => 0, bytes: (length) => new Uint8Array(length) },
+      digest: () => new Uint8Array(32),
       log,
       stream: {
         put: refuse,

@@ -192,7 +192,7 @@ const installs: readonly Mutant[] = [
   {
     name: "installed-said-too-early",
     breaks: "a client tells replay that it has installed what it is about to install",
-    edit: preceded("session.sender.reportInstalled(commitTimestamp);"),
+    edit: preceded("session.sender.reportInstalled(report);"),
     changes: { faults: { "crash-after-call": 0.003 } },
   },
   {

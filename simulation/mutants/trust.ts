@@ -15,4 +15,10 @@ export const trust: readonly Mutant[] = [
     edit: instead("0"),
     changes: { faults: { "hostile-record": 0.5 } },
   },
+  {
+    name: "believes-any-report",
+    breaks: "replay believes whoever says that a commit is installed: others' writes are left out",
+    edit: instead("true"),
+    changes: { faults: { "hostile-record": 1, "crash-after-call": 0.003 } },
+  },
 ];

@@ -9,6 +9,7 @@ import {
   decodeCommitRecord,
   encodeCommitRequest,
   readInstalled,
+  type InstalledReport,
 } from "../../schemas/commit-record.ts";
 import { idOf } from "./memory-log.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
@@ -67,6 +68,18 @@ function idsOf(call: Call | undefined): string[][] {
   return (call?.records ?? []).map((record) => decodeCommitRecord(record).map(({ id }) => id));
 }
 
+function report(at: number): InstalledReport {
+  return { timestamp: at as Timestamp, proof: new Uint8Array(9).fill(at % 256) };
+}
+
+/** The timestamps that a record says, each with its own proof. */
+function saidIn(record: Uint8Array): number[] {
+  return readInstalled(record).map(({ timestamp, proof }) => {
+    expect(proof).toEqual(report(timestamp).proof);
+    return timestamp;
+  });
+}
+
 test("requests that become ready together travel in one record, in order", async () => {
   const { sender, calls } = scriptedSender();
   const sent = [1, 2, 3].map((n) => sender.send(request(n)));
@@ -80,8 +93,8 @@ test("requests that become ready together travel in one record, in order", async
 test("the next record says which commits were installed, each once, in order", async () => {
   const { sender, calls } = scriptedSender();
   const said = (call: number): readonly (readonly number[])[] =>
-    (calls[call]?.records ?? []).map((record) => readInstalled(record));
-  for (const at of [30, 10, 20, 10]) sender.reportInstalled(at as Timestamp);
+    (calls[call]?.records ?? []).map(saidIn);
+  for (const at of [30, 10, 20, 10]) sender.reportInstalled(report(at));
   await turn();
   // Nothing is sent for that alone.
   expect(calls).toHaveLength(0);
@@ -99,10 +112,10 @@ test("the next record says which commits were installed, each once, in order", a
 test("of more installed commits than a record takes, some are not said", async () => {
   const { sender, calls } = scriptedSender();
   const most = limits.installedPerRecordMax;
-  for (let at = 1; at <= most + 100; at += 1) sender.reportInstalled(at as Timestamp);
+  for (let at = 1; at <= most + 100; at += 1) sender.reportInstalled(report(at));
   void sender.send(request(1));
   await turn();
-  const said = readInstalled(calls[0]?.records[0] ?? new Uint8Array());
+  const said = saidIn(calls[0]?.records[0] ?? new Uint8Array());
   expect([said.length, said[0], said.at(-1)]).toEqual([most, 1, most]);
 });
 
@@ -146,7 +159,7 @@ test("no record and no call exceeds its limits, and no request is lost or sent t
   const sizes = Array.from({ length: 60 }, (_, i) => ((i * 7_919) % 500) * 1_000 + 1);
   const sent = sizes.map((bytes, i) => sender.send(request(i, bytes)));
   for (let i = 1; i <= limits.installedPerRecordMax; i += 1) {
-    sender.reportInstalled((i * 2 ** 42) as Timestamp);
+    sender.reportInstalled(report(i * 2 ** 42));
   }
   const seen: string[] = [];
   for (let answered = 0; ; answered += 1) {

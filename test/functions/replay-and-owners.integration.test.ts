@@ -5,8 +5,11 @@
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Ports } from "../../core/ports.ts";
-import type { Item, TableDescription } from "../../core/types.ts";
+import type { Item, TableDescription, Timestamp } from "../../core/types.ts";
 import type { Engine } from "../../engine/types.ts";
+import { silentObservability } from "../../functions/shared/silent-observability.ts";
+import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
+import { makeTransactionId } from "../../schemas/transaction-id.ts";
 import type { LocalDeployment } from "../harness/local-deployment.ts";
 import { recordsAt } from "../harness/local-stores.ts";
 import { startWithoutReplay } from "../harness/without-replay.ts";
@@ -34,6 +37,44 @@ async function stored(of: TableDescription, each: Item): Promise<number> {
   const { item } = await deployment.stores.ports.items.get(of, each);
   return numberOf(item);
 }
+
+test("I7: looks at what somebody else says is installed, and counts the lie", async () => {
+  const { stores } = deployment;
+  await left("forged-0", 1);
+  const [from] = await recordsFrom(stores, 1);
+  if (from === undefined) throw new Error("no record");
+  const { at } = await certify(client, { of: table, writes: [{ ...key("forged"), n: number(1) }] });
+  const liar = stores.openPorts();
+  const request = encodeCommitRequest({
+    kind: "abort",
+    id: makeTransactionId(at, liar.random.bytes(9)),
+    isolation: "serializable",
+    checkedTo: at,
+    checks: [],
+    payload: { kind: "none" },
+  });
+  const reports = [at, at + 1].map((timestamp) => ({
+    timestamp: timestamp as Timestamp,
+    proof: liar.random.bytes(9),
+  }));
+  await liar.stream.put(stores.shard, [
+    encodeCommitRecord(stores.hashes.fingerprint, [request], reports),
+  ]);
+  const records = await recordsAt(stores, { shard: stores.shard, from: from.sequenceNumber });
+  const counted = new Map<string, number>();
+  await runReplay(stores, {
+    records,
+    observability: {
+      ...silentObservability,
+      metrics: {
+        ...silentObservability.metrics,
+        count: (name, value) => counted.set(name, (counted.get(name) ?? 0) + value),
+      },
+    },
+  });
+  expect(await stored(table, key("forged"))).toBe(1);
+  expect(counted.get("ForgedInstallReports")).toBe(1);
+});
 
 test("I7: skips what a client says it has installed, and looks at everything else", async () => {
   const { stores } = deployment;

@@ -4,6 +4,7 @@ import type { Item, TableDescription, Timestamp, TransactionId } from "../../cor
 import { decodeBlock } from "../../engine/log-search.ts";
 import type { Engine } from "../../engine/types.ts";
 import { createReplayService, type ReplayResult } from "../../functions/replay/service.ts";
+import type { Observability } from "../../functions/shared/observability.ts";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";
 import { recordsAt, type LocalStores } from "../harness/local-stores.ts";
 import { fragileEngine, never } from "../integration/fragile.ts";
@@ -14,12 +15,14 @@ export type ReplayRun = {
   readonly remainingMs?: () => number;
   readonly patienceMs?: number;
   readonly ownInstallMs?: number;
+  readonly observability?: Observability;
 };
 
 export function runReplay(stores: LocalStores, run: ReplayRun): Promise<ReplayResult> {
   const ports = { ...stores.openPorts(), ...run.ports };
   const { patienceMs = 0, ownInstallMs = 0, remainingMs = (): number => 30_000 } = run;
-  return createReplayService(ports, silentObservability, { patienceMs, ownInstallMs }).handle(
+  const { observability = silentObservability } = run;
+  return createReplayService(ports, observability, { patienceMs, ownInstallMs }).handle(
     { shard: stores.shard, records: run.records ?? [] },
     { remainingMs },
   );

@@ -23,12 +23,13 @@ import {
   encodeCommitRequest,
   installedBytesMax,
   readInstalled,
+  type InstalledReport,
   readRequestAt,
 } from "../../schemas/commit-record.ts";
 import { decodePayload, encodePayload } from "../../schemas/payload.ts";
 import { transactionIdOfWords } from "../../schemas/transaction-id.ts";
 import { fromHex, hex } from "./arbitraries.ts";
-import { commitRequests, hashesIn } from "./requests.ts";
+import { commitRequests, hashesIn, proofHex, reportOf } from "./requests.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const id = "00060a24181e4000112233445566778a" as TransactionId;
@@ -94,7 +95,7 @@ function scanFault(bytes: Uint8Array): string {
 
 function recordOf(
   requests: readonly CommitRequest[],
-  installed: readonly Timestamp[] = [],
+  installed: readonly InstalledReport[] = [],
 ): Uint8Array {
   return encodeCommitRecord(sampleHashes.fingerprint, requests.map(encodeCommitRequest), installed);
 }
@@ -109,7 +110,9 @@ const timestamps = fc
     ),
     { maxLength: 40 },
   )
-  .map((numbers) => numbers.sort((a, b) => a - b) as Timestamp[]);
+  .map((numbers) => numbers.sort((a, b) => a - b).map(reportOf));
+
+const manyReports = `01${proofHex}`.repeat(512);
 
 describe("the layout", () => {
   test.each([
@@ -132,8 +135,9 @@ describe("the layout", () => {
   });
 
   test("of commits that are said to be installed is the documented one", () => {
-    const later = [checkedTo, checkedTo + 1, checkedTo + 301] as Timestamp[];
-    const bytes = `544d 01 01 7d57ca93 03 ${timestampHex} 01 ac02 01 ${probeHex}`;
+    const later = [checkedTo, checkedTo + 1, checkedTo + 301].map(reportOf);
+    const reports = `${proofHex} 01 ${proofHex} ac02 ${proofHex}`;
+    const bytes = `544d 01 01 7d57ca93 03 ${timestampHex} ${reports} 01 ${probeHex}`;
     expect(hex(recordOf([probe], later))).toBe(bytes.replaceAll(" ", ""));
     expect(decodeCommitRecord(fromHex(bytes))).toEqual([probe]);
     expect(readInstalled(fromHex(bytes))).toEqual(later);
@@ -263,21 +267,25 @@ describe("faults", () => {
     ["an unknown flag of the record", "future-version", "544d 01 02 01"],
     ["commits installed, of which there is none", "malformed", "544d 01 01 7d57ca93 00 01"],
     ["more commits installed than bytes", "truncated", `544d 01 01 7d57ca93 03 ${timestampHex}`],
-    ["a commit installed at no time", "malformed", "544d 01 01 7d57ca93 01 00000000000000 01"],
+    [
+      "a commit installed at no time",
+      "malformed",
+      `544d 01 01 7d57ca93 01 00000000000000 ${proofHex} 01`,
+    ],
     [
       "commits installed that do not rise",
       "malformed",
-      `544d 01 01 7d57ca93 02 ${timestampHex} 00 01 ${probeHex}`,
+      `544d 01 01 7d57ca93 02 ${timestampHex} ${proofHex} 00 ${proofHex} 01 ${probeHex}`,
     ],
     [
       "a commit installed beyond 2^53",
       "malformed",
-      `544d 01 01 7d57ca93 02 1fffffffffffff 01 01 ${probeHex}`,
+      `544d 01 01 7d57ca93 02 1fffffffffffff ${proofHex} 01 ${proofHex} 01 ${probeHex}`,
     ],
     [
       "more commits installed than the limit",
       "oversized",
-      `544d 01 01 7d57ca93 8104 ${timestampHex} ${"01".repeat(512)} 01 ${probeHex}`,
+      `544d 01 01 7d57ca93 8104 ${timestampHex} ${proofHex} ${manyReports} 01 ${probeHex}`,
     ],
     ["the magic alone", "truncated", "544d"],
     ["a count of 0", "malformed", `${header} 00`],
@@ -356,7 +364,7 @@ describe("faults", () => {
   });
 
   test("every truncation of a record is refused by both readers", () => {
-    const bytes = recordOf([commit, probe, spilled, commit], [checkedTo]);
+    const bytes = recordOf([commit, probe, spilled, commit], [reportOf(checkedTo)]);
     for (let length = 0; length < bytes.length; length++) {
       expect(faultOf(() => decodeCommitRecord(bytes.subarray(0, length)))).not.toBe("none");
       expect(scanFault(bytes.subarray(0, length))).not.toBe("none");
@@ -364,7 +372,7 @@ describe("faults", () => {
   });
 
   test("one changed byte, or random ones after the header, give a named fault or a record", () => {
-    const original = recordOf([commit, spilled, commit], [checkedTo]);
+    const original = recordOf([commit, spilled, commit], [reportOf(checkedTo)]);
     const changed = fc
       .tuple(fc.nat(original.length - 1), fc.integer({ min: 1, max: 255 }))
       .map(([at, change]) => original.map((byte, index) => (index === at ? byte ^ change : byte)));
@@ -418,7 +426,7 @@ describe("what an encoder is given", () => {
     expect(() => encodeCommitRecord(sampleHashes.fingerprint, [large])).toThrow(InvariantViolation);
     for (const installed of [[2, 1], [1, 1], Array.from({ length: 513 }, (_, i) => i + 1)]) {
       expect(() =>
-        encodeCommitRecord(sampleHashes.fingerprint, [request], installed as Timestamp[]),
+        encodeCommitRecord(sampleHashes.fingerprint, [request], installed.map(reportOf)),
       ).toThrow(InvariantViolation);
     }
     const most = encodeCommitRecord(

@@ -1,7 +1,9 @@
 /** Hashes of keys as the SDK computes them, and transaction ids. */
+import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { InvalidRequestError } from "../../core/errors.ts";
+import { systemDigest } from "../../aws/system-digest.ts";
 import type { AttributeValue, Timestamp } from "../../core/types.ts";
 import { encodeValue } from "../../schemas/attribute-value.ts";
 import { ByteReader } from "../../schemas/byte-reader.ts";
@@ -9,6 +11,8 @@ import { ByteWriter } from "../../schemas/byte-writer.ts";
 import { canonicalKey } from "../../schemas/key-hashes.ts";
 import {
   makeTransactionId,
+  opensTransactionId,
+  sealTransactionId,
   parseTransactionId,
   readTransactionId,
   transactionIdTimestamp,
@@ -97,6 +101,26 @@ describe("transaction ids", () => {
     const id = makeTransactionId(1_700_000_000_000_000 as Timestamp, random);
     expect(id).toBe("060a24181e400001020304050607" + "08ff");
     expect(transactionIdTimestamp(id)).toBe(1_700_000_000_000_000);
+  });
+
+  test("commit to a proof, which opens no other id", () => {
+    const proof = Uint8Array.from([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    const seen = 1_700_000_000_000_000 as Timestamp;
+    const id = sealTransactionId(seen, proof, systemDigest);
+    const known = createHash("sha256")
+      .update("tidemark transaction id\0")
+      .update(Buffer.from("060a24181e4000", "hex"))
+      .update(proof)
+      .digest("hex");
+    expect(id).toBe(`060a24181e4000${known.slice(0, 18)}`);
+    expect(opensTransactionId(id, proof, systemDigest)).toBe(true);
+    const later = sealTransactionId((seen + 1) as Timestamp, proof, systemDigest);
+    expect(opensTransactionId(later, proof, systemDigest)).toBe(true);
+    expect(later.slice(14)).not.toBe(id.slice(14));
+    for (let bit = 0; bit < 72; bit += 1) {
+      const other = proof.map((byte, at) => (at === bit >> 3 ? byte ^ (1 << (bit & 7)) : byte));
+      expect(opensTransactionId(id, other, systemDigest)).toBe(false);
+    }
   });
 
   test("come back from bytes and from text", () => {

@@ -13,9 +13,10 @@ import type {
   Write,
   WriteHashes,
 } from "../../core/types.ts";
+import type { InstalledReport } from "../../schemas/commit-record.ts";
 import { canonicalKey } from "../../schemas/key-hashes.ts";
 import { encodePayload } from "../../schemas/payload.ts";
-import { hex, names, numbers, texts, values } from "./arbitraries.ts";
+import { fromHex, hex, names, numbers, texts, values } from "./arbitraries.ts";
 
 const keyValues: fc.Arbitrary<AttributeValue> = fc.oneof(
   texts.filter((text) => text !== "").map((S) => ({ S })),
@@ -143,4 +144,11 @@ export function hashesIn(batch: RequestBatch, request: number): WriteHashes[] {
     });
   }
   return hashes;
+}
+
+export const proofHex = "f1f2f3f4f5f6f7f8f9";
+
+/** That a commit is installed. */
+export function reportOf(timestamp: number): InstalledReport {
+  return { timestamp: timestamp as Timestamp, proof: fromHex(proofHex) };
 }

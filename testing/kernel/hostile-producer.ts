@@ -13,6 +13,7 @@ import {
 import { encodePayload } from "../../schemas/payload.ts";
 import { makeTransactionId, transactionIdRandomBytes } from "../../schemas/transaction-id.ts";
 import type { Payload, Timestamp } from "../../core/types.ts";
+import { forgedReports } from "./forged-reports.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 import { checkedToOf, tableLie, tableLies, type HostileAims } from "./table-lies.ts";
 
@@ -30,12 +31,13 @@ const anyWrite: Payload = {
 export function hostileRecord(
   random: SeededRandom,
   recent: Uint8Array | undefined,
-  aims: HostileAims,
+  aims: HostileAims & { readonly arrivals: readonly number[] },
 ): HostileRecord {
   const kinds = ["noise", "empty", "large", "future-checked", "payload-less"];
   if (recent !== undefined) {
     kinds.push("cut", "later-version", "other-secret", "replayed", "trailing");
   }
+  if (aims.arrivals.length > 0) kinds.push("forged-reports");
   const checkedTo = recent === undefined ? undefined : checkedToOf(recent);
   if (checkedTo !== undefined) kinds.push(...tableLies);
   const kind = random.pick(kinds);
@@ -45,6 +47,7 @@ export function hostileRecord(
   }
   if (kind === "future-checked") return { kind, data: futureChecked(random, aims) };
   if (kind === "payload-less") return { kind, data: payloadLess(random, aims) };
+  if (kind === "forged-reports") return { kind, data: forgedReports(random, aims) };
   return { kind, data: dataOf(kind, random, recent ?? new Uint8Array(0)) };
 }
 
