@@ -137,12 +137,38 @@ export class InvalidRequestError extends TransactionError {
   }
 }
 
-/** The store, the stream or the oracle did not answer in time; nothing was committed. */
+/**
+ * What a call was at when its deadline passed. `connecting`: finding the deployment and its tables;
+ * `body`: in the body and its reads; `retrying`: in the pause before the next attempt;
+ * `committing`: from the body's end on; `settling`: on the way to an outcome that was asked for.
+ */
+export type CallPhase = "connecting" | "body" | "retrying" | "committing" | "settling";
+
+export type PassedDeadline = {
+  readonly deadlineMs: number;
+  readonly phase: CallPhase;
+  /** Attempts begun until then. */
+  readonly attempts: number;
+};
+
+/**
+ * The store, the stream or the oracle did not answer in time; nothing was committed. With
+ * `deadline`: the call's time is up, and `cause` is what its last attempt failed with, most often a
+ * conflict.
+ */
 export class UnavailableError extends TransactionError {
   override readonly name = "UnavailableError";
   readonly code = "unavailable";
   readonly retryable = true;
   readonly outcome = "aborted";
+  readonly deadline: PassedDeadline | undefined;
+  constructor(
+    message: string,
+    { deadline, ...options }: ErrorOptions & { readonly deadline?: PassedDeadline } = {},
+  ) {
+    super(message, options);
+    this.deadline = deadline;
+  }
 }
 
 /** Stored data breaks the protocol: a frame that does not decode, a version from the future. */

@@ -104,7 +104,8 @@ export class AttemptRunner {
     },
   ): Promise<Finished<Result>> {
     const entryKey = idempotencyEntryKey(once.idempotencyKey);
-    const earlier = await findEarlier(services, attempt, { entryKey, times: once.times });
+    const looked = findEarlier(services, attempt, { entryKey, times: once.times });
+    const earlier = await orAborted(looked, services.call.signal);
     if (earlier !== undefined) {
       return { result: once.codec.decode(earlier.result), receipt: earlier.receipt };
     }
@@ -175,29 +176,32 @@ export class AttemptRunner {
   ): Promise<T> {
     const max = validAttempts(attemptsMax);
     const { clock } = this.#core.ports;
-    const services = await orAborted(this.#core.services(call), call.signal);
+    let services: AttemptServices | undefined;
     for (let attempts = 1; ; attempts += 1) {
-      const beganMs = clock.monotonicMs();
       try {
+        // As much worth another try as the attempt itself: the stores may be back in a moment.
+        services ??= await this.#core.services(call);
+        Object.assign(call, { phase: "body", attempts });
+        const beganMs = clock.monotonicMs();
         const times = { beganMs, retryMs: beganMs - call.beganMs, attempts };
         const finished = await run(services, times);
         services.emit?.({ kind: "committed", receipt: finished.receipt });
         return finished;
       } catch (error) {
-        services.emit?.(abortEvent(error, attempts));
-        this.#noteConflict(services, error);
+        services?.emit?.(abortEvent(error, attempts));
+        if (services !== undefined) this.#noteConflict(services, error);
         if (call.signal.aborted) throw lastWord(call, error);
+        call.lastFailure = error;
         const retry =
           error instanceof UnknownTableError || error instanceof TableRefusedError
             ? await this.#learnTables(attempts, call, error)
             : isRetryableAttempt(error);
         if (!retry || attempts >= max) throw error;
+        if (services !== undefined) call.phase = "retrying";
         await waitBackoff(this.#core.ports, {
           backoff: retryBackoff,
           attempt: attempts - 1,
           signal: call.signal,
-        }).catch(() => {
-          throw lastWord(call, error);
         });
       }
     }
@@ -234,17 +238,9 @@ function validAttempts(attemptsMax: number | undefined): number {
   );
 }
 
-/**
- * The deadline passed, or the caller gave up: an unknown outcome stays unknown; else the reason,
- * with the last failure as cause.
- */
+/** The deadline passed, or the caller gave up: the reason why, but what is open stays open. */
 function lastWord(call: Call, error: unknown): unknown {
-  if (error instanceof CommitUnknownError) return error;
-  const reason: unknown = call.signal.reason;
-  if (reason instanceof UnavailableError && reason !== error) {
-    return new UnavailableError(reason.message, { cause: error });
-  }
-  return reason;
+  return error instanceof CommitUnknownError ? error : call.signal.reason;
 }
 
 function abortEvent(error: unknown, attempt: number): EngineEvent {
@@ -264,7 +260,9 @@ function abortEvent(error: unknown, attempt: number): EngineEvent {
     error instanceof SnapshotTooOldError
       ? "snapshot-too-old"
       : error instanceof UnavailableError
-        ? "unavailable"
+        ? error.deadline === undefined
+          ? "unavailable"
+          : "deadline"
         : "body-threw";
   return { ...base, reason, detail: undefined, early: true };
 }

@@ -86,6 +86,7 @@ function localReads(
     ...{ commits, turns, reads, doom },
     tail: () => follower.tail,
     call: call.options,
+    sinceMs: call.beganMs,
   });
 }
 
@@ -111,6 +112,7 @@ export async function finishAttempt(
   const { context } = attempt;
   const { clock } = services.ports;
   const bodyEndedMs = clock.monotonicMs();
+  call.phase = "committing";
   const base = { attempts: options.attempts, replayed: false } as const;
   const phases = { retryMs: options.retryMs, bodyMs: bodyEndedMs - options.beganMs };
   if (context.writes.size === 0) {

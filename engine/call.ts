@@ -3,7 +3,7 @@
  * take.
  */
 import { setMaxListeners } from "node:events";
-import { InvalidRequestError, UnavailableError } from "../core/errors.ts";
+import { type CallPhase, InvalidRequestError, UnavailableError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { CallOptions, Clock, Consumption } from "../core/ports.ts";
 import { ignore, noLongerNeeded } from "./concurrency.ts";
@@ -16,6 +16,12 @@ export class Call {
   readonly consumption: Consumption = { readUnits: 0, writeUnits: 0, calls: 0 };
   readonly beganMs: number;
   readonly deadlineMs: number;
+  /** What the call is at; said when its deadline passes. */
+  phase: CallPhase = "connecting";
+  /** Begun so far. */
+  attempts = 0;
+  /** What the last attempt that has ended failed with. */
+  lastFailure: unknown;
   readonly #ended = new AbortController();
   readonly #abort = new AbortController();
   #unfollow: () => void = ignore;
@@ -38,9 +44,19 @@ export class Call {
     // warn of.
     setMaxListeners(0, this.signal);
     clock.sleep(deadlineMs, this.#ended.signal).then(() => {
-      this.#abort.abort(new UnavailableError(`the deadline of ${deadlineMs} ms has passed`));
+      this.#abort.abort(this.#passed());
     }, ignore);
     this.follow(options.signal);
+  }
+
+  #passed(): UnavailableError {
+    const { deadlineMs, phase, attempts } = this;
+    const cause = this.lastFailure === undefined ? {} : { cause: this.lastFailure };
+    const at = attempts === 0 ? phase : `${phase}, attempt ${attempts}`;
+    return new UnavailableError(`the deadline of ${deadlineMs} ms has passed (${at})`, {
+      ...cause,
+      deadline: { deadlineMs, phase, attempts },
+    });
   }
 
   /**

@@ -21,6 +21,7 @@ export function clientEngineOf(core: EngineCore, options: EngineOptions): Client
     outcome: (id, given = {}) =>
       core.run(given, async (call) => {
         const { session, emit } = await core.services(call);
+        call.phase = "settling";
         return settleOutcome(core.ports, session, {
           id,
           signal: call.signal,

@@ -260,7 +260,8 @@ async function commitDetached(
   return inAttempt(attempt, async () => {
     if (idempotencyKey !== undefined) {
       const entryKey = idempotencyEntryKey(idempotencyKey);
-      const earlier = await findEarlier(services, attempt, { entryKey, times });
+      const looked = findEarlier(services, attempt, { entryKey, times });
+      const earlier = await orAborted(looked, services.call.signal);
       if (earlier !== undefined) return { ...earlier.receipt, recordedResult: earlier.result };
       const result = options.recordedResult ?? { NULL: true };
       recordResult(services, attempt, { entryKey, result });

@@ -7,6 +7,7 @@ import type { ClientPorts } from "../core/ports.ts";
 import { KeyHashes } from "../schemas/key-hashes.ts";
 import type { AttemptServices } from "./attempt.ts";
 import { Call } from "./call.ts";
+import { orAborted } from "./concurrency.ts";
 import { publicError } from "./public-error.ts";
 import { ShardSession } from "./shard-session.ts";
 import { TableRegistry } from "./table-registry.ts";
@@ -83,11 +84,12 @@ export class EngineCore {
     if (this.#closed) throw new TransactionClosedError("the client is closed; create a new one");
   }
 
+  /** What is shared goes on to be made, also where the call's time is up. */
   async services(call: Call): Promise<AttemptServices> {
-    await this.registry.ready();
+    await orAborted(this.registry.ready(), call.signal);
     return {
       ports: this.ports,
-      session: await this.#sharedSession(),
+      session: await orAborted(this.#sharedSession(), call.signal),
       registry: this.registry,
       call,
       freshMs: this.#options.freshMs ?? 100,

@@ -7,6 +7,7 @@ import { InvalidRequestError, UnavailableError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { ClientPorts, Clock } from "../core/ports.ts";
 import type { HistoryRetention, TableDescription } from "../core/types.ts";
+import { orAborted } from "./concurrency.ts";
 import { elapsedMs, instantOf, type Instant } from "./elapsed.ts";
 
 /** A missing table is looked for again at most this often, so that a typo costs no call per use. */
@@ -91,7 +92,7 @@ export class TableRegistry {
       const restMs = reloadMsMin - elapsedMs(this.#clock, this.#asked);
       if (restMs > 0) await this.#clock.sleep(restMs, signal);
       // Others who waited may have looked meanwhile.
-      if (isOld()) await this.reload();
+      if (isOld()) await orAborted(this.reload(), signal);
     }
   }
 }

@@ -4,7 +4,11 @@
  */
 import { InvalidRequestError, TransactionClosedError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
+import type { Clock } from "../core/ports.ts";
 import type { Timestamp } from "../core/types.ts";
+import { systemClock } from "../aws/system-clock.ts";
+import { Call } from "../engine/call.ts";
+import { orAborted } from "../engine/concurrency.ts";
 import { publicError } from "../engine/public-error.ts";
 import type {
   BodyTransaction,
@@ -90,6 +94,8 @@ export type Connection = { readonly engine: ClientEngine; close(): Promise<void>
 export type ClientParts = {
   /** Called once, on first use; again after it has failed. */
   readonly connect: () => Promise<Connection>;
+  /** By which the first call's deadline runs while it connects. Default: the system's. */
+  readonly clock?: Clock | undefined;
   readonly marshall: MarshallOptions;
   readonly numbers: Numbers;
 };
@@ -101,6 +107,7 @@ export class ConnectedClient implements Client {
   readonly #parts: ClientParts;
   readonly #codec: RowCodec;
   #connection: Promise<Connection> | undefined;
+  #connected: Connection | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(parts: ClientParts) {
@@ -117,7 +124,7 @@ export class ConnectedClient implements Client {
       second,
     );
     checkTransactOptions(options);
-    const engine = await this.#engine();
+    const { engine, left } = await this.#engine(options);
     let attempt = 0;
     const run = async (transaction: BodyTransaction): Promise<Result> => {
       attempt += 1;
@@ -132,9 +139,9 @@ export class ConnectedClient implements Client {
       }
     };
     try {
-      if (options.idempotencyKey === undefined) return await engine.transact(options, run);
+      if (options.idempotencyKey === undefined) return await engine.transact(left, run);
       const codec = resultCodec<Result>(this.#parts.numbers);
-      const done = await engine.transact(options, run, codec);
+      const done = await engine.transact(left, run, codec);
       if (done.receipt.replayed) return done;
       return { ...done, result: codec.normalized(done.result) };
     } catch (error) {
@@ -148,10 +155,10 @@ export class ConnectedClient implements Client {
   ): Promise<Result> {
     const { options, body } = optionsAndBody<SnapshotOptions, SnapshotBody<Result>>(first, second);
     const engineOptions = checkedSnapshotOptions(options);
-    const engine = await this.#engine();
+    const { engine, left } = await this.#engine(engineOptions);
     let attempt = 0;
     try {
-      const { result } = await engine.snapshot(engineOptions, async (reader) => {
+      const { result } = await engine.snapshot(left, async (reader) => {
         attempt += 1;
         return body(new ReadHandle(reader, { attempt, codec: this.#codec }));
       });
@@ -167,9 +174,9 @@ export class ConnectedClient implements Client {
   ): Promise<"committed" | "aborted"> {
     checkOptions("", options, { deadlineMs, signal: aSignal });
     const id = parseTransactionId(transactionId);
-    const engine = await this.#engine();
+    const { engine, left } = await this.#engine(options);
     try {
-      return (await engine.outcome(id, options)).kind;
+      return (await engine.outcome(id, left)).kind;
     } catch (error) {
       throw publicError(error);
     }
@@ -198,15 +205,41 @@ export class ConnectedClient implements Client {
     await connection.close();
   }
 
-  async #engine(): Promise<ClientEngine> {
+  /** The engine, and the wish with what is left of its time once that is there. */
+  async #engine<Wish extends TimeWish>(
+    wish: Wish,
+  ): Promise<{ readonly engine: ClientEngine; readonly left: Wish }> {
     if (this.#closed !== undefined) throw new TransactionClosedError("the client is closed");
-    this.#connection ??= this.#parts.connect().catch((error: unknown) => {
-      this.#connection = undefined;
-      throw publicError(error);
-    });
-    return (await this.#connection).engine;
+    if (this.#connected !== undefined) return { engine: this.#connected.engine, left: wish };
+    const clock = this.#parts.clock ?? systemClock;
+    const call = new Call(clock, wish);
+    try {
+      // Connecting goes on where a call gives up: others may wait for it, or come.
+      const { engine } = await orAborted(this.#connect(), call.signal);
+      const spentMs = clock.monotonicMs() - call.beganMs;
+      if (spentMs === 0) return { engine, left: wish };
+      return { engine, left: { ...wish, deadlineMs: Math.max(1, call.deadlineMs - spentMs) } };
+    } finally {
+      call.end();
+    }
+  }
+
+  #connect(): Promise<Connection> {
+    this.#connection ??= this.#parts.connect().then(
+      (connection) => {
+        this.#connected = connection;
+        return connection;
+      },
+      (error: unknown) => {
+        this.#connection = undefined;
+        throw publicError(error);
+      },
+    );
+    return this.#connection;
   }
 }
+
+type TimeWish = { readonly deadlineMs?: number; readonly signal?: AbortSignal };
 
 function optionsAndBody<Options extends object, Body>(
   first: Options | Body,

@@ -18,6 +18,7 @@ export function createClient(options: ClientOptions): Client {
   checkClientOptions(options);
   return new ConnectedClient({
     connect: () => connect(options),
+    clock: options.clock,
     marshall: options.marshall ?? {},
     numbers: options.numbers ?? "bigint-when-unsafe",
   });

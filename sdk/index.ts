@@ -61,7 +61,7 @@ export {
   TransactionTooLargeError,
   UnavailableError,
 } from "../core/errors.ts";
-export type { ConflictDetail, ErrorCode } from "../core/errors.ts";
+export type { CallPhase, ConflictDetail, ErrorCode, PassedDeadline } from "../core/errors.ts";
 export type { Clock, Consumption, Random } from "../core/ports.ts";
 export type { AttributeValue, Isolation, Item, Timestamp, TransactionId } from "../core/types.ts";
 export type {

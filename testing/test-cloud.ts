@@ -230,6 +230,7 @@ export class TestCloud {
           engine: this.#engine(process, faults, options),
           close: () => Promise.resolve(),
         }),
+      clock: process.clock,
       marshall: options.marshall ?? {},
       numbers: options.numbers ?? "bigint-when-unsafe",
     });

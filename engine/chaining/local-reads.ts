@@ -29,6 +29,8 @@ export type LocalReadsOptions = {
   readonly reads: TransactionReads;
   readonly tail: () => Tail;
   readonly call: CallOptions;
+  /** Monotonic time at which the call began, all its attempts together. */
+  readonly sinceMs: number;
   /** Told of the conflict that ends the attempt; gives what to throw. */
   readonly doom: (error: Error) => Error;
 };
@@ -36,10 +38,11 @@ export type LocalReadsOptions = {
 export class LocalReads {
   readonly chained = new ChainedReads();
   readonly #options: LocalReadsOptions;
-  readonly #taker = new TurnTaker();
+  readonly #taker: TurnTaker;
 
   constructor(options: LocalReadsOptions) {
     this.#options = options;
+    this.#taker = new TurnTaker(options.sinceMs);
   }
 
   get isChained(): boolean {

@@ -34,6 +34,12 @@ export class TurnTaker {
   readonly held = new Set<KeyHash>();
   waitsFor: Wait | undefined;
   hasEnded = false;
+  /** Monotonic time at which the call of which it is an attempt began. */
+  readonly sinceMs: number;
+
+  constructor(sinceMs: number) {
+    this.sinceMs = sinceMs;
+  }
 }
 
 export class LocalTurns {
@@ -131,7 +137,7 @@ export class LocalTurns {
   #passOn(hash: KeyHash): void {
     const turn = this.#turns.get(hash);
     assert(turn !== undefined, "a turn is there as long as it is held");
-    const [next] = turn.waiting;
+    const next = longestUnderWay(turn.waiting);
     if (next === undefined) {
       this.#turns.delete(hash);
       return;
@@ -140,6 +146,18 @@ export class LocalTurns {
     turn.holder = next.taker;
     next.taker.held.add(hash);
   }
+}
+
+/**
+ * Conflicts have made its call run again and again, most likely, and its deadline is the nearest.
+ * In the order of coming it would stand behind all who have just begun, after each conflict anew.
+ */
+function longestUnderWay(waiting: Iterable<Wait>): Wait | undefined {
+  let first: Wait | undefined;
+  for (const wait of waiting) {
+    if (first === undefined || wait.taker.sinceMs < first.taker.sinceMs) first = wait;
+  }
+  return first;
 }
 
 /** The wait is over, however it ends; of no effect when it was over before. */

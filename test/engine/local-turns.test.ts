@@ -37,7 +37,7 @@ function inTime(body: () => Promise<void>): Promise<void> {
 }
 
 function takers(count: number): TurnTaker[] {
-  return Array.from({ length: count }, () => new TurnTaker());
+  return Array.from({ length: count }, () => new TurnTaker(0));
 }
 
 describe("a turn", () => {
@@ -54,6 +54,20 @@ describe("a turn", () => {
       turns.end(b);
       await time.sleep(1);
       expect(ofC.wentOn).toBe(true);
+    }));
+
+  test("goes first to the one whose call began first, whenever its attempt did", () =>
+    inTime(async () => {
+      const [holder, young, old] = [30, 20, 10].map((sinceMs) => new TurnTaker(sinceMs)) as [
+        TurnTaker,
+        TurnTaker,
+        TurnTaker,
+      ];
+      await turns.take(holder, first, undefined);
+      const [ofYoung, ofOld] = [take(young, first), take(old, first)];
+      turns.end(holder);
+      await time.sleep(1);
+      expect([ofYoung.wentOn, ofOld.wentOn]).toEqual([false, true]);
     }));
 
   test("that was just passed on can be asked for before its new holder has run", () =>

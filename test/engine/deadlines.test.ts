@@ -1,0 +1,112 @@
+/** A deadline holds whatever does not answer, and says what the call was at. */
+import { expect, test } from "vitest";
+import { CommitUnknownError, ConflictError, UnavailableError } from "../../core/errors.ts";
+import type { ClientPorts } from "../../core/ports.ts";
+import { createClientEngine } from "../../engine/client-engine.ts";
+import { ConnectedClient } from "../../sdk/client.ts";
+import { defineTable } from "../../sdk/index.ts";
+import { createTestCloud, type TestCloud, testTable } from "../../testing/index.ts";
+
+const items = defineTable<{ readonly n: number }, { readonly id: string }>("items", { key: "id" });
+const never = (): Promise<never> => new Promise(() => undefined);
+const deadlineMs = 1_000;
+
+function makeCloud(): Promise<TestCloud> {
+  return createTestCloud({ tables: [testTable("items", { partitionKey: "id" })] });
+}
+
+/** What the call failed with, and after how long. */
+async function failureOf(cloud: TestCloud, call: () => Promise<unknown>) {
+  return cloud.run(async () => {
+    const beganMs = cloud.clock.monotonicMs();
+    const error: unknown = await call().catch((cause: unknown) => cause);
+    return { error, tookMs: cloud.clock.monotonicMs() - beganMs };
+  });
+}
+
+test.each(["readWatermark", "tables", "shards", "log", "items", "connect"])(
+  "holds where %s never answers",
+  async (silent) => {
+    const cloud = await makeCloud();
+    const process = cloud.world.startProcess("app", { exact: true });
+    const ports = cloud.deployment.clientPortsOf(process);
+    const deaf: ClientPorts = {
+      ...ports,
+      control: { ...ports.control, ...(silent in ports.control ? { [silent]: never } : {}) },
+      log: silent === "log" ? { ...ports.log, readAfter: never } : ports.log,
+      items: silent === "items" ? { ...ports.items, get: never } : ports.items,
+    };
+    const client = new ConnectedClient({
+      connect: () =>
+        silent === "connect"
+          ? never()
+          : Promise.resolve({ engine: createClientEngine(deaf), close: () => Promise.resolve() }),
+      clock: process.clock,
+      marshall: {},
+      numbers: "bigint-when-unsafe",
+    });
+    for (const call of [
+      () => client.transact({ deadlineMs }, (tx) => tx.get(items, "a")),
+      () => client.transact({ deadlineMs, idempotencyKey: "k" }, (tx) => tx.get(items, "a")),
+      () => client.snapshot({ deadlineMs }, (snapshot) => snapshot.get(items, "a")),
+      () => client.transact({ deadlineMs }, (tx) => tx.get(defineTable("unknown"), "a")),
+    ]) {
+      const { error, tookMs } = await failureOf(cloud, call);
+      // A table that nobody knows is looked for before the deadline.
+      if (!(error instanceof UnavailableError)) continue;
+      expect(tookMs).toBe(deadlineMs);
+      expect(error.deadline).toMatchObject({ deadlineMs });
+    }
+  },
+);
+
+test("counts what connecting took", async () => {
+  const cloud = await makeCloud();
+  const process = cloud.world.startProcess("app", { exact: true });
+  const engine = createClientEngine(cloud.deployment.clientPortsOf(process));
+  const client = new ConnectedClient({
+    connect: async () => {
+      await cloud.clock.sleep(900);
+      return { engine, close: () => Promise.resolve() };
+    },
+    clock: process.clock,
+    marshall: {},
+    numbers: "bigint-when-unsafe",
+  });
+  const { error, tookMs } = await failureOf(cloud, () => client.transact({ deadlineMs }, never));
+  expect(error).toMatchObject({ deadline: { phase: "body", attempts: 1 } });
+  expect(tookMs).toBe(deadlineMs);
+});
+
+test("says in which attempt it passed, and gives the last conflict as its cause", async () => {
+  const cloud = await makeCloud();
+  const client = cloud.createClient();
+  cloud.conflictOn(items, "a", { times: 1_000 });
+  const { error } = await failureOf(cloud, () =>
+    client.transact({ deadlineMs, attemptsMax: 1_000 }, async (tx) => {
+      await tx.get(items, "a");
+      tx.put(items, { id: "b", n: 1 });
+    }),
+  );
+  const { deadline, cause, message } = error as UnavailableError;
+  expect(cause).toBeInstanceOf(ConflictError);
+  expect(deadline?.attempts).toBeGreaterThan(1);
+  expect(message).toContain(`attempt ${deadline?.attempts ?? 0}`);
+});
+
+test("of a commit whose outcome is open is the cause of that error", async () => {
+  const cloud = await makeCloud();
+  const client = cloud.createClient();
+  cloud.pauseOracle();
+  const { error, tookMs } = await failureOf(cloud, () =>
+    client.transact({ deadlineMs }, async (tx) => {
+      await tx.get(items, "a");
+      tx.put(items, { id: "b", n: 1 });
+    }),
+  );
+  expect(tookMs).toBe(deadlineMs);
+  expect(error).toBeInstanceOf(CommitUnknownError);
+  expect((error as CommitUnknownError).cause).toMatchObject({
+    deadline: { phase: "committing", attempts: 1 },
+  });
+});
