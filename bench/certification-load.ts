@@ -13,6 +13,7 @@ import { Oracle } from "../core/oracle.ts";
 import { RequestBatch } from "../core/request-batch.ts";
 import type { LogPosition, SequenceNumber, Timestamp } from "../core/types.ts";
 import { seededWords, Stopwatch } from "./measure.ts";
+import { sampleSeed } from "../testing/sample-hashes.ts";
 
 const checksPerRequest = 4;
 const writesPerRequest = 4;
@@ -34,11 +35,14 @@ export type Certified = {
 };
 
 export class ShardUnderLoad {
-  readonly oracle = new Oracle({
-    position: 0 as LogPosition,
-    timestamp: (startMs * 1000 - 1) as Timestamp,
-    cursor: undefined,
-  });
+  readonly oracle = new Oracle(
+    {
+      position: 0 as LogPosition,
+      timestamp: (startMs * 1000 - 1) as Timestamp,
+      cursor: undefined,
+    },
+    sampleSeed,
+  );
   readonly #keyCount: number;
   readonly #words = seededWords(1);
   /** Two words a key. */

@@ -13,6 +13,7 @@ import { decodeLogBlockHeader } from "../schemas/log-block.ts";
 import { figure, printFigures, Stopwatch } from "./measure.ts";
 import { oracleControl, stillClock } from "./oracle-control.ts";
 import { requestsPerRecord, TransferRecords, transferTable } from "./transfer-records.ts";
+import { sampleRandom } from "../testing/sample-hashes.ts";
 
 const recordsPerBatch = 48;
 const transactionsPerBatch = recordsPerBatch * requestsPerRecord;
@@ -45,6 +46,7 @@ const service = createOracleService({
   log,
   control: oracleControl(start, transferTable),
   clock: stillClock,
+  random: sampleRandom,
   observability: silentObservability,
 });
 

@@ -19,7 +19,7 @@ import { decodeLogBlockHeader } from "../schemas/log-block.ts";
 import { figure, printFigures, Stopwatch } from "./measure.ts";
 import { oracleControl, stillClock } from "./oracle-control.ts";
 import { requestsPerRecord, TransferRecords, transferTable } from "./transfer-records.ts";
-import { sampleHashes } from "../testing/sample-hashes.ts";
+import { sampleHashes, sampleRandom, sampleSeed } from "../testing/sample-hashes.ts";
 
 const seconds = 60;
 const transactionsPerSecond = 5_000;
@@ -60,7 +60,13 @@ const control = oracleControl(start, transferTable);
 async function fillLog(): Promise<void> {
   const transfers = new TransferRecords(1_000);
   const clock = stillClock;
-  const service = createOracleService({ log, control, clock, observability: silentObservability });
+  const service = createOracleService({
+    log,
+    control,
+    clock,
+    random: sampleRandom,
+    observability: silentObservability,
+  });
   let through = start;
   for (let batch = 1; batch <= batches; batch++) {
     const arrivalMs = startMs + batch * batchMs;
@@ -87,6 +93,7 @@ async function measure(name: string, windowMicros: number): Promise<void> {
       log,
       control,
       hashes: sampleHashes,
+      seed: sampleSeed,
       bounds,
       signal: undefined,
     });

@@ -9,6 +9,10 @@
  * `hash · buckets / 2^64` (the high word decides), so any number of buckets will do, and a rebuild
  * walks the old and the new table from front to back instead of jumping about in memory.
  *
+ * What is stored and looked for is not the hash itself but a one-to-one mixture of it with the
+ * process's seed: whoever knows the shard's hash secret can choose keys for one corner of the
+ * hashes, but not for one corner of the table.
+ *
  * Entries at or below the floor are dead: whatever is certified has `checkedTo ≥ floor`, so they
  * can cause no conflict. An insertion takes over a dead slot that it passes; a rebuild drops the
  * rest.
@@ -18,6 +22,7 @@
 import { assert } from "./assert.ts";
 import { cacheLines, lineWords } from "./cache-lines.ts";
 import * as limits from "./limits.ts";
+import type { SlotSeed } from "./slot-seed.ts";
 import type { Timestamp } from "./types.ts";
 
 /** High word, low word, timestamp − epoch (0: the slot is empty). */
@@ -50,14 +55,19 @@ export class CertificationIndex {
   /** Newest timestamp entered: entries rise (I2). */
   #newest: number;
   readonly #entriesMax: number;
+  readonly #seed: SlotSeed;
+  /** Buckets looked at beyond the first one of a search or an entry, so far. */
+  detours = 0;
   /** Result of the last `touch`: kept, so that its reads cannot be optimised away. */
   touched = 0;
 
   /**
    * @param floor everything at or below it is unknown and counts as dead.
+   * @param seed chooses the slots, and nothing else.
    * @param entriesMax bound on live entries; the owner raises the floor before it is passed.
    */
-  constructor(floor: Timestamp, entriesMax: number = limits.indexEntriesMax) {
+  constructor(floor: Timestamp, seed: SlotSeed, entriesMax: number = limits.indexEntriesMax) {
+    this.#seed = seed;
     assert(entriesMax > 0 && entriesMax <= limits.indexEntriesMax, "index: bound out of range");
     this.#floor = floor;
     this.#epoch = floor;
@@ -86,7 +96,10 @@ export class CertificationIndex {
    * Newest timestamp entered for the hash, or 0. Below or at the floor the answer may be either
    * the dead entry or 0.
    */
-  lookup(high: number, low: number): Timestamp {
+  lookup(hashHigh: number, hashLow: number): Timestamp {
+    const { mask, lowFactor, highFactor } = this.#seed;
+    const low = (hashLow ^ spread(hashHigh ^ mask, lowFactor)) >>> 0;
+    const high = (hashHigh ^ spread(low, highFactor)) >>> 0;
     const slots = this.#slots;
     let bucket = ((high * this.#scale) | 0) * lineWords;
     const first = ((low * slotScale) | 0) * slotWords;
@@ -100,6 +113,7 @@ export class CertificationIndex {
       at += slotWords;
       if (at === bucket + slotsEnd) at = bucket;
       if (at !== bucket + first) continue;
+      this.detours += 1;
       bucket = bucket + lineWords === slots.length ? 0 : bucket + lineWords;
       at = bucket + first;
     }
@@ -114,22 +128,29 @@ export class CertificationIndex {
     const slots = this.#slots;
     const scale = this.#scale;
     const wordsEnd = end * stride;
+    const { mask, lowFactor, highFactor } = this.#seed;
     let all = 0;
     for (let at = start * stride + stride - 2; at < wordsEnd; at += stride) {
-      all |= slots[(((words[at] ?? 0) * scale) | 0) * lineWords] ?? 0;
+      const hashHigh = words[at] ?? 0;
+      const low = (words[at + 1] ?? 0) ^ spread(hashHigh ^ mask, lowFactor);
+      const high = (hashHigh ^ spread(low, highFactor)) >>> 0;
+      all |= slots[((high * scale) | 0) * lineWords] ?? 0;
     }
     this.touched = all;
   }
 
   /**
    * Enters a commit of the hash at `timestamp`: above the floor, and not below any entered before.
-   * `high` and `low` are unsigned 32-bit words.
+   * Both words are unsigned.
    */
-  enter(high: number, low: number, timestamp: Timestamp): void {
+  enter(hashHigh: number, hashLow: number, timestamp: Timestamp): void {
     assert(timestamp >= this.#newest && timestamp > this.#floor, "I2: index entries rise");
     if (timestamp - this.#epoch > relativeMax) this.#rebuild(timestamp);
     this.#newest = timestamp;
     const relative = timestamp - this.#epoch;
+    const { mask, lowFactor, highFactor } = this.#seed;
+    const low = (hashLow ^ spread(hashHigh ^ mask, lowFactor)) >>> 0;
+    const high = (hashHigh ^ spread(low, highFactor)) >>> 0;
     const slots = this.#slots;
     const floorRelative = this.#floorRelative;
     let bucket = ((high * this.#scale) | 0) * lineWords;
@@ -147,6 +168,7 @@ export class CertificationIndex {
       at += slotWords;
       if (at === bucket + slotsEnd) at = bucket;
       if (at !== bucket + first) continue;
+      this.detours += 1;
       bucket = bucket + lineWords === slots.length ? 0 : bucket + lineWords;
       at = bucket + first;
     }
@@ -224,6 +246,17 @@ export class CertificationIndex {
     }
     return { live, oldest };
   }
+}
+
+/**
+ * One step of the mixing. Of two different words the upper k bits of the products with an odd
+ * secret factor agree with a probability of 2^(1 − k) at most, whoever chose them; the second
+ * product breaks up the rows that evenly spaced words would make.
+ */
+function spread(word: number, factor: number): number {
+  let product = Math.imul(word, factor);
+  product = Math.imul(product ^ (product >>> 15), 0x2c1b3c6d);
+  return product ^ (product >>> 13);
 }
 
 /** The empty slot that a new entry of the hash takes. */

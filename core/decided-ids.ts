@@ -17,6 +17,7 @@ import { assert } from "./assert.ts";
 import { cacheLines, lineWords } from "./cache-lines.ts";
 import * as limits from "./limits.ts";
 import { idWords } from "./request-batch.ts";
+import { idSlot, type SlotSeed } from "./slot-seed.ts";
 import type { Timestamp } from "./types.ts";
 
 const ringMin = 1024;
@@ -53,6 +54,7 @@ const boundsDefault: DecidedIdsBounds = {
 export class DecidedIds {
   #floor: Timestamp;
   readonly #bounds: DecidedIdsBounds;
+  readonly #seed: SlotSeed;
   /** Ring of ids, words and doubles of one memory; capacity is a power of two. */
   #ring = new Uint32Array(ringMin * heldWords);
   #ringDoubles = new Float64Array(this.#ring.buffer);
@@ -65,9 +67,15 @@ export class DecidedIds {
   #mask = ringMin / idsPerBucket - 1;
   /** Result of the last `touch`: kept, so that its reads cannot be optimised away. */
   touched = 0;
+  /** Buckets looked at beyond the first one of a search or an entry, so far. */
+  detours = 0;
 
-  /** @param floor initial floor: nothing is known of decisions at or below it. */
-  constructor(floor: Timestamp, bounds: DecidedIdsBounds = boundsDefault) {
+  /**
+   * @param floor initial floor: nothing is known of decisions at or below it.
+   * @param seed chooses the buckets, and nothing else.
+   */
+  constructor(floor: Timestamp, seed: SlotSeed, bounds: DecidedIdsBounds = boundsDefault) {
+    this.#seed = seed;
     assert(bounds.windowMicros > 0 && bounds.weightMax > 0, "decided ids: bounds are positive");
     this.#floor = floor;
     this.#bounds = bounds;
@@ -88,10 +96,14 @@ export class DecidedIds {
     return this.#weight;
   }
 
-  /** Whether the id, four words from `ids[at]` on, is remembered. */
-  has(ids: Uint32Array, at: number): boolean {
+  /** Where the id, four words from `ids[at]` on, is looked for: for the methods that take it. */
+  slotOf(ids: Uint32Array, at: number): number {
+    return idSlot(this.#seed, ids, at);
+  }
+
+  /** Whether the id is remembered. */
+  has(ids: Uint32Array, at: number, hash = this.slotOf(ids, at)): boolean {
     const buckets = this.#buckets;
-    const hash = hashOf(ids, at);
     for (let home = hash & this.#mask; ; home = (home + 1) & this.#mask) {
       const bucket = home * lineWords;
       const end = bucket + lineWords;
@@ -100,19 +112,22 @@ export class DecidedIds {
         if (this.#holds(buckets[entry + 1] ?? 0, ids, at)) return true;
       }
       if (!this.#lives(buckets[bucket] ?? 0)) return false;
+      this.detours += 1;
     }
   }
 
   /**
    * Reads the buckets of ids `[start, end)`: all these memory accesses at once, instead of one by
-   * one when they are needed.
+   * one when they are needed. Leaves their slots in `slots`, from its beginning on.
    */
-  touch(ids: Uint32Array, start: number, end: number): void {
+  touch(ids: Uint32Array, start: number, end: number, slots: Uint32Array): void {
     const buckets = this.#buckets;
     const mask = this.#mask;
     let all = 0;
-    for (let at = start * idWords; at < end * idWords; at += idWords) {
-      all |= buckets[(hashOf(ids, at) & mask) * lineWords] ?? 0;
+    for (let id = start; id < end; id++) {
+      const slot = this.slotOf(ids, id * idWords);
+      slots[id - start] = slot;
+      all |= buckets[(slot & mask) * lineWords] ?? 0;
     }
     this.touched = all;
   }
@@ -121,13 +136,18 @@ export class DecidedIds {
    * Remembers a decision and forgets what leaves by it. `weight` is its share of the bound, at most
    * `weightMax`: one, plus the index entries that it makes.
    */
-  add(ids: Uint32Array, at: number, timestamp: Timestamp, weight: number): void {
+  add(
+    ids: Uint32Array,
+    at: number,
+    timestamp: Timestamp,
+    weight: number,
+    hash = this.slotOf(ids, at),
+  ): void {
     assert(timestamp > this.#newest(), "I2: decisions rise");
-    assert(!this.has(ids, at), "I3: an id is decided at most once");
+    assert(!this.has(ids, at, hash), "I3: an id is decided at most once");
     assert(weight >= 1 && weight <= this.#bounds.weightMax, "decided ids: weight out of range");
     this.#evict(timestamp - this.#bounds.windowMicros, this.#bounds.weightMax - weight);
     if (this.#size === this.#capacity) this.#grow();
-    const hash = hashOf(ids, at);
     const number = (this.#oldest + this.#size) >>> 0;
     const ring = this.#ring;
     const slot = number & (this.#capacity - 1);
@@ -194,6 +214,7 @@ export class DecidedIds {
         return;
       }
       buckets[bucket] = number;
+      this.detours += 1;
     }
   }
 
@@ -216,12 +237,4 @@ export class DecidedIds {
       this.#enter(ring[to + heldHash] ?? 0, number);
     }
   }
-}
-
-/** An unsigned word. Most of an id is random, but not all, and a client may choose badly. */
-function hashOf(ids: Uint32Array, at: number): number {
-  let hash = Math.imul(ids[at] ?? 0, 0x9e3779b1) ^ Math.imul(ids[at + 1] ?? 0, 0x85ebca6b);
-  hash ^= Math.imul(ids[at + 2] ?? 0, 0xc2b2ae35) ^ (ids[at + 3] ?? 0);
-  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
-  return (hash ^ (hash >>> 13)) >>> 0;
 }

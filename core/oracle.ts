@@ -15,6 +15,7 @@ import * as limits from "./limits.ts";
 import { checkWords, idWords, RequestBatch, tableFaults, writeWords } from "./request-batch.ts";
 import { compareCursors, compareSequenceNumbers } from "./sequence-number.ts";
 import { timestampZero } from "./types.ts";
+import type { SlotSeed } from "./slot-seed.ts";
 import type { LogBlock, LogPosition, StreamCursor, Timestamp } from "./types.ts";
 import { appendDecision } from "./verdict-columns.ts";
 
@@ -64,18 +65,22 @@ export class Oracle {
   readonly #draft: BlockDraft;
   /** One request: a verdict of the log on its way through the code that decided it. */
   readonly #folded = new RequestBatch();
+  /** Slots of the ids that were touched last, and that of the id being decided. */
+  readonly #slots = new Uint32Array(touchAhead);
+  #slot = 0;
   /** The request being certified, and what stands in its way. */
   readonly #planned: PlannedCommit;
   #conflictCheck = 0;
   #conflictTimestamp: Timestamp = timestampZero;
 
-  constructor(start: OracleStart, bounds: OracleBounds = oracleBoundsDefault) {
+  /** @param seed chooses where its tables keep what; no decision depends on it. */
+  constructor(start: OracleStart, seed: SlotSeed, bounds: OracleBounds = oracleBoundsDefault) {
     assert(start.position >= 0 && start.timestamp >= 0, "I1: a log begins somewhere");
     this.#position = start.position;
     this.#last = start.timestamp;
     this.#cursor = start.cursor;
-    this.#index = new CertificationIndex(start.timestamp, bounds.indexEntriesMax);
-    this.#decided = new DecidedIds(start.timestamp, {
+    this.#index = new CertificationIndex(start.timestamp, seed, bounds.indexEntriesMax);
+    this.#decided = new DecidedIds(start.timestamp, seed, {
       windowMicros: bounds.windowMicros,
       weightMax: bounds.indexEntriesMax,
     });
@@ -108,11 +113,14 @@ export class Oracle {
 
   /** For metrics and benchmarks; counts the live entries by a walk over the index. */
   figures(): {
+    /** Steps in the tables beyond the first one of each search. */
+    readonly detours: number;
     readonly indexBytes: number;
     readonly indexLive: number;
     readonly decidedIds: number;
   } {
     return {
+      detours: this.#index.detours + this.#decided.detours,
       indexBytes: this.#index.byteLength,
       indexLive: this.#index.countLive(),
       decidedIds: this.#decided.size,
@@ -169,6 +177,7 @@ export class Oracle {
       appendDecision(batch, verdict);
       this.#planned.writes = batch;
       this.#planned.writesOf = 0;
+      this.#slot = this.#decided.slotOf(batch.ids, 0);
       this.#remember(batch, 0, verdict.timestamp, verdict.kind === "committed");
     }
     this.#last = block.throughTimestamp;
@@ -193,12 +202,14 @@ export class Oracle {
       if ((request - from) % touchAhead === 0) {
         this.#touch(requests, request, Math.min(request + touchAhead, to));
       }
+      const slot = this.#slots[(request - from) % touchAhead] ?? 0;
       // mutant: decides-ids-twice
-      if (this.#decided.has(requests.ids, request * idWords)) {
+      if (this.#decided.has(requests.ids, request * idWords, slot)) {
         // probe: oracle-duplicate-request
         this.#draft.duplicates += 1;
         continue;
       }
+      this.#slot = slot;
       if (!this.#certify(input, record, request, arrivalMicros)) return request;
     }
     return to;
@@ -207,7 +218,7 @@ export class Oracle {
   /** Brings what certifying `[from, to)` will look at into the processor's cache. */
   #touch(requests: RequestBatch, from: number, to: number): void {
     const { checks, checkStart, writes, writeStart } = requests;
-    this.#decided.touch(requests.ids, from, to);
+    this.#decided.touch(requests.ids, from, to, this.#slots);
     this.#index.touch(checks, checkStart[from] ?? 0, checkStart[to] ?? 0, checkWords);
     this.#index.touch(writes, writeStart[from] ?? 0, writeStart[to] ?? 0, writeWords);
   }
@@ -310,7 +321,7 @@ export class Oracle {
     assert(timestamp > this.#last, "I2: timestamps rise");
     const { writes, writesOf } = this.#planned;
     const weight = committed ? 1 + entriesPerWrite * writeCount(writes, writesOf) : 1;
-    this.#decided.add(batch.ids, request * idWords, timestamp, weight);
+    this.#decided.add(batch.ids, request * idWords, timestamp, weight, this.#slot);
     this.#index.raiseFloor(this.#decided.floor);
     this.#last = timestamp;
     if (committed) this.#enterWrites(writes, writesOf, timestamp);

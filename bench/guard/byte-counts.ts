@@ -10,7 +10,7 @@ import { ShardUnderLoad } from "../certification-load.ts";
 import { oracleControl, stillClock } from "../oracle-control.ts";
 import { checkedTo, itselfBytes, payloadOf, requestOf, sampleTable } from "../sample-requests.ts";
 import type { Count } from "./budgets.ts";
-import { sampleHashes } from "../../testing/sample-hashes.ts";
+import { sampleHashes, sampleRandom } from "../../testing/sample-hashes.ts";
 
 const batchedRequests = 50;
 /** As many as a transaction may have. */
@@ -91,6 +91,7 @@ async function blockCount(requests: number, writes: number): Promise<Count> {
     log,
     control: oracleControl(checkedTo, sampleTable),
     clock: stillClock,
+    random: sampleRandom,
     observability: silentObservability,
   });
   const encoded = Array.from({ length: requests }, (_, i) =>

@@ -6,6 +6,7 @@
  */
 import { StoreError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
+import type { SlotSeed } from "../../core/slot-seed.ts";
 import { Oracle } from "../../core/oracle.ts";
 import type { OracleBounds } from "../../core/oracle.ts";
 import type { CommitLog, ControlStore, StoredBlock } from "../../core/ports.ts";
@@ -18,6 +19,7 @@ export type RebuildOptions = {
   readonly log: Pick<CommitLog, "readBackward">;
   readonly control: Pick<ControlStore, "readWatermark">;
   readonly hashes: KeyHashes;
+  readonly seed: SlotSeed;
   readonly bounds: OracleBounds;
   readonly signal: AbortSignal | undefined;
 };
@@ -44,13 +46,13 @@ export async function rebuildOracle(options: RebuildOptions): Promise<Oracle> {
 function oracleOf(
   blocks: readonly StoredBlock[],
   watermark: Watermark,
-  { bounds, hashes }: RebuildOptions,
+  { bounds, hashes, seed }: RebuildOptions,
 ): Oracle {
   const newest = blocks[0];
   const oldest = blocks.at(-1);
   // The log's TTL removes blocks in no particular order: a watermark beyond them knows more.
   if (newest === undefined || oldest === undefined || watermark.position > newest.position) {
-    return new Oracle(watermark, bounds);
+    return new Oracle(watermark, seed, bounds);
   }
   const { previousTimestamp } = decodeLogBlockHeader(oldest.bytes, oldest.position);
   const oracle = new Oracle(
@@ -59,6 +61,7 @@ function oracleOf(
       timestamp: previousTimestamp,
       cursor: undefined,
     },
+    seed,
     bounds,
   );
   for (const { bytes, position } of blocks.toReversed()) {

@@ -13,7 +13,8 @@ import type { BlockDraft, OracleInput, Outcome } from "../../core/block-draft.ts
 import * as limits from "../../core/limits.ts";
 import { oracleBoundsDefault } from "../../core/oracle.ts";
 import type { Oracle, OracleBounds } from "../../core/oracle.ts";
-import type { Clock, CommitLog, ControlStore, StreamRecord } from "../../core/ports.ts";
+import type { Clock, CommitLog, ControlStore, Random, StreamRecord } from "../../core/ports.ts";
+import { slotSeedOf, slotSeedWords } from "../../core/slot-seed.ts";
 import type { ShardId } from "../../core/types.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { DraftEncoder } from "../../schemas/log-block-draft.ts";
@@ -31,6 +32,8 @@ export type OracleServiceOptions = {
   >;
   /** For pauses, and for the age of the registry: no clock takes part in certification. */
   readonly clock: Pick<Clock, "sleep" | "nowMs" | "monotonicMs">;
+  /** For the seed of each oracle's tables: no decision depends on it. */
+  readonly random: Pick<Random, "bytes">;
   readonly observability: Observability;
   readonly bounds?: OracleBounds;
 };
@@ -239,6 +242,7 @@ class Invocation {
       log,
       control,
       hashes: this.#lane.hashes,
+      seed: slotSeedOf(this.#options.random.bytes(4 * slotSeedWords)),
       bounds,
       signal: this.#budget.signal,
     });

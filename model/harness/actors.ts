@@ -27,7 +27,7 @@ import { silentObservability } from "../../functions/shared/silent-observability
 import { encodePayload } from "../../schemas/payload.ts";
 import { type GatedShard, type Held, keyOf, modelTable, settle, shardId } from "./gated-shard.ts";
 import type { ModelTransaction } from "./trace.ts";
-import { sampleHashes } from "../../testing/sample-hashes.ts";
+import { sampleHashes, sampleRandom } from "../../testing/sample-hashes.ts";
 
 const remainingMs = (): number => 900_000;
 
@@ -124,6 +124,7 @@ export class OracleActor {
         monotonicMs: () => 0,
         sleep: () => (this.#leaving ? Promise.reject(new Left()) : Promise.resolve()),
       },
+      random: sampleRandom,
       observability: silentObservability,
       bounds: { ...oracleBoundsDefault, windowMicros: this.#window },
     });

@@ -4,6 +4,9 @@ import { InvariantViolation } from "../../core/assert.ts";
 import { CertificationIndex } from "../../core/certification-index.ts";
 import type { Timestamp } from "../../core/types.ts";
 
+/** Leaves hashes as they are, so that a test knows which of them meet. */
+const unmixed = { id0: 0, id1: 0, mask: 0, lowFactor: 0, highFactor: 0 };
+
 function at(timestamp: number): Timestamp {
   return timestamp as Timestamp;
 }
@@ -43,7 +46,7 @@ describe("certification index", () => {
         fc.array(step, { maxLength: 400 }),
         fc.integer({ min: 0, max: 3_000 }),
         (steps, filler) => {
-          const index = new CertificationIndex(at(1_000));
+          const index = new CertificationIndex(at(1_000), unmixed);
           const model = new Map<string, { high: number; low: number; timestamp: number }>();
           let newest = 1_001;
           const enter = (high: number, low: number): void => {
@@ -73,7 +76,7 @@ describe("certification index", () => {
   });
 
   test("tells apart hashes that differ in one bit of either word", () => {
-    const index = new CertificationIndex(at(0));
+    const index = new CertificationIndex(at(0), unmixed);
     index.enter(0x1234_5678, 0x9abc_def0, at(10));
     for (let bit = 0; bit < 32; bit++) {
       expect(index.lookup((0x1234_5678 ^ (1 << bit)) >>> 0, 0x9abc_def0)).toBe(0);
@@ -83,7 +86,7 @@ describe("certification index", () => {
   });
 
   test("finds hashes of one home at the table's end, more than several buckets hold", () => {
-    const index = new CertificationIndex(at(0));
+    const index = new CertificationIndex(at(0), unmixed);
     for (let n = 1; n <= 40; n++) index.enter(0xffff_ffff, Math.imul(n, 0x9e3779b1) >>> 0, at(n));
     for (let n = 1; n <= 40; n++) {
       expect(index.lookup(0xffff_ffff, Math.imul(n, 0x9e3779b1) >>> 0)).toBe(n);
@@ -93,7 +96,7 @@ describe("certification index", () => {
   });
 
   test("keeps both of two hashes that share their home slot when an earlier one dies", () => {
-    const index = new CertificationIndex(at(0));
+    const index = new CertificationIndex(at(0), unmixed);
     index.enter(5, 1, at(10));
     index.enter(5, 2, at(20));
     index.raiseFloor(at(10));
@@ -106,7 +109,7 @@ describe("certification index", () => {
   });
 
   test("takes dead slots over, so that a steady load does not grow it", () => {
-    const index = new CertificationIndex(at(0));
+    const index = new CertificationIndex(at(0), unmixed);
     for (let i = 1; i <= 200_000; i++) {
       index.raiseFloor(at(Math.max(0, i - 500)));
       index.enter(Math.imul(i, 0x9e3779b1) >>> 0, i, at(i));
@@ -115,7 +118,7 @@ describe("certification index", () => {
   });
 
   test("takes between 16 and 24 bytes per live key at any size above its smallest", () => {
-    const index = new CertificationIndex(at(0));
+    const index = new CertificationIndex(at(0), unmixed);
     for (let i = 1; i <= 300_000; i++) {
       index.enter(Math.imul(i, 0x9e3779b1) >>> 0, Math.imul(i, 0x85ebca6b) >>> 0, at(i));
       if (i < 1_024 || i % 997 !== 0) continue;
@@ -125,7 +128,7 @@ describe("certification index", () => {
   });
 
   test("goes on after an idle time longer than its slots can spell", () => {
-    const index = new CertificationIndex(at(0));
+    const index = new CertificationIndex(at(0), unmixed);
     index.enter(1, 1, at(1));
     const later = 2 ** 40;
     index.raiseFloor(at(1));
@@ -140,7 +143,7 @@ describe("certification index", () => {
     ["one below the newest", 19, false],
     ["at the floor", 5, false],
   ])("I2: an entry %s (%i): accepted is %s", (_, timestamp, accepted) => {
-    const index = new CertificationIndex(at(5));
+    const index = new CertificationIndex(at(5), unmixed);
     index.enter(1, 1, at(20));
     const enter = (): void => {
       index.enter(2, 2, at(timestamp));
@@ -150,7 +153,7 @@ describe("certification index", () => {
   });
 
   test("refuses a floor that falls", () => {
-    const index = new CertificationIndex(at(5));
+    const index = new CertificationIndex(at(5), unmixed);
     expect(() => {
       index.raiseFloor(at(4));
     }).toThrow(InvariantViolation);

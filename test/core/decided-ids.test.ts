@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { InvariantViolation } from "../../core/assert.ts";
 import { DecidedIds } from "../../core/decided-ids.ts";
 import type { Timestamp } from "../../core/types.ts";
+import { sampleSeed } from "../../testing/sample-hashes.ts";
 
 const bounds = { windowMicros: 100, weightMax: 1_000 };
 
@@ -40,7 +41,7 @@ describe("decided ids", () => {
       });
       fc.assert(
         fc.property(fc.array(entry, { maxLength: 3_000 }), (entries) => {
-          const ids = new DecidedIds(at(0), bounds);
+          const ids = new DecidedIds(at(0), sampleSeed, bounds);
           let model: { n: number; timestamp: number; weight: number }[] = [];
           let floor = 0;
           let now = 0;
@@ -70,7 +71,7 @@ describe("decided ids", () => {
   );
 
   test("finds every id after growing, at the largest run of the ring around its end", () => {
-    const ids = new DecidedIds(at(0), { windowMicros: 1_500, weightMax: 1_000_000 });
+    const ids = new DecidedIds(at(0), sampleSeed, { windowMicros: 1_500, weightMax: 1_000_000 });
     for (let n = 1; n <= 20_000; n++) ids.add(words(n), 0, at(n), 1);
     for (let n = 20_000 - 1_499; n <= 20_000; n++) expect(ids.has(words(n), 0)).toBe(true);
     expect(ids.has(words(20_000 - 1_500), 0)).toBe(false);
@@ -78,7 +79,7 @@ describe("decided ids", () => {
   });
 
   test("I3: finds all of the ids that share one bucket, and forgets each in its turn", () => {
-    const ids = new DecidedIds(at(0), { windowMicros: 50, weightMax: 1_000 });
+    const ids = new DecidedIds(at(0), sampleSeed, { windowMicros: 50, weightMax: 1_000 });
     for (let now = 1; now <= 300; now++) {
       ids.add(colliding(now), 0, at(now), 1);
       for (let n = 1; n <= now + 1; n++) {
@@ -92,7 +93,7 @@ describe("decided ids", () => {
     ["at the edge of the window leaves", 101, false, 1],
     ["one below the edge has left", 102, false, 1],
   ])("an id %s", (_, now, stays, floor) => {
-    const ids = new DecidedIds(at(0), bounds);
+    const ids = new DecidedIds(at(0), sampleSeed, bounds);
     ids.add(words(1), 0, at(1), 1);
     ids.add(words(2), 0, at(now), 1);
     expect(ids.has(words(1), 0)).toBe(stays);
@@ -100,7 +101,7 @@ describe("decided ids", () => {
   });
 
   test("I3: refuses an id twice", () => {
-    const ids = new DecidedIds(at(0), bounds);
+    const ids = new DecidedIds(at(0), sampleSeed, bounds);
     ids.add(words(1), 0, at(1), 1);
     expect(() => {
       ids.add(words(1), 0, at(2), 1);
@@ -108,7 +109,7 @@ describe("decided ids", () => {
   });
 
   test("tells apart ids that differ in one bit of 128", () => {
-    const ids = new DecidedIds(at(0), bounds);
+    const ids = new DecidedIds(at(0), sampleSeed, bounds);
     const base = Uint32Array.of(0x0123_4567, 0x89ab_cdef, 0xfedc_ba98, 0x7654_3210);
     ids.add(base, 0, at(1), 1);
     for (let bit = 0; bit < 128; bit++) {

@@ -16,10 +16,11 @@ import type {
   Timestamp,
   TransactionId,
 } from "../../core/types.ts";
+import type { SlotSeed } from "../../core/slot-seed.ts";
 import { highWord, idWord, lowWord } from "../../core/verdict-columns.ts";
 import { DraftEncoder } from "../../schemas/log-block-draft.ts";
 import { decodeLogBlock } from "../../schemas/log-block.ts";
-import { sampleHashes } from "../../testing/sample-hashes.ts";
+import { sampleHashes, sampleSeed } from "../../testing/sample-hashes.ts";
 
 export type TestWrite = {
   readonly table: KeyHash;
@@ -149,9 +150,13 @@ export const smallBounds: OracleBounds = {
   windowMicros: 20_000,
 };
 
-export function newOracle(bounds: OracleBounds = oracleBoundsDefault): Oracle {
+export function newOracle(
+  bounds: OracleBounds = oracleBoundsDefault,
+  seed: SlotSeed = sampleSeed,
+): Oracle {
   return new Oracle(
     { position: 0 as LogPosition, timestamp: startTimestamp, cursor: undefined },
+    seed,
     bounds,
   );
 }

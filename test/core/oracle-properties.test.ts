@@ -5,9 +5,11 @@ import type { OracleBounds } from "../../core/oracle.ts";
 import { compareCursors } from "../../core/sequence-number.ts";
 import type { KeyHash, LogBlock, LogPosition, TransactionId } from "../../core/types.ts";
 import { streams } from "./oracle-arbitraries.ts";
+import { slotSeedOf, slotSeedWords } from "../../core/slot-seed.ts";
 import { blockOf, certify, newOracle, oracleInput, startTimestamp } from "./oracle-harness.ts";
 import type { TestRecord, TestRequest } from "./oracle-harness.ts";
 import { asModelVerdict, OracleModel } from "./oracle-model.ts";
+import { sampleSeed } from "../../testing/sample-hashes.ts";
 
 const bounds: fc.Arbitrary<OracleBounds> = fc.record({
   windowMicros: fc.constantFrom(5_000, 20_000, 10_000_000),
@@ -30,6 +32,7 @@ function rebuild(log: readonly LogBlock[], limits: OracleBounds): Oracle {
       timestamp: oldest.previousTimestamp,
       cursor: undefined,
     },
+    sampleSeed,
     limits,
   );
   for (const block of window) oracle.fold(block);
@@ -48,6 +51,17 @@ describe("oracle", () => {
         const blocks = certify(oracle, records);
         expect(blocks.flatMap(({ verdicts }) => verdicts).map(asModelVerdict)).toEqual(expected);
         expect(oracle.floor).toBe(model.floor);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("I3, I4: no decision depends on the seed of its tables", () => {
+    const words = { minLength: 4 * slotSeedWords, maxLength: 4 * slotSeedWords };
+    fc.assert(
+      fc.property(streams(40), bounds, fc.uint8Array(words), (records, limits, bytes) => {
+        const other = newOracle(limits, slotSeedOf(bytes));
+        expect(certify(other, records)).toEqual(certify(newOracle(limits), records));
       }),
       { numRuns: 300 },
     );

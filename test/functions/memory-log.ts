@@ -12,7 +12,7 @@ import type {
 import { decodeLogBlock } from "../../schemas/log-block.ts";
 import type { OracleServiceOptions } from "../../functions/oracle/service.ts";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";
-import { sampleHashSecret, sampleHashes } from "../../testing/sample-hashes.ts";
+import { sampleHashSecret, sampleHashes, sampleRandom } from "../../testing/sample-hashes.ts";
 
 /** What becomes of a call: `before` and `after` tell where it fails, with what. */
 export type Fault =
@@ -103,6 +103,7 @@ export class MemoryLog {
           return Promise.resolve();
         },
       },
+      random: sampleRandom,
       observability: silentObservability,
     };
   }
