@@ -120,10 +120,12 @@ function fromTombstone({ table, key, version }: Tombstone): AttributeValue {
 async function queued(
   control: ControlTable,
   shard: ShardId,
-  options: CallOptions | undefined,
+  options: (CallOptions & { readonly after?: LogPosition | undefined }) | undefined,
 ): Promise<readonly TombstoneBatch[]> {
   const pk = queueKey(shard);
-  const page = await control.page({ pk }, options);
+  // Behind every part of that batch.
+  const after = options?.after === undefined ? undefined : `${padded(options.after)}#~`;
+  const page = await control.page({ pk, after }, options);
   const byPosition = new Map<number, Item[]>();
   for (const item of page.items) {
     const position = positionOf({ what: "tombstones", item });

@@ -329,8 +329,11 @@ export type ControlStore = {
   secret(name: string, make: () => Uint8Array, options?: CallOptions): Promise<Uint8Array>;
 
   queueTombstones(batch: TombstoneBatch, options?: CallOptions): Promise<void>;
-  /** Oldest first; at most one page. */
-  queuedTombstones(shard: ShardId, options?: CallOptions): Promise<readonly TombstoneBatch[]>;
+  /** Oldest first, those behind position `after`; at most one page, and none at the end. */
+  queuedTombstones(
+    shard: ShardId,
+    options?: CallOptions & { readonly after?: LogPosition | undefined },
+  ): Promise<readonly TombstoneBatch[]>;
   dropTombstones(
     batch: Pick<TombstoneBatch, "shard" | "position">,
     options?: CallOptions,

@@ -13,7 +13,7 @@ import { StoreError } from "../../core/errors.ts";
 import { tombstoneLifeMs } from "../../core/history.ts";
 import * as limits from "../../core/limits.ts";
 import type { Ports, Tombstone, TombstoneBatch, WatermarkSample } from "../../core/ports.ts";
-import type { Registry, ShardId, Timestamp } from "../../core/types.ts";
+import type { LogPosition, Registry, ShardId, Timestamp } from "../../core/types.ts";
 import type { Observability } from "../shared/observability.ts";
 
 export type ReaperSettings = {
@@ -179,9 +179,11 @@ async function reapShard(
   const known = new Map(tables.map((table) => [table.name, table]));
   const lifeMs = ({ table }: Tombstone): number =>
     tombstoneLifeMs(known.get(table), retention, nowMs);
+  // No tombstone lives shorter than the grace.
+  const passed = passedAt(work.samples, nowMs, limits.tombstoneGraceMs);
+  let after: LogPosition | undefined;
   for (;;) {
-    const page = await control.queuedTombstones(work.shard);
-    let dropped = 0;
+    const page = await control.queuedTombstones(work.shard, { after });
     for (const batch of page) {
       const longestMs = batch.tombstones.reduce((max, each) => Math.max(max, lifeMs(each)), 0);
       if (batch.through > passedAt(work.samples, nowMs, longestMs)) {
@@ -192,10 +194,12 @@ async function reapShard(
       if (!(await removeAll(settings, batch, progress))) continue;
       await control.dropTombstones(batch);
       progress.batchesDropped += 1;
-      dropped += 1;
     }
-    // What is left of the page waits or fails, and would only be read again.
-    if (page.length === 0 || dropped < page.length) return;
+    // What waits or fails stays behind: it must not keep the batches after it from their turn.
+    const last = page.at(-1);
+    // Positions and timestamps rise together, so all that follows waits, too.
+    if (last === undefined || last.through > passed || outOfBounds(settings, progress)) return;
+    after = last.position;
   }
 }
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import fc from "fast-check";
 import * as limits from "../../core/limits.ts";
-import { LateInstallError } from "../../core/errors.ts";
+import { LateInstallError, StoreError } from "../../core/errors.ts";
 import type { Clock, WatermarkSample } from "../../core/ports.ts";
 import type { Item, LogPosition, TableDescription, Timestamp, Version } from "../../core/types.ts";
 import type { AwsPorts } from "../../aws/ports.ts";
@@ -215,6 +215,43 @@ describe("a run", () => {
     expect(await run({ ports: faulty })).toMatchObject({ kept: 1, batchesDropped: 1 });
     expect(await isThere(table, key)).toBe(false);
     await proxy.stop();
+  });
+
+  test("goes past a page of batches that fail: they starve no other table", async () => {
+    const long = "x".repeat(1_000);
+    // More than a page of the control table holds.
+    for (let batch = 0; batch < 6; batch += 1) {
+      position += 1;
+      await ports.control.queueTombstones({
+        shard: stores.shard,
+        position: position as LogPosition,
+        through: 100 as Timestamp,
+        tombstones: Array.from({ length: 200 }, (_, i) => ({
+          table: table.name,
+          key: { pk: { S: `${long}-${batch.toString()}-${i.toString()}` } },
+          version: 100 as Version,
+        })),
+      });
+    }
+    const key = freshKey();
+    await commitDeletes([{ table, key, version: 200 }]);
+    await run();
+    clock.wallMs += limits.tombstoneGraceMs;
+    const failing: AwsPorts = {
+      ...ports,
+      items: {
+        ...ports.items,
+        removeTombstone: (tombstone) =>
+          tombstone.version === 100
+            ? Promise.reject(new StoreError("throttled", "scripted"))
+            : ports.items.removeTombstone(tombstone),
+      },
+    };
+    const report = await run({ ports: failing });
+    expect(report.batchesDropped).toBe(1);
+    expect(report.failures).not.toEqual([]);
+    expect(await isThere(table, key)).toBe(false);
+    for (let page = 0; page < 3; page += 1) await drain();
   });
 
   test("beside another changes nothing about what is left", async () => {
