@@ -93,6 +93,7 @@ export function createAwsClients(options: AwsClientOptions): AwsClients {
     kinesis: lazily(async () => {
       const sdk = await load("@aws-sdk/client-kinesis", () => import("@aws-sdk/client-kinesis"));
       const config = await kinesisConfig(options, endpoints.kinesis);
+      if (options.kinesis !== undefined) await assertSpoken(options.kinesis);
       return {
         sdk,
         client: options.kinesis ?? own(lightened(new sdk.KinesisClient(config), endpoints.kinesis)),
@@ -136,6 +137,22 @@ function lightened<Client extends OwnClient>(client: Client, endpoint: string | 
  */
 function layOut(config: object): void {
   for (const name in Object.create(config) as object) if (name) return;
+}
+
+/**
+ * A ready-made Kinesis client speaks HTTP/2 unless it was given another handler, and every
+ * stand-in without TLS speaks HTTP/1.1 only: its calls would fail one by one, or hang.
+ */
+async function assertSpoken({ config }: KinesisClient): Promise<void> {
+  const endpoint = await config.endpoint?.();
+  const { metadata } = config.requestHandler as { metadata?: { handlerProtocol?: string } };
+  if (endpoint?.protocol !== "http:" || metadata?.handlerProtocol !== "h2") return;
+  throw new InvalidRequestError(
+    "kinesis",
+    `the KinesisClient speaks HTTP/2 to http://${endpoint.hostname}, where HTTP/1.1 is spoken; ` +
+      "make it with `requestHandler: new NodeHttpHandler()` of @smithy/node-http-handler, or " +
+      "give `endpoints` in place of `kinesis`",
+  );
 }
 
 type Endpoints = { readonly dynamodb: string | undefined; readonly kinesis: string | undefined };

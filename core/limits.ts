@@ -199,6 +199,9 @@ export const restDeadlineMs = 25_000;
  */
 export const restDeadlineMarginMs = 750;
 
+/** How far beyond this machine's clock `asOf` may lie: other clocks may be so much ahead. */
+export const asOfAheadMsMax = 60_000;
+
 // --- AWS adapters (aws/) ---
 export const deploymentNameLengthMax = 64;
 /** Tries of one call inside the AWS SDK, the first included. */

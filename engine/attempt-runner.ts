@@ -7,6 +7,7 @@ import {
   UnavailableError,
 } from "../core/errors.ts";
 import { keyNamesOf } from "../core/attributes.ts";
+import * as limits from "../core/limits.ts";
 import { oldestKept } from "../core/history.ts";
 import { TransactionReads } from "../core/transaction-reads.ts";
 import type { Timestamp } from "../core/types.ts";
@@ -159,6 +160,13 @@ export class AttemptRunner {
     const { retention } = services.registry;
     // It is at least as late as the log's end, whatever a slow clock says.
     const nowMs = Math.max(services.ports.clock.nowMs(), follower.tail.newest / 1000);
+    if (asOf > (nowMs + limits.asOfAheadMsMax) * 1000) {
+      throw new InvalidRequestError(
+        "asOf",
+        `asOf ${asOf} lies in the future, more than ${limits.asOfAheadMsMax} ms from now; ` +
+          "leave it out to read the newest state",
+      );
+    }
     const oldest = oldestKept(retention, nowMs);
     if (asOf < oldest) {
       throw new SnapshotTooOldError(

@@ -2,7 +2,7 @@
  * What all calls of one engine share: the shard's session, the registry, the count of what is under
  * way.
  */
-import { InvalidRequestError, TransactionClosedError } from "../core/errors.ts";
+import { InvalidRequestError, StoreError, TransactionClosedError } from "../core/errors.ts";
 import type { ClientPorts } from "../core/ports.ts";
 import { KeyHashes } from "../schemas/key-hashes.ts";
 import type { AttemptServices } from "./attempt.ts";
@@ -86,7 +86,10 @@ export class EngineCore {
 
   /** What is shared goes on to be made, also where the call's time is up. */
   async services(call: Call): Promise<AttemptServices> {
-    await orAborted(this.registry.ready(), call.signal);
+    const registered = this.registry.ready().catch((error: unknown) => {
+      throw this.#notDeployed(error) ?? error;
+    });
+    await orAborted(registered, call.signal);
     return {
       ports: this.ports,
       session: await orAborted(this.#sharedSession(), call.signal),
@@ -96,6 +99,18 @@ export class EngineCore {
       emit: this.#emit,
       background: this.#background,
     };
+  }
+
+  /** The registry is the first thing that a client reads of its deployment. */
+  #notDeployed(cause: unknown): InvalidRequestError | undefined {
+    if (!(cause instanceof StoreError) || cause.code !== "ResourceNotFoundException") return;
+    const { name } = this.ports.control.idempotencyTable;
+    return new InvalidRequestError(
+      "deployment",
+      `there is no such deployment here: its table ${name} does not exist; ` +
+        "look at the deployment's name, the region and the account",
+      { cause },
+    );
   }
 
   async #sharedSession(): Promise<ShardSession> {

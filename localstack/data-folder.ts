@@ -73,7 +73,8 @@ export class DataFolder {
       const because = error instanceof Error ? error.message : String(error);
       throw new StackError(
         "data-folder",
-        `the data folder ${path} cannot be used: ${because}; name another with --data <folder>`,
+        `the data folder ${path} cannot be used: ${because}; what is in it stays as it is: make ` +
+          "room or grant access, or name another with --data <folder>",
         { cause: error },
       );
     }

@@ -9,6 +9,8 @@ export type LevelState =
   | { readonly kind: "usable" }
   /** Another process has it open. */
   | { readonly kind: "locked" }
+  /** The machine refuses: a full disk, a quota, missing rights. What is stored is whole. */
+  | { readonly kind: "refused"; readonly message: string }
   | { readonly kind: "unreadable"; readonly message: string };
 
 type LevelModule = {
@@ -30,6 +32,12 @@ export async function checkLevelDatabase(folder: string): Promise<LevelState> {
     const cause: unknown = error instanceof Error ? (error.cause ?? error) : error;
     const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
     if (code === "LEVEL_LOCKED") return { kind: "locked" };
-    return { kind: "unreadable", message: cause instanceof Error ? cause.message : String(cause) };
+    return failureOf(cause instanceof Error ? cause.message : String(cause));
   }
+}
+
+/** LevelDB's own words: an error of the machine begins so, unless a file is not there. */
+function failureOf(message: string): LevelState {
+  const refused = /^IO error: /u.test(message) && !/no such file/iu.test(message);
+  return { kind: refused ? "refused" : "unreadable", message };
 }

@@ -64,6 +64,14 @@ async function databasesUsable(settings: StoresSettings, link: ProcessLink): Pro
       );
       return false;
     }
+    if (state.kind === "refused") {
+      link.fail(
+        "data-folder",
+        `the data folder ${dataFolder} cannot be written: ${state.message}; nothing in it is ` +
+          "damaged: make room or grant access, and start again",
+      );
+      return false;
+    }
     if (state.kind === "unreadable") {
       link.fail("data-folder", corruptDataFolder(dataFolder, `${store}: ${state.message}`).message);
       return false;

@@ -169,6 +169,7 @@ export class ReadHandle implements Snapshot {
   }
 
   query<T extends AnyTable>(table: T, options: QueryOptions<T>): Rows<RowOf<T>> {
+    assertTable(table);
     const spec = querySpec({ table, reader: this.#reader, codec: this.codec }, options);
     return new RowStream<RowOf<T>>({
       table,
@@ -180,6 +181,7 @@ export class ReadHandle implements Snapshot {
   }
 
   scan<T extends AnyTable>(table: T, options: ScanOptions<T> = {}): Rows<RowOf<T>> {
+    assertTable(table);
     checkOptions("", options, { filter: aFunction });
     return new RowStream<RowOf<T>>({
       table,
@@ -191,6 +193,7 @@ export class ReadHandle implements Snapshot {
   }
 
   protected keyItem(table: AnyTable, key: unknown): Item {
+    assertTable(table);
     return this.codec.key(table, this.#reader.describe(table.name), key);
   }
 
@@ -440,6 +443,13 @@ function isPairs(
   value: AnyTable | readonly unknown[],
 ): value is readonly (readonly [AnyTable, unknown])[] {
   return Array.isArray(value);
+}
+
+/** For callers without types: a table's name is no table. */
+function assertTable(table: unknown): void {
+  if (typeof table === "object" && table !== null) return;
+  const given = typeof table === "string" ? `"${table}"` : typeof table;
+  throw new InvalidRequestError("table", `a table is what defineTable(name) returns; got ${given}`);
 }
 
 function checkedKeys(keys: readonly unknown[] | undefined): readonly unknown[] {
