@@ -169,8 +169,8 @@ describe("Centiman, recovery of validators", () => {
     { reads, writes, age, laterMs }: typeof transaction extends fc.Arbitrary<infer T> ? T : never,
     n: number,
   ): StreamRecord {
-    const table = { name: "t", partitionKey: "pk", history: false };
-    const keyOf = (key: number) => ({ pk: { N: key.toString() } });
+    const table = { name: "accounts", partitionKey: "pk", history: false };
+    const keyOf = (key: number) => ({ pk: { S: key.toString() } });
     const request: CommitRequest = {
       kind: "commit",
       id: id(n + 1),
@@ -181,7 +181,7 @@ describe("Centiman, recovery of validators", () => {
         (firstArrivalMs + (n - age - 1) * 4) * 1_000,
       ) as Timestamp,
       checks: reads.map(
-        (key) => sampleHashes.item({ name: "t", partitionKey: "pk" }, keyOf(key)).key,
+        (key) => sampleHashes.item({ name: "accounts", partitionKey: "pk" }, keyOf(key)).key,
       ),
       payload: {
         kind: "inline",

@@ -17,13 +17,13 @@ const budget = { remainingMs: () => 60_000 };
 /** `n` writes item "x"; the second and later ones have read it at the beginning of the log. */
 function record(n: number): StreamRecord {
   const key = { pk: { S: "x" } };
-  const table = { name: "t", partitionKey: "pk", history: false };
+  const table = { name: "accounts", partitionKey: "pk", history: false };
   const request = encodeCommitRequest({
     kind: "commit",
     id: id(n),
     isolation: "serializable",
     checkedTo: startTimestamp,
-    checks: n === 1 ? [] : [sampleHashes.item({ name: "t", partitionKey: "pk" }, key).key],
+    checks: n === 1 ? [] : [sampleHashes.item({ name: "accounts", partitionKey: "pk" }, key).key],
     payload: {
       kind: "inline",
       bytes: encodePayload({ tables: [table], writes: [{ table: 0, key, item: key }] }),
