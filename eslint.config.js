@@ -138,7 +138,7 @@ export default defineConfig(
     rules: { "no-restricted-globals": "off" },
   },
   {
-    files: ["{localstack,cli,bench,examples,scripts,simulation}/**/*.ts"],
+    files: ["{localstack,cli,bench,examples,demo,scripts,simulation}/**/*.ts"],
     rules: { "no-console": "off" },
   },
   {

@@ -14,11 +14,11 @@ import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
-import { takeSnapshot } from "../../examples/demo/snapshot.ts";
+import { takeSnapshot } from "../../demo/snapshot.ts";
 import { type EmbeddedStack, startEmbeddedStack } from "../../localstack/embedded-stack.ts";
 import { eventually } from "../embedded/fixtures/test-stack.ts";
 
-const script = fileURLToPath(new URL("../../examples/demo/main.ts", import.meta.url));
+const script = fileURLToPath(new URL("../../demo/main.ts", import.meta.url));
 const small = ["--clients", "2", "--concurrency", "4", "--accounts", "30", "--json"];
 
 type Demo = { readonly code: number | null; readonly output: string; readonly errors: string };

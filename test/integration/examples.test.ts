@@ -8,7 +8,7 @@ import { marshall } from "@aws-sdk/util-dynamodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { auditBank, readBank, totalCents } from "../../examples/bank/audit.ts";
 import { accounts, openAccounts, transfer } from "../../examples/bank/bank.ts";
-import { awaitWatermark, readStoredRows } from "../../examples/demo/stored-rows.ts";
+import { awaitWatermark, readStoredRows } from "../../demo/stored-rows.ts";
 import { auditSales, readSales } from "../../examples/tickets/audit.ts";
 import { buySeats, cancelOrder, openSale, salesReport } from "../../examples/tickets/tickets.ts";
 import { withKnownOutcome } from "../../examples/known-outcome.ts";

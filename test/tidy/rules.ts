@@ -22,6 +22,7 @@ const layers: ReadonlyMap<string, readonly string[]> = new Map([
   ["localstack", product],
   ["cli", [...product, "localstack"]],
   ["examples", [...product, "testing", "localstack"]],
+  ["demo", [...product, "testing", "localstack", "examples"]],
   ["simulation", [...product, "testing", "examples"]],
   ["bench", [...product, "testing", "simulation", "localstack", "examples"]],
   ["model", [...product, "testing", "localstack"]],
@@ -29,8 +30,8 @@ const layers: ReadonlyMap<string, readonly string[]> = new Map([
   [
     "test",
     [
-      ...[...product, "testing", "simulation", "localstack", "cli", "examples", "bench"],
-      ...["model", "scripts"],
+      ...[...product, "testing", "simulation", "localstack", "cli", "examples", "demo"],
+      ...["bench", "model", "scripts"],
     ],
   ],
 ]);
@@ -40,7 +41,7 @@ const entries = new Set([
   ...["sdk/index.ts", "sdk/emf.ts", "sdk/config.ts", "sdk/tables.ts", "testing/index.ts"],
 ]);
 const awsUsers = new Set([
-  ...["aws", "testing", "simulation", "localstack", "bench", "examples", "scripts", "test"],
+  ...["aws", "testing", "simulation", "localstack", "bench", "examples", "demo", "scripts", "test"],
 ]);
 const linesMax = 500;
 const kebabCase = /^(?:[a-z0-9]+(?:-[a-z0-9]+)*[./])*[a-z0-9]+(?:-[a-z0-9]+)*$/;
@@ -176,7 +177,7 @@ export function unusedFileViolations(files: Files): string[] {
     .filter(({ path, layer }) => {
       if (entries.has(path)) return true;
       if (layer === "functions") return path.endsWith("/handler.ts");
-      return ["localstack", "cli", "bench", "examples", "model", "scripts"].includes(layer);
+      return ["localstack", "cli", "bench", "examples", "demo", "model", "scripts"].includes(layer);
     })
     .map(({ path }) => path);
   const used = reachable(files, starts);

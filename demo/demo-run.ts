@@ -1,11 +1,11 @@
 /** One run of the demo, from the stack to the report. */
-import { type EmbeddedStack, startEmbeddedStack } from "../../localstack/embedded-stack.ts";
-import { type Client, TransactionError } from "../../sdk/index.ts";
-import { discover } from "../../sdk/discovery.ts";
-import { readBank } from "../bank/audit.ts";
-import { type Account, accounts, openAccounts } from "../bank/bank.ts";
-import { readSales } from "../tickets/audit.ts";
-import { openSale } from "../tickets/tickets.ts";
+import { type EmbeddedStack, startEmbeddedStack } from "../localstack/embedded-stack.ts";
+import { type Client, TransactionError } from "../sdk/index.ts";
+import { discover } from "../sdk/discovery.ts";
+import { readBank } from "../examples/bank/audit.ts";
+import { type Account, accounts, openAccounts } from "../examples/bank/bank.ts";
+import { readSales } from "../examples/tickets/audit.ts";
+import { openSale } from "../examples/tickets/tickets.ts";
 import { auditRun } from "./audit.ts";
 import {
   carryOut,

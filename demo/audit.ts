@@ -3,10 +3,10 @@
  * the tables against DynamoDB's own, and the rules of the bank and of the box office. Pure: rows
  * and journals in, faults out.
  */
-import { auditBank, type BankRows, totalCents } from "../bank/audit.ts";
-import { ledger } from "../bank/bank.ts";
-import { auditSales, type SalesRows } from "../tickets/audit.ts";
-import { orders } from "../tickets/tickets.ts";
+import { auditBank, type BankRows, totalCents } from "../examples/bank/audit.ts";
+import { ledger } from "../examples/bank/bank.ts";
+import { auditSales, type SalesRows } from "../examples/tickets/audit.ts";
+import { orders } from "../examples/tickets/tickets.ts";
 import type { Operation } from "./operations.ts";
 import type { SettledOperation } from "./settle.ts";
 import { type StoredRows, versionKey } from "./stored-rows.ts";

@@ -3,13 +3,13 @@
  * edits a source file meanwhile changes nothing about this run, restarted processes and the audit
  * included.
  */
-import { stackFunctions } from "../../localstack/stack-functions.ts";
+import { stackFunctions } from "../localstack/stack-functions.ts";
 import {
   bundleScripts,
   stackEntries,
   type StackScripts,
   stackScripts,
-} from "../../localstack/stack-bundle.ts";
+} from "../localstack/stack-bundle.ts";
 
 export type DemoScripts = {
   /** `command.ts`: everything that is done by the demo's own process. */
@@ -25,8 +25,8 @@ export async function takeSnapshot(): Promise<DemoScripts> {
   const scripts = await bundleScripts(
     new Map([
       ...stackEntries(handlers),
-      ["demo-command", "examples/demo/command.ts"],
-      ["demo-client", "examples/demo/client-process.ts"],
+      ["demo-command", "demo/command.ts"],
+      ["demo-client", "demo/client-process.ts"],
     ]),
   );
   return {

@@ -6,7 +6,7 @@
  * install it.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { EmbeddedStack } from "../../localstack/embedded-stack.ts";
+import type { EmbeddedStack } from "../localstack/embedded-stack.ts";
 import type { ClientFleet, Killed } from "./client-fleet.ts";
 import { SeededRandom } from "./seeded-random.ts";
 

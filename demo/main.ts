@@ -1,6 +1,6 @@
 /** `npm run demo`: builds the demo as it stands now, and runs that. */
 import { pathToFileURL } from "node:url";
-import { StackError } from "../../localstack/stack-error.ts";
+import { StackError } from "../localstack/stack-error.ts";
 import type * as Command from "./command.ts";
 import { takeSnapshot } from "./snapshot.ts";
 

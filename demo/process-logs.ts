@@ -1,7 +1,7 @@
 /** What the demo's processes have said last, to be shown when something went wrong. */
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
-import { createStackLog, type StackLog } from "../../localstack/stack-log.ts";
+import { createStackLog, type StackLog } from "../localstack/stack-log.ts";
 
 const linesKept = 20;
 

@@ -5,12 +5,12 @@
 import { DynamoDBClient, paginateScan } from "@aws-sdk/client-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import type { z } from "zod";
-import { createAwsPorts } from "../../aws/ports.ts";
-import type { StackDescription } from "../../sdk/discovery.ts";
-import { accounts, accountSchema, ledger, ledgerEntrySchema } from "../bank/bank.ts";
-import type { BankRows } from "../bank/audit.ts";
-import type { SalesRows } from "../tickets/audit.ts";
-import * as tickets from "../tickets/tickets.ts";
+import { createAwsPorts } from "../aws/ports.ts";
+import type { StackDescription } from "../sdk/discovery.ts";
+import { accounts, accountSchema, ledger, ledgerEntrySchema } from "../examples/bank/bank.ts";
+import type { BankRows } from "../examples/bank/audit.ts";
+import type { SalesRows } from "../examples/tickets/audit.ts";
+import * as tickets from "../examples/tickets/tickets.ts";
 
 export type StoredRows = {
   readonly bank: BankRows;

@@ -6,8 +6,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { StackError } from "../../localstack/stack-error.ts";
-import { TransactionError } from "../../sdk/index.ts";
+import { StackError } from "../localstack/stack-error.ts";
+import { TransactionError } from "../sdk/index.ts";
 import { runDemo } from "./demo-run.ts";
 import { parseOptions } from "./options.ts";
 import { ProcessLogs } from "./process-logs.ts";

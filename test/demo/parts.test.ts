@@ -5,15 +5,10 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { PassThrough } from "node:stream";
 import { finished } from "node:stream/promises";
-import { countKills, missedKills, planKills } from "../../examples/demo/chaos.ts";
-import {
-  Journal,
-  type JournalEntry,
-  lastEntry,
-  readJournals,
-} from "../../examples/demo/journal.ts";
-import type { Operation } from "../../examples/demo/operations.ts";
-import { ProcessLogs } from "../../examples/demo/process-logs.ts";
+import { countKills, missedKills, planKills } from "../../demo/chaos.ts";
+import { Journal, type JournalEntry, lastEntry, readJournals } from "../../demo/journal.ts";
+import type { Operation } from "../../demo/operations.ts";
+import { ProcessLogs } from "../../demo/process-logs.ts";
 
 function journalFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "tidemark-journal-"));

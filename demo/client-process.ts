@@ -9,8 +9,8 @@ import {
   CommitUnknownError,
   type EngineEvent,
   TransactionError,
-} from "../../sdk/index.ts";
-import { salesReport } from "../tickets/tickets.ts";
+} from "../sdk/index.ts";
+import { salesReport } from "../examples/tickets/tickets.ts";
 import { type OpenedClient, openClient } from "./history.ts";
 import { Journal, readJournals } from "./journal.ts";
 import {

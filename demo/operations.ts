@@ -1,8 +1,8 @@
 /** What a client of the demo does, as data: so that it can be journaled, repeated and audited. */
 import { z } from "zod";
-import type { Client, Receipt } from "../../sdk/index.ts";
-import { transfer } from "../bank/bank.ts";
-import { buySeats, cancelOrder } from "../tickets/tickets.ts";
+import type { Client, Receipt } from "../sdk/index.ts";
+import { transfer } from "../examples/bank/bank.ts";
+import { buySeats, cancelOrder } from "../examples/tickets/tickets.ts";
 
 export const operationSchema = z.discriminatedUnion("kind", [
   z.object({

@@ -12,24 +12,24 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { createAwsPorts } from "../../aws/ports.ts";
-import { ConnectedClient } from "../../sdk/client.ts";
-import { connect } from "../../sdk/connect.ts";
-import { discover } from "../../sdk/discovery.ts";
-import { type Client, createClient, type EngineEvent } from "../../sdk/index.ts";
-import { mergeTransactions, wholeLines } from "../../testing/history/merge.ts";
-import { parseLines, parseTransaction } from "../../testing/history/parse.ts";
-import { HistoryRecorder } from "../../testing/history/recorder.ts";
-import { recordingEngine } from "../../testing/history/recording-engine.ts";
+import { createAwsPorts } from "../aws/ports.ts";
+import { ConnectedClient } from "../sdk/client.ts";
+import { connect } from "../sdk/connect.ts";
+import { discover } from "../sdk/discovery.ts";
+import { type Client, createClient, type EngineEvent } from "../sdk/index.ts";
+import { mergeTransactions, wholeLines } from "../testing/history/merge.ts";
+import { parseLines, parseTransaction } from "../testing/history/parse.ts";
+import { HistoryRecorder } from "../testing/history/recorder.ts";
+import { recordingEngine } from "../testing/history/recording-engine.ts";
 import {
   lineWriter,
   serializeFinalState,
   serializeLines,
   serializeTransaction,
   serializeVersionOrder,
-} from "../../testing/history/serialize.ts";
-import { readStoredHistory } from "../../testing/history/stored-history.ts";
-import { historyFiles, type HistoryTransaction } from "../../testing/history/types.ts";
+} from "../testing/history/serialize.ts";
+import { readStoredHistory } from "../testing/history/stored-history.ts";
+import { historyFiles, type HistoryTransaction } from "../testing/history/types.ts";
 
 /**
  * Where a run's history goes, and when it began by the clock that the machine's processes share.

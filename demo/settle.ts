@@ -5,7 +5,7 @@
  * that, each that has committed is called once more under its idempotency key, which must return
  * that commit's result and do nothing.
  */
-import type { Client } from "../../sdk/index.ts";
+import type { Client } from "../sdk/index.ts";
 import type { JournaledOperation } from "./journal.ts";
 import { perform } from "./operations.ts";
 

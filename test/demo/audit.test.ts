@@ -1,8 +1,8 @@
 /** The demo's audit of promises: journals against tables, in both directions. */
 import { describe, expect, test } from "vitest";
-import { auditRun, type RunEvidence } from "../../examples/demo/audit.ts";
-import type { SettledOperation } from "../../examples/demo/settle.ts";
-import { versionKey } from "../../examples/demo/stored-rows.ts";
+import { auditRun, type RunEvidence } from "../../demo/audit.ts";
+import type { SettledOperation } from "../../demo/settle.ts";
+import { versionKey } from "../../demo/stored-rows.ts";
 
 const bank = {
   accounts: [
