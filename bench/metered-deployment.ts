@@ -12,6 +12,7 @@ import { systemClock } from "../aws/system-clock.ts";
 import { createOracleService } from "../functions/oracle/service.ts";
 import { createReplayService } from "../functions/replay/service.ts";
 import { parseKinesisEvent, type ShardBatch } from "../functions/shared/kinesis-event.ts";
+import { batchSettings, timeLimitMs } from "../functions/shared/settings.ts";
 import { silentObservability } from "../functions/shared/silent-observability.ts";
 import { startEventSourceMapping } from "../localstack/event-source-mapping.ts";
 import { kinesisStreamReader } from "../localstack/kinesis-stream-reader.ts";
@@ -23,7 +24,6 @@ import { meteredClients, type MeteredClients } from "./metered-clients.ts";
 
 const deployment = "bench";
 const region = "us-east-1";
-const invocationMsMax = 60_000;
 /** Somewhat longer than the pause between a tail's looks at the watermark. */
 const watermarkLookMs = 1_200;
 
@@ -73,18 +73,18 @@ export async function startMeteredDeployment(
   const observability = silentObservability;
   const oracle = createOracleService({ ...portsOf(meters.oracle), observability });
   const replay = createReplayService(portsOf(meters.replay), observability);
-  const budget = { remainingMs: () => invocationMsMax };
+  const budgetOf = (role: "oracle" | "replay") => ({ remainingMs: () => timeLimitMs(role) });
   const invocations = { oracle: 0, replay: 0 };
   let replayedThrough = 0;
-  const oracleMapping = await startMapping(plain, new Map(), async (batch) => {
+  const oracleMapping = await startMapping(plain, "oracle", new Map(), async (batch) => {
     invocations.oracle += 1;
-    await oracle.handle(batch, budget);
+    await oracle.handle(batch, budgetOf("oracle"));
   });
   const replayCheckpoints = new Map<string, Checkpoint>();
   const startReplay = (): ReturnType<typeof startMapping> =>
-    startMapping(plain, replayCheckpoints, async (batch) => {
+    startMapping(plain, "replay", replayCheckpoints, async (batch) => {
       invocations.replay += 1;
-      const { unfinishedFrom, watermark } = await replay.handle(batch, budget);
+      const { unfinishedFrom, watermark } = await replay.handle(batch, budgetOf("replay"));
       replayedThrough = watermark.timestamp;
       const failures = unfinishedFrom === undefined ? [] : [{ itemIdentifier: unfinishedFrom }];
       return { batchItemFailures: failures };
@@ -133,6 +133,7 @@ async function settle(client: Client): Promise<void> {
 
 async function startMapping(
   plain: ReturnType<typeof createAwsClients>,
+  role: "oracle" | "replay",
   checkpoints: Map<string, Checkpoint>,
   invoke: (batch: ShardBatch) => Promise<unknown>,
 ): Promise<{ stop(): Promise<void> }> {
@@ -144,10 +145,10 @@ async function startMapping(
         streamArn: `arn:aws:kinesis:${region}:000000000000:stream/${stream}`,
         roleArn: "arn:aws:iam::000000000000:role/bench",
       },
-      batchSize: 1_000,
-      windowMs: 0,
-      partialBatchResponse: true,
-      invocationMsMax,
+      ...batchSettings(role, {
+        windowMs: { value: 0, because: "replay is run once all is there, and is waited for" },
+      }),
+      invocationMsMax: timeLimitMs(role),
       pollMsMin: 1,
       pollMsMax: 5,
       retryMsMin: 5,

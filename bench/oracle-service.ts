@@ -8,6 +8,7 @@
 import type { CommitLog, StoredBlock } from "../core/ports.ts";
 import type { ShardId, Timestamp } from "../core/types.ts";
 import { createOracleService } from "../functions/oracle/service.ts";
+import { timeLimitMs } from "../functions/shared/settings.ts";
 import { silentObservability } from "../functions/shared/silent-observability.ts";
 import { decodeLogBlockHeader } from "../schemas/log-block.ts";
 import { figure, printFigures, Stopwatch } from "./measure.ts";
@@ -75,7 +76,10 @@ async function run(batches: number): Promise<Measured> {
     });
     for (const { data } of records) recordBytes += data.length;
     stopwatch.start();
-    const report = await service.handle({ shard, records }, { remainingMs: () => 60_000 });
+    const report = await service.handle(
+      { shard, records },
+      { remainingMs: () => timeLimitMs("oracle") },
+    );
     stopwatch.stop();
     committed += report.verdicts.committed;
   }

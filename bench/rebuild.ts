@@ -14,6 +14,7 @@ import type { CommitLog, StoredBlock } from "../core/ports.ts";
 import type { ShardId, Timestamp } from "../core/types.ts";
 import { rebuildOracle } from "../functions/oracle/rebuild.ts";
 import { createOracleService } from "../functions/oracle/service.ts";
+import { timeLimitMs } from "../functions/shared/settings.ts";
 import { silentObservability } from "../functions/shared/silent-observability.ts";
 import { decodeLogBlockHeader } from "../schemas/log-block.ts";
 import { figure, printFigures, Stopwatch } from "./measure.ts";
@@ -73,7 +74,7 @@ async function fillLog(): Promise<void> {
     const records = Array.from({ length: recordsPerBatch }, () => {
       return transfers.next(through, arrivalMs);
     });
-    await service.handle({ shard, records }, { remainingMs: () => 60_000 });
+    await service.handle({ shard, records }, { remainingMs: () => timeLimitMs("oracle") });
     const newest = blocks.at(-1);
     if (newest === undefined) throw new Error("the service appended nothing");
     through = decodeLogBlockHeader(newest.bytes, newest.position).throughTimestamp;

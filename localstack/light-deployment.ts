@@ -1,7 +1,7 @@
 /**
  * Deploys to a local cloud without Terraform, for machines that cannot get its provider: the same
- * zips with the settings of the module's functions.json, created through the AWS SDK. It makes what
- * a test needs, in the module's order; roles, alarms, logs and all the rest only the module has.
+ * zips with the settings that the module reads, created through the AWS SDK. It makes what a test
+ * needs, in the module's order; roles, alarms, logs and all the rest only the module has.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,12 +15,13 @@ import { deploymentNames, type DeploymentNames } from "../aws/names.ts";
 import { historyRetentionMsDefault as historyRetentionMs } from "../core/limits.ts";
 import { createTables, systemTables, type TableDefinition } from "../aws/provision.ts";
 import {
-  functionEnvironment,
-  functionModule,
   functionRoles,
   functionSettings,
+  scheduleExpression,
   type FunctionRole,
-} from "./module-settings.ts";
+  type FunctionSettings,
+} from "../functions/shared/settings.ts";
+import { functionEnvironment, functionModule } from "./module-settings.ts";
 
 export type LightDeploymentOptions = {
   readonly endpoint: string;
@@ -106,7 +107,7 @@ async function makeStream({ clients, names }: Parts): Promise<void> {
 
 async function makeFunction(parts: Parts, role: FunctionRole): Promise<void> {
   const { clients, functionName, options } = parts;
-  const { description, memoryMb, timeoutSeconds } = functionSettings()[role];
+  const { description, memoryMb, timeoutSeconds } = functionSettings[role];
   const { endpoint, deployment, logLevel } = options;
   const FunctionName = functionName(role);
   await clients.lambda.send(
@@ -149,19 +150,19 @@ async function invokeProvision({ clients, functionName, options }: Parts): Promi
 async function makeMappings({ clients, names, functionName }: Parts): Promise<readonly string[]> {
   const made: string[] = [];
   for (const role of functionRoles) {
-    const { mapping } = functionSettings()[role];
+    const { mapping }: FunctionSettings = functionSettings[role];
     if (mapping === undefined) continue;
     const { UUID } = await clients.lambda.send(
       new lambda.CreateEventSourceMappingCommand({
         FunctionName: functionName(role),
         EventSourceArn: `arn:aws:kinesis:${region}:${account}:stream/${names.stream}`,
-        StartingPosition: "TRIM_HORIZON",
+        StartingPosition: mapping.startingPosition,
         BatchSize: mapping.batchSize,
         MaximumBatchingWindowInSeconds: mapping.windowSeconds,
-        ParallelizationFactor: 1,
-        BisectBatchOnFunctionError: false,
-        MaximumRetryAttempts: -1,
-        MaximumRecordAgeInSeconds: -1,
+        ParallelizationFactor: mapping.parallelizationFactor,
+        BisectBatchOnFunctionError: mapping.bisect,
+        MaximumRetryAttempts: mapping.retriesMax,
+        MaximumRecordAgeInSeconds: mapping.recordAgeSecondsMax,
         FunctionResponseTypes: mapping.partialBatchResponse ? ["ReportBatchItemFailures"] : [],
       }),
     );
@@ -172,11 +173,11 @@ async function makeMappings({ clients, names, functionName }: Parts): Promise<re
 
 async function makeSchedules({ clients, functionName }: Parts): Promise<void> {
   for (const role of functionRoles) {
-    const { schedule } = functionSettings()[role];
+    const { schedule }: FunctionSettings = functionSettings[role];
     if (schedule === undefined) continue;
     const Name = functionName(role);
     const { RuleArn } = await clients.events.send(
-      new events.PutRuleCommand({ Name, ScheduleExpression: schedule }),
+      new events.PutRuleCommand({ Name, ScheduleExpression: scheduleExpression(schedule) }),
     );
     await clients.lambda.send(
       new lambda.AddPermissionCommand({
@@ -242,7 +243,8 @@ async function destroy(
   }
   for (const role of functionRoles) {
     const Name = functionName(role);
-    if (functionSettings()[role].schedule !== undefined) {
+    const { schedule }: FunctionSettings = functionSettings[role];
+    if (schedule !== undefined) {
       await clients.events.send(new events.RemoveTargetsCommand({ Rule: Name, Ids: [role] }));
       await clients.events.send(new events.DeleteRuleCommand({ Name }));
     }

@@ -1,38 +1,11 @@
-/**
- * What the Terraform module says about the functions, read from the very file that the module
- * reads. Whoever runs the bundles without Terraform (tests, the light cloud's deployer) takes
- * memory, timeouts and mappings from here.
- */
+/** What the Terraform module gives functions besides their settings, where they run without it. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-
-export type MappingSettings = {
-  readonly batchSize: number;
-  readonly windowSeconds: number;
-  readonly partialBatchResponse: boolean;
-  readonly enhancedFanOut: boolean;
-};
-
-export type FunctionSettings = {
-  readonly description: string;
-  readonly memoryMb: number;
-  readonly timeoutSeconds: number;
-  readonly mapping?: MappingSettings;
-  /** As EventBridge spells it, such as `rate(1 minute)`. */
-  readonly schedule?: string;
-};
-
-export const functionRoles = ["oracle", "replay", "reaper", "api", "provision"] as const;
-export type FunctionRole = (typeof functionRoles)[number];
 
 const moduleFolder = new URL("../infra/terraform/", import.meta.url);
 
 export function moduleFile(name: string): string {
   return readFileSync(fileURLToPath(new URL(name, moduleFolder)), "utf8");
-}
-
-export function functionSettings(): Readonly<Record<FunctionRole, FunctionSettings>> {
-  return JSON.parse(moduleFile("functions.json")) as Record<FunctionRole, FunctionSettings>;
 }
 
 /** The module's names and settings for every function. */

@@ -1,7 +1,13 @@
 /**
- * The functions of a deployment and what drives each, as Terraform sets it up on AWS; schedules are
- * shorter here, since nobody pays for invocations.
+ * The functions of a deployment and what drives each, as on AWS (functions/shared/settings.ts) but
+ * for the changes that are named here.
  */
+import {
+  batchSettings,
+  scheduleMs,
+  timeLimitMs,
+  type FunctionRole,
+} from "../functions/shared/settings.ts";
 import type { EventSource } from "./process-messages.ts";
 
 export type FunctionDefinition = {
@@ -14,35 +20,25 @@ export type FunctionDefinition = {
   readonly invocationMsMax: number;
 };
 
+const because = "nobody pays for invocations here, and somebody sits before the result";
+
 export const stackFunctions: readonly FunctionDefinition[] = [
-  {
-    name: "oracle",
-    handlerFile: "functions/oracle/handler.ts",
-    // Never fails on content, so a batch needs no partial answer; every millisecond of window is
-    // latency.
-    sources: [{ kind: "stream", batchSize: 500, windowMs: 0, partialBatchResponse: false }],
-    invocationMsMax: 30_000,
-  },
-  {
-    name: "replay",
-    handlerFile: "functions/replay/handler.ts",
-    sources: [
-      // Within its window clients say what they have installed, and replay need not look.
-      { kind: "stream", batchSize: 1_000, windowMs: 1_000, partialBatchResponse: true },
-      { kind: "schedule", everyMs: 5_000 },
-    ],
-    invocationMsMax: 60_000,
-  },
-  {
-    name: "reaper",
-    handlerFile: "functions/reaper/handler.ts",
-    sources: [{ kind: "schedule", everyMs: 60_000 }],
-    invocationMsMax: 60_000,
-  },
-  {
-    name: "api",
-    handlerFile: "functions/api/handler.ts",
-    sources: [{ kind: "http" }],
-    invocationMsMax: 30_000,
-  },
+  definition("oracle", [{ kind: "stream", ...batchSettings("oracle") }]),
+  definition("replay", [
+    { kind: "stream", ...batchSettings("replay") },
+    { kind: "schedule", everyMs: scheduleMs("replay", { everyMs: { value: 5_000, because } }) },
+  ]),
+  definition("reaper", [
+    { kind: "schedule", everyMs: scheduleMs("reaper", { everyMs: { value: 60_000, because } }) },
+  ]),
+  definition("api", [{ kind: "http" }]),
 ];
+
+function definition(role: FunctionRole, sources: readonly EventSource[]): FunctionDefinition {
+  return {
+    name: role,
+    handlerFile: `functions/${role}/handler.ts`,
+    sources,
+    invocationMsMax: timeLimitMs(role),
+  };
+}

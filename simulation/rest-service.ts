@@ -5,6 +5,7 @@
 import { createEngine } from "../engine/engine.ts";
 import type { EngineEvent } from "../engine/types.ts";
 import { createApi } from "../functions/api/service.ts";
+import { timeLimitMs } from "../functions/shared/settings.ts";
 import { recordingEngine } from "../testing/history/recording-engine.ts";
 import type { HistoryRecorder } from "../testing/history/recorder.ts";
 import type { SimulatedFunction } from "../testing/kernel/simulated-function.ts";
@@ -13,7 +14,6 @@ import type { RestAnswer, RestCall, RestRequest } from "./workloads/workload.ts"
 
 type WireAnswer = { readonly status: number; readonly text: string };
 
-const timeLimitMs = 30_000;
 /** When a caller stops waiting. */
 const callerPatienceMs = 29_000;
 const journeyMs = { min: 1, max: 15 };
@@ -28,7 +28,7 @@ export class RestService {
     const ignore = (): void => undefined;
     this.#function = deployment.defineFunction({
       name: "api",
-      timeLimitMs,
+      timeLimitMs: timeLimitMs("api"),
       start: (process) => {
         process.onCrash(() => {
           recorder.abandon(process.name);

@@ -5,6 +5,7 @@
  * because something else always goes wrong first.
  */
 import type { Isolation } from "../core/types.ts";
+import type { Change } from "../functions/shared/settings.ts";
 import { faultNames, type FaultName, type FaultPlan } from "../testing/kernel/faults.ts";
 import { SeededRandom } from "../testing/kernel/seeded-random.ts";
 import { workloadNames, type WorkloadName } from "./workloads/catalogue.ts";
@@ -30,6 +31,11 @@ export type SeedPlan = {
   readonly faults: FaultPlan;
   readonly strikesMax?: number;
 };
+
+const timeLimits = {
+  value: { min: 10_000, max: 60_000 },
+  because: "a limit must be met now and then, to show what is left half done",
+} as const satisfies Change<unknown>;
 
 /**
  * Probability per opportunity when the fault is on: drawn between these, uniformly in the
@@ -101,7 +107,7 @@ export function planOf(seed: number): SeedPlan {
     keys: random.integer(4, 12),
     history: random.chance(0.5),
     oracleConsumer: random.chance(0.8) ? "fan-out" : "standard",
-    functionTimeLimitMs: random.logarithmic(10_000, 60_000),
+    functionTimeLimitMs: random.logarithmic(timeLimits.value.min, timeLimits.value.max),
     hurried: random.chance(0.3) ? random.between(0.05, 0.3) : 0,
     faults: random.chance(calmShare) ? {} : faultsOf(random),
   };

@@ -58,7 +58,7 @@ const workLimitMs = 40 * 60_000;
 const settleLimitMs = 20 * 60_000;
 /** Installs that are under way still may take their minute. */
 const closeLimitMs = 5 * 60_000;
-/** Tombstones stay 15 minutes after the watermark has passed them, and the reaper comes every 5. */
+/** Tombstones stay 15 minutes behind the watermark, and the reaper comes every 10. */
 const reapedMs = 45 * 60_000;
 const lookMs = 1_000;
 /** A run of some length must prove something; a minimized one may be as small as it likes. */

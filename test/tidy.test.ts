@@ -20,6 +20,7 @@ import {
   unusedFileViolations,
   unusedLimitViolations,
 } from "./tidy/rules.ts";
+import { settingViolations } from "./tidy/function-settings.ts";
 import { widthViolations } from "./tidy/width.ts";
 import { factsOf, type SourceFacts, type Tree } from "./tidy/source-facts.ts";
 
@@ -85,6 +86,9 @@ describe("the tree", () => {
   });
   test("no tracked file names a registry host, a machine's path, a key or unfinished work", () => {
     expect(textViolations(tracked)).toEqual([]);
+  });
+  test("how functions run is stated in one table, and changed only for a reason", () => {
+    expect(settingViolations(tracked)).toEqual([]);
   });
   test("code, comments and prose keep to 100 columns", () => {
     expect(widthViolations(tracked)).toEqual([]);
@@ -280,6 +284,26 @@ describe("each rule is seen failing", () => {
       "c.ts:1: unfinished work: TO" + "DO",
       "d.ts:1: switched-off check: eslint-" + "disable",
       `e.md:1: access key: ${key}`,
+    ]);
+  });
+
+  test("settings of functions", () => {
+    const tree = new Map([
+      ["functions/shared/settings.ts", "export const a = { batchSize: 500 };"],
+      ["test/a.test.ts", "start({ batchSize: 2 });"],
+      ["bench/a.ts", "start({ windowMs: 1_000 }); const timeLimitMs = 60_000;"],
+      ["bench/b.ts", "start({ windowMs: seconds * 1_000, remainingMs: () => 5 });"],
+      [
+        "bench/c.ts",
+        'const x = { windowMs: { value: 0, because: "it is a bench, nobody waits" } };',
+      ],
+      ["bench/d.ts", 'const because = "why"; const x = { windowMs: { value: 0, because } };'],
+    ]);
+    expect(settingViolations(tree)).toEqual([
+      "bench/a.ts: states windowMs, which is in functions/shared/settings.ts",
+      "bench/a.ts: states timeLimitMs, which is in functions/shared/settings.ts",
+      "bench/b.ts: states remainingMs, which is in functions/shared/settings.ts",
+      "bench/d.ts: a setting is changed without a reason: { value: 0, because }",
     ]);
   });
 

@@ -50,7 +50,7 @@ export type TestCloudOptions = {
   readonly latency?: Latency;
   /** How the oracle is fed. Default `fan-out`. */
   readonly oracleConsumer?: "fan-out" | "standard";
-  /** When an invocation of oracle, replay or reaper is stopped. Default 60,000. */
+  /** When an invocation of oracle, replay or reaper is stopped. Default: as deployed. */
   readonly functionTimeLimitMs?: number;
   /** Keep every event as a line in `trace`. Default false. */
   readonly keepTrace?: boolean;
@@ -104,7 +104,6 @@ export type TestProcess = {
 };
 
 const runLimitMsDefault = 24 * 3600_000;
-const functionTimeLimitMsDefault = 60_000;
 const settleLookMs = 1_000;
 const slowFactorDefault = 20;
 /** For keys that tests give; rows go through their client's own. */
@@ -137,7 +136,7 @@ export async function createTestCloud(options: TestCloudOptions = {}): Promise<T
       tables: (options.tables ?? []).map(testTableOf),
       historyRetentionMs: options.historyRetentionMs ?? limits.historyRetentionMsDefault,
       oracleConsumer: options.oracleConsumer ?? "fan-out",
-      functionTimeLimitMs: options.functionTimeLimitMs ?? functionTimeLimitMsDefault,
+      functionTimeLimitMs: options.functionTimeLimitMs,
     }).catch((error: unknown) => {
       throw publicError(error);
     }),

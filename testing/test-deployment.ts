@@ -12,6 +12,12 @@ import type { SequenceNumber, ShardId, TableDescription } from "../core/types.ts
 import { createOracleService } from "../functions/oracle/service.ts";
 import { reap } from "../functions/reaper/service.ts";
 import { createReplayService } from "../functions/replay/service.ts";
+import {
+  batchSettings,
+  scheduleMs,
+  timeLimitMs,
+  type FunctionRole,
+} from "../functions/shared/settings.ts";
 import { KeyHashes } from "../schemas/key-hashes.ts";
 import type { Observability } from "../functions/shared/observability.ts";
 import { hostileRecord } from "./kernel/hostile-producer.ts";
@@ -37,16 +43,15 @@ export type DeploymentOptions = {
   readonly historyRetentionMs: number;
   /** How mappings deliver: `fan-out` pushes within some 70 ms, `standard` polls once a second. */
   readonly oracleConsumer: "fan-out" | "standard";
-  readonly functionTimeLimitMs: number;
+  /** Instead of each function's own, where a test asks for it. */
+  readonly functionTimeLimitMs?: number | undefined;
 };
 
-const mappings = {
-  "fan-out": { batchSize: 500, windowMs: 0, deliveryMs: { min: 10, max: 70 } },
-  standard: { batchSize: 500, windowMs: 0, deliveryMs: { min: 100, max: 1_000 } },
-  replay: { batchSize: 500, windowMs: 500, deliveryMs: { min: 50, max: 500 } },
+/** The service's part; what is ours to set is in functions/shared/settings.ts. */
+const deliveryMs = {
+  "fan-out": { min: 10, max: 70 },
+  standard: { min: 100, max: 1_000 },
 } as const;
-const replaySweepMs = 60_000;
-const reaperMs = 5 * 60_000;
 const expiryMs = 60_000;
 const hostileLookMs = 1_000;
 const hostileLookBackRecords = 120;
@@ -110,10 +115,10 @@ export class TestDeployment {
       tables: options.tables.map((table) => ({ history: false, ...table })),
     };
     const functions = this.#functions(observability);
-    this.oracle = this.#mapping(functions.oracle, mappings[options.oracleConsumer]);
-    this.replay = this.#mapping(functions.replay, mappings.replay);
-    void runSchedule(functions.replay, replaySweepMs, this.#part("replay-schedule"));
-    void runSchedule(functions.reaper, reaperMs, this.#part("reaper-schedule"));
+    this.oracle = this.#mapping("oracle", functions.oracle, options.oracleConsumer);
+    this.replay = this.#mapping("replay", functions.replay, "standard");
+    void runSchedule(functions.replay, scheduleMs("replay"), this.#part("replay-schedule"));
+    void runSchedule(functions.reaper, scheduleMs("reaper"), this.#part("reaper-schedule"));
     this.#every(expiryMs, () => {
       if (!world.faults.strikes("ttl-late", "tables")) world.dynamodb.expire();
     });
@@ -175,11 +180,12 @@ export class TestDeployment {
     readonly replay: SimulatedFunction<ReplayWork, BatchAnswer>;
     readonly reaper: SimulatedFunction<undefined, unknown>;
   } {
-    const timeLimitMs = this.options.functionTimeLimitMs;
+    const limitOf = (role: FunctionRole): number =>
+      this.options.functionTimeLimitMs ?? timeLimitMs(role);
     return {
       oracle: this.defineFunction({
         name: "oracle",
-        timeLimitMs,
+        timeLimitMs: limitOf("oracle"),
         start: (process) => {
           const service = createOracleService({ ...this.portsOf(process), observability });
           return async (batch: ShardBatch, context) => {
@@ -190,7 +196,7 @@ export class TestDeployment {
       }),
       replay: this.defineFunction({
         name: "replay",
-        timeLimitMs,
+        timeLimitMs: limitOf("replay"),
         start: (process) => {
           const service = createReplayService(this.portsOf(process), observability);
           return async (work: ReplayWork, context) =>
@@ -199,7 +205,7 @@ export class TestDeployment {
       }),
       reaper: this.defineFunction({
         name: "reaper",
-        timeLimitMs,
+        timeLimitMs: limitOf("reaper"),
         start: (process) => {
           const ports = this.portsOf(process);
           return (_event: undefined, { remainingMs }) =>
@@ -210,10 +216,12 @@ export class TestDeployment {
   }
 
   #mapping(
+    role: "oracle" | "replay",
     fn: SimulatedFunction<ShardBatch, BatchAnswer>,
-    settings: (typeof mappings)[keyof typeof mappings],
+    consumer: keyof typeof deliveryMs,
   ): StreamMapping {
-    const mapping = new StreamMapping({ ...settings, shard: this.shard }, fn, {
+    const delivery = { shard: this.shard, deliveryMs: deliveryMs[consumer] };
+    const mapping = new StreamMapping({ ...batchSettings(role), ...delivery }, fn, {
       ...this.#part(`${fn.name}-mapping`),
       weather: this.world.weather,
       recordCount: () => this.world.kinesis.records(this.stream, this.shard).length,

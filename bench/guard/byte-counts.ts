@@ -2,6 +2,7 @@
 import type { CommitLog, StreamRecord } from "../../core/ports.ts";
 import type { SequenceNumber, ShardId } from "../../core/types.ts";
 import { createOracleService } from "../../functions/oracle/service.ts";
+import { timeLimitMs } from "../../functions/shared/settings.ts";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";
 import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
 import { encodePayload } from "../../schemas/payload.ts";
@@ -104,7 +105,7 @@ async function blockCount(requests: number, writes: number): Promise<Count> {
   };
   const { verdicts } = await service.handle(
     { shard, records: [record] },
-    { remainingMs: () => 60_000 },
+    { remainingMs: () => timeLimitMs("oracle") },
   );
   if (verdicts.committed !== requests) throw new Error("not every request was committed");
   return {

@@ -8,6 +8,7 @@
  * Units are DynamoDB's documented ones, as the model of the test cloud reports them.
  */
 import * as limits from "../../core/limits.ts";
+import { scheduleMs } from "../../functions/shared/settings.ts";
 import { DynamoDbModel } from "../../testing/cloud/dynamodb/model.ts";
 import type { CallConditions } from "../../testing/cloud/dynamodb/operation-types.ts";
 import type * as dynamoDb from "../../testing/cloud/dynamodb/operation-types.ts";
@@ -39,10 +40,9 @@ export type PartUsage = {
 export type CloudUsage = { readonly [Name in Part]: Readonly<PartUsage> };
 
 /** Replay sweeps by its own schedule after this time, which belongs to no transaction. */
-const undisturbedMs = 60_000;
+const undisturbedMs = scheduleMs("replay");
 const deployment = "guard";
 const createdWithinMs = 3600_000;
-const functionTimeLimitMs = 60_000;
 const reads: ReadonlySet<string> = new Set(["GetItem", "BatchGetItem", "Query", "Scan"]);
 const writes: ReadonlySet<string> = new Set(["PutItem", "UpdateItem", "DeleteItem"]);
 const batchedWrites: ReadonlySet<string> = new Set(["BatchWriteItem", "TransactWriteItems"]);
@@ -206,7 +206,6 @@ export async function createMeteredCloud(
     tables,
     historyRetentionMs: limits.historyRetentionMsDefault,
     oracleConsumer: "fan-out",
-    functionTimeLimitMs,
   });
   const cloud = new TestCloud(world, await world.time.runUntil(created, createdWithinMs), false);
   const beginMs = world.time.nowMs;

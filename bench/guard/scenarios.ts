@@ -5,6 +5,7 @@
  */
 import { createEngine } from "../../engine/engine.ts";
 import { createApi } from "../../functions/api/service.ts";
+import { timeLimitMs } from "../../functions/shared/settings.ts";
 import { defineTable, type Client } from "../../sdk/index.ts";
 import { testTable, type TestCloud } from "../../testing/index.ts";
 import { type CloudUsage, createMeteredCloud } from "./metered-cloud.ts";
@@ -203,7 +204,7 @@ async function runRest(run: Run): Promise<number> {
         headers: { "content-type": "application/json" },
         body: JSON.stringify({ writes }),
       }),
-      { remainingMs: 30_000 },
+      { remainingMs: timeLimitMs("api") },
     );
     if (response.status !== 200) throw new Error(`REST answers ${await response.text()}`);
   });

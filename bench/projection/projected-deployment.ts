@@ -1,9 +1,7 @@
 /**
  * Tidemark deployed in a projected world: the real client, oracle and replay, on mappings as
- * Terraform configures them (infra/terraform/functions.json), on one shard.
+ * they are deployed (functions/shared/settings.ts), on one shard.
  */
-import { readFileSync } from "node:fs";
-import { z } from "zod";
 import { createAwsClientPorts } from "../../aws/client-ports.ts";
 import { type AwsPorts, type AwsPortsOptions, createAwsPorts } from "../../aws/ports.ts";
 import { createTables, provisionDeployment, registerTables } from "../../aws/provision.ts";
@@ -13,6 +11,7 @@ import { createClientEngine } from "../../engine/client-engine.ts";
 import type { EngineEvent } from "../../engine/types.ts";
 import { createOracleService } from "../../functions/oracle/service.ts";
 import { createReplayService } from "../../functions/replay/service.ts";
+import { batchSettings, functionSettings, timeLimitMs } from "../../functions/shared/settings.ts";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";
 import { type Client, ConnectedClient } from "../../sdk/client.ts";
 import { SimulatedFunction } from "../../testing/kernel/simulated-function.ts";
@@ -27,22 +26,7 @@ import type { Part } from "./usage-ledger.ts";
 const deployment = "projection";
 export const projectionTable = "items";
 
-const mappingSchema = z.object({ batchSize: z.number(), windowSeconds: z.number() });
-const functionSchema = z.object({
-  memoryMb: z.number(),
-  timeoutSeconds: z.number(),
-  mapping: mappingSchema,
-});
-const functionsSchema = z.object({ oracle: functionSchema, replay: functionSchema });
-
-/** As Terraform reads them. */
-export const functionSettings = functionsSchema.parse(
-  JSON.parse(
-    readFileSync(new URL("../../infra/terraform/functions.json", import.meta.url), "utf8"),
-  ),
-);
-
-type Role = keyof typeof functionSettings;
+type Role = "oracle" | "replay";
 
 const runLimitMs = 24 * 3600_000;
 
@@ -159,12 +143,12 @@ export class ProjectedDeployment {
     ) => Promise<BatchAnswer>,
   ): ProjectedMapping {
     const { world } = this;
-    const { memoryMb, timeoutSeconds, mapping } = functionSettings[role];
+    const { memoryMb } = functionSettings[role];
     const { time, faults, trace } = world;
     const fn = new SimulatedFunction<ShardBatch, BatchAnswer>(
       {
         name: role,
-        timeLimitMs: timeoutSeconds * 1_000,
+        timeLimitMs: timeLimitMs(role),
         start: (process) => {
           this.#register(process, role, Math.min(1, memoryMb / processorFigures.fullProcessorMb));
           return start(process);
@@ -179,8 +163,7 @@ export class ProjectedDeployment {
       shard: this.shard,
       part: role,
       shares: consumer === "standard",
-      batchSize: mapping.batchSize,
-      windowMs: mapping.windowSeconds * 1_000,
+      ...batchSettings(role),
       delivery: createDelivery(consumer, world.random.fork(`${role}-delivery`)),
       recordCount: () => world.kinesis.records(this.#stream, this.shard).length,
       records: (first, end) => this.#records(first, end),

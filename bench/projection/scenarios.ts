@@ -11,7 +11,8 @@ import type {
   ProjectionPlan,
   ThroughputCase,
 } from "./plan.ts";
-import { functionSettings, ProjectedDeployment, projectionTable } from "./projected-deployment.ts";
+import { functionSettings } from "../../functions/shared/settings.ts";
+import { ProjectedDeployment, projectionTable } from "./projected-deployment.ts";
 import {
   auroraDsqlHotRowPerSecond,
   callLatencies,
@@ -229,6 +230,7 @@ export async function project(
   onRow: (part: string, row: unknown) => void = () => undefined,
 ): Promise<ProjectionResult> {
   const { seed, plan } = run;
+  const { oracle, replay } = functionSettings;
   const part =
     (name: string) =>
     (row: unknown): void => {
@@ -240,7 +242,7 @@ export async function project(
     complete: plan.complete,
     assumptions: {
       ...{ callLatencies, deliveryLatencies, serviceLimits, processorFigures },
-      ...{ pricesDollars, hoursPerMonth, functionSettings },
+      ...{ pricesDollars, hoursPerMonth, functionSettings: { oracle, replay } },
     },
     commitLatency: await inTurn(
       plan.latency,

@@ -10,20 +10,16 @@ resource "aws_lambda_event_source_mapping" "stream" {
     : aws_kinesis_stream.commits.arn
   )
 
-  # A mapping that is made anew meets old records again, which the log's cursor skips. LATEST would
-  # skip records for good.
-  starting_position = "TRIM_HORIZON"
+  starting_position = each.value.startingPosition
 
   batch_size                         = each.value.batchSize
   maximum_batching_window_in_seconds = each.value.windowSeconds
   function_response_types            = each.value.partialBatchResponse ? ["ReportBatchItemFailures"] : []
 
-  # A shard's records go through one invocation after the other, and none is ever given up: a record
-  # that were dropped is a commit that its client waits for, or a payload that is never installed.
-  parallelization_factor         = 1
-  bisect_batch_on_function_error = false
-  maximum_retry_attempts         = -1
-  maximum_record_age_in_seconds  = -1
+  parallelization_factor         = each.value.parallelizationFactor
+  bisect_batch_on_function_error = each.value.bisect
+  maximum_retry_attempts         = each.value.retriesMax
+  maximum_record_age_in_seconds  = each.value.recordAgeSecondsMax
 
   tags = local.tags
 
@@ -36,7 +32,7 @@ resource "aws_cloudwatch_event_rule" "schedule" {
 
   name                = "${local.prefix}-${each.key}"
   description         = "Tidemark ${var.deployment}: wakes ${each.key}"
-  schedule_expression = each.value
+  schedule_expression = each.value.rate
   tags                = local.tags
 
   depends_on = [aws_lambda_invocation.provision]

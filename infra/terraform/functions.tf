@@ -57,11 +57,10 @@ resource "aws_lambda_function" "this" {
   depends_on = [aws_iam_role_policy.function, aws_iam_role_policy.function_logs]
 }
 
-# Whatever a scheduled run leaves undone, the next one finds: repeating a failed one only costs.
 resource "aws_lambda_function_event_invoke_config" "scheduled" {
   for_each = local.schedules
 
   function_name                = aws_lambda_function.this[each.key].function_name
-  maximum_retry_attempts       = 0
-  maximum_event_age_in_seconds = 60
+  maximum_retry_attempts       = each.value.retriesMax
+  maximum_event_age_in_seconds = each.value.eventAgeSecondsMax
 }

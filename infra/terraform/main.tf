@@ -27,8 +27,7 @@ locals {
   stream_arn       = "arn:${local.partition}:kinesis:${local.region}:${local.account}:stream/${local.stream_name}"
   user_table_arns  = [for name in sort(keys(var.tables)) : "${local.table_arn_prefix}/${name}"]
 
-  # One file for Terraform, for the tests that run the bundles, and for the deployer of the light
-  # local cloud.
+  # The table of functions/shared/settings.ts, which says why each value is what it is.
   all_functions = jsondecode(file("${path.module}/functions.json"))
   functions     = { for name, settings in local.all_functions : name => settings if name != "api" || var.rest.enabled }
   mappings      = { for name, settings in local.functions : name => settings.mapping if can(settings.mapping) }

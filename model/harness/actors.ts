@@ -23,13 +23,18 @@ import { ReadView } from "../../engine/read-view.ts";
 import { ShardSession } from "../../engine/shard-session.ts";
 import { createOracleService, type OracleService } from "../../functions/oracle/service.ts";
 import { createReplayService } from "../../functions/replay/service.ts";
+import type { Change } from "../../functions/shared/settings.ts";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";
 import { encodePayload } from "../../schemas/payload.ts";
 import { type GatedShard, type Held, keyOf, modelTable, settle, shardId } from "./gated-shard.ts";
 import type { ModelTransaction } from "./trace.ts";
 import { sampleHashes, sampleRandom } from "../../testing/sample-hashes.ts";
 
-const remainingMs = (): number => 900_000;
+const timeLimitMs: Change<number> = {
+  value: 900_000,
+  because: "an invocation lasts as long as the trace, and none ends of itself",
+};
+const remainingMs = (): number => timeLimitMs.value;
 
 /** What a mutant of the code may replace. */
 export type OraclePorts = {

@@ -16,11 +16,12 @@ import {
 } from "../../localstack/event-source-mapping.ts";
 import { kinesisStreamReader } from "../../localstack/kinesis-stream-reader.ts";
 import {
-  functionEnvironment,
+  batchSettings,
   functionRoles,
-  functionSettings,
+  timeLimitMs,
   type FunctionRole,
-} from "../../localstack/module-settings.ts";
+} from "../../functions/shared/settings.ts";
+import { functionEnvironment } from "../../localstack/module-settings.ts";
 import type { Checkpoint } from "../../localstack/shard-consumer.ts";
 import { bundleFunction } from "../../scripts/function-bundles.ts";
 import { localIdentity, startLocalServers, type LocalServers } from "../harness/local-servers.ts";
@@ -135,7 +136,7 @@ export async function functionProcess(
   return lambdaProcess({
     zip,
     name: `tidemark-${deployment}-${role}`,
-    timeoutMs: functionSettings()[role].timeoutSeconds * 1000,
+    timeoutMs: timeLimitMs(role),
     environment: functionEnvironment({
       deployment,
       endpoint: { dynamodb: endpoint, kinesis: endpoint },
@@ -171,16 +172,13 @@ function bundledMappings(parts: {
   const running = new Map<FunctionRole, { mapping: EventSourceMapping; close(): Promise<void> }>();
   return {
     async resume(role) {
-      const { mapping: settings, timeoutSeconds } = functionSettings()[role];
-      if (settings === undefined || running.has(role)) return;
+      if (running.has(role)) return;
       const clients = createAwsClients(parts.aws);
       const mapping = startEventSourceMapping(
         {
           origin: streamOrigin,
-          batchSize: settings.batchSize,
-          windowMs: settings.windowSeconds * 1000,
-          partialBatchResponse: settings.partialBatchResponse,
-          invocationMsMax: timeoutSeconds * 1000,
+          ...batchSettings(role),
+          invocationMsMax: timeLimitMs(role),
           pollMsMin: 1,
           pollMsMax: 20,
           retryMsMin: 5,

@@ -5,7 +5,7 @@
 import { isBuiltin } from "node:module";
 import { unzipSync } from "fflate";
 import { beforeAll, describe, expect, test } from "vitest";
-import { functionRoles, functionSettings } from "../../localstack/module-settings.ts";
+import { functionRoles, functionSettings } from "../../functions/shared/settings.ts";
 import {
   bundleFunction,
   bundleModule,
@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 test("there is a bundle for every function of the module, and no other", () => {
   expect(functionNames()).toEqual([...functionRoles].sort());
-  expect(Object.keys(functionSettings()).sort()).toEqual([...functionRoles].sort());
+  expect(Object.keys(functionSettings).sort()).toEqual([...functionRoles].sort());
 });
 
 describe.each(functionNames())("%s", (name) => {

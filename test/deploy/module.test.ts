@@ -11,7 +11,9 @@ import { systemTables } from "../../aws/provision.ts";
 import * as limits from "../../core/limits.ts";
 import { functionMetrics } from "../../functions/shared/metric-names.ts";
 import { logLevels } from "../../functions/shared/observability.ts";
-import { functionRoles, functionSettings, moduleFile } from "../../localstack/module-settings.ts";
+import { functionRoles, functionSettings } from "../../functions/shared/settings.ts";
+import { moduleFile } from "../../localstack/module-settings.ts";
+import { functionSettingsText } from "../../scripts/function-settings.ts";
 import { readGrants } from "./grants.ts";
 
 const folder = fileURLToPath(new URL("../../infra/terraform", import.meta.url));
@@ -70,17 +72,40 @@ describe("names", () => {
 describe("the event source mappings", () => {
   test("give up, cut and reorder nothing", () => {
     const mapping = (name: string) => argument("aws_lambda_event_source_mapping", name);
-    expect(mapping("parallelization_factor")).toBe("1");
-    expect(mapping("bisect_batch_on_function_error")).toBe("false");
-    expect(mapping("maximum_retry_attempts")).toBe("-1");
-    expect(mapping("maximum_record_age_in_seconds")).toBe("-1");
-    expect(mapping("starting_position")).toBe('"TRIM_HORIZON"');
+    expect(mapping("parallelization_factor")).toBe("each.value.parallelizationFactor");
+    expect(mapping("bisect_batch_on_function_error")).toBe("each.value.bisect");
+    expect(mapping("maximum_retry_attempts")).toBe("each.value.retriesMax");
+    expect(mapping("maximum_record_age_in_seconds")).toBe("each.value.recordAgeSecondsMax");
+    expect(mapping("starting_position")).toBe("each.value.startingPosition");
     expect(mapping("batch_size")).toBe("each.value.batchSize");
     expect(mapping("maximum_batching_window_in_seconds")).toBe("each.value.windowSeconds");
+    for (const role of ["oracle", "replay"] as const) {
+      expect(functionSettings[role].mapping).toMatchObject({
+        startingPosition: "TRIM_HORIZON",
+        parallelizationFactor: 1,
+        bisect: false,
+        retriesMax: -1,
+        recordAgeSecondsMax: -1,
+      });
+    }
+  });
+
+  test("what a function is given is the table's word", () => {
+    const lambda = (name: string) => argument("aws_lambda_function", name);
+    expect(lambda("memory_size")).toBe("lookup(var.memory_mb, each.key, each.value.memoryMb)");
+    expect(lambda("timeout")).toBe("each.value.timeoutSeconds");
+    expect(argument("aws_cloudwatch_event_rule", "schedule_expression")).toBe("each.value.rate");
+    const scheduled = (name: string) => argument("aws_lambda_function_event_invoke_config", name);
+    expect(scheduled("maximum_retry_attempts")).toBe("each.value.retriesMax");
+    expect(scheduled("maximum_event_age_in_seconds")).toBe("each.value.eventAgeSecondsMax");
+  });
+
+  test("functions.json is the functions' table; otherwise run: npm run function-settings", () => {
+    expect(moduleFile("functions.json")).toBe(functionSettingsText());
   });
 
   test("are what the protocol asks for: the oracle at once, whole; replay later, in part", () => {
-    const { oracle, replay } = functionSettings();
+    const { oracle, replay } = functionSettings;
     expect(oracle.mapping).toMatchObject({
       windowSeconds: 0,
       partialBatchResponse: false,
@@ -94,7 +119,7 @@ describe("the event source mappings", () => {
   });
 
   test("leave functions more time than they keep back", () => {
-    const { oracle, replay, reaper, api } = functionSettings();
+    const { oracle, replay, reaper, api } = functionSettings;
     expect(oracle.timeoutSeconds * 1000).toBeGreaterThan(10 * limits.oracleReserveMs);
     expect(replay.timeoutSeconds * 1000).toBeGreaterThan(10 * limits.replayReserveMs);
     expect(reaper.timeoutSeconds * 1000).toBeGreaterThan(10 * limits.reaperStopMs);

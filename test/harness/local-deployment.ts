@@ -12,6 +12,7 @@ import type { Engine } from "../../engine/types.ts";
 import { createOracleService } from "../../functions/oracle/service.ts";
 import { createReplayService } from "../../functions/replay/service.ts";
 import { parseKinesisEvent, type ShardBatch } from "../../functions/shared/kinesis-event.ts";
+import { batchSettings, timeLimitMs } from "../../functions/shared/settings.ts";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";
 import { startEventSourceMapping } from "../../localstack/event-source-mapping.ts";
 import { kinesisStreamReader } from "../../localstack/kinesis-stream-reader.ts";
@@ -48,7 +49,7 @@ export type LocalDeploymentOptions = {
   readonly stopped?: readonly ("oracle" | "replay")[];
 };
 
-const invocationMsMax = 30_000;
+type StreamRole = "oracle" | "replay";
 
 export async function startLocalDeployment(
   options: LocalDeploymentOptions = {},
@@ -57,14 +58,14 @@ export async function startLocalDeployment(
   const finishHistory = startHistoryExport(stores);
   const engines: Engine[] = [];
   const observability = silentObservability;
-  const budget = { remainingMs: () => invocationMsMax };
+  const budgetOf = (role: StreamRole) => ({ remainingMs: () => timeLimitMs(role) });
   const oracleService = createOracleService({ ...stores.openPorts(), observability });
   const replayService = createReplayService(stores.openPorts(), observability);
-  const oracle = localFunction(stores, options.oracle, (batch) =>
-    oracleService.handle(batch, budget),
+  const oracle = localFunction(stores, "oracle", options.oracle, (batch) =>
+    oracleService.handle(batch, budgetOf("oracle")),
   );
-  const replay = localFunction(stores, options.replay, async (batch) => {
-    const { unfinishedFrom } = await replayService.handle(batch, budget);
+  const replay = localFunction(stores, "replay", options.replay, async (batch) => {
+    const { unfinishedFrom } = await replayService.handle(batch, budgetOf("replay"));
     const failures = unfinishedFrom === undefined ? [] : [{ itemIdentifier: unfinishedFrom }];
     return { batchItemFailures: failures };
   });
@@ -94,6 +95,7 @@ export async function startLocalDeployment(
 
 function localFunction(
   stores: LocalStores,
+  role: StreamRole,
   interpose: Interpose | undefined,
   invoke: Invoke,
 ): LocalFunction {
@@ -113,10 +115,10 @@ function localFunction(
             streamArn: `arn:aws:kinesis:us-east-1:000000000000:stream/${stream}`,
             roleArn: "arn:aws:iam::000000000000:role/test",
           },
-          batchSize: 500,
-          windowMs: 0,
-          partialBatchResponse: true,
-          invocationMsMax,
+          ...batchSettings(role, {
+            windowMs: { value: 0, because: "tests wait for the watermark again and again" },
+          }),
+          invocationMsMax: timeLimitMs(role),
           pollMsMin: 1,
           pollMsMax: 20,
           retryMsMin: 5,

@@ -96,11 +96,11 @@ async function inBatches<Element, Result>(
   elements: readonly Element[],
   read: (batch: readonly Element[]) => Promise<readonly Result[]>,
 ): Promise<readonly Result[]> {
-  const batchSize = 100;
+  const keysMax = 100;
   const starts = Array.from(
-    { length: Math.ceil(elements.length / batchSize) },
-    (_, index) => index * batchSize,
+    { length: Math.ceil(elements.length / keysMax) },
+    (_, index) => index * keysMax,
   );
-  const batches = await inTurns(starts, (start) => read(elements.slice(start, start + batchSize)));
+  const batches = await inTurns(starts, (start) => read(elements.slice(start, start + keysMax)));
   return batches.flat();
 }
