@@ -3,19 +3,20 @@
  * protocols at the endpoints given. Importing this module does no work and loads no AWS package;
  * the first call does.
  */
+import { OnDemand } from "../core/on-demand.ts";
 import type { CallOptions, ClientPorts, Clock, Random } from "../core/ports.ts";
 import { createAwsClients, type AwsClientOptions, type AwsClients } from "./clients.ts";
 import { createClientDynamoDb } from "./dynamodb.ts";
 import { createClientCommitLog } from "./dynamodb-commit-log.ts";
 import { createDynamoDbControlReader } from "./dynamodb-control-store.ts";
 import { createClientItemStore } from "./dynamodb-item-store.ts";
-import { createDynamoDbVersionStore } from "./dynamodb-version-store.ts";
 import { createKinesisCommitStream } from "./kinesis-commit-stream.ts";
-import { createKinesisShards } from "./kinesis-shards.ts";
 import { deploymentNames } from "./names.ts";
 import { systemClock } from "./system-clock.ts";
 import { systemDigest } from "./system-digest.ts";
 import { systemRandom } from "./system-random.ts";
+
+const history = new OnDemand("history", () => import("./dynamodb-version-store.ts"));
 
 export type AwsPortsOptions = AwsClientOptions & {
   readonly deployment: string;
@@ -43,16 +44,20 @@ export function clientPortsOn(clients: AwsClients, options: AwsPortsOptions): Aw
   const { kinesis } = clients;
   const { stream } = names;
   const shardEntries = (callOptions?: CallOptions) => control.shardEntries(callOptions);
-  const shards = createKinesisShards({ kinesis, stream, shardEntries });
+  const versions = { dynamodb, clock, table: names.versionsTable };
   return {
     clock,
     random,
     digest: systemDigest,
     control,
-    stream: createKinesisCommitStream({ kinesis, clock, random, stream, shardEntries, shards }),
+    stream: createKinesisCommitStream({ kinesis, clock, random, stream, shardEntries }),
     log: createClientCommitLog({ dynamodb, clock, table: names.logTable }),
     items: createClientItemStore({ dynamodb, clock, random }),
-    versions: createDynamoDbVersionStore({ dynamodb, clock, table: names.versionsTable }),
+    versions: {
+      save: (entry, options) => history.use(({ save }) => save(versions, entry, options)),
+      find: (table, key, at, options) =>
+        history.use(({ find }) => find(versions, { table, key, at }, options)),
+    },
     close: clients.close,
   };
 }

@@ -3,14 +3,15 @@
  * them under (spill#id, chunk). The conditional put of `append` is the commit point of every
  * transaction in the block (I1).
  */
-import { assert } from "../core/assert.ts";
-import * as limits from "../core/limits.ts";
+import { OnDemand } from "../core/on-demand.ts";
 import type { ClientPorts, Clock, CommitLog, StoredBlock } from "../core/ports.ts";
-import type { Item, LogPosition, TransactionId } from "../core/types.ts";
-import { fromSdkItem, type SdkItem } from "./attribute-values.ts";
-import { mapBounded } from "./bounded.ts";
+import type { Item, LogPosition } from "../core/types.ts";
+import { fromSdkItem } from "./attribute-values.ts";
 import type { ClientDynamoDb } from "./dynamodb.ts";
+import { expiresAtSeconds } from "./log-expiry.ts";
 import { bytesOf, integerOf } from "./stored-attributes.ts";
+
+const spilling = new OnDemand("spilled payloads", () => import("./dynamodb-spills.ts"));
 
 export type CommitLogParts = {
   readonly dynamodb: ClientDynamoDb;
@@ -24,7 +25,13 @@ export function createDynamoDbCommitLog(parts: CommitLogParts): CommitLog {
 
 /** What a client needs of it. */
 export function createClientCommitLog(parts: CommitLogParts): ClientPorts["log"] {
-  return { ...readers(parts), ...spills(parts) };
+  return {
+    ...readers(parts),
+    spill: (id, chunks, options) =>
+      spilling.use(({ spill }) => spill(parts, { id, chunks }, options)),
+    readSpilled: (id, chunks, options) =>
+      spilling.use(({ readSpilled }) => readSpilled(parts, { id, chunks }, options)),
+  };
 }
 
 function appender({ dynamodb, table, clock }: CommitLogParts): Pick<CommitLog, "append"> {
@@ -111,52 +118,6 @@ function backwardReader({ dynamodb, table }: CommitLogParts): Pick<CommitLog, "r
       return (page.Items ?? []).map((item) => storedBlock(fromSdkItem(item)));
     },
   };
-}
-
-function spills({
-  dynamodb,
-  table,
-  clock,
-}: CommitLogParts): Pick<CommitLog, "spill" | "readSpilled"> {
-  return {
-    async spill(id, chunks, options) {
-      assert(chunks.length <= limits.spillChunksMax, "commit log: too many chunks to spill");
-      await mapBounded(chunks, limits.spillConcurrencyMax, (chunk, index) =>
-        dynamodb.put(
-          {
-            TableName: table,
-            Item: {
-              ...chunkKey(id, index),
-              chunk: { B: chunk },
-              expiresAt: { N: expiresAtSeconds(clock) },
-            },
-          },
-          options,
-        ),
-      );
-    },
-    async readSpilled(id, chunks, options) {
-      // The count comes from the wire. What the limits exclude cannot have been spilled.
-      if (chunks > limits.spillChunksMax) return undefined;
-      const indices = Array.from({ length: chunks }, (_, index) => index);
-      const found = await mapBounded(indices, limits.spillConcurrencyMax, async (index) => {
-        const key = { TableName: table, ConsistentRead: true, Key: chunkKey(id, index) };
-        const item = await dynamodb.get(key, options);
-        return item === undefined ? undefined : bytesOf({ what: "spilled chunk", item }, "chunk");
-      });
-      const present = found.filter((chunk) => chunk !== undefined);
-      return present.length === chunks ? present : undefined;
-    },
-  };
-}
-
-/** The time at which DynamoDB may drop the item, seconds since the epoch. */
-function expiresAtSeconds(clock: Clock): string {
-  return (Math.ceil(clock.nowMs() / 1000) + limits.logRetentionSeconds).toString();
-}
-
-function chunkKey(id: TransactionId, index: number): SdkItem {
-  return { shard: { S: `spill#${id}` }, position: { N: index.toString() } };
 }
 
 function storedBlock(item: Item): StoredBlock {

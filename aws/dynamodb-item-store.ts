@@ -3,23 +3,16 @@
  * conditional PutItem, so a stored version never falls (I6), and is never signed after its deadline
  * (aws/call.ts).
  */
-import type { QueryCommandOutput } from "@aws-sdk/client-dynamodb";
-import { InvalidRequestError, StoreError } from "../core/errors.ts";
-import type {
-  CallOptions,
-  ClientPorts,
-  InstallRequest,
-  ItemStore,
-  Page,
-  QueryRequest,
-  ScanRequest,
-  SortKeyCondition,
-} from "../core/ports.ts";
-import type { TableDescription } from "../core/types.ts";
-import { fromSdkItem, toSdkItem, toSdkValue, type SdkItem } from "./attribute-values.ts";
-import { batchGetItems, type BatchGetParts } from "./dynamodb-batch-get.ts";
+import { StoreError } from "../core/errors.ts";
+import type { CallOptions, ClientPorts, InstallRequest, ItemStore } from "../core/ports.ts";
+import { OnDemand } from "../core/on-demand.ts";
+import { toSdkItem, type SdkItem } from "./attribute-values.ts";
+import type { BatchGetParts } from "./dynamodb-batch-get.ts";
 import type { DynamoDb } from "./dynamodb.ts";
-import { absentItem, keyOf, toInstalledItem, toStoredItem, versionOf } from "./stored-item.ts";
+import { absentItem, toInstalledItem, toStoredItem, versionOf } from "./stored-item.ts";
+
+const batches = new OnDemand("batches", () => import("./dynamodb-batch-get.ts"));
+const pages = new OnDemand("pages of tables", () => import("./dynamodb-pages.ts"));
 
 export type ItemStoreParts = BatchGetParts & { readonly dynamodb: DynamoDb };
 
@@ -36,11 +29,13 @@ export function createClientItemStore(parts: BatchGetParts): ClientPorts["items"
     },
     async batchGet(keys, options) {
       const asked = keys.map(({ table, key }) => ({ table: table.name, key }));
-      const items = await batchGetItems(parts, asked, { attributes: undefined, options });
+      const items = await batches.use(({ batchGetItems }) =>
+        batchGetItems(parts, asked, { attributes: undefined, options }),
+      );
       return items.map((item) => (item === undefined ? absentItem : toStoredItem(item)));
     },
-    query: (request, options) => query(parts, request, options),
-    scan: (request, options) => scan(parts, request, options),
+    query: (request, options) => pages.use(({ query }) => query(parts, request, options)),
+    scan: (request, options) => pages.use(({ scan }) => scan(parts, request, options)),
     install: (request, options) => install(parts, request, options),
   };
 }
@@ -50,7 +45,9 @@ export function createDynamoDbItemStore(parts: ItemStoreParts): ItemStore {
     ...createClientItemStore(parts),
     async versions(keys, options) {
       const isEventual = options.consistency === "eventual";
-      const items = await batchGetItems(parts, keys, { attributes: ["_v"], isEventual, options });
+      const items = await batches.use(({ batchGetItems }) =>
+        batchGetItems(parts, keys, { attributes: ["_v"], isEventual, options }),
+      );
       return items.map((item) => (item === undefined ? absentItem.version : versionOf(item)));
     },
     async removeTombstone({ table, key, version }, options) {
@@ -115,109 +112,4 @@ function installCondition(
     ConditionExpression: "#version = :expected",
     ExpressionAttributeValues: { ":expected": { N: expects.toString() } },
   };
-}
-
-async function query(
-  parts: BatchGetParts,
-  request: QueryRequest,
-  options: CallOptions | undefined,
-): Promise<Page> {
-  const { table, index } = request;
-  const condition = keyCondition(request);
-  const output = await parts.dynamodb.query(
-    {
-      TableName: table.name,
-      ...(index === undefined ? { ConsistentRead: true } : { IndexName: index.name }),
-      ...condition,
-      ScanIndexForward: !request.descending,
-      Limit: request.limit,
-      ExclusiveStartKey: sdkStartKey(request),
-    },
-    options,
-  );
-  return toPage(table, output);
-}
-
-async function scan(
-  parts: BatchGetParts,
-  request: ScanRequest,
-  options: CallOptions | undefined,
-): Promise<Page> {
-  const { table, segment } = request;
-  const output = await parts.dynamodb.scan(
-    {
-      TableName: table.name,
-      ConsistentRead: true,
-      Limit: request.limit,
-      ExclusiveStartKey: sdkStartKey(request),
-      Segment: segment?.index,
-      TotalSegments: segment?.total,
-    },
-    options,
-  );
-  return toPage(table, output);
-}
-
-function sdkStartKey({ startKey }: Pick<ScanRequest, "startKey">): SdkItem | undefined {
-  return startKey === undefined ? undefined : toSdkItem(startKey);
-}
-
-function toPage(
-  table: TableDescription,
-  output: Pick<QueryCommandOutput, "Items" | "LastEvaluatedKey">,
-): Page {
-  const rows = (output.Items ?? []).map((row) => {
-    const item = fromSdkItem(row);
-    return { ...toStoredItem(item), key: keyOf(table, item) };
-  });
-  const last = output.LastEvaluatedKey;
-  return { rows, lastKey: last === undefined ? undefined : fromSdkItem(last) };
-}
-
-type KeyCondition = {
-  KeyConditionExpression: string;
-  ExpressionAttributeNames: Record<string, string>;
-  ExpressionAttributeValues: SdkItem;
-};
-
-function keyCondition(request: QueryRequest): KeyCondition {
-  const { table, index, sortKey } = request;
-  const partitionName = index?.partitionKey ?? table.partitionKey.name;
-  const sortName = index === undefined ? table.sortKey?.name : index.sortKey;
-  const condition: KeyCondition = {
-    KeyConditionExpression: "#partition = :partition",
-    ExpressionAttributeNames: { "#partition": partitionName },
-    ExpressionAttributeValues: { ":partition": toSdkValue(request.partitionKey) },
-  };
-  if (sortKey === undefined) return condition;
-  if (sortName === undefined) {
-    const where = index === undefined ? `table "${table.name}"` : `index "${index.name}"`;
-    throw new InvalidRequestError("sortKey", `${where} has no sort key to put a condition on`);
-  }
-  const sort = sortCondition(sortKey);
-  return {
-    KeyConditionExpression: `${condition.KeyConditionExpression} AND ${sort.expression}`,
-    ExpressionAttributeNames: { ...condition.ExpressionAttributeNames, "#sort": sortName },
-    ExpressionAttributeValues: { ...condition.ExpressionAttributeValues, ...sort.values },
-  };
-}
-
-function sortCondition(condition: SortKeyCondition): { expression: string; values: SdkItem } {
-  switch (condition.operator) {
-    case "between":
-      return {
-        expression: "#sort BETWEEN :low AND :high",
-        values: { ":low": toSdkValue(condition.low), ":high": toSdkValue(condition.high) },
-      };
-    case "begins_with":
-      return {
-        expression: "begins_with(#sort, :prefix)",
-        values: { ":prefix": toSdkValue(condition.value) },
-      };
-    default:
-      return {
-        expression: `#sort ${condition.operator} :sort`,
-        values: { ":sort": toSdkValue(condition.value) },
-      };
-  }
 }

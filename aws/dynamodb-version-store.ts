@@ -13,7 +13,7 @@
 import { createHash } from "node:crypto";
 import { CorruptDataError, FrameError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
-import type { CallOptions, Clock, VersionEntry, VersionStore } from "../core/ports.ts";
+import type { CallOptions, Clock, VersionEntry } from "../core/ports.ts";
 import type { Item, Timestamp, Version } from "../core/types.ts";
 import { decodeItem, encodeItem } from "../schemas/attribute-value.ts";
 import { ByteWriter } from "../schemas/byte-writer.ts";
@@ -32,14 +32,7 @@ const keyBytesMax = 2048;
 const digestMark = 0xff;
 const restMark = 0xfe;
 
-export function createDynamoDbVersionStore(parts: VersionStoreParts): VersionStore {
-  return {
-    save: (entry, options) => save(parts, entry, options),
-    find: (table, key, at, options) => find(parts, { table, key, at }, options),
-  };
-}
-
-async function save(
+export async function save(
   parts: VersionStoreParts,
   entry: VersionEntry & { readonly keptMs: number },
   options: CallOptions | undefined,
@@ -68,7 +61,7 @@ async function save(
   await parts.dynamodb.put({ TableName: parts.table, Item }, options);
 }
 
-async function find(
+export async function find(
   parts: VersionStoreParts,
   wanted: { readonly table: string; readonly key: Item; readonly at: Timestamp },
   options: CallOptions | undefined,

@@ -31,29 +31,21 @@ export type KinesisShardsParts = {
   readonly shardEntries: (options?: CallOptions) => Promise<readonly ShardEntry[]>;
 };
 
-export type KinesisShards = {
-  /** The carrier of the shard that gave out the sequence number, if the stream still has it. */
-  carrierOf(
-    shard: ShardId,
-    sequenceNumber: SequenceNumber,
-    options?: CallOptions,
-  ): Promise<KinesisShardId | undefined>;
-};
-
-export function createKinesisShards(parts: KinesisShardsParts): KinesisShards {
-  return {
-    async carrierOf(shard, sequenceNumber, options) {
-      const entry = (await parts.shardEntries(options)).find((each) => each.shard === shard);
-      if (entry === undefined) return undefined;
-      const at = BigInt(sequenceNumber);
-      return (await listKinesisShards(await parts.kinesis(), parts.stream, options)).find(
-        (each) =>
-          covers(each, entry) &&
-          BigInt(each.firstSequenceNumber) <= at &&
-          (each.lastSequenceNumber === undefined || at <= BigInt(each.lastSequenceNumber)),
-      )?.id;
-    },
-  };
+/** The carrier of the shard that gave out the sequence number, if the stream still has it. */
+export async function carrierOf(
+  parts: KinesisShardsParts,
+  { shard, sequenceNumber }: { readonly shard: ShardId; readonly sequenceNumber: SequenceNumber },
+  options?: CallOptions,
+): Promise<KinesisShardId | undefined> {
+  const entry = (await parts.shardEntries(options)).find((each) => each.shard === shard);
+  if (entry === undefined) return undefined;
+  const at = BigInt(sequenceNumber);
+  return (await listKinesisShards(await parts.kinesis(), parts.stream, options)).find(
+    (each) =>
+      covers(each, entry) &&
+      BigInt(each.firstSequenceNumber) <= at &&
+      (each.lastSequenceNumber === undefined || at <= BigInt(each.lastSequenceNumber)),
+  )?.id;
 }
 
 export function covers(shard: KinesisShard, { startingHashKey }: ShardEntry): boolean {

@@ -6,7 +6,7 @@
 import { attribute, isReserved, setAttribute } from "../core/attributes.ts";
 import { CorruptDataError } from "../core/errors.ts";
 import type { StoredItem } from "../core/ports.ts";
-import type { AttributeValue, Item, TableDescription, Version } from "../core/types.ts";
+import type { AttributeValue, Item, Version } from "../core/types.ts";
 
 export const absentItem: StoredItem = { item: undefined, version: 0 as Version, tombstone: false };
 
@@ -49,24 +49,4 @@ export function toInstalledItem(key: Item, item: Item | undefined, version: Vers
   const versionValue = { N: version.toString() };
   if (item === undefined) return { ...key, _v: versionValue, _x: { BOOL: true } };
   return { ...item, _v: versionValue };
-}
-
-/** @throws CorruptDataError when a row lacks a key attribute, which no table allows. */
-export function keyOf(table: TableDescription, item: Item): Item {
-  const key: Record<string, AttributeValue> = {};
-  for (const { name } of keyAttributes(table)) {
-    const value = attribute(item, name);
-    if (value === undefined) {
-      throw new CorruptDataError(
-        `table "${table.name}": a row without the key attribute "${name}"; is the table ` +
-          "registered with its true key?",
-      );
-    }
-    setAttribute(key, name, value);
-  }
-  return key;
-}
-
-function keyAttributes(table: TableDescription): TableDescription["partitionKey"][] {
-  return table.sortKey === undefined ? [table.partitionKey] : [table.partitionKey, table.sortKey];
 }

@@ -5,6 +5,7 @@
 import { InvalidRequestError, TransactionClosedError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { Clock } from "../core/ports.ts";
+import { OnDemand } from "../core/on-demand.ts";
 import type { Timestamp } from "../core/types.ts";
 import { systemClock } from "../aws/system-clock.ts";
 import { Call } from "../engine/call.ts";
@@ -19,11 +20,12 @@ import type {
 } from "../engine/types.ts";
 import { parseTransactionId } from "../schemas/transaction-id.ts";
 import { aSignal, aText, checkOptions, integerIn, oneOf } from "./check-options.ts";
-import { resultCodec } from "./result-codec.ts";
 import { RowCodec } from "./row-codec.ts";
 import type { MarshallOptions } from "./marshall.ts";
 import { ReadHandle, type Snapshot, type Transaction, TransactionHandle } from "./transaction.ts";
 import type { Numbers } from "./unmarshall.ts";
+
+const keptResults = new OnDemand("kept results", () => import("./result-codec.ts"));
 
 /** May run several times: it touches the outside world only through the transaction. */
 export type TransactionBody<Result> = (transaction: Transaction) => Promise<Result>;
@@ -140,6 +142,7 @@ export class ConnectedClient implements Client {
     };
     try {
       if (options.idempotencyKey === undefined) return await engine.transact(left, run);
+      const { resultCodec } = await keptResults.load();
       const codec = resultCodec<Result>(this.#parts.numbers);
       const done = await engine.transact(left, run, codec);
       if (done.receipt.replayed) return done;

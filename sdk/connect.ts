@@ -4,9 +4,11 @@
  * has nothing to commit yet, pays for neither.
  */
 import type { AwsPortsOptions } from "../aws/client-ports.ts";
+import { OnDemand } from "../core/on-demand.ts";
 import { type Client, ConnectedClient, type Connection } from "./client.ts";
 import { checkClientOptions, type ClientOptions } from "./client-options.ts";
-import { discover } from "./discovery.ts";
+
+const discovery = new OnDemand("discovery", () => import("./discovery.ts"));
 
 /**
  * A client of one deployment: `{ deployment, region }` on AWS, or `{ endpoint }` of an embedded
@@ -42,10 +44,13 @@ type Target = Pick<AwsPortsOptions, "deployment" | "region" | "endpoint" | "dyna
 
 /** Where the deployment is; asks an embedded stack at its one address. */
 export async function target(options: ClientOptions): Promise<Target> {
-  if (options.endpoint === undefined) {
+  const { endpoint: stackUrl } = options;
+  if (stackUrl === undefined) {
     const { deployment, region, endpoints, dynamodb, kinesis } = options;
     return { deployment, region, endpoint: endpoints, dynamodb, kinesis };
   }
-  const { deployment, region, endpoints } = await discover(options.endpoint);
+  const { deployment, region, endpoints } = await discovery.use(({ discover }) =>
+    discover(stackUrl),
+  );
   return { deployment, region, endpoint: endpoints };
 }

@@ -25,6 +25,7 @@ import { faultNames, type FaultName, type FaultPlan } from "./kernel/faults.ts";
 import type { Latency, ServiceName } from "./kernel/service-link.ts";
 import type { SimulatedProcess } from "./kernel/simulated-process.ts";
 import { World } from "./kernel/world.ts";
+import { loadAllParts } from "./loaded-parts.ts";
 import { plainRows, putPlainRows } from "./table-contents.ts";
 import { TestDeployment, type TestTable } from "./test-deployment.ts";
 import { describedTable, testTableOf } from "./test-tables.ts";
@@ -122,6 +123,7 @@ export async function createTestCloud(options: TestCloudOptions = {}): Promise<T
       );
     }
   }
+  await loadAllParts();
   const world = new World({
     seed: options.seed ?? 1,
     faults: options.faults ?? {},

@@ -22,6 +22,7 @@ import {
 } from "../../testing/kernel/service-link.ts";
 import type { SimulatedProcess } from "../../testing/kernel/simulated-process.ts";
 import { World } from "../../testing/kernel/world.ts";
+import { loadAllParts } from "../../testing/loaded-parts.ts";
 import { TestCloud } from "../../testing/test-cloud.ts";
 import { TestDeployment, type TestTable } from "../../testing/test-deployment.ts";
 
@@ -200,6 +201,7 @@ export async function createMeteredCloud(
   seed: number,
   tables: readonly TestTable[],
 ): Promise<MeteredCloud> {
+  await loadAllParts();
   const world = new MeteredWorld(seed);
   const created = TestDeployment.create(world, {
     deployment,

@@ -17,6 +17,7 @@ import { type Client, ConnectedClient } from "../../sdk/client.ts";
 import { SimulatedFunction } from "../../testing/kernel/simulated-function.ts";
 import type { SimulatedProcess } from "../../testing/kernel/simulated-process.ts";
 import type { BatchAnswer, ShardBatch } from "../../testing/kernel/stream-mapping.ts";
+import { loadAllParts } from "../../testing/loaded-parts.ts";
 import { createDelivery } from "./delivery.ts";
 import { ProjectedMapping } from "./projected-mapping.ts";
 import { ProjectedWorld } from "./projected-world.ts";
@@ -44,6 +45,7 @@ export class ProjectedDeployment {
     /** How the oracle is fed; replay's consumer is always a standard one. */
     readonly consumer: Consumer;
   }): Promise<ProjectedDeployment> {
+    await loadAllParts();
     const world = new ProjectedWorld(options);
     const operator = world.startProcess("operator");
     const aws = { handles: world.handles(operator, { calm: true }), clock: operator.clock };

@@ -1,0 +1,125 @@
+/**
+ * Pages of user tables on DynamoDB: queries and scans, strongly consistent except on indexes.
+ * Loaded with the first of them.
+ */
+import type { QueryCommandOutput } from "@aws-sdk/client-dynamodb";
+import { InvalidRequestError } from "../core/errors.ts";
+import type {
+  CallOptions,
+  Page,
+  QueryRequest,
+  ScanRequest,
+  SortKeyCondition,
+} from "../core/ports.ts";
+import type { TableDescription } from "../core/types.ts";
+import { fromSdkItem, toSdkItem, toSdkValue, type SdkItem } from "./attribute-values.ts";
+import type { ClientDynamoDb } from "./dynamodb.ts";
+import { keyOf } from "./row-key.ts";
+import { toStoredItem } from "./stored-item.ts";
+
+export type PageParts = { readonly dynamodb: ClientDynamoDb };
+
+export async function query(
+  parts: PageParts,
+  request: QueryRequest,
+  options: CallOptions | undefined,
+): Promise<Page> {
+  const { table, index } = request;
+  const condition = keyCondition(request);
+  const output = await parts.dynamodb.query(
+    {
+      TableName: table.name,
+      ...(index === undefined ? { ConsistentRead: true } : { IndexName: index.name }),
+      ...condition,
+      ScanIndexForward: !request.descending,
+      Limit: request.limit,
+      ExclusiveStartKey: sdkStartKey(request),
+    },
+    options,
+  );
+  return toPage(table, output);
+}
+
+export async function scan(
+  parts: PageParts,
+  request: ScanRequest,
+  options: CallOptions | undefined,
+): Promise<Page> {
+  const { table, segment } = request;
+  const output = await parts.dynamodb.scan(
+    {
+      TableName: table.name,
+      ConsistentRead: true,
+      Limit: request.limit,
+      ExclusiveStartKey: sdkStartKey(request),
+      Segment: segment?.index,
+      TotalSegments: segment?.total,
+    },
+    options,
+  );
+  return toPage(table, output);
+}
+
+function sdkStartKey({ startKey }: Pick<ScanRequest, "startKey">): SdkItem | undefined {
+  return startKey === undefined ? undefined : toSdkItem(startKey);
+}
+
+function toPage(
+  table: TableDescription,
+  output: Pick<QueryCommandOutput, "Items" | "LastEvaluatedKey">,
+): Page {
+  const rows = (output.Items ?? []).map((row) => {
+    const item = fromSdkItem(row);
+    return { ...toStoredItem(item), key: keyOf(table, item) };
+  });
+  const last = output.LastEvaluatedKey;
+  return { rows, lastKey: last === undefined ? undefined : fromSdkItem(last) };
+}
+
+type KeyCondition = {
+  KeyConditionExpression: string;
+  ExpressionAttributeNames: Record<string, string>;
+  ExpressionAttributeValues: SdkItem;
+};
+
+function keyCondition(request: QueryRequest): KeyCondition {
+  const { table, index, sortKey } = request;
+  const partitionName = index?.partitionKey ?? table.partitionKey.name;
+  const sortName = index === undefined ? table.sortKey?.name : index.sortKey;
+  const condition: KeyCondition = {
+    KeyConditionExpression: "#partition = :partition",
+    ExpressionAttributeNames: { "#partition": partitionName },
+    ExpressionAttributeValues: { ":partition": toSdkValue(request.partitionKey) },
+  };
+  if (sortKey === undefined) return condition;
+  if (sortName === undefined) {
+    const where = index === undefined ? `table "${table.name}"` : `index "${index.name}"`;
+    throw new InvalidRequestError("sortKey", `${where} has no sort key to put a condition on`);
+  }
+  const sort = sortCondition(sortKey);
+  return {
+    KeyConditionExpression: `${condition.KeyConditionExpression} AND ${sort.expression}`,
+    ExpressionAttributeNames: { ...condition.ExpressionAttributeNames, "#sort": sortName },
+    ExpressionAttributeValues: { ...condition.ExpressionAttributeValues, ...sort.values },
+  };
+}
+
+function sortCondition(condition: SortKeyCondition): { expression: string; values: SdkItem } {
+  switch (condition.operator) {
+    case "between":
+      return {
+        expression: "#sort BETWEEN :low AND :high",
+        values: { ":low": toSdkValue(condition.low), ":high": toSdkValue(condition.high) },
+      };
+    case "begins_with":
+      return {
+        expression: "begins_with(#sort, :prefix)",
+        values: { ":prefix": toSdkValue(condition.value) },
+      };
+    default:
+      return {
+        expression: `#sort ${condition.operator} :sort`,
+        values: { ":sort": toSdkValue(condition.value) },
+      };
+  }
+}

@@ -1,0 +1,58 @@
+/** Spilled payloads: chunks beside the blocks of the log, under (spill#id, index). */
+import { assert } from "../core/assert.ts";
+import * as limits from "../core/limits.ts";
+import type { CallOptions, Clock } from "../core/ports.ts";
+import type { TransactionId } from "../core/types.ts";
+import type { SdkItem } from "./attribute-values.ts";
+import { mapBounded } from "./bounded.ts";
+import type { ClientDynamoDb } from "./dynamodb.ts";
+import { expiresAtSeconds } from "./log-expiry.ts";
+import { bytesOf } from "./stored-attributes.ts";
+
+type SpillParts = {
+  readonly dynamodb: ClientDynamoDb;
+  readonly clock: Clock;
+  readonly table: string;
+};
+
+export async function spill(
+  { dynamodb, table, clock }: SpillParts,
+  { id, chunks }: { readonly id: TransactionId; readonly chunks: readonly Uint8Array[] },
+  options: CallOptions | undefined,
+): Promise<void> {
+  assert(chunks.length <= limits.spillChunksMax, "commit log: too many chunks to spill");
+  await mapBounded(chunks, limits.spillConcurrencyMax, (chunk, index) =>
+    dynamodb.put(
+      {
+        TableName: table,
+        Item: {
+          ...chunkKey(id, index),
+          chunk: { B: chunk },
+          expiresAt: { N: expiresAtSeconds(clock) },
+        },
+      },
+      options,
+    ),
+  );
+}
+
+export async function readSpilled(
+  { dynamodb, table }: SpillParts,
+  { id, chunks }: { readonly id: TransactionId; readonly chunks: number },
+  options: CallOptions | undefined,
+): Promise<readonly Uint8Array[] | undefined> {
+  // The count comes from the wire. What the limits exclude cannot have been spilled.
+  if (chunks > limits.spillChunksMax) return undefined;
+  const indices = Array.from({ length: chunks }, (_, index) => index);
+  const found = await mapBounded(indices, limits.spillConcurrencyMax, async (index) => {
+    const key = { TableName: table, ConsistentRead: true, Key: chunkKey(id, index) };
+    const item = await dynamodb.get(key, options);
+    return item === undefined ? undefined : bytesOf({ what: "spilled chunk", item }, "chunk");
+  });
+  const present = found.filter((chunk) => chunk !== undefined);
+  return present.length === chunks ? present : undefined;
+}
+
+function chunkKey(id: TransactionId, index: number): SdkItem {
+  return { shard: { S: `spill#${id}` }, position: { N: index.toString() } };
+}
