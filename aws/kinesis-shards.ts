@@ -3,7 +3,7 @@
  * its records are sent to, named after the Kinesis shard that covered it at first. At any time one
  * open Kinesis shard covers it; a reshard, by hand or by an on-demand stream, closes that one and
  * leads what follows to a child. So the carriers of a shard are a line of Kinesis shards, and a
- * record in any other Kinesis shard is nobody's (docs/protocol.md §12, 18).
+ * record in any other Kinesis shard is nobody's (docs/adr/0008-a-shard-is-a-hash-key.md).
  */
 import type { CallOptions } from "../core/ports.ts";
 import type { SequenceNumber, ShardId } from "../core/types.ts";

@@ -6,7 +6,7 @@
  * the names. How the bounds must relate is a test (test/core/limits.test.ts): nothing can change
  * them at run time.
  */
-// --- A transaction (DESIGN §8) ---
+// --- A transaction ---
 /** Keys read plus keys written. */
 export const transactionKeysMax = 10_000;
 export const payloadBytesMax = 16 * 1024 * 1024;
@@ -81,7 +81,7 @@ export const spilledReadsMax = 8;
 export const spilledHeldMax = 64;
 export const spilledHeldBytesMax = 64 * 1024 * 1024;
 
-// --- Installing and removing (DESIGN §2, Deletes) ---
+// --- Installing and removing (docs/protocol.md §7, Deletes) ---
 /** An install is signed at most this long after its installer learned that it is missing. */
 export const installSignMsMax = 10_000;
 /** How long AWS accepts a signature. */

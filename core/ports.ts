@@ -202,8 +202,8 @@ export type InstallRequest = {
    */
   readonly expects: "below" | Version;
   /**
-   * Wall-clock milliseconds after which the call must not be signed any more (DESIGN §2 Deletes: a
-   * frozen process that wakes up must not resurrect what the reaper removed). Past it:
+   * Wall-clock milliseconds after which the call must not be signed any more (docs/protocol.md §7,
+   * Deletes): a frozen process that wakes up must not resurrect what the reaper removed. Past it:
    * `LateInstallError`.
    */
   readonly signBeforeMs: number;

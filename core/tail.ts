@@ -1,8 +1,9 @@
 /**
  * The tail: what one process knows of a shard's log above the watermark. A pure fold over blocks.
  *
- * It serves three ends (DESIGN §2.1): the decisions of awaited transactions, the newest timestamp
- * that a read timestamp can be extended to, and which committed writes may not be installed yet.
+ * It serves three ends (docs/protocol.md §4): the decisions of awaited transactions, the newest
+ * timestamp that a read timestamp can be extended to, and which committed writes may not be
+ * installed yet.
  *
  * Keeps I1 and I2 by refusing any block that does not continue the one before. Paper: Centiman
  * §3.2 (watermarks, local check); here the log replaces the validators' answers.

@@ -25,7 +25,8 @@ export type ShardId = Brand<string, "ShardId">;
 /**
  * 16 bytes as 32 lower-case hexadecimal digits. The first 7 bytes are the newest timestamp of the
  * log that its maker had seen (so every decision on this id lies above it, which bounds the
- * search for its outcome without trusting a clock); the other 9 are random.
+ * search for its outcome without trusting a clock); the other 9 commit to a secret of its maker
+ * (docs/protocol.md §2, Ids).
  */
 export type TransactionId = Brand<string, "TransactionId">;
 

@@ -1,6 +1,6 @@
 /**
- * Certifies one transaction, or several as one (docs/protocol.md §6): the local check, the request,
- * the verdict.
+ * Certifies one transaction, or several as one (docs/protocol.md §6, §9): the local check, the
+ * request, the verdict.
  *
  * What may be thrown depends on how far it got. Before anything was sent, and after a verdict, the
  * outcome is known. In between it is not, and only `CommitUnknownError` may leave this file.

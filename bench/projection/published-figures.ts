@@ -1,11 +1,11 @@
 /**
  * What the projection takes from outside: latencies, limits and prices, each with its origin.
- * *Published* figures are AWS's own or were measured by others on AWS; *planned* ones are the
- * design's; *measured* ones come from this repository's benchmarks; *assumed* ones are guesses that
- * a measurement on AWS should replace. Nothing here was measured on AWS by this project.
+ * *Published* figures are AWS's own or were measured by others on AWS; *measured* ones come from
+ * this repository's benchmarks; *assumed* ones are guesses that a measurement on AWS should
+ * replace. Nothing here was measured on AWS by this project.
  */
 
-export type Origin = "published" | "planned" | "measured" | "assumed";
+export type Origin = "published" | "measured" | "assumed";
 
 /** Milliseconds. */
 export type LatencyFigure = {
@@ -19,7 +19,7 @@ export type LatencyFigure = {
 /** PutItem's p99 over its p50: the shape that is assumed where only a median is known. */
 const shape = 16 / 7.6;
 
-function planned(p50: number, note: string): LatencyFigure {
+function assumed(p50: number, note: string): LatencyFigure {
   return { p50, p99: p50 * shape, origin: "assumed", note: `${note}; tail shaped like PutItem's` };
 }
 
@@ -28,12 +28,12 @@ export const callLatencies = {
   PutItem: { p50: 7.6, p99: 16, origin: "published", note: "also the oracle's block put" },
   UpdateItem: { p50: 7.6, p99: 16, origin: "assumed", note: "as PutItem" },
   DeleteItem: { p50: 7.6, p99: 16, origin: "assumed", note: "as PutItem" },
-  GetItem: planned(5, "no figure at hand"),
-  BatchGetItem: planned(8, "no figure at hand; up to 100 items"),
-  Query: planned(10, "the design's plan for a poll of the tail"),
-  PutRecords: planned(10, "the design's plan for a put into the stream"),
-  GetShardIterator: planned(10, "as PutRecords"),
-  GetRecords: planned(10, "as PutRecords"),
+  GetItem: assumed(5, "no figure at hand"),
+  BatchGetItem: assumed(8, "no figure at hand; up to 100 items"),
+  Query: assumed(10, "no figure at hand; a poll of the tail"),
+  PutRecords: assumed(10, "no figure at hand; a put into the stream"),
+  GetShardIterator: assumed(10, "as PutRecords"),
+  GetRecords: assumed(10, "as PutRecords"),
 } as const satisfies Readonly<Record<string, LatencyFigure>>;
 
 /** From a record's arrival to the beginning of the invocation that gets it, on an idle shard. */

@@ -2,8 +2,7 @@
  * Ends an invocation before Lambda would. A service looks at its budget between calls; a call that
  * hangs it cannot look behind. Lambda's own end would kill the process, lose its logs and metrics,
  * and cost the next invocation a cold start; an error delivers the same batch again without that.
- * What was under way may still have its effect later, as after any lost answer (docs/protocol.md
- * §11).
+ * What was under way may still have its effect later, as after any lost answer (docs/failures.md).
  */
 import type { Clock } from "../../core/ports.ts";
 

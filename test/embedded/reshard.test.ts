@@ -1,7 +1,7 @@
 /**
  * The deployed handlers while their stream is split and merged, as an on-demand stream does by
  * itself: the embedded mapping hands them a child after its parent, and one log goes on
- * (docs/protocol.md §12, 18; I1 to I3, I7).
+ * (docs/adr/0008-a-shard-is-a-hash-key.md; I1 to I3, I7).
  */
 import { expect, test } from "vitest";
 import { createAwsPorts, type AwsPorts } from "../../aws/ports.ts";

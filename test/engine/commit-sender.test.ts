@@ -1,4 +1,4 @@
-/** How requests of concurrent transactions share records and calls (DESIGN §2.3). */
+/** How requests of concurrent transactions share records and calls. */
 import { expect, test } from "vitest";
 import { StoreError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";

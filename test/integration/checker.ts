@@ -1,7 +1,7 @@
 /**
  * The checker: judges the history of a random workload, naively, from the log's blocks and from
- * what clients and samplers have seen (DESIGN §3, I1 to I8). It returns what is wrong, each
- * complaint beginning with its invariant.
+ * what clients and samplers have seen (docs/protocol.md §10, I1 to I8). It returns what is wrong,
+ * each complaint beginning with its invariant.
  */
 import { keyNamesOf } from "../../core/attributes.ts";
 import type {

@@ -1,6 +1,5 @@
 /**
- * Exactly once by key: a repeat returns the first result, whatever happened in between (DESIGN §2;
- * I3, I9).
+ * Exactly once by key: a repeat returns the first result, whatever happened in between (I3, I9).
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { systemClock } from "../../aws/system-clock.ts";

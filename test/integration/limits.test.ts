@@ -1,6 +1,6 @@
 /**
  * Every limit that a user can meet, and every input that can never work: refused with class, field
- * and limit (DESIGN §8).
+ * and limit.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
