@@ -21,6 +21,12 @@ import {
   unusedLimitViolations,
 } from "./tidy/rules.ts";
 import { settingViolations } from "./tidy/function-settings.ts";
+import {
+  linkViolations,
+  mentionViolations,
+  outsideViolations,
+  sectionViolations,
+} from "./tidy/references.ts";
 import { widthViolations } from "./tidy/width.ts";
 import { factsOf, type SourceFacts, type Tree } from "./tidy/source-facts.ts";
 
@@ -92,6 +98,18 @@ describe("the tree", () => {
   });
   test("code, comments and prose keep to 100 columns", () => {
     expect(widthViolations(tracked)).toEqual([]);
+  });
+  test("links lead to a file, and to a heading in it", () => {
+    expect(linkViolations(tracked)).toEqual([]);
+  });
+  test("files that prose and comments mention exist", () => {
+    expect(mentionViolations(tracked)).toEqual([]);
+  });
+  test("sections of docs/protocol.md exist wherever they are referred to", () => {
+    expect(sectionViolations(tracked)).toEqual([]);
+  });
+  test("nothing refers to a document outside of the repository", () => {
+    expect(outsideViolations(tracked)).toEqual([]);
   });
 });
 
@@ -322,6 +340,41 @@ describe("each rule is seen failing", () => {
       "b.md:5: 101 columns",
       "c.yaml:2: 122 columns",
       ".ci/run:1: 101 columns",
+    ]);
+  });
+
+  test("references", () => {
+    const chapter = (reference: string): string => `docs/protocol${reference}`;
+    const tree = new Map([
+      [
+        chapter(".md"),
+        "# P\n## 1. Stores, names\n### Two words\n## 2. Time\n(section 2) (section 7)",
+      ],
+      ["core/a.ts", "/**\n * core/b.ts, core/*.ts, src/b.ts\n */\nconst x = 'core/c.ts';"],
+      ["core/d.ts", `// ${chapter(".md")} §1, Two\n// words; ${chapter(".md")} §2 and §3`],
+      ["core/e.ts", `// ${chapter(".md")} §1, Three words.\n// as in the\n// design`],
+      [
+        "README.md",
+        "[a](core/a.ts) [b](core) [c](docs/protocol.md#1-stores-names) [d](https://x.org/y)\n" +
+          "[e](core/b.ts) [f](docs/protocol.md#3-more) `core/g.ts`\n```\n[h](no) core/i.ts\n```\n",
+      ],
+    ]);
+    expect(linkViolations(tree)).toEqual([
+      "README.md: no file for the link core/b.ts",
+      "README.md: no heading for the link docs/protocol.md#3-more",
+    ]);
+    expect(mentionViolations(tree)).toEqual([
+      "core/a.ts: no file core/b.ts",
+      "README.md: no file core/b.ts",
+      "README.md: no file core/g.ts",
+    ]);
+    expect(sectionViolations(tree)).toEqual([
+      `${chapter(".md")}: ${chapter(".md")} has no section 7`,
+      `core/d.ts: ${chapter(".md")} has no section 3`,
+      `core/e.ts: ${chapter(".md")} §1 has no heading Three words`,
+    ]);
+    expect(outsideViolations(tree)).toEqual([
+      "core/e.ts: refers to a document outside of the repository: as in the design",
     ]);
   });
 });
