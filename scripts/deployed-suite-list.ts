@@ -47,6 +47,7 @@ export const leftOut: Readonly<Record<string, string>> = {
   "test/integration/demo.test.ts": "starts, and kills, the processes of a stack of its own",
   "test/integration/hermitage/page.test.ts": "compares a document with the scripts; asks no server",
   "test/integration/hermitage/uninstalled.test.ts": "begins with replay stopped",
+  "test/integration/newcomer-errors.test.ts": "makes mistakes with servers of its own",
   "test/integration/oracles.test.ts":
     "runs, repeats and freezes oracles of its own, and feeds the stream hostile records",
   "test/integration/own-commits.test.ts": "begins with replay stopped",

@@ -30,7 +30,7 @@ export const faultDescriptions = {
   "crash-after-call": "t: the process dies when its answer is there",
   "freeze-at-call": "t: the process stops for up to 30 minutes",
   "suspend-at-call": "t: its machine sleeps for up to 30 minutes; timers stand still meanwhile",
-  "clock-skew": "p: the process's clock is off by up to 5 min (a function's: 40 s), and drifts",
+  "clock-skew": "p: the process's clock is off by up to 5 min (a function's by 40 s), and drifts",
   "cold-start": "i: the warm instance of a function is gone",
   "frozen-invocation": "i: the invocation stops, its successor works, and minutes later it goes on",
   "batch-redelivered": "b: the mapping forgets that the batch was done",
