@@ -4,7 +4,7 @@
  * only, and has a reader of its own. Layout: docs/protocol.md §1.
  */
 import { StoreError } from "../core/errors.ts";
-import { hashSecretBytes } from "../core/key-hash.ts";
+import { hashSecretBytes, KeyHasher } from "../core/key-hash.ts";
 import type { CallOptions, ClientPorts, ControlStore } from "../core/ports.ts";
 import { isSequenceNumber } from "../core/sequence-number.ts";
 import type {
@@ -94,10 +94,10 @@ export function createDynamoDbControlReader({
     },
     shardEntries,
     shards: async (options) => (await shardEntries(options)).map(({ shard }) => shard),
-    async hashSecret(shard, options) {
+    async keyHasher(shard, options) {
       if (!hashSecrets.has(shard)) await shardEntries(options);
       const hashSecret = hashSecrets.get(shard);
-      if (hashSecret !== undefined) return hashSecret;
+      if (hashSecret !== undefined) return new KeyHasher(hashSecret);
       throw new StoreError(
         "unavailable",
         `shard ${shard} is not in the control table; is it provisioned?`,

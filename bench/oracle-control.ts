@@ -1,4 +1,5 @@
 /** What an oracle service asks of the control table, answered from memory. */
+import { KeyHasher } from "../core/key-hash.ts";
 import type { ControlStore } from "../core/ports.ts";
 import type { LogPosition, TableDescription, Timestamp } from "../core/types.ts";
 import type { OracleServiceOptions } from "../functions/oracle/service.ts";
@@ -16,7 +17,7 @@ const controlTable: TableDescription = {
 export function oracleControl(
   start: Timestamp,
   table: { readonly name: string; readonly partitionKey: string },
-): Pick<ControlStore, "readWatermark" | "hashSecret" | "tables" | "idempotencyTable"> {
+): Pick<ControlStore, "readWatermark" | "keyHasher" | "tables" | "idempotencyTable"> {
   const described: TableDescription = {
     name: table.name,
     partitionKey: { name: table.partitionKey, type: "S" },
@@ -25,7 +26,7 @@ export function oracleControl(
   };
   return {
     idempotencyTable: controlTable,
-    hashSecret: () => Promise.resolve(sampleHashSecret),
+    keyHasher: () => Promise.resolve(new KeyHasher(sampleHashSecret)),
     tables: () => Promise.resolve([described]),
     readWatermark: () =>
       Promise.resolve({ position: 0 as LogPosition, timestamp: start, cursor: undefined }),

@@ -8,6 +8,7 @@
  * or not: ambiguous), `"throttled"` (did not happen) or `"rejected"` (the store refuses this very
  * call for good: validation, missing table, access denied).
  */
+import type { KeyHasher } from "./key-hash.ts";
 import type {
   Item,
   LogPosition,
@@ -311,10 +312,10 @@ export type ControlStore = {
   advanceWatermark(shard: ShardId, watermark: Watermark, options?: CallOptions): Promise<boolean>;
   shards(options?: CallOptions): Promise<readonly ShardId[]>;
   /**
-   * The 16 bytes under which the shard's hashes are made: as old as the shard, and never changed.
-   * Known without a call once `shards` has named it.
+   * A new hasher under the shard's secret, which is as old as the shard and never changes. Known
+   * without a call once `shards` has named it.
    */
-  hashSecret(shard: ShardId, options?: CallOptions): Promise<Uint8Array>;
+  keyHasher(shard: ShardId, options?: CallOptions): Promise<KeyHasher>;
   /** The tables and what is kept of their past, in one call. */
   registry(options?: CallOptions): Promise<Registry>;
   tables(options?: CallOptions): Promise<readonly TableDescription[]>;
@@ -369,6 +370,6 @@ export type ClientPorts = Omit<Ports, "log" | "items" | "control"> & {
   readonly items: Pick<ItemStore, "get" | "batchGet" | "query" | "scan" | "install">;
   readonly control: Pick<
     ControlStore,
-    "idempotencyTable" | "readWatermark" | "shards" | "hashSecret" | "registry"
+    "idempotencyTable" | "readWatermark" | "shards" | "keyHasher" | "registry"
   >;
 };

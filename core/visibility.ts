@@ -198,6 +198,7 @@ function placing({ rows, on, mayContain }: PageShape) {
     const rowsAt = same.filter(({ version }) => version === timestamp).length;
     if (rowsAt > 0 && rowsAt >= writesOf(commit.verdict, hashes.key)) return "shown";
     // probe: row-may-hide-another
+    // mutant: rows-hide-others
     return "unknown";
   };
 }

@@ -132,7 +132,7 @@ export class EngineCore {
           : `the deployment has ${shards.length} shards, and this version works with one`,
       );
     }
-    const hashes = new KeyHashes(await this.ports.control.hashSecret(shard));
+    const hashes = new KeyHashes(await this.ports.control.keyHasher(shard));
     return new ShardSession(
       this.ports,
       { shard, hashes },

@@ -4,7 +4,7 @@
  */
 import { attribute, type KeyNames } from "../core/attributes.ts";
 import { InvalidRequestError } from "../core/errors.ts";
-import { hashSecretBytes, hashKinds, keyHash, KeyHasher } from "../core/key-hash.ts";
+import { hashSecretBytes, hashKinds, keyHash, type KeyHasher } from "../core/key-hash.ts";
 import * as limits from "../core/limits.ts";
 import { SipHash } from "../core/sip-hash.ts";
 import type { AttributeValue, Item, KeyHash, WriteHashes } from "../core/types.ts";
@@ -24,9 +24,9 @@ export class KeyHashes {
   /** Words of a table's hash, by name: an application uses few tables, and uses them again. */
   readonly #tables = new Map<string, { readonly high: number; readonly low: number }>();
 
-  /** @param hashSecret the shard's 16 bytes (ControlStore.hashSecret). */
-  constructor(hashSecret: Uint8Array) {
-    this.hasher = new KeyHasher(hashSecret);
+  /** @param hasher the shard's (ControlStore.keyHasher), and of nobody else. */
+  constructor(hasher: KeyHasher) {
+    this.hasher = hasher;
   }
 
   /** Names the key: records and blocks made under another one are refused. */

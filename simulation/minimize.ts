@@ -5,7 +5,7 @@
  * Hildebrandt 2002, one element at a time).
  */
 import { runSeeds } from "./seed-pool.ts";
-import type { SeedPlan } from "./seed-plan.ts";
+import { hashBitsMax, type SeedPlan } from "./seed-plan.ts";
 import type { FaultName } from "../testing/kernel/faults.ts";
 
 /** Whether a plan fails as the first one did. */
@@ -38,6 +38,7 @@ export async function minimized(
   await search.shrink("clients", 1);
   await search.shrink("lanes", 1);
   for (const name of Object.keys(plan.faults) as FaultName[]) await search.without(name);
+  await search.withWholeHashes();
   await search.boundStrikes();
   await search.shrink("transactions", 1);
   return search.smallest;
@@ -66,6 +67,10 @@ class Search {
   async without(fault: FaultName): Promise<void> {
     const { [fault]: _, ...faults } = this.smallest.faults;
     await this.#try({ faults });
+  }
+
+  async withWholeHashes(): Promise<void> {
+    if (this.smallest.hashBits < hashBitsMax) await this.#try({ hashBits: hashBitsMax });
   }
 
   /**

@@ -28,6 +28,8 @@ export type SeedPlan = {
   readonly functionTimeLimitMs: number;
   /** Share of transactions that are given little time. */
   readonly hurried: number;
+  /** Of every hash: 64, or so few that most items collide with others. */
+  readonly hashBits: number;
   readonly faults: FaultPlan;
   readonly strikesMax?: number;
 };
@@ -89,6 +91,14 @@ const convoyLanesMin = 3;
 const convoyLanesMax = 8;
 const transactionsMin = 60;
 const transactionsMax = 400;
+/**
+ * A collision may abort needlessly and must never commit wrongly: some seeds have them all the
+ * time. With 6 bits nearly every transaction meets one, with 12 a few do.
+ */
+const narrowShare = 0.25;
+const narrowBitsMin = 6;
+const narrowBitsMax = 12;
+export const hashBitsMax = 64;
 /** One seed in ten runs without faults: what breaks there needs none. */
 const calmShare = 0.1;
 
@@ -109,6 +119,7 @@ export function planOf(seed: number): SeedPlan {
     oracleConsumer: random.chance(0.8) ? "fan-out" : "standard",
     functionTimeLimitMs: random.logarithmic(timeLimits.value.min, timeLimits.value.max),
     hurried: random.chance(0.3) ? random.between(0.05, 0.3) : 0,
+    hashBits: hashBitsOf(random.fork("hashes")),
     faults: random.chance(calmShare) ? {} : faultsOf(random),
   };
 }
@@ -116,6 +127,10 @@ export function planOf(seed: number): SeedPlan {
 function lanesOf(workload: WorkloadName, random: SeededRandom): number {
   if (workload === "convoys") return random.integer(convoyLanesMin, convoyLanesMax);
   return random.chance(lanesChance) ? random.integer(2, lanesMax) : 1;
+}
+
+function hashBitsOf(random: SeededRandom): number {
+  return random.chance(narrowShare) ? random.integer(narrowBitsMin, narrowBitsMax) : hashBitsMax;
 }
 
 function faultsOf(random: SeededRandom): FaultPlan {

@@ -17,10 +17,11 @@ import { Balance } from "./balance.ts";
 import { ClientFleet, type FleetCounts } from "./client-fleet.ts";
 import { pacedEngine } from "./paced-engine.ts";
 import { StoreJudge } from "./judges/store-judge.ts";
-import { misplacedVersions, versionsOfLog } from "./judges/log-versions.ts";
+import { writesOfLog } from "./judges/logged-writes.ts";
+import { misplacedVersions, versionsOf } from "./judges/log-versions.ts";
 import { finalStateOf, VersionJournal } from "./judges/version-journal.ts";
 import { RestService } from "./rest-service.ts";
-import type { SeedPlan } from "./seed-plan.ts";
+import { hashBitsMax, type SeedPlan } from "./seed-plan.ts";
 import { workloads } from "./workloads/catalogue.ts";
 import type { Workload } from "./workloads/workload.ts";
 
@@ -82,6 +83,7 @@ export async function runSeed(
     historyRetentionMs: 15 * 60_000,
     oracleConsumer: plan.oracleConsumer,
     functionTimeLimitMs: plan.functionTimeLimitMs,
+    ...(plan.hashBits === hashBitsMax ? {} : { hashBits: plan.hashBits }),
     keepTrace: options.keepTrace ?? false,
   });
   return new SeedRunner(cloud, workload, plan).run();
@@ -109,8 +111,8 @@ class SeedRunner {
         this.#balance.ended(transaction);
       },
     });
-    const { options, hashSecret } = cloud.deployment;
-    this.#stores = new StoreJudge(options.deployment, workload.tables, hashSecret);
+    const { options, hashes } = cloud.deployment;
+    this.#stores = new StoreJudge(options.deployment, workload.tables, hashes);
     this.#journal = new VersionJournal(workload.tables);
     dynamodb.onWrite((change) => {
       this.#stores.observe(change);
@@ -137,11 +139,12 @@ class SeedRunner {
       mood: () => this.#balance.mood,
     });
     await cloud.run(() => this.#phases(fleet), { limitMs: runLimitMs });
+    const versions = await this.#logVersions();
     this.#findings.push(...fleet.findings, ...this.#stores.findings);
     const transactions = this.#recorder.finish();
     const history: History = {
       transactions,
-      versionOrder: withChainedVersions(await this.#logVersions(), transactions),
+      versionOrder: withChainedVersions(versions, transactions),
       finalState: finalStateOf(this.#journal),
     };
     this.#judgeHistory(history);
@@ -184,9 +187,11 @@ class SeedRunner {
     const { deployment, world } = this.#cloud;
     const reader = world.startProcess("log-reader", { exact: true });
     const ports = deployment.portsOf(reader, { calm: true });
-    const order = await this.#cloud.run(() =>
-      versionsOfLog(ports, deployment.shard, this.#stores.blocks),
+    const writes = await this.#cloud.run(() =>
+      writesOfLog(ports, deployment.shard, this.#stores.blocks),
     );
+    this.#stores.judgeInstalled(writes);
+    const order = versionsOf(writes);
     this.#findings.push(...misplacedVersions(this.#journal.orders, order));
     return order;
   }

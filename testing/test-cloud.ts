@@ -55,6 +55,11 @@ export type TestCloudOptions = {
   readonly functionTimeLimitMs?: number;
   /** Keep every event as a line in `trace`. Default false. */
   readonly keepTrace?: boolean;
+  /**
+   * Bits of every hash: few, and items collide.
+   * @internal
+   */
+  readonly hashBits?: number;
   /** Record what the clients' transactions read and write, for `history`. Default false. */
   readonly recordHistory?: boolean;
 };
@@ -139,6 +144,7 @@ export async function createTestCloud(options: TestCloudOptions = {}): Promise<T
       historyRetentionMs: options.historyRetentionMs ?? limits.historyRetentionMsDefault,
       oracleConsumer: options.oracleConsumer ?? "fan-out",
       functionTimeLimitMs: options.functionTimeLimitMs,
+      hashBits: options.hashBits,
     }).catch((error: unknown) => {
       throw publicError(error);
     }),

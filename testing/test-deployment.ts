@@ -22,6 +22,7 @@ import { KeyHashes } from "../schemas/key-hashes.ts";
 import type { Observability } from "../functions/shared/observability.ts";
 import { hostileRecord } from "./kernel/hostile-producer.ts";
 import type { HostileAims } from "./kernel/table-lies.ts";
+import { withHashBits } from "./narrow-hashes.ts";
 import { runSchedule } from "./kernel/schedule.ts";
 import { SimulatedFunction, type FunctionDefinition } from "./kernel/simulated-function.ts";
 import type { SimulatedProcess } from "./kernel/simulated-process.ts";
@@ -45,6 +46,8 @@ export type DeploymentOptions = {
   readonly oracleConsumer: "fan-out" | "standard";
   /** Instead of each function's own, where a test asks for it. */
   readonly functionTimeLimitMs?: number | undefined;
+  /** Bits of every hash, up to 32, in place of 64: few, and most items collide with others. */
+  readonly hashBits?: number | undefined;
 };
 
 /** The service's part; what is ours to set is in functions/shared/settings.ts. */
@@ -63,8 +66,8 @@ export class TestDeployment {
   readonly world: World;
   readonly options: DeploymentOptions;
   readonly shard: ShardId;
-  /** Under which the shard's hashes are made. */
-  readonly hashSecret: Uint8Array;
+  /** As every process of the deployment makes them. */
+  readonly hashes: KeyHashes;
   readonly oracle: StreamMapping;
   readonly replay: StreamMapping;
   /** What the functions counted, by metric name. */
@@ -86,22 +89,20 @@ export class TestDeployment {
       access: "transactional" as const,
     }));
     await registerTables({ ...aws, deployment }, described);
-    const ports = createAwsPorts({ ...aws, deployment });
-    return new TestDeployment(world, options, {
-      shard,
-      hashSecret: await ports.control.hashSecret(shard),
-    });
+    const { control } = withHashBits(createAwsPorts({ ...aws, deployment }), options.hashBits);
+    const hashes = new KeyHashes(await control.keyHasher(shard));
+    return new TestDeployment(world, options, { shard, hashes });
   }
 
   private constructor(
     world: World,
     options: DeploymentOptions,
-    { shard, hashSecret }: Pick<TestDeployment, "shard" | "hashSecret">,
+    { shard, hashes }: Pick<TestDeployment, "shard" | "hashes">,
   ) {
     this.world = world;
     this.options = options;
     this.shard = shard;
-    this.hashSecret = hashSecret;
+    this.hashes = hashes;
     const metrics = new Map<string, number>();
     this.metrics = metrics;
     const observability = countingObservability(metrics);
@@ -111,7 +112,7 @@ export class TestDeployment {
     this.#aims = {
       shard,
       controlTable: names.controlTable,
-      hashFingerprint: new KeyHashes(hashSecret).fingerprint,
+      hashFingerprint: hashes.fingerprint,
       tables: options.tables.map((table) => ({ history: false, ...table })),
     };
     const functions = this.#functions(observability);
@@ -135,7 +136,8 @@ export class TestDeployment {
 
   /** Ports of a process in this world, on the real adapters, as functions have them. */
   portsOf(process: SimulatedProcess, { calm = false }: { readonly calm?: boolean } = {}): AwsPorts {
-    return createAwsPorts(this.#portsOptions(process, calm));
+    const ports = createAwsPorts(this.#portsOptions(process, calm));
+    return withHashBits(ports, this.options.hashBits);
   }
 
   /** Ports as an application has them. */
@@ -143,7 +145,8 @@ export class TestDeployment {
     process: SimulatedProcess,
     { calm = false }: { readonly calm?: boolean } = {},
   ): ReturnType<typeof createAwsClientPorts> {
-    return createAwsClientPorts(this.#portsOptions(process, calm));
+    const ports = createAwsClientPorts(this.#portsOptions(process, calm));
+    return withHashBits(ports, this.options.hashBits);
   }
 
   /** Another function of the deployment, such as the REST service. */

@@ -28,7 +28,7 @@ export type OracleServiceOptions = {
   readonly log: Pick<CommitLog, "append" | "readBackward" | "readSpilled">;
   readonly control: Pick<
     ControlStore,
-    "readWatermark" | "hashSecret" | "tables" | "idempotencyTable"
+    "readWatermark" | "keyHasher" | "tables" | "idempotencyTable"
   >;
   /** For pauses, and for the age of the registry: no clock takes part in certification. */
   readonly clock: Pick<Clock, "sleep" | "nowMs" | "monotonicMs">;
@@ -109,7 +109,7 @@ async function hashesOf(
   shard: ShardId,
   { signal }: InvocationBudget,
 ): Promise<KeyHashes> {
-  return new KeyHashes(await control.hashSecret(shard, signal === undefined ? {} : { signal }));
+  return new KeyHashes(await control.keyHasher(shard, signal === undefined ? {} : { signal }));
 }
 
 /** What is kept warm for a shard: its oracle, and buffers. */

@@ -80,7 +80,7 @@ export function createReplayService(
   };
   return {
     async handle(batch, budget) {
-      const hashes = new KeyHashes(await ports.control.hashSecret(batch.shard));
+      const hashes = new KeyHashes(await ports.control.keyHasher(batch.shard));
       const work = { batch, budget, options, hashes, retention };
       return new ReplayRun(ports, observability, work).run();
     },

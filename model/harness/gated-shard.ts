@@ -14,6 +14,7 @@ import type {
 } from "../../core/ports.ts";
 import { attribute } from "../../core/attributes.ts";
 import { retentionDefault } from "../../core/history.ts";
+import { KeyHasher } from "../../core/key-hash.ts";
 import type {
   Item,
   LogPosition,
@@ -156,7 +157,7 @@ export class GatedShard {
         return Promise.resolve(moves);
       },
       shards: () => Promise.resolve([shardId]),
-      hashSecret: () => Promise.resolve(sampleHashSecret),
+      keyHasher: () => Promise.resolve(new KeyHasher(sampleHashSecret)),
       registry: () => Promise.resolve({ tables: [modelTable], retention: retentionDefault }),
       tables: () => Promise.resolve([modelTable]),
       registerTable: nothing,

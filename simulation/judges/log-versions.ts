@@ -1,42 +1,22 @@
 /**
- * The order of every key's versions as the log has it: commits in order of position, payloads from
- * where their decisions say. This is the truth that stores have to follow; superseded versions may
- * never reach a table.
+ * The order of every key's versions as the log has it: commits in order of position. This is the
+ * truth that stores have to follow; superseded versions may never reach a table.
  */
-import { PayloadLoader, type PayloadPorts } from "../../engine/payload-loader.ts";
-import type { LogBlock, ShardId } from "../../core/types.ts";
 import type { LoggedVersions } from "../../testing/history/chained-versions.ts";
 import { historyKey, historyVersion } from "../../testing/history/key-text.ts";
+import type { LoggedWrite } from "./logged-writes.ts";
 
-export async function versionsOfLog(
-  ports: PayloadPorts,
-  shard: ShardId,
-  blocks: readonly LogBlock[],
-): Promise<readonly LoggedVersions[]> {
+export function versionsOf(writes: readonly LoggedWrite[]): readonly LoggedVersions[] {
   const orders = new Map<string, { versions: LoggedVersion[]; deletedAt: number[] }>();
-  const loader = new PayloadLoader(ports, shard);
-  for (const verdict of blocks.flatMap(({ verdicts }) => verdicts)) {
-    if (verdict.kind !== "committed") continue;
-    const { tables, writes } = await loader.load(verdict);
-    for (const { table: index, key, item } of writes) {
-      const table = tables[index];
-      const version = historyVersion(item);
-      // What no recorder wrote (idempotency entries) has no name.
-      if (table === undefined || version === undefined) continue;
-      const name = historyKey(
-        {
-          name: table.name,
-          partitionKey: { name: table.partitionKey, type: "S" },
-          ...(table.sortKey === undefined ? {} : { sortKey: { name: table.sortKey, type: "S" } }),
-        },
-        key,
-      );
-      const { timestamp } = verdict;
-      const order = orders.get(name) ?? { versions: [], deletedAt: [] };
-      orders.set(name, order);
-      if (version === null) order.deletedAt.push(timestamp);
-      else order.versions.push({ version, timestamp });
-    }
+  for (const { table, key, item, timestamp } of writes) {
+    const version = historyVersion(item);
+    // What no recorder wrote (idempotency entries) has no name.
+    if (version === undefined) continue;
+    const name = historyKey(table, key);
+    const order = orders.get(name) ?? { versions: [], deletedAt: [] };
+    orders.set(name, order);
+    if (version === null) order.deletedAt.push(timestamp);
+    else order.versions.push({ version, timestamp });
   }
   return [...orders].map(([key, order]) => ({ key, ...order }));
 }

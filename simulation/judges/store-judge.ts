@@ -1,13 +1,16 @@
 /**
  * Watches the stores while a simulation runs and judges, at every single change, what the
  * invariants of docs/protocol.md §10 say of log, tables and watermark: I1 to I3 and I6, I7. It
- * decodes what is stored and trusts nothing that the code under test believes.
+ * decodes what is stored and trusts nothing that the code under test believes; items go by their
+ * names, since hashes collide.
  */
-import type { Item, KeyHash, LogBlock, LogPosition, Timestamp } from "../../core/types.ts";
+import type { Item, LogBlock, LogPosition } from "../../core/types.ts";
 import { deploymentNames } from "../../aws/names.ts";
-import { KeyHashes } from "../../schemas/key-hashes.ts";
+import type { KeyHashes } from "../../schemas/key-hashes.ts";
 import { decodeLogBlock } from "../../schemas/log-block.ts";
+import { historyKey } from "../../testing/history/key-text.ts";
 import type { TestTable } from "../../testing/test-deployment.ts";
+import type { LoggedWrite } from "./logged-writes.ts";
 
 /** A change of one stored item; `undefined` stands for its absence. */
 export type StoredChange = {
@@ -16,8 +19,16 @@ export type StoredChange = {
   readonly after: Item | undefined;
 };
 
-/** What a key holds by the store, and by the log. */
-type KeyState = { stored: number; tombstone: boolean; removedTombstone: number };
+/** What an item has come to, change by change. */
+type ItemState = {
+  stored: number;
+  tombstone: boolean;
+  removedTombstone: number;
+  /** Versions up to here were installed or superseded, from that change on. */
+  readonly reached: { readonly change: number; readonly version: number }[];
+};
+
+type SeenWatermark = { readonly position: number; readonly timestamp: number };
 
 const findingsMax = 20;
 
@@ -27,27 +38,23 @@ export class StoreJudge {
   readonly #names: ReturnType<typeof deploymentNames>;
   readonly #tables: ReadonlyMap<string, TestTable>;
   readonly #hashes: KeyHashes;
-  /** Writes of other tables (idempotency entries in the control table) are not judged by key. */
-  readonly #watched: ReadonlySet<KeyHash>;
   readonly #decided = new Set<string>();
-  readonly #keys = new Map<KeyHash, KeyState>();
+  readonly #items = new Map<string, ItemState>();
+  /** In the order in which they came, each with the number of changes before it. */
+  readonly #watermarks: (SeenWatermark & { readonly change: number })[] = [];
+  #changes = 0;
   #last = 0;
-  #watermark: { position: number; timestamp: number } | undefined;
-  /** Blocks before this index were found installed by an earlier watermark. */
-  #judgedBlocks = 0;
 
-  /** @param hashSecret the shard's, which nothing may change. */
-  constructor(deployment: string, tables: readonly TestTable[], hashSecret: Uint8Array) {
+  /** @param hashes as blocks are decoded; nothing may change their secret. */
+  constructor(deployment: string, tables: readonly TestTable[], hashes: KeyHashes) {
     this.#names = deploymentNames(deployment);
     this.#tables = new Map(tables.map((table) => [table.name, table]));
-    const hashes = new KeyHashes(hashSecret);
     this.#hashes = hashes;
-    this.#watched = new Set(tables.map(({ name }) => hashes.table(name)));
   }
 
   /** Timestamp of the newest watermark. */
   get watermark(): number {
-    return this.#watermark?.timestamp ?? 0;
+    return this.#watermarks.at(-1)?.timestamp ?? 0;
   }
 
   /** Newest timestamp of the log. */
@@ -56,6 +63,7 @@ export class StoreJudge {
   }
 
   observe(change: StoredChange): void {
+    this.#changes += 1;
     if (change.table === this.#names.logTable) this.#observeLog(change);
     else if (change.table === this.#names.controlTable) this.#observeControl(change);
     else {
@@ -67,7 +75,7 @@ export class StoreJudge {
   /** Of the tables' items, those that are tombstones. */
   get tombstones(): number {
     let count = 0;
-    for (const { tombstone } of this.#keys.values()) if (tombstone) count += 1;
+    for (const { tombstone } of this.#items.values()) if (tombstone) count += 1;
     return count;
   }
 
@@ -119,16 +127,7 @@ export class StoreJudge {
   #observeItem(table: TestTable, { before, after }: StoredChange): void {
     const item = after ?? before;
     if (item === undefined) return;
-    const key = this.#hashes.item(
-      {
-        name: table.name,
-        partitionKey: table.partitionKey.name,
-        ...(table.sortKey === undefined ? {} : { sortKey: table.sortKey.name }),
-      },
-      item,
-    ).key;
-    const state = this.#keys.get(key) ?? { stored: 0, tombstone: false, removedTombstone: 0 };
-    this.#keys.set(key, state);
+    const state = this.#stateOf(historyKey(table, item));
     const version = after === undefined ? 0 : numberOf(after, "_v");
     if (after === undefined) {
       if (!state.tombstone) this.#found(`I6: an item of ${table.name} was removed`);
@@ -140,6 +139,16 @@ export class StoreJudge {
     }
     state.stored = version;
     state.tombstone = after !== undefined && "_x" in after;
+    const reached = Math.max(version, state.removedTombstone);
+    state.reached.push({ change: this.#changes, version: reached });
+  }
+
+  #stateOf(name: string): ItemState {
+    const known = this.#items.get(name);
+    if (known !== undefined) return known;
+    const state = { stored: 0, tombstone: false, removedTombstone: 0, reached: [] };
+    this.#items.set(name, state);
+    return state;
   }
 
   #observeControl({ after }: StoredChange): void {
@@ -149,38 +158,30 @@ export class StoreJudge {
       position: numberOf(after, "position"),
       timestamp: numberOf(after, "timestamp"),
     };
-    const before = this.#watermark;
-    this.#watermark = watermark;
+    const before = this.#watermarks.at(-1);
+    this.#watermarks.push({ ...watermark, change: this.#changes });
     if (before === undefined) return;
     if (watermark.position < before.position || watermark.timestamp < before.timestamp) {
       this.#found("I7: the watermark went back");
     }
-    this.#judgeInstalled(watermark.timestamp);
   }
 
-  /** I7, at the moment of the watermark: each commit at or below it is installed or superseded. */
-  #judgeInstalled(watermark: number): void {
-    while (this.#judgedBlocks < this.blocks.length) {
-      const block = this.blocks[this.#judgedBlocks];
-      if (block === undefined || block.previousTimestamp >= watermark) return;
-      for (const verdict of block.verdicts) {
-        if (verdict.kind !== "committed" || verdict.timestamp > watermark) continue;
-        for (const { table, key } of verdict.writes) {
-          if (this.#watched.has(table)) this.#judgeKey(key, verdict.timestamp, watermark);
-        }
-      }
-      if (block.throughTimestamp > watermark) return;
-      this.#judgedBlocks += 1;
-    }
-  }
-
-  #judgeKey(key: KeyHash, timestamp: Timestamp, watermark: number): void {
-    const state = this.#keys.get(key);
-    const reached = Math.max(state?.stored ?? 0, state?.removedTombstone ?? 0);
-    if (reached < timestamp) {
+  /**
+   * I7, when all is over: as each watermark came, each write at or below it was installed or
+   * superseded. Writes of other tables (idempotency entries) are not judged.
+   */
+  judgeInstalled(writes: readonly LoggedWrite[]): void {
+    for (const { table: described, key, timestamp } of writes) {
+      const table = this.#tables.get(described.name);
+      const claim = this.#watermarks.find((watermark) => watermark.timestamp >= timestamp);
+      if (table === undefined || claim === undefined) continue;
+      const name = historyKey(table, key);
+      const states = this.#items.get(name)?.reached ?? [];
+      const reached = states.findLast(({ change }) => change < claim.change)?.version ?? 0;
+      if (reached >= timestamp) continue;
       this.#found(
-        `I7: watermark ${watermark.toString()} claims ${timestamp.toString()}, stored is ` +
-          reached.toString(),
+        `I7: watermark ${claim.timestamp.toString()} claims ${timestamp.toString()} of ${name}, ` +
+          `stored is ${reached.toString()}`,
       );
     }
   }

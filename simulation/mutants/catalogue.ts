@@ -84,6 +84,12 @@ const clients: readonly Mutant[] = [
     edit: always,
   },
   {
+    name: "rows-hide-others",
+    breaks: "a newer row of one hash hides a write that is not installed: lost updates",
+    edit: instead('"shown"'),
+    changes: { hashBits: 6, faults: { "crash-after-call": 0.003, "request-late": 0.01 } },
+  },
+  {
     name: "old-answers-trusted",
     breaks:
       "an answer from before an install that the tail has forgotten counts as new: stale reads",

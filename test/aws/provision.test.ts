@@ -26,10 +26,9 @@ describe("provisionDeployment", () => {
 
   test("gives every shard a hash secret of its own", async () => {
     const { control } = stores.ports;
-    const secrets = await Promise.all(stores.shards.map((shard) => control.hashSecret(shard)));
-    expect(secrets.map((secret) => secret.length)).toEqual([16, 16]);
-    expect(secrets[0]).not.toEqual(secrets[1]);
-    const unknown = control.hashSecret("shardId-nowhere" as ShardId);
+    const hashers = await Promise.all(stores.shards.map((shard) => control.keyHasher(shard)));
+    expect(new Set(hashers.map(({ fingerprint }) => fingerprint)).size).toBe(2);
+    const unknown = control.keyHasher("shardId-nowhere" as ShardId);
     await expect(unknown).rejects.toMatchObject({ fault: "unavailable" });
   });
 
@@ -38,7 +37,7 @@ describe("provisionDeployment", () => {
     const moved = { position: 3 as LogPosition, timestamp: 9 as Timestamp, cursor: undefined };
     await control.advanceWatermark(stores.shard, moved);
     const entries = await control.shardEntries();
-    const secret = await control.hashSecret(stores.shard);
+    const { fingerprint } = await control.keyHasher(stores.shard);
     const again = await provisionDeployment({
       ...stores.clientOptions,
       deployment: stores.deployment,
@@ -48,7 +47,7 @@ describe("provisionDeployment", () => {
     expect(await control.readWatermark(stores.shard)).toEqual(moved);
     const anew = stores.openPorts().control;
     expect(await anew.shardEntries()).toEqual(entries);
-    expect(await anew.hashSecret(stores.shard)).toEqual(secret);
+    expect(await anew.keyHasher(stores.shard)).toMatchObject({ fingerprint });
   });
 
   test("two runs at once agree", async () => {

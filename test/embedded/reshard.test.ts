@@ -65,7 +65,7 @@ async function add(by: Engine): Promise<void> {
 async function installedThrough({ ports, shard }: World): Promise<LogPosition> {
   const [newest] = await ports.log.readBackward(shard, { blocksMax: 1 });
   if (newest === undefined) throw new Error("the log is empty");
-  const { position } = decodeBlock(newest, new KeyHashes(await ports.control.hashSecret(shard)));
+  const { position } = decodeBlock(newest, new KeyHashes(await ports.control.keyHasher(shard)));
   await eventually(async () => {
     const watermark = await ports.control.readWatermark(shard);
     return watermark !== undefined && watermark.position >= position;

@@ -1,5 +1,6 @@
 /** The oracle service's ports in memory, with a fault at any call. */
 import { StoreError } from "../../core/errors.ts";
+import { KeyHasher } from "../../core/key-hash.ts";
 import type { CommitLog, StoredBlock } from "../../core/ports.ts";
 import type {
   LogBlock,
@@ -93,7 +94,7 @@ export class MemoryLog {
           this.registryReads += 1;
           return Promise.resolve(this.tables);
         },
-        hashSecret: () => Promise.resolve(sampleHashSecret),
+        keyHasher: () => Promise.resolve(new KeyHasher(sampleHashSecret)),
       },
       clock: {
         nowMs: () => this.nowMs,

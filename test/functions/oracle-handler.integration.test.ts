@@ -66,7 +66,7 @@ test("certifies what a real stream delivers into a real log, twice seen, once", 
     checks: [],
     payload: { kind: "inline", bytes: payload },
   });
-  const hashes = new KeyHashes(await ports.control.hashSecret(shard));
+  const hashes = new KeyHashes(await ports.control.keyHasher(shard));
   const [put] = await ports.stream.put(shard, [encodeCommitRecord(hashes.fingerprint, [request])]);
   if (put?.kind !== "stored") throw new Error("the record was not stored");
   const records = await recordsAt({ ports }, { shard, from: put.sequenceNumber });

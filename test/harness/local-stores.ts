@@ -72,7 +72,7 @@ export async function startLocalStores(
   const shard = shards[0];
   assert(shard !== undefined, "a deployment has a shard");
   const ports = openPorts();
-  const hashes = new KeyHashes(await ports.control.hashSecret(shard));
+  const hashes = new KeyHashes(await ports.control.keyHasher(shard));
   return {
     servers,
     deployment,

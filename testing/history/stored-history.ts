@@ -77,7 +77,7 @@ async function blocksOf(
   shard: ShardId,
 ): Promise<readonly LogBlock[]> {
   const blocks: LogBlock[] = [];
-  const hashes = new KeyHashes(await control.hashSecret(shard));
+  const hashes = new KeyHashes(await control.keyHasher(shard));
   for (;;) {
     const after = blocks.at(-1)?.position ?? (0 as LogPosition);
     const page = await log.readAfter(shard, after);

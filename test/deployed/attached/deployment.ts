@@ -91,7 +91,7 @@ async function attachStores(): Promise<LocalStores> {
     shard,
     shards,
     ports,
-    hashes: new KeyHashes(await ports.control.hashSecret(shard)),
+    hashes: new KeyHashes(await ports.control.keyHasher(shard)),
     clientOptions,
     openPorts,
     async createTable(name, { partitionKey, sortKey, indexes, history = false } = {}) {

@@ -82,7 +82,7 @@ export async function removeTables(ports: AwsPorts, names: readonly string[]): P
 async function installed(ports: AwsPorts, shard: ShardId): Promise<void> {
   const [newest] = await ports.log.readBackward(shard, { blocksMax: 1 });
   if (newest === undefined) return;
-  const { position } = decodeBlock(newest, new KeyHashes(await ports.control.hashSecret(shard)));
+  const { position } = decodeBlock(newest, new KeyHashes(await ports.control.keyHasher(shard)));
   await until(async () => {
     const watermark = await ports.control.readWatermark(shard);
     return watermark !== undefined && watermark.position >= position;

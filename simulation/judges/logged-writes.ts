@@ -1,0 +1,42 @@
+/**
+ * Every write that the log commits, in its order, out of the payloads where the decisions say that
+ * they lie: which items they are of, and not only what their hashes are.
+ */
+import { PayloadLoader, type PayloadPorts } from "../../engine/payload-loader.ts";
+import type { Item, LogBlock, ShardId, TableDescription, Timestamp } from "../../core/types.ts";
+
+export type LoggedWrite = {
+  readonly table: Pick<TableDescription, "name" | "partitionKey" | "sortKey">;
+  readonly key: Item;
+  /** Undefined for a delete. */
+  readonly item: Item | undefined;
+  readonly timestamp: Timestamp;
+};
+
+export async function writesOfLog(
+  ports: PayloadPorts,
+  shard: ShardId,
+  blocks: readonly LogBlock[],
+): Promise<readonly LoggedWrite[]> {
+  const logged: LoggedWrite[] = [];
+  const loader = new PayloadLoader(ports, shard);
+  for (const verdict of blocks.flatMap(({ verdicts }) => verdicts)) {
+    if (verdict.kind !== "committed") continue;
+    const { tables, writes } = await loader.load(verdict);
+    for (const { table: index, key, item } of writes) {
+      const table = tables[index];
+      if (table === undefined) continue;
+      logged.push({
+        table: {
+          name: table.name,
+          partitionKey: { name: table.partitionKey, type: "S" },
+          ...(table.sortKey === undefined ? {} : { sortKey: { name: table.sortKey, type: "S" } }),
+        },
+        key,
+        item,
+        timestamp: verdict.timestamp,
+      });
+    }
+  }
+  return logged;
+}
