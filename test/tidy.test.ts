@@ -22,6 +22,7 @@ import {
 } from "./tidy/rules.ts";
 import { settingViolations } from "./tidy/function-settings.ts";
 import {
+  commandViolations,
   linkViolations,
   mentionViolations,
   outsideViolations,
@@ -35,6 +36,7 @@ const root = join(import.meta.dirname, "..");
 const manifestSchema = z.object({
   dependencies: z.record(z.string(), z.string()).optional(),
   peerDependencies: z.record(z.string(), z.string()).optional(),
+  scripts: z.record(z.string(), z.string()).optional(),
 });
 
 function facts(tree: Tree): Map<string, SourceFacts> {
@@ -107,6 +109,9 @@ describe("the tree", () => {
   });
   test("sections of docs/protocol.md exist wherever they are referred to", () => {
     expect(sectionViolations(tracked)).toEqual([]);
+  });
+  test("commands that documents name are there", () => {
+    expect(commandViolations(tracked, new Set(Object.keys(manifest.scripts ?? {})))).toEqual([]);
   });
   test("nothing refers to a document outside of the repository", () => {
     expect(outsideViolations(tracked)).toEqual([]);
@@ -372,6 +377,10 @@ describe("each rule is seen failing", () => {
       `${chapter(".md")}: ${chapter(".md")} has no section 7`,
       `core/d.ts: ${chapter(".md")} has no section 3`,
       `core/e.ts: ${chapter(".md")} §1 has no heading Three words`,
+    ]);
+    const commands = new Map([["a.md", "`npm run sim -- --seeds 1`\n```\nnpm run sin\n```"]]);
+    expect(commandViolations(commands, new Set(["sim"]))).toEqual([
+      "a.md: no script for npm run sin",
     ]);
     expect(outsideViolations(tree)).toEqual([
       "core/e.ts: refers to a document outside of the repository: as in the design",

@@ -67,6 +67,17 @@ function exists(path: string, tracked: Tree): boolean {
   return Array.from(tracked.keys()).some((file) => new RegExp(`^${pattern}$`, "u").test(file));
 }
 
+/** Commands that documents tell the reader to run are scripts of the package. */
+export function commandViolations(tracked: Tree, scripts: ReadonlySet<string>): string[] {
+  const found: string[] = [];
+  for (const [path, text] of markdownOf(tracked)) {
+    for (const [, script = ""] of text.matchAll(/\bnpm run (?:--silent )?([a-z][\w:-]*)/gu)) {
+      if (!scripts.has(script)) found.push(`${path}: no script for npm run ${script}`);
+    }
+  }
+  return found;
+}
+
 const protocol = "docs/protocol.md";
 /** `protocol.md §3`, `protocol.md §5, §7`, `protocol.md §6 to §8`, `protocol.md), section 3`. */
 const section = /protocol\.md[)\]]*,? (?:§|section )(\d+(?:(?:, | and | to |, and )§\d+)*)/gu;
