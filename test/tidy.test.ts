@@ -23,6 +23,7 @@ import {
 import { settingViolations } from "./tidy/function-settings.ts";
 import {
   commandViolations,
+  invariantViolations,
   linkViolations,
   mentionViolations,
   outsideViolations,
@@ -109,6 +110,9 @@ describe("the tree", () => {
   });
   test("sections of docs/protocol.md exist wherever they are referred to", () => {
     expect(sectionViolations(tracked)).toEqual([]);
+  });
+  test("invariants are those of docs/protocol.md, asserted where it says", () => {
+    expect(invariantViolations(tracked)).toEqual([]);
   });
   test("commands that documents name are there", () => {
     expect(commandViolations(tracked, new Set(Object.keys(manifest.scripts ?? {})))).toEqual([]);
@@ -377,6 +381,16 @@ describe("each rule is seen failing", () => {
       `${chapter(".md")}: ${chapter(".md")} has no section 7`,
       `core/d.ts: ${chapter(".md")} has no section 3`,
       `core/e.ts: ${chapter(".md")} §1 has no heading Three words`,
+    ]);
+    const table = "| **I1** | dense | `core/a.ts` (fold), `core/b.ts` |";
+    const invariants = new Map([
+      [chapter(".md"), table],
+      ["core/a.ts", 'assert(x, "I1: dense");'],
+      ["core/b.ts", 'assert(\n  f(x),\n  "I12: unheard of",\n);'],
+    ]);
+    expect(invariantViolations(invariants)).toEqual([
+      `${chapter(".md")}: core/b.ts does not speak of I1`,
+      "core/b.ts: asserts I12, which no table has",
     ]);
     const commands = new Map([["a.md", "`npm run sim -- --seeds 1`\n```\nnpm run sin\n```"]]);
     expect(commandViolations(commands, new Set(["sim"]))).toEqual([

@@ -104,6 +104,31 @@ export function sectionViolations(tracked: Tree): string[] {
   return found;
 }
 
+const invariantRow = /^\| \*\*(I\d+)\*\*.*$/gmu;
+
+/**
+ * Every invariant that an assertion names is in the table of docs/protocol.md, and every file that
+ * the table names for one speaks of it.
+ */
+export function invariantViolations(tracked: Tree): string[] {
+  const rows = Array.from((tracked.get(protocol) ?? "").matchAll(invariantRow));
+  const known = new Set(rows.map(([, invariant]) => invariant));
+  const found: string[] = [];
+  for (const [row, invariant = ""] of rows) {
+    for (const [, path = ""] of row.matchAll(/`([\w/.-]+\.ts)`/gu)) {
+      const speaks = new RegExp(`\\b${invariant}\\b`, "u").test(tracked.get(path) ?? "");
+      if (!speaks) found.push(`${protocol}: ${path} does not speak of ${invariant}`);
+    }
+  }
+  for (const [path, text] of tracked) {
+    if (!path.endsWith(".ts") || path.startsWith("test/")) continue;
+    for (const [, invariant = ""] of text.matchAll(/assert\([^;]*?"(I\d+): /gu)) {
+      if (!known.has(invariant)) found.push(`${path}: asserts ${invariant}, which no table has`);
+    }
+  }
+  return found;
+}
+
 /** Number of each section → its inner headings. */
 function sectionsOf(text: string): Map<string, string[]> {
   const sections = new Map<string, string[]>();
