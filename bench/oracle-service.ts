@@ -34,13 +34,14 @@ const transfers = new TransferRecords(batchesWarm * recordsPerBatch);
 const start = (startMs * 1000) as Timestamp;
 let newest: StoredBlock | undefined;
 let blockBytes = 0;
-const log: Pick<CommitLog, "append" | "readBackward" | "readSpilled"> = {
+const log: Pick<CommitLog, "append" | "readBackward" | "readAfter" | "readSpilled"> = {
   append(_shard, block) {
     newest = block;
     blockBytes += block.bytes.length;
     return Promise.resolve("appended");
   },
   readBackward: () => Promise.resolve([]),
+  readAfter: () => Promise.resolve({ blocks: [], complete: true }),
   readSpilled: () => Promise.resolve(undefined),
 };
 const service = createOracleService({

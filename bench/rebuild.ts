@@ -9,10 +9,10 @@
  *     npm run bench:rebuild
  */
 import * as limits from "../core/limits.ts";
-import { oracleBoundsDefault } from "../core/oracle.ts";
+import { oracleBoundsDefault, type Oracle } from "../core/oracle.ts";
 import type { CommitLog, StoredBlock } from "../core/ports.ts";
 import type { ShardId, Timestamp } from "../core/types.ts";
-import { rebuildOracle } from "../functions/oracle/rebuild.ts";
+import { Rebuild } from "../functions/oracle/rebuild.ts";
 import { createOracleService } from "../functions/oracle/service.ts";
 import { timeLimitMs } from "../functions/shared/settings.ts";
 import { silentObservability } from "../functions/shared/silent-observability.ts";
@@ -37,7 +37,7 @@ const start = (startMs * 1000) as Timestamp;
 const shard = "shardId-000000000000" as ShardId;
 
 const blocks: StoredBlock[] = [];
-const log: Pick<CommitLog, "append" | "readBackward" | "readSpilled"> = {
+const log: Pick<CommitLog, "append" | "readBackward" | "readAfter" | "readSpilled"> = {
   append(_shard, block) {
     blocks.push(block);
     return Promise.resolve("appended");
@@ -54,6 +54,7 @@ const log: Pick<CommitLog, "append" | "readBackward" | "readSpilled"> = {
     }
     return Promise.resolve(page);
   },
+  readAfter: () => Promise.resolve({ blocks: [], complete: true }),
   readSpilled: () => Promise.resolve(undefined),
 };
 const control = oracleControl(start, transferTable);
@@ -82,22 +83,25 @@ async function fillLog(): Promise<void> {
 }
 
 async function measure(name: string, windowMicros: number): Promise<void> {
-  const bounds = { ...oracleBoundsDefault, windowMicros };
+  const oracleBounds = { ...oracleBoundsDefault, windowMicros };
+  const blocksMax = blocks.length;
   const cpuMs: number[] = [];
   const wallMs: number[] = [];
   let decidedIds = 0;
   for (let i = 0; i < repetitions; i++) {
     const stopwatch = new Stopwatch();
     stopwatch.start();
-    const oracle = await rebuildOracle({
+    const rebuild = new Rebuild({
       shard,
       log,
       control,
       hashes: sampleHashes,
       seed: sampleSeed,
-      bounds,
-      signal: undefined,
+      oracleBounds,
+      bounds: { blocksMax, bytesMax: Infinity, pageBlocksMax: limits.rebuildPageBlocksMax },
     });
+    let oracle: Oracle | undefined;
+    while (oracle === undefined) oracle = await rebuild.step({});
     stopwatch.stop();
     cpuMs.push(stopwatch.cpuMs);
     wallMs.push(stopwatch.wallMs);

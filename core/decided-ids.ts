@@ -164,6 +164,12 @@ export class DecidedIds {
     this.#weight += weight;
   }
 
+  /** Forgets decisions at or below `through`; the floor is `through` then, or higher. */
+  forget(through: Timestamp): void {
+    this.#evict(through, this.#bounds.weightMax);
+    if (this.#floor < through) this.#floor = through;
+  }
+
   #newest(): number {
     if (this.#size === 0) return this.#floor;
     const slot = (this.#oldest + this.#size - 1) & (this.#capacity - 1);

@@ -43,6 +43,11 @@ export const streamRetentionMsMax = 7 * 24 * 3600_000;
 /** Of a block's encoded bytes; leaves room below 400 KB for the item's other attributes. */
 export const blockBytesMax = 390 * 1024;
 export const blockVerdictsMax = 16_384;
+/**
+ * Requests, checks and writes that are looked at for one block: some hundredths of a second, after
+ * which the oracle looks at its deadline again. No transaction has more.
+ */
+export const blockStepsMax = 128 * 1024;
 /** Encoded sort keys up to here travel in the block; of a longer one only the hash does. */
 export const blockSortKeyBytesMax = 64;
 /** Stream retention plus a day: a block outlives every record that it decides. */
@@ -68,7 +73,9 @@ export const invocationMarginMs = 500;
 export const oracleTriesMax = 8;
 export const oracleBackoffMsMin = 20;
 export const oracleBackoffMsMax = 1_000;
-/** No append is begun with less than this left of the invocation. */
+/**
+ * With less than this left of the invocation, no block is certified, and nothing of a rebuild done.
+ */
 export const oracleReserveMs = 1_000;
 /** How old the oracle's copy of the registry of tables may be when a batch begins. */
 export const oracleRegistryAgeMsMax = 10_000;
@@ -76,6 +83,13 @@ export const oracleRegistryAgeMsMax = 10_000;
 export const oracleRegistryReadMsMin = 1_000;
 /** Blocks asked for at once when an oracle is rebuilt. */
 export const rebuildPageBlocksMax = 100;
+/**
+ * What a rebuild folds at most. While the stream's time moves, a window has no more: a block takes
+ * some milliseconds to append, and a shard carries 1 MB/s. When it stands still, the floor rises
+ * over the rest, so that a cold oracle begins to work within one invocation.
+ */
+export const rebuildBlocksMax = 10_000;
+export const rebuildBytesMax = 64 * 1024 * 1024;
 /** Spilled payloads read at the same time, and held at the same time for certification. */
 export const spilledReadsMax = 8;
 export const spilledHeldMax = 64;

@@ -38,6 +38,11 @@ export type OracleBounds = {
   readonly indexEntriesMax: number;
   readonly blockBytesMax: number;
   readonly blockVerdictsMax: number;
+  /**
+   * Of the work for a block: requests, their checks and writes. Duplicates and refusals take no
+   * room in a block, and checks none in any.
+   */
+  readonly blockStepsMax: number;
 };
 
 export const oracleBoundsDefault: OracleBounds = {
@@ -45,6 +50,7 @@ export const oracleBoundsDefault: OracleBounds = {
   indexEntriesMax: limits.indexEntriesMax,
   blockBytesMax: limits.blockBytesMax,
   blockVerdictsMax: limits.blockVerdictsMax,
+  blockStepsMax: limits.blockStepsMax,
 };
 
 /** Codes of RequestBatch's columns. */
@@ -68,6 +74,9 @@ export class Oracle {
   /** Slots of the ids that were touched last, and that of the id being decided. */
   readonly #slots = new Uint32Array(touchAhead);
   #slot = 0;
+  /** Of the block in the making. */
+  readonly #stepsMax: number;
+  #steps = 0;
   /** The request being certified, and what stands in its way. */
   readonly #planned: PlannedCommit;
   #conflictCheck = 0;
@@ -88,6 +97,8 @@ export class Oracle {
       bytesMax: bounds.blockBytesMax,
       verdictsMax: bounds.blockVerdictsMax,
     });
+    assert(bounds.blockStepsMax > 0, "oracle: a block takes some steps");
+    this.#stepsMax = bounds.blockStepsMax;
     this.#planned = { record: 0, spilled: false, writes: this.#folded, writesOf: 0 };
   }
 
@@ -140,6 +151,7 @@ export class Oracle {
       position: (this.#position + 1) as LogPosition,
       previousTimestamp: this.#last,
     });
+    this.#steps = 0;
     const first = firstUncovered(records, this.#cursor);
     let covered: BatchRecord | undefined;
     let cursor: StreamCursor | undefined;
@@ -185,6 +197,13 @@ export class Oracle {
     this.#cursor = block.cursor;
   }
 
+  /** Forgets decisions at or below `through`: the floor rises to it, if it lies lower. */
+  forget(through: Timestamp): void {
+    assert(through <= this.#last, "oracle: what is forgotten was known");
+    this.#decided.forget(through);
+    this.#index.raiseFloor(this.#decided.floor);
+  }
+
   #close(draft: BlockDraft, covered: BatchRecord, cursor: StreamCursor): void {
     assert(compareCursors(cursor, this.#cursor) > 0, "I9: the cursor only moves forward");
     assert(draft.throughTimestamp === this.#last, "I2: a block reaches as far as its decisions");
@@ -194,11 +213,18 @@ export class Oracle {
     this.#position = draft.position;
   }
 
-  /** Certifies `[from, to)` of one record; gives the first request that found no room. */
+  /**
+   * Certifies `[from, to)` of one record; gives the first request that found no room, or no step
+   * left.
+   */
   #certifyRecord(input: OracleInput, record: number, from: number, to: number): number {
     const { requests } = input;
     const arrivalMicros = (input.records[record]?.arrivalMs ?? 0) * 1000;
     for (let request = from; request < to; request++) {
+      if (!this.#paysFor(input, request)) {
+        // probe: oracle-block-out-of-steps
+        return request;
+      }
       if ((request - from) % touchAhead === 0) {
         this.#touch(requests, request, Math.min(request + touchAhead, to));
       }
@@ -213,6 +239,18 @@ export class Oracle {
       if (!this.#certify(input, record, request, arrivalMicros)) return request;
     }
     return to;
+  }
+
+  /** Counts the steps of a request. False: they are too many for this block, which is not empty. */
+  #paysFor({ requests, spilled, spilledWrites }: OracleInput, request: number): boolean {
+    let steps = 1 + checkCount(requests, request) + writeCount(requests, request);
+    if (requests.payloads[request] === payloadSpilled) {
+      const payload = spilled.get(request);
+      if (payload?.kind === "read") steps += writeCount(spilledWrites, payload.writesOf);
+    }
+    if (this.#steps > 0 && this.#steps + steps > this.#stepsMax) return false;
+    this.#steps += steps;
+    return true;
   }
 
   /** Brings what certifying `[from, to)` will look at into the processor's cache. */
@@ -305,7 +343,7 @@ export class Oracle {
    * Keys read plus keys written. A snapshot request checks what it writes: those are the same keys.
    */
   #keyCount(requests: RequestBatch, request: number): number {
-    const checks = (requests.checkStart[request + 1] ?? 0) - (requests.checkStart[request] ?? 0);
+    const checks = checkCount(requests, request);
     const { writes, writesOf } = this.#planned;
     const written = writeCount(writes, writesOf);
     return requests.isolations[request] === isolationSnapshot
@@ -361,6 +399,10 @@ function tableFaultOf(
   if (spilled?.kind === "table-unknown") return tableFaults.unknown;
   if (spilled?.kind === "table-differs") return tableFaults.differs;
   return requests.tableFaults[request] ?? tableFaults.none;
+}
+
+function checkCount(batch: RequestBatch, request: number): number {
+  return (batch.checkStart[request + 1] ?? 0) - (batch.checkStart[request] ?? 0);
 }
 
 function writeCount(batch: RequestBatch, request: number): number {

@@ -80,12 +80,13 @@ function spilledBytes(): Count {
 /** What the oracle's service appends for one batch of requests, of one record. */
 async function blockCount(requests: number, writes: number): Promise<Count> {
   let bytes = 0;
-  const log: Pick<CommitLog, "append" | "readBackward" | "readSpilled"> = {
+  const log: Pick<CommitLog, "append" | "readBackward" | "readAfter" | "readSpilled"> = {
     append(_shard, block) {
       bytes += block.bytes.length;
       return Promise.resolve("appended");
     },
     readBackward: () => Promise.resolve([]),
+    readAfter: () => Promise.resolve({ blocks: [], complete: true }),
     readSpilled: () => Promise.resolve(undefined),
   };
   const service = createOracleService({

@@ -22,10 +22,11 @@ import type { MetricOf } from "../shared/metric-names.ts";
 import type { Observability } from "../shared/observability.ts";
 import { DecodedBatch } from "./decoded-batch.ts";
 import { KnownTables } from "./known-tables.ts";
-import { rebuildOracle } from "./rebuild.ts";
+import { Rebuild, rebuildBoundsDefault } from "./rebuild.ts";
+import type { RebuildBounds } from "./rebuild.ts";
 
 export type OracleServiceOptions = {
-  readonly log: Pick<CommitLog, "append" | "readBackward" | "readSpilled">;
+  readonly log: Pick<CommitLog, "append" | "readBackward" | "readAfter" | "readSpilled">;
   readonly control: Pick<
     ControlStore,
     "readWatermark" | "keyHasher" | "tables" | "idempotencyTable"
@@ -36,6 +37,7 @@ export type OracleServiceOptions = {
   readonly random: Pick<Random, "bytes">;
   readonly observability: Observability;
   readonly bounds?: OracleBounds;
+  readonly rebuildBounds?: RebuildBounds;
 };
 
 /** Records of one shard, in stream order. */
@@ -93,13 +95,23 @@ export function createOracleService(options: OracleServiceOptions): OracleServic
       const invocation = new Invocation({ ...options, tables }, lane, { batch, budget });
       try {
         await invocation.run();
+      } catch (error) {
+        // What is done stays done for the next delivery. After any other failure nothing is kept.
+        if (error instanceof OracleUnfinishedError) keep(idle, batch.shard, lane);
+        throw error;
       } finally {
         invocation.publish();
       }
-      idle.set(batch.shard, lane);
+      keep(idle, batch.shard, lane);
       return invocation.report;
     },
   };
+}
+
+/** Of invocations that overlapped, the lane that came further is kept. */
+function keep(idle: Map<ShardId, Lane>, shard: ShardId, lane: Lane): void {
+  const other = idle.get(shard);
+  if (other === undefined || other.reached <= lane.reached) idle.set(shard, lane);
 }
 
 type InvocationOptions = OracleServiceOptions & { readonly tables: KnownTables };
@@ -112,9 +124,10 @@ async function hashesOf(
   return new KeyHashes(await control.keyHasher(shard, signal === undefined ? {} : { signal }));
 }
 
-/** What is kept warm for a shard: its oracle, and buffers. */
+/** What is kept warm for a shard: its oracle, or what is done towards one, and buffers. */
 class Lane {
   oracle: Oracle | undefined;
+  rebuild: Rebuild | undefined;
   readonly hashes: KeyHashes;
   readonly decoded: DecodedBatch;
   readonly encoder: DraftEncoder;
@@ -123,6 +136,12 @@ class Lane {
     this.hashes = hashes;
     this.decoded = new DecodedBatch(hashes);
     this.encoder = new DraftEncoder(hashes.fingerprint);
+  }
+
+  /** How far it has come: any oracle is worth more than what is done towards one. */
+  get reached(): number {
+    if (this.oracle !== undefined) return 1 + this.oracle.position;
+    return this.rebuild === undefined ? -1 : 0;
   }
 }
 
@@ -163,6 +182,7 @@ class Invocation {
 
   /** One step after the other until nothing is left; an append that fails costs the warm oracle. */
   async run(): Promise<void> {
+    this.#lane.rebuild?.resume();
     for (;;) {
       this.#checkBudget();
       let failure: StoreError | undefined;
@@ -188,6 +208,8 @@ class Invocation {
     const { shard } = this.#batch;
     const oracle = this.#lane.oracle ?? (await this.#rebuild());
     const input = await this.#input(oracle);
+    // Before, not after: an oracle that has certified what it cannot append is lost.
+    this.#checkBudget();
     const draft = oracle.next(input);
     if (draft === undefined) {
       // probe: oracle-nothing-new-in-batch
@@ -196,7 +218,6 @@ class Invocation {
     const bytes = encoder.encode(draft, input);
     // From here on the oracle's state lies ahead of the log, until the log has answered.
     this.#lane.oracle = undefined;
-    this.#checkBudget();
     const { position } = draft;
     // mutant: acknowledged-before-the-block
     const result = await log.append(shard, { position, bytes }, this.#callOptions());
@@ -235,20 +256,33 @@ class Invocation {
     }
   }
 
+  /** Goes on where an earlier invocation stopped; looks at the deadline before each step. */
   async #rebuild(): Promise<Oracle> {
-    const { log, control, bounds = oracleBoundsDefault } = this.#options;
-    const oracle = await rebuildOracle({
+    const lane = this.#lane;
+    const rebuild = (lane.rebuild ??= this.#newRebuild());
+    for (;;) {
+      this.#checkBudget();
+      const oracle = await rebuild.step(this.#callOptions());
+      if (oracle === undefined) continue;
+      lane.rebuild = undefined;
+      lane.oracle = oracle;
+      this.report.rebuilds += 1;
+      if (rebuild.isCut) this.#logCut(oracle);
+      return oracle;
+    }
+  }
+
+  #newRebuild(): Rebuild {
+    const { log, control, random } = this.#options;
+    return new Rebuild({
       shard: this.#batch.shard,
       log,
       control,
       hashes: this.#lane.hashes,
-      seed: slotSeedOf(this.#options.random.bytes(4 * slotSeedWords)),
-      bounds,
-      signal: this.#budget.signal,
+      seed: slotSeedOf(random.bytes(4 * slotSeedWords)),
+      oracleBounds: this.#options.bounds ?? oracleBoundsDefault,
+      bounds: this.#options.rebuildBounds ?? rebuildBoundsDefault,
     });
-    this.report.rebuilds += 1;
-    this.#lane.oracle = oracle;
-    return oracle;
   }
 
   #checkBudget(): void {
@@ -296,6 +330,15 @@ class Invocation {
       const outcome = outcomes[draft.outcomes[i] ?? outcomeCode.stale] ?? "stale";
       report.verdicts[outcome] += 1;
     }
+  }
+
+  #logCut({ floor, last }: Oracle): void {
+    const { log } = this.#options.observability;
+    log.warn("the log's window is larger than a rebuild reads: what is older counts as stale", {
+      shard: this.#batch.shard,
+      floor,
+      last,
+    });
   }
 
   #logRejected(): void {

@@ -38,7 +38,7 @@ const remainingMs = (): number => timeLimitMs.value;
 
 /** What a mutant of the code may replace. */
 export type OraclePorts = {
-  readonly log: Pick<CommitLog, "append" | "readBackward" | "readSpilled">;
+  readonly log: Pick<CommitLog, "append" | "readBackward" | "readAfter" | "readSpilled">;
 };
 
 /** Ends an invocation where the model leaves it. */
@@ -118,6 +118,7 @@ export class OracleActor {
       log: {
         append,
         readBackward: (_, { from, blocksMax }) => Promise.resolve(shard.backward(from, blocksMax)),
+        readAfter: () => Promise.reject(new Error("no rebuild of the model is interrupted")),
         readSpilled: () => Promise.reject(new Error("the model spills nothing")),
       },
     });

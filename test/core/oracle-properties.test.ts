@@ -16,15 +16,23 @@ const bounds: fc.Arbitrary<OracleBounds> = fc.record({
   indexEntriesMax: fc.constantFrom(20, 100, oracleBoundsDefault.indexEntriesMax),
   blockBytesMax: fc.constantFrom(700, 1_500, oracleBoundsDefault.blockBytesMax),
   blockVerdictsMax: fc.constantFrom(1, 3, oracleBoundsDefault.blockVerdictsMax),
+  blockStepsMax: fc.constantFrom(1, 7, oracleBoundsDefault.blockStepsMax),
 });
 
-/** What an oracle is rebuilt from: the newest blocks, down to one that lies a window behind. */
-function rebuild(log: readonly LogBlock[], limits: OracleBounds): Oracle {
+/**
+ * What an oracle is rebuilt from: the newest blocks, down to one that lies a window behind, or to
+ * the bound on blocks.
+ */
+function rebuild(
+  log: readonly LogBlock[],
+  limits: OracleBounds,
+  blocksMax = Number.POSITIVE_INFINITY,
+): Oracle {
   const newest = log.at(-1);
   if (newest === undefined) return newOracle(limits);
   const horizon = newest.throughTimestamp - limits.windowMicros;
   const behind = log.findLastIndex((block) => block.throughTimestamp <= horizon);
-  const window = log.slice(Math.max(behind, 0));
+  const window = log.slice(Math.max(behind, log.length - blocksMax, 0));
   const oldest = window[0] ?? newest;
   const oracle = new Oracle(
     {
@@ -81,6 +89,22 @@ describe("oracle", () => {
     );
   });
 
+  test("I3: a cold oracle's floor is never below a warm one's, however little it reads", () => {
+    fc.assert(
+      fc.property(streams(40), bounds, fc.nat({ max: 40 }), fc.nat({ max: 9 }), (...drawn) => {
+        const [records, limits, cut, blocks] = drawn;
+        // The warm one was cold itself, earlier, and read as much.
+        const before = certify(newOracle(limits), records.slice(0, cut));
+        const warm = rebuild(before, limits, 1 + blocks);
+        const log = [...before, ...certify(warm, records)];
+        const cold = rebuild(log, limits, 1 + blocks);
+        expect(cold.last).toBe(warm.last);
+        expect(cold.floor).toBeGreaterThanOrEqual(warm.floor);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
   test("I1, I2, I3, I4, I9: hold on the log of overlapping instances, redelivery included", () => {
     const delivery = fc.record({
       instance: fc.nat({ max: 1 }),
@@ -89,12 +113,14 @@ describe("oracle", () => {
       /** The invocation dies after this many blocks. */
       blocksMax: fc.integer({ min: 0, max: 6 }),
     });
+    const rebuilt = fc.constantFrom(1, 2, 5, Number.POSITIVE_INFINITY);
     fc.assert(
       fc.property(
         streams(30),
         bounds,
+        rebuilt,
         fc.array(delivery, { maxLength: 40 }),
-        (records, limits, deliveries) => {
+        (records, limits, rebuildBlocksMax, deliveries) => {
           const log: LogBlock[] = [];
           const instances: (Oracle | undefined)[] = [undefined, undefined];
           let delivered = 0;
@@ -102,7 +128,10 @@ describe("oracle", () => {
             // A mapping never passes over a record that it has not delivered.
             const start = Math.min(from, delivered);
             const batch = records.slice(start, start + length);
-            const finished = deliver({ log, instances, instance, limits, batch, blocksMax });
+            const finished = deliver({
+              ...{ log, instances, instance, batch, blocksMax },
+              rebuild: () => rebuild(log, limits, rebuildBlocksMax),
+            });
             if (finished) delivered = Math.max(delivered, start + batch.length);
           }
           judge(log, records);
@@ -120,13 +149,13 @@ function deliver(run: {
   readonly log: LogBlock[];
   readonly instances: (Oracle | undefined)[];
   readonly instance: number;
-  readonly limits: OracleBounds;
+  readonly rebuild: () => Oracle;
   readonly batch: readonly TestRecord[];
   readonly blocksMax: number;
 }): boolean {
-  const { log, instances, instance, limits, batch } = run;
+  const { log, instances, instance, batch } = run;
   const input = oracleInput(batch);
-  let oracle = instances[instance] ?? rebuild(log, limits);
+  let oracle = instances[instance] ?? run.rebuild();
   for (let blocks = 0; ; blocks++) {
     const draft = oracle.next(input);
     if (draft === undefined) {
@@ -139,7 +168,7 @@ function deliver(run: {
       return false;
     }
     const block = blockOf(draft, input);
-    if (log.length >= block.position) oracle = rebuild(log, limits);
+    if (log.length >= block.position) oracle = run.rebuild();
     else log.push(block);
   }
 }

@@ -219,6 +219,30 @@ describe("blocks", () => {
     expect(blocks.length).toBeGreaterThan(8);
   });
 
+  test("are cut by the work that they take: checks and duplicates are no verdicts", () => {
+    const bounds = { ...oracleBoundsDefault, blockStepsMax: 10 };
+    const steps = ({ checks = [], writes = [] }: TestRequest): number =>
+      1 + checks.length + writes.length;
+    const checksOf = (count: number) => Array.from({ length: count }, (_, n) => hash(900 + n));
+    const heavy = { ...writeOf(50, 50), checks: checksOf(40) };
+    const spilled = { ...writeOf(51, 51), spilled: "read" as const, checks: checksOf(7) };
+    const light = Array.from({ length: 9 }, (_, n) => ({ id: id(n), checkedTo: startTimestamp }));
+    const copies = Array.from({ length: 24 }, () => writeOf(50, 50));
+    const requests = [heavy, ...light, heavy, ...copies, spilled, ...light];
+    const oracle = newOracle(bounds);
+    const input = oracleInput([record(requests)]);
+    let done = 0;
+    for (let draft = oracle.next(input); draft !== undefined; draft = oracle.next(input)) {
+      const through = draft.cursor?.requestsDone;
+      const reached = typeof through === "number" ? through : requests.length;
+      const taken = requests.slice(done, reached).reduce((sum, one) => sum + steps(one), 0);
+      expect(taken <= bounds.blockStepsMax || reached === done + 1).toBe(true);
+      done = reached;
+    }
+    expect(done).toBe(requests.length);
+    expect(oracle.figures().decidedIds).toBe(11);
+  });
+
   test("leave sort keys out where a commit would not fit with them", () => {
     const writes = Array.from({ length: 9_000 }, (_, n) => ({
       table: hash(1),

@@ -58,7 +58,7 @@ export class MemoryLog {
   }
 
   ports(): OracleServiceOptions {
-    const log: Pick<CommitLog, "append" | "readBackward" | "readSpilled"> = {
+    const log: Pick<CommitLog, "append" | "readBackward" | "readAfter" | "readSpilled"> = {
       append: (_shard, block) =>
         this.#call(() => {
           if (this.blocks.some(({ position }) => position === block.position)) return "taken";
@@ -72,6 +72,14 @@ export class MemoryLog {
             .toSorted((left, right) => right.position - left.position)
             .slice(0, Math.min(blocksMax, this.pageBlocksMax)),
         ),
+      readAfter: (_shard, after) =>
+        this.#call(() => {
+          const newer = this.blocks
+            .filter(({ position }) => position > after)
+            .toSorted((left, right) => left.position - right.position);
+          const blocks = newer.slice(0, this.pageBlocksMax);
+          return { blocks, complete: blocks.length === newer.length };
+        }),
       readSpilled: async (id, chunks) => {
         this.readsAtOnce += 1;
         this.readsAtOnceMax = Math.max(this.readsAtOnceMax, this.readsAtOnce);
