@@ -5,6 +5,7 @@
  *
  *     npm run bench:oracle
  */
+import { systemDigest } from "../aws/system-digest.ts";
 import type { CommitLog, StoredBlock } from "../core/ports.ts";
 import type { ShardId, Timestamp } from "../core/types.ts";
 import { createOracleService } from "../functions/oracle/service.ts";
@@ -49,6 +50,7 @@ const service = createOracleService({
   control: oracleControl(start, transferTable),
   clock: stillClock,
   random: sampleRandom,
+  digest: systemDigest,
   observability: silentObservability,
 });
 

@@ -8,6 +8,7 @@
  *
  *     npm run bench:rebuild
  */
+import { systemDigest } from "../aws/system-digest.ts";
 import * as limits from "../core/limits.ts";
 import { oracleBoundsDefault, type Oracle } from "../core/oracle.ts";
 import type { CommitLog, StoredBlock } from "../core/ports.ts";
@@ -67,6 +68,7 @@ async function fillLog(): Promise<void> {
     control,
     clock,
     random: sampleRandom,
+    digest: systemDigest,
     observability: silentObservability,
   });
   let through = start;

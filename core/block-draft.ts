@@ -58,7 +58,7 @@ export type SpilledPayload =
       readonly writesOf: number;
       readonly chunks: number;
       readonly byteLength: number;
-      readonly hash: bigint;
+      readonly digest: Uint8Array;
     }
   /** Missing, incomplete, or not what its reference says. */
   | { readonly kind: "unreadable" }
@@ -99,7 +99,7 @@ const staleBytesMax = 1 + 16;
 /** Where the payload lies: record and request named anew, or request only, or chunks. */
 const newRecordBytesMax = 2 + 1 + 55 + 3;
 const sameRecordBytesMax = 3;
-const spilledBytesMax = 3 + 8 + 8;
+const spilledBytesMax = 3 + 8 + limits.digestBytes;
 const writeCountBytesMax = 3;
 /** Table index and key hash of a write; partition hash and length with a sort key. */
 const simpleWriteBytesMax = 3 + 8;

@@ -31,6 +31,8 @@ export const putBytesMax = 5 * 1024 * 1024 - 64 * 1024;
 export const requestsPerRecordMax = 4_096;
 /** Commits that one record says are installed. */
 export const installedPerRecordMax = 512;
+/** SHA-256, of a spilled payload: nobody can make other chunks of the same. */
+export const digestBytes = 32;
 /** A request whose frame would be larger spills its payload to the log table. */
 export const inlineRequestBytesMax = 512 * 1024;
 export const spillChunkBytesMax = 384 * 1024;

@@ -158,7 +158,8 @@ export type PayloadSource =
       readonly kind: "spilled";
       readonly chunks: number;
       readonly byteLength: number;
-      readonly hash: bigint;
+      /** SHA-256 of the encoded payload: the chunks lie where other clients can write. */
+      readonly digest: Uint8Array;
     };
 
 // --- Log blocks --------------------------------------------------------------------------------
@@ -184,7 +185,8 @@ export type PayloadLocation =
       readonly kind: "spilled";
       readonly chunks: number;
       readonly byteLength: number;
-      readonly hash: bigint;
+      /** SHA-256 of the encoded payload: the chunks lie where other clients can write. */
+      readonly digest: Uint8Array;
     }
   | { readonly kind: "inline"; readonly bytes: Uint8Array };
 

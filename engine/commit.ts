@@ -176,7 +176,7 @@ async function buildRequest(
   if (requestBytes <= limits.inlineRequestBytesMax) {
     return { ...request, payload: { kind: "inline", bytes } };
   }
-  const { chunks, source } = spillPayload(bytes);
+  const { chunks, source } = spillPayload(bytes, ports.digest);
   await orAborted(ports.log.spill(id, chunks, call), parts.signal);
   return { ...request, payload: source };
 }

@@ -11,7 +11,7 @@ import { readRequestAt } from "../schemas/commit-record.ts";
 import { decodePayload } from "../schemas/payload.ts";
 import { joinSpilledChunks } from "../schemas/spill.ts";
 
-export type PayloadPorts = Pick<ClientPorts, "stream" | "log" | "clock">;
+export type PayloadPorts = Pick<ClientPorts, "stream" | "log" | "clock" | "digest">;
 
 export class PayloadLoader {
   readonly #ports: PayloadPorts;
@@ -90,7 +90,7 @@ export class PayloadLoader {
   ): Promise<Uint8Array | undefined> {
     const chunks = await this.#ports.log.readSpilled(verdict.id, location.chunks, options);
     if (chunks === undefined) return undefined;
-    return decodeOrCorrupt(verdict, () => joinSpilledChunks(chunks, location));
+    return decodeOrCorrupt(verdict, () => joinSpilledChunks(chunks, location, this.#ports.digest));
   }
 }
 

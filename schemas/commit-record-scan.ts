@@ -26,7 +26,7 @@ export type SpilledReference = {
   readonly id: TransactionId;
   readonly chunks: number;
   readonly byteLength: number;
-  readonly hash: bigint;
+  readonly digest: Uint8Array;
 };
 
 /** One scanner is reused for any number of records of its shard. */
@@ -122,9 +122,9 @@ export class CommitRecordScanner {
     if (isInline) this.#payloads.scanAt(reader, batch, tables);
     let reference: SpilledReference | undefined;
     if (isSpilled) {
-      const { chunks, byteLength, hash } = readSpilled(reader);
+      const { chunks, byteLength, digest } = readSpilled(reader);
       const id = transactionIdOfWords({ id0, id1, id2, id3 });
-      reference = { request: batch.count, indexInRecord, id, chunks, byteLength, hash };
+      reference = { request: batch.count, indexInRecord, id, chunks, byteLength, digest };
     }
     batch.end();
     return reference;

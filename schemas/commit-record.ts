@@ -61,7 +61,7 @@ export function encodeCommitRequest(request: CommitRequest): Uint8Array {
     assert(isSpillConsistent(payload), "commit request: a spilled payload fits its chunks");
     writer.varint(payload.chunks);
     writer.varint(payload.byteLength);
-    writer.bigUint64(payload.hash);
+    writer.bytes(payload.digest);
   }
   assert(
     writer.length <= limits.inlineRequestBytesMax,
@@ -244,7 +244,7 @@ export function readSpilled(reader: ByteReader): Extract<PayloadSource, { kind: 
     kind: "spilled",
     chunks: reader.varint(),
     byteLength: reader.varint(),
-    hash: reader.bigUint64(),
+    digest: reader.view(limits.digestBytes).slice(),
   } as const;
   if (spilled.chunks > limits.spillChunksMax) throw oversized("spillChunksMax");
   if (spilled.byteLength > limits.payloadBytesMax) throw oversized("payloadBytesMax");

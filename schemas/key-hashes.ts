@@ -4,9 +4,8 @@
  */
 import { attribute, type KeyNames } from "../core/attributes.ts";
 import { InvalidRequestError } from "../core/errors.ts";
-import { hashSecretBytes, hashKinds, keyHash, type KeyHasher } from "../core/key-hash.ts";
+import { hashKinds, type KeyHasher } from "../core/key-hash.ts";
 import * as limits from "../core/limits.ts";
-import { SipHash } from "../core/sip-hash.ts";
 import type { AttributeValue, Item, KeyHash, WriteHashes } from "../core/types.ts";
 import { utf8Length } from "../core/utf8.ts";
 import { writeValue } from "./attribute-value.ts";
@@ -14,8 +13,6 @@ import { ByteWriter } from "./byte-writer.ts";
 
 const tableWordsMax = 1_024;
 const scratch = new ByteWriter(256);
-/** Of no deployment's key: what was spilled is only to be recognised, by whoever may read it. */
-const contentHash = new SipHash(new Uint8Array(hashSecretBytes));
 
 /** The hashes of one shard, under its hash secret. */
 export class KeyHashes {
@@ -103,12 +100,6 @@ export class KeyHashes {
     this.hasher.chain(kind, encoded, 0, encoded.length);
     return encoded;
   }
-}
-
-/** Hash of any bytes, to recognise them again (spilled payloads). */
-export function hashContent(bytes: Uint8Array): bigint {
-  contentHash.hash(bytes, 0, bytes.length);
-  return keyHash(contentHash.high, contentHash.low);
 }
 
 /**

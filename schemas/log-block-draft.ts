@@ -118,7 +118,7 @@ export class DraftEncoder {
     assert(payload?.kind === "read", "log block: a committed payload has been read");
     writer.varint(payload.chunks);
     writer.varint(payload.byteLength);
-    writer.bigUint64(payload.hash);
+    writer.bytes(payload.digest);
     this.#writeWrites(input.spilledWrites, payload.writesOf, compact);
   }
 

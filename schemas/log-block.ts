@@ -257,7 +257,7 @@ function readLocation(context: DecodeContext, tag: number): PayloadLocation {
   if (tag === verdictTags.committedSpilled) {
     const chunks = reader.varint();
     const byteLength = reader.varint();
-    return { kind: "spilled", chunks, byteLength, hash: reader.bigUint64() };
+    return { kind: "spilled", chunks, byteLength, digest: reader.view(limits.digestBytes).slice() };
   }
   if (tag === verdictTags.committedInline) {
     return { kind: "inline", bytes: copied(reader.sizedBytes()) };

@@ -4,15 +4,18 @@
  */
 import { FrameError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
+import type { Digest } from "../core/ports.ts";
 import type { PayloadSource } from "../core/types.ts";
-import { hashContent } from "./key-hashes.ts";
 
 type SpilledSource = Extract<PayloadSource, { kind: "spilled" }>;
 
 /**
  * The chunks, each at most `limits.spillChunkBytesMax`, and the reference that the request carries.
  */
-export function spillPayload(bytes: Uint8Array): {
+export function spillPayload(
+  bytes: Uint8Array,
+  digest: Digest,
+): {
   readonly chunks: readonly Uint8Array[];
   readonly source: SpilledSource;
 } {
@@ -24,7 +27,7 @@ export function spillPayload(bytes: Uint8Array): {
     kind: "spilled",
     chunks: chunks.length,
     byteLength: bytes.length,
-    hash: hashContent(bytes),
+    digest: digest(bytes),
   } as const;
   return { chunks, source };
 }
@@ -32,7 +35,8 @@ export function spillPayload(bytes: Uint8Array): {
 /** @throws FrameError when the chunks are not the bytes that the reference was made of. */
 export function joinSpilledChunks(
   chunks: readonly Uint8Array[],
-  expected: Pick<SpilledSource, "byteLength" | "hash">,
+  expected: Pick<SpilledSource, "byteLength" | "digest">,
+  digest: Digest,
 ): Uint8Array {
   const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   if (length !== expected.byteLength) {
@@ -47,8 +51,9 @@ export function joinSpilledChunks(
     bytes.set(chunk, at);
     at += chunk.length;
   }
-  if (hashContent(bytes) !== expected.hash) {
-    throw new FrameError("malformed", "spilled payload: its content hash differs");
+  const found = digest(bytes);
+  if (!expected.digest.every((byte, i) => byte === found[i])) {
+    throw new FrameError("malformed", "spilled payload: its digest differs");
   }
   return bytes;
 }

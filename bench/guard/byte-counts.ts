@@ -1,4 +1,5 @@
 /** Bytes of what is stored, sent and kept in memory per transaction or key. */
+import { systemDigest } from "../../aws/system-digest.ts";
 import type { CommitLog, StreamRecord } from "../../core/ports.ts";
 import type { SequenceNumber, ShardId } from "../../core/types.ts";
 import { createOracleService } from "../../functions/oracle/service.ts";
@@ -65,7 +66,7 @@ function requestBytes(writes: number): readonly Count[] {
 /** All chunks, and the request that refers to them. */
 function spilledBytes(): Count {
   const payload = payloadOf(spilledWrites, 0);
-  const { chunks, source } = spillPayload(encodePayload(payload));
+  const { chunks, source } = spillPayload(encodePayload(payload), systemDigest);
   const request = { ...requestOf(payloadOf(1, 0), 0), payload: source };
   const bytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   const whole =
@@ -94,6 +95,7 @@ async function blockCount(requests: number, writes: number): Promise<Count> {
     control: oracleControl(checkedTo, sampleTable),
     clock: stillClock,
     random: sampleRandom,
+    digest: systemDigest,
     observability: silentObservability,
   });
   const encoded = Array.from({ length: requests }, (_, i) =>

@@ -6,7 +6,7 @@ import type { BatchRecord, OracleInput } from "../../core/block-draft.ts";
 import { FrameError } from "../../core/errors.ts";
 import type { FrameFault } from "../../core/errors.ts";
 import { firstUncovered, requestsDone } from "../../core/oracle.ts";
-import type { StreamRecord } from "../../core/ports.ts";
+import type { Digest, StreamRecord } from "../../core/ports.ts";
 import { RequestBatch } from "../../core/request-batch.ts";
 import { compareSequenceNumbers } from "../../core/sequence-number.ts";
 import type { SequenceNumber, StreamCursor } from "../../core/types.ts";
@@ -30,8 +30,8 @@ export class DecodedBatch {
   readonly rejected: RejectedRecord[] = [];
   #tables: TableCatalogue | undefined;
 
-  constructor(hashes: KeyHashes) {
-    this.#spilled = new SpilledPayloads(hashes);
+  constructor(hashes: KeyHashes, digest: Digest) {
+    this.#spilled = new SpilledPayloads(hashes, digest);
     this.#scanner = new CommitRecordScanner(hashes);
   }
 

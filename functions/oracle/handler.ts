@@ -15,8 +15,8 @@ const environment = readFunctionEnvironment(process.env);
 const { deployment, logLevel, region, endpoint } = environment;
 const observability = createObservability({ role: "oracle", deployment, logLevel });
 const ports = createAwsPorts({ deployment, region, endpoint });
-const { log, control, clock, random } = ports;
-const service = createOracleService({ log, control, clock, random, observability });
+const { log, control, clock, random, digest } = ports;
+const service = createOracleService({ log, control, clock, random, digest, observability });
 
 export async function handler(event: KinesisStreamEvent, context: Context): Promise<void> {
   try {

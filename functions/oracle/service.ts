@@ -13,7 +13,14 @@ import type { BlockDraft, OracleInput, Outcome } from "../../core/block-draft.ts
 import * as limits from "../../core/limits.ts";
 import { oracleBoundsDefault } from "../../core/oracle.ts";
 import type { Oracle, OracleBounds } from "../../core/oracle.ts";
-import type { Clock, CommitLog, ControlStore, Random, StreamRecord } from "../../core/ports.ts";
+import type {
+  Clock,
+  CommitLog,
+  ControlStore,
+  Digest,
+  Random,
+  StreamRecord,
+} from "../../core/ports.ts";
 import { slotSeedOf, slotSeedWords } from "../../core/slot-seed.ts";
 import type { ShardId } from "../../core/types.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
@@ -35,6 +42,8 @@ export type OracleServiceOptions = {
   readonly clock: Pick<Clock, "sleep" | "nowMs" | "monotonicMs">;
   /** For the seed of each oracle's tables: no decision depends on it. */
   readonly random: Pick<Random, "bytes">;
+  /** For spilled payloads. */
+  readonly digest: Digest;
   readonly observability: Observability;
   readonly bounds?: OracleBounds;
   readonly rebuildBounds?: RebuildBounds;
@@ -90,7 +99,9 @@ export function createOracleService(options: OracleServiceOptions): OracleServic
   return {
     async handle(batch, budget) {
       // Taken out while in use: an overlapping call for the same shard gets a lane of its own.
-      const lane = idle.get(batch.shard) ?? new Lane(await hashesOf(options, batch.shard, budget));
+      const lane =
+        idle.get(batch.shard) ??
+        new Lane(await hashesOf(options, batch.shard, budget), options.digest);
       idle.delete(batch.shard);
       const invocation = new Invocation({ ...options, tables }, lane, { batch, budget });
       try {
@@ -132,9 +143,9 @@ class Lane {
   readonly decoded: DecodedBatch;
   readonly encoder: DraftEncoder;
 
-  constructor(hashes: KeyHashes) {
+  constructor(hashes: KeyHashes, digest: Digest) {
     this.hashes = hashes;
-    this.decoded = new DecodedBatch(hashes);
+    this.decoded = new DecodedBatch(hashes, digest);
     this.encoder = new DraftEncoder(hashes.fingerprint);
   }
 

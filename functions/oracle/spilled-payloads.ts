@@ -9,7 +9,7 @@
 import { FrameError } from "../../core/errors.ts";
 import type { SpilledPayload } from "../../core/block-draft.ts";
 import * as limits from "../../core/limits.ts";
-import type { CommitLog } from "../../core/ports.ts";
+import type { CommitLog, Digest } from "../../core/ports.ts";
 import { RequestBatch, tableFaults } from "../../core/request-batch.ts";
 import type { SpilledReference } from "../../schemas/commit-record-scan.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
@@ -25,11 +25,13 @@ export class SpilledPayloads {
   readonly #references: SpilledReference[] = [];
   #tables: TableCatalogue | undefined;
   readonly #scanner: PayloadScanner;
+  readonly #digest: Digest;
   /** The group is `[#from, #to)` of the references. */
   #from = 0;
   #to = 0;
 
-  constructor(hashes: KeyHashes) {
+  constructor(hashes: KeyHashes, digest: Digest) {
+    this.#digest = digest;
     this.#scanner = new PayloadScanner(hashes);
   }
 
@@ -105,7 +107,7 @@ export class SpilledPayloads {
     const batch = this.writes;
     const writesOf = batch.count;
     try {
-      const source = joinSpilledChunks(chunks, reference);
+      const source = joinSpilledChunks(chunks, reference, this.#digest);
       batch.begin({
         kind: 0,
         isolation: 0,
@@ -131,8 +133,8 @@ export class SpilledPayloads {
       batch.rollback(writesOf);
       return { kind: fault === tableFaults.unknown ? "table-unknown" : "table-differs" };
     }
-    const { byteLength, hash } = reference;
-    return { kind: "read", writesOf, chunks: chunks.length, byteLength, hash };
+    const { byteLength, digest } = reference;
+    return { kind: "read", writesOf, chunks: chunks.length, byteLength, digest };
   }
 
   #forget(): void {

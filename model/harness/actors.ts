@@ -3,6 +3,7 @@
  * functions/oracle/service, a replay instance functions/replay/service, a client the engine's tail,
  * reads and installer.
  */
+import { systemDigest } from "../../aws/system-digest.ts";
 import { retentionDefault } from "../../core/history.ts";
 import { oracleBoundsDefault } from "../../core/oracle.ts";
 import type { CommitLog, InstallRequest, StoredBlock } from "../../core/ports.ts";
@@ -131,6 +132,7 @@ export class OracleActor {
         sleep: () => (this.#leaving ? Promise.reject(new Left()) : Promise.resolve()),
       },
       random: sampleRandom,
+      digest: systemDigest,
       observability: silentObservability,
       bounds: { ...oracleBoundsDefault, windowMicros: this.#window },
     });

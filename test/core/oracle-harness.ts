@@ -48,7 +48,11 @@ export type TestRecord = {
 
 export const secondMicros = 1_000_000;
 export const startTimestamp = 1_000_000_000 as Timestamp;
-export const spilledReference = { chunks: 2, byteLength: 700_000, hash: 0xfeed_beefn } as const;
+export const spilledReference = {
+  chunks: 2,
+  byteLength: 700_000,
+  digest: new Uint8Array(32).fill(0xfe),
+} as const;
 
 export function id(n: number): TransactionId {
   return `00000000${n.toString(16).padStart(24, "0")}` as TransactionId;

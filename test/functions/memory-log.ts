@@ -1,4 +1,5 @@
 /** The oracle service's ports in memory, with a fault at any call. */
+import { systemDigest } from "../../aws/system-digest.ts";
 import { StoreError } from "../../core/errors.ts";
 import { KeyHasher } from "../../core/key-hash.ts";
 import type { CommitLog, StoredBlock } from "../../core/ports.ts";
@@ -113,6 +114,7 @@ export class MemoryLog {
         },
       },
       random: sampleRandom,
+      digest: systemDigest,
       observability: silentObservability,
     };
   }

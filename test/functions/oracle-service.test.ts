@@ -1,3 +1,4 @@
+import { systemDigest } from "../../aws/system-digest.ts";
 import { describe, expect, test } from "vitest";
 import { FrameError, StoreError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
@@ -298,7 +299,7 @@ describe("the deadline", () => {
 
 describe("spilled payloads", () => {
   function spilledRequest(log: MemoryLog, n: number, key: string): CommitRequest {
-    const { chunks, source } = spillPayload(encodePayload(payloadOf(key)));
+    const { chunks, source } = spillPayload(encodePayload(payloadOf(key)), systemDigest);
     log.spilled.set(id(n), chunks);
     return request(n, key, { payload: source });
   }
@@ -338,7 +339,7 @@ describe("spilled payloads", () => {
 
   test("that are no payload abort their request", async () => {
     const log = new MemoryLog(startTimestamp);
-    const { chunks, source } = spillPayload(Uint8Array.of(1, 2, 3));
+    const { chunks, source } = spillPayload(Uint8Array.of(1, 2, 3), systemDigest);
     log.spilled.set(id(1), chunks);
     const records = [record(1, [request(1, "a", { payload: source })])];
     await createOracleService(log.ports()).handle({ shard, records }, ample);

@@ -2,6 +2,7 @@
  * What a payload says of its tables has to be what the registry says, or it does not commit: replay
  * goes by the payload, with rights to every table (docs/operations.md, Who can do what).
  */
+import { systemDigest } from "../../aws/system-digest.ts";
 import { describe, expect, test } from "vitest";
 import * as limits from "../../core/limits.ts";
 import type { StreamRecord } from "../../core/ports.ts";
@@ -56,7 +57,7 @@ function deletion(table: PayloadTable, key: Item): Payload {
 
 function record(sequence: number, each: Payload, spillInto?: MemoryLog): StreamRecord {
   const bytes = encodePayload(each);
-  const { chunks, source } = spillPayload(bytes);
+  const { chunks, source } = spillPayload(bytes, systemDigest);
   spillInto?.spilled.set(id(sequence), chunks);
   const request = encodeCommitRequest({
     kind: "commit",

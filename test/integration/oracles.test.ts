@@ -306,7 +306,7 @@ describe("a hostile record", () => {
     });
     const request = requestOf(table, {
       checkedTo: receipt.commitTimestamp ?? (0 as Timestamp),
-      payload: { kind: "spilled", chunks: 2, byteLength: 500 * 1024, hash: 1n },
+      payload: { kind: "spilled", chunks: 2, byteLength: 500 * 1024, digest: new Uint8Array(32) },
     });
     const { log, stream } = running.stores.ports;
     if (stored > 0) await log.spill(request.id, [new Uint8Array(1024)]);

@@ -55,11 +55,13 @@ const probe: CommitRequest = {
   checks: [],
   payload: { kind: "none" },
 };
+const digestHex = "a1b2c3d4e5f60718".repeat(4);
+const sampleDigest = Uint8Array.from(Buffer.from(digestHex, "hex"));
 const spilled: CommitRequest = {
   ...commit,
   isolation: "snapshot",
   checks: [],
-  payload: { kind: "spilled", chunks: 2, byteLength: 400_000, hash: 0xa1b2c3d4e5f60718n },
+  payload: { kind: "spilled", chunks: 2, byteLength: 400_000, digest: sampleDigest },
 };
 
 const idHex = id as string;
@@ -67,7 +69,7 @@ const timestampHex = "060a24181e4000";
 const payloadHex = "01 00 01 74 01 6b 01 00 c1";
 const commitHex = `2a 04 ${idHex} ${timestampHex} 01 0102030405060708 ${payloadHex}`;
 const probeHex = `19 01 ${idHex} ${timestampHex} 00`;
-const spilledHex = `25 0a ${idHex} ${timestampHex} 00 02 80b518 a1b2c3d4e5f60718`;
+const spilledHex = `3d 0a ${idHex} ${timestampHex} 00 02 80b518 ${digestHex}`;
 
 const scanner = new CommitRecordScanner(sampleHashes);
 
@@ -243,7 +245,7 @@ describe("spilled payloads", () => {
         id,
         chunks: 2,
         byteLength: 400_000,
-        hash: 0xa1b2c3d4e5f60718n,
+        digest: sampleDigest,
       },
     ]);
     expect([0, 1, 2, 3].map((request) => hashesIn(batch, request).length)).toEqual([1, 0, 0, 1]);
@@ -254,7 +256,7 @@ describe("faults", () => {
   const header = "544d 01 00 7d57ca93";
   const rest = `${idHex} ${timestampHex}`;
   const spilledAs = (chunksAndBytes: string): string => {
-    const body = `08 ${rest} 00 ${chunksAndBytes} a1b2c3d4e5f60718`;
+    const body = `08 ${rest} 00 ${chunksAndBytes} ${digestHex}`;
     return `${header} 01 ${fromHex(body).length.toString(16)} ${body}`;
   };
   test.each([
@@ -400,7 +402,10 @@ describe("what an encoder is given", () => {
     ["a probe with a payload", { ...probe, payload: commit.payload }],
     [
       "a spilled payload of too few chunks",
-      { ...spilled, payload: { kind: "spilled", chunks: 1, byteLength: 400_000, hash: 1n } },
+      {
+        ...spilled,
+        payload: { kind: "spilled", chunks: 1, byteLength: 400_000, digest: sampleDigest },
+      },
     ],
     [
       "a payload that ought to be spilled",

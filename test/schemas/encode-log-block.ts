@@ -103,7 +103,7 @@ function writeLocation(writer: ByteWriter, stream: StreamWriter, location: Paylo
     case "spilled":
       writer.varint(location.chunks);
       writer.varint(location.byteLength);
-      writer.bigUint64(location.hash);
+      writer.bytes(location.digest);
       return;
     case "inline":
       writer.sizedBytes(location.bytes);

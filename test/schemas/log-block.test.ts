@@ -64,7 +64,7 @@ const location: fc.Arbitrary<PayloadLocation> = fc.oneof(
     kind: fc.constant("spilled" as const),
     chunks: fc.nat(),
     byteLength: safe,
-    hash: word64,
+    digest: fc.uint8Array({ minLength: 32, maxLength: 32 }),
   }),
   fc.record({ kind: fc.constant("inline" as const), bytes: fc.uint8Array({ maxLength: 40 }) }),
 );

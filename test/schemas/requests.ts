@@ -111,7 +111,7 @@ export const commitRequests: fc.Arbitrary<CommitRequest> = fc.oneof(
         kind: "spilled" as const,
         chunks: 1,
         byteLength,
-        hash: 0xfedc_ba98_7654_3210n,
+        digest: new Uint8Array(32).fill(0xfe),
       })),
     ),
   }),

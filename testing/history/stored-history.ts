@@ -18,7 +18,7 @@ export type StoredHistory = {
   readonly finalState: readonly FinalState[] | undefined;
 };
 
-type StorePorts = Pick<ClientPorts, "clock" | "stream" | "log" | "items" | "control">;
+type StorePorts = Pick<ClientPorts, "clock" | "digest" | "stream" | "log" | "items" | "control">;
 
 /** Records read at once: commits lie in the stream much as they lie in the log. */
 const recordsMax = 200;
