@@ -8,7 +8,7 @@ import type { KeyAttribute, TableDescription } from "../core/types.ts";
 import { createAwsClients, type AwsClientOptions, type DynamoDbHandle } from "./clients.ts";
 import { createDynamoDb } from "./dynamodb.ts";
 import { createDynamoDbControlStore } from "./dynamodb-control-store.ts";
-import { deploymentNames, type DeploymentNames } from "./names.ts";
+import { assertUsersTable, deploymentNames } from "./names.ts";
 import { describeTable, registerTables } from "./provision.ts";
 
 export type AdoptedTable = {
@@ -45,7 +45,7 @@ export async function adoptTables(
     const adopted: TableDescription[] = [];
     for (const table of tables) {
       const before = registered.find(({ name }) => name === table.name);
-      adopted.push(await describeAdopted(dynamodb, { table, before, names }));
+      adopted.push(await describeAdopted(dynamodb, { table, before }));
     }
     await registerTables(options, adopted);
     return adopted;
@@ -73,14 +73,11 @@ async function describeAdopted(
   adoption: {
     readonly table: AdoptedTable;
     readonly before: TableDescription | undefined;
-    readonly names: DeploymentNames;
   },
 ): Promise<TableDescription> {
-  const { table, before, names } = adoption;
+  const { table, before } = adoption;
   const { name } = table;
-  if ([names.logTable, names.controlTable, names.versionsTable].includes(name)) {
-    throw new InvalidRequestError("table", `table "${name}" is Tidemark's own; name one of yours`);
-  }
+  assertUsersTable(name);
   const found = await describeTable(dynamodb, name);
   if (found === undefined) {
     throw new InvalidRequestError("table", `table "${name}" does not exist; create it first`);

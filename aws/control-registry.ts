@@ -26,6 +26,7 @@ import {
   type ControlReads,
   type ControlTable,
 } from "./control-table.ts";
+import { assertUsersTable } from "./names.ts";
 import {
   booleanOf,
   corrupt,
@@ -61,15 +62,17 @@ export function createRegistryStore(
   control: ControlTable,
 ): Pick<ControlStore, "registerTable" | "retainHistory"> {
   return {
-    registerTable: (table, nowMs, options) =>
-      change(control, table.name, options, (item) => {
+    registerTable: async (table, nowMs, options) => {
+      assertUsersTable(table.name);
+      await change(control, table.name, options, (item) => {
         const before =
           item === undefined ? undefined : toDescription({ what: "table registry", item });
         if (before !== undefined) assertSameKey(table, before);
         const { historySince: _, historyKeptUntilMs: __, ...wanted } = table;
         const { history } = wanted;
         return fromDescription({ ...wanted, ...tableHistoryAfter(before, { history, nowMs }) });
-      }),
+      });
+    },
     async retainHistory(retentionMs, nowMs, options) {
       assertRetention(retentionMs);
       await change(control, retentionName, options, (item) => {

@@ -4,6 +4,7 @@
  */
 import { InvalidRequestError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
+import { isOwnTable } from "../core/own-tables.ts";
 
 export type DeploymentNames = {
   readonly deployment: string;
@@ -39,4 +40,17 @@ export function deploymentNames(deployment: string): DeploymentNames {
     controlTable: `${prefix}-control`,
     versionsTable: `${prefix}-versions`,
   };
+}
+
+/**
+ * For a table that is to be registered.
+ * @throws InvalidRequestError for one that some deployment keeps for itself.
+ */
+export function assertUsersTable(name: string): void {
+  if (!isOwnTable(name)) return;
+  throw new InvalidRequestError(
+    "table",
+    `table "${name.slice(0, 255)}" is Tidemark's own: names tidemark-*-log, -control and ` +
+      "-versions are kept for deployments; name one of yours",
+  );
 }

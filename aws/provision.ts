@@ -34,7 +34,7 @@ import {
 import { createDynamoDb } from "./dynamodb.ts";
 import { createDynamoDbControlStore, type ShardEntry } from "./dynamodb-control-store.ts";
 import { listKinesisShards } from "./kinesis-shards.ts";
-import { deploymentNames, type DeploymentNames } from "./names.ts";
+import { assertUsersTable, deploymentNames, type DeploymentNames } from "./names.ts";
 import { systemClock } from "./system-clock.ts";
 import { systemRandom } from "./system-random.ts";
 
@@ -118,8 +118,8 @@ export async function createTables(
 /**
  * Enters tables into the deployment's registry, from where SDKs and functions learn their keys. The
  * tables exist: their own description says what keys they and their indexes have.
- * @throws InvalidRequestError when a table is missing or has another key than it is registered
- * with.
+ * @throws InvalidRequestError when a table is missing, is some deployment's own, or has another key
+ * than it is registered with.
  */
 export async function registerTables(
   options: AwsClientOptions & { readonly deployment: string; readonly clock?: Clock | undefined },
@@ -132,6 +132,7 @@ export async function registerTables(
     const dynamodb = createDynamoDb(clients.dynamodb);
     const control = createDynamoDbControlStore({ dynamodb, table: names.controlTable });
     const handle = await clients.dynamodb();
+    for (const { name } of tables) assertUsersTable(name);
     for (const table of tables) {
       const indexKeys = await indexKeysOf(handle, table);
       const whole = indexKeys.length === 0 ? table : { ...table, indexKeys };

@@ -5,6 +5,7 @@
 import { assert } from "../core/assert.ts";
 import { InvalidRequestError, UnavailableError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
+import { isOwnTable } from "../core/own-tables.ts";
 import type { ClientPorts, Clock } from "../core/ports.ts";
 import type { HistoryRetention, TableDescription } from "../core/types.ts";
 import { orAborted } from "./concurrency.ts";
@@ -45,10 +46,10 @@ export class TableRegistry {
     const asked = instantOf(this.#clock);
     const { tables, retention } = await this.#control.registry();
     this.#retention = retention;
-    this.#tables = new Map(tables.map((description) => [description.name, description]));
-    // Even where somebody has registered it: watermarks, the registry and secrets are nobody's
+    // Even where somebody has registered one: watermarks, the registry and secrets are nobody's
     // rows.
-    this.#tables.delete(this.#control.idempotencyTable.name);
+    const users = tables.filter(({ name }) => !isOwnTable(name));
+    this.#tables = new Map(users.map((description) => [description.name, description]));
     this.#asked = asked;
   }
 

@@ -4,6 +4,7 @@
  * their types, whether it keeps history) has to be what the registry says: replay goes by the
  * payload, so a lie there would write to another item, or to a table that is not a user's.
  */
+import { isOwnTable } from "../core/own-tables.ts";
 import type { KeyType, TableDescription } from "../core/types.ts";
 import { tableFlags } from "./payload.ts";
 import * as tags from "./value-tags.ts";
@@ -35,11 +36,11 @@ export class TableCatalogue {
   #last: CatalogueEntry | undefined;
 
   /**
-   * @param tables the registry's. `control` is Tidemark's own, and never a user's table, even where
-   * somebody has registered it.
+   * @param tables the registry's. Tidemark's own are never a user's tables, even where somebody has
+   * registered one.
    */
   constructor(tables: readonly TableDescription[], control: TableDescription) {
-    for (const table of tables) if (table.name !== control.name) this.#add(table, false);
+    for (const table of tables) if (!isOwnTable(table.name)) this.#add(table, false);
     this.#add(control, true);
   }
 

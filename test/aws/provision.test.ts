@@ -1,6 +1,7 @@
 /** Provisioning a deployment, twice over, on real protocol servers. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DescribeTimeToLiveCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { adoptTables } from "../../aws/adopt-tables.ts";
 import { createTables, provisionDeployment, registerTables } from "../../aws/provision.ts";
 import { systemClock } from "../../aws/system-clock.ts";
 import * as limits from "../../core/limits.ts";
@@ -12,6 +13,25 @@ beforeAll(async () => {
   stores = await startLocalStores({ shardCount: 2 });
 });
 afterAll(() => stores.stop());
+
+test.each(["tidemark-dev-log", "tidemark-other-control", "tidemark-a-b-versions"])(
+  "%s, a table of some deployment, cannot be registered",
+  async (name) => {
+    const table = {
+      name,
+      partitionKey: { name: "pk", type: "S" },
+      history: false,
+      access: "transactional",
+    } as const;
+    const refusal = { field: "table", code: "invalid-request" };
+    const options = { ...stores.clientOptions, deployment: stores.deployment };
+    await expect(registerTables(options, [table])).rejects.toMatchObject(refusal);
+    await expect(adoptTables(options, [{ name }])).rejects.toMatchObject(refusal);
+    const { control } = stores.ports;
+    await expect(control.registerTable(table, 0)).rejects.toMatchObject(refusal);
+    expect((await control.tables()).some((each) => each.name === name)).toBe(false);
+  },
+);
 
 describe("provisionDeployment", () => {
   test("gives every shard its entry and a first watermark at position 0", async () => {
