@@ -1,7 +1,8 @@
 /**
- * Installs a chunk's writes: looks which are missing, and puts those. A write that its store
- * refuses for good, or whose item carries a version that is none, becomes a dead letter; anything
- * else that fails fails the invocation, and is tried again.
+ * Installs a chunk's writes: looks which are missing, and puts those. A write that must not be
+ * made, that its store refuses for good, or whose item carries a version that is none, becomes a
+ * dead letter; anything else that fails fails the invocation, and is tried again. A table that does
+ * not let replay in holds up none of the chunk's writes to others.
  */
 import { CorruptDataError, StoreError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
@@ -10,7 +11,7 @@ import type { HistoryRetention, Item, ShardId, Version } from "../../core/types.
 import { Semaphore } from "../../engine/concurrency.ts";
 import { Installer, writeAt } from "../../engine/installer.ts";
 import type { Observability } from "../shared/observability.ts";
-import type { ChunkPlan, PlannedWrite } from "./chunk.ts";
+import type { ChunkPlan, PlannedWrite, RefusedWrite } from "./chunk.ts";
 import type { SigningWindow } from "./signing-window.ts";
 
 export class ChunkInstaller {
@@ -22,6 +23,9 @@ export class ChunkInstaller {
   readonly #places = new Semaphore(limits.installConcurrencyMax);
   /** In log order nothing earlier can be missing. */
   readonly #installer: Installer;
+  /** Tables that did not let replay in, each with its first refusal. */
+  readonly #denied = new Map<string, StoreError>();
+  readonly #admitted = new Set<string>();
 
   constructor(
     ports: Ports,
@@ -48,11 +52,13 @@ export class ChunkInstaller {
     const missing = await this.#missing(plan.latest);
     const chains = await this.#missingChains(plan.ordered);
     const results = await Promise.allSettled([
+      ...plan.refused.map((refused) => this.#places.run(() => this.#refuse(refused))),
       ...missing.map((planned) => this.#places.run(() => this.#installOne(planned))),
       ...chains.map((chain) => this.#places.run(() => this.#installChain(chain))),
     ]);
     const failed = results.find((result) => result.status === "rejected");
     if (failed !== undefined) throw failed.reason;
+    this.#throwDenial();
     return missing.length + chains.reduce((sum, chain) => sum + chain.length, 0);
   }
 
@@ -147,22 +153,28 @@ export class ChunkInstaller {
       if (group === undefined) byTable.set(name, [at]);
       else group.push(at);
     }
-    const ask = async (group: readonly number[]): Promise<void> => {
+    const ask = async (name: string, group: readonly number[]): Promise<void> => {
       try {
         const versions = await this.#ports.items.versions(
           group.flatMap((at) => keysOf(writes[at])),
           { consistency },
         );
         for (const [i, at] of group.entries()) stored[at] = versions[i] ?? (0 as Version);
+        this.#admitted.add(name);
       } catch (error) {
         if (isRefusedForGood(error)) return;
+        if (isDenied(error)) {
+          this.#noteDenial(name, error);
+          for (const at of group) stored[at] = "denied";
+          return;
+        }
         const [only] = group;
         if (!(error instanceof CorruptDataError) || only === undefined) throw error;
         if (group.length === 1) stored[only] = error;
-        else for (const at of group) await ask([at]);
+        else for (const at of group) await ask(name, [at]);
       }
     };
-    await Promise.all(Array.from(byTable.values(), ask));
+    await Promise.all(Array.from(byTable, ([name, group]) => ask(name, group)));
   }
 
   /**
@@ -174,29 +186,64 @@ export class ChunkInstaller {
   ): Promise<void> {
     for (const [i, planned] of writes.entries()) {
       const error = stored[i];
-      if (error instanceof CorruptDataError) await this.#saveDeadLetter(planned, error);
+      if (error instanceof CorruptDataError) await this.#saveDeadLetter(planned, error.message);
     }
   }
 
   async #installChain(chain: readonly PlannedWrite[]): Promise<void> {
-    for (const planned of chain) await this.#installOne(planned);
+    for (const planned of chain) {
+      // One that is denied may be let in later, and what follows it must not come first.
+      if ((await this.#installOne(planned)) === "denied") return;
+    }
   }
 
-  async #installOne({ commit, index }: PlannedWrite): Promise<void> {
+  async #installOne({ commit, index }: PlannedWrite): Promise<"denied" | "done"> {
     const signBeforeMs = await this.#window.signBeforeMs(commit.verdict.timestamp);
     if (signBeforeMs === undefined) {
       // probe: replay-overtaken-by-another
-      return;
+      return "done";
     }
     try {
       await this.#installer.install({ ...commit, signBeforeMs, writes: [index] });
     } catch (error) {
+      if (isDenied(error)) {
+        this.#noteDenial(writeAt(commit.payload, index).table.name, error);
+        return "denied";
+      }
       if (!isRefusedForGood(error)) throw error;
-      await this.#saveDeadLetter({ commit, index }, error);
+      await this.#saveDeadLetter({ commit, index }, error.message);
     }
+    return "done";
   }
 
-  async #saveDeadLetter({ commit, index }: PlannedWrite, error: Error): Promise<void> {
+  async #refuse(refused: RefusedWrite): Promise<void> {
+    // probe: replay-refuses-a-write
+    await this.#saveDeadLetter(refused, refused.reason);
+  }
+
+  #noteDenial(table: string, error: StoreError): void {
+    if (!this.#denied.has(table)) this.#denied.set(table, error);
+  }
+
+  /**
+   * Ends the invocation before the watermark moves: a mistake in a policy must lose no commit, so
+   * what is denied is tried until an operator mends it. One table or all, the log tells which.
+   */
+  #throwDenial(): void {
+    const [first] = this.#denied.values();
+    if (first === undefined) return;
+    const denied = [...this.#denied.keys()];
+    const admitted = [...this.#admitted].filter((name) => !this.#denied.has(name));
+    this.#observability.metrics.count("ReplayTablesDenied", denied.length);
+    this.#observability.log.error("tables do not let replay in; the watermark stands", {
+      denied,
+      admitted,
+      reason: first.message,
+    });
+    throw first;
+  }
+
+  async #saveDeadLetter({ commit, index }: PlannedWrite, reason: string): Promise<void> {
     const { write, table } = writeAt(commit.payload, index);
     const { id, timestamp } = commit.verdict;
     await this.#ports.control.saveDeadLetter({
@@ -206,22 +253,22 @@ export class ChunkInstaller {
       table: table.name,
       key: write.key,
       item: write.item,
-      reason: error.message,
+      reason,
     });
     this.#observability.metrics.count("DeadLetters", 1);
     this.#observability.log.error("a committed write can never be installed", {
       transactionId: id,
       table: table.name,
-      reason: error.message,
+      reason,
     });
   }
 }
 
-/** An item's version; or why it has none. */
-type Stored = Version | CorruptDataError;
+/** An item's version; or why it has none, or is not known. */
+type Stored = Version | CorruptDataError | "denied";
 
 function isBelow(stored: Stored | undefined, { commit }: PlannedWrite): boolean {
-  if (stored instanceof CorruptDataError) return false;
+  if (stored instanceof CorruptDataError || stored === "denied") return false;
   return (stored ?? 0) < commit.verdict.timestamp;
 }
 
@@ -231,6 +278,15 @@ function keysOf(
   if (planned === undefined) return [];
   const { write, table } = writeAt(planned.commit.payload, planned.index);
   return [{ table: table.name, key: write.key }];
+}
+
+/** An operator mends that, and the writes must still be there then. */
+function isDenied(error: unknown): error is StoreError {
+  return (
+    error instanceof StoreError &&
+    error.fault === "rejected" &&
+    error.code === "AccessDeniedException"
+  );
 }
 
 /** Whether the store refuses this write for good, whoever asks and whenever. */
@@ -243,9 +299,7 @@ export function isRefusedForGood(error: unknown): error is StoreError {
   );
 }
 
-/**
- * Access denied is not among them: an operator mends that, and the writes must still be there then.
- */
+/** Access denied is not among them. */
 const refusedForGood: ReadonlySet<string> = new Set([
   "ValidationException",
   "ResourceNotFoundException",

@@ -18,6 +18,8 @@ export type Commit = { readonly verdict: CommittedVerdict; readonly payload: Pay
 
 export type PlannedWrite = { readonly commit: Commit; readonly index: number };
 
+export type RefusedWrite = PlannedWrite & { readonly reason: string };
+
 export type ChunkPlan = {
   /** Writes that nobody says are installed. Independent of each other; one per item. */
   readonly latest: readonly PlannedWrite[];
@@ -25,24 +27,35 @@ export type ChunkPlan = {
   readonly ordered: readonly (readonly PlannedWrite[])[];
   /** Every delete, superseded ones too: its tombstone may have been installed by its client. */
   readonly tombstones: readonly Tombstone[];
+  /** Writes that must not be made (permitted-tables.ts), and that nobody says are installed. */
+  readonly refused: readonly RefusedWrite[];
 };
 
 /**
  * @param commits in timestamp order.
  * @param installed commits of which their makers say that all their writes have reached their
  * tables.
+ * @param refusalOf why a write must not be made; undefined for one that may.
  */
 export function planChunk(
   commits: readonly Commit[],
   installed: ReadonlySet<Timestamp>,
+  refusalOf: (payload: Payload, index: number) => string | undefined,
 ): ChunkPlan {
   const latest = new Map<string, PlannedWrite>();
   const ordered = new Map<string, PlannedWrite[]>();
   const tombstones: Tombstone[] = [];
+  const refused: RefusedWrite[] = [];
   for (const commit of commits) {
     const isInstalled = installed.has(commit.verdict.timestamp);
     for (const index of commit.payload.writes.keys()) {
       const { write, table } = writeAt(commit.payload, index);
+      const reason = refusalOf(commit.payload, index);
+      // mutant: replay-writes-to-any-table
+      if (reason !== undefined) {
+        if (!isInstalled) refused.push({ commit, index, reason });
+        continue;
+      }
       const identity = identityOf(commit.payload, index);
       if (isInstalled) {
         // probe: replay-believes-its-client It supersedes what came before; on a table with
@@ -69,7 +82,7 @@ export function planChunk(
       }
     }
   }
-  return { latest: [...latest.values()], ordered: [...ordered.values()], tombstones };
+  return { latest: [...latest.values()], ordered: [...ordered.values()], tombstones, refused };
 }
 
 function identityOf(payload: Payload, index: number): string {

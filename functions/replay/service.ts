@@ -25,9 +25,10 @@ import { TableRegistry } from "../../engine/table-registry.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
 import type { Observability } from "../shared/observability.ts";
 import { ChunkInstaller } from "./chunk-installer.ts";
-import { planChunk, type Commit } from "./chunk.ts";
+import { planChunk, type ChunkPlan, type Commit } from "./chunk.ts";
 import { InstalledCommits } from "./installed-commits.ts";
 import { ReplayPayloads } from "./payloads.ts";
+import { refusalOf } from "./permitted-tables.ts";
 import { SigningWindow } from "./signing-window.ts";
 
 export type ReplayBatch = {
@@ -72,16 +73,11 @@ export function createReplayService(
   observability: Observability,
   options: ReplayOptions = {},
 ): ReplayService {
-  // Read only where something is installed on a table with history.
   const registry = new TableRegistry(ports.control, ports.clock);
-  const retention = async (): Promise<HistoryRetention> => {
-    await registry.ready();
-    return registry.retention;
-  };
   return {
     async handle(batch, budget) {
       const hashes = new KeyHashes(await ports.control.keyHasher(batch.shard));
-      const work = { batch, budget, options, hashes, retention };
+      const work = { batch, budget, options, hashes, registry };
       return new ReplayRun(ports, observability, work).run();
     },
   };
@@ -99,7 +95,7 @@ class ReplayRun {
   readonly #payloads: ReplayPayloads;
   readonly #patienceMs: number;
   readonly #ownInstallMs: number;
-  readonly #retention: () => Promise<HistoryRetention>;
+  readonly #registry: TableRegistry;
   /** What clients say they have installed. */
   readonly #installed: InstalledCommits;
 
@@ -111,12 +107,12 @@ class ReplayRun {
       readonly budget: { readonly remainingMs: () => number };
       readonly options: ReplayOptions;
       readonly hashes: KeyHashes;
-      readonly retention: () => Promise<HistoryRetention>;
+      readonly registry: TableRegistry;
     },
   ) {
     const { batch, budget, options } = work;
     this.#hashes = work.hashes;
-    this.#retention = work.retention;
+    this.#registry = work.registry;
     this.#patienceMs = options.patienceMs ?? 5_000;
     this.#ownInstallMs = options.ownInstallMs ?? limits.ownInstallPatienceMs;
     this.#ports = ports;
@@ -211,11 +207,14 @@ class ReplayRun {
     const { control } = this.#ports;
     const { shard } = this.#batch;
     const { metrics } = this.#observability;
-    const reported = this.#installed.among(commits.map(({ verdict }) => verdict));
-    const plan = planChunk(commits, reported);
+    const plan = await this.#plan(commits);
     const window = new SigningWindow(this.#ports, shard);
     const ownInstallMs = this.#ownInstallMs;
-    const work = { shard, window, ownInstallMs, retention: this.#retention };
+    const retention = async (): Promise<HistoryRetention> => {
+      await this.#registry.ready();
+      return this.#registry.retention;
+    };
+    const work = { shard, window, ownInstallMs, retention };
     const installer = new ChunkInstaller(this.#ports, this.#observability, work);
     // mutant: watermark-before-installs
     const installed = await installer.install(plan);
@@ -231,6 +230,23 @@ class ReplayRun {
     metrics.count("ReplayedTransactions", commits.length);
     metrics.count("ReplayInstalledWrites", installed);
     metrics.count("ForgedInstallReports", this.#installed.takeForged());
+  }
+
+  /** Nothing is refused by a copy of the registry that is older than the commit. */
+  async #plan(commits: readonly Commit[]): Promise<ChunkPlan> {
+    const registry = this.#registry;
+    const { idempotencyTable } = this.#ports.control;
+    const reported = this.#installed.among(commits.map(({ verdict }) => verdict));
+    const plan = (): ChunkPlan =>
+      planChunk(commits, reported, (payload, index) =>
+        refusalOf(payload, index, { registry, idempotencyTable }),
+      );
+    if (commits.length > 0) await registry.ready();
+    const first = plan();
+    if (first.refused.length === 0) return first;
+    // probe: replay-reads-the-registry-again
+    await registry.lookAgain(new AbortController().signal);
+    return plan();
   }
 
   /** The block's commits join the chunk all together or, when it throws, not at all. */

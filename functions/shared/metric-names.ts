@@ -24,6 +24,7 @@ export const functionMetrics = {
   ReplayedTransactions: "Count",
   ReplayInstalledWrites: "Count",
   DeadLetters: "Count",
+  ReplayTablesDenied: "Count",
   ForgedInstallReports: "Count",
   WatermarkLag: "Milliseconds",
   // reaper

@@ -1,5 +1,5 @@
 /** Breaks of what is believed, and of whom. */
-import { instead, when, type Mutant } from "./mutant.ts";
+import { instead, never, when, type Mutant } from "./mutant.ts";
 
 export const trust: readonly Mutant[] = [
   {
@@ -13,6 +13,12 @@ export const trust: readonly Mutant[] = [
     breaks:
       "the oracle commits what names any table, and replay writes to it: watermark, log, others",
     edit: instead("0"),
+    changes: { faults: { "hostile-record": 0.5 } },
+  },
+  {
+    name: "replay-writes-to-any-table",
+    breaks: "what the oracle lets through, replay writes: watermark, log, others' tables and items",
+    edit: { "writes-to-any-table": instead("0"), "replay-writes-to-any-table": never },
     changes: { faults: { "hostile-record": 0.5 } },
   },
   {

@@ -24,16 +24,17 @@ function commitOf(timestamp: number, pk: string, history: boolean): Commit {
 const keyText = ({ commit }: PlannedWrite): string => JSON.stringify(commit.payload.writes[0]?.key);
 const timestampOf = ({ commit }: PlannedWrite): number => commit.verdict.timestamp;
 const noReports: ReadonlySet<Timestamp> = new Set();
+const permitted = (): undefined => undefined;
 
 test("a write without history goes before the one with history that supersedes it", () => {
-  const plan = planChunk([commitOf(1, "a", false), commitOf(2, "a", true)], noReports);
+  const plan = planChunk([commitOf(1, "a", false), commitOf(2, "a", true)], noReports, permitted);
   expect(plan.latest).toEqual([]);
   expect(plan.ordered.map((chain) => chain.map(timestampOf))).toEqual([[1, 2]]);
 });
 
 test("of writes without history before one with it, only the newest is needed", () => {
   const commits = [1, 2].map((at) => commitOf(at, "a", false));
-  const plan = planChunk([...commits, commitOf(3, "a", true)], noReports);
+  const plan = planChunk([...commits, commitOf(3, "a", true)], noReports, permitted);
   expect(plan.ordered.map((chain) => chain.map(timestampOf))).toEqual([[2, 3]]);
 });
 
@@ -47,7 +48,7 @@ test("every item is installed in one order, whichever way its writers see the ta
     fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
       const commits = steps.map(({ pk, history }, i) => commitOf(i + 1, pk, history));
       const reported = steps.flatMap((each, i) => (each.reported ? [(i + 1) as Timestamp] : []));
-      const plan = planChunk(commits, new Set(reported));
+      const plan = planChunk(commits, new Set(reported), permitted);
       const owners = [...plan.latest.map(keyText), ...plan.ordered.map(([first]) => first)];
       const items = owners.map((each) => (typeof each === "object" ? keyText(each) : each));
       expect(new Set(items).size).toBe(items.length);

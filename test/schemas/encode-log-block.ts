@@ -18,12 +18,15 @@ import { sampleHashes } from "../../testing/sample-hashes.ts";
 /**
  * @throws InvariantViolation for a block that breaks I1 or I2, or exceeds `limits.blockBytesMax`.
  */
-export function encodeLogBlock(block: LogBlock): Uint8Array {
+export function encodeLogBlock(
+  block: LogBlock,
+  hashFingerprint = sampleHashes.fingerprint,
+): Uint8Array {
   const writer = new ByteWriter(256 + 64 * block.verdicts.length);
   writeHeader(writer, {
     ...block,
     verdictCount: block.verdicts.length,
-    hashFingerprint: sampleHashes.fingerprint,
+    hashFingerprint,
   });
   const stream = new StreamWriter(block.cursor);
   const tables = new TableRegister();

@@ -1,0 +1,82 @@
+/**
+ * What replay may write to. The oracle has compared every payload with the registry, but replay
+ * goes by the log: a block may have been put by somebody else, and a table may have been taken out
+ * of the registry since. Replay's rights reach every registered table and the control table, so it
+ * looks for itself, at the table, at the names and types of its key, and at what an idempotency
+ * entry looks like.
+ *
+ * Whether a table keeps history is not compared: that may change between commit and install, and
+ * chunk.ts orders writes of both kinds.
+ */
+import { attribute } from "../../core/attributes.ts";
+import { isOwnTable } from "../../core/own-tables.ts";
+import type {
+  Item,
+  KeyAttribute,
+  Payload,
+  PayloadTable,
+  TableDescription,
+  Write,
+} from "../../core/types.ts";
+import { describeTable, writeAt } from "../../engine/installer.ts";
+
+export type PermittedTables = {
+  readonly registry: { find(table: string): TableDescription | undefined };
+  readonly idempotencyTable: TableDescription;
+};
+
+const idempotencyPrefix = "idempotency#";
+const idempotencySorts: readonly string[] = ["-", "detached"];
+
+/** Why the payload's write must not be made; undefined for one that may. Names, never values. */
+export function refusalOf(
+  payload: Payload,
+  index: number,
+  { registry, idempotencyTable }: PermittedTables,
+): string | undefined {
+  const { write, table } = writeAt(payload, index);
+  if (table.name === idempotencyTable.name) return entryRefusal(write, table, idempotencyTable);
+  if (isOwnTable(table.name)) return `table "${table.name}" is Tidemark's own`;
+  const known = registry.find(table.name);
+  if (known === undefined) return `table "${table.name}" is not registered`;
+  return keyRefusal(table, write.key, known);
+}
+
+function entryRefusal(
+  write: Write,
+  table: PayloadTable,
+  control: TableDescription,
+): string | undefined {
+  const partition = textOf(write.key, control.partitionKey);
+  const sort = textOf(write.key, control.sortKey);
+  const isEntry =
+    write.item !== undefined &&
+    partition.startsWith(idempotencyPrefix) &&
+    partition.length > idempotencyPrefix.length &&
+    idempotencySorts.includes(sort);
+  if (!isEntry) return `table "${table.name}" is Tidemark's own`;
+  return keyRefusal(table, write.key, control);
+}
+
+function keyRefusal(table: PayloadTable, key: Item, known: TableDescription): string | undefined {
+  const given = describeTable(table, key);
+  const wanted = [known.partitionKey, known.sortKey];
+  const differs = [given.partitionKey, given.sortKey].some(
+    (each, i) => each?.name !== wanted[i]?.name || each?.type !== wanted[i]?.type,
+  );
+  if (!differs) return undefined;
+  return (
+    `table "${table.name}" is registered with the key ${keyText(known)}, ` +
+    `and the payload has ${keyText(given)}`
+  );
+}
+
+function keyText({ partitionKey, sortKey }: TableDescription): string {
+  const keys = sortKey === undefined ? [partitionKey] : [partitionKey, sortKey];
+  return keys.map(({ name, type }) => `${name} (${type})`).join(", ");
+}
+
+function textOf(key: Item, of: KeyAttribute | undefined): string {
+  const value = of === undefined ? undefined : attribute(key, of.name);
+  return value !== undefined && "S" in value ? value.S : "";
+}
