@@ -221,10 +221,7 @@ export class Oracle {
     const { requests } = input;
     const arrivalMicros = (input.records[record]?.arrivalMs ?? 0) * 1000;
     for (let request = from; request < to; request++) {
-      if (!this.#paysFor(input, request)) {
-        // probe: oracle-block-out-of-steps
-        return request;
-      }
+      if (!this.#paysFor(input, request)) return request;
       if ((request - from) % touchAhead === 0) {
         this.#touch(requests, request, Math.min(request + touchAhead, to));
       }

@@ -4,6 +4,7 @@
  * al., ISSTA 2012): runs with few faults reach places that runs with all of them never reach,
  * because something else always goes wrong first.
  */
+import * as limits from "../core/limits.ts";
 import type { Isolation } from "../core/types.ts";
 import type { Change } from "../functions/shared/settings.ts";
 import { faultNames, type FaultName, type FaultPlan } from "../testing/kernel/faults.ts";
@@ -26,6 +27,10 @@ export type SeedPlan = {
   readonly history: boolean;
   readonly oracleConsumer: "fan-out" | "standard";
   readonly functionTimeLimitMs: number;
+  readonly oracleTimeLimitMs: number;
+  /** What a cold oracle folds at most, and reads at once. */
+  readonly rebuildBlocksMax: number;
+  readonly rebuildPageBlocksMax: number;
   /** Share of transactions that are given little time. */
   readonly hurried: number;
   /** Of every hash: 64, or so few that most items collide with others. */
@@ -76,6 +81,7 @@ const strengths: Readonly<Record<FaultName, readonly [min: number, max: number]>
   "hostile-record": [0.02, 0.5],
   "record-duplicated": [0.02, 0.3],
   "answer-slow": [0.001, 0.03],
+  "arrival-ahead": [0.0005, 0.02],
 };
 
 const clientsMin = 4;
@@ -118,9 +124,28 @@ export function planOf(seed: number): SeedPlan {
     history: random.chance(0.5),
     oracleConsumer: random.chance(0.8) ? "fan-out" : "standard",
     functionTimeLimitMs: random.logarithmic(timeLimits.value.min, timeLimits.value.max),
+    ...oracleOf(random.fork("oracle")),
     hurried: random.chance(0.3) ? random.between(0.05, 0.3) : 0,
     hashBits: hashBitsOf(random.fork("hashes")),
     faults: random.chance(calmShare) ? {} : faultsOf(random),
+  };
+}
+
+/** One in two has a log that is long for its oracle, and little time to read it. */
+function oracleOf(
+  random: SeededRandom,
+): Pick<SeedPlan, "oracleTimeLimitMs" | "rebuildBlocksMax" | "rebuildPageBlocksMax"> {
+  if (random.chance(0.5)) {
+    return {
+      oracleTimeLimitMs: random.logarithmic(10_000, 60_000),
+      rebuildBlocksMax: limits.rebuildBlocksMax,
+      rebuildPageBlocksMax: limits.rebuildPageBlocksMax,
+    };
+  }
+  return {
+    oracleTimeLimitMs: limits.oracleReserveMs + random.logarithmic(150, 5_000),
+    rebuildBlocksMax: Math.round(random.logarithmic(2, 200)),
+    rebuildPageBlocksMax: random.integer(1, 4),
   };
 }
 

@@ -83,6 +83,11 @@ export async function runSeed(
     historyRetentionMs: 15 * 60_000,
     oracleConsumer: plan.oracleConsumer,
     functionTimeLimitMs: plan.functionTimeLimitMs,
+    oracle: {
+      timeLimitMs: plan.oracleTimeLimitMs,
+      rebuildBlocksMax: plan.rebuildBlocksMax,
+      rebuildPageBlocksMax: plan.rebuildPageBlocksMax,
+    },
     ...(plan.hashBits === hashBitsMax ? {} : { hashBits: plan.hashBits }),
     keepTrace: options.keepTrace ?? false,
   });

@@ -27,7 +27,7 @@ import type { SimulatedProcess } from "./kernel/simulated-process.ts";
 import { World } from "./kernel/world.ts";
 import { loadAllParts } from "./loaded-parts.ts";
 import { plainRows, putPlainRows } from "./table-contents.ts";
-import { TestDeployment, type TestTable } from "./test-deployment.ts";
+import { TestDeployment, type OracleOptions, type TestTable } from "./test-deployment.ts";
 import { describedTable, testTableOf } from "./test-tables.ts";
 
 export type TestCloudOptions = {
@@ -53,6 +53,11 @@ export type TestCloudOptions = {
   readonly oracleConsumer?: "fan-out" | "standard";
   /** When an invocation of oracle, replay or reaper is stopped. Default: as deployed. */
   readonly functionTimeLimitMs?: number;
+  /**
+   * The oracle's own time limit, and how much of the log it reads when it begins anew.
+   * @internal
+   */
+  readonly oracle?: OracleOptions;
   /** Keep every event as a line in `trace`. Default false. */
   readonly keepTrace?: boolean;
   /**
@@ -144,6 +149,7 @@ export async function createTestCloud(options: TestCloudOptions = {}): Promise<T
       historyRetentionMs: options.historyRetentionMs ?? limits.historyRetentionMsDefault,
       oracleConsumer: options.oracleConsumer ?? "fan-out",
       functionTimeLimitMs: options.functionTimeLimitMs,
+      oracle: options.oracle ?? {},
       hashBits: options.hashBits,
     }).catch((error: unknown) => {
       throw publicError(error);

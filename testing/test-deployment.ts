@@ -9,6 +9,7 @@ import { createTables, provisionDeployment, registerTables } from "../aws/provis
 import type { IndexDefinition } from "../aws/provision.ts";
 import type { StreamRecord } from "../core/ports.ts";
 import type { SequenceNumber, ShardId, TableDescription } from "../core/types.ts";
+import { rebuildBoundsDefault } from "../functions/oracle/rebuild.ts";
 import { createOracleService } from "../functions/oracle/service.ts";
 import { reap } from "../functions/reaper/service.ts";
 import { createReplayService } from "../functions/replay/service.ts";
@@ -46,8 +47,16 @@ export type DeploymentOptions = {
   readonly oracleConsumer: "fan-out" | "standard";
   /** Instead of each function's own, where a test asks for it. */
   readonly functionTimeLimitMs?: number | undefined;
+  readonly oracle?: OracleOptions;
   /** Bits of every hash, up to 32, in place of 64: few, and most items collide with others. */
   readonly hashBits?: number | undefined;
+};
+
+export type OracleOptions = {
+  /** Default: as for all functions. */
+  readonly timeLimitMs?: number;
+  readonly rebuildBlocksMax?: number;
+  readonly rebuildPageBlocksMax?: number;
 };
 
 /** The service's part; what is ours to set is in functions/shared/settings.ts. */
@@ -183,14 +192,23 @@ export class TestDeployment {
     readonly replay: SimulatedFunction<ReplayWork, BatchAnswer>;
     readonly reaper: SimulatedFunction<undefined, unknown>;
   } {
+    const { oracle = {} } = this.options;
     const limitOf = (role: FunctionRole): number =>
       this.options.functionTimeLimitMs ?? timeLimitMs(role);
     return {
       oracle: this.defineFunction({
         name: "oracle",
-        timeLimitMs: limitOf("oracle"),
+        timeLimitMs: oracle.timeLimitMs ?? limitOf("oracle"),
         start: (process) => {
-          const service = createOracleService({ ...this.portsOf(process), observability });
+          const service = createOracleService({
+            ...this.portsOf(process),
+            observability,
+            rebuildBounds: {
+              ...rebuildBoundsDefault,
+              blocksMax: oracle.rebuildBlocksMax ?? rebuildBoundsDefault.blocksMax,
+              pageBlocksMax: oracle.rebuildPageBlocksMax ?? rebuildBoundsDefault.pageBlocksMax,
+            },
+          });
           return async (batch: ShardBatch, context) => {
             await service.handle(batch, context);
             return {};

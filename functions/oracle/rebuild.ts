@@ -86,6 +86,7 @@ export class Rebuild {
 
   /** Time has passed since the last step: others may have appended, and are followed at the end. */
   resume(): void {
+    // probe: oracle-rebuild-resumed
     this.#interrupted = true;
   }
 
@@ -200,7 +201,6 @@ export class Rebuild {
     while (this.#exceeds(this.#folded.length + 1, this.#bytesFolded)) {
       const oldest = this.#folded.shift();
       if (oldest === undefined) break;
-      // probe: oracle-rebuild-forgets
       this.#isCut = true;
       this.#bytesFolded -= oldest.byteLength;
       oracle.forget(oldest.throughTimestamp);
@@ -216,7 +216,6 @@ export class Rebuild {
     const { shard, log } = this.#parts;
     const { blocks, complete } = await log.readAfter(shard, oracle.position, options);
     if (blocks.length === 0) return oracle;
-    // probe: oracle-rebuild-follows
     this.#interrupted = !complete;
     this.#unfolded = blocks.toReversed();
     this.#state = { kind: "folding", oracle };

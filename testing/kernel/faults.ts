@@ -45,6 +45,8 @@ export const faultDescriptions = {
   "record-duplicated": "a: a producer's own retry stores a record twice",
   "answer-slow":
     "a: the answer is under way for up to the caller's time limit; the world goes on meanwhile",
+  "arrival-ahead":
+    "a: an arrival time lies ahead; those that follow lie behind what is decided for as long",
 } as const;
 
 export type FaultName = keyof typeof faultDescriptions;

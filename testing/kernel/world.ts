@@ -36,6 +36,8 @@ const driftMax = 0.001;
 const runMsMax = 3 * 3600_000;
 /** How far the stream's arrival times may step back. */
 const arrivalBackMsMax = 2_000;
+/** How far they may run ahead: below what the protocol allows AWS's clocks. */
+const arrivalAheadMsMax = 30_000;
 
 export class World {
   readonly startMs = originMs;
@@ -162,6 +164,9 @@ export class World {
 
   #arrivalMs(): number {
     const now = Math.floor(this.time.nowMs);
+    if (this.faults.strikes("arrival-ahead", "stream")) {
+      return now + this.faults.of("arrival-ahead").integer(1, arrivalAheadMsMax);
+    }
     if (!this.faults.strikes("arrival-backwards", "stream")) return now;
     return now - this.faults.of("arrival-backwards").integer(1, arrivalBackMsMax);
   }
