@@ -9,6 +9,7 @@ import { openSale } from "../examples/tickets/tickets.ts";
 import { auditRun } from "./audit.ts";
 import {
   carryOut,
+  chaosPatienceMs,
   clientKills,
   countKills,
   type DoneKill,
@@ -24,7 +25,7 @@ import type { ProcessLogs } from "./process-logs.ts";
 import { Progress } from "./progress.ts";
 import { type DemoReport, killText, measured } from "./report.ts";
 import { SeededRandom } from "./seeded-random.ts";
-import { decideOpen, repeatCommitted } from "./settle.ts";
+import { type DecidedOperation, decideOpen, repeatCommitted } from "./settle.ts";
 import type { DemoScripts } from "./snapshot.ts";
 import { awaitWatermark, readStoredRows } from "./stored-rows.ts";
 
@@ -114,16 +115,14 @@ async function runOn(world: World): Promise<DemoReport> {
     depositedCents,
   });
 
-  const found = [...live.faults, ...fleet.deaths, ...missedKills(killed, options)];
-  // At once: with faults like these the audit itself may not come to its end.
-  for (const fault of found) say(`FAULT: ${fault}`);
-
+  const missed = missedKills(killed);
+  const found = [...live.faults, ...fleet.deaths];
+  sayFirst(say, { missed, found });
   say("Settling what was left open, and waiting for the watermark");
   const journaled = readJournals(folder);
   const { known, decided, sampled, faults: contradictions } = await decideOpen(db, journaled);
   const description = await discover(endpoint);
-  const now = await db.snapshot(async ({ readTimestamp }) => readTimestamp);
-  await awaitWatermark(description, now);
+  await awaitWatermark(description, await db.snapshot(async (s) => s.readTimestamp));
   // Before the SDK reads anything: its reads would install what replay has overlooked.
   const stored = await readStoredRows(description, runId);
   const repeated = await repeatCommitted(db, decided);
@@ -138,24 +137,38 @@ async function runOn(world: World): Promise<DemoReport> {
     ...repeated.faults,
     ...auditRun({ depositedCents, operations, seen, stored }),
   ];
-  const committed = decided.filter(({ committedId }) => committedId !== undefined).length;
   return {
     ok: faults.length === 0,
     options,
     ...measured(measurements, seconds),
     kills,
     killed,
+    missed,
     lastLines: faults.length === 0 ? undefined : logs.last(),
     audit: {
       faults,
       operations: journaled.length,
       acknowledged: acknowledgedAsDone(journaled),
-      settled: { committed, aborted: decided.length - committed },
+      settled: countSettled(decided),
       outcomesSampled: sampled,
       liveSnapshots: { balanced: live.balanced, givenUp: live.givenUp },
       journals: faults.length === 0 ? undefined : folder,
     },
   };
+}
+
+/** At once: with faults like these the audit itself may not come to its end. */
+function sayFirst(
+  say: World["say"],
+  { missed, found }: { readonly missed: readonly string[]; readonly found: readonly string[] },
+): void {
+  for (const kind of missed) say(`chaos: ${kind}`);
+  for (const fault of found) say(`FAULT: ${fault}`);
+}
+
+function countSettled(decided: readonly DecidedOperation[]): DemoReport["audit"]["settled"] {
+  const committed = decided.filter(({ committedId }) => committedId !== undefined).length;
+  return { committed, aborted: decided.length - committed };
 }
 
 function acknowledgedAsDone(journaled: readonly JournaledOperation[]): number {
@@ -214,6 +227,8 @@ async function underLoad(
   const beganMs = performance.now();
   const chaos = carryOut(kinds.length === 0 ? [] : planKills({ ...options, kinds }), {
     ...{ fleet, stack },
+    operationsDone: () => measurements.operationsDone,
+    signal: AbortSignal.timeout(options.seconds * 1_000 + chaosPatienceMs),
     onKill: (kill) => {
       kills.push(kill);
       progress.kills = kills.length;

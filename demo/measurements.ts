@@ -57,6 +57,12 @@ export class Measurements {
     sums.installsLeft += counters.installsLeft;
   }
 
+  /** Refusals, reports and repeats included: whatever shows that the system is at work. */
+  get operationsDone(): number {
+    const counts = Object.values(this.operations);
+    return counts.reduce((sum, { done, refused }) => sum + done + refused, 0);
+  }
+
   get conflicts(): number {
     return this.counters.earlyConflicts + this.counters.oracleConflicts;
   }

@@ -29,6 +29,10 @@ export type DemoReport = {
   readonly kills: readonly DoneKill[];
   /** How many kills of each planned kind struck; empty without --chaos. */
   readonly killed: Readonly<Record<string, number>>;
+  /**
+   * Planned kinds that never struck, a line each: no fault, but nothing was proved about them.
+   */
+  readonly missed: readonly string[];
   /** If there was a fault: the last that each process has said, those that were silent left out. */
   readonly lastLines: Readonly<Record<string, readonly string[]>> | undefined;
   readonly audit: {
@@ -49,7 +53,7 @@ export type DemoReport = {
 export function measured(
   measurements: Measurements,
   seconds: number,
-): Omit<DemoReport, "ok" | "options" | "kills" | "killed" | "lastLines" | "audit"> {
+): Omit<DemoReport, "ok" | "options" | "kills" | "killed" | "missed" | "lastLines" | "audit"> {
   const { commits, operations, conflicts, retries, counters } = measurements;
   return {
     seconds: round(seconds),
@@ -92,6 +96,7 @@ export function reportText(report: DemoReport): string {
     latencyLine("report", report.reportLatencyMs),
     "",
     ...(kills.length === 0 ? [] : [killedLine(report), ""]),
+    ...report.missed.map((line) => `  Chaos: ${line}`),
     ...auditLines(audit),
     "",
   ];

@@ -39,7 +39,8 @@ export function awsError(status: number, name: string): Fault {
   return { kind: "answer", status, body: { __type: name, message: `scripted ${name}` } };
 }
 
-export async function startFaultyProxy(targetUrl: string): Promise<FaultyProxy> {
+/** @param delayMs before each request is passed on: a machine that is slow at everything. */
+export async function startFaultyProxy(targetUrl: string, delayMs = 0): Promise<FaultyProxy> {
   const faults = new Map<string, Fault[]>();
   const requests = new Map<string, unknown[]>();
   const server = createServer((incoming, outgoing) => {
@@ -52,6 +53,7 @@ export async function startFaultyProxy(targetUrl: string): Promise<FaultyProxy> 
     const seen = requests.get(operation) ?? [];
     seen.push(parsed(body));
     requests.set(operation, seen);
+    if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
     const fault = faults.get(operation)?.shift();
     switch (fault?.kind) {
       case "hang":
