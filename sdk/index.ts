@@ -28,6 +28,8 @@ export type {
   KeyInput,
   KeyOf,
   KeyValue,
+  PartitionNameOf,
+  PartitionOf,
   Patch,
   RowOf,
   SchemaTableOptions,

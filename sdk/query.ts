@@ -12,7 +12,7 @@ import { aBoolean, aFunction, aText, anObject, checkOptions, integerIn } from ".
 import { decodeCursor, encodeCursor } from "./cursor.ts";
 import { isPlainObject } from "./marshall.ts";
 import { keyNames, type RowCodec } from "./row-codec.ts";
-import type { AnyTable, KeyOf, KeyValue, RowOf } from "./table.ts";
+import type { AnyTable, KeyOf, KeyValue, PartitionNameOf, PartitionOf, RowOf } from "./table.ts";
 
 /** Exactly one member of `T`. */
 type OneOf<T> = {
@@ -36,14 +36,21 @@ export type SortCondition<Value> = [Value] extends [string | Uint8Array]
   ? OneOf<Comparisons<Value> & { beginsWith: Value }>
   : OneOf<Comparisons<Value>>;
 
+/** What a compiler shows where a key of two attributes does not say which comes first. */
+type UnnamedPartition = {
+  readonly 'Name the partition key: defineTable<Item, Key, "...">(name)': never;
+};
+
 /** The partition key's value, and optionally a condition on the sort key. */
-export type Where<Key> = Key extends KeyValue
+export type Where<Key, Partition extends string = PartitionOf<Key>> = Key extends KeyValue
   ? { readonly [attribute: string]: Key | SortCondition<string> | SortCondition<number> }
-  : {
-      [Partition in keyof Key]: { readonly [Name in Partition]: Key[Name] } & {
-        readonly [Sort in Exclude<keyof Key, Partition>]?: SortCondition<Key[Sort]>;
-      };
-    }[keyof Key];
+  : string extends Partition
+    ? { readonly [attribute: string]: unknown }
+    : [Partition] extends [never]
+      ? UnnamedPartition
+      : { readonly [Name in Partition & keyof Key]: Key[Name] } & {
+          readonly [Sort in Exclude<keyof Key, Partition>]?: SortCondition<Key[Sort]>;
+        };
 
 /** The same over any attributes, since an index may have any of them as its key. */
 export type IndexWhere<Row> = Row extends unknown
@@ -67,7 +74,7 @@ export type QueryOptions<T extends AnyTable> = QuerySettings<T> &
   (
     | {
         /** `{ customer: "c1" }` or `{ customer: "c1", order: { beginsWith: "2024-" } }`. */
-        readonly where: Where<KeyOf<T>>;
+        readonly where: Where<KeyOf<T>, PartitionNameOf<T>>;
         readonly index?: never;
       }
     | {

@@ -44,12 +44,14 @@ declare const types: unique symbol;
 /**
  * A table as `tx.get`, `tx.put` and the others take it. Made by `defineTable`.
  * `Item` is a row without its key attributes, as read; `Input` the same as written (they differ
- * where a validator fills in defaults); `Key` the key attributes, or the bare partition key.
+ * where a validator fills in defaults); `Key` the key attributes, or the bare partition key;
+ * `Partition` the name of the partition key among them, which queries go by.
  */
 export type Table<
   Item extends object = Attributes,
   Key extends KeyValue | object = KeyValue | Attributes,
   Input extends object = Item,
+  Partition extends string = PartitionOf<Key>,
 > = {
   readonly name: string;
   /** Partition key, then sort key, where the definition names them. */
@@ -57,16 +59,19 @@ export type Table<
   readonly schema: Validator<unknown, object> | undefined;
   readonly validateReads: boolean;
   /** Exists in types only. */
-  readonly [types]?: { readonly item: Item; readonly key: Key; readonly input: Input };
+  readonly [types]?: { readonly item: Item; readonly key: Key; readonly input: Input } & {
+    readonly partition: Partition;
+  };
 };
 
 /** Any table, whatever its types. */
-export type AnyTable = Table<object, KeyValue | object, object>;
+export type AnyTable = Table<object, KeyValue | object, object, string>;
 
 type TypesOf<T extends AnyTable> = NonNullable<T[typeof types]>;
 export type ItemOf<T extends AnyTable> = TypesOf<T>["item"];
 export type KeyOf<T extends AnyTable> = TypesOf<T>["key"];
 export type InputOf<T extends AnyTable> = TypesOf<T>["input"];
+export type PartitionNameOf<T extends AnyTable> = TypesOf<T>["partition"];
 
 type Simplify<T> = T extends unknown ? { [Name in keyof T]: T[Name] } : never;
 
@@ -75,6 +80,15 @@ export type Row<Item, Key> = Key extends KeyValue ? Item : Simplify<Item & Key>;
 export type RowOf<T extends AnyTable> = Row<ItemOf<T>, KeyOf<T>>;
 
 type IsUnion<T, Whole = T> = T extends unknown ? ([Whole] extends [T] ? false : true) : never;
+
+/** The partition key's name as far as a key type tells: of two attributes either may be it. */
+export type PartitionOf<Key> = Key extends KeyValue
+  ? string
+  : string extends keyof Key
+    ? string
+    : true extends IsUnion<keyof Key>
+      ? never
+      : keyof Key & string;
 
 /** A key as calls take it: the key attributes, or on a table without a sort key the bare value. */
 export type KeyInput<Key> = Key extends KeyValue
@@ -104,20 +118,25 @@ type SchemaInput<S extends Validator> = NonNullable<S["~standard"]["types"]>["in
 type SchemaOutput<S extends Validator> = NonNullable<S["~standard"]["types"]>["output"];
 
 /** The names of a key type's attributes, partition key first. */
-type NamesOfKey<Key> = Key extends KeyValue
+type NamesOfKey<Key, Partition> = Key extends KeyValue
   ? string
   : true extends IsUnion<keyof Key>
     ? {
         [Name in keyof Key & string]: readonly [Name, Exclude<keyof Key & string, Name>];
-      }[keyof Key & string]
+      }[[Partition] extends [never] ? keyof Key & string : Partition & keyof Key & string]
     : (keyof Key & string) | readonly [keyof Key & string];
 
-export type TableOptions<Key> = {
+/** The partition key's name: as given, or as the key type tells. */
+type Named<Key, Partition extends string> = [Partition] extends [never]
+  ? PartitionOf<Key>
+  : Partition;
+
+export type TableOptions<Key, Partition extends string = PartitionOf<Key>> = {
   /**
    * The key attributes, partition key first. Checked against the registry on first use; a
    * definition without it takes the names from there.
    */
-  readonly key?: NamesOfKey<Key>;
+  readonly key?: NamesOfKey<Key, Partition>;
 };
 
 export type SchemaTableOptions<Schema, Names> = {
@@ -147,20 +166,27 @@ export function defineTable<
 ): Table<
   Without<SchemaOutput<Schema>, NamesIn<Names>>,
   { [Name in NamesIn<Names> & keyof SchemaOutput<Schema>]: SchemaOutput<Schema>[Name] },
-  Without<SchemaInput<Schema>, NamesIn<Names>>
+  Without<SchemaInput<Schema>, NamesIn<Names>>,
+  (Names extends readonly [infer First, ...unknown[]] ? First : NamesIn<Names>) & string
 >;
 /**
  * Defines a table by types alone. `Item` is a row without its key attributes. `Key` is the key
  * attributes, `{ id: string }`, or just the type of the partition key where its name does not
- * matter (`string` by default); rows then show their key attribute at run time only.
+ * matter (`string` by default); rows then show their key attribute at run time only. A key of two
+ * attributes does not say which is the partition key; `Partition` does, and queries need it.
  * @example
  * const accounts = defineTable<{ balanceCents: number }, { id: string }>("accounts");
+ * const lines = defineTable<{ sku: string }, { order: string; line: number }, "order">("lines");
  * @throws InvalidRequestError when the name is empty.
  */
 export function defineTable<
   Item extends object = Attributes,
   Key extends KeyValue | object = string,
->(name: string, options?: TableOptions<Key>): Table<Item, Key>;
+  Partition extends keyof Key & string = never,
+>(
+  name: string,
+  options?: TableOptions<Key, Named<Key, Partition>>,
+): Table<Item, Key, Item, Named<Key, Partition>>;
 export function defineTable(
   name: string,
   options: {

@@ -77,7 +77,7 @@ export type Transaction = Snapshot & {
    */
   put<T extends AnyTable>(table: T, key: KeyInput<KeyOf<T>>, item: InputOf<T>): void;
   put<Item extends object, Key extends object, Input extends object>(
-    table: Table<Item, Key, Input>,
+    table: Table<Item, Key, Input, string>,
     row: Key extends KeyValue ? never : Input & Key,
   ): void;
   /**
@@ -240,7 +240,7 @@ export class TransactionHandle extends ReadHandle implements Transaction {
 
   put<T extends AnyTable>(table: T, key: KeyInput<KeyOf<T>>, item: InputOf<T>): void;
   put<Item extends object, Key extends object, Input extends object>(
-    table: Table<Item, Key, Input>,
+    table: Table<Item, Key, Input, string>,
     row: Key extends KeyValue ? never : Input & Key,
   ): void;
   put(table: AnyTable, ...given: readonly unknown[]): void {

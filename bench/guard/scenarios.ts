@@ -20,7 +20,7 @@ const watermarkLookMs = 1_200;
 type Account = { readonly balanceCents: number; readonly owner: string };
 const accounts = defineTable<Account, { readonly id: string }>("accounts", { key: "id" });
 type Line = { readonly text: string };
-const lines = defineTable<Line, { readonly list: string; readonly n: number }>("lines");
+const lines = defineTable<Line, { readonly list: string; readonly n: number }, "list">("lines");
 const tables = [
   testTable("accounts", { partitionKey: "id" }),
   testTable("lines", { partitionKey: "list", sortKey: { name: "n", type: "N" } }),

@@ -19,7 +19,7 @@ import {
 
 type Row = { readonly n: number; readonly by: string };
 type RowKey = { readonly convoy: string; readonly part: string };
-const rows = defineTable<Row, RowKey>("convoys", { key: ["convoy", "part"] });
+const rows = defineTable<Row, RowKey, "convoy">("convoys", { key: ["convoy", "part"] });
 
 const parts = ["left", "right", "note"] as const;
 type Part = (typeof parts)[number];

@@ -20,7 +20,7 @@ type ReceiptKey = { readonly job: string; readonly attempt: number };
 type Receipt = { readonly value: number };
 type Result = ReceiptKey & Receipt;
 type Total = { readonly jobs: number };
-const receipts = defineTable<Receipt, ReceiptKey>("receipts", { key: ["job", "attempt"] });
+const receipts = defineTable<Receipt, ReceiptKey, "job">("receipts", { key: ["job", "attempt"] });
 const totals = defineTable<Total, { readonly id: string }>("totals", { key: "id" });
 
 const jobsMax = 120;

@@ -17,7 +17,7 @@ import {
 
 type RowKey = { readonly group: string; readonly row: number };
 type Row = { readonly generation: number; readonly by: string; readonly filler: string };
-const pages = defineTable<Row, RowKey>("pages", { key: ["group", "row"] });
+const pages = defineTable<Row, RowKey, "group">("pages", { key: ["group", "row"] });
 
 const rowsFew = 4;
 const rowsMany = 100;

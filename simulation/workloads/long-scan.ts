@@ -20,7 +20,7 @@ import {
 
 type PlaceKey = { readonly shelf: string; readonly place: Uint8Array };
 type Place = { readonly units: number };
-const stock = defineTable<Place, PlaceKey>("stock", { key: ["shelf", "place"] });
+const stock = defineTable<Place, PlaceKey, "shelf">("stock", { key: ["shelf", "place"] });
 
 const placesOfShelf = 5;
 const openingUnits = 2;

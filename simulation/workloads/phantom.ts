@@ -10,7 +10,7 @@ import { numbered, pickHot, upTo } from "./key-spaces.ts";
 import { WorkloadFinding, type Snapshot, type WorkloadFactory } from "./workload.ts";
 
 type BookingKey = { readonly room: string; readonly slot: number };
-const bookings = defineTable<{ readonly by: string }, BookingKey>("bookings", {
+const bookings = defineTable<{ readonly by: string }, BookingKey, "room">("bookings", {
   key: ["room", "slot"],
 });
 const bookingsMax = 3;

@@ -21,7 +21,7 @@ import {
 } from "./workload.ts";
 
 type CellKey = { readonly shelf: string; readonly cell: Uint8Array };
-const cells = defineTable<{ readonly incarnation: number }, CellKey>("cells", {
+const cells = defineTable<{ readonly incarnation: number }, CellKey, "shelf">("cells", {
   key: ["shelf", "cell"],
 });
 const incarnations = defineTable<{ readonly last: number }, { readonly name: string }>(

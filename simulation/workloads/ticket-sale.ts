@@ -23,8 +23,8 @@ type Order = { readonly event: string; readonly seats: readonly number[] };
 const events = defineTable<{ readonly sold: number }, { readonly event: string }>("events", {
   key: "event",
 });
-const seats = defineTable<Seat, SeatKey>("seats", { key: ["event", "seat"] });
-const orders = defineTable<Order, OrderKey>("orders", { key: ["customer", "slot"] });
+const seats = defineTable<Seat, SeatKey, "event">("seats", { key: ["event", "seat"] });
+const orders = defineTable<Order, OrderKey, "customer">("orders", { key: ["customer", "slot"] });
 const payments = defineTable<{ readonly cents: number }, { readonly order: string }>("payments", {
   key: "order",
 });

@@ -9,7 +9,7 @@ import { numbered, sumOf } from "./key-spaces.ts";
 import { WorkloadFinding, type Snapshot, type WorkloadFactory } from "./workload.ts";
 
 type ShiftKey = { readonly ward: string; readonly doctor: number };
-const shifts = defineTable<{ readonly onCall: number }, ShiftKey>("shifts", {
+const shifts = defineTable<{ readonly onCall: number }, ShiftKey, "ward">("shifts", {
   key: ["ward", "doctor"],
 });
 const doctors = [0, 1] as const;

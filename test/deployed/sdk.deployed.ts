@@ -9,10 +9,11 @@ import { ConflictError, defineTable, type Client } from "../../sdk/index.ts";
 import { deployedTarget, openClient } from "./target.ts";
 
 const accounts = defineTable<{ balanceCents: number; note?: string }, { id: string }>("accounts");
-const ledger = defineTable<{ amountCents: number }, { accountId: string; entryId: string }>(
-  "ledger",
-  { key: ["accountId", "entryId"] },
-);
+const ledger = defineTable<
+  { amountCents: number },
+  { accountId: string; entryId: string },
+  "accountId"
+>("ledger", { key: ["accountId", "entryId"] });
 
 const target = deployedTarget();
 const run = randomBytes(4).toString("hex");

@@ -161,7 +161,11 @@ describe("tables of one's own", () => {
         },
       ],
     });
-    const orders = defineTable<{ cents: number }, { customer: string; placedAt: number }>("orders");
+    const orders = defineTable<
+      { cents: number },
+      { customer: string; placedAt: number },
+      "customer"
+    >("orders");
     await using db = createClient({ endpoint });
     await db.transact(async (tx) => tx.put(orders, { customer: "c", placedAt: 1, cents: 5 }));
     const found = db.snapshot((s) => s.query(orders, { where: { customer: "c" } }).all());

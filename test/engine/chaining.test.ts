@@ -237,9 +237,12 @@ test("a member that gives up leaves the others going, and its outcome can be set
 
 describe("a page that is under way while a read beside it is chained", () => {
   type Part = { readonly n: number };
-  const pairs = defineTable<Part, { readonly pair: string; readonly part: string }>("pairs", {
-    key: ["pair", "part"],
-  });
+  const pairs = defineTable<Part, { readonly pair: string; readonly part: string }, "pair">(
+    "pairs",
+    {
+      key: ["pair", "part"],
+    },
+  );
   const one = { pair: "p", part: "one" };
   const two = { pair: "p", part: "two" };
 

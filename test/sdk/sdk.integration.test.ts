@@ -9,10 +9,11 @@ import { type Client, createClient, defineTable, type EngineEvent } from "../../
 const accounts = defineTable<{ balanceCents: number; note?: string }, { id: string }>(
   "bank-accounts",
 );
-const ledger = defineTable<{ amountCents: number }, { accountId: string; entryId: string }>(
-  "bank-ledger",
-  { key: ["accountId", "entryId"] },
-);
+const ledger = defineTable<
+  { amountCents: number },
+  { accountId: string; entryId: string },
+  "accountId"
+>("bank-ledger", { key: ["accountId", "entryId"] });
 
 let stack: EmbeddedStack;
 let db: Client;

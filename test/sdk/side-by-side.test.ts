@@ -10,7 +10,7 @@ import { createTestCloud, type TestCloud, testTable } from "../../testing/index.
 
 /** `g` is the generation, the same in all rows of a commit of others; `own`: what the body did. */
 type Row = { readonly g: number; readonly own: string };
-const rows = defineTable<Row, { readonly p: string; readonly s: string }>("rows", {
+const rows = defineTable<Row, { readonly p: string; readonly s: string }, "p">("rows", {
   key: ["p", "s"],
 });
 const names = ["a", "b", "c"] as const;

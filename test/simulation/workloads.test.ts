@@ -165,7 +165,9 @@ const damages: { readonly [Name in WorkloadName]: readonly Case[] } = {
     {
       promise: "no unit is lost",
       damage: async (tx) => {
-        const stock = defineTable<{ units: number }, { shelf: string; place: Uint8Array }>("stock");
+        const stock = defineTable<{ units: number }, { shelf: string; place: Uint8Array }, "shelf">(
+          "stock",
+        );
         const [row] = await tx.query(stock, { where: { shelf: "shelf-0" } }).all();
         if (row !== undefined) tx.delete(stock, row);
       },
@@ -204,7 +206,7 @@ const damages: { readonly [Name in WorkloadName]: readonly Case[] } = {
     {
       promise: "an acknowledged job is done",
       damage: async (tx) => {
-        const receipts = defineTable<object, { job: string; attempt: number }>("receipts");
+        const receipts = defineTable<object, { job: string; attempt: number }, "job">("receipts");
         for (const row of await tx.query(receipts, { where: { job: "job-0" } }).all()) {
           tx.delete(receipts, row);
         }

@@ -19,7 +19,7 @@ declare const db: Client;
 type Account = { balanceCents: number; note?: string };
 const accounts = defineTable<Account, { id: string }>("accounts");
 const bare = defineTable<Account>("accounts");
-const lines = defineTable<{ quantity: number }, { order: string; line: number }>("lines", {
+const lines = defineTable<{ quantity: number }, { order: string; line: number }, "order">("lines", {
   key: ["order", "line"],
 });
 const orders = defineTable("orders", {
@@ -194,6 +194,40 @@ describe("queries", () => {
     tx.query(lines, { where: { order: "o", line: { gt: 1, lt: 3 } } });
     // @ts-expect-error: quantity is no key attribute
     tx.query(lines, { where: { quantity: 1 } });
+  });
+
+  test("a where without the partition key, or with a condition on it, does not compile", () => {
+    tx.query(lines, { where: { order: "o" } });
+    // @ts-expect-error: the line is the sort key
+    tx.query(lines, { where: { line: 1 } });
+    // @ts-expect-error: the order must be given
+    tx.query(lines, { where: { line: { gt: 1 } } });
+    // @ts-expect-error: a partition key has one value, no condition
+    tx.query(lines, { where: { order: { beginsWith: "o" } } });
+    // @ts-expect-error: a sort key has a condition, no value
+    tx.query(lines, { where: { order: "o", line: 1 } });
+    // @ts-expect-error: the schema's `key` names the customer first
+    tx.query(orders, { where: { order: "o" } });
+    tx.query(accounts, { where: { id: "a" } });
+    // @ts-expect-error: there is no such key attribute
+    tx.query(accounts, { where: { name: "a" } });
+  });
+
+  test("a key of two attributes is queried only where its partition key is named", () => {
+    const unnamed = defineTable<{ n: number }, { order: string; line: number }>("lines");
+    void tx.get(unnamed, { order: "o", line: 1 });
+    tx.put(unnamed, { order: "o", line: 1, n: 1 });
+    // @ts-expect-error: either attribute may be the partition key
+    tx.query(unnamed, { where: { order: "o" } });
+    tx.query(unnamed, { index: "by-line", where: { line: 1 } });
+    // @ts-expect-error: no attribute of the key
+    defineTable<{ n: number }, { order: string; line: number }, "n">("lines");
+    defineTable<{ n: number }, { order: string; line: number }, "order">("lines", {
+      // @ts-expect-error: the partition key comes first
+      key: ["line", "order"],
+    });
+    // Without types any attribute may be the key.
+    tx.query(defineTable("anything"), { where: { whatever: "a" } });
   });
 
   test("an index is queried by any attribute that can be a key", () => {

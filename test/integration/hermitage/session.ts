@@ -22,10 +22,11 @@ export type TestTable = ReturnType<typeof testTable>;
 
 // eslint wants a written type; the definition's own is the one that callers need.
 export function testTable(name: string) {
-  return defineTable<{ readonly value: number }, { readonly suite: string; readonly id: number }>(
-    name,
-    { key: ["suite", "id"] },
-  );
+  return defineTable<
+    { readonly value: number },
+    { readonly suite: string; readonly id: number },
+    "suite"
+  >(name, { key: ["suite", "id"] });
 }
 
 type Turn = (transaction: Transaction) => Promise<"go-on" | "commit">;
