@@ -175,6 +175,18 @@ export const turnChainMax = 64;
 /** How long an item counts as contended after a conflict, and how many a process remembers. */
 export const contendedMsMax = 10_000;
 export const contendedKeysMax = 10_000;
+/** How long a commit that waits for nothing is held back for others that are at its items. */
+export const gatherMsMax = 20;
+/**
+ * How many round trips to the oracle a process waits for others at an item where it has beaten
+ * them, and how long at most. One is what the other needs who reads and sends again. The second is
+ * for what he has to wait for before: the verdict, and the install of what has beaten him.
+ */
+export const courtesyRoundTripsMax = 2;
+export const courtesyMsMax = 250;
+/** Commits whose losers a process goes on to look for, and the most writes of such a commit. */
+export const courtesyCommitsMax = 256;
+export const courtesyWritesMax = 64;
 export const installConcurrencyMax = 64;
 /** Tries of one read before a pending write is installed by the reader. */
 export const pendingReadTriesMax = 6;

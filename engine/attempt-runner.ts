@@ -39,7 +39,8 @@ import type {
 
 export const attemptsMaxDefault = 10;
 const attemptsMaxMax = 1_000;
-const retryBackoff = { baseMs: 5, capMs: 500 };
+/** Short: whose turn it is at a contended item must not sleep through it (courtesy.ts). */
+const retryBackoff = { baseMs: 5, capMs: 50 };
 
 type Finished<Result> = { readonly result: Result; readonly receipt: Receipt };
 

@@ -81,9 +81,9 @@ function localReads(
   reads: TransactionReads,
   doom: (error: Error) => Error,
 ): LocalReads {
-  const { local: commits, turns, follower } = session;
+  const { local: commits, turns, foreignTurns, follower } = session;
   return new LocalReads({
-    ...{ commits, turns, reads, doom },
+    ...{ commits, turns, foreignTurns, reads, doom },
     tail: () => follower.tail,
     call: call.options,
     sinceMs: call.beganMs,

@@ -60,7 +60,7 @@ async function getLocally(
   const { local } = view;
   if (local?.isContended(key) !== true) return undefined;
   await view.ready();
-  await local.takeTurn(key.hashes.key);
+  await local.takeTurn(key);
   view.assertOpen();
   const chained = local.chain(key);
   if (chained !== undefined) return chained;

@@ -4,8 +4,15 @@ import { LateInstallError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { ClientPorts } from "../core/ports.ts";
 import type { TailCommit } from "../core/tail.ts";
-import type { CommittedVerdict, HistoryRetention, Payload, ShardId } from "../core/types.ts";
+import type {
+  CommittedVerdict,
+  HistoryRetention,
+  Payload,
+  ShardId,
+  Verdict,
+} from "../core/types.ts";
 import type { KeyHashes } from "../schemas/key-hashes.ts";
+import { ForeignTurns } from "./chaining/foreign-turns.ts";
 import { LocalCommits } from "./chaining/local-commits.ts";
 import { LocalTurns } from "./chaining/local-turns.ts";
 import { CommitSender } from "./commit-sender.ts";
@@ -28,13 +35,15 @@ export class ShardSession {
   /** What transactions of this process are about to write. */
   readonly local = new LocalCommits();
   readonly turns: LocalTurns;
+  /** Turns of other processes. */
+  readonly foreignTurns: ForeignTurns;
   readonly #loader: PayloadLoader;
   readonly #ports: ClientPorts;
   readonly #onHelped: (verdict: CommittedVerdict) => void;
 
   constructor(
     ports: ClientPorts,
-    { shard, hashes }: FollowedLog,
+    { shard, hashes }: Pick<FollowedLog, "shard" | "hashes">,
     options: {
       readonly follower?: Partial<FollowerOptions> | undefined;
       readonly retention: () => Promise<HistoryRetention>;
@@ -46,7 +55,11 @@ export class ShardSession {
     this.hashes = hashes;
     this.turns = new LocalTurns(ports.clock);
     this.#onHelped = options.onHelped;
-    this.follower = new TailFollower(ports, { shard, hashes }, options.follower);
+    this.foreignTurns = new ForeignTurns(ports.clock, () => this.follower.refresh());
+    const onVerdict = (verdict: Verdict, isOwn: boolean): void => {
+      this.foreignTurns.fold(verdict, isOwn);
+    };
+    this.follower = new TailFollower(ports, { shard, hashes, onVerdict }, options.follower);
     this.sender = new CommitSender(ports.stream, { shard, hashes });
     this.#loader = new PayloadLoader(ports, shard);
     this.installer = new Installer(ports, {

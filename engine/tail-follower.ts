@@ -42,7 +42,12 @@ export const followerDefaults: FollowerOptions = {
 };
 
 /** Whose log it is, and under which key its hashes are made. */
-export type FollowedLog = { readonly shard: ShardId; readonly hashes: KeyHashes };
+export type FollowedLog = {
+  readonly shard: ShardId;
+  readonly hashes: KeyHashes;
+  /** Called with each verdict, in the order of the log; `isAwaited`: somebody here waits for it. */
+  readonly onVerdict?: ((verdict: Verdict, isAwaited: boolean) => void) | undefined;
+};
 
 /** A transaction that needs the tail's memory back to its read timestamp. */
 export type TailUser = { readonly readTimestamp: Timestamp };
@@ -58,6 +63,7 @@ export class TailFollower {
   readonly #ports: ClientPorts;
   readonly #shard: ShardId;
   readonly #hashes: KeyHashes;
+  readonly #onVerdict: FollowedLog["onVerdict"];
   readonly #options: FollowerOptions;
   #tail: Tail | undefined;
   #starting: Promise<void> | undefined;
@@ -94,6 +100,7 @@ export class TailFollower {
     this.#ports = ports;
     this.#shard = log.shard;
     this.#hashes = log.hashes;
+    this.#onVerdict = log.onVerdict;
     this.#options = { ...followerDefaults, ...options };
   }
 
@@ -221,6 +228,7 @@ export class TailFollower {
     for (const verdict of block.verdicts) {
       if (verdict.kind !== "stale") this.#watches.get(verdict.id)?.();
       const waiters = this.#waiters.get(verdict.id);
+      this.#onVerdict?.(verdict, waiters !== undefined);
       if (waiters === undefined) continue;
       this.#waiters.delete(verdict.id);
       for (const waiter of waiters) {

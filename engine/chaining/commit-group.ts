@@ -24,9 +24,9 @@ import * as limits from "../../core/limits.ts";
 import type { ClientPorts, Consumption } from "../../core/ports.ts";
 import type { Tail } from "../../core/tail.ts";
 import type { TransactionReads } from "../../core/transaction-reads.ts";
-import type { Isolation, Timestamp, TransactionId } from "../../core/types.ts";
+import type { Isolation, KeyHash, Timestamp, TransactionId } from "../../core/types.ts";
 import { certify, probedError, type Certified, type Committable } from "../commit.ts";
-import { asError, ignore, orAborted } from "../concurrency.ts";
+import { asError, ignore, noLongerNeeded, orAborted } from "../concurrency.ts";
 import { assertWithinTail, conflictError } from "../conflict-error.ts";
 import type { ShardSession } from "../shard-session.ts";
 import type { TailUser } from "../tail-follower.ts";
@@ -209,8 +209,11 @@ export class CommitGroup implements UndecidedCommit, Committable {
 
   async #run(): Promise<Certified> {
     const { session, ports, emit, freshMs } = this.#services;
+    let sentMs: number | undefined;
     try {
       await this.#predecessorsDecided();
+      await this.#foreignTurn();
+      if (this.#waitsFor.size === 0) await this.#gathered();
       const certified = await certify(ports, session, this, {
         id: this.id,
         undecidedTo: this.#pin.readTimestamp,
@@ -220,7 +223,10 @@ export class CommitGroup implements UndecidedCommit, Committable {
         beforeCheck: () => {
           this.#close();
         },
-        onSent: (transactionId, resend) => emit?.({ kind: "sent", transactionId, resend }),
+        onSent: (transactionId, resend) => {
+          sentMs ??= ports.clock.monotonicMs();
+          emit?.({ kind: "sent", transactionId, resend });
+        },
       });
       this.#verdict = { kind: "committed", timestamp: certified.verdict.timestamp };
       return certified;
@@ -229,6 +235,9 @@ export class CommitGroup implements UndecidedCommit, Committable {
       throw error;
     } finally {
       assert(this.#verdict !== undefined, "I3: a group ends with a verdict");
+      if (sentMs !== undefined) {
+        session.foreignTurns.noteRoundTrip(ports.clock.monotonicMs() - sentMs);
+      }
       this.#isOpen = false;
       session.local.decide(this, session.follower.tail);
       if (this.#verdict.kind !== "committed") session.local.remove(this, this.writes.values());
@@ -253,6 +262,41 @@ export class CommitGroup implements UndecidedCommit, Committable {
     } finally {
       unwatch();
     }
+  }
+
+  /**
+   * Others whom this process has beaten go first; meanwhile members gather. Once one of them has
+   * committed what the group has read, it is of no use to wait on.
+   */
+  async #foreignTurn(): Promise<void> {
+    const { session } = this.#services;
+    await session.foreignTurns.pass(() => this.#contendedKeys(), {
+      signal: this.#givenUp.signal,
+      isOver: () => this.conflict(session.follower.tail) !== undefined,
+    });
+  }
+
+  /**
+   * Others of this process who are at the items that it writes join it: the next turn there may be
+   * long in coming.
+   */
+  async #gathered(): Promise<void> {
+    const { session, ports } = this.#services;
+    const keys = Array.from(this.writes.values(), ({ hashes }) => hashes.key);
+    if (!keys.some((key) => session.turns.isHeld(key))) return;
+    const over = new AbortController();
+    const free = Promise.all(keys.map((key) => session.turns.free(key))).then(ignore);
+    const patience = ports.clock.sleep(limits.gatherMsMax, over.signal).catch(ignore);
+    try {
+      await orAborted(Promise.race([free, patience]), this.#givenUp.signal);
+    } finally {
+      over.abort(noLongerNeeded);
+    }
+  }
+
+  *#contendedKeys(): Generator<KeyHash> {
+    if (this.isolation === "serializable") yield* this.reads.keys.keys();
+    for (const { hashes } of this.writes.values()) yield hashes.key;
   }
 
   /** Ends joining, and makes what was read from predecessors an ordinary part of the read set. */

@@ -8,10 +8,11 @@ import * as limits from "../../core/limits.ts";
 import type { CallOptions } from "../../core/ports.ts";
 import type { Tail } from "../../core/tail.ts";
 import type { TransactionReads } from "../../core/transaction-reads.ts";
-import type { Item, KeyHash, TableDescription, WriteHashes } from "../../core/types.ts";
+import type { Item, TableDescription, WriteHashes } from "../../core/types.ts";
 import { asError, orAborted } from "../concurrency.ts";
 import { assertWithinTail, conflictError } from "../conflict-error.ts";
 import { ChainedReads } from "./chained-reads.ts";
+import type { ForeignTurns } from "./foreign-turns.ts";
 import type { LocalCommits, LocalConflict } from "./local-commits.ts";
 import { type LocalTurns, TurnTaker } from "./local-turns.ts";
 
@@ -26,6 +27,7 @@ export type LocalKey = {
 export type LocalReadsOptions = {
   readonly commits: LocalCommits;
   readonly turns: LocalTurns;
+  readonly foreignTurns: ForeignTurns;
   readonly reads: TransactionReads;
   readonly tail: () => Tail;
   readonly call: CallOptions;
@@ -59,14 +61,23 @@ export class LocalReads {
    */
   isContended(key: LocalKey): boolean {
     const { hashes, identity } = key;
-    const { commits, turns } = this.#options;
+    const { commits, turns, foreignTurns } = this.#options;
     if (identity === undefined) return false;
-    return commits.has(hashes.key, identity) || turns.isContended(hashes.key);
+    return (
+      commits.has(hashes.key, identity) ||
+      turns.isContended(hashes.key) ||
+      foreignTurns.isTaken(hashes.key)
+    );
   }
 
-  async takeTurn(hash: KeyHash): Promise<void> {
-    const { turns, call } = this.#options;
-    await turns.take(this.#taker, hash, call.signal);
+  /** Of the processes, and within this one. */
+  async takeTurn({ hashes: { key }, identity }: LocalKey): Promise<void> {
+    const { commits, turns, foreignTurns, call } = this.#options;
+    // What joins a commit of this process waits with it.
+    const joins = (): boolean =>
+      identity !== undefined && commits.undecided(key, identity, this.#tail) !== undefined;
+    await foreignTurns.pass(() => [key], { signal: call.signal, isOver: joins });
+    await turns.take(this.#taker, key, call.signal);
   }
 
   /** Lets others have their turns: what this transaction writes is known now, or never will be. */

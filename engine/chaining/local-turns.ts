@@ -20,7 +20,12 @@ import type { KeyHash } from "../../core/types.ts";
 import * as limits from "../../core/limits.ts";
 import { ignore, orAborted } from "../concurrency.ts";
 
-type Turn = { holder: TurnTaker; readonly waiting: Set<Wait> };
+type Turn = {
+  holder: TurnTaker;
+  readonly waiting: Set<Wait>;
+  /** Called when it is passed on to nobody. */
+  readonly onFree: (() => void)[];
+};
 
 type Wait = {
   readonly taker: TurnTaker;
@@ -59,6 +64,16 @@ export class LocalTurns {
     return this.#turns.size === 0;
   }
 
+  isHeld(hash: KeyHash): boolean {
+    return this.#turns.has(hash);
+  }
+
+  /** Resolves when nobody holds a turn there. */
+  async free(hash: KeyHash): Promise<void> {
+    const turn = this.#turns.get(hash);
+    if (turn !== undefined) await new Promise<void>((resolve) => turn.onFree.push(resolve));
+  }
+
   /** Notes a conflict on the item. */
   mark(hash: KeyHash): void {
     this.#contended.delete(hash);
@@ -84,7 +99,7 @@ export class LocalTurns {
     if (taker.hasEnded || taker.held.has(hash)) return;
     const turn = this.#turns.get(hash);
     if (turn === undefined) {
-      this.#turns.set(hash, { holder: taker, waiting: new Set() });
+      this.#turns.set(hash, { holder: taker, waiting: new Set(), onFree: [] });
       taker.held.add(hash);
       return;
     }
@@ -140,6 +155,7 @@ export class LocalTurns {
     const next = longestUnderWay(turn.waiting);
     if (next === undefined) {
       this.#turns.delete(hash);
+      for (const free of turn.onFree) free();
       return;
     }
     leave(next);
