@@ -1,8 +1,9 @@
 /**
- * The event that Lambda hands to a function subscribed to a Kinesis stream, and the answer that the
- * function may give: shapes, sizes, and how a partial batch response is understood. Pure.
+ * The event that Lambda hands to a function subscribed to a Kinesis stream: its shape and size.
+ * Pure.
  */
 import type { KinesisStreamEvent, KinesisStreamRecord } from "aws-lambda";
+import { eventBytes } from "../testing/cloud/lambda/shard-delivery.ts";
 
 /** A record as a shard holds it. */
 export type ShardRecord = {
@@ -21,12 +22,6 @@ export type EventOrigin = {
   readonly roleArn: string;
 };
 
-/** How far a function's answer says that a batch was processed. */
-export type BatchResult =
-  | { readonly kind: "done" }
-  /** `index` is that of the first record to deliver again; 0 means the whole batch. */
-  | { readonly kind: "failed-from"; readonly index: number };
-
 /** Bytes of an event's JSON for one record, apart from its data, key, shard and ARNs. */
 const recordEnvelopeBytes = 330;
 
@@ -40,35 +35,12 @@ export function kinesisEvent(
 
 /** An upper bound of what a record adds to the invocation's payload, in bytes of JSON. */
 export function eventRecordBytes(origin: EventOrigin, record: ShardRecord): number {
-  const base64Bytes = 4 * Math.ceil(record.data.byteLength / 3);
+  const base64Bytes = eventBytes(record.data.byteLength);
   const namesBytes = origin.streamArn.length + origin.roleArn.length + origin.region.length;
   // A partition key's character takes at most six bytes of JSON (an escaped code unit).
   const keyBytes = 6 * record.partitionKey.length;
   const sequenceBytes = 2 * record.sequenceNumber.length;
   return recordEnvelopeBytes + base64Bytes + namesBytes + keyBytes + sequenceBytes;
-}
-
-/**
- * Understands a function's answer as Lambda does when `ReportBatchItemFailures` is on: nothing, or
- * an empty list, is success; the lowest sequence number reported is where delivery goes on; an
- * identifier that is missing, empty or not of this batch fails the whole batch.
- */
-export function interpretBatchResponse(
-  response: unknown,
-  records: readonly ShardRecord[],
-): BatchResult {
-  if (response === null || response === undefined) return { kind: "done" };
-  const failures = member(response, "batchItemFailures");
-  if (failures === null || failures === undefined) return { kind: "done" };
-  if (!Array.isArray(failures)) return { kind: "failed-from", index: 0 };
-  let lowest = records.length;
-  for (const failure of failures as readonly unknown[]) {
-    const identifier = member(failure, "itemIdentifier");
-    const index = records.findIndex((record) => record.sequenceNumber === identifier);
-    if (index === -1) return { kind: "failed-from", index: 0 };
-    lowest = Math.min(lowest, index);
-  }
-  return lowest === records.length ? { kind: "done" } : { kind: "failed-from", index: lowest };
 }
 
 function eventRecord(
@@ -94,10 +66,4 @@ function eventRecord(
     awsRegion: origin.region,
     eventSourceARN: origin.streamArn,
   };
-}
-
-function member(value: unknown, name: string): unknown {
-  return typeof value === "object" && value !== null
-    ? (value as Readonly<Record<string, unknown>>)[name]
-    : undefined;
 }

@@ -1,13 +1,26 @@
 /**
- * Delivers one shard's records to a function, as Lambda's poller does: in order, one batch at a
- * time, each batch again and again until the function accepts it. Nothing is ever skipped. A
- * checkpoint is saved after the function has returned, so a crash in between delivers the batch
- * again: at least once, never at most once.
+ * Delivers one shard's records to a function, as Lambda's poller does: reads them, invokes, and
+ * saves checkpoints. What makes a batch and what comes again is decided by
+ * testing/cloud/lambda/shard-delivery.ts, as in the simulator. A checkpoint is saved after the
+ * function has returned, so a crash in between delivers the batch again: at least once, never at
+ * most once.
  */
 import type { KinesisStreamEvent } from "aws-lambda";
 import type { Clock } from "../core/ports.ts";
-import { eventRecordBytes, interpretBatchResponse, kinesisEvent } from "./kinesis-event.ts";
-import type { BatchResult, EventOrigin, ShardRecord } from "./kinesis-event.ts";
+import {
+  interpretBatchResponse,
+  type BatchResult,
+} from "../testing/cloud/lambda/batch-response.ts";
+import {
+  doubledPauseMs,
+  idleDelivery,
+  invocationPayloadBytesMax,
+  stepDelivery,
+  type DeliveryEffect,
+  type DeliveryEvent,
+} from "../testing/cloud/lambda/shard-delivery.ts";
+import { eventRecordBytes, kinesisEvent } from "./kinesis-event.ts";
+import type { EventOrigin, ShardRecord } from "./kinesis-event.ts";
 
 /** How far a shard has been processed. */
 export type Checkpoint =
@@ -87,8 +100,6 @@ export type MappingDependencies = {
   readonly report: (report: MappingReport) => void;
 };
 
-/** Lambda's limit on the payload of an invocation. */
-export const invocationPayloadBytesMax = 6 * 1024 * 1024;
 /** A window is looked at in slices no shorter than this, for a batch that has become full. */
 const windowSliceMsMin = 50;
 /** Above this a read asks for fewer records next time, below an eighth of it for more. */
@@ -98,7 +109,8 @@ export class ShardConsumer {
   readonly #shardId: string;
   readonly #options: MappingOptions;
   readonly #dependencies: MappingDependencies;
-  /** Records read and not yet delivered, in order. */
+  #delivery = idleDelivery;
+  /** Records read and not yet done, in order. */
   #buffer: ShardRecord[] = [];
   #iterator: string | undefined;
   /** Newest record ever read, delivered or not: where a new iterator goes on. */
@@ -125,13 +137,19 @@ export class ShardConsumer {
    * Resolves when the shard has ended, or after `stop` when the invocation under way is finished.
    */
   async run(): Promise<void> {
-    for (;;) {
-      const batch = await this.#gather();
-      if (batch === undefined) break;
-      await this.#deliver(batch);
+    while (!this.#isStopping()) {
+      const nowMs = this.#dependencies.clock.monotonicMs();
+      const waitingBytes = this.#waitingBytes();
+      const look = this.#step({ kind: "look", nowMs, waitingBytes, ended: this.#ended });
+      for (const effect of look) {
+        if (effect.kind === "invoke") await this.#deliver(effect.records);
+        if (effect.kind === "wait") await this.#waitAndRead(effect.untilMs);
+        if (effect.kind === "shard-end") {
+          this.#dependencies.saveCheckpoint(this.#shardId, { kind: "shard-end" });
+          return;
+        }
+      }
     }
-    if (!this.#isStopping())
-      this.#dependencies.saveCheckpoint(this.#shardId, { kind: "shard-end" });
   }
 
   /** Something was written: read at once instead of after the pause. */
@@ -150,36 +168,34 @@ export class ShardConsumer {
     return this.#stopping;
   }
 
-  /** The next batch, or undefined when the shard has ended or the mapping stops. */
-  async #gather(): Promise<readonly ShardRecord[] | undefined> {
+  #step(event: DeliveryEvent): readonly DeliveryEffect[] {
+    const { batchSize, windowMs, payloadBytesMax = invocationPayloadBytesMax } = this.#options;
+    const settings = { batchSize, windowMs, eventBytesMax: payloadBytesMax };
+    const { state, effects } = stepDelivery(settings, this.#delivery, event);
+    this.#delivery = state;
+    return effects;
+  }
+
+  *#waitingBytes(): Generator<number> {
+    for (const record of this.#buffer) yield eventRecordBytes(this.#options.origin, record);
+  }
+
+  /** @param untilMs the end of a window that has begun; undefined: nothing is there yet. */
+  async #waitAndRead(untilMs: number | undefined): Promise<void> {
     const { clock } = this.#dependencies;
-    let windowStartMs: number | undefined;
-    while (!this.#isStopping()) {
-      const records = this.#batchLength();
-      if (records > 0) {
-        windowStartMs ??= clock.monotonicMs();
-        const full = records === this.#options.batchSize || records < this.#buffer.length;
-        const waitedMs = clock.monotonicMs() - windowStartMs;
-        if (full || this.#ended || waitedMs >= this.#options.windowMs) {
-          return this.#buffer.splice(0, records);
-        }
-        await this.#sleepWithin(this.#options.windowMs - waitedMs);
-      } else if (this.#ended) {
-        return undefined;
-      } else if (this.#readsAtEnd > 0 && !this.#wakePending) {
-        await this.#sleep(
-          doubled(this.#options.pollMsMin, this.#options.pollMsMax, this.#readsAtEnd),
-        );
-        if (this.#isAnnounced() && this.#options.windowMs > 0) {
-          // A record has just arrived: its window has begun, and one read at the window's end finds
-          // what came in it.
-          windowStartMs = clock.monotonicMs();
-          await this.#sleepWithin(this.#options.windowMs);
-        }
+    const { pollMsMin, pollMsMax, windowMs } = this.#options;
+    if (untilMs !== undefined) {
+      await this.#sleepWithin(untilMs - clock.monotonicMs());
+    } else if (this.#readsAtEnd > 0 && !this.#wakePending) {
+      await this.#sleep(doubledPauseMs({ minMs: pollMsMin, maxMs: pollMsMax }, this.#readsAtEnd));
+      if (this.#isAnnounced() && windowMs > 0) {
+        // A record has just arrived: its window has begun, and one read at the window's end finds
+        // what came in it.
+        this.#step({ kind: "announced", nowMs: clock.monotonicMs() });
+        await this.#sleepWithin(windowMs);
       }
-      if (!this.#isStopping()) await this.#read();
     }
-    return undefined;
+    if (!this.#isStopping()) await this.#read();
   }
 
   /**
@@ -193,19 +209,6 @@ export class ShardConsumer {
   /** A call, since `wake` may have come during any await. */
   #isAnnounced(): boolean {
     return this.#wakePending;
-  }
-
-  /** Records at the buffer's head that fit one invocation; at least one if there is any. */
-  #batchLength(): number {
-    const bytesMax = this.#options.payloadBytesMax ?? invocationPayloadBytesMax;
-    let bytes = '{"Records":[]}'.length;
-    let length = 0;
-    for (const record of this.#buffer) {
-      bytes += eventRecordBytes(this.#options.origin, record);
-      if (length === this.#options.batchSize || (length > 0 && bytes > bytesMax)) break;
-      length += 1;
-    }
-    return length;
   }
 
   async #read(): Promise<void> {
@@ -232,7 +235,7 @@ export class ShardConsumer {
       this.#readFailures += 1;
       const failures = this.#readFailures;
       this.#dependencies.report({ kind: "read-failed", shardId: this.#shardId, failures, cause });
-      await this.#sleep(doubled(this.#options.retryMsMin, this.#options.retryMsMax, failures));
+      await this.#sleep(this.#retryPauseMs(failures));
     }
   }
 
@@ -246,36 +249,30 @@ export class ShardConsumer {
     }
   }
 
-  /** Returns when the whole batch is accepted, or when the mapping stops between two tries. */
-  async #deliver(batch: readonly ShardRecord[]): Promise<void> {
-    let remaining = batch;
-    let failures = 0;
-    for (;;) {
-      const { result, cause } = await this.#invoke(remaining);
-      const processed = result.kind === "done" ? remaining.length : result.index;
-      const last = remaining[processed - 1];
-      if (last !== undefined) {
-        const { sequenceNumber } = last;
-        this.#dependencies.saveCheckpoint(this.#shardId, { kind: "after", sequenceNumber });
-        remaining = remaining.slice(processed);
-        failures = 0;
+  /** One invocation with the records at the head, and the pause after one that failed. */
+  async #deliver(records: number): Promise<void> {
+    const { result, cause } = await this.#invoke(this.#buffer.slice(0, records));
+    for (const effect of this.#step({ kind: "answered", result })) {
+      if (effect.kind === "done") this.#drop(effect.records);
+      if (effect.kind === "retry" && !this.#isStopping()) {
+        this.#reportFailure(effect.failures, cause);
+        await this.#sleep(this.#retryPauseMs(effect.failures), { wakeable: false });
       }
-      const from = remaining[0]?.sequenceNumber;
-      if (from === undefined || this.#isStopping()) return;
-      failures += 1;
-      this.#dependencies.report({
-        kind: "batch-failed",
-        shardId: this.#shardId,
-        failures,
-        records: remaining.length,
-        from,
-        cause,
-      });
-      await this.#sleep(doubled(this.#options.retryMsMin, this.#options.retryMsMax, failures), {
-        wakeable: false,
-      });
-      if (this.#isStopping()) return;
     }
+  }
+
+  #drop(records: number): void {
+    const last = this.#buffer.splice(0, records).at(-1);
+    if (last === undefined) return;
+    const { sequenceNumber } = last;
+    this.#dependencies.saveCheckpoint(this.#shardId, { kind: "after", sequenceNumber });
+  }
+
+  #reportFailure(failures: number, cause: unknown): void {
+    const records = this.#delivery.batch;
+    const from = this.#buffer[0]?.sequenceNumber ?? "";
+    const shardId = this.#shardId;
+    this.#dependencies.report({ kind: "batch-failed", shardId, failures, records, from, cause });
   }
 
   async #invoke(
@@ -303,6 +300,11 @@ export class ShardConsumer {
     }
   }
 
+  #retryPauseMs(failures: number): number {
+    const { retryMsMin, retryMsMax } = this.#options;
+    return doubledPauseMs({ minMs: retryMsMin, maxMs: retryMsMax }, failures);
+  }
+
   /** Ends early when the mapping stops or, unless told otherwise, on `wake`. Never rejects. */
   async #sleep(
     durationMs: number,
@@ -314,8 +316,4 @@ export class ShardConsumer {
     await this.#dependencies.clock.sleep(durationMs, controller.signal).catch(() => undefined);
     this.#pause = undefined;
   }
-}
-
-function doubled(min: number, max: number, times: number): number {
-  return Math.min(max, min * 2 ** Math.min(times - 1, 30));
 }

@@ -2,12 +2,28 @@
  * An event source mapping in steady state: records become available while the function is busy, and
  * the next invocation takes all that are there, in order, one batch at a time. (The kernel's
  * mapping is made for faults; there each batch waits for its delivery after the one before is done,
- * which would make a busy shard look slow.)
+ * which would make a busy shard look slow. What makes a batch is the same for both.)
  */
 import type { StreamRecord } from "../../core/ports.ts";
 import type { ShardId } from "../../core/types.ts";
+import {
+  interpretBatchResponse,
+  type BatchResult,
+} from "../../testing/cloud/lambda/batch-response.ts";
+import {
+  eventBytes,
+  idleDelivery,
+  invocationPayloadBytesMax,
+  stepDelivery,
+  type DeliveryEffect,
+  type DeliveryEvent,
+} from "../../testing/cloud/lambda/shard-delivery.ts";
 import type { SimulatedFunction } from "../../testing/kernel/simulated-function.ts";
-import type { BatchAnswer, ShardBatch } from "../../testing/kernel/stream-mapping.ts";
+import {
+  responseOf,
+  type BatchAnswer,
+  type ShardBatch,
+} from "../../testing/kernel/stream-mapping.ts";
 import type { Delivery } from "./delivery.ts";
 import type { ProjectedWorld } from "./projected-world.ts";
 import { processorFigures, serviceLimits } from "./published-figures.ts";
@@ -21,6 +37,7 @@ export type ProjectedMappingSettings = {
   readonly batchSize: number;
   /** How long a batch that is not full waits for more. */
   readonly windowMs: number;
+  readonly partialBatchResponse: boolean;
   readonly delivery: Delivery;
   /** The shard's records from an index on. */
   readonly records: (start: number, end?: number) => readonly StreamRecord[];
@@ -36,6 +53,7 @@ export class ProjectedMapping {
   /** When each record becomes available, by index. */
   readonly #availableMs: number[] = [];
   #checkpoint = 0;
+  #delivery = idleDelivery;
   #wake: (() => void) | undefined;
 
   constructor(
@@ -80,50 +98,62 @@ export class ProjectedMapping {
         continue;
       }
       if (firstMs > time.nowMs) await time.sleep(firstMs - time.nowMs);
-      await this.#waitWindow(firstMs);
+      // A window begins with its first record, also while the function is busy.
+      this.#step({ kind: "announced", nowMs: firstMs });
       await this.#deliver();
       await time.sleep(processorFigures.betweenInvocationsMs);
     }
   }
 
-  async #waitWindow(firstMs: number): Promise<void> {
-    const { time } = this.#world;
-    const { windowMs, batchSize } = this.#settings;
-    const full = this.#availableMs[this.#checkpoint + batchSize - 1];
-    const untilMs = Math.min(firstMs + windowMs, full ?? Number.POSITIVE_INFINITY);
-    if (windowMs > 0 && untilMs > time.nowMs) await time.sleep(untilMs - time.nowMs);
+  #step(event: DeliveryEvent): readonly DeliveryEffect[] {
+    const { batchSize, windowMs } = this.#settings;
+    const settings = {
+      batchSize: Math.min(batchSize, serviceLimits.batchRecordsMax),
+      windowMs,
+      eventBytesMax: invocationPayloadBytesMax,
+    };
+    const { state, effects } = stepDelivery(settings, this.#delivery, event);
+    this.#delivery = state;
+    return effects;
+  }
+
+  #look(): readonly DeliveryEffect[] {
+    const { nowMs } = this.#world.time;
+    let end = this.#checkpoint;
+    const most = this.#checkpoint + this.#settings.batchSize;
+    while (end < most && (this.#availableMs[end] ?? Infinity) <= nowMs) end += 1;
+    const waitingBytes = this.#settings
+      .records(this.#checkpoint, end)
+      .map(({ data }) => eventBytes(data.length));
+    return this.#step({ kind: "look", nowMs, waitingBytes, ended: false });
   }
 
   async #deliver(): Promise<void> {
-    const { time, ledger } = this.#world;
-    const records = this.#nextBatch();
-    const beganMs = time.nowMs;
-    const answer = await this.#function
-      .invoke({ shard: this.#settings.shard, records })
-      .catch(() => undefined);
-    ledger.noteInvocation(this.#settings.part, time.nowMs - beganMs);
-    if (answer === undefined) {
-      await time.sleep(retryMs);
-      return;
+    const { time } = this.#world;
+    for (const effect of this.#look()) {
+      if (effect.kind === "invoke") await this.#invoke(effect.records);
+      if (effect.kind !== "wait" || effect.untilMs === undefined) continue;
+      const fullMs = this.#availableMs[this.#checkpoint + this.#settings.batchSize - 1];
+      await time.sleep(Math.max(0, Math.min(effect.untilMs, fullMs ?? Infinity) - time.nowMs));
     }
-    const from = records.findIndex((each) => each.sequenceNumber === answer.unfinishedFrom);
-    this.#checkpoint += from < 0 ? records.length : from;
-    if (from === 0) await time.sleep(retryMs);
   }
 
-  #nextBatch(): readonly StreamRecord[] {
-    const { nowMs } = this.#world.time;
-    const { batchSize } = this.#settings;
-    const most = Math.min(batchSize, serviceLimits.batchRecordsMax);
-    let end = this.#checkpoint;
-    while (end - this.#checkpoint < most && (this.#availableMs[end] ?? Infinity) <= nowMs) end += 1;
-    const batch: StreamRecord[] = [];
-    let bytes = 0;
-    for (const record of this.#settings.records(this.#checkpoint, end)) {
-      bytes += record.data.length;
-      if (batch.length > 0 && bytes > serviceLimits.batchBytesMax) break;
-      batch.push(record);
+  async #invoke(count: number): Promise<void> {
+    const { time, ledger } = this.#world;
+    const { shard, part, partialBatchResponse } = this.#settings;
+    const records = this.#settings.records(this.#checkpoint, this.#checkpoint + count);
+    const beganMs = time.nowMs;
+    const answer = await this.#function.invoke({ shard, records }).catch(() => undefined);
+    ledger.noteInvocation(part, time.nowMs - beganMs);
+    let result: BatchResult = { kind: "failed-from", index: 0 };
+    if (answer !== undefined) {
+      result = partialBatchResponse
+        ? interpretBatchResponse(responseOf(answer), records)
+        : { kind: "done" };
     }
-    return batch;
+    for (const effect of this.#step({ kind: "answered", result })) {
+      if (effect.kind === "done") this.#checkpoint += effect.records;
+      if (effect.kind === "retry") await time.sleep(retryMs);
+    }
   }
 }

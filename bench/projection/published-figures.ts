@@ -54,8 +54,6 @@ export const serviceLimits = {
   shardReadBytesPerSecond: 2 * 1024 * 1024,
   standardPollMs: 1_000,
   batchRecordsMax: 10_000,
-  /** Of an invocation's event, in which data stands as base64: four bytes for three. */
-  batchBytesMax: Math.floor((6 * 1024 * 1024 * 3) / 4),
   partitionWriteUnitsPerSecond: 1_000,
   partitionReadUnitsPerSecond: 3_000,
 } as const;

@@ -47,7 +47,7 @@ function stage(plan: FaultPlan, consume: Consume = () => ({})) {
   );
   let stored = 0;
   const mapping = new StreamMapping(
-    { shard, batchSize, windowMs: 0, deliveryMs: { min: 10, max: 70 } },
+    { shard, batchSize, windowMs: 0, partialBatchResponse: true, deliveryMs: { min: 10, max: 70 } },
     fn,
     {
       ...world,

@@ -19,7 +19,7 @@ const layers: ReadonlyMap<string, readonly string[]> = new Map([
   ["sdk", ["aws", "engine", "schemas", "core"]],
   ["functions", ["aws", "engine", "schemas", "core"]],
   ["testing", product],
-  ["localstack", product],
+  ["localstack", [...product, "testing"]],
   ["cli", [...product, "localstack"]],
   ["examples", [...product, "testing", "localstack"]],
   ["demo", [...product, "testing", "localstack", "examples"]],

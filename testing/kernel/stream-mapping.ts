@@ -1,11 +1,21 @@
 /**
- * An event source mapping from one shard to a function, as Lambda runs it: in order, at least once,
- * one batch at a time; a failed batch comes again until it succeeds, whole or from the reported
- * record on. Its faults are those that FACTS and the service's documentation admit: batches twice,
- * cut, from an older checkpoint, to two instances at once.
+ * An event source mapping from one shard to a function in a simulated world. What Lambda decides
+ * is testing/cloud/lambda/shard-delivery.ts; here are virtual time, and the faults that the
+ * service's documentation admits: batches twice, cut, from an older checkpoint, to two instances
+ * at once.
  */
 import type { StreamRecord } from "../../core/ports.ts";
 import type { ShardId } from "../../core/types.ts";
+import { interpretBatchResponse, type BatchResult } from "../cloud/lambda/batch-response.ts";
+import {
+  doubledPauseMs,
+  eventBytes,
+  idleDelivery,
+  invocationPayloadBytesMax,
+  stepDelivery,
+  type DeliveryEffect,
+  type DeliveryEvent,
+} from "../cloud/lambda/shard-delivery.ts";
 import type { Faults } from "./faults.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 import type { SimulatedFunction } from "./simulated-function.ts";
@@ -23,6 +33,7 @@ export type MappingSettings = {
   readonly batchSize: number;
   /** How long a batch that is not full waits for more. */
   readonly windowMs: number;
+  readonly partialBatchResponse: boolean;
   /**
    * How long after a record's arrival the mapping has it: fan-out pushes, a standard consumer
    * polls.
@@ -54,6 +65,7 @@ export class StreamMapping {
    * Records before this index are done. Records are never taken out, so an index is a checkpoint.
    */
   #checkpoint = 0;
+  #delivery = idleDelivery;
   #paused = false;
   #wake: (() => void) | undefined;
   readonly #name: string;
@@ -105,32 +117,61 @@ export class StreamMapping {
         });
         continue;
       }
-      await time.sleep(random.between(min, max) + this.#settings.windowMs);
+      await time.sleep(random.between(min, max));
       await this.#deliver();
     }
   }
 
-  async #deliver(): Promise<void> {
-    const { time, faults, random } = this.#world;
-    let end = Math.min(this.#world.recordCount(), this.#checkpoint + this.#settings.batchSize);
-    for (let failures = 0; this.#checkpoint < end;) {
-      if (end - this.#checkpoint > 1 && faults.strikes("batch-cut", this.#name)) {
-        end = this.#checkpoint + faults.of("batch-cut").integer(1, end - this.#checkpoint - 1);
-      }
-      const done = await this.#invoke(this.#checkpoint, end);
-      if (done > this.#checkpoint) failures = 0;
-      else failures += 1;
-      this.#checkpoint = done;
-      if (done < end) {
-        const capMs = Math.min(retryMsMax, retryMsMin * 2 ** failures);
-        await time.sleep(random.between(0.5, 1) * capMs);
-      }
-    }
-    this.#maybeFallBack(end);
+  #step(event: DeliveryEvent): readonly DeliveryEffect[] {
+    const { batchSize, windowMs } = this.#settings;
+    const settings = { batchSize, windowMs, eventBytesMax: invocationPayloadBytesMax };
+    const { state, effects } = stepDelivery(settings, this.#delivery, event);
+    this.#delivery = state;
+    return effects;
   }
 
-  /** The index from which on the batch is not done. */
-  async #invoke(start: number, end: number): Promise<number> {
+  #look(): readonly DeliveryEffect[] {
+    const { time, records } = this.#world;
+    const end = Math.min(this.#world.recordCount(), this.#checkpoint + this.#settings.batchSize);
+    const waitingBytes = records(this.#checkpoint, end).map(({ data }) => eventBytes(data.length));
+    return this.#step({ kind: "look", nowMs: time.nowMs, waitingBytes, ended: false });
+  }
+
+  /** One batch, its window before it, until all of it is done. */
+  async #deliver(): Promise<void> {
+    const { time, random } = this.#world;
+    for (let [effect] = this.#look(); effect !== undefined;) {
+      if (effect.kind === "wait") {
+        if (effect.untilMs === undefined) return;
+        await time.sleep(effect.untilMs - time.nowMs);
+      } else if (effect.kind === "invoke") {
+        const failures = await this.#invokeAndStep();
+        if (failures === 0) break;
+        const pauseMs = doubledPauseMs({ minMs: retryMsMin, maxMs: retryMsMax }, failures);
+        await time.sleep(random.between(0.5, 1) * pauseMs);
+      }
+      [effect] = this.#look();
+    }
+    this.#maybeFallBack();
+  }
+
+  /** How often the batch has failed; 0 when it is done. */
+  async #invokeAndStep(): Promise<number> {
+    const { faults } = this.#world;
+    const whole = this.#delivery.batch;
+    if (whole > 1 && faults.strikes("batch-cut", this.#name)) {
+      this.#step({ kind: "cut", records: faults.of("batch-cut").integer(1, whole - 1) });
+    }
+    const result = await this.#invoke(this.#checkpoint, this.#checkpoint + this.#delivery.batch);
+    let failures = 0;
+    for (const effect of this.#step({ kind: "answered", result })) {
+      if (effect.kind === "done") this.#checkpoint += effect.records;
+      if (effect.kind === "retry") ({ failures } = effect);
+    }
+    return failures;
+  }
+
+  async #invoke(start: number, end: number): Promise<BatchResult> {
     const { time, faults, trace } = this.#world;
     const records = this.#world.records(start, end);
     const batch = { shard: this.#settings.shard, records };
@@ -151,20 +192,28 @@ export class StreamMapping {
       ),
     );
     const answer = await results[kept];
-    if (answer === undefined) return start;
-    if (answer.unfinishedFrom === undefined) return end;
-    const from = records.findIndex((each) => each.sequenceNumber === answer.unfinishedFrom);
-    return from < 0 ? start : start + from;
+    if (answer === undefined) return { kind: "failed-from", index: 0 };
+    if (!this.#settings.partialBatchResponse) return { kind: "done" };
+    return interpretBatchResponse(responseOf(answer), records);
   }
 
-  #maybeFallBack(end: number): void {
+  #maybeFallBack(): void {
     const { faults } = this.#world;
+    let back = 0;
     if (faults.strikes("batch-redelivered", this.#name)) {
-      this.#checkpoint = Math.max(0, end - faults.of("batch-redelivered").integer(1, 10));
+      back = faults.of("batch-redelivered").integer(1, 10);
     }
     if (faults.strikes("consumer-restart", this.#name)) {
-      const back = faults.of("consumer-restart").integer(1, restartRecordsMax);
-      this.#checkpoint = Math.max(0, end - back);
+      back = faults.of("consumer-restart").integer(1, restartRecordsMax);
     }
+    if (back === 0) return;
+    this.#step({ kind: "restarted" });
+    this.#checkpoint = Math.max(0, this.#checkpoint - back);
   }
+}
+
+/** As the function's handler puts it for Lambda. */
+export function responseOf({ unfinishedFrom }: BatchAnswer): unknown {
+  const failures = unfinishedFrom === undefined ? [] : [{ itemIdentifier: unfinishedFrom }];
+  return { batchItemFailures: failures };
 }
