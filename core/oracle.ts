@@ -11,9 +11,17 @@ import { BlockDraft, outcomeCode } from "./block-draft.ts";
 import type { BatchRecord, OracleInput, PlannedCommit, SpilledPayload } from "./block-draft.ts";
 import { CertificationIndex } from "./certification-index.ts";
 import { DecidedIds } from "./decided-ids.ts";
+import { firstUncovered, requestsDone } from "./cursor.ts";
 import * as limits from "./limits.ts";
-import { checkWords, idWords, RequestBatch, tableFaults, writeWords } from "./request-batch.ts";
-import { compareCursors, compareSequenceNumbers } from "./sequence-number.ts";
+import {
+  checkWords,
+  columnCode,
+  idWords,
+  RequestBatch,
+  tableFaults,
+  writeWords,
+} from "./request-batch.ts";
+import { compareCursors } from "./sequence-number.ts";
 import { timestampZero } from "./types.ts";
 import type { SlotSeed } from "./slot-seed.ts";
 import type { LogBlock, LogPosition, StreamCursor, Timestamp } from "./types.ts";
@@ -53,10 +61,6 @@ export const oracleBoundsDefault: OracleBounds = {
   blockStepsMax: limits.blockStepsMax,
 };
 
-/** Codes of RequestBatch's columns. */
-const kindAbort = 1;
-const isolationSnapshot = 1;
-const payloadSpilled = 2;
 /** Index entries that one write makes at most: key, partition, table. */
 const entriesPerWrite = 3;
 /** How many requests ahead of certification their index slots are touched. */
@@ -241,7 +245,7 @@ export class Oracle {
   /** Counts the steps of a request. False: they are too many for this block, which is not empty. */
   #paysFor({ requests, spilled, spilledWrites }: OracleInput, request: number): boolean {
     let steps = 1 + checkCount(requests, request) + writeCount(requests, request);
-    if (requests.payloads[request] === payloadSpilled) {
+    if (requests.payloads[request] === columnCode.spilled) {
       const payload = spilled.get(request);
       if (payload?.kind === "read") steps += writeCount(spilledWrites, payload.writesOf);
     }
@@ -264,7 +268,7 @@ export class Oracle {
     const draft = this.#draft;
     const planned = this.#planned;
     planned.record = record;
-    planned.spilled = requests.payloads[request] === payloadSpilled;
+    planned.spilled = requests.payloads[request] === columnCode.spilled;
     const payload = planned.spilled ? input.spilled.get(request) : undefined;
     assert(!planned.spilled || payload !== undefined, "oracle: payloads are read beforehand");
     const read = payload?.kind === "read";
@@ -301,7 +305,7 @@ export class Oracle {
       // probe: oracle-stale-request
       return outcomeCode.stale;
     }
-    if (requests.kinds[request] === kindAbort) {
+    if (requests.kinds[request] === columnCode.abort) {
       // probe: oracle-outcome-probed
       return outcomeCode.probed;
     }
@@ -343,7 +347,7 @@ export class Oracle {
     const checks = checkCount(requests, request);
     const { writes, writesOf } = this.#planned;
     const written = writeCount(writes, writesOf);
-    return requests.isolations[request] === isolationSnapshot
+    return requests.isolations[request] === columnCode.snapshot
       ? Math.max(checks, written)
       : checks + written;
   }
@@ -404,32 +408,6 @@ function checkCount(batch: RequestBatch, request: number): number {
 
 function writeCount(batch: RequestBatch, request: number): number {
   return (batch.writeStart[request + 1] ?? 0) - (batch.writeStart[request] ?? 0);
-}
-
-/** Index of the first record that the cursor does not cover as a whole. */
-export function firstUncovered(
-  records: readonly BatchRecord[],
-  cursor: StreamCursor | undefined,
-): number {
-  if (cursor === undefined) return 0;
-  let at = 0;
-  for (const record of records) {
-    const order = compareSequenceNumbers(record.sequenceNumber, cursor.sequenceNumber);
-    if (order > 0 || (order === 0 && cursor.requestsDone !== "all")) break;
-    at += 1;
-  }
-  return at;
-}
-
-/** How many of the record's requests the cursor covers, if it stands within this very record. */
-export function requestsDone(record: BatchRecord, cursor: StreamCursor | undefined): number {
-  if (cursor === undefined || cursor.requestsDone === "all") return 0;
-  if (compareSequenceNumbers(record.sequenceNumber, cursor.sequenceNumber) !== 0) return 0;
-  const requests = record.requestEnd - record.requestStart;
-  // A record that this version refuses may have been begun by another one: then it ends here.
-  if (record.rejected) return 0;
-  assert(cursor.requestsDone < requests, "I9: a record holds what its cursor has covered");
-  return cursor.requestsDone;
 }
 
 function cursorWithin(

@@ -8,9 +8,12 @@
  */
 import { assert } from "./assert.ts";
 
+/** Codes of the columns: what a record's own codes stand for, in the order of these lists. */
 export const requestKinds = ["commit", "abort"] as const;
 export const isolationKinds = ["serializable", "snapshot"] as const;
 export const payloadKinds = ["none", "inline", "spilled"] as const;
+/** The codes that decisions ask for. */
+export const columnCode = { abort: 1, snapshot: 1, spilled: 2 } as const;
 /** What is wrong with the tables that an inline payload names. */
 export const tableFaults = { none: 0, unknown: 1, differs: 2 } as const;
 export type TableFault = (typeof tableFaults)[keyof typeof tableFaults];

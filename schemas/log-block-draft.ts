@@ -8,15 +8,12 @@ import { assert } from "../core/assert.ts";
 import { outcomeCode } from "../core/block-draft.ts";
 import type { BlockDraft, OracleInput } from "../core/block-draft.ts";
 import * as limits from "../core/limits.ts";
-import { idWords, sortKeyWords, writeWords } from "../core/request-batch.ts";
+import { columnCode, idWords, sortKeyWords, writeWords } from "../core/request-batch.ts";
 import type { RequestBatch } from "../core/request-batch.ts";
 import { ByteWriter } from "./byte-writer.ts";
 import { TableRegister } from "./log-block-layout.ts";
 import { StreamWriter, writeHeader } from "./log-block-writing.ts";
 import * as verdictTags from "./verdict-tags.ts";
-
-/** Code of RequestBatch's payload column. */
-const payloadSpilled = 2;
 
 /** Tag of an outcome without details, by outcome code; commits have several. */
 const plainTags = [
@@ -97,7 +94,7 @@ export class DraftEncoder {
 
   #commitTag(input: OracleInput, request: number): number {
     const { requests, records } = input;
-    if (requests.payloads[request] === payloadSpilled) return verdictTags.committedSpilled;
+    if (requests.payloads[request] === columnCode.spilled) return verdictTags.committedSpilled;
     const record = records[requests.records[request] ?? 0];
     assert(record !== undefined, "log block: a request belongs to a record");
     return this.#stream.tagFor(record.sequenceNumber, requests.indexInRecord[request] ?? 0);

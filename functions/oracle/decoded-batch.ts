@@ -5,7 +5,7 @@
 import type { BatchRecord, OracleInput } from "../../core/block-draft.ts";
 import { FrameError } from "../../core/errors.ts";
 import type { FrameFault } from "../../core/errors.ts";
-import { firstUncovered, requestsDone } from "../../core/oracle.ts";
+import { firstUncovered, isCovered, requestsDone } from "../../core/cursor.ts";
 import type { Digest, StreamRecord } from "../../core/ports.ts";
 import { RequestBatch } from "../../core/request-batch.ts";
 import { compareSequenceNumbers } from "../../core/sequence-number.ts";
@@ -51,10 +51,7 @@ export class DecodedBatch {
       const { sequenceNumber } = record;
       if (newest !== undefined && compareSequenceNumbers(sequenceNumber, newest) <= 0) continue;
       newest = sequenceNumber;
-      if (cursor !== undefined) {
-        const order = compareSequenceNumbers(sequenceNumber, cursor.sequenceNumber);
-        if (order < 0 || (order === 0 && cursor.requestsDone === "all")) continue;
-      }
+      if (isCovered(sequenceNumber, cursor)) continue;
       this.#decodeRecord(record);
     }
     this.#spilled.nextGroup();

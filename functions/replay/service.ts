@@ -8,9 +8,9 @@
  * §4.3 (helper), Salt §5 (roll-forward).
  */
 import { CorruptDataError } from "../../core/errors.ts";
+import { firstUncovered } from "../../core/cursor.ts";
 import * as limits from "../../core/limits.ts";
 import type { Ports, StreamRecord } from "../../core/ports.ts";
-import { compareSequenceNumbers } from "../../core/sequence-number.ts";
 import type {
   CommittedVerdict,
   HistoryRetention,
@@ -293,11 +293,8 @@ class ReplayRun {
   }
 
   #firstUncovered(cursor: StreamCursor | undefined): SequenceNumber | undefined {
-    return this.#batch.records.find(({ sequenceNumber }) => {
-      if (cursor === undefined) return true;
-      const order = compareSequenceNumbers(sequenceNumber, cursor.sequenceNumber);
-      return order > 0 || (order === 0 && cursor.requestsDone !== "all");
-    })?.sequenceNumber;
+    const { records } = this.#batch;
+    return records[firstUncovered(records, cursor)]?.sequenceNumber;
   }
 
   #report(watermark: Watermark): void {

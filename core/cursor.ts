@@ -1,0 +1,38 @@
+/**
+ * What a cursor covers of the stream (I9): every record before its own, and of its own the first
+ * `requestsDone`.
+ */
+import { assert } from "./assert.ts";
+import type { BatchRecord } from "./block-draft.ts";
+import { compareSequenceNumbers } from "./sequence-number.ts";
+import type { SequenceNumber, StreamCursor } from "./types.ts";
+
+/** Whether the cursor covers the record as a whole. */
+export function isCovered(
+  sequenceNumber: SequenceNumber,
+  cursor: StreamCursor | undefined,
+): boolean {
+  if (cursor === undefined) return false;
+  const order = compareSequenceNumbers(sequenceNumber, cursor.sequenceNumber);
+  return order < 0 || (order === 0 && cursor.requestsDone === "all");
+}
+
+/** Index of the first record that the cursor does not cover as a whole; their number if none. */
+export function firstUncovered(
+  records: readonly { readonly sequenceNumber: SequenceNumber }[],
+  cursor: StreamCursor | undefined,
+): number {
+  const first = records.findIndex(({ sequenceNumber }) => !isCovered(sequenceNumber, cursor));
+  return first < 0 ? records.length : first;
+}
+
+/** How many of the record's requests the cursor covers, if it stands within this very record. */
+export function requestsDone(record: BatchRecord, cursor: StreamCursor | undefined): number {
+  if (cursor === undefined || cursor.requestsDone === "all") return 0;
+  if (compareSequenceNumbers(record.sequenceNumber, cursor.sequenceNumber) !== 0) return 0;
+  const requests = record.requestEnd - record.requestStart;
+  // A record that this version refuses may have been begun by another one: then it ends here.
+  if (record.rejected) return 0;
+  assert(cursor.requestsDone < requests, "I9: a record holds what its cursor has covered");
+  return cursor.requestsDone;
+}
