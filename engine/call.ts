@@ -53,7 +53,11 @@ export class Call {
     const { deadlineMs, phase, attempts } = this;
     const cause = this.lastFailure === undefined ? {} : { cause: this.lastFailure };
     const at = attempts === 0 ? phase : `${phase}, attempt ${attempts}`;
-    return new UnavailableError(`the deadline of ${deadlineMs} ms has passed (${at})`, {
+    const { lastFailure } = this;
+    // Who has not even reached the deployment looks for its address first.
+    const why =
+      phase === "connecting" && lastFailure instanceof Error ? `: ${lastFailure.message}` : "";
+    return new UnavailableError(`the deadline of ${deadlineMs} ms has passed (${at})${why}`, {
       ...cause,
       deadline: { deadlineMs, phase, attempts },
     });

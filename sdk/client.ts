@@ -2,12 +2,14 @@
  * The client: what an application holds one of per process. Making it does no work; the first
  * transaction connects, once, and all later ones share the connection, its tail and its poller.
  */
-import { InvalidRequestError, TransactionClosedError } from "../core/errors.ts";
+import { InvalidRequestError, TransactionClosedError, UnavailableError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { Clock } from "../core/ports.ts";
 import { OnDemand } from "../core/on-demand.ts";
 import type { Timestamp } from "../core/types.ts";
 import { systemClock } from "../aws/system-clock.ts";
+import { systemRandom } from "../aws/system-random.ts";
+import { waitBackoff } from "../engine/backoff.ts";
 import { Call } from "../engine/call.ts";
 import { orAborted } from "../engine/concurrency.ts";
 import { publicError } from "../engine/public-error.ts";
@@ -102,6 +104,7 @@ export type ClientParts = {
   readonly numbers: Numbers;
 };
 
+const connectBackoff = { baseMs: 50, capMs: 500 };
 const deadlineMs = integerIn({ min: 1, max: limits.transactionAgeMsMax });
 const attemptsMax = integerIn({ min: 1, max: 1_000 });
 
@@ -218,12 +221,26 @@ export class ConnectedClient implements Client {
     const call = new Call(clock, wish);
     try {
       // Connecting goes on where a call gives up: others may wait for it, or come.
-      const { engine } = await orAborted(this.#connect(), call.signal);
+      const { engine } = await this.#connectedIn(call, clock);
       const spentMs = clock.monotonicMs() - call.beganMs;
       if (spentMs === 0) return { engine, left: wish };
       return { engine, left: { ...wish, deadlineMs: Math.max(1, call.deadlineMs - spentMs) } };
     } finally {
       call.end();
+    }
+  }
+
+  /** A stack that is not there yet may come up, or back, within the call's time. */
+  async #connectedIn(call: Call, clock: Clock): Promise<Connection> {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await orAborted(this.#connect(), call.signal);
+      } catch (error) {
+        if (call.signal.aborted || !(error instanceof UnavailableError)) throw error;
+        call.lastFailure = error;
+      }
+      const wait = { backoff: connectBackoff, attempt, signal: call.signal };
+      await waitBackoff({ clock, random: systemRandom }, wait);
     }
   }
 

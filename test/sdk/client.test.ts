@@ -46,7 +46,7 @@ describe("createClient", () => {
     await expect(db.transact(async () => 1)).rejects.toThrow(TransactionClosedError);
   });
 
-  test("connects once for all, and again after a failure", async () => {
+  test("connects once for all, and again within the call after a failure", async () => {
     let connects = 0;
     const { engine } = openShop();
     const { db } = openShop(
@@ -59,7 +59,7 @@ describe("createClient", () => {
         },
       },
     );
-    await expect(db.snapshot(async () => 1)).rejects.toThrow("not yet");
+    expect(await db.snapshot(async () => 1)).toBe(1);
     await Promise.all([db.snapshot(async () => 1), db.transact(async () => 2)]);
     expect(connects).toBe(2);
   });
@@ -138,9 +138,26 @@ describe("discovery", () => {
       return starting;
     });
     const db = createClient({ endpoint: url });
-    const failed = db.transact(async () => 1);
+    const failed = db.transact({ deadlineMs: 2_000 }, async () => 1);
     await expect(failed).rejects.toThrow(UnavailableError);
+    await expect(failed).rejects.toThrow(`no stack answers at ${url}`);
     await expect(failed).rejects.toMatchObject({ retryable: true, outcome: "aborted" });
+    await db.close();
+  });
+
+  test("a stack that comes up is found within the call that looked for it", async () => {
+    const late = createServer((_request, response) => response.writeHead(404).end("other"));
+    await new Promise<void>((resolve) => late.listen(0, "127.0.0.1", resolve));
+    const { port } = late.address() as AddressInfo;
+    await new Promise((resolve) => late.close(resolve));
+    const db = createClient({ endpoint: `http://127.0.0.1:${port.toString()}` });
+    const found = db.transact({ deadlineMs: 20_000 }, async () => 1);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    late.listen(port, "127.0.0.1");
+    // What has come up says that it is something else: it was asked again.
+    await expect(found).rejects.toMatchObject({ field: "endpoint" });
+    late.closeAllConnections();
+    await new Promise((resolve) => late.close(resolve));
     await db.close();
   });
 });
