@@ -1,7 +1,7 @@
 /**
  * What replay leaves behind in the control table: tombstones queued for the reaper, the reaper's
  * samples of the watermark, and dead letters for operators. A batch of tombstones may exceed what
- * an item holds, so it is stored in parts under (position, part) and put together when read.
+ * an item holds, so it is stored in parts under (position, life, part) and put together when read.
  */
 import { createHash } from "node:crypto";
 import { assert } from "../core/assert.ts";
@@ -12,6 +12,8 @@ import type {
   DeadLetter,
   Tombstone,
   TombstoneBatch,
+  TombstoneBatchKey,
+  TombstoneLife,
   WatermarkSample,
 } from "../core/ports.ts";
 import type {
@@ -40,9 +42,9 @@ export function createReaperStore(control: ControlTable): ReaperStore {
   return {
     queueTombstones: (batch, options) => queue(control, batch, options),
     queuedTombstones: (shard, options) => queued(control, shard, options),
-    async dropTombstones({ shard, position }, options) {
-      const pk = queueKey(shard);
-      const parts = await allOf(control, { pk, prefix: `${padded(position)}#` }, options);
+    async dropTombstones(batch, options) {
+      const pk = queueKey(batch.shard);
+      const parts = await allOf(control, { pk, prefix: prefixOf(batch) }, options);
       // The last part first: what is left after a crash is still a batch, only a shorter one.
       for (const item of [...parts].reverse()) {
         await control.delete({ pk, sk: textOf({ what: "tombstones", item }, "sk") }, options);
@@ -74,6 +76,11 @@ function queueKey(shard: ShardId): string {
   return `tombstones#${shard}`;
 }
 
+/** Of the sort keys of a batch's parts. */
+function prefixOf({ position, life }: TombstoneBatchKey): string {
+  return `${padded(position)}#${life}#`;
+}
+
 function samplesKey(shard: ShardId): { pk: string; sk: string } {
   return { pk: `shard#${shard}`, sk: "watermark-samples" };
 }
@@ -96,7 +103,7 @@ async function queue(
   let bytes = 0;
   let parts = 0;
   const flush = async (): Promise<void> => {
-    const sk = `${padded(batch.position)}#${parts.toString().padStart(6, "0")}`;
+    const sk = `${prefixOf(batch)}${parts.toString().padStart(6, "0")}`;
     const attributes: Item = { through: { N: batch.through.toString() }, tombstones: { L: part } };
     await control.put({ pk: queueKey(batch.shard), sk }, attributes, options);
     part = [];
@@ -120,40 +127,43 @@ function fromTombstone({ table, key, version }: Tombstone): AttributeValue {
 async function queued(
   control: ControlTable,
   shard: ShardId,
-  options: (CallOptions & { readonly after?: LogPosition | undefined }) | undefined,
+  options: (CallOptions & { readonly after?: TombstoneBatchKey | undefined }) | undefined,
 ): Promise<readonly TombstoneBatch[]> {
   const pk = queueKey(shard);
   // Behind every part of that batch.
-  const after = options?.after === undefined ? undefined : `${padded(options.after)}#~`;
+  const after = options?.after === undefined ? undefined : `${prefixOf(options.after)}~`;
   const page = await control.page({ pk, after }, options);
-  const byPosition = new Map<number, Item[]>();
+  const byBatch = new Map<string, Item[]>();
   for (const item of page.items) {
-    const position = positionOf({ what: "tombstones", item });
-    const parts = byPosition.get(position);
-    if (parts === undefined) byPosition.set(position, [item]);
+    const prefix = prefixOf(batchKeyOf({ what: "tombstones", item }));
+    const parts = byBatch.get(prefix);
+    if (parts === undefined) byBatch.set(prefix, [item]);
     else parts.push(item);
   }
-  const last = [...byPosition.keys()].at(-1);
+  const last = [...byBatch.keys()].at(-1);
   if (!page.complete && last !== undefined) {
-    const parts = await allOf(control, { pk, prefix: `${padded(last)}#` }, options);
+    const parts = await allOf(control, { pk, prefix: last }, options);
     // Another reaper may have dropped the batch in between.
-    if (parts.length === 0) byPosition.delete(last);
-    else byPosition.set(last, [...parts]);
+    if (parts.length === 0) byBatch.delete(last);
+    else byBatch.set(last, [...parts]);
   }
-  return [...byPosition].map(([position, parts]) => toBatch(shard, position, parts));
+  return [...byBatch.values()].map((parts) => toBatch(shard, parts));
 }
 
-function positionOf(stored: Stored): number {
-  const position = /^(\d{16})#\d+$/.exec(textOf(stored, "sk"))?.[1];
-  if (position === undefined) throw corrupt(stored, "sk");
-  return Number(position);
+function batchKeyOf(stored: Stored): TombstoneBatchKey {
+  const sk = textOf(stored, "sk");
+  const [, position, life] = /^(\d{16})#(grace|history)#\d+$/.exec(sk) ?? [];
+  if (position === undefined || life === undefined) throw corrupt(stored, "sk");
+  return { position: Number(position) as LogPosition, life: life as TombstoneLife };
 }
 
-function toBatch(shard: ShardId, position: number, parts: readonly Item[]): TombstoneBatch {
+function toBatch(shard: ShardId, parts: readonly Item[]): TombstoneBatch {
   const stored = parts.map((item) => ({ what: `tombstones of ${shard}`, item }));
+  const [first] = stored;
+  assert(first !== undefined, "control: a batch of tombstones has a part");
   return {
     shard,
-    position: position as LogPosition,
+    ...batchKeyOf(first),
     through: Math.max(...stored.map((part) => integerOf(part, "through"))) as Timestamp,
     tombstones: stored.flatMap((part) => mapsOf(part, "tombstones").map(toTombstone)),
   };

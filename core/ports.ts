@@ -276,14 +276,23 @@ export type VersionStore = {
 /** A committed delete whose tombstone the reaper will remove. */
 export type Tombstone = { readonly table: string; readonly key: Item; readonly version: Version };
 
+/** What decides how long a tombstone stands: the grace of installs, or that and history. */
+export type TombstoneLife = "grace" | "history";
+
+/** Tombstones of one stretch of the log that may go at the same time. */
 export type TombstoneBatch = {
   readonly shard: ShardId;
   /** Log position of the newest block that the batch covers; orders the queue. */
   readonly position: LogPosition;
+  /** Of all its tombstones, so that short-lived ones do not wait for long-lived ones. */
+  readonly life: TombstoneLife;
   /** Newest version in the batch. */
   readonly through: Timestamp;
   readonly tombstones: readonly Tombstone[];
 };
+
+/** A shard's batches in their order: by position, and of one position by life. */
+export type TombstoneBatchKey = Pick<TombstoneBatch, "position" | "life">;
 
 /** What of a committed transaction can never be installed, and why; for operators. */
 export type DeadLetter = {
@@ -330,13 +339,13 @@ export type ControlStore = {
   secret(name: string, make: () => Uint8Array, options?: CallOptions): Promise<Uint8Array>;
 
   queueTombstones(batch: TombstoneBatch, options?: CallOptions): Promise<void>;
-  /** Oldest first, those behind position `after`; at most one page, and none at the end. */
+  /** Oldest first, those behind the batch `after`; at most one page, and none at the end. */
   queuedTombstones(
     shard: ShardId,
-    options?: CallOptions & { readonly after?: LogPosition | undefined },
+    options?: CallOptions & { readonly after?: TombstoneBatchKey | undefined },
   ): Promise<readonly TombstoneBatch[]>;
   dropTombstones(
-    batch: Pick<TombstoneBatch, "shard" | "position">,
+    batch: TombstoneBatchKey & Pick<TombstoneBatch, "shard">,
     options?: CallOptions,
   ): Promise<void>;
   watermarkSamples(shard: ShardId, options?: CallOptions): Promise<readonly WatermarkSample[]>;

@@ -12,8 +12,14 @@ import { assert } from "../../core/assert.ts";
 import { StoreError } from "../../core/errors.ts";
 import { tombstoneLifeMs } from "../../core/history.ts";
 import * as limits from "../../core/limits.ts";
-import type { Ports, Tombstone, TombstoneBatch, WatermarkSample } from "../../core/ports.ts";
-import type { LogPosition, Registry, ShardId, Timestamp } from "../../core/types.ts";
+import type {
+  Ports,
+  Tombstone,
+  TombstoneBatch,
+  TombstoneBatchKey,
+  WatermarkSample,
+} from "../../core/ports.ts";
+import type { Registry, ShardId, Timestamp } from "../../core/types.ts";
 import type { Observability } from "../shared/observability.ts";
 
 export type ReaperSettings = {
@@ -181,7 +187,7 @@ async function reapShard(
     tombstoneLifeMs(known.get(table), retention, nowMs);
   // No tombstone lives shorter than the grace.
   const passed = passedAt(work.samples, nowMs, limits.tombstoneGraceMs);
-  let after: LogPosition | undefined;
+  let after: TombstoneBatchKey | undefined;
   for (;;) {
     const page = await control.queuedTombstones(work.shard, { after });
     for (const batch of page) {
@@ -199,7 +205,7 @@ async function reapShard(
     const last = page.at(-1);
     // Positions and timestamps rise together, so all that follows waits, too.
     if (last === undefined || last.through > passed || outOfBounds(settings, progress)) return;
-    after = last.position;
+    after = last;
   }
 }
 

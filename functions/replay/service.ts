@@ -9,8 +9,9 @@
  */
 import { CorruptDataError } from "../../core/errors.ts";
 import { firstUncovered } from "../../core/cursor.ts";
+import { tombstoneLifeMs } from "../../core/history.ts";
 import * as limits from "../../core/limits.ts";
-import type { Ports, StreamRecord } from "../../core/ports.ts";
+import type { Ports, StreamRecord, Tombstone, TombstoneLife } from "../../core/ports.ts";
 import type {
   CommittedVerdict,
   HistoryRetention,
@@ -218,12 +219,13 @@ class ReplayRun {
     const installer = new ChunkInstaller(this.#ports, this.#observability, work);
     // mutant: watermark-before-installs
     const installed = await installer.install(plan);
-    if (plan.tombstones.length > 0) {
+    for (const [life, tombstones] of this.#byLife(plan.tombstones)) {
       await control.queueTombstones({
         shard,
         position: reached.position,
+        life,
         through: reached.timestamp,
-        tombstones: plan.tombstones,
+        tombstones,
       });
     }
     await control.advanceWatermark(shard, reached);
@@ -247,6 +249,25 @@ class ReplayRun {
     // probe: replay-reads-the-registry-again
     await registry.lookAgain(new AbortController().signal);
     return plan();
+  }
+
+  /**
+   * As it seems now. A change of the registry may make any of them stand longer: the reaper looks
+   * at each again.
+   */
+  #byLife(tombstones: readonly Tombstone[]): ReadonlyMap<TombstoneLife, readonly Tombstone[]> {
+    const registry = this.#registry;
+    const nowMs = this.#ports.clock.nowMs();
+    const byLife = new Map<TombstoneLife, Tombstone[]>();
+    for (const tombstone of tombstones) {
+      const table = registry.find(tombstone.table);
+      const lifeMs = tombstoneLifeMs(table, registry.retention, nowMs);
+      const life = lifeMs > limits.tombstoneGraceMs ? "history" : "grace";
+      const those = byLife.get(life);
+      if (those === undefined) byLife.set(life, [tombstone]);
+      else those.push(tombstone);
+    }
+    return byLife;
   }
 
   /** The block's commits join the chunk all together or, when it throws, not at all. */

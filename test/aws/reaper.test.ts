@@ -55,6 +55,7 @@ async function commitDeletes(
   await ports.control.queueTombstones({
     shard: stores.shard,
     position: position as LogPosition,
+    life: "grace",
     through,
     tombstones: tombstones.map((each) => ({
       table: each.table.name,
@@ -170,6 +171,7 @@ describe("a tombstone", () => {
     await ports.control.queueTombstones({
       shard: stores.shard,
       position: position as LogPosition,
+      life: "grace",
       through: 5 as Timestamp,
       tombstones: [{ table: gone.name, key: freshKey(), version: 5 as Version }],
     });
@@ -225,6 +227,7 @@ describe("a run", () => {
       await ports.control.queueTombstones({
         shard: stores.shard,
         position: position as LogPosition,
+        life: "grace",
         through: 100 as Timestamp,
         tombstones: Array.from({ length: 200 }, (_, i) => ({
           table: table.name,

@@ -250,6 +250,7 @@ describe("control store", () => {
     });
   });
 
+  const life = "grace";
   const batch = (
     shard: ShardId,
     position: number,
@@ -258,6 +259,7 @@ describe("control store", () => {
   ): TombstoneBatch => ({
     shard,
     position: position as LogPosition,
+    life,
     through: (position * 10) as Timestamp,
     tombstones: Array.from({ length: count }, (_, i) => ({
       table: "users",
@@ -274,11 +276,24 @@ describe("control store", () => {
     expect(await ports.control.queuedTombstones(shard)).toEqual(
       [9, 10, 100].map((position) => batch(shard, position, 2)),
     );
-    await ports.control.dropTombstones({ shard, position: 10 as LogPosition });
-    await ports.control.dropTombstones({ shard, position: 10 as LogPosition });
+    await ports.control.dropTombstones({ shard, position: 10 as LogPosition, life });
+    await ports.control.dropTombstones({ shard, position: 10 as LogPosition, life });
     const left = await ports.control.queuedTombstones(shard);
     expect(left.map(({ position }) => position)).toEqual([9, 100]);
     expect(await ports.control.queuedTombstones(freshShard())).toEqual([]);
+  });
+
+  test("keeps what lives longer apart, and goes on behind either", async () => {
+    const shard = freshShard();
+    const short = batch(shard, 5, 2);
+    const long = { ...batch(shard, 5, 3), life: "history" as const };
+    const next = batch(shard, 6, 1);
+    for (const each of [next, long, short]) await ports.control.queueTombstones(each);
+    expect(await ports.control.queuedTombstones(shard)).toEqual([short, long, next]);
+    expect(await ports.control.queuedTombstones(shard, { after: short })).toEqual([long, next]);
+    expect(await ports.control.queuedTombstones(shard, { after: long })).toEqual([next]);
+    await ports.control.dropTombstones(short);
+    expect(await ports.control.queuedTombstones(shard)).toEqual([long, next]);
   });
 
   test("queues a batch larger than an item, and a page never cuts one", async () => {
@@ -293,7 +308,7 @@ describe("control store", () => {
     expect(queued.length).toBeGreaterThanOrEqual(1);
     expect(queued.length).toBeLessThan(3);
     queued.forEach((each, i) => expect(each).toEqual(large[i]));
-    for (const { position } of large) await ports.control.dropTombstones({ shard, position });
+    for (const { position } of large) await ports.control.dropTombstones({ shard, position, life });
     expect(await ports.control.queuedTombstones(shard)).toEqual([]);
   });
 
