@@ -15,6 +15,7 @@ import {
   TransactionTooLargeError,
   type ErrorCode,
 } from "../../core/errors.ts";
+import { TableRefusedError } from "../../engine/table-registry.ts";
 import type { Problem, ProblemCode } from "../../schemas/rest/answers.ts";
 import { encodeItem, type ItemFormat } from "../../schemas/rest/items.ts";
 
@@ -142,6 +143,8 @@ function ofTransactionError(error: TransactionError, context: ProblemContext): P
   }
   // An adapter's own text may name tables' addresses or accounts, so only the kind goes out.
   if (error.code === "unavailable") {
+    const refused = [error, error.cause].find((each) => each instanceof TableRefusedError);
+    if (refused !== undefined) return answer("unavailable", refused.message, context, extras);
     const throttled = error.cause instanceof StoreError && error.cause.fault === "throttled";
     const detail =
       "the store, the stream or the oracle did not answer in time; nothing was written";

@@ -9,6 +9,7 @@ import {
   UnavailableError,
 } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
+import { TableRefusedError } from "../../engine/table-registry.ts";
 import { balances, deposit, memoryApi } from "./fixtures/api-harness.ts";
 
 const ada = { table: "accounts", key: { account: "ada" } };
@@ -249,6 +250,19 @@ describe("requests that are wrong", () => {
 });
 
 describe("what the engine could not do", () => {
+  const refusal = new TableRefusedError("the oracle refused the commit (table-unknown)");
+
+  test.each([refusal, new UnavailableError("the deadline has passed", { cause: refusal })])(
+    "says that the oracle refused a table: %s",
+    async (error) => {
+      const { call, engine } = memoryApi();
+      engine.faults.push(error);
+      const answer = await call("/v1/transactions", put(1));
+      expect(answer.body).toMatchObject({ status: 503, code: "unavailable", outcome: "aborted" });
+      expect(answer.body["detail"]).toBe(refusal.message);
+    },
+  );
+
   test.each([
     [new UnavailableError("dynamodb at 10.0.0.1"), 503, "unavailable", true],
     [
