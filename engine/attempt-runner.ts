@@ -9,6 +9,7 @@ import {
 import { keyNamesOf } from "../core/attributes.ts";
 import * as limits from "../core/limits.ts";
 import { oldestKept } from "../core/history.ts";
+import { OnDemand } from "../core/on-demand.ts";
 import { TransactionReads } from "../core/transaction-reads.ts";
 import type { Timestamp } from "../core/types.ts";
 import {
@@ -25,7 +26,6 @@ import type { Call } from "./call.ts";
 import { isRetryableAttempt } from "./commit.ts";
 import { orAborted } from "./concurrency.ts";
 import type { EngineCore, EngineOptions } from "./engine-core.ts";
-import { findEarlier, idempotencyEntryKey, recordResult } from "./idempotency.ts";
 import { TableRefusedError, UnknownTableError } from "./table-registry.ts";
 import type {
   BodyTransaction,
@@ -36,6 +36,8 @@ import type {
   SnapshotOptions,
   TransactOptions,
 } from "./types.ts";
+
+const idempotency = new OnDemand("idempotency", () => import("./idempotency.ts"));
 
 export const attemptsMaxDefault = 10;
 const attemptsMaxMax = 1_000;
@@ -105,6 +107,8 @@ export class AttemptRunner {
       readonly idempotencyKey: string;
     },
   ): Promise<Finished<Result>> {
+    const loaded = orAborted(idempotency.load(), services.call.signal);
+    const { findEarlier, idempotencyEntryKey, recordResult } = await loaded;
     const entryKey = idempotencyEntryKey(once.idempotencyKey);
     const looked = findEarlier(services, attempt, { entryKey, times: once.times });
     const earlier = await orAborted(looked, services.call.signal);

@@ -3,10 +3,13 @@
  * conflicts; never runs a body again while the outcome of its last run is unknown.
  */
 import type { ClientPorts } from "../core/ports.ts";
+import { OnDemand } from "../core/on-demand.ts";
 import { AttemptRunner } from "./attempt-runner.ts";
+import { orAborted } from "./concurrency.ts";
 import { EngineCore, type EngineOptions } from "./engine-core.ts";
-import { settleOutcome } from "./outcome.ts";
 import type { ClientEngine } from "./types.ts";
+
+const outcomes = new OnDemand("outcomes", () => import("./outcome.ts"));
 
 export function createClientEngine(ports: ClientPorts, options: EngineOptions = {}): ClientEngine {
   return clientEngineOf(new EngineCore(ports, options), options);
@@ -22,6 +25,7 @@ export function clientEngineOf(core: EngineCore, options: EngineOptions): Client
       core.run(given, async (call) => {
         const { session, emit } = await core.services(call);
         call.phase = "settling";
+        const { settleOutcome } = await orAborted(outcomes.load(), call.signal);
         return settleOutcome(core.ports, session, {
           id,
           signal: call.signal,

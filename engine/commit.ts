@@ -14,6 +14,7 @@ import {
   UnavailableError,
 } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
+import { OnDemand } from "../core/on-demand.ts";
 import type { CallOptions, ClientPorts } from "../core/ports.ts";
 import type { ReadConflict, TransactionReads } from "../core/transaction-reads.ts";
 import type {
@@ -27,13 +28,14 @@ import type {
   TransactionId,
 } from "../core/types.ts";
 import { encodePayload } from "../schemas/payload.ts";
-import { spillPayload } from "../schemas/spill.ts";
 import { orAborted } from "./concurrency.ts";
 import { settleRequest } from "./request-settler.ts";
 import { assertWithinTail, conflictError } from "./conflict-error.ts";
 import { TableRefusedError } from "./table-registry.ts";
 import type { ShardSession } from "./shard-session.ts";
 import { assertKeyCount, type WriteBuffer } from "./write-buffer.ts";
+
+const spilling = new OnDemand("spilling", () => import("../schemas/spill.ts"));
 
 /**
  * What is sent to the oracle as one transaction: sealed, so that it stays as it is once its checks
@@ -176,6 +178,7 @@ async function buildRequest(
   if (requestBytes <= limits.inlineRequestBytesMax) {
     return { ...request, payload: { kind: "inline", bytes } };
   }
+  const { spillPayload } = await orAborted(spilling.load(), parts.signal);
   const { chunks, source } = spillPayload(bytes, ports.digest);
   await orAborted(ports.log.spill(id, chunks, call), parts.signal);
   return { ...request, payload: source };

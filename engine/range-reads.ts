@@ -9,9 +9,11 @@
  */
 import { attribute } from "../core/attributes.ts";
 import { SnapshotTooOldError, UnavailableError } from "../core/errors.ts";
-import { compareKeyValues, matchesSortKey } from "../core/key-order.ts";
+import { compareKeyValues } from "../core/key-order.ts";
 import * as limits from "../core/limits.ts";
+import { pageAnswer } from "../core/page-visibility.ts";
 import type { Page, QueryRequest, ScanRequest } from "../core/ports.ts";
+import { matchesSortKey } from "../core/sort-key-condition.ts";
 import type { PredicateRead, ReadConflict } from "../core/transaction-reads.ts";
 import type {
   AttributeValue,
@@ -20,7 +22,7 @@ import type {
   TableDescription,
   WriteHashes,
 } from "../core/types.ts";
-import { type Answer, type Known, type Lacking, pageAnswer } from "../core/visibility.ts";
+import type { Answer, Known, Lacking } from "../core/visibility.ts";
 import { decodeValue, encodeValue } from "../schemas/attribute-value.ts";
 import { conflictError } from "./conflict-error.ts";
 import type { ReadView } from "./read-view.ts";

@@ -2,6 +2,7 @@
 import { assert } from "../core/assert.ts";
 import { LateInstallError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
+import { OnDemand } from "../core/on-demand.ts";
 import type { ClientPorts } from "../core/ports.ts";
 import type { TailCommit } from "../core/tail.ts";
 import type {
@@ -17,7 +18,7 @@ import { LocalCommits } from "./chaining/local-commits.ts";
 import { LocalTurns } from "./chaining/local-turns.ts";
 import { CommitSender } from "./commit-sender.ts";
 import { Installer } from "./installer.ts";
-import { PayloadLoader } from "./payload-loader.ts";
+import type { PayloadLoader } from "./payload-loader.ts";
 import { TailFollower, type FollowedLog, type FollowerOptions } from "./tail-follower.ts";
 
 /**
@@ -25,6 +26,9 @@ import { TailFollower, type FollowedLog, type FollowerOptions } from "./tail-fol
  * up.
  */
 const finishTriesMax = 3;
+
+/** For who installs what others have committed. */
+const payloads = new OnDemand("payloads", () => import("./payload-loader.ts"));
 
 export class ShardSession {
   readonly shard: ShardId;
@@ -37,7 +41,7 @@ export class ShardSession {
   readonly turns: LocalTurns;
   /** Turns of other processes. */
   readonly foreignTurns: ForeignTurns;
-  readonly #loader: PayloadLoader;
+  #loader: PayloadLoader | undefined;
   readonly #ports: ClientPorts;
   readonly #onHelped: (verdict: CommittedVerdict) => void;
 
@@ -61,7 +65,6 @@ export class ShardSession {
     };
     this.follower = new TailFollower(ports, { shard, hashes, onVerdict }, options.follower);
     this.sender = new CommitSender(ports.stream, { shard, hashes });
-    this.#loader = new PayloadLoader(ports, shard);
     this.installer = new Installer(ports, {
       retention: options.retention,
       earlier: {
@@ -80,7 +83,10 @@ export class ShardSession {
   }
 
   load(verdict: CommittedVerdict): Promise<Payload> {
-    return this.#loader.load(verdict);
+    return payloads.use((part) => {
+      this.#loader ??= new part.PayloadLoader(this.#ports, this.shard);
+      return this.#loader.load(verdict);
+    });
   }
 
   /**

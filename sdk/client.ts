@@ -20,13 +20,16 @@ import type {
   SnapshotOptions as EngineSnapshotOptions,
   TransactOptions,
 } from "../engine/types.ts";
-import { parseTransactionId } from "../schemas/transaction-id.ts";
 import { aSignal, aText, checkOptions, integerIn, oneOf } from "./check-options.ts";
 import { RowCodec } from "./row-codec.ts";
 import type { MarshallOptions } from "./marshall.ts";
 import { ReadHandle, type Snapshot, type Transaction, TransactionHandle } from "./transaction.ts";
 import type { Numbers } from "./unmarshall.ts";
 
+const transactionIds = new OnDemand(
+  "transaction ids",
+  () => import("../schemas/transaction-id.ts"),
+);
 const keptResults = new OnDemand("kept results", () => import("./result-codec.ts"));
 
 /** May run several times: it touches the outside world only through the transaction. */
@@ -179,6 +182,7 @@ export class ConnectedClient implements Client {
     options: OutcomeOptions = {},
   ): Promise<"committed" | "aborted"> {
     checkOptions("", options, { deadlineMs, signal: aSignal });
+    const { parseTransactionId } = await transactionIds.load();
     const id = parseTransactionId(transactionId);
     const { engine, left } = await this.#engine(options);
     try {

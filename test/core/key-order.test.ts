@@ -2,7 +2,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { InvariantViolation } from "../../core/assert.ts";
-import { compareKeyValues, matchesSortKey } from "../../core/key-order.ts";
+import { compareKeyValues } from "../../core/key-order.ts";
+import { matchesSortKey } from "../../core/sort-key-condition.ts";
 import type { SortKeyCondition } from "../../core/ports.ts";
 import type { AttributeValue } from "../../core/types.ts";
 import { binaries, numbers, texts } from "../schemas/arbitraries.ts";

@@ -7,7 +7,8 @@ import { describe, expect, test } from "vitest";
 import { commitName, Tail } from "../../core/tail.ts";
 import { TransactionReads } from "../../core/transaction-reads.ts";
 import type { KeyHash, LogPosition, Timestamp, Version, WriteHashes } from "../../core/types.ts";
-import { type Answer, itemAnswer, judge, type Known, pageAnswer } from "../../core/visibility.ts";
+import { pageAnswer } from "../../core/page-visibility.ts";
+import { type Answer, itemAnswer, judge, type Known } from "../../core/visibility.ts";
 import { blockPlan, ModelLog, type ModelWrite, startTimestamp } from "./tail-model.ts";
 
 type Hashing = (write: ModelWrite) => WriteHashes;

@@ -4,7 +4,8 @@
  * one state of the tables, and no write is lost or undone.
  */
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import { OnDemand } from "../../core/on-demand.ts";
 import { type Client, defineTable, type Snapshot, type Transaction } from "../../sdk/index.ts";
 import { createTestCloud, type TestCloud, testTable } from "../../testing/index.ts";
 
@@ -177,7 +178,25 @@ async function others(cloud: TestCloud, client: Client, first: number): Promise<
   }
 }
 
-type Scene = { readonly seed: number; readonly beginMs: number; readonly history: boolean };
+type Scene = {
+  readonly seed: number;
+  readonly beginMs: number;
+  readonly history: boolean;
+  /** What loading a part of the program takes, each time; undefined where all are loaded. */
+  readonly loadMs?: number | undefined;
+};
+
+/** As if parts had to be loaded whenever they are used. */
+function loadLate(cloud: TestCloud, loadMs: number): () => void {
+  const spy = vi.spyOn(OnDemand.prototype, "use");
+  spy.mockImplementation(async function (this: OnDemand<unknown>, action) {
+    const [part] = await Promise.all([this.load(), cloud.world.time.sleep(loadMs)]);
+    return action(part);
+  });
+  return () => {
+    spy.mockRestore();
+  };
+}
 
 async function play(
   scene: Scene,
@@ -191,14 +210,19 @@ async function play(
   );
   const app = cloud.createClient("app");
   const foreign = cloud.createClient("foreign");
-  return cloud.run(async () => {
-    const [found] = await Promise.all([
-      cloud.world.time.sleep(scene.beginMs).then(() => body(app, cloud)),
-      others(cloud, app, 10),
-      others(cloud, foreign, 20),
-    ]);
-    return found;
-  });
+  const loadAtOnce = scene.loadMs === undefined ? undefined : loadLate(cloud, scene.loadMs);
+  try {
+    return await cloud.run(async () => {
+      const [found] = await Promise.all([
+        cloud.world.time.sleep(scene.beginMs).then(() => body(app, cloud)),
+        others(cloud, app, 10),
+        others(cloud, foreign, 20),
+      ]);
+      return found;
+    });
+  } finally {
+    loadAtOnce?.();
+  }
 }
 
 function transaction(steps: readonly Step[]) {
@@ -235,6 +259,7 @@ const scene = fc.record({
   seed: fc.nat(100_000),
   beginMs: fc.constantFrom(0, 5, 12, 25, 60),
   history: fc.boolean(),
+  loadMs: fc.constantFrom(undefined, undefined, 1, 20),
 });
 const stepOf = (of: readonly Step["kind"][]): fc.Arbitrary<Step> =>
   fc.record({
@@ -247,10 +272,17 @@ const pairs = kinds.flatMap((first) => kinds.map((second) => [first, second] as 
 
 test.each(kinds)("%s beside each other operation", async (first) => {
   for (const [i, [, second]] of pairs.filter(([kind]) => kind === first).entries()) {
-    for (const rest of [0, 0.1]) {
-      const steps = [first, second].map((kind): Step => ({ kind, row: "a", restMs: rest }));
-      const found = await play({ seed: i, beginMs: 12, history: false }, transaction(steps));
-      expect({ first, second, rest, found }).toEqual({ first, second, rest, found: [] });
+    for (const [rest, loadMs] of [[0], [0.1], [0, 5]]) {
+      const steps = [first, second].map((kind): Step => ({ kind, row: "a", restMs: rest ?? 0 }));
+      const scene = { seed: i, beginMs: 12, history: false, loadMs };
+      const found = await play(scene, transaction(steps));
+      expect({ first, second, rest, loadMs, found }).toEqual({
+        first,
+        second,
+        rest,
+        loadMs,
+        found: [],
+      });
     }
   }
 });
@@ -266,7 +298,7 @@ test("any operations of a body, started together", async () => {
       examples: [
         // "b" waited for an install while the update of "a" was chained to a commit of both.
         [
-          { seed: 22_836, beginMs: 0, history: false },
+          { seed: 22_836, beginMs: 0, history: false, loadMs: undefined },
           [
             { kind: "update", row: "a", restMs: 0 },
             { kind: "scan", row: "a", restMs: 8 },

@@ -5,7 +5,8 @@
  */
 import { attribute } from "../../core/attributes.ts";
 import { InvalidRequestError } from "../../core/errors.ts";
-import { compareKeyValues, matchesSortKey } from "../../core/key-order.ts";
+import { compareKeyValues } from "../../core/key-order.ts";
+import { matchesSortKey } from "../../core/sort-key-condition.ts";
 import type { Item, TableDescription } from "../../core/types.ts";
 import type {
   BodyTransaction,
