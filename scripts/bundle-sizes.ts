@@ -3,10 +3,10 @@
  * guard (bench/guard), which is in a layer of its own and runs this as a command.
  */
 import { fileURLToPath } from "node:url";
-import { sdkSizes, sdkTargetBytes } from "./check-bundles.ts";
+import { sdkSizes, sdkTargets } from "./check-bundles.ts";
 import { bundleFunction, functionNames } from "./function-bundles.ts";
 
 const sdk = await sdkSizes(fileURLToPath(new URL("../sdk/index.ts", import.meta.url)));
 const zips: Record<string, number> = {};
 for (const name of functionNames()) zips[name] = (await bundleFunction(name)).zip.byteLength;
-console.log(JSON.stringify({ sdk, sdkTargetBytes, zips }));
+console.log(JSON.stringify({ sdk, sdkTargets, zips }));

@@ -13,17 +13,21 @@ const script = fileURLToPath(new URL("../../scripts/bundle-sizes.ts", import.met
 const bytes = z.number().positive();
 const sizesSchema = z.object({
   sdk: z.object({ eagerBytes: bytes, wholeBytes: bytes, gzippedBytes: bytes }),
-  sdkTargetBytes: bytes,
+  sdkTargets: z.object({ eagerBytes: bytes, gzippedBytes: bytes }),
   zips: z.record(z.string(), bytes),
 });
 
 export async function sizeCounts(): Promise<readonly Count[]> {
   const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", script]);
-  const { sdk, sdkTargetBytes, zips } = sizesSchema.parse(JSON.parse(stdout));
+  const { sdk, sdkTargets, zips } = sizesSchema.parse(JSON.parse(stdout));
   return [
-    { group: "SDK bundle", name: "loaded by importing it", figure: sdk.eagerBytes },
-    { group: "SDK bundle", name: "whole", figure: sdk.wholeBytes, targetMax: sdkTargetBytes },
-    { group: "SDK bundle", name: "whole, gzipped", figure: sdk.gzippedBytes },
+    { ...sdkCount("loaded by importing it", sdk.eagerBytes), targetMax: sdkTargets.eagerBytes },
+    sdkCount("whole", sdk.wholeBytes),
+    { ...sdkCount("whole, gzipped", sdk.gzippedBytes), targetMax: sdkTargets.gzippedBytes },
     ...Object.entries(zips).map(([name, figure]) => ({ group: "function zip", name, figure })),
   ];
+}
+
+function sdkCount(name: string, figure: number): Count {
+  return { group: "SDK bundle", name, figure };
 }
