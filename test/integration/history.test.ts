@@ -236,7 +236,7 @@ describe("asOf", () => {
     ).toMatchObject({ code: "snapshot-too-old" });
   });
 
-  test("before the retention is too old, in the future is now, must be a timestamp", async () => {
+  test("before the retention is too old, just ahead is now, far ahead is refused", async () => {
     const asOf = ((Date.now() - 2 * limits.historyRetentionMsDefault) * 1000) as Timestamp;
     const read = (at: number): Promise<unknown> =>
       failureOf(
@@ -248,8 +248,10 @@ describe("asOf", () => {
     expect(await read(-1)).toMatchObject({ code: "invalid-request", field: "asOf" });
     expect(await read(1.5)).toMatchObject({ code: "invalid-request", field: "asOf" });
     const receipt = await putAll(engine, kept, [{ ...key("future", "a"), n: number(1) }]);
+    const far = timestampOf(receipt) + 2 * limits.historyRetentionMsDefault * 1000;
+    expect(await read(far)).toMatchObject({ code: "invalid-request", field: "asOf" });
     const { result } = await other.snapshot(
-      { asOf: (timestampOf(receipt) + 3_600_000_000) as Timestamp },
+      { asOf: (timestampOf(receipt) + (limits.asOfAheadMsMax / 2) * 1000) as Timestamp },
       (snapshot) => snapshot.get(kept.name, key("future", "a")),
     );
     expect(numberOf(result)).toBe(1);
