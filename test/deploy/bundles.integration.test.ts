@@ -7,6 +7,7 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { historyRetentionMsDefault as historyRetentionMs } from "../../core/limits.ts";
 import type { Timestamp } from "../../core/types.ts";
+import { encodeCommitRecord } from "../../schemas/commit-record.ts";
 import { decodeLogBlock } from "../../schemas/log-block.ts";
 import { moduleFile } from "../../localstack/module-settings.ts";
 import { startFaultyProxy, type FaultyProxy } from "../harness/faulty-proxy.ts";
@@ -18,14 +19,18 @@ import {
 import type { LambdaProcess } from "./lambda-process.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 
+type KinesisRecord = {
+  readonly kinesis: { readonly sequenceNumber: string; readonly data: string };
+};
+
 const recorded = (name: string): unknown =>
   JSON.parse(readFileSync(new URL(`fixtures/${name}.json`, import.meta.url), "utf8"));
-const kinesisEvent = recorded("kinesis-event") as {
-  readonly Records: readonly { readonly kinesis: { readonly sequenceNumber: string } }[];
-};
+const kinesisEvent = inTodaysFormat(
+  recorded("kinesis-event") as { readonly Records: readonly [KinesisRecord] },
+);
 const scheduledEvent = recorded("scheduled-event");
 const httpEvent = recorded("http-api-event");
-const sequenceNumber = kinesisEvent.Records[0]?.kinesis.sequenceNumber;
+const { sequenceNumber } = kinesisEvent.Records[0].kinesis;
 /** Up to here the client had checked when it sent the recorded commit. */
 const createdAt = 1_795_205_227_726_000 as Timestamp;
 
@@ -34,6 +39,20 @@ const accounts = {
   partitionKey: { name: "id", type: "S" },
   history: true,
 } as const;
+
+/**
+ * The recorded event, its one record made again: it was recorded before records named the hash
+ * secret. The request in it, from byte 6 on, is as it was.
+ */
+function inTodaysFormat<Event extends { readonly Records: readonly [KinesisRecord] }>(
+  event: Event,
+): Event {
+  const [record] = event.Records;
+  const request = Buffer.from(record.kinesis.data, "base64").subarray(6);
+  const made = encodeCommitRecord(sampleHashes.fingerprint, [request]);
+  const data = Buffer.from(made).toString("base64");
+  return { ...event, Records: [{ ...record, kinesis: { ...record.kinesis, data } }] };
+}
 
 let deployed: BundledDeployment;
 let faulty: FaultyProxy;
