@@ -2,7 +2,7 @@
  * Entering tables that exist into a deployment's registry, by name: what keys they have their own
  * descriptions say. Used by provisioning, by `registerTables`, and by the embedded stack.
  */
-import { InvalidRequestError } from "../core/errors.ts";
+import { InvalidRequestError, StoreError } from "../core/errors.ts";
 import type { Clock } from "../core/ports.ts";
 import type { KeyAttribute, TableDescription } from "../core/types.ts";
 import { createAwsClients, type AwsClientOptions, type DynamoDbHandle } from "./clients.ts";
@@ -30,18 +30,10 @@ export async function adoptTables(
   options: AwsClientOptions & { readonly deployment: string; readonly clock?: Clock | undefined },
   tables: readonly AdoptedTable[],
 ): Promise<readonly TableDescription[]> {
-  const names = deploymentNames(options.deployment);
   const clients = createAwsClients(options);
   try {
-    const dynamodb = await clients.dynamodb();
-    if ((await describeTable(dynamodb, names.controlTable)) === undefined) {
-      throw new InvalidRequestError(
-        "deployment",
-        `there is no deployment "${options.deployment}" here: its table ${names.controlTable} ` +
-          "does not exist; look at the deployment's name, the region and the account",
-      );
-    }
     const registered = await registeredTables(options);
+    const dynamodb = await clients.dynamodb();
     const adopted: TableDescription[] = [];
     for (const table of tables) {
       const before = registered.find(({ name }) => name === table.name);
@@ -54,15 +46,25 @@ export async function adoptTables(
   }
 }
 
-/** The registry, in no particular order. */
+/**
+ * The registry, in no particular order.
+ * @throws InvalidRequestError when there is no such deployment. StoreError.
+ */
 export async function registeredTables(
   options: AwsClientOptions & { readonly deployment: string },
 ): Promise<readonly TableDescription[]> {
   const clients = createAwsClients(options);
+  const { controlTable: table } = deploymentNames(options.deployment);
   try {
     const dynamodb = createDynamoDb(clients.dynamodb);
-    const { controlTable: table } = deploymentNames(options.deployment);
     return await createDynamoDbControlStore({ dynamodb, table }).tables();
+  } catch (error) {
+    if (!(error instanceof StoreError && error.code === "ResourceNotFoundException")) throw error;
+    throw new InvalidRequestError(
+      "deployment",
+      `there is no deployment "${options.deployment}" here: its table ${table} does not exist; ` +
+        "look at the deployment's name, the region and the account",
+    );
   } finally {
     await clients.close();
   }
