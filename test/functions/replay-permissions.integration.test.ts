@@ -78,7 +78,7 @@ test.each([
   expect(await stored(kept, key("strange"))).toBe(2);
 });
 
-test("I7: a table that denies access holds the watermark, and no other table's installs", async () => {
+test("I7: a table that denies access holds the watermark, not other installs", async () => {
   const { ports } = deployment.stores;
   const first = await commit(kept, [{ ...key("one-denied"), n: number(1) }]);
   await commit(kept, [{ ...key("one-denied"), n: number(2) }]);

@@ -80,9 +80,9 @@ describe("every mutant", () => {
 });
 
 describe("every mark", () => {
-  test("belongs to one mutant", () => {
+  // Not to one alone: what replay refuses is seen only where the oracle commits it, too.
+  test("has a mutant, and every edit of a mutant a mark", () => {
     const named = mutants.flatMap((mutant) => [...editsOf(mutant).keys()]);
-    expect(new Set(named).size).toBe(named.length);
     const marks = marked.flatMap(({ text }) => marksIn(text).map(({ name }) => name));
     expect(new Set(marks)).toEqual(new Set(named));
   });
