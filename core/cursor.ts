@@ -1,6 +1,6 @@
 /**
  * What a cursor covers of the stream (I9): every record before its own, and of its own the first
- * `requestsDone`.
+ * `requestsDone`; and the order of cursors.
  */
 import { assert } from "./assert.ts";
 import type { BatchRecord } from "./block-draft.ts";
@@ -35,4 +35,20 @@ export function requestsDone(record: BatchRecord, cursor: StreamCursor | undefin
   if (record.rejected) return 0;
   assert(cursor.requestsDone < requests, "I9: a record holds what its cursor has covered");
   return cursor.requestsDone;
+}
+
+/** Order of cursors: undefined (nothing covered yet) comes first. */
+export function compareCursors(
+  left: StreamCursor | undefined,
+  right: StreamCursor | undefined,
+): number {
+  if (left === undefined || right === undefined) {
+    return (left === undefined ? 0 : 1) - (right === undefined ? 0 : 1);
+  }
+  const bySequence = compareSequenceNumbers(left.sequenceNumber, right.sequenceNumber);
+  if (bySequence !== 0) return bySequence;
+  const leftDone = left.requestsDone === "all" ? Number.MAX_SAFE_INTEGER : left.requestsDone;
+  const rightDone = right.requestsDone === "all" ? Number.MAX_SAFE_INTEGER : right.requestsDone;
+  assert(leftDone > 0 && rightDone > 0, "cursor: a record that was begun has requests done");
+  return leftDone - rightDone;
 }

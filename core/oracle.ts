@@ -11,7 +11,7 @@ import { BlockDraft, outcomeCode } from "./block-draft.ts";
 import type { BatchRecord, OracleInput, PlannedCommit, SpilledPayload } from "./block-draft.ts";
 import { CertificationIndex } from "./certification-index.ts";
 import { DecidedIds } from "./decided-ids.ts";
-import { firstUncovered, requestsDone } from "./cursor.ts";
+import { compareCursors, firstUncovered, requestsDone } from "./cursor.ts";
 import * as limits from "./limits.ts";
 import {
   checkWords,
@@ -21,7 +21,6 @@ import {
   tableFaults,
   writeWords,
 } from "./request-batch.ts";
-import { compareCursors } from "./sequence-number.ts";
 import { timestampZero } from "./types.ts";
 import type { SlotSeed } from "./slot-seed.ts";
 import type { LogBlock, LogPosition, StreamCursor, Timestamp } from "./types.ts";

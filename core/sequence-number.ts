@@ -2,8 +2,7 @@
  * The order of stream positions. Sequence numbers are integers too long for a number; some
  * stand-ins for Kinesis pad them with zeros, which change nothing about their order.
  */
-import { assert } from "./assert.ts";
-import type { SequenceNumber, StreamCursor } from "./types.ts";
+import type { SequenceNumber } from "./types.ts";
 
 const zero = 0x30;
 const nine = 0x39;
@@ -39,20 +38,4 @@ export function leadingZeros(sequenceNumber: SequenceNumber): number {
   let at = 0;
   while (at < sequenceNumber.length && sequenceNumber.charCodeAt(at) === zero) at += 1;
   return at;
-}
-
-/** Order of cursors: undefined (nothing covered yet) comes first. */
-export function compareCursors(
-  left: StreamCursor | undefined,
-  right: StreamCursor | undefined,
-): number {
-  if (left === undefined || right === undefined) {
-    return (left === undefined ? 0 : 1) - (right === undefined ? 0 : 1);
-  }
-  const bySequence = compareSequenceNumbers(left.sequenceNumber, right.sequenceNumber);
-  if (bySequence !== 0) return bySequence;
-  const leftDone = left.requestsDone === "all" ? Number.MAX_SAFE_INTEGER : left.requestsDone;
-  const rightDone = right.requestsDone === "all" ? Number.MAX_SAFE_INTEGER : right.requestsDone;
-  assert(leftDone > 0 && rightDone > 0, "cursor: a record that was begun has requests done");
-  return leftDone - rightDone;
 }

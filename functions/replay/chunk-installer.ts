@@ -64,7 +64,7 @@ export class ChunkInstaller {
 
   async #missing(writes: readonly PlannedWrite[]): Promise<readonly PlannedWrite[]> {
     const stored = await this.#storedVersions(writes.map((write) => ({ write, last: write })));
-    await this.#buryUnreadable(writes, stored);
+    await this.#saveWritesToUnreadable(writes, stored);
     return writes.filter((planned, i) => isBelow(stored[i], planned));
   }
 
@@ -81,7 +81,7 @@ export class ChunkInstaller {
     );
     await Promise.all(
       chains.map((chain, i) =>
-        this.#buryUnreadable(
+        this.#saveWritesToUnreadable(
           chain,
           chain.map(() => stored[i]),
         ),
@@ -178,9 +178,10 @@ export class ChunkInstaller {
   }
 
   /**
-   * An item that something else gave a `_v` of its own must not stop the shard, nor be overwritten.
+   * An item that something else gave a `_v` of its own must not stop the shard, nor be overwritten:
+   * what would be written there becomes a dead letter.
    */
-  async #buryUnreadable(
+  async #saveWritesToUnreadable(
     writes: readonly PlannedWrite[],
     stored: readonly (Stored | undefined)[],
   ): Promise<void> {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Oracle, oracleBoundsDefault } from "../../core/oracle.ts";
 import type { OracleBounds } from "../../core/oracle.ts";
-import { compareCursors } from "../../core/sequence-number.ts";
+import { compareCursors } from "../../core/cursor.ts";
 import type { KeyHash, LogBlock, LogPosition, TransactionId } from "../../core/types.ts";
 import { streams } from "./oracle-arbitraries.ts";
 import { slotSeedOf, slotSeedWords } from "../../core/slot-seed.ts";
