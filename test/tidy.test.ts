@@ -343,12 +343,16 @@ describe("each rule is seen failing", () => {
       ["c.yaml", `# see https://example.org/${full}\n# ${full} https://example.org`],
       ["d.json", over],
       [".ci/run", over],
+      ["e.tf", over],
+      ["f.tftest.hcl", over],
     ]);
     expect(widthViolations(text)).toEqual([
       "a.ts:2: 101 columns",
       "b.md:5: 101 columns",
       "c.yaml:2: 122 columns",
       ".ci/run:1: 101 columns",
+      "e.tf:1: 101 columns",
+      "f.tftest.hcl:1: 101 columns",
     ]);
   });
 

@@ -27,22 +27,37 @@ locals {
     read-write = ["readOnly", "write"]
   }
 
-  key_arns = distinct(concat(var.kms_key_arn == null ? [] : [var.kms_key_arn], var.table_kms_key_arns))
+  key_arns = distinct(
+    concat(var.kms_key_arn == null ? [] : [var.kms_key_arn], var.table_kms_key_arns)
+  )
   key_actions = {
-    read  = ["kms:Decrypt", "kms:DescribeKey"]
-    write = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"]
+    read = ["kms:Decrypt", "kms:DescribeKey"]
+    write = [
+      "kms:Decrypt",
+      "kms:DescribeKey",
+      "kms:Encrypt",
+      "kms:GenerateDataKey*",
+      "kms:ReEncrypt*",
+    ]
   }
-  key_statements = { for use, actions in local.key_actions : use => [for arns in [local.key_arns] : {
-    Sid      = "UseKeys"
-    Effect   = "Allow"
-    Action   = actions
-    Resource = arns
-    Condition = {
-      StringEquals = {
-        "kms:ViaService" = ["dynamodb.${local.region}.amazonaws.com", "kinesis.${local.region}.amazonaws.com"]
-      }
-    }
-  } if length(arns) > 0] }
+  key_statements = {
+    for use, actions in local.key_actions : use => [
+      for arns in [local.key_arns] : {
+        Sid      = "UseKeys"
+        Effect   = "Allow"
+        Action   = actions
+        Resource = arns
+        Condition = {
+          StringEquals = {
+            "kms:ViaService" = [
+              "dynamodb.${local.region}.amazonaws.com",
+              "kinesis.${local.region}.amazonaws.com",
+            ]
+          }
+        }
+      } if length(arns) > 0
+    ]
+  }
 
   policies = {
     for name, sets in merge(local.grant_sets, local.user_grant_sets) : name => jsonencode({
@@ -59,7 +74,8 @@ locals {
               },
               {
                 for keys in [try(grant.leadingKeys, null)] :
-                "Condition" => { "ForAllValues:StringLike" = { "dynamodb:LeadingKeys" = keys } } if keys != null
+                "Condition" => { "ForAllValues:StringLike" = { "dynamodb:LeadingKeys" = keys } }
+                if keys != null
               },
             )
           ]
@@ -104,10 +120,13 @@ resource "aws_iam_role_policy" "function_logs" {
   policy = jsonencode({
     Version = "2012-10-17"
     Statement = [{
-      Sid      = "WriteOwnLog"
-      Effect   = "Allow"
-      Action   = ["logs:CreateLogStream", "logs:PutLogEvents"]
-      Resource = "arn:${local.partition}:logs:${local.region}:${local.account}:log-group:/aws/lambda/${local.prefix}-${each.key}:*"
+      Sid    = "WriteOwnLog"
+      Effect = "Allow"
+      Action = ["logs:CreateLogStream", "logs:PutLogEvents"]
+      Resource = join(":", [
+        "arn:${local.partition}:logs:${local.region}:${local.account}",
+        "log-group:/aws/lambda/${local.prefix}-${each.key}:*",
+      ])
     }]
   })
 }

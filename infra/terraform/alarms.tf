@@ -5,7 +5,7 @@ locals {
   alarm_definitions = merge(
     {
       oracle-iterator-age = {
-        description = "Commits wait to be certified: the oldest record that the oracle was given is too old."
+        description = "Commits wait to be certified: the oldest record of the oracle is too old."
         namespace   = "AWS/Lambda", metric = "IteratorAge", statistic = "Maximum"
         dimensions  = { FunctionName = "${local.prefix}-oracle" }
         threshold   = var.alarms.oracle_iterator_age_seconds * 1000
@@ -19,7 +19,7 @@ locals {
         minutes     = 5
       }
       watermark-lag = {
-        description = "The watermark does not keep up with the log: clients hold more of it in memory."
+        description = "The watermark lags behind the log: clients hold more of it in memory."
         namespace   = "Tidemark", metric = "WatermarkLag", statistic = "Maximum"
         dimensions  = { service = "tidemark-replay", deployment = var.deployment }
         threshold   = var.alarms.watermark_lag_seconds * 1000
@@ -49,7 +49,9 @@ locals {
       }
       stream-throttled = {
         description = "The commit stream takes no more: its shard is at its limit."
-        namespace   = "AWS/Kinesis", metric = "WriteProvisionedThroughputExceeded", statistic = "Sum"
+        namespace   = "AWS/Kinesis"
+        metric      = "WriteProvisionedThroughputExceeded"
+        statistic   = "Sum"
         dimensions  = { StreamName = local.stream_name }
         threshold   = 0
         minutes     = 3
@@ -69,7 +71,7 @@ locals {
     },
     {
       for name in keys(local.functions) : "${name}-throttled" => {
-        description = "Lambda refuses to run ${name}: the account's concurrency, or what is kept for it, is used up."
+        description = "Lambda refuses to run ${name}: no concurrency is left for it."
         namespace   = "AWS/Lambda", metric = "Throttles", statistic = "Sum"
         dimensions  = { FunctionName = "${local.prefix}-${name}" }
         threshold   = 0
@@ -123,8 +125,11 @@ resource "aws_cloudwatch_metric_alarm" "this" {
 resource "aws_cloudwatch_metric_alarm" "conflict_rate" {
   count = var.alarms.enabled ? 1 : 0
 
-  alarm_name          = "${local.prefix}-conflict-rate"
-  alarm_description   = "Many transactions are aborted by conflicts that only the oracle saw. See \"conflict-rate\" in docs/operations.md."
+  alarm_name = "${local.prefix}-conflict-rate"
+  alarm_description = join(" ", [
+    "Many transactions are aborted by conflicts that only the oracle saw.",
+    "See \"conflict-rate\" in docs/operations.md.",
+  ])
   comparison_operator = "GreaterThanThreshold"
   threshold           = var.alarms.conflict_percent
   evaluation_periods  = 3

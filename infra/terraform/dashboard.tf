@@ -17,7 +17,9 @@ locals {
       {
         title = "Age of the oldest record", stat = "Maximum", unit = "milliseconds"
         metrics = [
-          for name in keys(local.mappings) : ["AWS/Lambda", "IteratorAge", "FunctionName", "${local.prefix}-${name}"]
+          for name in keys(local.mappings) : [
+            "AWS/Lambda", "IteratorAge", "FunctionName", "${local.prefix}-${name}"
+          ]
         ]
       },
       {
@@ -29,7 +31,9 @@ locals {
         metrics = [
           concat(["Tidemark", "RejectedRecords"], local.oracle_dimensions),
           concat(["Tidemark", "DeadLetters"], local.replay_dimensions),
-          ["Tidemark", "ReaperFailures", "service", "tidemark-reaper", "deployment", var.deployment],
+          [
+            "Tidemark", "ReaperFailures", "service", "tidemark-reaper", "deployment", var.deployment
+          ],
         ]
       },
       {
@@ -50,14 +54,18 @@ locals {
         title = "Functions: errors and throttles", stat = "Sum", unit = "count"
         metrics = concat([
           for name in keys(local.functions) : [
-            for metric in ["Errors", "Throttles"] : ["AWS/Lambda", metric, "FunctionName", "${local.prefix}-${name}"]
+            for metric in ["Errors", "Throttles"] : [
+              "AWS/Lambda", metric, "FunctionName", "${local.prefix}-${name}"
+            ]
           ]
         ]...)
       },
       {
         title = "Functions: duration, p99", stat = "p99", unit = "milliseconds"
         metrics = [
-          for name in keys(local.functions) : ["AWS/Lambda", "Duration", "FunctionName", "${local.prefix}-${name}"]
+          for name in keys(local.functions) : [
+            "AWS/Lambda", "Duration", "FunctionName", "${local.prefix}-${name}"
+          ]
         ]
       },
       {
@@ -70,7 +78,9 @@ locals {
       {
         title = "Tables: write units", stat = "Sum", unit = "units"
         metrics = [
-          for table in values(local.system_tables) : ["AWS/DynamoDB", "ConsumedWriteCapacityUnits", "TableName", table.name]
+          for table in values(local.system_tables) : [
+            "AWS/DynamoDB", "ConsumedWriteCapacityUnits", "TableName", table.name
+          ]
         ]
       },
     ],
@@ -78,7 +88,10 @@ locals {
       for name in keys(local.functions) : {
         title = "REST: answers", stat = "Sum", unit = "count"
         metrics = [
-          for metric in ["RestSucceeded", "RestConflict", "RestUnknown", "RestThrottled", "RestRefused", "RestFailed"] :
+          for metric in [
+            "RestSucceeded", "RestConflict", "RestUnknown", "RestThrottled", "RestRefused",
+            "RestFailed"
+          ] :
           ["Tidemark", metric, "service", "tidemark-api", "deployment", var.deployment]
         ]
       } if name == "api"

@@ -14,7 +14,9 @@ resource "aws_lambda_event_source_mapping" "stream" {
 
   batch_size                         = each.value.batchSize
   maximum_batching_window_in_seconds = each.value.windowSeconds
-  function_response_types            = each.value.partialBatchResponse ? ["ReportBatchItemFailures"] : []
+  function_response_types = (
+    each.value.partialBatchResponse ? ["ReportBatchItemFailures"] : []
+  )
 
   parallelization_factor         = each.value.parallelizationFactor
   bisect_batch_on_function_error = each.value.bisect

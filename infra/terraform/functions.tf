@@ -49,7 +49,10 @@ resource "aws_lambda_function" "this" {
   lifecycle {
     precondition {
       condition     = fileexists("${local.functions_path}/${each.key}.zip")
-      error_message = "There is no ${each.key}.zip in ${local.functions_path}. The published package carries it; in a clone, run `npm ci && npm run build:functions` first, or set functions_path."
+      error_message = <<-EOT
+        There is no ${each.key}.zip in ${local.functions_path}. The published package carries it; in
+        a clone, run `npm ci && npm run build:functions` first, or set functions_path.
+      EOT
     }
   }
 

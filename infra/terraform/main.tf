@@ -16,22 +16,49 @@ locals {
 
   stream_name = "${local.prefix}-commits"
   system_tables = {
-    log      = { name = "${local.prefix}-log", partition_key = { name = "shard", type = "S" }, sort_key = { name = "position", type = "N" } }
-    control  = { name = "${local.prefix}-control", partition_key = { name = "pk", type = "S" }, sort_key = { name = "sk", type = "S" } }
-    versions = { name = "${local.prefix}-versions", partition_key = { name = "key", type = "B" }, sort_key = { name = "version", type = "N" } }
+    log = {
+      name          = "${local.prefix}-log"
+      partition_key = { name = "shard", type = "S" }
+      sort_key      = { name = "position", type = "N" }
+    }
+    control = {
+      name          = "${local.prefix}-control"
+      partition_key = { name = "pk", type = "S" }
+      sort_key      = { name = "sk", type = "S" }
+    }
+    versions = {
+      name          = "${local.prefix}-versions"
+      partition_key = { name = "key", type = "B" }
+      sort_key      = { name = "version", type = "N" }
+    }
   }
 
   # ARNs are put together from names, so that a plan shows each policy in full before anything
   # exists.
   table_arn_prefix = "arn:${local.partition}:dynamodb:${local.region}:${local.account}:table"
-  stream_arn       = "arn:${local.partition}:kinesis:${local.region}:${local.account}:stream/${local.stream_name}"
-  user_table_arns  = [for name in sort(keys(var.tables)) : "${local.table_arn_prefix}/${name}"]
+  stream_arn = join(":", [
+    "arn:${local.partition}:kinesis:${local.region}:${local.account}",
+    "stream/${local.stream_name}",
+  ])
+  user_table_arns = [for name in sort(keys(var.tables)) : "${local.table_arn_prefix}/${name}"]
 
   # The table of functions/shared/settings.ts, which says why each value is what it is.
   all_functions = jsondecode(file("${path.module}/functions.json"))
-  functions     = { for name, settings in local.all_functions : name => settings if name != "api" || var.rest.enabled }
-  mappings      = { for name, settings in local.functions : name => settings.mapping if can(settings.mapping) }
-  schedules     = { for name, settings in local.functions : name => settings.schedule if can(settings.schedule) }
+  functions = {
+    for name, settings in local.all_functions :
+    name => settings
+    if name != "api" || var.rest.enabled
+  }
+  mappings = {
+    for name, settings in local.functions :
+    name => settings.mapping
+    if can(settings.mapping)
+  }
+  schedules = {
+    for name, settings in local.functions :
+    name => settings.schedule
+    if can(settings.schedule)
+  }
 
   functions_path = coalesce(var.functions_path, "${path.module}/../../dist/functions")
 

@@ -39,18 +39,27 @@ output "stream" {
 
 output "system_tables" {
   description = "Names and ARNs of the deployment's own tables: log, control and versions."
-  value       = { for name, table in aws_dynamodb_table.system : name => { name = table.name, arn = table.arn } }
+  value = {
+    for name, table in aws_dynamodb_table.system :
+    name => { name = table.name, arn = table.arn }
+  }
 }
 
 output "user_tables" {
-  description = "The names of the tables that transactions may touch, sorted; they are registered when this is known."
+  description = <<-EOT
+    The names of the tables that transactions may touch, sorted; they are registered when this is
+    known.
+  EOT
   value       = sort(keys(var.tables))
   depends_on  = [aws_lambda_invocation.provision]
 }
 
 output "functions" {
   description = "Names and ARNs of the functions, by role."
-  value       = { for name, function in aws_lambda_function.this : name => { name = function.function_name, arn = function.arn } }
+  value = {
+    for name, function in aws_lambda_function.this :
+    name => { name = function.function_name, arn = function.arn }
+  }
 }
 
 output "alarm_names" {

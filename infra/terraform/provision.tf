@@ -9,7 +9,10 @@ resource "aws_lambda_invocation" "provision" {
   # Invoked again when any of this changes; every invocation is repeatable.
   input = jsonencode({
     historyRetentionMs = var.history_retention_minutes * 60 * 1000
-    tables             = [for name in sort(keys(var.tables)) : { name = name, history = var.tables[name].history }]
+    tables = [
+      for name in sort(keys(var.tables)) :
+      { name = name, history = var.tables[name].history }
+    ]
   })
   triggers = {
     stream  = aws_kinesis_stream.commits.arn

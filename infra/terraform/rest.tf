@@ -16,9 +16,16 @@ resource "aws_apigatewayv2_api" "rest" {
     for_each = length(var.rest.cors_origins) == 0 ? [] : [var.rest.cors_origins]
 
     content {
-      allow_origins  = cors_configuration.value
-      allow_methods  = ["GET", "POST"]
-      allow_headers  = ["authorization", "content-type", "idempotency-key", "x-amz-date", "x-amz-security-token", "x-request-id"]
+      allow_origins = cors_configuration.value
+      allow_methods = ["GET", "POST"]
+      allow_headers = [
+        "authorization",
+        "content-type",
+        "idempotency-key",
+        "x-amz-date",
+        "x-amz-security-token",
+        "x-request-id",
+      ]
       expose_headers = ["idempotency-replayed", "location", "retry-after", "x-request-id"]
       max_age        = 600
     }

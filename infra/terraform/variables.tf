@@ -4,13 +4,22 @@ variable "deployment" {
   nullable    = false
 
   validation {
-    condition     = can(regex("^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", var.deployment)) && length(var.deployment) <= 30
-    error_message = "A deployment's name is 1 to 30 characters out of a-z, 0-9 and inner hyphens: it becomes part of the names of functions, which take no dots, and of roles, which take 64 characters with region and role."
+    condition = (
+      can(regex("^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", var.deployment)) && length(var.deployment) <= 30
+    )
+    error_message = <<-EOT
+      A deployment's name is 1 to 30 characters out of a-z, 0-9 and inner hyphens: it becomes part
+      of the names of functions, which take no dots, and of roles, which take 64 characters with
+      region and role.
+    EOT
   }
 }
 
 variable "tables" {
-  description = "The tables that transactions may touch, by name. Without `create` a table is adopted: it exists, keeps its items and its key, and needs no migration. With `create` the module makes it."
+  description = <<-EOT
+    The tables that transactions may touch, by name. Without `create` a table is adopted: it exists,
+    keeps its items and its key, and needs no migration. With `create` the module makes it.
+  EOT
   type = map(object({
     history = optional(bool, false)
     create = optional(object({
@@ -23,15 +32,26 @@ variable "tables" {
 
   validation {
     condition     = length(var.tables) > 0
-    error_message = "Name at least one table: functions and clients may touch only the tables that are named here."
+    error_message = <<-EOT
+      Name at least one table: functions and clients may touch only the tables that are named here.
+    EOT
   }
   validation {
-    condition     = alltrue([for name in keys(var.tables) : can(regex("^[a-zA-Z0-9_.-]{3,255}$", name))])
-    error_message = "A table's name is 3 to 255 characters out of letters, digits, underscore, dot and hyphen. Give the name, not the ARN: tables lie in the deployment's own account and region."
+    condition = alltrue([
+      for name in keys(var.tables) :
+      can(regex("^[a-zA-Z0-9_.-]{3,255}$", name))
+    ])
+    error_message = <<-EOT
+      A table's name is 3 to 255 characters out of letters, digits, underscore, dot and hyphen. Give
+      the name, not the ARN: tables lie in the deployment's own account and region.
+    EOT
   }
   validation {
     condition     = alltrue([for name in keys(var.tables) : !startswith(name, "tidemark-")])
-    error_message = "Names that begin with \"tidemark-\" are kept for the tables of deployments; a transaction must never write to those."
+    error_message = <<-EOT
+      Names that begin with "tidemark-" are kept for the tables of deployments; a transaction must
+      never write to those.
+    EOT
   }
   validation {
     condition = alltrue(flatten([
@@ -55,12 +75,18 @@ variable "tables" {
       for table in values(var.tables) :
       try(table.create.partition_key.name != table.create.sort_key.name, true)
     ])
-    error_message = "partition_key and sort_key are two attributes: leave sort_key out for a table whose items have one key attribute."
+    error_message = <<-EOT
+      partition_key and sort_key are two attributes: leave sort_key out for a table whose items have
+      one key attribute.
+    EOT
   }
 }
 
 variable "stream" {
-  description = "The commit stream. `retention_hours` is how long replay may be down before payloads are lost. An on-demand stream works, costs more, and takes no more: all records have one hash key."
+  description = <<-EOT
+    The commit stream. `retention_hours` is how long replay may be down before payloads are lost. An
+    on-demand stream works, costs more, and takes no more: all records have one hash key.
+  EOT
   type = object({
     mode            = optional(string, "PROVISIONED")
     shards          = optional(number, 1)
@@ -75,114 +101,201 @@ variable "stream" {
   }
   validation {
     condition     = var.stream.shards == 1
-    error_message = "This version of Tidemark certifies on one shard, which is one hash key of the stream: leave stream.shards at 1, since others would stay empty. One shard takes 1 MB or 1,000 records a second, and a record carries many transactions."
+    error_message = <<-EOT
+      This version of Tidemark certifies on one shard, which is one hash key of the stream: leave
+      stream.shards at 1, since others would stay empty. One shard takes 1 MB or 1,000 records a
+      second, and a record carries many transactions.
+    EOT
   }
   validation {
-    condition     = var.stream.retention_hours >= 24 && var.stream.retention_hours <= 168 && floor(var.stream.retention_hours) == var.stream.retention_hours
-    error_message = "stream.retention_hours is a whole number from 24 to 168: Kinesis keeps records for a day at least, and the log's blocks, which say what became of them, live for eight days."
+    condition = (
+      var.stream.retention_hours >= 24 &&
+      var.stream.retention_hours <= 168 &&
+      floor(var.stream.retention_hours) == var.stream.retention_hours
+    )
+    error_message = <<-EOT
+      stream.retention_hours is a whole number from 24 to 168: Kinesis keeps records for a day at
+      least, and the log's blocks, which say what became of them, live for eight days.
+    EOT
   }
 }
 
 variable "enhanced_fan_out" {
-  description = "Whether the oracle reads through a consumer of its own (about 50 ms to certification instead of 600). Off for local clouds, which have none."
+  description = <<-EOT
+    Whether the oracle reads through a consumer of its own (about 50 ms to certification instead of
+    600). Off for local clouds, which have none.
+  EOT
   type        = bool
   default     = true
   nullable    = false
 }
 
 variable "history_retention_minutes" {
-  description = "How long superseded versions of items stay readable on tables with history, and how far back asOf reaches. Kept in the control table, where clients and functions find it."
+  description = <<-EOT
+    How long superseded versions of items stay readable on tables with history, and how far back
+    asOf reaches. Kept in the control table, where clients and functions find it.
+  EOT
   type        = number
   default     = 60
   nullable    = false
 
   validation {
-    condition     = var.history_retention_minutes >= 15 && var.history_retention_minutes <= 50400 && floor(var.history_retention_minutes) == var.history_retention_minutes
-    error_message = "history_retention_minutes is a whole number from 15 (a transaction must be able to end) to 50400 (35 days)."
+    condition = (
+      var.history_retention_minutes >= 15 &&
+      var.history_retention_minutes <= 50400 &&
+      floor(var.history_retention_minutes) == var.history_retention_minutes
+    )
+    error_message = <<-EOT
+      history_retention_minutes is a whole number from 15 (a transaction must be able to end) to
+      50400 (35 days).
+    EOT
   }
 }
 
 variable "rest" {
-  description = "The REST service behind an HTTP API. `authorization` is AWS_IAM or JWT; the service itself authenticates nobody, so there is no \"none\". A token needs one of `jwt.scopes`, if any are named. `throttling` is in requests a second."
+  description = <<-EOT
+    The REST service behind an HTTP API. `authorization` is AWS_IAM or JWT; the service itself
+    authenticates nobody, so there is no "none". A token needs one of `jwt.scopes`, if any are
+    named. `throttling` is in requests a second.
+  EOT
   type = object({
     enabled       = optional(bool, true)
     authorization = optional(string, "AWS_IAM")
-    jwt           = optional(object({ issuer = string, audience = list(string), scopes = optional(set(string), []) }))
-    throttling    = optional(object({ rate = number, burst = number }), { rate = 200, burst = 400 })
-    cors_origins  = optional(list(string), [])
+    jwt = optional(
+      object({ issuer = string, audience = list(string), scopes = optional(set(string), []) })
+    )
+    throttling   = optional(object({ rate = number, burst = number }), { rate = 200, burst = 400 })
+    cors_origins = optional(list(string), [])
   })
   default  = {}
   nullable = false
 
   validation {
     condition     = contains(["AWS_IAM", "JWT"], var.rest.authorization)
-    error_message = "rest.authorization is \"AWS_IAM\" (requests are signed; policy rest_policy_arn allows it) or \"JWT\" (with rest.jwt). The service authenticates nobody by itself, so an open API is not on offer."
+    error_message = <<-EOT
+      rest.authorization is "AWS_IAM" (requests are signed; policy rest_policy_arn allows it) or
+      "JWT" (with rest.jwt). The service authenticates nobody by itself, so an open API is not on
+      offer.
+    EOT
   }
   validation {
     condition     = (var.rest.authorization == "JWT") == (var.rest.jwt != null)
-    error_message = "rest.authorization = \"JWT\" needs rest.jwt = { issuer, audience }, and AWS_IAM takes none."
+    error_message = <<-EOT
+      rest.authorization = "JWT" needs rest.jwt = { issuer, audience }, and AWS_IAM takes none.
+    EOT
   }
   validation {
-    condition     = try(startswith(var.rest.jwt.issuer, "https://") && length(var.rest.jwt.audience) > 0, var.rest.jwt == null)
-    error_message = "rest.jwt.issuer is the https URL that stands as \"iss\" in the tokens, and rest.jwt.audience holds at least one value of \"aud\": without one every token of the issuer would do."
+    condition = try(
+      startswith(var.rest.jwt.issuer, "https://") && length(var.rest.jwt.audience) > 0,
+      var.rest.jwt == null
+    )
+    error_message = <<-EOT
+      rest.jwt.issuer is the https URL that stands as "iss" in the tokens, and rest.jwt.audience
+      holds at least one value of "aud": without one every token of the issuer would do.
+    EOT
   }
   validation {
-    condition     = alltrue([for scope in try(var.rest.jwt.scopes, []) : can(regex("^[!#-\\[\\]-~]+$", scope))])
-    error_message = "rest.jwt.scopes holds scopes as they stand in the tokens' \"scope\", one each, without spaces and quotes, such as \"tidemark/transact\"."
+    condition = alltrue([
+      for scope in try(var.rest.jwt.scopes, []) :
+      can(regex("^[!#-\\[\\]-~]+$", scope))
+    ])
+    error_message = <<-EOT
+      rest.jwt.scopes holds scopes as they stand in the tokens' "scope", one each, without spaces
+      and quotes, such as "tidemark/transact".
+    EOT
   }
   validation {
     condition     = var.rest.throttling.rate > 0 && var.rest.throttling.burst > 0
-    error_message = "rest.throttling.rate and .burst are requests above 0; they bound what a caller can make the deployment cost."
+    error_message = <<-EOT
+      rest.throttling.rate and .burst are requests above 0; they bound what a caller can make the
+      deployment cost.
+    EOT
   }
   validation {
     condition     = !contains(var.rest.cors_origins, "*")
-    error_message = "rest.cors_origins names origins, such as https://shop.example.com: with \"*\" any page that a user visits could use that user's token."
+    error_message = <<-EOT
+      rest.cors_origins names origins, such as https://shop.example.com: with "*" any page that a
+      user visits could use that user's token.
+    EOT
   }
   validation {
-    condition     = alltrue([for origin in var.rest.cors_origins : origin == "*" || can(regex("^https?://[^/*]+$", origin))])
-    error_message = "An origin is a scheme and a host, such as https://shop.example.com, without a path and without a slash at the end: browsers send it so, and the API compares it so."
+    condition = alltrue([
+      for origin in var.rest.cors_origins :
+      origin == "*" || can(regex("^https?://[^/*]+$", origin))
+    ])
+    error_message = <<-EOT
+      An origin is a scheme and a host, such as https://shop.example.com, without a path and without
+      a slash at the end: browsers send it so, and the API compares it so.
+    EOT
   }
 }
 
 variable "kms_key_arn" {
-  description = "A key of your own for stream, tables and logs. Null: the stream is encrypted with the account's key for Kinesis, tables with DynamoDB's own key. The key's policy must let CloudWatch Logs of this region use it."
+  description = <<-EOT
+    A key of your own for stream, tables and logs. Null: the stream is encrypted with the account's
+    key for Kinesis, tables with DynamoDB's own key. The key's policy must let CloudWatch Logs of
+    this region use it.
+  EOT
   type        = string
   default     = null
 
   validation {
-    condition     = var.kms_key_arn == null || can(regex("^arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/", var.kms_key_arn))
-    error_message = "kms_key_arn is the ARN of a key (arn:aws:kms:…:key/…), not an alias: policies need the key itself."
+    condition = (
+      var.kms_key_arn == null ||
+      can(regex("^arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/", var.kms_key_arn))
+    )
+    error_message = <<-EOT
+      kms_key_arn is the ARN of a key (arn:aws:kms:…:key/…), not an alias: policies need the key
+      itself.
+    EOT
   }
 }
 
 variable "table_kms_key_arns" {
-  description = "Keys that adopted tables are encrypted with, where they are not kms_key_arn or AWS's own."
+  description = <<-EOT
+    Keys that adopted tables are encrypted with, where they are not kms_key_arn or AWS's own.
+  EOT
   type        = list(string)
   default     = []
   nullable    = false
 
   validation {
-    condition     = alltrue([for arn in var.table_kms_key_arns : can(regex("^arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/", arn))])
-    error_message = "table_kms_key_arns holds ARNs of keys (arn:aws:kms:…:key/…), not aliases: policies need the keys themselves. A table with DynamoDB's own key or AWS's needs no entry."
+    condition = alltrue([
+      for arn in var.table_kms_key_arns :
+      can(regex("^arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/", arn))
+    ])
+    error_message = <<-EOT
+      table_kms_key_arns holds ARNs of keys (arn:aws:kms:…:key/…), not aliases: policies need the
+      keys themselves. A table with DynamoDB's own key or AWS's needs no entry.
+    EOT
   }
 }
 
 variable "deletion_protection" {
-  description = "Protects every table that the module makes, and with the tables the stream: destroy fails before it loses data. Set it to false and apply before you destroy for good."
+  description = <<-EOT
+    Protects every table that the module makes, and with the tables the stream: destroy fails before
+    it loses data. Set it to false and apply before you destroy for good.
+  EOT
   type        = bool
   default     = true
   nullable    = false
 }
 
 variable "point_in_time_recovery" {
-  description = "Continuous backups of the log and control tables. Tables that the module creates for you have their own setting."
+  description = <<-EOT
+    Continuous backups of the log and control tables. Tables that the module creates for you have
+    their own setting.
+  EOT
   type        = bool
   default     = true
   nullable    = false
 }
 
 variable "log_level" {
-  description = "What functions log: DEBUG, INFO, WARN, ERROR or SILENT. Metrics come through the log, whatever the level."
+  description = <<-EOT
+    What functions log: DEBUG, INFO, WARN, ERROR or SILENT. Metrics come through the log, whatever
+    the level.
+  EOT
   type        = string
   default     = "INFO"
   nullable    = false
@@ -200,45 +313,78 @@ variable "log_retention_days" {
   nullable    = false
 
   validation {
-    condition     = contains([1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653], var.log_retention_days)
-    error_message = "CloudWatch keeps logs for 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731 days, or one of the longer steps of its documentation. For ever (0) is refused: logs are a cost without end."
+    condition = contains(
+      [
+        1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922,
+        3288, 3653
+      ],
+      var.log_retention_days
+    )
+    error_message = <<-EOT
+      CloudWatch keeps logs for 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731 days,
+      or one of the longer steps of its documentation. For ever (0) is refused: logs are a cost
+      without end.
+    EOT
   }
 }
 
 variable "memory_mb" {
-  description = "Memory by function, where functions.json does not fit. CPU grows with it; 1769 MB are one core."
+  description = <<-EOT
+    Memory by function, where functions.json does not fit. CPU grows with it; 1769 MB are one core.
+  EOT
   type        = map(number)
   default     = {}
   nullable    = false
 
   validation {
-    condition     = alltrue([for name in keys(var.memory_mb) : contains(["oracle", "replay", "reaper", "api", "provision"], name)])
+    condition = alltrue([
+      for name in keys(var.memory_mb) :
+      contains(["oracle", "replay", "reaper", "api", "provision"], name)
+    ])
     error_message = "memory_mb takes the functions oracle, replay, reaper, api and provision."
   }
   validation {
     condition     = alltrue([for size in values(var.memory_mb) : size >= 256 && size <= 10240])
-    error_message = "A function takes 256 to 10240 MB here; below, the AWS SDK alone makes cold starts slow."
+    error_message = <<-EOT
+      A function takes 256 to 10240 MB here; below, the AWS SDK alone makes cold starts slow.
+    EOT
   }
 }
 
 variable "reserved_concurrency" {
-  description = "Concurrent executions kept for a function, such as { oracle = 2, replay = 3 }: other functions of the account can then not starve it. Default: none, since new accounts have too few to keep any."
+  description = <<-EOT
+    Concurrent executions kept for a function, such as { oracle = 2, replay = 3 }: other functions
+    of the account can then not starve it. Default: none, since new accounts have too few to keep
+    any.
+  EOT
   type        = map(number)
   default     = {}
   nullable    = false
 
   validation {
-    condition     = alltrue([for name in keys(var.reserved_concurrency) : contains(["oracle", "replay", "reaper", "api"], name)])
+    condition = alltrue([
+      for name in keys(var.reserved_concurrency) :
+      contains(["oracle", "replay", "reaper", "api"], name)
+    ])
     error_message = "reserved_concurrency takes the functions oracle, replay, reaper and api."
   }
   validation {
-    condition     = alltrue([for name, kept in var.reserved_concurrency : kept >= (name == "replay" ? 2 : 1)])
-    error_message = "Keep at least 1, and 2 for replay, whose schedule runs beside its stream; 0 would switch the function off."
+    condition = alltrue([
+      for name, kept in var.reserved_concurrency :
+      kept >= (name == "replay" ? 2 : 1)
+    ])
+    error_message = <<-EOT
+      Keep at least 1, and 2 for replay, whose schedule runs beside its stream; 0 would switch the
+      function off.
+    EOT
   }
 }
 
 variable "alarms" {
-  description = "CloudWatch alarms. `actions` are ARNs to tell (SNS topics); docs/operations.md says what to do about each."
+  description = <<-EOT
+    CloudWatch alarms. `actions` are ARNs to tell (SNS topics); docs/operations.md says what to do
+    about each.
+  EOT
   type = object({
     enabled                     = optional(bool, true)
     actions                     = optional(list(string), [])
@@ -252,36 +398,67 @@ variable "alarms" {
 
   validation {
     condition     = var.alarms.replay_iterator_age_seconds * 2 <= var.stream.retention_hours * 3600
-    error_message = "alarms.replay_iterator_age_seconds must leave half of the stream's retention to act: beyond it payloads are lost."
+    error_message = <<-EOT
+      alarms.replay_iterator_age_seconds must leave half of the stream's retention to act: beyond it
+      payloads are lost.
+    EOT
   }
   validation {
-    condition     = min(var.alarms.oracle_iterator_age_seconds, var.alarms.replay_iterator_age_seconds, var.alarms.watermark_lag_seconds) > 0
-    error_message = "The alarms' ages and lag are seconds above 0; at 0 every record would be too old. To have no alarms, set alarms.enabled = false."
+    condition = min(
+      var.alarms.oracle_iterator_age_seconds,
+      var.alarms.replay_iterator_age_seconds,
+      var.alarms.watermark_lag_seconds
+    ) > 0
+    error_message = <<-EOT
+      The alarms' ages and lag are seconds above 0; at 0 every record would be too old. To have no
+      alarms, set alarms.enabled = false.
+    EOT
   }
   validation {
     condition     = var.alarms.conflict_percent > 0 && var.alarms.conflict_percent < 100
-    error_message = "alarms.conflict_percent is a share of the decisions, above 0 and below 100: beyond it the alarm fires."
+    error_message = <<-EOT
+      alarms.conflict_percent is a share of the decisions, above 0 and below 100: beyond it the
+      alarm fires.
+    EOT
   }
   validation {
     condition     = alltrue([for action in var.alarms.actions : can(regex("^arn:", action))])
-    error_message = "alarms.actions holds ARNs of what to tell, such as an SNS topic's (aws_sns_topic.alarms.arn); an address subscribes to the topic."
+    error_message = <<-EOT
+      alarms.actions holds ARNs of what to tell, such as an SNS topic's (aws_sns_topic.alarms.arn);
+      an address subscribes to the topic.
+    EOT
   }
 }
 
 variable "functions_path" {
-  description = "Folder of the functions' zips. Default: where the published package, and `npm run build:functions` in a clone, have them."
+  description = <<-EOT
+    Folder of the functions' zips. Default: where the published package, and
+    `npm run build:functions` in a clone, have them.
+  EOT
   type        = string
   default     = null
 }
 
 variable "local_endpoints" {
-  description = "Where functions find DynamoDB and Kinesis in a local cloud, as seen from a function. Null on AWS."
+  description = <<-EOT
+    Where functions find DynamoDB and Kinesis in a local cloud, as seen from a function. Null on
+    AWS.
+  EOT
   type        = object({ dynamodb = string, kinesis = string })
   default     = null
 
   validation {
-    condition     = var.local_endpoints == null || try(alltrue([for url in values(var.local_endpoints) : can(regex("^https?://[^/]+$", url))]), false)
-    error_message = "local_endpoints are addresses such as http://localhost.localstack.cloud:4566, without a path. On AWS leave it out: functions find their region's endpoints by themselves."
+    condition = (
+      var.local_endpoints == null ||
+      try(
+        alltrue([for url in values(var.local_endpoints) : can(regex("^https?://[^/]+$", url))]),
+        false
+      )
+    )
+    error_message = <<-EOT
+      local_endpoints are addresses such as http://localhost.localstack.cloud:4566, without a path.
+      On AWS leave it out: functions find their region's endpoints by themselves.
+    EOT
   }
 }
 
@@ -292,7 +469,12 @@ variable "tags" {
   nullable    = false
 
   validation {
-    condition     = alltrue([for key in keys(var.tags) : !startswith(key, "tidemark:") && !startswith(key, "aws:")])
-    error_message = "Tags that begin with \"tidemark:\" are set by the module, and \"aws:\" is AWS's own."
+    condition = alltrue([
+      for key in keys(var.tags) :
+      !startswith(key, "tidemark:") && !startswith(key, "aws:")
+    ])
+    error_message = <<-EOT
+      Tags that begin with "tidemark:" are set by the module, and "aws:" is AWS's own.
+    EOT
   }
 }

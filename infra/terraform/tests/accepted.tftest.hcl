@@ -14,7 +14,11 @@ run "takes_scopes" {
     tables = { stock = {} }
     rest = {
       authorization = "JWT"
-      jwt           = { issuer = "https://login.example.com", audience = ["shop"], scopes = ["tidemark/transact", "openid"] }
+      jwt = {
+        issuer   = "https://login.example.com"
+        audience = ["shop"]
+        scopes   = ["tidemark/transact", "openid"]
+      }
     }
   }
 }
@@ -22,11 +26,22 @@ run "takes_scopes" {
 run "takes_what_the_messages_teach" {
   command = plan
   variables {
-    tables             = { stock = { create = { partition_key = { name = "id", type = "S" }, sort_key = { name = "line", type = "N" } } }, old = {} }
+    tables = {
+      stock = {
+        create = {
+          partition_key = { name = "id", type = "S" }
+          sort_key      = { name = "line", type = "N" }
+        }
+      }
+      old = {}
+    }
     stream             = { mode = "ON_DEMAND", retention_hours = 24 }
     rest               = { cors_origins = ["https://shop.example.com", "http://localhost:3000"] }
     table_kms_key_arns = ["arn:aws:kms:eu-west-1:123456789012:key/1"]
-    alarms             = { actions = ["arn:aws:sns:eu-west-1:123456789012:alarms"], conflict_percent = 50 }
-    local_endpoints    = { dynamodb = "http://127.0.0.1:4566", kinesis = "http://127.0.0.1:4566" }
+    alarms = {
+      actions          = ["arn:aws:sns:eu-west-1:123456789012:alarms"]
+      conflict_percent = 50
+    }
+    local_endpoints = { dynamodb = "http://127.0.0.1:4566", kinesis = "http://127.0.0.1:4566" }
   }
 }

@@ -20,7 +20,11 @@ run "refuses_scopes_in_one_text" {
   variables {
     rest = {
       authorization = "JWT"
-      jwt           = { issuer = "https://login.example.com", audience = ["shop"], scopes = ["read write"] }
+      jwt = {
+        issuer   = "https://login.example.com"
+        audience = ["shop"]
+        scopes   = ["read write"]
+      }
     }
   }
   expect_failures = [var.rest]
@@ -221,7 +225,14 @@ run "refuses_tags_that_are_ours" {
 run "refuses_a_sort_key_that_is_the_partition_key" {
   command = plan
   variables {
-    tables = { stock = { create = { partition_key = { name = "id", type = "S" }, sort_key = { name = "id", type = "S" } } } }
+    tables = {
+      stock = {
+        create = {
+          partition_key = { name = "id", type = "S" }
+          sort_key      = { name = "id", type = "S" }
+        }
+      }
+    }
   }
   expect_failures = [var.tables]
 }

@@ -34,8 +34,18 @@ run "another_whose_name_continues_the_first" {
   }
   assert {
     condition = length(setintersection(
-      concat(values(output.system_tables)[*].name, values(output.functions)[*].name, output.alarm_names, [output.stream.name, output.dashboard_name]),
-      concat(values(run.one.system_tables)[*].name, values(run.one.functions)[*].name, run.one.alarm_names, [run.one.stream.name, run.one.dashboard_name]),
+      concat(
+        values(output.system_tables)[*].name,
+        values(output.functions)[*].name,
+        output.alarm_names,
+        [output.stream.name, output.dashboard_name]
+      ),
+      concat(
+        values(run.one.system_tables)[*].name,
+        values(run.one.functions)[*].name,
+        run.one.alarm_names,
+        [run.one.stream.name, run.one.dashboard_name]
+      ),
     )) == 0
     error_message = "Two deployments share a name."
   }
@@ -47,7 +57,11 @@ run "what_is_global_in_an_account_carries_the_region" {
     deployment = "a"
   }
   assert {
-    condition     = output.dashboard_name != run.one.dashboard_name && aws_iam_role.function["oracle"].name == "tidemark-a-ap-southeast-1-oracle" && aws_iam_policy.sdk["read-only"].name == "tidemark-a-ap-southeast-1-read-only"
+    condition = (
+      output.dashboard_name != run.one.dashboard_name &&
+      aws_iam_role.function["oracle"].name == "tidemark-a-ap-southeast-1-oracle" &&
+      aws_iam_policy.sdk["read-only"].name == "tidemark-a-ap-southeast-1-read-only"
+    )
     error_message = "Roles, policies and dashboards of two regions would collide."
   }
 }
@@ -58,7 +72,10 @@ run "the_longest_name_fits_everywhere" {
     deployment = "abcdefghij-abcdefghij-abcdefgh"
   }
   assert {
-    condition     = alltrue([for role in aws_iam_role.function : length(role.name) <= 64]) && alltrue([for function in aws_lambda_function.this : length(function.function_name) <= 64])
+    condition = (
+      alltrue([for role in aws_iam_role.function : length(role.name) <= 64]) &&
+      alltrue([for function in aws_lambda_function.this : length(function.function_name) <= 64])
+    )
     error_message = "Roles and functions take 64 characters."
   }
 }

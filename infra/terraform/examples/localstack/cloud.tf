@@ -7,13 +7,23 @@ variable "endpoint" {
   default     = "http://127.0.0.1:4566"
 
   validation {
-    condition     = can(regex("^https?://(127\\.0\\.0\\.1|localhost|localhost\\.localstack\\.cloud|localstack)(:[0-9]+)?$", var.endpoint))
-    error_message = "endpoint is a local cloud, such as http://127.0.0.1:4566. This example has no protection against deletion and does not belong on AWS."
+    condition = can(
+      regex(
+        "^https?://(127\\.0\\.0\\.1|localhost(\\.localstack\\.cloud)?|localstack)(:[0-9]+)?$",
+        var.endpoint
+      )
+    )
+    error_message = <<-EOT
+      endpoint is a local cloud, such as http://127.0.0.1:4566. This example has no protection
+      against deletion and does not belong on AWS.
+    EOT
   }
 }
 
 variable "endpoint_from_functions" {
-  description = "The same, as seen from inside a function: LocalStack's containers reach it under another name."
+  description = <<-EOT
+    The same, as seen from inside a function: LocalStack's containers reach it under another name.
+  EOT
   type        = string
   default     = "http://127.0.0.1:4566"
 }

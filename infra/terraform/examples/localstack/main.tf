@@ -38,7 +38,10 @@ module "tidemark" {
   alarms                 = { enabled = false }
   rest                   = { enabled = var.rest }
 
-  local_endpoints = { dynamodb = var.endpoint_from_functions, kinesis = var.endpoint_from_functions }
+  local_endpoints = {
+    dynamodb = var.endpoint_from_functions
+    kinesis  = var.endpoint_from_functions
+  }
 }
 
 output "deployment" {

@@ -19,7 +19,9 @@ mock_resource "aws_kinesis_stream" {
 }
 
 mock_resource "aws_kinesis_stream_consumer" {
-  defaults = { arn = "arn:aws:kinesis:eu-west-1:123456789012:stream/tidemark-mock-commits/consumer/oracle:1" }
+  defaults = {
+    arn = "arn:aws:kinesis:eu-west-1:123456789012:stream/tidemark-mock-commits/consumer/oracle:1"
+  }
 }
 
 mock_resource "aws_cloudwatch_log_group" {
@@ -41,7 +43,7 @@ mock_resource "aws_iam_policy" {
 mock_resource "aws_lambda_function" {
   defaults = {
     arn        = "arn:aws:lambda:eu-west-1:123456789012:function:mock"
-    invoke_arn = "arn:aws:apigateway:eu-west-1:lambda:path/2015-03-31/functions/arn:aws:lambda:eu-west-1:123456789012:function:mock/invocations"
+    invoke_arn = "arn:aws:apigateway:eu-west-1:lambda:path/2015-03-31/functions/mock/invocations"
   }
 }
 
