@@ -7,8 +7,9 @@ import type {
   OracleInput,
   SpilledPayload,
 } from "../../core/block-draft.ts";
-import { RequestBatch } from "../../core/request-batch.ts";
+import { columnCode, RequestBatch, tableFaults } from "../../core/request-batch.ts";
 import type {
+  Isolation,
   KeyHash,
   LogBlock,
   LogPosition,
@@ -32,11 +33,14 @@ export type TestWrite = {
 export type TestRequest = {
   readonly id: TransactionId;
   readonly kind?: "commit" | "abort";
+  readonly isolation?: Isolation;
   readonly checkedTo: number;
   readonly checks?: readonly KeyHash[];
   readonly writes?: readonly TestWrite[];
   /** Spilled, with this result of reading it. */
   readonly spilled?: "read" | "unreadable" | "too-large";
+  /** What the registry says of its inline payload. */
+  readonly tableFault?: "unknown" | "differs";
 };
 
 export type TestRecord = {
@@ -119,7 +123,7 @@ function append(
   const sortKeys = writes.map((write) => write.sortKey ?? new Uint8Array(0));
   batch.begin({
     kind: request.kind === "abort" ? 1 : 0,
-    isolation: 0,
+    isolation: request.isolation === "snapshot" ? columnCode.snapshot : 0,
     payload: request.spilled !== undefined ? 2 : writes.length > 0 ? 1 : 0,
     id0: idWord(request.id, 0),
     id1: idWord(request.id, 1),
@@ -146,6 +150,7 @@ function append(
     );
     sortKeyStart += length;
   }
+  if (request.tableFault !== undefined) batch.setTableFault(tableFaults[request.tableFault]);
   batch.end();
 }
 

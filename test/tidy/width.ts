@@ -6,7 +6,7 @@
 const columnsMax = 100;
 
 /** What people write. Data, locks, recorded output and generated pages have lines of their own. */
-const written = /\.(?:ts|js|md|java|tla|cfg|ya?ml|sh|xml|tf|hcl)$|^\.ci\/run$/u;
+const written = /\.(?:ts|js|md|trace|java|tla|cfg|ya?ml|sh|xml|tf|hcl)$|^\.ci\/run$/u;
 
 /** A line that would be within the limit without its address: an address cannot be broken. */
 const address = /https?:\/\/\S+/gu;
