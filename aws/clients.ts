@@ -42,7 +42,7 @@ export type AwsClientOptions = {
    */
   readonly handles?:
     { readonly dynamodb: DynamoDbHandle; readonly kinesis: KinesisHandle } | undefined;
-  /** Tries of one call, the first included. Default `limits.callTriesMax`. */
+  /** Tries of one call, the first included. Default `limits.callTriesDefault`. */
   readonly callTriesMax?: number | undefined;
   /** Longest one try may take. Default `limits.callTimeoutMsDefault`. */
   readonly callTimeoutMs?: number | undefined;
@@ -194,7 +194,7 @@ function sharedConfig(options: AwsClientOptions, endpoint: string | undefined): 
   const credentials =
     options.credentials ?? (local && named === undefined ? dummyCredentials : undefined);
   return {
-    maxAttempts: options.callTriesMax ?? limits.callTriesMax,
+    maxAttempts: options.callTriesMax ?? limits.callTriesDefault,
     ...(endpoint === undefined ? {} : { endpoint }),
     ...(region === undefined ? {} : { region }),
     ...(credentials === undefined ? {} : { credentials }),

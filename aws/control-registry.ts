@@ -40,8 +40,6 @@ import {
 const partition = "registry";
 /** No table's name: those have no such character. */
 const retentionName = "#history";
-/** Changes by others that one change gives way to. */
-const changeTriesMax = 8;
 
 export async function readRegistry(
   control: ControlReads,
@@ -92,7 +90,7 @@ async function change(
   next: (stored: Item | undefined) => Item,
 ): Promise<void> {
   const key = { pk: partition, sk };
-  for (let tries = 0; tries < changeTriesMax; tries += 1) {
+  for (let tries = 0; tries < limits.registryChangeTriesMax; tries += 1) {
     const stored = await control.get(key, options);
     const item = next(stored);
     const attributes = withoutKey(stored);

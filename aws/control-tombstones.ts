@@ -197,7 +197,7 @@ async function saveDeadLetter(
       key: { B: key },
       kind: { S: item === undefined ? "delete" : "put" },
       itemBytes: { N: (item?.length ?? 0).toString() },
-      reason: { S: letter.reason.slice(0, 2048) },
+      reason: { S: letter.reason.slice(0, limits.deadLetterReasonLengthMax) },
       ...(keep ? { item: { B: item } } : {}),
     },
     options,

@@ -27,8 +27,6 @@ export type VersionStoreParts = {
   readonly table: string;
 };
 
-/** DynamoDB's limit for a partition key; longer keys go by their digest. */
-const keyBytesMax = 2048;
 const digestMark = 0xff;
 const restMark = 0xfe;
 
@@ -138,7 +136,7 @@ function canonicalKey(table: string, key: Item): Uint8Array {
 }
 
 function entryKey(identity: Uint8Array): Uint8Array {
-  return identity.length <= keyBytesMax ? identity : marked(digestMark, identity);
+  return identity.length <= limits.partitionKeyBytesMax ? identity : marked(digestMark, identity);
 }
 
 function restKey(identity: Uint8Array): Uint8Array {

@@ -50,7 +50,7 @@ export function assertUsersTable(name: string): void {
   if (!isOwnTable(name)) return;
   throw new InvalidRequestError(
     "table",
-    `table "${name.slice(0, 255)}" is Tidemark's own: names tidemark-*-log, -control and ` +
-      "-versions are kept for deployments; name one of yours",
+    `table "${name.slice(0, limits.nameBytesMax)}" is Tidemark's own: names ` +
+      "tidemark-*-log, -control and -versions are kept for deployments; name one of yours",
   );
 }

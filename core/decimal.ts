@@ -5,10 +5,7 @@
  * plus sign, leading or trailing zeros, or negative zero.
  */
 import { InvalidRequestError } from "./errors.ts";
-
-export const significantDigitsMax = 38;
-export const exponentMax = 125;
-export const exponentMin = -130;
+import * as limits from "./limits.ts";
 
 /** `±d.ddd × 10^exponent`; `digits` neither begins nor ends with 0, and is empty for zero. */
 export type Decimal = {
@@ -39,9 +36,9 @@ export function parseDecimal(text: string): Decimal | NumberFault {
 
   // An exponent with more digits than a double holds becomes infinite, which the range refuses.
   const exponent = whole.length - 1 - first + Number(match[5] ?? "0");
-  if (exponent > exponentMax) return "overflow";
-  if (exponent < exponentMin) return "underflow";
-  if (end - first > significantDigitsMax) return "too-many-digits";
+  if (exponent > limits.numberExponentMax) return "overflow";
+  if (exponent < limits.numberExponentMin) return "underflow";
+  if (end - first > limits.numberDigitsMax) return "too-many-digits";
   return { negative: match[1] === "-", digits: written.slice(first, end), exponent };
 }
 
@@ -70,11 +67,11 @@ export function numberFaultMessage(fault: NumberFault): string {
     case "not-a-number":
       return "not a decimal number; write digits such as -12.5 or 1.5e3";
     case "too-many-digits":
-      return `more than ${significantDigitsMax} significant digits; round it or store text`;
+      return `more than ${limits.numberDigitsMax} significant digits; round it or store text`;
     case "overflow":
-      return `magnitude of 1E+${exponentMax + 1} or more; DynamoDB ends below that`;
+      return `magnitude of 1E+${limits.numberExponentMax + 1} or more; DynamoDB ends below that`;
     case "underflow":
-      return `magnitude below 1E${exponentMin}; DynamoDB ends there, write 0 instead`;
+      return `magnitude below 1E${limits.numberExponentMin}; DynamoDB ends there, write 0 instead`;
   }
 }
 
@@ -130,19 +127,22 @@ export function isCanonicalLongNumber(bytes: Uint8Array, start: number, end: num
   const wholeDigits = wholeEnd - first;
   const leadingZero = bytes[first] === digitZero;
   if (wholeEnd === end) {
-    if (leadingZero || wholeDigits > exponentMax + 1) return false;
+    if (leadingZero || wholeDigits > limits.numberExponentMax + 1) return false;
     let last = end - 1;
     while (bytes[last] === digitZero) last -= 1;
-    if (last + 1 - first > significantDigitsMax) return false;
+    if (last + 1 - first > limits.numberDigitsMax) return false;
     return wholeDigits > 16 || (wholeDigits === 16 && isAboveSafe(bytes, first));
   }
   // A fraction: at least one digit after the point, the last of them not 0.
   if (wholeEnd + 1 >= end || bytes[end - 1] === digitZero) return false;
-  if (!leadingZero) return end - first - 1 <= significantDigitsMax;
+  if (!leadingZero) return end - first - 1 <= limits.numberDigitsMax;
   if (wholeDigits > 1) return false;
   let significant = wholeEnd + 1;
   while (bytes[significant] === digitZero) significant += 1;
-  return significant - wholeEnd <= -exponentMin && end - significant <= significantDigitsMax;
+  return (
+    significant - wholeEnd <= -limits.numberExponentMin &&
+    end - significant <= limits.numberDigitsMax
+  );
 }
 
 const minus = 0x2d;

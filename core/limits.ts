@@ -13,9 +13,20 @@ export const payloadBytesMax = 16 * 1024 * 1024;
 /** DynamoDB's own, by its own way of counting (core/item-size.ts), reserved attributes included. */
 export const itemBytesMax = 400 * 1024;
 export const transactionAgeMsMax = 60_000;
+/** Of a call that names no deadline of its own, which is at most a transaction's age. */
+export const deadlineMsDefault = 30_000;
+/** Runs of a transaction's body: unless a caller asks for another number, and the most. */
+export const attemptsDefault = 10;
+export const attemptsMax = 1_000;
 /** What the attributes that Tidemark adds to an item (`_v`, `_f`, `_b`) may take of that. */
 export const reservedAttributeBytes = 64;
 export const attributeNameBytesMax = 65_535;
+/** DynamoDB's own, of a table's name and of a key attribute's. */
+export const nameBytesMax = 255;
+/** DynamoDB's numbers: significant digits, and powers of ten at which the first of them stands. */
+export const numberDigitsMax = 38;
+export const numberExponentMax = 125;
+export const numberExponentMin = -130;
 /** DynamoDB nests documents at most this deep. */
 export const itemDepthMax = 32;
 export const partitionKeyBytesMax = 2048;
@@ -28,6 +39,13 @@ export const idempotencyResultBytesMax = 300 * 1024;
 export const recordBytesMax = 1024 * 1024 - 256;
 export const recordsPerPutMax = 500;
 export const putBytesMax = 5 * 1024 * 1024 - 64 * 1024;
+/**
+ * PutRecords calls of a process under way at once: the second keeps the stream busy while the first
+ * one's answer travels.
+ */
+export const putsMax = 2;
+/** Digits of a sequence number: as many as blocks leave room for. Kinesis uses 56. */
+export const sequenceDigitsMax = 128;
 export const requestsPerRecordMax = 4_096;
 /** Commits that one record says are installed. */
 export const installedPerRecordMax = 512;
@@ -52,6 +70,8 @@ export const blockVerdictsMax = 16_384;
 export const blockStepsMax = 128 * 1024;
 /** Encoded sort keys up to here travel in the block; of a longer one only the hash does. */
 export const blockSortKeyBytesMax = 64;
+/** Names of tables whose hashes are kept; beyond it they are forgotten and worked out again. */
+export const hashedTablesMax = 1_024;
 /** Stream retention plus a day: a block outlives every record that it decides. */
 export const logRetentionSeconds = 8 * 24 * 3600;
 
@@ -69,6 +89,8 @@ export const indexEntriesMax = 16 * 1024 * 1024;
  * process.
  */
 export const invocationMarginMs = 500;
+/** Lambda's own, of the JSON of an event and of an answer. */
+export const invocationPayloadBytesMax = 6 * 1024 * 1024;
 
 // --- Oracle function ---
 /** Tries of one step (rebuild, read payloads, append) before the batch is left for redelivery. */
@@ -143,6 +165,13 @@ export const idempotencyRetentionSeconds = 24 * 3600;
 
 /** Payload bytes at which replay installs what it has loaded, before it loads the next block. */
 export const replayChunkBytes = 8 * 1024 * 1024;
+/**
+ * Verdicts between two advances of the watermark; with the bytes, that bounds memory, and what a
+ * crash repeats.
+ */
+export const replayChunkVerdictsMax = 2_000;
+/** Records fetched ahead, on the guess that the next payloads lie in the next records. */
+export const replayReadAheadRecordsMax = 100;
 /** Replay leaves a missing write to its own client until the commit is so old. */
 export const ownInstallPatienceMs = 1_000;
 /** Time that replay keeps back from its invocation to return what is unfinished. */
@@ -190,6 +219,35 @@ export const courtesyWritesMax = 64;
 export const installConcurrencyMax = 64;
 /** Tries of one read before a pending write is installed by the reader. */
 export const pendingReadTriesMax = 6;
+/**
+ * Reads of one key, or of one page, until what is committed there must have been found installed;
+ * with the pauses between them that takes seconds. What has not come to rest by then will not soon:
+ * installs stand still, or the page is under very frequent writes. The error says so.
+ */
+export const readTriesMax = 40;
+export const pageTriesMax = 40;
+/**
+ * How long a page waits for the watermark before its reader installs by itself: replay is a second
+ * behind when all is well.
+ */
+export const watermarkWaitMsMax = 2_500;
+/** Tries of one write whose item changes between being read and being written. */
+export const installTriesMax = 12;
+/** Of these, how many wait for the owner of an earlier commit; then its install is done here. */
+export const earlierInstallPatienceTries = 5;
+/**
+ * Times that an install for somebody else may come too late to be signed before its reader gives
+ * up.
+ */
+export const lateInstallTriesMax = 3;
+/**
+ * Silence after which a stored request is sent again: the record may have been lost to a consumer.
+ */
+export const silenceMsMax = 5_000;
+/** Log reads under way at once; a second one lets a newcomer start before the first is back. */
+export const tailRefreshesMax = 2;
+/** A missing table is looked for again at most this often, so that a typo costs no call per use. */
+export const registryReloadMsMin = 1_000;
 /** How long an embedded stack may take to say where its parts are. */
 export const discoveryTimeoutMs = 5_000;
 
@@ -232,9 +290,12 @@ export const asOfAheadMsMax = 60_000;
 
 // --- AWS adapters (aws/) ---
 export const deploymentNameLengthMax = 64;
-/** Tries of one call inside the AWS SDK, the first included. */
-export const callTriesMax = 4;
+/** Tries of one call inside the AWS SDK, the first included: by itself, and the most to ask for. */
+export const callTriesDefault = 4;
+export const callTriesMax = 100;
+/** Of one try. A longer one than a transaction may live serves nobody. */
 export const callTimeoutMsDefault = 5_000;
+export const callTimeoutMsMax = 60_000;
 export const connectTimeoutMs = 2_000;
 /** Keep-alive connections per client. */
 export const socketsMax = 256;
@@ -258,6 +319,12 @@ export const tombstoneItemBytesMax = 256 * 1024;
 export const deadLetterItemBytesMax = 256 * 1024;
 /** How long a new table or stream may take to become usable. */
 export const provisionWaitMsMax = 120_000;
+/** Changes by others that one change of the registry of tables gives way to. */
+export const registryChangeTriesMax = 8;
+/** Web Crypto refuses more at a time. */
+export const randomBytesPerCallMax = 65_536;
+/** Characters of a dead letter's reason: enough for any message, beside the item it keeps. */
+export const deadLetterReasonLengthMax = 2_048;
 
 // --- Reaper (functions/reaper) ---
 export const watermarkSamplesMax = 512;
@@ -265,3 +332,31 @@ export const reaperRemovalsMax = 50_000;
 export const reaperConcurrencyMax = 32;
 /** Time left before the invocation's deadline at which no new removal begins. */
 export const reaperStopMs = 5_000;
+/** Failures kept in a report; more are the same story. */
+export const reaperFailuresMax = 20;
+
+// --- Stacks on one machine (localstack/) ---
+/** API Gateway's own, of a request's body. */
+export const gatewayRequestBytesMax = 10 * 1024 * 1024;
+/** Requests under way when the gateway closes are waited for so long. */
+export const gatewayDrainMsMax = 5_000;
+/** Of a request that registers tables: far more than the names of all that an account may have. */
+export const tablesRequestBytesMax = 1024 * 1024;
+/** A process of the stack that has not reported by then is ended, and counts as having died. */
+export const processReadyMsMax = 30_000;
+/** Lines of a process's error output that are kept to explain its end. */
+export const processErrorLinesMax = 20;
+/** A process that has not stopped by then is killed: a function's, after its last invocation. */
+export const functionStopMsMax = 10_000;
+export const storesStopMsMax = 10_000;
+/** The same for the programs of others, which take longer to start (a Java VM, Python). */
+export const dynamodbLocalReadyMsMax = 60_000;
+export const dynamodbLocalStopMsMax = 5_000;
+export const cloudReadyMsMax = 60_000;
+export const cloudStopMsMax = 10_000;
+/** The last of a local cloud's output, kept for the message that it did not start. */
+export const cloudLogBytesMax = 4 * 1024 * 1024;
+/** Failures in a row that are everyday events; more are told as a warning. */
+export const quietFailuresMax = 4;
+/** Pages of 1,000 shards; far above what an account may have. */
+export const shardPagesMax = 100;

@@ -2,16 +2,15 @@
  * The order of stream positions. Sequence numbers are integers too long for a number; some
  * stand-ins for Kinesis pad them with zeros, which change nothing about their order.
  */
+import * as limits from "./limits.ts";
 import type { SequenceNumber } from "./types.ts";
 
 const zero = 0x30;
 const nine = 0x39;
-/** Digits accepted at most; Kinesis uses 56. */
-export const sequenceDigitsMax = 128;
 
 /** Whether the text is a sequence number that cursors and blocks can carry. */
 export function isSequenceNumber(text: string): text is SequenceNumber {
-  if (text.length === 0 || text.length > sequenceDigitsMax) return false;
+  if (text.length === 0 || text.length > limits.sequenceDigitsMax) return false;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
     if (code < zero || code > nine) return false;

@@ -39,8 +39,6 @@ import type {
 
 const idempotency = new OnDemand("idempotency", () => import("./idempotency.ts"));
 
-export const attemptsMaxDefault = 10;
-const attemptsMaxMax = 1_000;
 /** Short: whose turn it is at a contended item must not sleep through it (courtesy.ts). */
 const retryBackoff = { baseMs: 5, capMs: 50 };
 
@@ -243,11 +241,11 @@ export class AttemptRunner {
 }
 
 function validAttempts(attemptsMax: number | undefined): number {
-  const max = attemptsMax ?? attemptsMaxDefault;
-  if (Number.isInteger(max) && max >= 1 && max <= attemptsMaxMax) return max;
+  const max = attemptsMax ?? limits.attemptsDefault;
+  if (Number.isInteger(max) && max >= 1 && max <= limits.attemptsMax) return max;
   throw new InvalidRequestError(
     "attemptsMax",
-    `attemptsMax is a whole number from 1 to ${attemptsMaxMax}; got ${max}`,
+    `attemptsMax is a whole number from 1 to ${limits.attemptsMax}; got ${max}`,
   );
 }
 

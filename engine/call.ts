@@ -8,8 +8,6 @@ import * as limits from "../core/limits.ts";
 import type { CallOptions, Clock, Consumption } from "../core/ports.ts";
 import { ignore, noLongerNeeded } from "./concurrency.ts";
 
-export const deadlineMsDefault = 30_000;
-
 export class Call {
   /** Aborts when the caller gives up or the deadline passes. */
   readonly signal: AbortSignal;
@@ -30,7 +28,7 @@ export class Call {
     clock: Clock,
     options: { readonly deadlineMs?: number; readonly signal?: AbortSignal },
   ) {
-    const deadlineMs = options.deadlineMs ?? deadlineMsDefault;
+    const deadlineMs = options.deadlineMs ?? limits.deadlineMsDefault;
     if (!(deadlineMs > 0 && deadlineMs <= limits.transactionAgeMsMax)) {
       throw new InvalidRequestError(
         "deadlineMs",

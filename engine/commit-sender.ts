@@ -34,11 +34,6 @@ export type SendTarget = {
 
 type Queued = { readonly request: Uint8Array; readonly resolve: (result: SendResult) => void };
 
-/**
- * Calls under way at once: the second keeps the stream busy while the first one's answer travels.
- */
-const putsMax = 2;
-
 export class CommitSender {
   readonly #stream: CommitStream;
   readonly #shard: ShardId;
@@ -58,7 +53,7 @@ export class CommitSender {
   send(request: Uint8Array): Promise<SendResult> {
     return new Promise((resolve) => {
       this.#queue.push({ request, resolve });
-      if (this.#puts < putsMax) {
+      if (this.#puts < limits.putsMax) {
         this.#puts += 1;
         // After the current turn of the event loop, so that transactions that became ready together
         // travel together.

@@ -46,11 +46,6 @@ export type EarlierCommits = {
   finish(commit: TailCommit): Promise<void>;
 };
 
-const orderedTriesMax = 12;
-/**
- * Tries after which an installer does the earlier install itself instead of waiting for its owner.
- */
-const patienceTries = 5;
 const orderBackoff = { baseMs: 4, capMs: 200 };
 
 export class Installer {
@@ -115,7 +110,7 @@ export class Installer {
     const { table } = writeAt(job.payload, index);
     // Installed by now: where the item does not show it, it is another item's of the same hash.
     const except = new Set<string>();
-    for (let attempt = 0; attempt < orderedTriesMax; attempt += 1) {
+    for (let attempt = 0; attempt < limits.installTriesMax; attempt += 1) {
       const found = await this.#places.run(() =>
         this.#tryInOrder(job, index, { ...options, except }),
       );
@@ -125,8 +120,8 @@ export class Installer {
       }
     }
     throw new UnavailableError(
-      `a key of table "${table.name}" changed ${orderedTriesMax} times while ${job.verdict.id} ` +
-        "was being installed",
+      `a key of table "${table.name}" changed ${limits.installTriesMax} times while ` +
+        `${job.verdict.id} was being installed`,
     );
   }
 
@@ -196,7 +191,7 @@ export class Installer {
    * installed for sure.
    */
   async #awaitEarlier(missing: TailCommit, attempt: number): Promise<boolean> {
-    if (attempt < patienceTries || this.#earlier === undefined) {
+    if (attempt < limits.earlierInstallPatienceTries || this.#earlier === undefined) {
       await waitBackoff(this.#ports, { backoff: orderBackoff, attempt });
       return false;
     }

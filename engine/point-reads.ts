@@ -3,6 +3,7 @@
  * what this process is about to write there, or has just written (chaining/).
  */
 import { UnavailableError } from "../core/errors.ts";
+import * as limits from "../core/limits.ts";
 import type { StoredItem } from "../core/ports.ts";
 import type { Item, Timestamp } from "../core/types.ts";
 import { itemAnswer, type Known } from "../core/visibility.ts";
@@ -12,8 +13,6 @@ import type { ReadKey, ReadView } from "./read-view.ts";
 
 /** Of an answer that does not come from the store: it need not hold anything that is installed. */
 const nothingKnown: Known = { installedThrough: 0 as Timestamp, installed: new Set() };
-
-const readTriesMax = 40;
 
 /** One item as it stands at the read timestamp; joins the read set. */
 export async function getItem(view: ReadView, key: ReadKey): Promise<Item | undefined> {
@@ -85,7 +84,7 @@ type Asked = { readonly stored: StoredItem; readonly known: Known; readonly join
 /** What an answer means at the read timestamp; asks again as long as it cannot tell. */
 async function resolve(view: ReadView, key: ReadKey, asked: Asked): Promise<Item | undefined> {
   let { stored, known } = asked;
-  for (let attempt = 0; attempt < readTriesMax; attempt += 1) {
+  for (let attempt = 0; attempt < limits.readTriesMax; attempt += 1) {
     view.assertOpen();
     // In the turn of the judgement: while an install was waited for, another read of the same body
     // may have been chained to a commit that is about to write here.
@@ -127,7 +126,7 @@ async function resolve(view: ReadView, key: ReadKey, asked: Asked): Promise<Item
   throw view.doom(
     new UnavailableError(
       `a committed write to table "${key.table.name}" was still not installed after ` +
-        `${readTriesMax} reads`,
+        `${limits.readTriesMax} reads`,
     ),
   );
 }

@@ -36,10 +36,6 @@ export type VisiblePage = {
   readonly lastKey: Item | undefined;
 };
 
-const pageTriesMax = 40;
-/** Replay is a second behind when all is well. */
-const watermarkPatienceMs = 2_500;
-
 export async function queryPage(view: ReadView, request: QueryRequest): Promise<VisiblePage> {
   const { table } = request;
   const partition = view.hashes.partition(table.name, request.partitionKey);
@@ -87,7 +83,7 @@ async function readPage(view: ReadView, source: PageSource): Promise<VisiblePage
   await view.ready();
   view.assertReachesBack(source.table);
   let asked: AskedPage | undefined;
-  for (let attempt = 0; attempt < pageTriesMax; attempt += 1) {
+  for (let attempt = 0; attempt < limits.pageTriesMax; attempt += 1) {
     asked = await besideNothingChained(view, source, asked);
     const judgement = view.judge(answerOf(source, asked), source.table.history);
     switch (judgement.kind) {
@@ -108,8 +104,8 @@ async function readPage(view: ReadView, source: PageSource): Promise<VisiblePage
   }
   throw view.doom(
     new UnavailableError(
-      `a page of table "${source.table.name}" did not come to rest in ${pageTriesMax} reads; is ` +
-        "it under very frequent writes?",
+      `a page of table "${source.table.name}" did not come to rest in ${limits.pageTriesMax} ` +
+        "reads; is it under very frequent writes?",
     ),
   );
 }
@@ -221,7 +217,7 @@ async function awaitLacking(view: ReadView, lacking: Lacking, attempt: number): 
     return;
   }
   const { timestamp } = commits.at(-1) ?? first;
-  if (await view.waitInstalled(timestamp, watermarkPatienceMs)) return;
+  if (await view.waitInstalled(timestamp, limits.watermarkWaitMsMax)) return;
   for (const commit of commits) {
     view.assertOpen();
     await view.finish(commit);

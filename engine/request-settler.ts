@@ -20,6 +20,7 @@ import {
   type StoreError,
   UnavailableError,
 } from "../core/errors.ts";
+import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts } from "../core/ports.ts";
 import type { CommitRequest, Timestamp, TransactionId } from "../core/types.ts";
 import { encodeCommitRequest } from "../schemas/commit-record.ts";
@@ -39,10 +40,6 @@ export type SettleOptions = {
   readonly recheck: () => Timestamp;
 };
 
-/**
- * Silence after which a stored request is sent again: the record may have been lost to a consumer.
- */
-const silenceMsMax = 5_000;
 const resendBackoff = { baseMs: 10, capMs: 1_000 };
 
 /**
@@ -180,6 +177,6 @@ async function sendOnce(
 }
 
 async function silence(ports: ClientPorts, signal: AbortSignal): Promise<undefined> {
-  await ports.clock.sleep(silenceMsMax, signal);
+  await ports.clock.sleep(limits.silenceMsMax, signal);
   return undefined;
 }

@@ -21,12 +21,6 @@ import { Installer } from "./installer.ts";
 import type { PayloadLoader } from "./payload-loader.ts";
 import { TailFollower, type FollowedLog, type FollowerOptions } from "./tail-follower.ts";
 
-/**
- * Times that an install for somebody else may come too late to be signed before its reader gives
- * up.
- */
-const finishTriesMax = 3;
-
 /** For who installs what others have committed. */
 const payloads = new OnDemand("payloads", () => import("./payload-loader.ts"));
 
@@ -103,7 +97,8 @@ export class ShardSession {
         // The process was stopped for longer than the time to sign, or its calls took so long. The
         // time begins anew.
         // mutant: late-helpers-fail-their-reader
-        if (!(error instanceof LateInstallError) || tries >= finishTriesMax) throw error;
+        if (!(error instanceof LateInstallError) || tries >= limits.lateInstallTriesMax)
+          throw error;
         // probe: reader-was-late-to-install
       }
     }

@@ -11,8 +11,6 @@ import type { HistoryRetention, TableDescription } from "../core/types.ts";
 import { orAborted } from "./concurrency.ts";
 import { elapsedMs, instantOf, type Instant } from "./elapsed.ts";
 
-/** A missing table is looked for again at most this often, so that a typo costs no call per use. */
-const reloadMsMin = 1_000;
 export class TableRegistry {
   readonly #control: ClientPorts["control"];
   readonly #clock: Clock;
@@ -90,7 +88,7 @@ export class TableRegistry {
     const callMs = this.#clock.monotonicMs();
     const isOld = (): boolean => (this.#asked?.monotonicMs ?? -Infinity) < callMs;
     while (isOld()) {
-      const restMs = reloadMsMin - elapsedMs(this.#clock, this.#asked);
+      const restMs = limits.registryReloadMsMin - elapsedMs(this.#clock, this.#asked);
       if (restMs > 0) await this.#clock.sleep(restMs, signal);
       // Others who waited may have looked meanwhile.
       if (isOld()) await orAborted(this.reload(), signal);

@@ -38,7 +38,7 @@ export const followerDefaults: FollowerOptions = {
   pollMsMin: 1,
   pollMsMax: 250,
   watermarkMs: 1_000,
-  refreshesMax: 2,
+  refreshesMax: limits.tailRefreshesMax,
 };
 
 /** Whose log it is, and under which key its hashes are made. */

@@ -7,6 +7,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { createServer } from "node:net";
 import { delimiter, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import * as limits from "../core/limits.ts";
 import { fetchArtifact } from "./maven-artifact.ts";
 
 export type DynamoDbLocal = {
@@ -23,8 +24,6 @@ const artifact = {
   artifact: "DynamoDBLocal",
   version: "2.6.1",
 } as const;
-const startMsMax = 60_000;
-const stopMsMax = 5_000;
 
 /**
  * Resolves when it answers. It does not outlive this process.
@@ -105,7 +104,7 @@ async function answers(endpoint: string): Promise<boolean> {
 }
 
 async function waitUntilUp(child: ChildProcess, endpoint: string): Promise<void> {
-  const deadline = Date.now() + startMsMax;
+  const deadline = Date.now() + limits.dynamodbLocalReadyMsMax;
   while (!(await answers(endpoint))) {
     if (hasEnded(child)) throw new Error("DynamoDB Local ended before it answered");
     if (Date.now() > deadline) throw new Error(`DynamoDB Local did not answer at ${endpoint}`);
@@ -121,7 +120,7 @@ async function stop(child: ChildProcess): Promise<void> {
     });
   });
   child.kill("SIGTERM");
-  const timer = setTimeout(() => child.kill("SIGKILL"), stopMsMax);
+  const timer = setTimeout(() => child.kill("SIGKILL"), limits.dynamodbLocalStopMsMax);
   await ended;
   clearTimeout(timer);
 }

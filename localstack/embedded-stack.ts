@@ -4,6 +4,7 @@
  * checkpoint that the supervisor keeps. If the supervisor is killed, the children leave with it.
  */
 import { deploymentNames } from "../aws/names.ts";
+import * as limits from "../core/limits.ts";
 import { DataFolder } from "./data-folder.ts";
 import type { Checkpoints } from "./data-folder.ts";
 import type { Provision } from "./provision-stack.ts";
@@ -77,9 +78,6 @@ export type EmbeddedStack = {
   /** Resolves if the stack cannot go on by itself, with the reason. Never rejects. */
   readonly lost: Promise<StackError>;
 };
-
-const functionGraceMs = 10_000;
-const storesGraceMs = 10_000;
 
 /** @throws StackError with one line that says what to change. Nothing is left running then. */
 export async function startEmbeddedStack(
@@ -219,9 +217,9 @@ class Stack implements EmbeddedStack {
     const serving = this.#hosts.filter((host) => host.name === "api");
     const others = this.#hosts.filter((host) => host.name !== "api");
     for (const group of [serving, others]) {
-      await Promise.all(group.map((host) => host.stop(functionGraceMs)));
+      await Promise.all(group.map((host) => host.stop(limits.functionStopMsMax)));
     }
-    await this.#stores?.stop(storesGraceMs);
+    await this.#stores?.stop(limits.storesStopMsMax);
     this.#saveCheckpoints();
     this.#ownLog.info("stopped");
   }

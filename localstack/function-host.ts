@@ -10,6 +10,7 @@ import type { Logger } from "pino";
 import { createAwsClients } from "../aws/clients.ts";
 import type { AwsClients } from "../aws/clients.ts";
 import { systemClock } from "../aws/system-clock.ts";
+import * as limits from "../core/limits.ts";
 import { startEventSourceMapping } from "./event-source-mapping.ts";
 import type { EventSourceMapping } from "./event-source-mapping.ts";
 import { startHttpGateway } from "./http-gateway.ts";
@@ -167,7 +168,7 @@ function reportMapping(log: Logger, report: MappingReport): void {
   const because = err?.message ?? String(cause);
   // The first failures of a batch or a read are everyday events (replay ahead of the oracle, a
   // store that is being restarted); only one that lasts deserves attention.
-  const level = report.failures < 5 ? "debug" : "warn";
+  const level = report.failures <= limits.quietFailuresMax ? "debug" : "warn";
   if (kind === "batch-failed") log[level]({ ...fields, err }, `batch comes again: ${because}`);
   else log[level]({ ...fields, err }, `the stream could not be read: ${because}`);
 }

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
+import * as limits from "../core/limits.ts";
 
 export type HttpRequest = {
   readonly method: string;
@@ -20,11 +21,6 @@ export type HttpResponse = {
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: Buffer;
 };
-
-/** An HTTP API refuses larger request bodies. */
-export const requestBodyBytesMax = 10 * 1024 * 1024;
-/** Lambda's limit on the JSON of an event and of an answer. */
-export const functionPayloadBytesMax = 6 * 1024 * 1024;
 
 /** Content types whose bodies an HTTP API passes on as text; every other body is base64. */
 const textContent = /^(text\/|application\/(.*\+)?(json|xml|javascript|x-www-form-urlencoded)\b)/i;
@@ -95,7 +91,8 @@ export function httpResponse(answer: unknown): HttpResponse {
     typeof body === "string"
       ? Buffer.from(body, answer["isBase64Encoded"] === true ? "base64" : "utf8")
       : Buffer.alloc(0);
-  if (bytes.length > functionPayloadBytesMax) return gatewayError(500, "Internal Server Error");
+  if (bytes.length > limits.invocationPayloadBytesMax)
+    return gatewayError(500, "Internal Server Error");
   const headers: [string, string][] = [];
   for (const [name, value] of Object.entries(
     isRecord(answer["headers"]) ? answer["headers"] : {},

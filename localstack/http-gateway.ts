@@ -7,13 +7,8 @@
 import { createServer } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import {
-  functionPayloadBytesMax,
-  gatewayError,
-  httpApiEvent,
-  httpResponse,
-  requestBodyBytesMax,
-} from "./http-event.ts";
+import * as limits from "../core/limits.ts";
+import { gatewayError, httpApiEvent, httpResponse } from "./http-event.ts";
 import type { HttpRequest, HttpResponse } from "./http-event.ts";
 import openApi from "../docs/openapi.json" with { type: "json" };
 import type { StackEndpoints } from "./process-messages.ts";
@@ -30,7 +25,7 @@ export type HttpGateway = {
   readonly port: number;
   /** From here on requests reach the function; until then they are answered with 503. */
   open(): void;
-  /** Refuses new requests and waits for those under way, at most `drainMsMax`. */
+  /** Refuses new requests and waits for those under way, at most `limits.gatewayDrainMsMax`. */
   close(): Promise<void>;
 };
 
@@ -43,8 +38,6 @@ export type HttpGatewayOptions = {
   readonly answerTables: (request: HttpRequest) => Promise<HttpResponse>;
   readonly reportFailure: (cause: unknown) => void;
 };
-
-const drainMsMax = 5_000;
 
 /** Rejects with Node's error (`EADDRINUSE`, `EACCES`) when the port cannot be had. */
 export async function startHttpGateway(options: HttpGatewayOptions): Promise<HttpGateway> {
@@ -90,7 +83,7 @@ export async function startHttpGateway(options: HttpGatewayOptions): Promise<Htt
       state = "closing";
       const deadline = setTimeout(() => {
         server.closeAllConnections();
-      }, drainMsMax);
+      }, limits.gatewayDrainMsMax);
       await new Promise<void>((resolve) => {
         server.close(() => {
           resolve();
@@ -119,7 +112,7 @@ async function answer(
   const body = await readBody(incoming);
   if (body === "too-large") return gatewayError(413, "Request Entity Too Large");
   const event = httpApiEvent(requestOf(incoming, body));
-  if (JSON.stringify(event).length > functionPayloadBytesMax) {
+  if (JSON.stringify(event).length > limits.invocationPayloadBytesMax) {
     return gatewayError(413, "Request Entity Too Large");
   }
   let timer: NodeJS.Timeout | undefined;
@@ -155,9 +148,9 @@ async function readBody(incoming: IncomingMessage): Promise<Buffer | "too-large"
   // A body that is too large is read to its end, so that the client gets to see the answer.
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes <= requestBodyBytesMax) chunks.push(chunk);
+    if (bytes <= limits.gatewayRequestBytesMax) chunks.push(chunk);
   }
-  return bytes > requestBodyBytesMax ? "too-large" : Buffer.concat(chunks);
+  return bytes > limits.gatewayRequestBytesMax ? "too-large" : Buffer.concat(chunks);
 }
 
 function requestOf(incoming: IncomingMessage, body: Buffer): HttpRequest {

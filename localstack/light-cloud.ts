@@ -11,6 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import * as limits from "../core/limits.ts";
 
 export type LightCloud = {
   readonly endpoint: string;
@@ -32,9 +33,6 @@ export class LightCloudUnavailable extends Error {
 const packages = ["ministack==1.5.33", "cbor2==6.2.1"];
 const folder = fileURLToPath(new URL("../.cache/light-cloud-1.5.33", import.meta.url));
 const program = join(folder, "bin", "ministack");
-const readyMsMax = 60_000;
-const stopMsMax = 10_000;
-const logBytesMax = 4 * 1024 * 1024;
 
 /** @throws LightCloudUnavailable */
 function install(say: (line: string) => void): void {
@@ -86,7 +84,7 @@ export async function startLightCloud(options: {
   });
   let output = "";
   const collect = (chunk: Buffer): void => {
-    output = (output + chunk.toString()).slice(-logBytesMax);
+    output = (output + chunk.toString()).slice(-limits.cloudLogBytesMax);
   };
   child.stdout.on("data", collect);
   child.stderr.on("data", collect);
@@ -99,14 +97,14 @@ export async function startLightCloud(options: {
   });
   const stop = async (): Promise<void> => {
     signalGroup(child.pid, "SIGTERM");
-    await Promise.race([exited, sleep(stopMsMax, undefined, { ref: false })]);
+    await Promise.race([exited, sleep(limits.cloudStopMsMax, undefined, { ref: false })]);
     // The group outlives its leader as long as a function runs.
     signalGroup(child.pid, "SIGKILL");
     await exited;
     rmSync(home, { recursive: true, force: true });
   };
   for (let waitedMs = 0; !(await answers(endpoint)); waitedMs += 200) {
-    if (child.pid === undefined || child.exitCode !== null || waitedMs > readyMsMax) {
+    if (child.pid === undefined || child.exitCode !== null || waitedMs > limits.cloudReadyMsMax) {
       await stop();
       throw new Error(`the light cloud did not start:\n${output.slice(-2_000)}`);
     }

@@ -6,6 +6,7 @@
  * most once.
  */
 import type { KinesisStreamEvent } from "aws-lambda";
+import * as limits from "../core/limits.ts";
 import type { Clock } from "../core/ports.ts";
 import {
   interpretBatchResponse,
@@ -14,7 +15,6 @@ import {
 import {
   doubledPauseMs,
   idleDelivery,
-  invocationPayloadBytesMax,
   stepDelivery,
   type DeliveryEffect,
   type DeliveryEvent,
@@ -169,7 +169,11 @@ export class ShardConsumer {
   }
 
   #step(event: DeliveryEvent): readonly DeliveryEffect[] {
-    const { batchSize, windowMs, payloadBytesMax = invocationPayloadBytesMax } = this.#options;
+    const {
+      batchSize,
+      windowMs,
+      payloadBytesMax = limits.invocationPayloadBytesMax,
+    } = this.#options;
     const settings = { batchSize, windowMs, eventBytesMax: payloadBytesMax };
     const { state, effects } = stepDelivery(settings, this.#delivery, event);
     this.#delivery = state;

@@ -6,6 +6,7 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { pino } from "pino";
 import type { Logger } from "pino";
+import * as limits from "../core/limits.ts";
 
 /** Those that the functions' own loggers know as well. */
 export const logLevels = ["debug", "info", "warn", "error", "silent"] as const;
@@ -14,9 +15,6 @@ export type LogLevel = (typeof logLevels)[number];
 export type StackLog = Logger;
 
 type Fields = Readonly<Record<string, unknown>>;
-
-/** Lines of a process's error output that are kept to explain its end. */
-const errorLinesKept = 20;
 
 /** Its lines bear no name yet: whoever logs takes a child with `process`. */
 export function createStackLog(options: {
@@ -47,7 +45,7 @@ export function relayOutput(
   });
   createInterface({ input: streams.stderr }).on("line", (line) => {
     lastErrors.push(line);
-    if (lastErrors.length > errorLinesKept) lastErrors.shift();
+    if (lastErrors.length > limits.processErrorLinesMax) lastErrors.shift();
     log.warn(line);
   });
   return lastErrors;

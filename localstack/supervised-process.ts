@@ -5,6 +5,7 @@
  */
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
+import * as limits from "../core/limits.ts";
 import type { FromProcess, HostSettings, StoresSettings, ToProcess } from "./process-messages.ts";
 import { StackError } from "./stack-error.ts";
 import { relayOutput } from "./stack-log.ts";
@@ -28,7 +29,7 @@ export type ProcessSpec = {
   readonly onLost: (error: StackError) => void;
 };
 
-const readyMsMax = 30_000;
+/** Pace of starting over: the pause doubles with every death in a row. */
 const restartPauseMsMin = 20;
 const restartPauseMsMax = 2_000;
 /** A process that lived this long starts over with the shortest pause. */
@@ -147,10 +148,10 @@ export class SupervisedProcess {
     const silence = setTimeout(() => {
       failure ??= new StackError(
         "other",
-        `${name} did not start within ${readyMsMax.toString()} ms`,
+        `${name} did not start within ${limits.processReadyMsMax.toString()} ms`,
       );
       child.kill("SIGKILL");
-    }, readyMsMax);
+    }, limits.processReadyMsMax);
     void exited.then(() => {
       this.#ended(running, startedMs, lastErrors);
     });

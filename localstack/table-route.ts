@@ -6,13 +6,13 @@
 import { adoptTables, registeredTables } from "../aws/adopt-tables.ts";
 import type { AwsClientOptions } from "../aws/clients.ts";
 import { InvalidRequestError } from "../core/errors.ts";
+import * as limits from "../core/limits.ts";
 import type { TableDescription } from "../core/types.ts";
 import { publicError } from "../engine/public-error.ts";
 import { aBoolean, aText, checkOptions, isText } from "../sdk/check-options.ts";
 import type { HttpRequest, HttpResponse } from "./http-event.ts";
 
 export const tablesPath = "/.well-known/tidemark/tables";
-const bodyBytesMax = 1024 * 1024;
 
 export async function answerTables(
   request: HttpRequest,
@@ -46,7 +46,8 @@ function wantedTables({ body, headers }: HttpRequest): { readonly name: string }
   const form = 'the body is { "tables": ["orders", { "name": "accounts", "history": true }] }';
   let parsed: unknown;
   try {
-    parsed = body.length > bodyBytesMax ? undefined : JSON.parse(body.toString("utf8"));
+    parsed =
+      body.length > limits.tablesRequestBytesMax ? undefined : JSON.parse(body.toString("utf8"));
   } catch (cause) {
     throw new InvalidRequestError("body", `the body is no JSON; ${form}`, { cause });
   }

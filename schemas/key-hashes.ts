@@ -11,7 +11,6 @@ import { utf8Length } from "../core/utf8.ts";
 import { writeValue } from "./attribute-value.ts";
 import { ByteWriter } from "./byte-writer.ts";
 
-const tableWordsMax = 1_024;
 const scratch = new ByteWriter(256);
 
 /** The hashes of one shard, under its hash secret. */
@@ -88,7 +87,7 @@ export class KeyHashes {
     scratch.clear();
     scratch.utf8(name, utf8Length(name));
     hasher.hash(hashKinds.table, scratch.view(), 0, scratch.length);
-    if (this.#tables.size >= tableWordsMax) this.#tables.clear();
+    if (this.#tables.size >= limits.hashedTablesMax) this.#tables.clear();
     this.#tables.set(name, { high: hasher.high, low: hasher.low });
   }
 

@@ -7,7 +7,7 @@
 import { FrameError } from "../core/errors.ts";
 import { keyHash } from "../core/key-hash.ts";
 import * as limits from "../core/limits.ts";
-import { isSequenceNumber, sequenceDigitsMax } from "../core/sequence-number.ts";
+import { isSequenceNumber } from "../core/sequence-number.ts";
 import type {
   AbortReason,
   LogBlock,
@@ -155,7 +155,7 @@ function readSequenceNumber(reader: ByteReader, base: bigint): SequenceNumber {
   const value = size % 2 === 1 ? base - magnitude : base + magnitude;
   if (value < 0n) throw malformed("a sequence number is negative");
   const text = "0".repeat(zeros) + (value === 0n ? "" : value.toString());
-  if (text.length > sequenceDigitsMax) throw malformed("a sequence number is too long");
+  if (text.length > limits.sequenceDigitsMax) throw malformed("a sequence number is too long");
   if (!isSequenceNumber(text)) throw malformed("a sequence number is empty");
   return text;
 }

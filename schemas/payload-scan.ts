@@ -23,9 +23,6 @@ import { isAt, isIdempotencyKey, keyTypeOfTag } from "./table-catalogue.ts";
 import type { CatalogueEntry, TableCatalogue } from "./table-catalogue.ts";
 import * as tags from "./value-tags.ts";
 
-/** DynamoDB's bounds of a table's and of a key attribute's name. */
-export const nameBytesMax = 255;
-
 /** Up to this many writes are compared pairwise for duplicates; a hash table is dearer below. */
 const pairwiseMax = 8;
 
@@ -38,7 +35,9 @@ export class PayloadScanner implements ForbiddenNames {
   private readonly tableHigh = new Int32Array(limits.tablesPerTransactionMax);
   private readonly tableLow = new Int32Array(limits.tablesPerTransactionMax);
   /** The names that those are the hashes of. */
-  private readonly hashedNames = new Uint8Array(limits.tablesPerTransactionMax * nameBytesMax);
+  private readonly hashedNames = new Uint8Array(
+    limits.tablesPerTransactionMax * limits.nameBytesMax,
+  );
   private readonly hashedLength = new Uint8Array(limits.tablesPerTransactionMax);
   /** Position and length of the names; a table without a sort key has length 0 there. */
   private readonly nameAt = new Uint32Array(limits.tablesPerTransactionMax);
@@ -181,7 +180,7 @@ export class PayloadScanner implements ForbiddenNames {
   private hashName(bytes: Uint8Array, table: number): void {
     const start = this.nameAt[table] ?? 0;
     const length = this.nameLength[table] ?? 0;
-    const hashed = table * nameBytesMax;
+    const hashed = table * limits.nameBytesMax;
     if (this.hashedLength[table] === length) {
       let same = 0;
       while (same < length && bytes[start + same] === this.hashedNames[hashed + same]) same += 1;
@@ -317,7 +316,7 @@ export class PayloadScanner implements ForbiddenNames {
 function scanName(reader: ByteReader): number {
   const length = skipSizedUtf8(reader);
   if (length === 0) throw malformed("a name is empty");
-  if (length > nameBytesMax) throw oversized("nameBytesMax");
+  if (length > limits.nameBytesMax) throw oversized("nameBytesMax");
   return length;
 }
 

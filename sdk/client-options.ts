@@ -6,6 +6,7 @@
 import type { AwsClientOptions, AwsCredentials } from "../aws/clients.ts";
 import { deploymentNames } from "../aws/names.ts";
 import { InvalidRequestError } from "../core/errors.ts";
+import * as limits from "../core/limits.ts";
 import type { Clock, Random } from "../core/ports.ts";
 import type { EngineEvent } from "../engine/types.ts";
 import {
@@ -111,8 +112,8 @@ export function checkClientOptions(options: ClientOptions): void {
     marshall: anObject,
     numbers: (value) =>
       typeof value === "function" ? undefined : oneOf("number", "bigint-when-unsafe")(value),
-    callTriesMax: integerIn({ min: 1, max: 100 }),
-    callTimeoutMs: integerIn({ min: 1, max: 60_000 }),
+    callTriesMax: integerIn({ min: 1, max: limits.callTriesMax }),
+    callTimeoutMs: integerIn({ min: 1, max: limits.callTimeoutMsMax }),
     chaining: aBoolean,
     clock: anObject,
     random: anObject,

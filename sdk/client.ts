@@ -109,7 +109,7 @@ export type ClientParts = {
 
 const connectBackoff = { baseMs: 50, capMs: 500 };
 const deadlineMs = integerIn({ min: 1, max: limits.transactionAgeMsMax });
-const attemptsMax = integerIn({ min: 1, max: 1_000 });
+const attemptsMax = integerIn({ min: 1, max: limits.attemptsMax });
 
 export class ConnectedClient implements Client {
   readonly #parts: ClientParts;

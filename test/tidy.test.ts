@@ -20,6 +20,7 @@ import {
   unusedFileViolations,
   unusedLimitViolations,
 } from "./tidy/rules.ts";
+import { boundViolations } from "./tidy/bounds.ts";
 import { settingViolations } from "./tidy/function-settings.ts";
 import {
   commandViolations,
@@ -98,6 +99,9 @@ describe("the tree", () => {
   });
   test("how functions run is stated in one table, and changed only for a reason", () => {
     expect(settingViolations(tracked)).toEqual([]);
+  });
+  test("what bounds something has its name and reason in core/limits.ts", () => {
+    expect(boundViolations(tracked)).toEqual([]);
   });
   test("code, comments and prose keep to 100 columns", () => {
     expect(widthViolations(tracked)).toEqual([]);
@@ -331,6 +335,37 @@ describe("each rule is seen failing", () => {
       "bench/a.ts: states timeLimitMs, which is in functions/shared/settings.ts",
       "bench/b.ts: states remainingMs, which is in functions/shared/settings.ts",
       "bench/d.ts: a setting is changed without a reason: { value: 0, because }",
+    ]);
+  });
+
+  test("bounds", () => {
+    const tree = new Map([
+      ["core/limits.ts", "export const keysMax = 10;"],
+      ["core/a.ts", "const bytesMax = 4 * 1024; const headMax = limits.keysMax + 2;"],
+      ["engine/b.ts", "class B { readonly #readTries = 12; } const installPatienceMs = (9_000);"],
+      ["engine/c.ts", "const pauseMsMax = 200; let tries = 0; const x = { recordsMax: 1 };"],
+      [
+        "engine/d.ts",
+        "while (tries < 8) tries += 1; if (tries < limits.keysMax || 3 >= deaths) f();",
+      ],
+      ["schemas/e.ts", "z.string().max(255); z.string().max(keysMax); Math.max(5, n);"],
+      ["sdk/f.ts", "const check = integerIn({ min: 5, max: 100 });"],
+      ["aws/g.ts", "const widthMax = 7;"],
+      ["testing/h.ts", "const shardsMax = 7;"],
+    ]);
+    const excepted = new Map([
+      ["aws/g.ts widthMax", "the width of a field"],
+      ["aws/g.ts goneMax", "was taken away"],
+    ]);
+    expect(boundViolations(tree, excepted)).toEqual([
+      "core/a.ts: states bytesMax, a bound: core/limits.ts",
+      "engine/b.ts: states readTries, a bound: core/limits.ts",
+      "engine/b.ts: states installPatienceMs, a bound: core/limits.ts",
+      "engine/d.ts: states tries < 8, a bound: core/limits.ts",
+      "engine/d.ts: states 3 >= deaths, a bound: core/limits.ts",
+      "schemas/e.ts: states max(255), a bound: core/limits.ts",
+      "sdk/f.ts: states max, a bound: core/limits.ts",
+      "aws/g.ts goneMax: an exception that nothing needs",
     ]);
   });
 

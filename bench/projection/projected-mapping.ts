@@ -4,6 +4,7 @@
  * mapping is made for faults; there each batch waits for its delivery after the one before is done,
  * which would make a busy shard look slow. What makes a batch is the same for both.)
  */
+import * as limits from "../../core/limits.ts";
 import type { StreamRecord } from "../../core/ports.ts";
 import type { ShardId } from "../../core/types.ts";
 import {
@@ -13,7 +14,6 @@ import {
 import {
   eventBytes,
   idleDelivery,
-  invocationPayloadBytesMax,
   stepDelivery,
   type DeliveryEffect,
   type DeliveryEvent,
@@ -110,7 +110,7 @@ export class ProjectedMapping {
     const settings = {
       batchSize: Math.min(batchSize, serviceLimits.batchRecordsMax),
       windowMs,
-      eventBytesMax: invocationPayloadBytesMax,
+      eventBytesMax: limits.invocationPayloadBytesMax,
     };
     const { state, effects } = stepDelivery(settings, this.#delivery, event);
     this.#delivery = state;

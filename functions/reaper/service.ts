@@ -61,9 +61,6 @@ type Progress = {
   readonly failures: ReaperFailure[];
 };
 
-/** Failures kept in a report; more are the same story. */
-const failuresMax = 20;
-
 /**
  * One run over all shards, oldest tombstones first. May be cut anywhere and may overlap another
  * run: every step is conditional or repeatable.
@@ -258,6 +255,6 @@ function noteFailure(
   error: unknown,
 ): void {
   if (!(error instanceof StoreError)) throw error;
-  if (progress.failures.length >= failuresMax) return;
+  if (progress.failures.length >= limits.reaperFailuresMax) return;
   progress.failures.push({ ...where, fault: error.fault, message: error.message });
 }

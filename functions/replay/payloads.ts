@@ -3,6 +3,7 @@
  * says. Records read for one payload serve its neighbours.
  */
 import { CorruptDataError } from "../../core/errors.ts";
+import * as limits from "../../core/limits.ts";
 import type { StreamRecord } from "../../core/ports.ts";
 import type { CommittedVerdict, Payload, PayloadLocation, ShardId } from "../../core/types.ts";
 import {
@@ -11,9 +12,6 @@ import {
   payloadOf,
   type PayloadPorts,
 } from "../../engine/payload-loader.ts";
-
-/** Records fetched ahead, on the guess that the next payloads lie in the next records. */
-const readAheadRecords = 100;
 
 export class ReplayPayloads {
   readonly #loader: PayloadLoader;
@@ -59,7 +57,7 @@ export class ReplayPayloads {
     const wanted = BigInt(location.sequenceNumber);
     const known = this.#batch.get(wanted) ?? this.#ahead.get(wanted);
     if (known !== undefined) return known;
-    const options = { recordsMax: readAheadRecords };
+    const options = { recordsMax: limits.replayReadAheadRecordsMax };
     this.#ahead = bySequenceNumber((await this.#loader.records(verdict, location, options)) ?? []);
     return this.#ahead.get(wanted);
   }

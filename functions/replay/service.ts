@@ -61,11 +61,7 @@ export type ReplayOptions = {
   readonly ownInstallMs?: number;
 };
 
-/**
- * Work between two advances of the watermark; with `limits.replayChunkBytes` bounds memory, and
- * what a crash repeats.
- */
-const chunkVerdictsMax = 2_000;
+/** Pace of looking for blocks that the oracle has still to append. */
 const pauseMsMin = 5;
 const pauseMsMax = 200;
 
@@ -201,7 +197,7 @@ class ReplayRun {
 
   #isFull({ verdicts, bytesBefore }: Chunk): boolean {
     const bytes = this.#payloads.bytesLoaded - bytesBefore;
-    return verdicts >= chunkVerdictsMax || bytes >= limits.replayChunkBytes;
+    return verdicts >= limits.replayChunkVerdictsMax || bytes >= limits.replayChunkBytes;
   }
 
   async #installChunk(commits: readonly Commit[], reached: Watermark): Promise<void> {

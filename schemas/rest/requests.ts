@@ -35,7 +35,11 @@ export const value = z
     examples: [1200, { N: "1200" }],
   });
 
-const table = z.string().min(1).max(255).meta({ description: "Name of a registered table." });
+const table = z
+  .string()
+  .min(1)
+  .max(limits.nameBytesMax)
+  .meta({ description: "Name of a registered table." });
 const cursor = z
   .string()
   .min(1)
@@ -95,9 +99,9 @@ export const queryRequest = z
     table,
     index: z
       .strictObject({
-        name: z.string().min(1).max(255),
-        partitionKey: z.string().min(1).max(255),
-        sortKey: z.string().min(1).max(255).optional(),
+        name: z.string().min(1).max(limits.nameBytesMax),
+        partitionKey: z.string().min(1).max(limits.nameBytesMax),
+        sortKey: z.string().min(1).max(limits.nameBytesMax).optional(),
       })
       .optional()
       .meta({

@@ -57,7 +57,7 @@ describe("clients", () => {
     const { client: kinesis } = await clients.kinesis();
     expect(await dynamodb.config.credentials()).toMatchObject({ accessKeyId: "test" });
     expect(await dynamodb.config.region()).toBe("us-east-1");
-    expect(await dynamodb.config.maxAttempts()).toBe(limits.callTriesMax);
+    expect(await dynamodb.config.maxAttempts()).toBe(limits.callTriesDefault);
     expect(kinesis.config.requestHandler.metadata?.handlerProtocol).toBe("http/1.1");
     await clients.close();
   });

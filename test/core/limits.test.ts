@@ -89,3 +89,79 @@ test("the longest cursor of a page is one that a request may carry", () => {
   const nameBytes = 6 * 4 * 255 + 100;
   expect(Math.ceil((keyBytes + nameBytes) / 3) * 4).toBeLessThanOrEqual(limits.restCursorLengthMax);
 });
+
+test("what is asked for when nothing is said may also be asked for", () => {
+  expect(limits.attemptsDefault).toBeLessThanOrEqual(limits.attemptsMax);
+  expect(limits.callTriesDefault).toBeLessThanOrEqual(limits.callTriesMax);
+  expect(limits.callTimeoutMsDefault).toBeLessThanOrEqual(limits.callTimeoutMsMax);
+  const { historyRetentionMsMin: min, historyRetentionMsMax: max } = limits;
+  expect(limits.historyRetentionMsDefault).toBeGreaterThanOrEqual(min);
+  expect(limits.historyRetentionMsDefault).toBeLessThanOrEqual(max);
+});
+
+test("nothing that a call waits for outlasts the call, nor a call a transaction", () => {
+  const { deadlineMsDefault, transactionAgeMsMax } = limits;
+  const { callTimeoutMsDefault, courtesyMsMax, discoveryTimeoutMs, turnWaitMsMax } = limits;
+  const waits = [callTimeoutMsDefault, courtesyMsMax, discoveryTimeoutMs, turnWaitMsMax];
+  expect(Math.max(...waits, limits.watermarkWaitMsMax)).toBeLessThan(deadlineMsDefault);
+  expect(deadlineMsDefault).toBeLessThanOrEqual(transactionAgeMsMax);
+  expect(limits.callTimeoutMsMax).toBeLessThanOrEqual(transactionAgeMsMax);
+  expect(limits.restDeadlineMs).toBeLessThanOrEqual(transactionAgeMsMax);
+  expect(limits.connectTimeoutMs).toBeLessThan(callTimeoutMsDefault);
+});
+
+test("a request can be sent again several times while its caller is still there", () => {
+  expect(4 * limits.silenceMsMax).toBeLessThan(limits.deadlineMsDefault);
+});
+
+test("a reader helps before it gives up", () => {
+  expect(limits.pendingReadTriesMax).toBeLessThan(limits.readTriesMax);
+  expect(limits.earlierInstallPatienceTries).toBeLessThan(limits.installTriesMax);
+  expect(limits.lateInstallTriesMax).toBeLessThan(limits.readTriesMax);
+});
+
+test("a page waits longer for the watermark than replay leaves a commit to its client", () => {
+  expect(limits.watermarkWaitMsMax).toBeGreaterThan(2 * limits.ownInstallPatienceMs);
+  expect(limits.ownInstallPatienceMs).toBeLessThan(limits.ownInstallMsMax);
+});
+
+test("what is stored as one item fits an item", () => {
+  const { itemBytesMax, deadLetterItemBytesMax, deadLetterReasonLengthMax } = limits;
+  expect(limits.blockBytesMax).toBeLessThan(itemBytesMax);
+  expect(limits.spillChunkBytesMax).toBeLessThan(itemBytesMax);
+  expect(limits.versionPartBytesMax).toBeLessThan(itemBytesMax);
+  expect(limits.tombstoneItemBytesMax).toBeLessThan(itemBytesMax);
+  expect(limits.idempotencyResultBytesMax).toBeLessThan(itemBytesMax);
+  // Three bytes a character, and the key.
+  const { partitionKeyBytesMax, sortKeyBytesMax } = limits;
+  const besides = 3 * deadLetterReasonLengthMax + partitionKeyBytesMax + sortKeyBytesMax;
+  expect(deadLetterItemBytesMax + besides).toBeLessThan(itemBytesMax);
+});
+
+test("bodies of REST fit the events of Lambda, with room for what goes with them", () => {
+  const { invocationPayloadBytesMax, restRequestBytesMax, restResponseBytesMax } = limits;
+  const headersBytes = 64 * 1024;
+  const base64Bytes = Math.ceil(restRequestBytesMax / 3) * 4;
+  expect(base64Bytes + headersBytes).toBeLessThan(invocationPayloadBytesMax);
+  expect(restResponseBytesMax + headersBytes).toBeLessThan(invocationPayloadBytesMax);
+  // What is too large for us is told by us, not by the gateway.
+  expect(restRequestBytesMax).toBeLessThan(limits.gatewayRequestBytesMax);
+});
+
+test("the largest record fits a call, and the log outlives the stream", () => {
+  expect(limits.recordBytesMax).toBeLessThanOrEqual(limits.putBytesMax);
+  expect(limits.logRetentionSeconds * 1000).toBeGreaterThan(limits.streamRetentionMsMax);
+});
+
+test("a page of a rebuild is less than a rebuild may fold", () => {
+  const pageBytes = limits.rebuildPageBlocksMax * limits.blockBytesMax;
+  expect(pageBytes).toBeLessThanOrEqual(limits.rebuildBytesMax);
+  expect(limits.rebuildPageBlocksMax).toBeLessThanOrEqual(limits.rebuildBlocksMax);
+});
+
+test("one client's connections suffice for what a process does at a time", () => {
+  const { installConcurrencyMax, batchGetConcurrencyMax, spillConcurrencyMax } = limits;
+  const calls = installConcurrencyMax + batchGetConcurrencyMax + spillConcurrencyMax;
+  const { putsMax, tailRefreshesMax } = limits;
+  expect(calls + putsMax + tailRefreshesMax).toBeLessThan(limits.socketsMax);
+});

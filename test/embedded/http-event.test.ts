@@ -1,10 +1,7 @@
 /** HTTP requests and answers as an HTTP API translates them (payload format 2.0). */
 import { describe, expect, test } from "vitest";
-import {
-  functionPayloadBytesMax,
-  httpApiEvent,
-  httpResponse,
-} from "../../localstack/http-event.ts";
+import * as limits from "../../core/limits.ts";
+import { httpApiEvent, httpResponse } from "../../localstack/http-event.ts";
 import type { HttpRequest } from "../../localstack/http-event.ts";
 
 const request = (given: Partial<HttpRequest>): HttpRequest => ({
@@ -101,7 +98,7 @@ describe("an answer", () => {
     ["a status out of range", { statusCode: 600 }],
     [
       "a body above Lambda's limit",
-      { statusCode: 200, body: "x".repeat(functionPayloadBytesMax + 1) },
+      { statusCode: 200, body: "x".repeat(limits.invocationPayloadBytesMax + 1) },
     ],
   ])("%s is a server error", (_title, answer) => {
     expect(httpResponse(answer).status).toBe(500);

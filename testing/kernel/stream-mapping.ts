@@ -4,6 +4,7 @@
  * service's documentation admits: batches twice, cut, from an older checkpoint, to two instances
  * at once.
  */
+import * as limits from "../../core/limits.ts";
 import type { StreamRecord } from "../../core/ports.ts";
 import type { ShardId } from "../../core/types.ts";
 import { interpretBatchResponse, type BatchResult } from "../cloud/lambda/batch-response.ts";
@@ -11,7 +12,6 @@ import {
   doubledPauseMs,
   eventBytes,
   idleDelivery,
-  invocationPayloadBytesMax,
   stepDelivery,
   type DeliveryEffect,
   type DeliveryEvent,
@@ -124,7 +124,7 @@ export class StreamMapping {
 
   #step(event: DeliveryEvent): readonly DeliveryEffect[] {
     const { batchSize, windowMs } = this.#settings;
-    const settings = { batchSize, windowMs, eventBytesMax: invocationPayloadBytesMax };
+    const settings = { batchSize, windowMs, eventBytesMax: limits.invocationPayloadBytesMax };
     const { state, effects } = stepDelivery(settings, this.#delivery, event);
     this.#delivery = state;
     return effects;

@@ -1,12 +1,6 @@
 /** Sums and differences of DynamoDB's numbers, exact up to 38 significant digits. */
-import {
-  decimalText,
-  exponentMax,
-  exponentMin,
-  requireDecimal,
-  significantDigitsMax,
-  type Decimal,
-} from "../../../core/decimal.ts";
+import { decimalText, requireDecimal, type Decimal } from "../../../core/decimal.ts";
+import * as limits from "../../../core/limits.ts";
 import { numberOverflow } from "./attribute-values.ts";
 import { invalid } from "./failures.ts";
 
@@ -33,13 +27,13 @@ function sum(a: Decimal, b: Decimal): string {
   const written = (negative ? -total : total).toString();
   const digits = written.replace(/0+$/, "");
   const exponent = scale + written.length - 1;
-  if (exponent > exponentMax) throw numberOverflow();
-  if (exponent < exponentMin) {
+  if (exponent > limits.numberExponentMax) throw numberOverflow();
+  if (exponent < limits.numberExponentMin) {
     throw invalid(
       "Number underflow. Attempting to store a number with magnitude smaller than supported range",
     );
   }
-  if (digits.length > significantDigitsMax) {
+  if (digits.length > limits.numberDigitsMax) {
     throw invalid("Attempting to store more than 38 significant digits in a Number");
   }
   return decimalText({ negative, digits, exponent });

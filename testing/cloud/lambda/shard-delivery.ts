@@ -62,8 +62,6 @@ export type DeliveryStep = {
 };
 
 export const idleDelivery: DeliveryState = { batch: 0, failures: 0, windowEndsMs: undefined };
-/** Lambda's limit on the payload of an invocation. */
-export const invocationPayloadBytesMax = 6 * 1024 * 1024;
 /** Beyond it a number would grow for nothing. */
 const doublingsMax = 30;
 const emptyEventBytes = '{"Records":[]}'.length;
