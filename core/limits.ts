@@ -79,7 +79,8 @@ export const logRetentionSeconds = 8 * 24 * 3600;
 /** Stream time that the index looks back; a request older than that is answered `stale`. */
 export const certificationWindowMicros = 10_000_000;
 /**
- * At 22 bytes an entry a function of 1 GB holds them, also while the index moves to a larger table.
+ * At 24 bytes an entry, the most, a function of 1 GB holds them, also while the index moves to a
+ * larger table.
  */
 export const indexEntriesMax = 16 * 1024 * 1024;
 
