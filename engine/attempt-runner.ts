@@ -56,14 +56,14 @@ export class AttemptRunner {
   async transact<Result>(
     call: Call,
     task: {
-      readonly given: TransactOptions;
+      readonly options: TransactOptions;
       readonly body: (transaction: BodyTransaction) => Promise<Result>;
       readonly codec: ResultCodec<Result> | undefined;
     },
   ): Promise<Finished<Result>> {
-    const { given, body, codec } = task;
-    const isolation = given.isolation ?? "serializable";
-    return this.#repeat(call, given.attemptsMax, async (services, times) => {
+    const { options, body, codec } = task;
+    const isolation = options.isolation ?? "serializable";
+    return this.#repeat(call, options.attemptsMax, async (services, times) => {
       services.emit?.({ kind: "attempt-started", attempt: times.attempts, isolation });
       const attempt = await beginAttempt(services, {
         mode: "read-write",
@@ -73,8 +73,8 @@ export class AttemptRunner {
       });
       return inAttempt(attempt, async () => {
         const { context } = attempt;
-        const ack = given.ack ?? "installed";
-        if (given.idempotencyKey === undefined) {
+        const ack = options.ack ?? "installed";
+        if (options.idempotencyKey === undefined) {
           const result = await orAborted(body(context), call.signal);
           return { result, receipt: await finishAttempt(services, attempt, { ...times, ack }) };
         }
@@ -88,7 +88,7 @@ export class AttemptRunner {
           body,
           codec,
           times: { ...times, ack },
-          idempotencyKey: given.idempotencyKey,
+          idempotencyKey: options.idempotencyKey,
         });
       });
     });
@@ -127,19 +127,19 @@ export class AttemptRunner {
   async snapshot<Result>(
     call: Call,
     task: {
-      readonly given: SnapshotOptions;
+      readonly options: SnapshotOptions;
       readonly body: (snapshot: Reader) => Promise<Result>;
     },
   ): Promise<Finished<Result>> {
-    const { given, body } = task;
-    return this.#repeat(call, given.attemptsMax, async (services, times) => {
+    const { options, body } = task;
+    return this.#repeat(call, options.attemptsMax, async (services, times) => {
       services.emit?.({ kind: "attempt-started", attempt: times.attempts, isolation: "snapshot" });
       const fixed =
-        given.asOf === undefined ? undefined : await this.#readsAt(services, given.asOf);
+        options.asOf === undefined ? undefined : await this.#readsAt(services, options.asOf);
       const attempt = await beginAttempt(services, {
         mode: fixed === undefined ? "read-only" : "fixed",
         isolation: "snapshot",
-        maxStalenessMs: fixed === undefined ? (given.maxStalenessMs ?? 0) : Infinity,
+        maxStalenessMs: fixed === undefined ? (options.maxStalenessMs ?? 0) : Infinity,
         ...(fixed === undefined ? {} : { reads: fixed }),
       });
       return inAttempt(attempt, async () => {

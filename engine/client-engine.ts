@@ -15,14 +15,15 @@ export function createClientEngine(ports: ClientPorts, options: EngineOptions = 
   return clientEngineOf(new EngineCore(ports, options), options);
 }
 
-export function clientEngineOf(core: EngineCore, options: EngineOptions): ClientEngine {
-  const runner = new AttemptRunner(core, options);
+export function clientEngineOf(core: EngineCore, settings: EngineOptions): ClientEngine {
+  const runner = new AttemptRunner(core, settings);
   return {
-    transact: (given, body, codec) =>
-      core.run(given, (call) => runner.transact(call, { given, body, codec })),
-    snapshot: (given, body) => core.run(given, (call) => runner.snapshot(call, { given, body })),
-    outcome: (id, given = {}) =>
-      core.run(given, async (call) => {
+    transact: (options, body, codec) =>
+      core.run(options, (call) => runner.transact(call, { options, body, codec })),
+    snapshot: (options, body) =>
+      core.run(options, (call) => runner.snapshot(call, { options, body })),
+    outcome: (id, options = {}) =>
+      core.run(options, async (call) => {
         const { session, emit } = await core.services(call);
         call.phase = "settling";
         const { settleOutcome } = await orAborted(outcomes.load(), call.signal);

@@ -34,7 +34,7 @@ import { conflictError } from "./conflict-error.ts";
 import type { TableRegistry } from "./table-registry.ts";
 import type { DetachedTransaction, Receipt, TransactionState } from "./types.ts";
 
-type Given = { readonly signal?: AbortSignal };
+type CallerOptions = { readonly signal?: AbortSignal };
 type Begun = Pick<TransactionState, "name" | "startedMs"> & { readonly attempt: Attempt };
 
 /** Random bytes of a state's name: two never have the same. */
@@ -51,12 +51,12 @@ export class AlreadyCommittedError extends TransactionClosedError {
 
 export function begin(
   core: EngineCore,
-  given: Given & { readonly isolation: Isolation },
+  options: CallerOptions & { readonly isolation: Isolation },
 ): Promise<DetachedTransaction> {
-  return open(core, given, async (services) => {
+  return open(core, options, async (services) => {
     const attempt = await beginAttempt(services, {
       mode: "read-write",
-      isolation: given.isolation,
+      isolation: options.isolation,
       maxStalenessMs: 0,
     });
     const { view } = attempt.context;
@@ -76,9 +76,9 @@ export function begin(
 export function resume(
   core: EngineCore,
   state: TransactionState,
-  given: Given,
+  options: CallerOptions,
 ): Promise<DetachedTransaction> {
-  return open(core, given, async (services) => {
+  return open(core, options, async (services) => {
     const { session, ports } = services;
     const ageMs = ports.clock.nowMs() - state.startedMs;
     if (ageMs > limits.transactionAgeMsMax) {
@@ -139,9 +139,9 @@ function newName(random: Random): string {
 export function committedAs(
   core: EngineCore,
   state: TransactionState,
-  given: Given,
+  options: CallerOptions,
 ): Promise<TransactionId | undefined> {
-  return core.run(given, async (call) => {
+  return core.run(options, async (call) => {
     const services = await core.services(call);
     const attempt = await beginAttempt(services, {
       mode: "read-write",
@@ -177,15 +177,15 @@ async function coverGap(services: AttemptServices, reads: TransactionReads): Pro
 
 async function open(
   core: EngineCore,
-  given: Given,
+  options: CallerOptions,
   start: (services: AttemptServices) => Promise<Begun>,
 ): Promise<DetachedTransaction> {
-  const { services, ...begun } = await core.run(given, async (call) => {
+  const { services, ...begun } = await core.run(options, async (call) => {
     const services = await core.services(call);
     return { services, ...(await start(services)) };
   });
   // The call is over, its deadline too; reads go on, and the caller can still give them up.
-  services.call.follow(given.signal);
+  services.call.follow(options.signal);
   return detached(core, services, begun);
 }
 

@@ -59,11 +59,11 @@ export class EngineCore {
 
   /** Opens a call, runs the task under it, and turns the stores' errors into the public ones. */
   async run<T>(
-    given: { readonly deadlineMs?: number; readonly signal?: AbortSignal },
+    options: { readonly deadlineMs?: number; readonly signal?: AbortSignal },
     task: (call: Call) => Promise<T>,
   ): Promise<T> {
     this.assertOpen();
-    const call = new Call(this.ports.clock, given);
+    const call = new Call(this.ports.clock, options);
     const running = task(call);
     const tracked = running.then(
       () => undefined,

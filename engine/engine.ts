@@ -8,12 +8,12 @@ import { begin, committedAs, resume } from "./detached.ts";
 import { EngineCore, type EngineOptions } from "./engine-core.ts";
 import type { Engine } from "./types.ts";
 
-export function createEngine(ports: ClientPorts, options: EngineOptions = {}): Engine {
-  const core = new EngineCore(ports, options);
+export function createEngine(ports: ClientPorts, settings: EngineOptions = {}): Engine {
+  const core = new EngineCore(ports, settings);
   return {
-    ...clientEngineOf(core, options),
-    begin: (given) => begin(core, given),
-    resume: (state, given) => resume(core, state, given),
-    committedAs: (state, given) => committedAs(core, state, given),
+    ...clientEngineOf(core, settings),
+    begin: (options) => begin(core, options),
+    resume: (state, options) => resume(core, state, options),
+    committedAs: (state, options) => committedAs(core, state, options),
   };
 }

@@ -20,7 +20,7 @@ import type { Outcome } from "./types.ts";
 export async function settleOutcome(
   ports: ClientPorts,
   session: ShardSession,
-  given: {
+  asked: {
     readonly id: TransactionId;
     readonly signal: AbortSignal;
     readonly call: CallOptions;
@@ -28,13 +28,13 @@ export async function settleOutcome(
   },
 ): Promise<Outcome> {
   const { follower } = session;
-  await orAborted(follower.refresh(), given.signal);
-  const madeAt = transactionIdTimestamp(given.id);
+  await orAborted(follower.refresh(), asked.signal);
+  const madeAt = transactionIdTimestamp(asked.id);
   // Its maker had seen that timestamp in the log, so that whoever reads the log later sees it too.
   if (madeAt > follower.tail.newest) {
     throw new InvalidRequestError(
       "transactionId",
-      `transaction ${given.id} cannot have been made here: its maker had seen ${madeAt}, and the ` +
+      `transaction ${asked.id} cannot have been made here: its maker had seen ${madeAt}, and the ` +
         `log ends at ${follower.tail.newest}; ask the deployment that made it`,
     );
   }
@@ -43,10 +43,10 @@ export async function settleOutcome(
   follower.enter(user);
   try {
     const decision = await settleRequest(ports, session, {
-      ...given,
+      ...asked,
       request: {
         kind: "abort",
-        id: given.id,
+        id: asked.id,
         isolation: "serializable",
         checkedTo: follower.tail.newest,
         checks: [],

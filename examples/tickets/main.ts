@@ -30,14 +30,14 @@ async function main(endpoint: string): Promise<void> {
   };
 
   console.log(`${customers.length} customers at once, for three seats each:`);
-  const wishes = await Promise.all(
+  const orders = await Promise.all(
     customers.map(async (customer, index) => {
       const wanted = [0, 1, 2].map((next) => seatIds[(index * 2 + next) % seatIds.length] ?? "A01");
-      const wish = { orderId: `${eventId}-${customer}`, eventId, customer, seatIds: wanted };
-      return { ...wish, ...(await buySeats(db, wish)) };
+      const order = { orderId: `${eventId}-${customer}`, eventId, customer, seatIds: wanted };
+      return { ...order, ...(await buySeats(db, order)) };
     }),
   );
-  for (const { customer, seatIds: wanted, result } of wishes) {
+  for (const { customer, seatIds: wanted, result } of orders) {
     const what =
       result.kind === "sold"
         ? `sold for ${(result.amountCents / 100).toFixed(2)}`
@@ -48,7 +48,7 @@ async function main(endpoint: string): Promise<void> {
   }
   console.log(`  ${await report()}`);
 
-  const lucky = wishes.find(({ result }) => result.kind === "sold");
+  const lucky = orders.find(({ result }) => result.kind === "sold");
   if (lucky === undefined) throw new Error("somebody comes first");
   await cancelOrder(db, lucky.orderId);
   console.log(`\n${lucky.customer} cancels:\n  ${await report()}`);

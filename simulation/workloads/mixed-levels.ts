@@ -98,7 +98,7 @@ export const mixedLevels: WorkloadFactory = ({ keys, history }) => {
   };
 };
 
-type Wish = {
+type ActInput = {
   readonly customer: string;
   readonly amount: number;
   /** Which of the two accounts to take from. */
@@ -110,7 +110,7 @@ type Wish = {
 async function perform(
   tx: Transaction,
   act: Exclude<Act, "look" | "look back">,
-  { customer, amount, first, unique, linger }: Wish,
+  { customer, amount, first, unique, linger }: ActInput,
 ): Promise<void> {
   const account = first ? checking : savings;
   if (act === "state") {

@@ -1,11 +1,11 @@
 /**
  * A failed transaction must not end its process: promises of a body that has failed already reject
- * unheard.
+ * unhandled.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createClient, defineTable, type Client } from "../../sdk/index.ts";
 import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";
-import { unheardDuring } from "../harness/unheard.ts";
+import { unhandledDuring } from "../harness/unhandled-rejections.ts";
 import { failureOf } from "./support.ts";
 
 let deployment: LocalDeployment;
@@ -43,7 +43,7 @@ test("two reads begun together that meet one conflict reject, and the body rerun
     return Promise.resolve();
   });
   let runs = 0;
-  const unheard = await unheardDuring(() =>
+  const unhandled = await unhandledDuring(() =>
     client.transact(async (tx) => {
       runs += 1;
       await tx.get(rows, { pk: "a" });
@@ -58,7 +58,7 @@ test("two reads begun together that meet one conflict reject, and the body rerun
       tx.put(rows, { pk: "sum", n: ((await b)?.n ?? 0) + ((await c)[0]?.n ?? 0) });
     }),
   );
-  expect({ runs, unheard }).toEqual({ runs: 2, unheard: [] });
+  expect({ runs, unhandled }).toEqual({ runs: 2, unhandled: [] });
 });
 
 test("two updates begun together that meet one conflict reject, and the body reruns", async () => {
@@ -71,7 +71,7 @@ test("two updates begun together that meet one conflict reject, and the body rer
     pk,
     n: (row?.n ?? 0) + 1,
   });
-  const unheard = await unheardDuring(() =>
+  const unhandled = await unhandledDuring(() =>
     client.transact(async (tx) => {
       runs += 1;
       await tx.get(rows, { pk: "a" });
@@ -89,12 +89,12 @@ test("two updates begun together that meet one conflict reject, and the body rer
       await c;
     }),
   );
-  expect({ runs, unheard }).toEqual({ runs: 2, unheard: [] });
+  expect({ runs, unhandled }).toEqual({ runs: 2, unhandled: [] });
   expect(await client.snapshot((s) => s.get(rows, { pk: "c" }))).toMatchObject({ n: 3 });
 });
 
-test("an update under way when its body throws rejects unheard", async () => {
-  const unheard = await unheardDuring(() =>
+test("an update under way when its body throws rejects unhandled", async () => {
+  const unhandled = await unhandledDuring(() =>
     failureOf(
       client.transact((tx) => {
         void tx.update(rows, { pk: "a" }, { n: 3 });
@@ -102,5 +102,5 @@ test("an update under way when its body throws rejects unheard", async () => {
       }),
     ),
   );
-  expect(unheard).toEqual([]);
+  expect(unhandled).toEqual([]);
 });

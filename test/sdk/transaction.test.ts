@@ -11,7 +11,7 @@ import {
 } from "../../sdk/index.ts";
 import type { Transaction, Validator } from "../../sdk/index.ts";
 import { StoreError } from "../../core/errors.ts";
-import { unheardDuring } from "../harness/unheard.ts";
+import { unhandledDuring } from "../harness/unhandled-rejections.ts";
 import { accounts, anything, bareAccounts, blobs, lines, openShop } from "./fixtures/shop.ts";
 
 const stored = (id: string, cents: number) => ({
@@ -128,14 +128,14 @@ describe("rollback", () => {
 
   test("discards updates that were not waited for, also those still reading", async () => {
     const { db, engine } = openShop();
-    const unheard = await unheardDuring(async () => {
+    const unhandled = await unhandledDuring(async () => {
       const { result } = await db.transact(async (tx) => {
         void tx.update(accounts, "a", () => ({ balanceCents: 6 }));
         return tx.rollback(7);
       });
       expect(result).toBe(7);
     });
-    expect(unheard).toEqual([]);
+    expect(unhandled).toEqual([]);
     expect(engine.rows.size).toBe(0);
   });
 
@@ -251,7 +251,7 @@ describe("update", () => {
     const fault = new StoreError("unavailable", "ETIMEDOUT");
     let faulty = false;
     const { db, engine } = openShop({ readFault: () => (faulty ? fault : undefined) });
-    const unheard = await unheardDuring(async () => {
+    const unhandled = await unhandledDuring(async () => {
       const failed = db.transact({ attemptsMax: 1 }, async (tx) => {
         tx.put(accounts, "b", { balanceCents: 1 });
         faulty = true;
@@ -265,14 +265,14 @@ describe("update", () => {
       });
       await expect(failed).rejects.toMatchObject({ cause: fault });
     });
-    expect(unheard).toEqual([]);
+    expect(unhandled).toEqual([]);
     expect(engine.rows.size).toBe(0);
   });
 
   test("an update's own error that nobody hears in time is an unhandled rejection", async () => {
     const { db } = openShop();
     const own = new RangeError("no");
-    const unheard = await unheardDuring(() =>
+    const unhandled = await unhandledDuring(() =>
       db.transact(async (tx) => {
         void tx.update(accounts, "a", () => {
           throw own;
@@ -280,7 +280,7 @@ describe("update", () => {
         await new Promise((resolve) => setTimeout(resolve, 20));
       }),
     );
-    expect(unheard).toEqual([own]);
+    expect(unhandled).toEqual([own]);
   });
 
   test("an update that failed and was handled fails nothing, nor the next one", async () => {

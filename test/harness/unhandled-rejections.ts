@@ -4,10 +4,10 @@
  * The reasons of promises that rejected without a handler while `run` went on, or within 50 ms
  * after it.
  */
-export async function unheardDuring(run: () => Promise<unknown>): Promise<unknown[]> {
-  const unheard: unknown[] = [];
+export async function unhandledDuring(run: () => Promise<unknown>): Promise<unknown[]> {
+  const unhandled: unknown[] = [];
   const note = (reason: unknown): void => {
-    unheard.push(reason);
+    unhandled.push(reason);
   };
   // The test runner has listeners of its own, which would fail the run.
   const others = process.listeners("unhandledRejection");
@@ -20,5 +20,5 @@ export async function unheardDuring(run: () => Promise<unknown>): Promise<unknow
     process.off("unhandledRejection", note);
     for (const listener of others) process.on("unhandledRejection", listener);
   }
-  return unheard;
+  return unhandled;
 }
