@@ -72,7 +72,6 @@ export class PayloadLoader {
     const ageMs = clock.nowMs() - verdict.timestamp / 1_000;
     // mutant: unseen-taken-for-gone
     if (read.complete && ageMs > limits.streamRetentionMsMax) {
-      // probe: payload-outlived-its-stream
       return undefined;
     }
     // probe: payload-not-seen

@@ -245,7 +245,6 @@ export class TailFollower {
    * (decision-search.ts), as after an answer that decides nothing.
    */
   async #restart(): Promise<void> {
-    // probe: tail-begun-again
     this.#tail = new Tail(await this.readWatermark());
     for (const [id, waiters] of this.#waiters) {
       for (const waiter of waiters) waiter.resolve({ kind: "stale", id });

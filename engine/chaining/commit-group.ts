@@ -252,7 +252,6 @@ export class CommitGroup implements UndecidedCommit, Committable {
   async #predecessorsDecided(): Promise<void> {
     if (this.#waitsFor.size === 0) return;
     const unwatch = this.#services.session.follower.watch(this.id, () => {
-      // probe: outcome-asked-of-an-open-group
       this.#isOpen = false;
       this.#givenUp.abort(probedError());
     });

@@ -218,7 +218,6 @@ export class ChunkInstaller {
   }
 
   async #refuse(refused: RefusedWrite): Promise<void> {
-    // probe: replay-refuses-a-write
     await this.#saveDeadLetter(refused, refused.reason);
   }
 

@@ -68,7 +68,6 @@ export function planChunk(
         const chain = [{ commit, index }];
         const before = latest.get(identity);
         if (before !== undefined) {
-          // probe: replay-orders-writes-of-both-kinds
           chain.unshift(before);
           latest.delete(identity);
         }

@@ -242,7 +242,6 @@ class ReplayRun {
     if (commits.length > 0) await registry.ready();
     const first = plan();
     if (first.refused.length === 0) return first;
-    // probe: replay-reads-the-registry-again
     await registry.lookAgain(new AbortController().signal);
     return plan();
   }
