@@ -58,8 +58,10 @@ export function planChunk(
       }
       const identity = identityOf(commit.payload, index);
       if (isInstalled) {
-        // probe: replay-believes-its-client It supersedes what came before; on a table with
-        // history, what came before was installed before it.
+        // probe: replay-believes-its-client
+
+        // It supersedes what came before; on a table with history, what came before was installed
+        // before it.
         latest.delete(identity);
         ordered.delete(identity);
       } else if (ordered.has(identity)) {

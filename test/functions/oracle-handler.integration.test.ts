@@ -54,6 +54,10 @@ test("certifies what a real stream delivers into a real log, twice seen, once", 
   const watermark = await ports.control.readWatermark(shard);
   const checkedTo = watermark?.timestamp;
   if (checkedTo === undefined) throw new Error("the shard has no watermark");
+  const partitionKey = { name: "pk", type: "S" } as const;
+  const registration = { name: "accounts", partitionKey, history: false } as const;
+  const table = { ...registration, access: "transactional" } as const;
+  await ports.control.registerTable(table, ports.clock.nowMs());
   const payload = encodePayload({
     tables: [{ name: "accounts", partitionKey: "pk", history: false }],
     writes: [{ table: 0, key: { pk: { S: "a" } }, item: { pk: { S: "a" } } }],

@@ -24,15 +24,15 @@ import { planOf } from "../../simulation/seed-plan.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 
-/** The product's files that have marks. */
-const marked = execFileSync("git", ["ls-files", "-z", "-co", "--exclude-standard", "*.ts"], {
+/** The product's sources. */
+const sources = execFileSync("git", ["ls-files", "-z", "-co", "--exclude-standard", "*.ts"], {
   cwd: root,
   encoding: "utf8",
 })
   .split("\0")
   .filter((file) => /^(?:core|schemas|engine|aws|sdk|functions)\//u.test(file))
-  .map((file) => ({ file, text: readFileSync(join(root, file), "utf8") }))
-  .filter(({ text }) => text.includes("mutant:"));
+  .map((file) => ({ file, text: readFileSync(join(root, file), "utf8") }));
+const marked = sources.filter(({ text }) => text.includes("mutant:"));
 
 const minified = (text: string): string =>
   transformSync(text, { loader: "ts", minify: true, target: "node20" }).code;
@@ -90,6 +90,14 @@ describe("every mark", () => {
   test("is spelled as a mark, on a line of its own", () => {
     for (const { file, text } of marked) {
       expect(text.split("mutant:").length - 1, file).toBe(marksIn(text).length);
+    }
+  });
+
+  // The sweep demands only the probes that it finds: one that is misspelt would be lost unseen.
+  test("of a branch to be reached is spelled as one, on a line of its own", () => {
+    for (const { file, text } of sources) {
+      const spelled = text.match(/^\s*\/\/ probe: [a-z0-9-]+$/gmu) ?? [];
+      expect(text.split("probe:").length - 1, file).toBe(spelled.length);
     }
   });
 
