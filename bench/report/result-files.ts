@@ -1,4 +1,7 @@
-/** The files of the last run that the repository keeps. */
+/**
+ * The files of the last run. The repository keeps what was measured and projected, not the report:
+ * `npm run bench:report` draws it from these.
+ */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
