@@ -11,6 +11,7 @@ export type ErrorCode =
   | "transaction-too-large"
   | "transaction-closed"
   | "invalid-request"
+  | "idempotency-key-reused"
   | "unavailable"
   | "corrupt-data";
 
@@ -21,6 +22,12 @@ export abstract class TransactionError extends Error {
   abstract readonly retryable: boolean;
   /** `"unknown"` only when the commit may have happened. */
   abstract readonly outcome: "aborted" | "unknown";
+}
+
+/** Nothing was committed, and the same call would end the same way. */
+abstract class FinalError extends TransactionError {
+  readonly retryable = false;
+  readonly outcome = "aborted";
 }
 
 /** Where a conflict was found. `hash` alone when only a predicate (partition, table) is known. */
@@ -87,11 +94,9 @@ export class CommitUnknownError extends TransactionError {
   }
 }
 
-export class TransactionTooLargeError extends TransactionError {
+export class TransactionTooLargeError extends FinalError {
   override readonly name = "TransactionTooLargeError";
   readonly code = "transaction-too-large";
-  readonly retryable = false;
-  readonly outcome = "aborted";
   /** Name of the limit in core/limits.ts, and its value. */
   readonly limit: { readonly name: string; readonly max: number; readonly actual: number };
   constructor(
@@ -117,24 +122,29 @@ export function tooLarge(
 }
 
 /** The transaction's body has returned, or its deadline has passed. */
-export class TransactionClosedError extends TransactionError {
+export class TransactionClosedError extends FinalError {
   override readonly name = "TransactionClosedError";
   readonly code = "transaction-closed";
-  readonly retryable = false;
-  readonly outcome = "aborted";
 }
 
 /** Input that can never work. `field` names it; the message says the limit and the remedy. */
-export class InvalidRequestError extends TransactionError {
+export class InvalidRequestError extends FinalError {
   override readonly name = "InvalidRequestError";
   readonly code = "invalid-request";
-  readonly retryable = false;
-  readonly outcome = "aborted";
   readonly field: string;
   constructor(field: string, message: string, options?: ErrorOptions) {
     super(message, options);
     this.field = field;
   }
+}
+
+/**
+ * An earlier transaction under the same idempotency key answered another request. Nothing was run;
+ * what the earlier one did stands.
+ */
+export class IdempotencyKeyReusedError extends FinalError {
+  override readonly name = "IdempotencyKeyReusedError";
+  readonly code = "idempotency-key-reused";
 }
 
 /**
@@ -172,11 +182,9 @@ export class UnavailableError extends TransactionError {
 }
 
 /** Stored data breaks the protocol: a frame that does not decode, a version from the future. */
-export class CorruptDataError extends TransactionError {
+export class CorruptDataError extends FinalError {
   override readonly name = "CorruptDataError";
   readonly code = "corrupt-data";
-  readonly retryable = false;
-  readonly outcome = "aborted";
 }
 
 /** What an adapter throws when its own bounded retries are used up. Not part of the public API. */

@@ -18,9 +18,9 @@ import type {
   ClientEngine,
   Receipt,
   SnapshotOptions as EngineSnapshotOptions,
-  TransactOptions,
+  TransactOptions as EngineTransactOptions,
 } from "../engine/types.ts";
-import { aSignal, aText, checkOptions, integerIn, oneOf } from "./check-options.ts";
+import { aSignal, aText, checkOptions, integerIn, isText, oneOf } from "./check-options.ts";
 import { RowCodec } from "./row-codec.ts";
 import type { MarshallOptions } from "./marshall.ts";
 import { ReadHandle, type Snapshot, type Transaction, TransactionHandle } from "./transaction.ts";
@@ -40,6 +40,14 @@ export type Transacted<Result> = { readonly result: Result; readonly receipt: Re
 
 /** What a moment in the past is given by: a date, or microseconds such as a `commitTimestamp`. */
 export type Moment = Date | Timestamp | number;
+
+export type TransactOptions = EngineTransactOptions & {
+  /**
+   * What the call with the idempotency key is for, such as the request's body: anything that an
+   * item can hold. A digest of it is kept, and the same key with another one is refused.
+   */
+  readonly idempotencyRequest?: unknown;
+};
 
 type SnapshotLimits = Pick<EngineSnapshotOptions, "attemptsMax" | "deadlineMs" | "signal">;
 
@@ -70,6 +78,7 @@ export type Client = {
    * `outcome`.
    * @throws ConflictError when `attemptsMax` runs met a conflict each.
    * @throws UnavailableError, TransactionTooLargeError, InvalidRequestError: nothing was committed.
+   * @throws IdempotencyKeyReusedError when the key has answered another `idempotencyRequest`.
    */
   transact<Result>(body: TransactionBody<Result>): Promise<Transacted<Result>>;
   transact<Result>(
@@ -149,7 +158,7 @@ export class ConnectedClient implements Client {
     try {
       if (options.idempotencyKey === undefined) return await engine.transact(left, run);
       const { resultCodec } = await keptResults.load();
-      const codec = resultCodec<Result>(this.#parts.numbers);
+      const codec = resultCodec<Result>(this.#parts.numbers, options.idempotencyRequest);
       const done = await engine.transact(left, run, codec);
       if (done.receipt.replayed) return done;
       return { ...done, result: codec.normalized(done.result) };
@@ -285,11 +294,11 @@ function checkTransactOptions(options: TransactOptions): void {
     signal: aSignal,
     idempotencyKey: (value) => {
       const max = limits.idempotencyKeyBytesMax;
-      if (aText(value) !== undefined) return aText(value);
-      return Buffer.byteLength(value as string) <= max
-        ? undefined
-        : `must have at most ${max} bytes`;
+      const isLong = isText(value) && Buffer.byteLength(value) > max;
+      return isLong ? `must have at most ${max} bytes` : aText(value);
     },
+    idempotencyRequest: () =>
+      options.idempotencyKey === undefined ? "needs an `idempotencyKey`" : undefined,
     ack: oneOf("installed", "certified"),
   });
 }

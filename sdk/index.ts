@@ -11,6 +11,7 @@ export type {
   SnapshotOptions,
   Transacted,
   TransactionBody,
+  TransactOptions,
 } from "./client.ts";
 export type {
   AwsCredentials,
@@ -56,6 +57,7 @@ export {
   CommitUnknownError,
   ConflictError,
   CorruptDataError,
+  IdempotencyKeyReusedError,
   InvalidRequestError,
   SnapshotTooOldError,
   TransactionClosedError,
@@ -66,10 +68,4 @@ export {
 export type { CallPhase, ConflictDetail, ErrorCode, PassedDeadline } from "../core/errors.ts";
 export type { Clock, Consumption, Random } from "../core/ports.ts";
 export type { AttributeValue, Isolation, Item, Timestamp, TransactionId } from "../core/types.ts";
-export type {
-  Acknowledgement,
-  EngineEvent,
-  Phases,
-  Receipt,
-  TransactOptions,
-} from "../engine/types.ts";
+export type { Acknowledgement, EngineEvent, Phases, Receipt } from "../engine/types.ts";

@@ -212,4 +212,5 @@ const unexpectedCodes: ReadonlySet<string> = new Set([
   "invalid-request",
   "corrupt-data",
   "transaction-too-large",
+  "idempotency-key-reused",
 ]);

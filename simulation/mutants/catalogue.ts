@@ -263,6 +263,12 @@ const installs: readonly Mutant[] = [
     changes: { workload: "idempotency" },
   },
   {
+    name: "other-request-answered",
+    breaks: "another request under an idempotency key gets the first one's result",
+    edit: always,
+    changes: { workload: "idempotency" },
+  },
+  {
     name: "install-signed-late",
     breaks: "a frozen installer wakes up and brings back what the reaper has removed",
     edit: never,

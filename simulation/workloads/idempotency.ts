@@ -2,10 +2,15 @@
  * Jobs that must be done exactly once: whoever has one repeats it, under the job's idempotency key,
  * after errors and unknown outcomes; others repeat it after crashes, long afterwards, or at the
  * same time. Every try that gets through leaves a receipt of its own, so a job done twice shows;
- * and whoever asks gets the first result, with the commit that it belongs to.
+ * and whoever asks gets the first result, with the commit that it belongs to. Another request under
+ * the key of a job that is done is refused, and runs nothing.
  */
 import { TransactionError } from "../../core/errors.ts";
-import { defineTable, type Receipt as CommitReceipt } from "../../sdk/index.ts";
+import {
+  defineTable,
+  IdempotencyKeyReusedError,
+  type Receipt as CommitReceipt,
+} from "../../sdk/index.ts";
 import { testTable } from "../../testing/test-cloud.ts";
 import type { SeededRandom } from "../../testing/kernel/seeded-random.ts";
 import { numbered, upTo } from "./key-spaces.ts";
@@ -103,12 +108,13 @@ class Jobs {
   }
 }
 
-async function attempt(job: Job, { client, isolation, pause, random }: StepContext): Promise<void> {
+async function attempt(job: Job, context: StepContext): Promise<void> {
+  const { client, isolation, pause, random } = context;
   const key = { job: job.name, attempt: job.attempts };
   job.attempts += 1;
   const lingersMs = random.chance(0.2) ? random.between(1, 200) : 0;
   const { result, receipt } = await client.transact(
-    { isolation, idempotencyKey: job.name, attemptsMax: 5, deadlineMs: 8_000 },
+    { isolation, ...onceOf(job, "do"), attemptsMax: 5, deadlineMs: 8_000 },
     async (tx): Promise<Result> => {
       const { total } = job;
       const add = (row: Total | undefined): Total => ({ jobs: (row?.jobs ?? 0) + 1 });
@@ -133,6 +139,24 @@ async function attempt(job: Job, { client, isolation, pause, random }: StepConte
       `${job.name} gave ${JSON.stringify(job.result)} first, then ${JSON.stringify(result)}`,
     );
   }
+  if (receipt.replayed) await askForAnother(job, context);
+}
+
+function onceOf({ name, total }: Job, verb: "do" | "undo") {
+  return { idempotencyKey: name, idempotencyRequest: { verb, name, total } };
+}
+
+/** Whatever goes wrong on the way, there is no answer for a request that was never made. */
+async function askForAnother(job: Job, { client, isolation }: StepContext): Promise<void> {
+  try {
+    await client.transact({ isolation, ...onceOf(job, "undo"), deadlineMs: 8_000 }, () => {
+      throw new WorkloadFinding(`the key of ${job.name}, which is done, runs another request`);
+    });
+  } catch (error) {
+    if (error instanceof IdempotencyKeyReusedError) return;
+    throw error;
+  }
+  throw new WorkloadFinding(`another request got the result of ${job.name}`);
 }
 
 async function complaintsOf(
