@@ -1,7 +1,7 @@
 /**
  * The registry in the control table: the user tables, and how long history is kept. It is read in
  * one query, and what is written follows from what stands there (core/history.ts): a change is put
- * on condition that nobody else's came between.
+ * on condition that no other came between.
  */
 import { isDeepStrictEqual } from "node:util";
 import { retentionAfter, retentionDefault, tableHistoryAfter } from "../core/history.ts";

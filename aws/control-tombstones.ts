@@ -76,7 +76,7 @@ function queueKey(shard: ShardId): string {
   return `tombstones#${shard}`;
 }
 
-/** Of the sort keys of a batch's parts. */
+/** What the sort keys of a batch's parts begin with. */
 function prefixOf({ position, life }: TombstoneBatchKey): string {
   return `${padded(position)}#${life}#`;
 }

@@ -137,7 +137,7 @@ export function createDynamoDbControlStore(parts: ControlStoreParts): AwsControl
       let item = await control.get(key, options);
       if (item === undefined) {
         await control.put(key, { bytes: { B: make() } }, options, notExists);
-        // Whoever came first made it; only the stored bytes are the secret.
+        // The first process made it; only the stored bytes are the secret.
         item = await control.get(key, options);
       }
       if (item === undefined) throw new StoreError("unavailable", `secret "${name}" vanished`);

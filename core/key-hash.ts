@@ -25,7 +25,8 @@ export class KeyHasher {
   high = 0;
   low = 0;
   /**
-   * Of the key, 32 bits, unsigned: records and blocks carry it, so that keys cannot be mixed up.
+   * Tells the key in 32 bits, unsigned: records and blocks carry it, so that keys are not mixed
+   * up.
    */
   readonly fingerprint: number;
   readonly #byKind: readonly SipHash[];

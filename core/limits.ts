@@ -13,7 +13,7 @@ export const payloadBytesMax = 16 * 1024 * 1024;
 /** DynamoDB's own, by its own way of counting (core/item-size.ts), reserved attributes included. */
 export const itemBytesMax = 400 * 1024;
 export const transactionAgeMsMax = 60_000;
-/** Of a call that names no deadline of its own, which is at most a transaction's age. */
+/** The deadline of a call that names none. One of its own is at most a transaction's age. */
 export const deadlineMsDefault = 30_000;
 /** Runs of a transaction's body: unless a caller asks for another number, and the most. */
 export const attemptsDefault = 10;
@@ -60,7 +60,7 @@ export const spillChunksMax = 64;
 export const streamRetentionMsMax = 7 * 24 * 3600_000;
 
 // --- Log (DynamoDB) ---
-/** Of a block's encoded bytes; leaves room below 400 KB for the item's other attributes. */
+/** A block's encoded bytes: leaves room below 400 KB for the item's other attributes. */
 export const blockBytesMax = 390 * 1024;
 export const blockVerdictsMax = 16_384;
 /**
@@ -150,11 +150,11 @@ export const readerMarginMs = transactionAgeMsMax + clientClockErrorMsMax + 3 * 
  * from what never was.
  */
 export const asOfWithoutHistoryMsMax = tombstoneGraceMs - readerMarginMs;
-/** By how much a superseded version outlives it: whoever saves it may be slow as well. */
+/** By how much a superseded version outlives it: the process that saves it may be slow as well. */
 export const versionMarginMs = readerMarginMs + clientClockErrorMsMax;
 /**
  * After a change of what is kept, everybody knows of it: the change itself may come as late as its
- * signature lives, and whoever made it, and the reaper, have clocks.
+ * signature lives, and the clocks of its sender and of the reaper may be off.
  */
 export const historyChangeMs =
   registryMsMax + transactionAgeMsMax + signatureMsMax + clientClockErrorMsMax + awsClockErrorMsMax;
@@ -189,7 +189,7 @@ export const momentMicrosMin = 946_684_800_000_000;
  */
 export const chainedTransactionsMax = 256;
 /**
- * Of their items together, by DynamoDB's way of counting: far from where a request has to be
+ * Bytes of their items together, by DynamoDB's way of counting: far from where a request has to be
  * spilled.
  */
 export const chainedBytesMax = 128 * 1024;
@@ -253,9 +253,9 @@ export const registryReloadMsMin = 1_000;
 export const discoveryTimeoutMs = 5_000;
 
 // --- REST ---
-/** Of a request's body. As base64 it stays below the 6 MB that Lambda takes per event. */
+/** Bytes of a request's body. As base64 it stays below the 6 MB that Lambda takes per event. */
 export const restRequestBytesMax = 4 * 1024 * 1024;
-/** Of an answer's body as it stands, escaped, in Lambda's own answer of at most 6 MB. */
+/** Bytes of an answer's body, escaped as in Lambda's own answer of at most 6 MB. */
 export const restResponseBytesMax = 5_500_000;
 /**
  * Nesting of a request's JSON: twice an item's own depth in typed form, and the request around it.
@@ -269,13 +269,13 @@ export const restIdempotencyKeyLengthMax = 256;
 /** Values of one `in` comparison, and attributes of one condition. */
 export const restComparandsMax = 100;
 /**
- * Of a page's cursor: the key attributes of a table and of an index (two of 2,048 and two of 1,024
- * bytes, six characters a byte where JSON has to escape them, four names), in base64.
+ * Length of a page's cursor: the key attributes of a table and of an index (two of 2,048 and two
+ * of 1,024 bytes, six characters a byte where JSON has to escape them, four names), in base64.
  */
 export const restCursorLengthMax = 64 * 1024;
-/** Of a transaction's token: a name and eight bytes for each key, in base64. */
+/** Length of a transaction's token: a name and eight bytes for each key, in base64. */
 export const restTokenLengthMax = 112 * 1024;
-/** Of attributes that an update removes: as many as name the smallest attributes of an item. */
+/** Attributes that an update removes: as many as name the smallest attributes of an item. */
 export const restRemovalsMax = 10_000;
 /** Faults that one answer names. */
 export const restErrorsMax = 20;
@@ -294,7 +294,7 @@ export const deploymentNameLengthMax = 64;
 /** Tries of one call inside the AWS SDK, the first included: by itself, and the most to ask for. */
 export const callTriesDefault = 4;
 export const callTriesMax = 100;
-/** Of one try. A longer one than a transaction may live serves nobody. */
+/** Timeout of one try. One longer than a transaction may live serves no purpose. */
 export const callTimeoutMsDefault = 5_000;
 export const callTimeoutMsMax = 60_000;
 export const connectTimeoutMs = 2_000;
@@ -341,7 +341,7 @@ export const reaperFailuresMax = 20;
 export const gatewayRequestBytesMax = 10 * 1024 * 1024;
 /** Requests under way when the gateway closes are waited for so long. */
 export const gatewayDrainMsMax = 5_000;
-/** Of a request that registers tables: far more than the names of all that an account may have. */
+/** Bytes of a request that registers tables: far more than all names that an account may have. */
 export const tablesRequestBytesMax = 1024 * 1024;
 /** A process of the stack that has not reported by then is ended, and counts as having died. */
 export const processReadyMsMax = 30_000;

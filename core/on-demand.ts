@@ -2,8 +2,8 @@
  * Parts of the program that are loaded when they are first needed: what a transaction can do, but
  * most do not. A bundler makes files of their own of them (ADR 11).
  *
- * Loading takes turns of the event loop; using what is loaded takes none. So whoever uses a part
- * captures what his operation goes by before he asks for it, as before any other wait.
+ * Loading takes turns of the event loop; using what is loaded takes none. So the user of a
+ * part captures what its operation depends on before asking for it, as before any other wait.
  */
 import { UnavailableError } from "./errors.ts";
 

@@ -46,7 +46,7 @@ export type OracleBounds = {
   readonly blockBytesMax: number;
   readonly blockVerdictsMax: number;
   /**
-   * Of the work for a block: requests, their checks and writes. Duplicates and refusals take no
+   * Bounds the work for a block: requests, their checks and writes. Duplicates and refusals take no
    * room in a block, and checks none in any.
    */
   readonly blockStepsMax: number;
@@ -77,7 +77,7 @@ export class Oracle {
   /** Slots of the ids that were touched last, and that of the id being decided. */
   readonly #slots = new Uint32Array(touchAhead);
   #slot = 0;
-  /** Of the block in the making. */
+  /** Most steps of the block in the making. */
   readonly #stepsMax: number;
   #steps = 0;
   /** The request being certified, and what stands in its way. */

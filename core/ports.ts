@@ -284,7 +284,7 @@ export type TombstoneBatch = {
   readonly shard: ShardId;
   /** Log position of the newest block that the batch covers; orders the queue. */
   readonly position: LogPosition;
-  /** Of all its tombstones, so that short-lived ones do not wait for long-lived ones. */
+  /** The life of all its tombstones, so that short-lived ones do not wait for long-lived ones. */
   readonly life: TombstoneLife;
   /** Newest version in the batch. */
   readonly through: Timestamp;

@@ -150,7 +150,7 @@ export class RequestBatch {
     this.writeEnd += 1;
   }
 
-  /** Of the open request; the first fault stands. */
+  /** Notes a fault of the open request; the first one stands. */
   setTableFault(fault: TableFault): void {
     const i = this.count;
     if (fault === tableFaults.none || this.tableFaults[i] !== tableFaults.none) return;

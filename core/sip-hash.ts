@@ -1,6 +1,6 @@
 /**
  * SipHash-1-3 in halves of 32 bits: a keyed hash of which nobody can find collisions without the
- * key, however much he knows of the algorithm. One round per eight bytes and three at the end, as
+ * key, however well they know the algorithm. One round per eight bytes and three at the end, as
  * Rust, Python and Ruby hash what strangers choose (docs/adr/0012-hashes-have-a-secret.md).
  */
 import { assert } from "./assert.ts";

@@ -1,7 +1,7 @@
 /**
  * Puts commit requests onto one shard of the stream. Requests of concurrent transactions share
  * records and calls: while a call is under way the next ones gather, so a busy process pays for few
- * calls and a lone transaction waits for nobody.
+ * calls and a lone transaction waits for no other.
  *
  * The records also tell replay which commits this process has installed, so that it need not look
  * at their items: some twelve bytes a commit instead of half a read unit for each of its writes.

@@ -48,7 +48,7 @@ export interface Committable {
 }
 
 export type CommitOptions = {
-  /** Aborts when nobody waits for the verdict any more. */
+  /** Aborts when no caller waits for the verdict any more. */
   readonly signal: AbortSignal;
   readonly call: CallOptions;
   readonly id: TransactionId;
@@ -223,7 +223,7 @@ function abortError(reason: AbortReason, checks: Checks, { tables }: Payload): E
   }
 }
 
-/** Somebody asked for the outcome of an id before it was decided. */
+/** Another process asked for the outcome of an id before it was decided. */
 export function probedError(): UnavailableError {
   return new UnavailableError("somebody asked for the outcome first, which settled it as aborted");
 }

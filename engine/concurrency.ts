@@ -58,7 +58,7 @@ export function asError(reason: unknown): Error {
   return reason instanceof Error ? reason : new Error(String(reason));
 }
 
-/** For a promise whose failure somebody else reports. */
+/** For a promise whose failure is reported elsewhere. */
 export function ignore(): void {
   return undefined;
 }

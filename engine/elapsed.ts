@@ -1,5 +1,5 @@
 /**
- * How long ago something was, for whoever goes by what it knew then. The monotonic clock stands
+ * How long ago something was, for code that relies on what it knew then. The monotonic clock stands
  * still while a machine sleeps, and the wall clock may be set: the one that shows more is believed.
  */
 import type { Clock } from "../core/ports.ts";

@@ -98,7 +98,7 @@ export function recordResult(
 type IdempotencyEntry = CommitName & { readonly result: AttributeValue };
 
 /**
- * Of a caller's key.
+ * The entry of a caller's key.
  * @throws InvalidRequestError for an empty or overlong one.
  */
 export function idempotencyEntryKey(idempotencyKey: string): Item {
@@ -112,7 +112,7 @@ export function idempotencyEntryKey(idempotencyKey: string): Item {
   return { pk: { S: `idempotency#${idempotencyKey}` }, sk: { S: "-" } };
 }
 
-/** Of a transaction that is carried on as data; no caller's key can be the same. */
+/** The entry of a transaction that is carried on as data; no caller's key can be the same. */
 export function detachedEntryKey(name: string): Item {
   return { pk: { S: `idempotency#${name}` }, sk: { S: "detached" } };
 }

@@ -104,7 +104,7 @@ export class Installer {
 
   /**
    * A place is held for one try, never while an earlier commit is waited for: finishing that one
-   * takes a place too, and if those who wait held them all, nobody would get on.
+   * takes a place too, and if those that wait held them all, none would get on.
    */
   async #installInOrder(job: InstallJob, index: number, options: CallOptions): Promise<void> {
     const { table } = writeAt(job.payload, index);

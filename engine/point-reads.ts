@@ -11,7 +11,7 @@ import { ignore } from "./concurrency.ts";
 import { conflictError } from "./conflict-error.ts";
 import type { ReadKey, ReadView } from "./read-view.ts";
 
-/** Of an answer that does not come from the store: it need not hold anything that is installed. */
+/** For an answer that is not from the store: it need not hold anything that is installed. */
 const nothingKnown: Known = { installedThrough: 0 as Timestamp, installed: new Set() };
 
 /** One item as it stands at the read timestamp; joins the read set. */

@@ -84,7 +84,7 @@ export class ShardSession {
   }
 
   /**
-   * Installs somebody else's committed write, whose owner has not (Mediator §4.3), unless the
+   * Installs another process's committed write, whose owner has not (Mediator §4.3), unless the
    * watermark says that it is done. The time to sign begins before the watermark is read: whatever
    * the watermark has not passed then, no reaper has removed a tombstone of (docs/protocol.md §7).
    */

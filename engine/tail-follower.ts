@@ -25,7 +25,7 @@ import { elapsedMs, instantOf, type Instant } from "./elapsed.ts";
 import { decodeBlock } from "./log-search.ts";
 
 export type FollowerOptions = {
-  /** Shortest and longest pause between two polls while somebody waits for a decision. */
+  /** Shortest and longest pause between two polls while a caller waits for a decision. */
   readonly pollMsMin: number;
   readonly pollMsMax: number;
   /** The watermark is read again at most this often while the tail is in use. */
@@ -45,7 +45,7 @@ export const followerDefaults: FollowerOptions = {
 export type FollowedLog = {
   readonly shard: ShardId;
   readonly hashes: KeyHashes;
-  /** Called with each verdict, in the order of the log; `isAwaited`: somebody here waits for it. */
+  /** Called with each verdict, in the order of the log; `isAwaited`: a caller here waits. */
   readonly onVerdict?: ((verdict: Verdict, isAwaited: boolean) => void) | undefined;
 };
 
@@ -93,7 +93,7 @@ export class TailFollower {
    * the time.
    */
   #refreshMs = 0;
-  /** Of the tail's own reads; nobody's in particular. */
+  /** What the tail's own reads cost; they belong to no transaction in particular. */
   readonly consumption: Consumption = { readUnits: 0, writeUnits: 0, calls: 0 };
 
   constructor(ports: ClientPorts, log: FollowedLog, options: Partial<FollowerOptions> = {}) {
@@ -254,7 +254,7 @@ export class TailFollower {
 
   /**
    * Calls `onDecision` when a block decides the id, until the function that this returns is called.
-   * Nothing is polled for it: it is for ids that nobody has sent yet.
+   * Nothing is polled for it: it is for ids that have not been sent yet.
    */
   watch(id: TransactionId, onDecision: () => void): () => void {
     this.#watches.set(id, onDecision);
@@ -360,7 +360,7 @@ export class TailFollower {
           await this.refresh();
           failures = 0;
         } catch {
-          // Whoever waits has a deadline; a log that cannot be read now may be readable before it.
+          // Every caller has a deadline; a log that cannot be read now may be readable before it.
           failures += 1;
         }
       }
@@ -377,7 +377,7 @@ export class TailFollower {
     this.#napping = undefined;
   }
 
-  /** A newcomer must not wait for the long pause that somebody's overdue verdict has earned. */
+  /** A newcomer must not wait for the long pause that another's overdue verdict has earned. */
   #shortenNap(): void {
     const napping = this.#napping;
     if (napping === undefined) return;

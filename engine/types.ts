@@ -81,11 +81,11 @@ export type Receipt = {
   readonly installed: boolean;
   /** True when an earlier call with the same idempotency key did the work. */
   readonly replayed: boolean;
-  /** Of a replayed `DetachedTransaction.commit`: the `recordedResult` that the first call gave. */
+  /** For a replayed `DetachedTransaction.commit`: the `recordedResult` that the first call gave. */
   readonly recordedResult?: AttributeValue;
 };
 
-/** What happened, for hooks, logs and metrics. Nothing is built when nobody listens. */
+/** What happened, for hooks, logs and metrics. Nothing is built without a listener. */
 export type EngineEvent =
   | { readonly kind: "attempt-started"; readonly attempt: number; readonly isolation: Isolation }
   | {

@@ -149,7 +149,7 @@ export function readInstalled(bytes: Uint8Array): readonly InstalledReport[] {
 }
 
 type RecordHeader = {
-  /** Of requests, which follow. */
+  /** Number of the requests that follow. */
   readonly count: number;
   readonly hashFingerprint: number;
 };

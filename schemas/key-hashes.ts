@@ -20,7 +20,7 @@ export class KeyHashes {
   /** Words of a table's hash, by name: an application uses few tables, and uses them again. */
   readonly #tables = new Map<string, { readonly high: number; readonly low: number }>();
 
-  /** @param hasher the shard's (ControlStore.keyHasher), and of nobody else. */
+  /** @param hasher the shard's (ControlStore.keyHasher), and of no other. */
   constructor(hasher: KeyHasher) {
     this.hasher = hasher;
   }

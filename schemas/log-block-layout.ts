@@ -12,7 +12,7 @@ export const cursorTags = { none: 0, recordDone: 1, withinRecord: 2 } as const;
 
 export type LogBlockHeader = Omit<LogBlock, "verdicts"> & {
   readonly verdictCount: number;
-  /** Of the hash secret that the block's hashes were made under. */
+  /** Fingerprint of the hash secret that the block's hashes were made under. */
   readonly hashFingerprint: number;
 };
 

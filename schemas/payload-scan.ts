@@ -53,7 +53,7 @@ export class PayloadScanner implements ForbiddenNames {
   private readonly entries: (CatalogueEntry | undefined)[] = [];
   private catalogue: TableCatalogue | undefined;
 
-  /** Of each write so far: hash, position and length of the key's values, table. */
+  /** For each write so far: hash, position and length of the key's values, table. */
   private keyHigh = new Int32Array(64);
   private keyLow = new Int32Array(64);
   private keyAt = new Uint32Array(64);

@@ -384,7 +384,7 @@ export class TransactionHandle extends ReadHandle implements Transaction {
     const next: unknown = change(this.decoded(table, item));
     if (next === undefined) return undefined;
     if (next instanceof Promise) {
-      next.catch(() => undefined); // Refused below; its own end interests nobody.
+      next.catch(() => undefined); // Refused below; how it ends does not matter.
       throw new InvalidRequestError("change", "the function of an update must not be asynchronous");
     }
     return this.codec.encodeAt(table, key, asObject(next, "item"));
@@ -423,7 +423,7 @@ export class TransactionHandle extends ReadHandle implements Transaction {
 /**
  * A body may begin two reads and wait for one after the other. If a conflict ends both, the second
  * one's rejection has no handler yet, and Node would end the process, although the transaction is
- * about to be retried. A read that nobody waits for is a value that nobody used.
+ * about to be retried. A read that is not awaited is a value that is not used.
  */
 function rejectionHandled<T>(read: Promise<T>): Promise<T> {
   read.catch(() => undefined);

@@ -90,7 +90,7 @@ export class CommitGroup implements UndecidedCommit, Committable {
     services: GroupServices,
     first: GroupMember & {
       readonly id: TransactionId;
-      /** Of the id: it is shown when the commit is installed. */
+      /** The proof of the id: it is shown when the commit is installed. */
       readonly proof: Uint8Array;
       readonly isolation: Isolation;
     },
@@ -191,8 +191,8 @@ export class CommitGroup implements UndecidedCommit, Committable {
 
   verdict(tail: Tail): LocalVerdict | undefined {
     if (this.#verdict !== undefined) return this.#verdict;
-    // The tail may know before whoever waits for it has had his turn; and of a group that is still
-    // open, if somebody has asked for its outcome.
+    // The tail may know before the callers that wait have had their turn; and it may know of a
+    // group that is still open, if another process has asked for its outcome.
     const decision = tail.decision(this.id);
     if (decision === undefined || decision.kind === "stale") return undefined;
     return decision.kind === "committed" ? decision : { kind: "not-committed" };
@@ -312,7 +312,7 @@ export class CommitGroup implements UndecidedCommit, Committable {
   }
 
   /**
-   * The verdict, for the member at that place. The group goes on as long as anybody waits for it.
+   * The verdict, for the member at that place. The group goes on as long as a member waits for it.
    */
   async follow(place: number, signal: AbortSignal): Promise<Certified> {
     this.#waiting += 1;
@@ -388,7 +388,7 @@ export class CommitGroup implements UndecidedCommit, Committable {
   }
 }
 
-/** Each caller has an error of his own. */
+/** Each caller gets an error of its own. */
 function atPlace(error: CommitUnknownError, place: number): CommitUnknownError {
   const { message, transactionId, cause } = error;
   return new CommitUnknownError(message, transactionId, { cause, place });

@@ -1,6 +1,6 @@
 /**
- * Whose turn it is at items that several processes write. Whoever is beaten there has to read again
- * before he can send, while the process that has won sends its next group in the very turn of its
+ * Whose turn it is at items that several processes write. A process that is beaten has to read again
+ * before it can send, while the process that has won sends its next group in the very turn of its
  * verdict. So it would win again and again:
  *
  *   A   commit 10 ─ send ────────── commit 20 ─ send ────────── commit 30 …
@@ -16,7 +16,7 @@
  *
  * A process cannot tell whose a beaten request was, nor whether it comes again. So a line is a
  * guess, and a courtesy: nothing relies on it. When nothing is committed at an item for a while,
- * nobody stands in line there any more. A pure fold over the log's verdicts. Not in the papers.
+ * no process stands in line there any more. A pure fold over the log's verdicts. Not in the papers.
  */
 import { assert } from "../../core/assert.ts";
 import * as limits from "../../core/limits.ts";

@@ -9,7 +9,7 @@ import type { KeyHash, Verdict } from "../../core/types.ts";
 import { ignore, orAborted } from "../concurrency.ts";
 import { Courtesy } from "./courtesy.ts";
 
-/** Looks at the log while somebody waits: often enough to lose little of a round trip. */
+/** Looks at the log while a caller waits: often enough to lose little of a round trip. */
 const looksPerPatience = 16;
 const lookMsMin = 2;
 /** A round trip moves the average by so much. */
@@ -55,7 +55,7 @@ export class ForeignTurns {
     return waitMs;
   }
 
-  /** Resolves when nobody else goes first at any of the items, or it is of no use to wait. */
+  /** Resolves when no other process goes first at any of the items, or waiting is of no use. */
   async pass(
     keys: () => Iterable<KeyHash>,
     options: { readonly signal: AbortSignal | undefined; readonly isOver?: () => boolean },

@@ -41,7 +41,7 @@ export interface UndecidedCommit {
 
 export type LocalWrite = {
   readonly commit: UndecidedCommit;
-  /** Of the item; equal hashes may be of different ones. */
+  /** Which item it is; equal hashes may belong to different ones. */
   readonly identity: string;
   /** Undefined deletes. */
   readonly item: Item | undefined;
@@ -53,7 +53,7 @@ export class LocalCommits {
   readonly #writes = new Map<KeyHash, readonly LocalWrite[]>();
   /** Undecided writes under each partition and table. */
   readonly #under = new Map<KeyHash, number>();
-  /** Of the commits that count there: one entry for each of their writes. */
+  /** The commits that count there, with an entry for each of their writes. */
   readonly #counted = new Map<UndecidedCommit, WriteHashes[]>();
 
   /** Whether no commit is on its way, and none is being installed. */
@@ -183,8 +183,8 @@ export class LocalCommits {
   }
 
   /**
-   * Something read from the tables that an undecided commit is about to overwrite: whoever read it
-   * comes before that commit, so he cannot read from it (I8), and is most likely too late to commit
+   * Something read from the tables that an undecided commit is about to overwrite: the reader
+   * comes before that commit, so it cannot read from it (I8), and is most likely too late to commit
    * before it.
    */
   overtakes(reads: TransactionReads, tail: Tail): LocalConflict | undefined {

@@ -70,7 +70,7 @@ export class LocalReads {
     );
   }
 
-  /** Of the processes, and within this one. */
+  /** Waits for this process's turn among the processes, then for the turn within this one. */
   async takeTurn({ hashes: { key }, identity }: LocalKey): Promise<void> {
     const { commits, turns, foreignTurns, call } = this.#options;
     // What joins a commit of this process waits with it.

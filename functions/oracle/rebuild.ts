@@ -1,7 +1,7 @@
 /**
  * A cold oracle from the end of its log (docs/protocol.md §3, Rebuild). Reads blocks backward until
  * one lies a whole window behind, then folds forward. It goes step by step, a page or a block at a
- * time, so that whoever drives it can stop at a deadline and go on later; what was appended
+ * time, so that its driver can stop at a deadline and go on later; what was appended
  * meanwhile is folded on top.
  *
  * The window is one of stream time, which may stand still while the log grows. So blocks and bytes
@@ -47,7 +47,7 @@ export type RebuildParts = {
   readonly bounds: RebuildBounds;
 };
 
-/** Of a block that is folded. */
+/** The extent of a block that is folded. */
 type Extent = { readonly byteLength: number; readonly throughTimestamp: Timestamp };
 
 type State =

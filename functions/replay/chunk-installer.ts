@@ -68,7 +68,7 @@ export class ChunkInstaller {
     return writes.filter((planned, i) => isBelow(stored[i], planned));
   }
 
-  /** Of each item's writes, those above the stored version. */
+  /** Those of each item's writes that are above the stored version. */
   async #missingChains(
     chains: readonly (readonly PlannedWrite[])[],
   ): Promise<readonly (readonly PlannedWrite[])[]> {
@@ -93,7 +93,7 @@ export class ChunkInstaller {
   }
 
   /**
-   * Of each item, where its `last` planned write may be missing, the version that is stored now.
+   * For each item, where its `last` planned write may be missing, the version that is stored now.
    * First the cheap, eventually consistent answer: most writes are there already, and a version
    * once seen stays or is superseded.
    */
@@ -289,7 +289,7 @@ function isDenied(error: unknown): error is StoreError {
   );
 }
 
-/** Whether the store refuses this write for good, whoever asks and whenever. */
+/** Whether the store refuses this write for good, at any time and for any caller. */
 export function isRefusedForGood(error: unknown): error is StoreError {
   return (
     error instanceof StoreError &&

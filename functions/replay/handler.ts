@@ -61,7 +61,7 @@ async function batchesOf(event: ReplayEvent): Promise<readonly ReplayBatch[]> {
     const batch = parseKinesisEvent(event);
     if (batch === undefined) return [];
     const shard = await ports.shardOwners.ownerOf(batch.shard);
-    // The oracle counts what is nobody's.
+    // The oracle counts records that belong to no shard.
     return shard === undefined ? [] : [{ ...batch, shard }];
   }
   return (await ports.control.shards()).map((shard) => ({ shard, records: [] }));

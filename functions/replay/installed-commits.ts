@@ -15,7 +15,7 @@ import { opensTransactionId } from "../../schemas/transaction-id.ts";
 
 export class InstalledCommits {
   readonly #digest: Digest;
-  /** By commit timestamp: whoever lies may come before the one who does not. */
+  /** By commit timestamp: a forged report may come before the true one. */
   readonly #proofs = new Map<Timestamp, Uint8Array[]>();
   #forged = 0;
 

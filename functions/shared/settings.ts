@@ -87,7 +87,7 @@ export const functionSettings = {
       windowSeconds: 1,
       // Returns the records that the log does not cover yet.
       partialBatchResponse: true,
-      // Nobody waits for it, so it shares the stream's allowance.
+      // No caller waits for it, so it shares the stream's allowance.
       enhancedFanOut: false,
       ...everyRecordInOrder,
     },

@@ -1,8 +1,8 @@
-/** Observability for whoever does not observe: simulators, benchmarks, tests. */
+/** Observability where none is wanted: simulators, benchmarks, tests. */
 import type { Observability } from "./observability.ts";
 
 function ignore(): void {
-  // Nobody listens.
+  // There is no listener.
 }
 
 export const silentObservability: Observability = {
