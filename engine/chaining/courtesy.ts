@@ -1,5 +1,5 @@
 /**
- * Whose turn it is at items that several processes write. A process that is beaten has to read again
+ * Whose turn it is at items that several processes write. A process that is beaten must read again
  * before it can send, while the process that has won sends its next group in the very turn of its
  * verdict. So it would win again and again:
  *
