@@ -8,6 +8,7 @@ import type { Isolation, TransactionId } from "../core/types.ts";
 import type { SeededRandom } from "../testing/kernel/seeded-random.ts";
 import type { TestCloud, TestClientOptions, TestProcess } from "../testing/test-cloud.ts";
 import type { Mood } from "./balance.ts";
+import { Operator } from "./operator.ts";
 import type { RestService } from "./rest-service.ts";
 import type { SeedPlan } from "./seed-plan.ts";
 import { WorkloadFinding, type StepContext, type Workload } from "./workloads/workload.ts";
@@ -51,6 +52,7 @@ export class ClientFleet {
   readonly #clientOptions: (process: string) => TestClientOptions;
   readonly #onCrash: (process: string) => void;
   readonly #rest: RestService;
+  readonly #operator: Operator;
   readonly #mood: () => Mood;
   readonly #processes: { readonly name: string; readonly process: TestProcess }[] = [];
   #living = 0;
@@ -72,6 +74,7 @@ export class ClientFleet {
     this.#clientOptions = parts.clientOptions;
     this.#onCrash = parts.onCrash;
     this.#rest = parts.rest;
+    this.#operator = new Operator(parts.cloud);
     this.#mood = parts.mood;
     this.#random = parts.cloud.world.random.fork("fleet");
   }
@@ -165,6 +168,7 @@ export class ClientFleet {
         },
         nowMs: () => process.clock.nowMs(),
         rest,
+        operator: this.#operator,
       });
     }
   }

@@ -2,6 +2,7 @@
  * One run: the workload of a seed's plan under its faults, then calm, then the judges. The run is
  * over when everything that can come right must have come right; what has not by then is a finding.
  */
+import * as limits from "../core/limits.ts";
 import type { Clock } from "../core/ports.ts";
 import type { TransactionId } from "../core/types.ts";
 import type { ClientEngine } from "../engine/types.ts";
@@ -19,6 +20,7 @@ import { pacedEngine } from "./paced-engine.ts";
 import { StoreJudge } from "./judges/store-judge.ts";
 import { writesOfLog } from "./judges/logged-writes.ts";
 import { misplacedVersions, versionsOf } from "./judges/log-versions.ts";
+import { wrongPasts } from "./judges/past-reads.ts";
 import { finalStateOf, VersionJournal } from "./judges/version-journal.ts";
 import { RestService } from "./rest-service.ts";
 import { hashBitsMax, type SeedPlan } from "./seed-plan.ts";
@@ -59,13 +61,18 @@ const workLimitMs = 40 * 60_000;
 const settleLimitMs = 20 * 60_000;
 /** Installs that are under way still may take their minute. */
 const closeLimitMs = 5 * 60_000;
-/** Tombstones stay 15 minutes behind the watermark, and the reaper comes every 10. */
-const reapedMs = 45 * 60_000;
+/**
+ * The longest retention of any workload is 30 minutes; the margin of tombstones comes on top, the
+ * reaper comes every 5 minutes, and may have gone by what held before for some more.
+ */
+const reapedMs = 60 * 60_000;
 const lookMs = 1_000;
 /** A run of some length must prove something; a minimized one may be as small as it likes. */
 const judgedTransactionsMin = 60;
 /** Of the outcomes that are open, the rest are settled when all is over. */
 const asksAtOnceShare = 0.5;
+/** More of them tell nothing more. */
+const wrongPastsMax = 20;
 const runLimitMs = 12 * 3600_000;
 
 export async function runSeed(
@@ -80,7 +87,7 @@ export async function runSeed(
     faults: plan.faults,
     ...(plan.strikesMax === undefined ? {} : { strikesMax: plan.strikesMax }),
     // As short as it may be, so that a run sees versions and tombstones go.
-    historyRetentionMs: 15 * 60_000,
+    historyRetentionMs: workload.historyRetentionMs ?? limits.historyRetentionMsMin,
     oracleConsumer: plan.oracleConsumer,
     functionTimeLimitMs: plan.functionTimeLimitMs,
     oracle: {
@@ -147,6 +154,7 @@ class SeedRunner {
     const versions = await this.#logVersions();
     this.#findings.push(...fleet.findings, ...this.#stores.findings);
     const transactions = this.#recorder.finish();
+    this.#findings.push(...wrongPasts(transactions, versions).slice(0, wrongPastsMax));
     const history: History = {
       transactions,
       versionOrder: withChainedVersions(versions, transactions),

@@ -7,6 +7,7 @@ import { largePayload } from "./large-payload.ts";
 import { listAppend } from "./list-append.ts";
 import { longScan } from "./long-scan.ts";
 import { mixedLevels } from "./mixed-levels.ts";
+import { past } from "./past.ts";
 import { phantom } from "./phantom.ts";
 import { register } from "./register.ts";
 import { reinsert } from "./reinsert.ts";
@@ -30,6 +31,7 @@ export const workloads = {
   "large-payload": largePayload,
   "rest-transfers": restTransfers,
   convoys,
+  past,
 } as const satisfies Record<string, WorkloadFactory>;
 
 export type WorkloadName = keyof typeof workloads;

@@ -2,6 +2,7 @@
  * What a workload is: tables, a beginning, steps that clients take, and what must hold at the end.
  */
 import type { Isolation } from "../../core/types.ts";
+import type { Operator } from "../operator.ts";
 import type { Client, Snapshot, Transaction } from "../../sdk/index.ts";
 import type { SeededRandom } from "../../testing/kernel/seeded-random.ts";
 import type { KeyUniverse } from "../../testing/history/recording-options.ts";
@@ -29,6 +30,7 @@ export type StepContext = {
   readonly nowMs: () => number;
   /** The REST service of the deployment. */
   readonly rest: RestCall;
+  readonly operator: Operator;
 };
 
 export type RestRequest = {
@@ -47,6 +49,8 @@ export type RestCall = (request: RestRequest) => Promise<RestAnswer | undefined>
 
 export type Workload = {
   readonly tables: readonly TestTable[];
+  /** Of the deployment, as the run begins. Default: as short as it may be. */
+  readonly historyRetentionMs?: number;
   /** Fills the tables, before any fault strikes. */
   setUp(client: Client): Promise<void>;
   /**

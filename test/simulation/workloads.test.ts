@@ -3,6 +3,7 @@
  * its promise.
  */
 import { describe, expect, test } from "vitest";
+import { Operator } from "../../simulation/operator.ts";
 import { planOf } from "../../simulation/seed-plan.ts";
 import {
   workloadNames,
@@ -258,6 +259,26 @@ const damages: { readonly [Name in WorkloadName]: readonly Case[] } = {
       complaint: /many has 119 of 120 rows/u,
     },
   ],
+  past: [
+    {
+      promise: "both rows of a pair are of one writer",
+      damage: (tx) => {
+        put(tx, "pairs", { pair: "pair-0", side: "left", by: "x" });
+      },
+      complaint: /pair-0 is torn: x left/u,
+    },
+    {
+      promise: "both rows of a pair stand, or neither",
+      damage: (tx) => {
+        put(tx, "pairs", { pair: "pair-1", side: "left", by: "x" });
+        tx.delete(defineTable<object, { pair: string; side: string }>("pairs"), {
+          pair: "pair-1",
+          side: "right",
+        });
+      },
+      complaint: /pair-1 is torn: x left, nothing right/u,
+    },
+  ],
   convoys: [
     {
       promise: "the rows of a convoy tell one number",
@@ -357,7 +378,9 @@ async function stage(name: WorkloadName, wanted: WorkloadSettings): Promise<Stag
     return process.clock.sleep(1);
   };
   const isolation = wanted.isolation === "snapshot" ? "snapshot" : "serializable";
-  const fixed = { client, random, isolation, pause, suspend, rest: unanswered } as const;
+  const operator = new Operator(cloud);
+  const given = { client, random, isolation, pause, suspend, operator } as const;
+  const fixed = { ...given, rest: unanswered } as const;
   return {
     workload,
     run: (count) =>
