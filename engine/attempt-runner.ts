@@ -134,11 +134,13 @@ export class AttemptRunner {
     const { options, body } = task;
     return this.#repeat(call, options.attemptsMax, async (services, times) => {
       services.emit?.({ kind: "attempt-started", attempt: times.attempts, isolation: "snapshot" });
+      const startedMs = services.ports.clock.nowMs();
       const fixed =
         options.asOf === undefined ? undefined : await this.#readsAt(services, options.asOf);
       const attempt = await beginAttempt(services, {
         mode: fixed === undefined ? "read-only" : "fixed",
         isolation: "snapshot",
+        startedMs,
         maxStalenessMs: fixed === undefined ? (options.maxStalenessMs ?? 0) : Infinity,
         ...(fixed === undefined ? {} : { reads: fixed }),
       });
@@ -160,6 +162,8 @@ export class AttemptRunner {
     }
     const { follower } = services.session;
     await orAborted(follower.refresh(), services.call.signal);
+    // After the refresh, and at every attempt: the past goes by what the registry says by now.
+    await orAborted(services.registry.ready(), services.call.signal);
     const { retention } = services.registry;
     // It is at least as late as the log's end, whatever a slow clock says.
     const nowMs = Math.max(services.ports.clock.nowMs(), follower.tail.newest / 1000);

@@ -44,6 +44,11 @@ export async function beginAttempt(
     readonly mode: ViewMode;
     readonly isolation: Isolation;
     readonly maxStalenessMs: number;
+    /**
+     * Wall clock, read before anything that the attempt goes by (the registry's age, a token's): a
+     * machine that slept since then is found out by the age of the view. Default: now.
+     */
+    readonly startedMs?: number;
     /** Where to read, for `fixed`; or where a resumed transaction stands. */
     readonly reads?: TransactionReads;
     /** Whether it may read what other transactions of this process are about to write. */
@@ -66,6 +71,7 @@ export async function beginAttempt(
   const view: ReadView = new ReadView(ports, session, {
     mode: options.mode,
     isolation: options.isolation,
+    startedMs: options.startedMs ?? ports.clock.nowMs(),
     reads,
     refreshed,
     call: call.options,

@@ -98,6 +98,7 @@ export function resume(
         mode: "read-write",
         isolation: state.isolation,
         maxStalenessMs: services.freshMs,
+        startedMs: state.startedMs,
         reads,
       });
       return { attempt, name: state.name, startedMs: state.startedMs };

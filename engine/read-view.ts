@@ -43,6 +43,8 @@ import type { ShardSession } from "./shard-session.ts";
 export type ViewOptions = {
   readonly mode: ViewMode;
   readonly isolation: Isolation;
+  /** Wall clock: unlike timers and the monotonic clock it goes on while a machine is suspended. */
+  readonly startedMs: number;
   readonly reads: TransactionReads;
   /** Reads wait for it: the refresh of the tail that began after the transaction did. */
   readonly refreshed: Promise<void>;
@@ -74,12 +76,8 @@ export class ReadView {
   /** First conflict found; nothing that this view says afterwards may be committed. */
   #doomed: Error | undefined;
 
-  /** Wall clock: unlike timers and the monotonic clock it goes on while a machine is suspended. */
-  readonly #beganMs: number;
-
   constructor(ports: ClientPorts, session: ShardSession, options: ViewOptions) {
     this.#ports = ports;
-    this.#beganMs = ports.clock.nowMs();
     this.#session = session;
     this.#options = options;
     options.refreshed.catch(ignore);
@@ -158,7 +156,7 @@ export class ReadView {
    * was.
    */
   #assertAge(): void {
-    const ageMs = this.#ports.clock.nowMs() - this.#beganMs;
+    const ageMs = this.#ports.clock.nowMs() - this.#options.startedMs;
     // mutant: sleepers-read-on
     if (ageMs <= limits.transactionAgeMsMax) return;
     // probe: reader-slept-too-long

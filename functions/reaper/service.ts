@@ -67,7 +67,10 @@ type Progress = {
  * @throws StoreError when the shards or the registry cannot be read.
  */
 export async function reap(settings: ReaperSettings): Promise<ReaperReport> {
-  const { control } = settings.ports;
+  const { control, clock } = settings.ports;
+  // Before the registry is read: a change that this run does not see lies after this moment, and
+  // what it keeps for longer is reckoned from there.
+  const nowMs = clock.nowMs();
   const [shards, registry] = await Promise.all([control.shards(), control.registry()]);
   const progress: Progress = {
     removed: 0,
@@ -80,7 +83,7 @@ export async function reap(settings: ReaperSettings): Promise<ReaperReport> {
   for (const shard of shards) {
     try {
       const samples = await sampleWatermark(settings, registry, shard);
-      await reapShard(settings, { shard, samples, registry }, progress);
+      await reapShard(settings, { shard, samples, registry, nowMs }, progress);
     } catch (error) {
       // One shard's trouble is not another's.
       noteFailure(progress, { shard, table: undefined }, error);
@@ -169,6 +172,8 @@ type ShardWork = {
   readonly shard: ShardId;
   readonly samples: readonly WatermarkSample[];
   readonly registry: Registry;
+  /** Wall clock, read before the registry was. */
+  readonly nowMs: number;
 };
 
 async function reapShard(
@@ -176,8 +181,8 @@ async function reapShard(
   work: ShardWork,
   progress: Progress,
 ): Promise<void> {
-  const { control, clock } = settings.ports;
-  const nowMs = clock.nowMs();
+  const { control } = settings.ports;
+  const { nowMs } = work;
   const { tables, retention } = work.registry;
   const known = new Map(tables.map((table) => [table.name, table]));
   const lifeMs = ({ table }: Tombstone): number =>

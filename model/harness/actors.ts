@@ -225,11 +225,14 @@ export class ClientActor {
 
   async #begin(): Promise<ReadView> {
     const { follower } = this.#session;
+    const ports = this.#shard.ports();
+    const startedMs = ports.clock.nowMs();
     const refreshed = follower.refresh();
     await refreshed;
-    this.#view = new ReadView(this.#shard.ports(), this.#session, {
+    this.#view = new ReadView(ports, this.#session, {
       mode: "read-write",
       isolation: this.#work.iso,
+      startedMs,
       reads: new TransactionReads(follower.tail.newest),
       refreshed,
       call: {},
