@@ -88,7 +88,7 @@ describe("history that is switched on for a used table", () => {
     await cloud.run(async () => {
       const stood = await put(app, 1);
       await remove(app);
-      // The grace, and two of the reaper's visits: one samples the watermark, a later one believes it.
+      // The grace, and two of the reaper's visits: one to sample the watermark, one to believe it.
       await cloud.clock.sleep(40 * minuteMs);
       expect(cloud.deployment.metrics.get("TombstonesRemoved")).toBe(1);
       await setHistory(cloud, true);

@@ -46,7 +46,7 @@ async function putAndDelete(cloud: TestCloud): Promise<number> {
   return receipt.commitTimestamp ?? 0;
 }
 
-test("a reaper that was held up after it read the registry, and an operator's slow clock", async () => {
+test("a reaper held up after it read the registry, and a slow operator", async () => {
   const cloud = await newCloud();
   await cloud.run(async () => {
     const stood = await putAndDelete(cloud);

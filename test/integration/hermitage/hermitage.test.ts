@@ -57,7 +57,7 @@ describe.each(scenes)("$level (history $history), by $range, judged by the $judg
 });
 
 test("both judges, the process's own tail and the oracle, have refused commits", () => {
-  // Processes that have met conflicts look at the log before they send, so the oracle has fewer left.
+  // Processes that have met conflicts look at the log before they send: fewer reach the oracle.
   expect(refusals.oracle).toBeGreaterThan(4);
   expect(refusals.tail).toBeGreaterThan(10);
 });
