@@ -123,7 +123,7 @@ export class World {
         this.streamWritten();
       },
     };
-    const clients = createSimulatedClients(world, process, limits.callTriesMax);
+    const clients = createSimulatedClients(world, process, limits.callTriesDefault);
     return {
       dynamodb: { sdk: dynamoDbSdk, client: clients.dynamodb },
       kinesis: { sdk: kinesisSdk, client: clients.kinesis },
