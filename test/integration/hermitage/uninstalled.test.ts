@@ -90,8 +90,8 @@ function openClient(actor: Actor | undefined): Client {
 }
 
 /**
- * Every level, by query. Not by scan: with replay down, a scan of a table on which a row was written
- * twice above the watermark waits until its deadline, which is known and has to be mended.
+ * Every level, by query. Not by scan: with replay down, a scan of a table on which a row was
+ * written twice above the watermark waits until its deadline, which is known and has to be mended.
  */
 const half = scenes.filter(({ range }) => range === "query");
 
