@@ -104,7 +104,11 @@ export const oracleBackoffMsMax = 1_000;
 export const oracleReserveMs = 1_000;
 /** How old the oracle's copy of the registry of tables may be when a batch begins. */
 export const oracleRegistryAgeMsMax = 10_000;
-/** A payload that does not fit the registry makes the oracle read it again, but not more often. */
+/**
+ * A payload that does not fit the registry makes the oracle read it again: so often at once, since
+ * several tables may be made one after the other, and then once in this time.
+ */
+export const oracleRegistryReadsMax = 10;
 export const oracleRegistryReadMsMin = 1_000;
 /** Blocks asked for at once when an oracle is rebuilt. */
 export const rebuildPageBlocksMax = 100;

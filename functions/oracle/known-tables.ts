@@ -1,7 +1,8 @@
 /**
  * The registry of tables as the oracle holds it. Read once and kept; read again when it is old, and
- * when a payload does not fit it, since the table may be new: at a bounded rate, so that a flood of
- * such payloads costs one read a second. Verdicts stay a function of the log: they are in it, and a
+ * when a payload does not fit it, since the table may be new. The rate of that is bounded, with
+ * room for a burst: a flood of such payloads costs one read a second, and tables that are made one
+ * after the other are known at once. Verdicts stay a function of the log: they are in it, and a
  * rebuilt oracle folds them without asking here.
  */
 import { assert } from "../../core/assert.ts";
@@ -19,6 +20,9 @@ export class KnownTables {
   readonly #ports: KnownTablesPorts;
   #catalogue: TableCatalogue | undefined;
   #asked: Instant | undefined;
+  /** Reads that misfits may still cause. */
+  #readsLeft: number = limits.oracleRegistryReadsMax;
+  #refilled: Instant | undefined;
 
   constructor(ports: KnownTablesPorts) {
     this.#ports = ports;
@@ -31,20 +35,26 @@ export class KnownTables {
 
   /** Reads the registry if there is none, or it is old. @throws StoreError */
   async ready(options: CallOptions): Promise<void> {
-    if (this.#catalogue === undefined || this.#ageMs() > limits.oracleRegistryAgeMsMax) {
+    const ageMs = elapsedMs(this.#ports.clock, this.#asked);
+    if (this.#catalogue === undefined || ageMs > limits.oracleRegistryAgeMsMax) {
       await this.#read(options);
     }
   }
 
-  /** Reads it again, unless it was read a moment ago. Whether it did. @throws StoreError */
+  /** Reads it again, unless it was read too often lately. Whether it did. @throws StoreError */
   async readAgain(options: CallOptions): Promise<boolean> {
-    if (this.#ageMs() < limits.oracleRegistryReadMsMin) return false;
+    this.#refill();
+    if (this.#readsLeft < 1) return false;
+    this.#readsLeft -= 1;
     await this.#read(options);
     return true;
   }
 
-  #ageMs(): number {
-    return elapsedMs(this.#ports.clock, this.#asked);
+  #refill(): void {
+    const { clock } = this.#ports;
+    const earned = elapsedMs(clock, this.#refilled) / limits.oracleRegistryReadMsMin;
+    this.#readsLeft = Math.min(this.#readsLeft + earned, limits.oracleRegistryReadsMax);
+    this.#refilled = instantOf(clock);
   }
 
   async #read(options: CallOptions): Promise<void> {
