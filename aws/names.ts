@@ -4,16 +4,13 @@
  */
 import { InvalidRequestError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
-import { isOwnTable } from "../core/own-tables.ts";
+import { isOwnTable, ownTableNames, ownTables, type OwnTables } from "../core/own-tables.ts";
 
 export type DeploymentNames = {
   readonly deployment: string;
   /** Kinesis stream of commit records. */
   readonly stream: string;
-  readonly logTable: string;
-  readonly controlTable: string;
-  readonly versionsTable: string;
-};
+} & OwnTables;
 
 /** What DynamoDB and Kinesis both accept in a name. */
 const namePattern = /^[a-zA-Z0-9_.-]+$/;
@@ -32,14 +29,7 @@ export function deploymentNames(deployment: string): DeploymentNames {
         "characters out of letters, digits, underscore, dot and hyphen",
     );
   }
-  const prefix = `tidemark-${deployment}`;
-  return {
-    deployment,
-    stream: `${prefix}-commits`,
-    logTable: `${prefix}-log`,
-    controlTable: `${prefix}-control`,
-    versionsTable: `${prefix}-versions`,
-  };
+  return { deployment, stream: `tidemark-${deployment}-commits`, ...ownTables(deployment) };
 }
 
 /**
@@ -50,7 +40,7 @@ export function assertUsersTable(name: string): void {
   if (!isOwnTable(name)) return;
   throw new InvalidRequestError(
     "table",
-    `table "${name.slice(0, limits.nameBytesMax)}" is Tidemark's own: names ` +
-      "tidemark-*-log, -control and -versions are kept for deployments; name one of yours",
+    `table "${name.slice(0, limits.nameBytesMax)}" is Tidemark's own: the names ` +
+      `${ownTableNames.join(", ")} are kept for deployments; name one of yours`,
   );
 }

@@ -7,6 +7,7 @@ import {
   SnapshotTooOldError,
   TransactionClosedError,
 } from "../core/errors.ts";
+import { detachedEntryKey } from "../core/idempotency-key.ts";
 import * as limits from "../core/limits.ts";
 import { extendThrough, TransactionReads } from "../core/transaction-reads.ts";
 import type { Random } from "../core/ports.ts";
@@ -22,13 +23,7 @@ import {
 import { orAborted } from "./concurrency.ts";
 import type { EngineCore } from "./engine-core.ts";
 import { publicError } from "./public-error.ts";
-import {
-  detachedEntryKey,
-  findCommitted,
-  findEarlier,
-  idempotencyEntryKey,
-  recordResult,
-} from "./idempotency.ts";
+import { findCommitted, findEarlier, idempotencyEntryKey, recordResult } from "./idempotency.ts";
 import { blocksAbove } from "./log-search.ts";
 import { conflictError } from "./conflict-error.ts";
 import type { TableRegistry } from "./table-registry.ts";

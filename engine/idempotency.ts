@@ -5,6 +5,7 @@
  */
 import { attribute } from "../core/attributes.ts";
 import { CorruptDataError, InvalidRequestError } from "../core/errors.ts";
+import { callerEntryKey } from "../core/idempotency-key.ts";
 import { valueSizeBytes } from "../core/item-size.ts";
 import * as limits from "../core/limits.ts";
 import { utf8Length } from "../core/utf8.ts";
@@ -109,12 +110,7 @@ export function idempotencyEntryKey(idempotencyKey: string): Item {
       `an idempotency key has 1 to ${limits.idempotencyKeyBytesMax} bytes in UTF-8; got ${bytes}`,
     );
   }
-  return { pk: { S: `idempotency#${idempotencyKey}` }, sk: { S: "-" } };
-}
-
-/** The entry of a transaction that is carried on as data; no caller's key can be the same. */
-export function detachedEntryKey(name: string): Item {
-  return { pk: { S: `idempotency#${name}` }, sk: { S: "detached" } };
+  return callerEntryKey(idempotencyKey);
 }
 
 /**

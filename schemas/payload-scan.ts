@@ -19,7 +19,7 @@ import {
 import { ByteReader, malformed, oversized } from "./byte-reader.ts";
 import type { KeyHashes } from "./key-hashes.ts";
 import { tableFlags } from "./payload.ts";
-import { isAt, isIdempotencyKey, keyTypeOfTag } from "./table-catalogue.ts";
+import { isAt, isEncodedIdempotencyKey, keyTypeOfTag } from "./table-catalogue.ts";
 import type { CatalogueEntry, TableCatalogue } from "./table-catalogue.ts";
 import * as tags from "./value-tags.ts";
 
@@ -170,7 +170,7 @@ export class PayloadScanner implements ForbiddenNames {
       return tableFaults.differs;
     }
     // The control table's other items are nobody's rows.
-    if (entry.idempotency && !(key.isPut && isIdempotencyKey(bytes, key))) {
+    if (entry.idempotency && !(key.isPut && isEncodedIdempotencyKey(bytes, key))) {
       return tableFaults.unknown;
     }
     return tableFaults.none;

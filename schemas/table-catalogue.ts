@@ -4,6 +4,7 @@
  * their types, whether it keeps history) has to be what the registry says: replay goes by the
  * payload, so a lie there would write to another item, or to a table that is not a user's.
  */
+import { idempotencyPrefix, idempotencySorts } from "../core/idempotency-key.ts";
 import { isOwnTable } from "../core/own-tables.ts";
 import type { KeyType, TableDescription } from "../core/types.ts";
 import { tableFlags } from "./payload.ts";
@@ -25,9 +26,8 @@ export type CatalogueEntry = {
 };
 
 const utf8 = new TextEncoder();
-/** How the engine makes the keys of its entries (engine/idempotency.ts). */
-const idempotencyPartition = utf8.encode("idempotency#");
-const idempotencySorts = ["-", "detached"].map((text) => utf8.encode(text));
+const idempotencyPartition = utf8.encode(idempotencyPrefix);
+const idempotencySortBytes = Object.values(idempotencySorts).map((text) => utf8.encode(text));
 const empty = new Uint8Array(0);
 
 export class TableCatalogue {
@@ -86,8 +86,8 @@ export function keyTypeOfTag(tag: number): KeyType {
   return tag === tags.binary ? "B" : "S";
 }
 
-/** Whether a key of the control table, encoded from `start` on, is an idempotency entry's. */
-export function isIdempotencyKey(
+/** As core/idempotency-key.ts has it, of a key of the control table, encoded from `start` on. */
+export function isEncodedIdempotencyKey(
   bytes: Uint8Array,
   { start, sortStart, end }: { start: number; sortStart: number; end: number },
 ): boolean {
@@ -95,11 +95,10 @@ export function isIdempotencyKey(
   const sort = textAt(bytes, sortStart);
   if (partition === undefined || sort === undefined) return false;
   const prefixEnd = partition + idempotencyPartition.length;
-  // More than the prefix: an idempotency key is not empty.
   return (
     prefixEnd < sortStart &&
     isAt(bytes, partition, prefixEnd, idempotencyPartition) &&
-    idempotencySorts.some((wanted) => isAt(bytes, sort, end, wanted))
+    idempotencySortBytes.some((wanted) => isAt(bytes, sort, end, wanted))
   );
 }
 

@@ -9,6 +9,7 @@
  * chunk.ts orders writes of both kinds.
  */
 import { attribute } from "../../core/attributes.ts";
+import { isIdempotencyKey } from "../../core/idempotency-key.ts";
 import { isOwnTable } from "../../core/own-tables.ts";
 import type {
   Item,
@@ -24,9 +25,6 @@ export type PermittedTables = {
   readonly registry: { find(table: string): TableDescription | undefined };
   readonly idempotencyTable: TableDescription;
 };
-
-const idempotencyPrefix = "idempotency#";
-const idempotencySorts: readonly string[] = ["-", "detached"];
 
 /** Why the payload's write must not be made; undefined for one that may. Names, never values. */
 export function refusalOf(
@@ -49,11 +47,7 @@ function entryRefusal(
 ): string | undefined {
   const partition = textOf(write.key, control.partitionKey);
   const sort = textOf(write.key, control.sortKey);
-  const isEntry =
-    write.item !== undefined &&
-    partition.startsWith(idempotencyPrefix) &&
-    partition.length > idempotencyPrefix.length &&
-    idempotencySorts.includes(sort);
+  const isEntry = write.item !== undefined && isIdempotencyKey(partition, sort);
   if (!isEntry) return `table "${table.name}" is Tidemark's own`;
   return keyRefusal(table, write.key, control);
 }

@@ -4,10 +4,11 @@
  */
 import { systemDigest } from "../../aws/system-digest.ts";
 import { describe, expect, test } from "vitest";
+import { callerEntryKey, detachedEntryKey } from "../../core/idempotency-key.ts";
 import * as limits from "../../core/limits.ts";
 import type { StreamRecord } from "../../core/ports.ts";
 import type { Item, Payload, PayloadTable, ShardId, TableDescription } from "../../core/types.ts";
-import { detachedEntryKey, idempotencyEntryKey } from "../../engine/idempotency.ts";
+
 import { createOracleService, type OracleService } from "../../functions/oracle/service.ts";
 import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
 import { encodePayload } from "../../schemas/payload.ts";
@@ -90,7 +91,7 @@ async function decide(log: MemoryLog, given: StreamRecord, service?: OracleServi
 
 const order = { customer: { S: "ada" }, number: { N: "7" } };
 /** As the engine makes it: what it writes must pass. */
-const entry = idempotencyEntryKey("k");
+const entry = callerEntryKey("k");
 const cases: readonly [string, Payload, string][] = [
   ["as registered", payload(ordersPayload, order), "committed"],
   ["as registered, a delete", deletion(ordersPayload, order), "committed"],
