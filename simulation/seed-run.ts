@@ -225,6 +225,8 @@ class SeedRunner {
     }
     if (tombstones > 0)
       this.#findings.push(`liveness: ${tombstones.toString()} tombstones are left`);
+    const [wrong] = this.#cloud.deployment.programErrors;
+    if (wrong !== undefined) this.#findings.push(`an error in a function: ${wrong}`);
     const dead = this.#cloud.deployment.metrics.get("DeadLetters") ?? 0;
     if (dead > 0) this.#findings.push(`I9: ${dead.toString()} committed writes are dead letters`);
   }

@@ -7,6 +7,7 @@ import { createAwsClientPorts } from "../aws/client-ports.ts";
 import { createAwsPorts, type AwsPorts, type AwsPortsOptions } from "../aws/ports.ts";
 import { createTables, provisionDeployment, registerTables } from "../aws/provision.ts";
 import type { IndexDefinition } from "../aws/provision.ts";
+import { InvariantViolation } from "../core/assert.ts";
 import type { StreamRecord } from "../core/ports.ts";
 import type { SequenceNumber, ShardId, TableDescription } from "../core/types.ts";
 import { rebuildBoundsDefault } from "../functions/oracle/rebuild.ts";
@@ -81,6 +82,8 @@ export class TestDeployment {
   readonly replay: StreamMapping;
   /** What the functions counted, by metric name. */
   readonly metrics: ReadonlyMap<string, number>;
+  /** Errors in functions that no fault excuses: the program itself is wrong. */
+  readonly programErrors: string[] = [];
   readonly stream: string;
   readonly #aims: HostileAims;
 
@@ -165,6 +168,9 @@ export class TestDeployment {
     return new SimulatedFunction(definition, {
       ...this.#part(definition.name),
       startProcess: (name) => this.world.startProcess(name, { isAws: true }),
+      threw: (name, error) => {
+        if (isProgramError(error)) this.programErrors.push(`${name}: ${String(error)}`);
+      },
     });
   }
 
@@ -278,6 +284,12 @@ export class TestDeployment {
     kinesis.execute("PutRecord", { StreamName: this.stream, PartitionKey: "x", Data: data });
     this.world.streamWritten();
   }
+}
+
+function isProgramError(error: unknown): boolean {
+  return [InvariantViolation, TypeError, ReferenceError, RangeError, SyntaxError].some(
+    (kind) => error instanceof kind,
+  );
 }
 
 function countingObservability(metrics: Map<string, number>): Observability {

@@ -5,10 +5,11 @@
 import { availableParallelism } from "node:os";
 import { Command, InvalidArgumentError } from "commander";
 import { buildInstrumented } from "../instrumented-build.ts";
-import { runSeeds, type SeedResult } from "../seed-pool.ts";
+import { runSeeds } from "../seed-pool.ts";
 import type { SeedOrder } from "../seed-process.ts";
 import { mutants } from "./catalogue.ts";
 import type { Mutant } from "./mutant.ts";
+import { noticed } from "./noticed.ts";
 
 type Options = {
   readonly jobs: number;
@@ -34,6 +35,7 @@ const program = new Command("sim:mutants")
   .option("--only <text>", "mutants whose name contains this");
 
 type Catch = { readonly seeds: number; readonly finding: string };
+type Search = { readonly best: Catch | undefined; readonly crash: string | undefined };
 
 async function main(): Promise<void> {
   const options = program.parse().opts<Options>();
@@ -46,12 +48,14 @@ async function main(): Promise<void> {
       mutant,
     });
     const caught: Catch[] = [];
+    let crash: string | undefined;
     for (let trial = 0; trial < options.trials; trial += 1) {
       const found = await firstCatch(file, mutant, {
         ...options,
         firstSeed: 1 + trial * trialStride,
       });
-      if (found !== undefined) caught.push(found);
+      if (found.best !== undefined) caught.push(found.best);
+      crash ??= found.crash;
     }
     if (caught.length < options.trials) missed.push(mutant.name);
     const seeds = caught.map((each) => each.seeds);
@@ -60,6 +64,7 @@ async function main(): Promise<void> {
     console.log(
       `${mutant.name.padEnd(34)} ${shown.padEnd(16)} ${caught[0]?.finding.slice(0, 110) ?? ""}`,
     );
+    if (crash !== undefined) console.log(`  crashed, which proves nothing: ${crash.slice(0, 200)}`);
   }
   const { length } = chosen;
   console.log(
@@ -70,31 +75,28 @@ async function main(): Promise<void> {
   process.exitCode = missed.length > 0 ? 1 : 0;
 }
 
-/** The number of seeds, in their order, up to the first that fails. */
+/** The number of seeds, in their order, up to the first that a judge finds. */
 async function firstCatch(
   file: string,
   mutant: Mutant,
   options: Options & { readonly firstSeed: number },
-): Promise<Catch | undefined> {
+): Promise<Search> {
   let best: Catch | undefined;
+  let crash: string | undefined;
   function* orders(): Generator<SeedOrder> {
     for (let i = 0; i < options.seedsMax && best === undefined; i += 1) {
       yield { seed: options.firstSeed + i, changes: mutant.changes ?? {} };
     }
   }
   for await (const result of runSeeds(file, orders(), options.jobs)) {
-    const finding = noticed(result);
-    if (finding === undefined) continue;
+    const said = noticed(result);
+    if (said.kind === "crashed") crash ??= said.finding;
+    if (said.kind !== "caught") continue;
+    const { finding } = said;
     const seeds = result.order.seed - options.firstSeed + 1;
     if (best === undefined || seeds < best.seeds) best = { seeds, finding };
   }
-  return best;
-}
-
-/** That a run had few conflicts says nothing of the mutant. */
-function noticed(result: SeedResult): string | undefined {
-  if (result.kind === "lost") return result.reason;
-  return result.answer.report.findings.find((finding) => !finding.startsWith("vacuous"));
+  return { best, crash };
 }
 
 function median(values: readonly number[]): number {

@@ -47,6 +47,8 @@ export type FunctionWorld = {
   readonly random: SeededRandom;
   readonly trace: Trace;
   readonly startProcess: (name: string) => SimulatedProcess;
+  /** Told what a handler threw: whoever invokes it tries again, and nobody else hears of it. */
+  readonly threw?: (name: string, error: unknown) => void;
 };
 
 export class SimulatedFunction<Event, Answer> {
@@ -99,6 +101,7 @@ export class SimulatedFunction<Event, Answer> {
           },
           (error: unknown) => {
             cancelLimit();
+            this.#world.threw?.(this.name, error);
             reject(error instanceof Error ? error : new Error(String(error)));
           },
         );

@@ -1,0 +1,30 @@
+/**
+ * What a seed's result says about a mutant. A broken protocol shows in what it does: in a history
+ * that cannot be, in a promise that is not kept. A mutant that merely crashes, since its edit names
+ * what is not there or reads a property of nothing, shows nothing: any judge would see it, and none
+ * is put to the test.
+ */
+import type { SeedResult } from "../seed-pool.ts";
+
+export type Noticed =
+  /** By a judge. */
+  | { readonly kind: "caught"; readonly finding: string }
+  /** The mutant's own code fails: whatever else the seed shows may follow from that. */
+  | { readonly kind: "crashed"; readonly finding: string }
+  | { readonly kind: "unnoticed" };
+
+/** Errors of a program that is wrong, whatever it was meant to do. */
+const ownError = /\b(?:TypeError|ReferenceError|SyntaxError)\b/u;
+
+export function noticed(result: SeedResult): Noticed {
+  if (result.kind === "lost") {
+    const kind = result.reason.startsWith("its process ended") ? "crashed" : "caught";
+    return { kind, finding: result.reason };
+  }
+  const { findings } = result.answer.report;
+  const crash = findings.find((finding) => ownError.test(finding));
+  if (crash !== undefined) return { kind: "crashed", finding: crash };
+  // That a run had few conflicts says nothing of the mutant.
+  const finding = findings.find((each) => !each.startsWith("vacuous"));
+  return finding === undefined ? { kind: "unnoticed" } : { kind: "caught", finding };
+}
