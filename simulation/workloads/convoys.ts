@@ -34,6 +34,11 @@ const scanShare = 0.3;
 const besideShare = 0.6;
 /** About as long as calls take. */
 const besideMsMax = 30;
+/**
+ * Of bodies that read by key: how many read all at once. Those that begin later find what the
+ * process has sent meanwhile, while the first still wait for installs.
+ */
+const togetherShare = 0.4;
 const failShare = 0.15;
 /** Long enough for others to be sealed behind one another, and for all of them to be committed. */
 const lingerShare = 0.35;
@@ -140,12 +145,14 @@ class Convoys implements Workload {
     if (act === "look" && random.chance(queryShare)) {
       seen.push(...(await this.#lookAtAll(tx, run)));
     } else {
-      const wanted = partsOf(act);
-      for (const part of random.chance(0.5) ? wanted : wanted.toReversed()) {
-        seen.push({ part, row: await tx.get(rows, { convoy, part }) });
-        this.#check(convoy, seen);
-        await linger();
-      }
+      const wanted = random.chance(0.5) ? partsOf(act) : partsOf(act).toReversed();
+      if (random.chance(togetherShare)) seen.push(...(await readTogether(tx, run, wanted)));
+      else
+        for (const part of wanted) {
+          seen.push({ part, row: await tx.get(rows, { convoy, part }) });
+          this.#check(convoy, seen);
+          await linger();
+        }
     }
     this.#check(convoy, seen);
     if (act === "copy" && other !== convoy) {
@@ -226,6 +233,20 @@ type Run = StepContext & {
   /** Whether the body ends with an error of its own. */
   readonly fails: boolean;
 };
+
+/** Each begins at a moment of its own. */
+function readTogether(
+  tx: Transaction,
+  { convoy, random, pause }: Run,
+  wanted: readonly Part[],
+): Promise<readonly Found[]> {
+  return Promise.all(
+    wanted.map(async (part) => {
+      await pause(random.logarithmic(0.1, besideMsMax));
+      return { part, row: await tx.get(rows, { convoy, part }) };
+    }),
+  );
+}
 
 function foundIn(
   found: readonly (Row & { readonly convoy: string; readonly part: string })[],
