@@ -236,7 +236,7 @@ export class TestDeployment {
         start: (process) => {
           const ports = this.portsOf(process);
           return (_event: undefined, { remainingMs }) =>
-            reap({ ports, observability, remainingMs });
+            reap({ ports, observability, budget: { remainingMs } });
         },
       }),
     };

@@ -28,6 +28,7 @@ import { DraftEncoder } from "../../schemas/log-block-draft.ts";
 import type { MetricOf } from "../shared/metric-names.ts";
 import type { Observability } from "../shared/observability.ts";
 import { DecodedBatch } from "./decoded-batch.ts";
+import { callOptions, type InvocationBudget } from "../shared/invocation-budget.ts";
 import { KnownTables } from "./known-tables.ts";
 import { Rebuild, rebuildBoundsDefault } from "./rebuild.ts";
 import type { RebuildBounds } from "./rebuild.ts";
@@ -51,12 +52,6 @@ export type OracleServiceOptions = {
 
 /** Records of one shard, in stream order. */
 export type OracleBatch = { readonly shard: ShardId; readonly records: readonly StreamRecord[] };
-
-/** What the invocation has left. */
-export type InvocationBudget = {
-  readonly remainingMs: () => number;
-  readonly signal?: AbortSignal;
-};
 
 /** What one invocation did; verdicts of blocks whose append was answered. */
 export type OracleReport = {
@@ -130,9 +125,9 @@ type InvocationOptions = OracleServiceOptions & { readonly tables: KnownTables }
 async function hashesOf(
   { control }: Pick<OracleServiceOptions, "control">,
   shard: ShardId,
-  { signal }: InvocationBudget,
+  budget: InvocationBudget,
 ): Promise<KeyHashes> {
-  return new KeyHashes(await control.keyHasher(shard, signal === undefined ? {} : { signal }));
+  return new KeyHashes(await control.keyHasher(shard, callOptions(budget)));
 }
 
 /** What is kept warm for a shard: its oracle, or what is done towards one, and buffers. */
@@ -231,7 +226,7 @@ class Invocation {
     this.#lane.oracle = undefined;
     const { position } = draft;
     // mutant: acknowledged-before-the-block
-    const result = await log.append(shard, { position, bytes }, this.#callOptions());
+    const result = await log.append(shard, { position, bytes }, callOptions(this.#budget));
     // mutant: taken-means-mine
     if (result === "taken") {
       // probe: oracle-position-taken
@@ -249,11 +244,11 @@ class Invocation {
   async #input(oracle: Oracle): Promise<OracleInput> {
     const { log, tables } = this.#options;
     const { decoded } = this.#lane;
-    const readSpilled: CommitLog["readSpilled"] = (id, chunks, callOptions) =>
-      log.readSpilled(id, chunks, callOptions);
+    const readSpilled: CommitLog["readSpilled"] = (id, chunks, call) =>
+      log.readSpilled(id, chunks, call);
     for (;;) {
       if (!this.#decoded) {
-        await tables.ready(this.#callOptions());
+        await tables.ready(callOptions(this.#budget));
         decoded.decode(this.#batch.records, oracle.cursor, tables.catalogue);
         this.#decoded = true;
         this.#logRejected();
@@ -261,7 +256,7 @@ class Invocation {
       const input = await decoded.input(oracle.cursor, readSpilled, this.#budget.signal);
       if (!decoded.hasTableFaults || this.#lookedAgain) return input;
       this.#lookedAgain = true;
-      if (!(await tables.readAgain(this.#callOptions()))) return input;
+      if (!(await tables.readAgain(callOptions(this.#budget)))) return input;
       // probe: oracle-reads-registry-again
       this.#decoded = false;
     }
@@ -273,7 +268,7 @@ class Invocation {
     const rebuild = (lane.rebuild ??= this.#newRebuild());
     for (;;) {
       this.#checkBudget();
-      const oracle = await rebuild.step(this.#callOptions());
+      const oracle = await rebuild.step(callOptions(this.#budget));
       if (oracle === undefined) continue;
       lane.rebuild = undefined;
       lane.oracle = oracle;
@@ -361,11 +356,6 @@ class Invocation {
         fault,
       });
     }
-  }
-
-  #callOptions(): { readonly signal?: AbortSignal } {
-    const { signal } = this.#budget;
-    return signal === undefined ? {} : { signal };
   }
 
   /** Hands the report to the metrics, whether or not the batch was finished. */

@@ -20,7 +20,7 @@ export async function handler(_event: ScheduledEvent, context: Context): Promise
   try {
     await beforeDeadline(
       { clock: ports.clock, remainingMs: remainingMs(), marginMs: limits.invocationMarginMs },
-      () => reap({ ports, observability, remainingMs }),
+      (signal) => reap({ ports, observability, budget: { remainingMs, signal } }),
     );
   } catch (error) {
     observability.log.error("tombstones could not be looked through", { error });

@@ -20,13 +20,14 @@ import type {
   WatermarkSample,
 } from "../../core/ports.ts";
 import type { Registry, ShardId, Timestamp } from "../../core/types.ts";
+import { callOptions, type InvocationBudget } from "../shared/invocation-budget.ts";
 import type { Observability } from "../shared/observability.ts";
 
 export type ReaperSettings = {
   readonly ports: Pick<Ports, "clock" | "items" | "control">;
   readonly observability: Observability;
-  /** Milliseconds left to the invocation. Work stops `limits.reaperStopMs` before the end. */
-  readonly remainingMs: () => number;
+  /** Work stops `limits.reaperStopMs` before the end. */
+  readonly budget: InvocationBudget;
 };
 
 export type ReaperReport = {
@@ -71,7 +72,8 @@ export async function reap(settings: ReaperSettings): Promise<ReaperReport> {
   // Before the registry is read: a change that this run does not see lies after this moment, and
   // what it keeps for longer is reckoned from there.
   const nowMs = clock.nowMs();
-  const [shards, registry] = await Promise.all([control.shards(), control.registry()]);
+  const call = callOptions(settings.budget);
+  const [shards, registry] = await Promise.all([control.shards(call), control.registry(call)]);
   const progress: Progress = {
     removed: 0,
     kept: 0,
@@ -114,15 +116,16 @@ async function sampleWatermark(
   shard: ShardId,
 ): Promise<readonly WatermarkSample[]> {
   const { control, clock } = settings.ports;
-  const stored = await control.watermarkSamples(shard);
-  const watermark = await control.readWatermark(shard);
+  const call = callOptions(settings.budget);
+  const stored = await control.watermarkSamples(shard, call);
+  const watermark = await control.readWatermark(shard, call);
   const observedMs = Math.ceil(clock.nowMs());
   if (watermark === undefined) return stored;
   const samples = thinned([...stored, { observedMs, timestamp: watermark.timestamp }], {
     nowMs: observedMs,
     longestGraceMs: tombstoneLifeMs(undefined, retention, observedMs),
   });
-  await control.saveWatermarkSamples(shard, samples);
+  await control.saveWatermarkSamples(shard, samples, call);
   return samples;
 }
 
@@ -182,6 +185,7 @@ async function reapShard(
   progress: Progress,
 ): Promise<void> {
   const { control } = settings.ports;
+  const call = callOptions(settings.budget);
   const { nowMs } = work;
   const { tables, retention } = work.registry;
   const known = new Map(tables.map((table) => [table.name, table]));
@@ -191,7 +195,7 @@ async function reapShard(
   const passed = passedAt(work.samples, nowMs, limits.tombstoneGraceMs);
   let after: TombstoneBatchKey | undefined;
   for (;;) {
-    const page = await control.queuedTombstones(work.shard, { after });
+    const page = await control.queuedTombstones(work.shard, { ...call, after });
     for (const batch of page) {
       const longestMs = batch.tombstones.reduce((max, each) => Math.max(max, lifeMs(each)), 0);
       if (batch.through > passedAt(work.samples, nowMs, longestMs)) {
@@ -200,7 +204,7 @@ async function reapShard(
       }
       if (outOfBounds(settings, progress)) return;
       if (!(await removeAll(settings, batch, progress))) continue;
-      await control.dropTombstones(batch);
+      await control.dropTombstones(batch, call);
       progress.batchesDropped += 1;
     }
     // What waits or fails stays behind: it must not keep the batches after it from their turn.
@@ -211,9 +215,9 @@ async function reapShard(
   }
 }
 
-function outOfBounds({ remainingMs }: ReaperSettings, progress: Progress): boolean {
+function outOfBounds({ budget }: ReaperSettings, progress: Progress): boolean {
   const spent = progress.removed + progress.kept >= limits.reaperRemovalsMax;
-  if (!spent && remainingMs() > limits.reaperStopMs) return false;
+  if (!spent && budget.remainingMs() > limits.reaperStopMs) return false;
   progress.stoppedEarly = true;
   return true;
 }
@@ -225,6 +229,7 @@ async function removeAll(
   progress: Progress,
 ): Promise<boolean> {
   const { items } = settings.ports;
+  const call = callOptions(settings.budget);
   let next = 0;
   let failed = false;
   const worker = async (): Promise<void> => {
@@ -237,7 +242,7 @@ async function removeAll(
       }
       next += 1;
       try {
-        const outcome = await items.removeTombstone(tombstone);
+        const outcome = await items.removeTombstone(tombstone, call);
         progress[outcome] += 1;
       } catch (error) {
         failed = true;
@@ -251,8 +256,8 @@ async function removeAll(
 }
 
 /**
- * Store faults are reported and tried again on the next run; anything else is a bug and ends the
- * run.
+ * Store faults are reported and tried again on the next run; anything else, a bug or the deadline,
+ * ends the run.
  */
 function noteFailure(
   progress: Progress,

@@ -6,7 +6,7 @@
  */
 import { CorruptDataError, StoreError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
-import type { Ports } from "../../core/ports.ts";
+import type { CallOptions, Ports } from "../../core/ports.ts";
 import type { HistoryRetention, Item, ShardId, Version } from "../../core/types.ts";
 import { Semaphore } from "../../engine/concurrency.ts";
 import { Installer, writeAt } from "../../engine/installer.ts";
@@ -19,6 +19,7 @@ export class ChunkInstaller {
   readonly #observability: Observability;
   readonly #shard: ShardId;
   readonly #window: SigningWindow;
+  readonly #call: CallOptions;
   readonly #ownInstallMs: number;
   readonly #places = new Semaphore(limits.installConcurrencyMax);
   /** In log order nothing earlier can be missing. */
@@ -33,6 +34,7 @@ export class ChunkInstaller {
     work: {
       readonly shard: ShardId;
       readonly window: SigningWindow;
+      readonly call: CallOptions;
       /** See ReplayOptions. */
       readonly ownInstallMs: number;
       readonly retention: () => Promise<HistoryRetention>;
@@ -42,6 +44,7 @@ export class ChunkInstaller {
     this.#observability = observability;
     this.#shard = work.shard;
     this.#window = work.window;
+    this.#call = work.call;
     this.#ownInstallMs = work.ownInstallMs;
     this.#installer = new Installer(ports, { earlier: undefined, retention: work.retention });
   }
@@ -127,7 +130,7 @@ export class ChunkInstaller {
     const restMs = newest / 1_000 + this.#ownInstallMs - clock.nowMs();
     if (restMs <= 0) return;
     // probe: replay-leaves-installs-to-clients
-    await clock.sleep(Math.min(restMs, this.#ownInstallMs));
+    await clock.sleep(Math.min(restMs, this.#ownInstallMs), this.#call.signal);
   }
 
   /**
@@ -157,7 +160,7 @@ export class ChunkInstaller {
       try {
         const versions = await this.#ports.items.versions(
           group.flatMap((at) => keysOf(writes[at])),
-          { consistency },
+          { ...this.#call, consistency },
         );
         for (const [i, at] of group.entries()) stored[at] = versions[i] ?? (0 as Version);
         this.#admitted.add(name);
@@ -205,7 +208,7 @@ export class ChunkInstaller {
       return "done";
     }
     try {
-      await this.#installer.install({ ...commit, signBeforeMs, writes: [index] });
+      await this.#installer.install({ ...commit, signBeforeMs, writes: [index] }, this.#call);
     } catch (error) {
       if (isDenied(error)) {
         this.#noteDenial(writeAt(commit.payload, index).table.name, error);
@@ -246,15 +249,18 @@ export class ChunkInstaller {
   async #saveDeadLetter({ commit, index }: PlannedWrite, reason: string): Promise<void> {
     const { write, table } = writeAt(commit.payload, index);
     const { id, timestamp } = commit.verdict;
-    await this.#ports.control.saveDeadLetter({
-      shard: this.#shard,
-      timestamp,
-      id,
-      table: table.name,
-      key: write.key,
-      item: write.item,
-      reason,
-    });
+    await this.#ports.control.saveDeadLetter(
+      {
+        shard: this.#shard,
+        timestamp,
+        id,
+        table: table.name,
+        key: write.key,
+        item: write.item,
+        reason,
+      },
+      this.#call,
+    );
     this.#observability.metrics.count("DeadLetters", 1);
     this.#observability.log.error("a committed write can never be installed", {
       transactionId: id,

@@ -13,6 +13,7 @@ import { createAwsPorts } from "../../aws/ports.ts";
 import * as limits from "../../core/limits.ts";
 import { beforeDeadline } from "../shared/before-deadline.ts";
 import { readFunctionEnvironment } from "../shared/environment.ts";
+import { callOptions, type InvocationBudget } from "../shared/invocation-budget.ts";
 import { parseKinesisEvent } from "../shared/kinesis-event.ts";
 import { createObservability } from "../shared/powertools-observability.ts";
 import { createReplayService, type ReplayBatch } from "./service.ts";
@@ -35,7 +36,9 @@ export async function handler(
     marginMs: limits.invocationMarginMs,
   };
   try {
-    const unfinished = await beforeDeadline(bounds, () => replay(event, remainingMs));
+    const unfinished = await beforeDeadline(bounds, (signal) =>
+      replay(event, { remainingMs, signal }),
+    );
     return { batchItemFailures: unfinished.map((itemIdentifier) => ({ itemIdentifier })) };
   } catch (error) {
     observability.log.error("batch has to be delivered again", { error });
@@ -46,23 +49,26 @@ export async function handler(
 }
 
 /** Returns where each batch has to be delivered again from. */
-async function replay(event: ReplayEvent, remainingMs: () => number): Promise<readonly string[]> {
+async function replay(event: ReplayEvent, budget: InvocationBudget): Promise<readonly string[]> {
   const unfinished: string[] = [];
-  for (const batch of await batchesOf(event)) {
-    const { unfinishedFrom, watermark } = await service.handle(batch, { remainingMs });
+  for (const batch of await batchesOf(event, budget)) {
+    const { unfinishedFrom, watermark } = await service.handle(batch, budget);
     observability.log.debug("log replayed", { shard: batch.shard, watermark, unfinishedFrom });
     if (unfinishedFrom !== undefined) unfinished.push(unfinishedFrom);
   }
   return unfinished;
 }
 
-async function batchesOf(event: ReplayEvent): Promise<readonly ReplayBatch[]> {
+async function batchesOf(
+  event: ReplayEvent,
+  budget: InvocationBudget,
+): Promise<readonly ReplayBatch[]> {
   if ("Records" in event) {
     const batch = parseKinesisEvent(event);
     if (batch === undefined) return [];
-    const shard = await ports.shardOwners.ownerOf(batch.shard);
+    const shard = await ports.shardOwners.ownerOf(batch.shard, callOptions(budget));
     // The oracle counts records that belong to no shard.
     return shard === undefined ? [] : [{ ...batch, shard }];
   }
-  return (await ports.control.shards()).map((shard) => ({ shard, records: [] }));
+  return (await ports.control.shards(callOptions(budget))).map((shard) => ({ shard, records: [] }));
 }

@@ -4,7 +4,7 @@
  */
 import { CorruptDataError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
-import type { StreamRecord } from "../../core/ports.ts";
+import type { CallOptions, StreamRecord } from "../../core/ports.ts";
 import type { CommittedVerdict, Payload, PayloadLocation, ShardId } from "../../core/types.ts";
 import {
   PayloadLoader,
@@ -15,6 +15,7 @@ import {
 
 export class ReplayPayloads {
   readonly #loader: PayloadLoader;
+  readonly #call: CallOptions;
   /** What woke the function. */
   readonly #batch: ReadonlyMap<bigint, Uint8Array>;
   /**
@@ -25,8 +26,13 @@ export class ReplayPayloads {
   /** Bytes of all payloads handed out. */
   bytesLoaded = 0;
 
-  constructor(ports: PayloadPorts, shard: ShardId, records: readonly StreamRecord[]) {
+  constructor(
+    ports: PayloadPorts,
+    { shard, records }: { readonly shard: ShardId; readonly records: readonly StreamRecord[] },
+    call: CallOptions,
+  ) {
     this.#loader = new PayloadLoader(ports, shard);
+    this.#call = call;
     this.#batch = bySequenceNumber(records);
   }
 
@@ -39,7 +45,7 @@ export class ReplayPayloads {
 
   async #bytes(verdict: CommittedVerdict): Promise<Uint8Array> {
     const location = verdict.payload;
-    if (location.kind !== "stream") return this.#loader.loadBytes(verdict);
+    if (location.kind !== "stream") return this.#loader.loadBytes(verdict, this.#call);
     const record = await this.#record(verdict, location);
     if (record === undefined) {
       throw new CorruptDataError(
@@ -57,7 +63,7 @@ export class ReplayPayloads {
     const wanted = BigInt(location.sequenceNumber);
     const known = this.#batch.get(wanted) ?? this.#ahead.get(wanted);
     if (known !== undefined) return known;
-    const options = { recordsMax: limits.replayReadAheadRecordsMax };
+    const options = { ...this.#call, recordsMax: limits.replayReadAheadRecordsMax };
     this.#ahead = bySequenceNumber((await this.#loader.records(verdict, location, options)) ?? []);
     return this.#ahead.get(wanted);
   }

@@ -11,7 +11,13 @@ import { CorruptDataError } from "../../core/errors.ts";
 import { firstUncovered } from "../../core/cursor.ts";
 import { tombstoneLifeMs } from "../../core/history.ts";
 import * as limits from "../../core/limits.ts";
-import type { Ports, StreamRecord, Tombstone, TombstoneLife } from "../../core/ports.ts";
+import type {
+  CallOptions,
+  Ports,
+  StreamRecord,
+  Tombstone,
+  TombstoneLife,
+} from "../../core/ports.ts";
 import type {
   CommittedVerdict,
   HistoryRetention,
@@ -21,9 +27,11 @@ import type {
   StreamCursor,
   Watermark,
 } from "../../core/types.ts";
+import { orAborted } from "../../engine/concurrency.ts";
 import { decodeBlock } from "../../engine/log-search.ts";
 import { TableRegistry } from "../../engine/table-registry.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
+import { callOptions, type InvocationBudget } from "../shared/invocation-budget.ts";
 import type { Observability } from "../shared/observability.ts";
 import { ChunkInstaller } from "./chunk-installer.ts";
 import { planChunk, type ChunkPlan, type Commit } from "./chunk.ts";
@@ -49,7 +57,7 @@ export type ReplayService = {
    * Stops in time to return what is unfinished.
    * @throws StoreError, CorruptDataError: the batch is delivered again.
    */
-  handle(batch: ReplayBatch, budget: { readonly remainingMs: () => number }): Promise<ReplayResult>;
+  handle(batch: ReplayBatch, budget: InvocationBudget): Promise<ReplayResult>;
 };
 
 export type ReplayOptions = {
@@ -73,7 +81,7 @@ export function createReplayService(
   const registry = new TableRegistry(ports.control, ports.clock);
   return {
     async handle(batch, budget) {
-      const hashes = new KeyHashes(await ports.control.keyHasher(batch.shard));
+      const hashes = new KeyHashes(await ports.control.keyHasher(batch.shard, callOptions(budget)));
       const work = { batch, budget, options, hashes, registry };
       return new ReplayRun(ports, observability, work).run();
     },
@@ -89,6 +97,7 @@ class ReplayRun {
   readonly #hashes: KeyHashes;
   readonly #batch: ReplayBatch;
   readonly #remainingMs: () => number;
+  readonly #call: CallOptions;
   readonly #payloads: ReplayPayloads;
   readonly #patienceMs: number;
   readonly #ownInstallMs: number;
@@ -101,7 +110,7 @@ class ReplayRun {
     observability: Observability,
     work: {
       readonly batch: ReplayBatch;
-      readonly budget: { readonly remainingMs: () => number };
+      readonly budget: InvocationBudget;
       readonly options: ReplayOptions;
       readonly hashes: KeyHashes;
       readonly registry: TableRegistry;
@@ -116,7 +125,8 @@ class ReplayRun {
     this.#observability = observability;
     this.#batch = batch;
     this.#remainingMs = budget.remainingMs;
-    this.#payloads = new ReplayPayloads(ports, batch.shard, batch.records);
+    this.#call = callOptions(budget);
+    this.#payloads = new ReplayPayloads(ports, batch, this.#call);
     this.#installed = new InstalledCommits(ports.digest, batch.records);
   }
 
@@ -134,7 +144,7 @@ class ReplayRun {
         return { unfinishedFrom, watermark };
       }
       // probe: replay-ahead-of-oracle
-      await clock.sleep(pauseMs);
+      await clock.sleep(pauseMs, this.#call.signal);
       pauseMs = Math.min(pauseMs * 2, pauseMsMax);
     }
   }
@@ -144,7 +154,7 @@ class ReplayRun {
   }
 
   async #readWatermark(): Promise<Watermark> {
-    const watermark = await this.#ports.control.readWatermark(this.#batch.shard);
+    const watermark = await this.#ports.control.readWatermark(this.#batch.shard, this.#call);
     if (watermark !== undefined) return watermark;
     throw new CorruptDataError(
       `shard ${this.#batch.shard} has no watermark; provision the deployment first`,
@@ -160,7 +170,11 @@ class ReplayRun {
   async #followLog(from: Watermark): Promise<Watermark> {
     let watermark = from;
     for (;;) {
-      const page = await this.#ports.log.readAfter(this.#batch.shard, watermark.position);
+      const page = await this.#ports.log.readAfter(
+        this.#batch.shard,
+        watermark.position,
+        this.#call,
+      );
       let next = watermark;
       let chunk = this.#newChunk();
       for (const stored of page.blocks) {
@@ -205,26 +219,21 @@ class ReplayRun {
     const { shard } = this.#batch;
     const { metrics } = this.#observability;
     const plan = await this.#plan(commits);
-    const window = new SigningWindow(this.#ports, shard);
+    const window = new SigningWindow(this.#ports, shard, this.#call);
     const ownInstallMs = this.#ownInstallMs;
     const retention = async (): Promise<HistoryRetention> => {
-      await this.#registry.ready();
+      await this.#registryReady();
       return this.#registry.retention;
     };
-    const work = { shard, window, ownInstallMs, retention };
+    const work = { shard, window, call: this.#call, ownInstallMs, retention };
     const installer = new ChunkInstaller(this.#ports, this.#observability, work);
     // mutant: watermark-before-installs
     const installed = await installer.install(plan);
     for (const [life, tombstones] of this.#byLife(plan.tombstones)) {
-      await control.queueTombstones({
-        shard,
-        position: reached.position,
-        life,
-        through: reached.timestamp,
-        tombstones,
-      });
+      const { position, timestamp: through } = reached;
+      await control.queueTombstones({ shard, position, life, through, tombstones }, this.#call);
     }
-    await control.advanceWatermark(shard, reached);
+    await control.advanceWatermark(shard, reached, this.#call);
     metrics.count("ReplayedTransactions", commits.length);
     metrics.count("ReplayInstalledWrites", installed);
     metrics.count("ForgedInstallReports", this.#installed.takeForged());
@@ -239,11 +248,16 @@ class ReplayRun {
       planChunk(commits, reported, (payload, index) =>
         refusalOf(payload, index, { registry, idempotencyTable }),
       );
-    if (commits.length > 0) await registry.ready();
+    if (commits.length > 0) await this.#registryReady();
     const first = plan();
     if (first.refused.length === 0) return first;
-    await registry.lookAgain(new AbortController().signal);
+    await registry.lookAgain(this.#call.signal ?? new AbortController().signal);
     return plan();
+  }
+
+  /** What is loaded is the whole process's: the next invocation may go by it. */
+  #registryReady(): Promise<void> {
+    return orAborted(this.#registry.ready(), this.#call.signal);
   }
 
   /**
@@ -286,15 +300,18 @@ class ReplayRun {
       return await this.#payloads.load(verdict);
     } catch (error) {
       if (!(error instanceof CorruptDataError)) throw error;
-      await this.#ports.control.saveDeadLetter({
-        shard: this.#batch.shard,
-        timestamp: verdict.timestamp,
-        id: verdict.id,
-        table: "",
-        key: {},
-        item: undefined,
-        reason: error.message,
-      });
+      await this.#ports.control.saveDeadLetter(
+        {
+          shard: this.#batch.shard,
+          timestamp: verdict.timestamp,
+          id: verdict.id,
+          table: "",
+          key: {},
+          item: undefined,
+          reason: error.message,
+        },
+        this.#call,
+      );
       this.#observability.metrics.count("DeadLetters", verdict.writes.length);
       this.#observability.log.error("payload lost; its writes may be missing from their tables", {
         transactionId: verdict.id,

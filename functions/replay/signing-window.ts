@@ -4,7 +4,7 @@
  * and what is signed within the window is dead before one does.
  */
 import * as limits from "../../core/limits.ts";
-import type { Ports } from "../../core/ports.ts";
+import type { CallOptions, Ports } from "../../core/ports.ts";
 import type { ShardId, Timestamp } from "../../core/types.ts";
 
 /** A window is renewed well before its end, so that a slow call still fits. */
@@ -13,14 +13,16 @@ const renewAfterMs = limits.installSignMsMax / 2;
 export class SigningWindow {
   readonly #ports: Pick<Ports, "clock" | "control">;
   readonly #shard: ShardId;
+  readonly #call: CallOptions;
   #learnedMs = Number.NEGATIVE_INFINITY;
   /** The watermark's timestamp as it stood at `#learnedMs` or later. */
   #passedThrough = 0 as Timestamp;
   #renewing: Promise<void> | undefined;
 
-  constructor(ports: Pick<Ports, "clock" | "control">, shard: ShardId) {
+  constructor(ports: Pick<Ports, "clock" | "control">, shard: ShardId, call: CallOptions) {
     this.#ports = ports;
     this.#shard = shard;
+    this.#call = call;
   }
 
   /**
@@ -43,7 +45,7 @@ export class SigningWindow {
 
   async #renew(): Promise<void> {
     const learnedMs = this.#ports.clock.nowMs();
-    const watermark = await this.#ports.control.readWatermark(this.#shard);
+    const watermark = await this.#ports.control.readWatermark(this.#shard, this.#call);
     this.#learnedMs = learnedMs;
     this.#passedThrough = watermark?.timestamp ?? this.#passedThrough;
   }

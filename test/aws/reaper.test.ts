@@ -8,6 +8,7 @@ import type { Item, LogPosition, TableDescription, Timestamp, Version } from "..
 import type { AwsPorts } from "../../aws/ports.ts";
 import { systemClock } from "../../aws/system-clock.ts";
 import { passedAt, reap, thinned, type ReaperReport } from "../../functions/reaper/service.ts";
+import type { InvocationBudget } from "../../functions/shared/invocation-budget.ts";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";
 import { awsError, startFaultyProxy } from "../harness/faulty-proxy.ts";
 import { startLocalStores, type LocalStores } from "../harness/local-stores.ts";
@@ -33,11 +34,11 @@ beforeEach(async () => {
   await ports.control.saveWatermarkSamples(stores.shard, []);
 });
 
-function run(more: { ports?: AwsPorts; remainingMs?: () => number } = {}): Promise<ReaperReport> {
+function run(more: { ports?: AwsPorts; budget?: InvocationBudget } = {}): Promise<ReaperReport> {
   return reap({
     ports,
     observability: silentObservability,
-    remainingMs: () => 60_000,
+    budget: { remainingMs: () => 60_000 },
     ...more,
   });
 }
@@ -189,11 +190,11 @@ describe("a run", () => {
     for (const key of keys) await commitDeletes([{ table, key, version: 100 + position }]);
     await run();
     clock.wallMs += limits.tombstoneGraceMs;
-    const cut = await run({ remainingMs: () => limits.reaperStopMs });
+    const cut = await run({ budget: { remainingMs: () => limits.reaperStopMs } });
     expect(cut).toMatchObject({ removed: 0, batchesDropped: 0, stoppedEarly: true });
     let asked = 0;
     // Each batch of one asks twice: before the batch and before its tombstone.
-    const partly = await run({ remainingMs: () => (++asked > 4 ? 0 : 60_000) });
+    const partly = await run({ budget: { remainingMs: () => (++asked > 4 ? 0 : 60_000) } });
     expect(partly).toMatchObject({ removed: 2, batchesDropped: 2, stoppedEarly: true });
     expect(await run()).toMatchObject({ removed: 3, batchesDropped: 3, stoppedEarly: false });
   });

@@ -13,6 +13,7 @@ export type ReplayRun = {
   readonly records?: readonly StreamRecord[];
   readonly ports?: Partial<Ports>;
   readonly remainingMs?: () => number;
+  readonly signal?: AbortSignal;
   readonly patienceMs?: number;
   readonly ownInstallMs?: number;
   readonly observability?: Observability;
@@ -21,10 +22,10 @@ export type ReplayRun = {
 export function runReplay(stores: LocalStores, run: ReplayRun): Promise<ReplayResult> {
   const ports = { ...stores.openPorts(), ...run.ports };
   const { patienceMs = 0, ownInstallMs = 0, remainingMs = (): number => 30_000 } = run;
-  const { observability = silentObservability } = run;
+  const { observability = silentObservability, signal } = run;
   return createReplayService(ports, observability, { patienceMs, ownInstallMs }).handle(
     { shard: stores.shard, records: run.records ?? [] },
-    { remainingMs },
+    { remainingMs, ...(signal === undefined ? {} : { signal }) },
   );
 }
 

@@ -18,6 +18,7 @@ function windowOn(state: { nowMs: number; timestamp: number }): SigningWindow {
   return new SigningWindow(
     ports as unknown as Pick<Ports, "clock" | "control">,
     "shardId-000000000000" as ShardId,
+    {},
   );
 }
 

@@ -420,7 +420,7 @@ describe("deletes", () => {
       reap({
         ports,
         observability: silentObservability,
-        remainingMs: () => 60_000,
+        budget: { remainingMs: () => 60_000 },
       });
     const stored = async (of: TableDescription, each: Item): Promise<boolean> => {
       const { version } = await ports.items.get(of, each);

@@ -78,7 +78,11 @@ async function setRetention(cloud: TestCloud, retentionMs: number): Promise<void
 async function reapNow(cloud: TestCloud): Promise<void> {
   const process = cloud.world.startProcess("reaper of the test", { exact: true });
   const ports = cloud.deployment.portsOf(process, { calm: true });
-  await reap({ ports, observability: silentObservability, remainingMs: () => minuteMs });
+  await reap({
+    ports,
+    observability: silentObservability,
+    budget: { remainingMs: () => minuteMs },
+  });
 }
 
 describe("history that is switched on for a used table", () => {

@@ -55,7 +55,7 @@ test("a reaper held up after it read the registry, and a slow operator", async (
       reap({
         ports: cloud.deployment.portsOf(process, { calm: true }),
         observability: silentObservability,
-        remainingMs: () => minuteMs,
+        budget: { remainingMs: () => minuteMs },
       });
     await cloud.clock.sleep(20_000);
     await run(cloud.world.startProcess("reaper that samples", { exact: true }));
