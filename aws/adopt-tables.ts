@@ -4,10 +4,10 @@
  */
 import { InvalidRequestError, StoreError } from "../core/errors.ts";
 import type { Clock } from "../core/ports.ts";
-import type { KeyAttribute, TableDescription } from "../core/types.ts";
+import type { KeyAttribute, TableDescription, WantedTable } from "../core/types.ts";
 import { createAwsClients, type AwsClientOptions, type DynamoDbHandle } from "./clients.ts";
 import { createDynamoDb } from "./dynamodb.ts";
-import { createDynamoDbControlStore } from "./dynamodb-control-store.ts";
+import { createDynamoDbControlReader } from "./dynamodb-control-store.ts";
 import { assertUsersTable, deploymentNames } from "./names.ts";
 import { describeTable, registerTables } from "./provision.ts";
 
@@ -32,15 +32,12 @@ export async function adoptTables(
 ): Promise<readonly TableDescription[]> {
   const clients = createAwsClients(options);
   try {
-    const registered = await registeredTables(options);
+    // Says so where there is no deployment, before any table is looked at.
+    await registeredTables(options);
     const dynamodb = await clients.dynamodb();
-    const adopted: TableDescription[] = [];
-    for (const table of tables) {
-      const before = registered.find(({ name }) => name === table.name);
-      adopted.push(await describeAdopted(dynamodb, { table, before }));
-    }
-    await registerTables(options, adopted);
-    return adopted;
+    const adopted: WantedTable[] = [];
+    for (const table of tables) adopted.push(await describeAdopted(dynamodb, table));
+    return await registerTables(options, adopted);
   } finally {
     await clients.close();
   }
@@ -57,7 +54,7 @@ export async function registeredTables(
   const { controlTable: table } = deploymentNames(options.deployment);
   try {
     const dynamodb = createDynamoDb(clients.dynamodb);
-    return await createDynamoDbControlStore({ dynamodb, table }).tables();
+    return await createDynamoDbControlReader({ dynamodb, table }).tables();
   } catch (error) {
     if (!(error instanceof StoreError && error.code === "ResourceNotFoundException")) throw error;
     throw new InvalidRequestError(
@@ -72,12 +69,8 @@ export async function registeredTables(
 
 async function describeAdopted(
   dynamodb: DynamoDbHandle,
-  adoption: {
-    readonly table: AdoptedTable;
-    readonly before: TableDescription | undefined;
-  },
-): Promise<TableDescription> {
-  const { table, before } = adoption;
+  table: AdoptedTable,
+): Promise<WantedTable> {
   const { name } = table;
   assertUsersTable(name);
   const found = await describeTable(dynamodb, name);
@@ -107,7 +100,7 @@ async function describeAdopted(
     name,
     partitionKey,
     ...(sortKey === undefined ? {} : { sortKey }),
-    history: table.history ?? before?.history ?? false,
+    history: table.history,
     access: "transactional",
   };
 }

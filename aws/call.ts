@@ -11,7 +11,7 @@
  *    dropped before a byte is sent. Every retry signs, and is checked, anew.
  */
 import type { Clock, CallOptions } from "../core/ports.ts";
-import { LateInstallError } from "../core/errors.ts";
+import { LateSignatureError } from "../core/errors.ts";
 import { faultOf, isNamed, toStoreError } from "./errors.ts";
 
 /** The wall-clock time after which a request must not be signed. */
@@ -59,7 +59,7 @@ function watchTries(command: MiddlewareHost, deadline: SignDeadline | undefined)
     async (args) => {
       // mutant: install-signed-late
       if (deadline !== undefined && deadline.clock.nowMs() >= deadline.beforeMs) {
-        throw new LateInstallError();
+        throw new LateSignatureError();
       }
       try {
         return await next(args);

@@ -2,12 +2,21 @@
  * The registry in the control table: the user tables, and how long history is kept. It is read in
  * one query, and what is written follows from what stands there (core/history.ts): a change is put
  * on condition that no other came between.
+ *
+ * A change is reckoned from a time (from when on something is kept, or until when), so it must not
+ * take effect long after that: the clock is read anew for every try, and the put is signed soon
+ * after it or not at all. A machine that slept in between tries again.
  */
 import { isDeepStrictEqual } from "node:util";
 import { retentionAfter, retentionDefault, tableHistoryAfter } from "../core/history.ts";
-import { CorruptDataError, InvalidRequestError, StoreError } from "../core/errors.ts";
+import {
+  CorruptDataError,
+  InvalidRequestError,
+  LateSignatureError,
+  StoreError,
+} from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
-import type { CallOptions, ControlStore } from "../core/ports.ts";
+import type { CallOptions, Clock, ControlStore } from "../core/ports.ts";
 import type {
   AttributeValue,
   HistoryRetention,
@@ -18,6 +27,7 @@ import type {
   Registry,
   TableDescription,
   Timestamp,
+  WantedTable,
 } from "../core/types.ts";
 import {
   allOf,
@@ -56,49 +66,79 @@ export async function readRegistry(
   return { tables, retention };
 }
 
+type RegistryParts = { readonly control: ControlTable; readonly clock: Clock };
+
 export function createRegistryStore(
-  control: ControlTable,
+  parts: RegistryParts,
 ): Pick<ControlStore, "registerTable" | "retainHistory"> {
   return {
-    registerTable: async (table, nowMs, options) => {
+    registerTable: async (table, options) => {
       assertUsersTable(table.name);
-      await change(control, table.name, options, (item) => {
+      const item = await change(parts, table.name, options, (stored, nowMs) => {
         const before =
-          item === undefined ? undefined : toDescription({ what: "table registry", item });
+          stored === undefined
+            ? undefined
+            : toDescription({ what: "table registry", item: stored });
         if (before !== undefined) assertSameKey(table, before);
-        const { historySince: _, historyKeptUntilMs: __, ...wanted } = table;
-        const { history } = wanted;
-        return fromDescription({ ...wanted, ...tableHistoryAfter(before, { history, nowMs }) });
+        // What the caller may have read of it before may not stand any more.
+        const history = table.history ?? before?.history ?? false;
+        const { name, partitionKey, sortKey, indexKeys, access } = table;
+        return fromDescription({
+          ...{ name, partitionKey, access },
+          ...(sortKey === undefined ? {} : { sortKey }),
+          ...(indexKeys === undefined ? {} : { indexKeys }),
+          ...tableHistoryAfter(before, { history, nowMs }),
+        });
+      });
+      return toDescription({
+        what: "table registry",
+        item: { ...item, sk: { S: table.name } },
       });
     },
-    async retainHistory(retentionMs, nowMs, options) {
+    async retainHistory(retentionMs, options) {
       assertRetention(retentionMs);
-      await change(control, retentionName, options, (item) => {
+      await change(parts, retentionName, options, (stored, nowMs) => {
         const before =
-          item === undefined ? retentionDefault : toRetention({ what: "retention", item });
+          stored === undefined
+            ? retentionDefault
+            : toRetention({ what: "retention", item: stored });
         return fromRetention(retentionAfter(before, { retentionMs, nowMs }));
       });
     },
   };
 }
 
-/** Puts what follows from what stands there, and what stands there is what it follows from. */
+/**
+ * Puts what follows from what stands there, and what stands there is what it follows from.
+ * @param next what shall stand there, as of the wall-clock time given.
+ * @returns what stands there now.
+ */
 async function change(
-  control: ControlTable,
+  { control, clock }: RegistryParts,
   sk: string,
   options: CallOptions | undefined,
-  next: (stored: Item | undefined) => Item,
-): Promise<void> {
+  next: (stored: Item | undefined, nowMs: number) => Item,
+): Promise<Item> {
   const key = { pk: partition, sk };
   for (let tries = 0; tries < limits.registryChangeTriesMax; tries += 1) {
     const stored = await control.get(key, options);
-    const item = next(stored);
+    const nowMs = clock.nowMs();
+    const item = next(stored, nowMs);
     const attributes = withoutKey(stored);
-    if (isDeepStrictEqual(attributes, item)) return;
+    if (isDeepStrictEqual(attributes, item)) return item;
     const condition = attributes === undefined ? notExists : unchanged(attributes, item);
-    if ((await control.put(key, item, options, condition)) === "done") return;
+    const signDeadline = { clock, beforeMs: nowMs + limits.registryChangeSignMsMax };
+    try {
+      const result = await control.put(key, item, options, condition, signDeadline);
+      if (result === "done") return item;
+    } catch (error) {
+      if (!(error instanceof LateSignatureError)) throw error;
+    }
   }
-  throw new StoreError("unavailable", `the registry's entry "${sk}" is being changed by others`);
+  throw new StoreError(
+    "unavailable",
+    `the registry's entry "${sk}" is being changed by others, or this machine is held up`,
+  );
 }
 
 function withoutKey(stored: Item | undefined): Item | undefined {
@@ -127,8 +167,8 @@ function unchanged(before: Item, after: Item): ControlCondition {
   };
 }
 
-function assertSameKey(table: TableDescription, before: TableDescription): void {
-  const keyOf = ({ partitionKey, sortKey }: TableDescription): unknown => [partitionKey, sortKey];
+function assertSameKey(table: WantedTable, before: TableDescription): void {
+  const keyOf = ({ partitionKey, sortKey }: WantedTable): unknown => [partitionKey, sortKey];
   if (isDeepStrictEqual(keyOf(table), keyOf(before))) return;
   throw new InvalidRequestError(
     "table",

@@ -5,6 +5,7 @@
 import type { CallOptions } from "../core/ports.ts";
 import type { Item } from "../core/types.ts";
 import { fromSdkItem, toSdkItem, type SdkItem } from "./attribute-values.ts";
+import type { SignDeadline } from "./call.ts";
 import type { ClientDynamoDb, DynamoDb } from "./dynamodb.ts";
 
 export type ControlKey = { readonly pk: string; readonly sk: string };
@@ -31,6 +32,7 @@ export type ControlTable = ControlReads & {
     attributes: Item,
     options?: CallOptions,
     condition?: ControlCondition,
+    signDeadline?: SignDeadline,
   ): Promise<"done" | "condition-failed">;
   delete(key: ControlKey, options?: CallOptions): Promise<void>;
 };
@@ -77,7 +79,7 @@ export function createControlReads(dynamodb: ClientDynamoDb, table: string): Con
 export function createControlTable(dynamodb: DynamoDb, table: string): ControlTable {
   return {
     ...createControlReads(dynamodb, table),
-    put: (key, attributes, options, condition) =>
+    put: (key, attributes, options, condition, signDeadline) =>
       dynamodb.put(
         {
           TableName: table,
@@ -93,6 +95,7 @@ export function createControlTable(dynamodb: DynamoDb, table: string): ControlTa
             : { ExpressionAttributeValues: toSdkItem(condition.values) }),
         },
         options,
+        signDeadline,
       ),
     async delete(key, options) {
       await dynamodb.delete({ TableName: table, Key: keyOf(key) }, options);

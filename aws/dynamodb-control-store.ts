@@ -5,7 +5,7 @@
  */
 import { StoreError } from "../core/errors.ts";
 import { hashSecretBytes, KeyHasher } from "../core/key-hash.ts";
-import type { CallOptions, ClientPorts, ControlStore } from "../core/ports.ts";
+import type { CallOptions, ClientPorts, Clock, ControlStore } from "../core/ports.ts";
 import { isSequenceNumber } from "../core/sequence-number.ts";
 import type {
   Item,
@@ -28,7 +28,10 @@ import type { ClientDynamoDb, DynamoDb } from "./dynamodb.ts";
 import { bytesOf, corrupt, has, integerOf, textOf, type Stored } from "./stored-attributes.ts";
 
 export type ControlReaderParts = { readonly dynamodb: ClientDynamoDb; readonly table: string };
-export type ControlStoreParts = ControlReaderParts & { readonly dynamodb: DynamoDb };
+export type ControlStoreParts = ControlReaderParts & {
+  readonly dynamodb: DynamoDb;
+  readonly clock: Clock;
+};
 
 /** A shard as the control table knows it. */
 export type ShardEntry = {
@@ -113,7 +116,7 @@ export function createDynamoDbControlStore(parts: ControlStoreParts): AwsControl
   return {
     ...createDynamoDbControlReader(parts),
     ...createReaperStore(control),
-    ...createRegistryStore(control),
+    ...createRegistryStore({ control, clock: parts.clock }),
     async advanceWatermark(shard, watermark, options) {
       // After a lost answer the SDK's own repeat finds the condition broken by its first success:
       // `false` then says no more than that the watermark stands at or above.

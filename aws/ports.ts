@@ -30,7 +30,7 @@ export function createAwsPorts(options: AwsPortsOptions): AwsPorts {
   const shared = clientPortsOn(clients, options);
   const { clock, random } = shared;
   const dynamodb = createDynamoDb(clients.dynamodb);
-  const control = createDynamoDbControlStore({ dynamodb, table: names.controlTable });
+  const control = createDynamoDbControlStore({ dynamodb, clock, table: names.controlTable });
   return {
     ...shared,
     names,

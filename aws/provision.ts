@@ -23,6 +23,7 @@ import type {
   ShardId,
   TableDescription,
   Timestamp,
+  WantedTable,
 } from "../core/types.ts";
 import { callRead } from "./call.ts";
 import {
@@ -78,7 +79,9 @@ export async function provisionDeployment(options: ProvisionOptions): Promise<re
     );
     await Promise.all([stream, tables]);
     const store = createDynamoDb(clients.dynamodb);
-    const control = createDynamoDbControlStore({ dynamodb: store, table: names.controlTable });
+    const control = createDynamoDbControlStore({
+      ...{ dynamodb: store, clock, table: names.controlTable },
+    });
     for (const entry of await firstShards(kinesis, names.stream, await control.shards())) {
       const hashSecret = random.bytes(hashSecretBytes);
       await control.addShard(
@@ -92,7 +95,7 @@ export async function provisionDeployment(options: ProvisionOptions): Promise<re
     }
     const { historyRetentionMs } = options;
     if (historyRetentionMs !== undefined) {
-      await control.retainHistory(historyRetentionMs, clock.nowMs());
+      await control.retainHistory(historyRetentionMs);
     }
     return await control.shards();
   } finally {
@@ -118,26 +121,29 @@ export async function createTables(
 /**
  * Enters tables into the deployment's registry, from where SDKs and functions learn their keys. The
  * tables exist: their own description says what keys they and their indexes have.
+ * @returns them as they are registered now.
  * @throws InvalidRequestError when a table is missing, is some deployment's own, or has another key
  * than it is registered with.
  */
 export async function registerTables(
   options: AwsClientOptions & { readonly deployment: string; readonly clock?: Clock | undefined },
-  tables: readonly TableDescription[],
-): Promise<void> {
+  tables: readonly WantedTable[],
+): Promise<readonly TableDescription[]> {
   const clock = options.clock ?? systemClock;
   const names = deploymentNames(options.deployment);
   const clients = createAwsClients(options);
   try {
     const dynamodb = createDynamoDb(clients.dynamodb);
-    const control = createDynamoDbControlStore({ dynamodb, table: names.controlTable });
+    const control = createDynamoDbControlStore({ dynamodb, clock, table: names.controlTable });
     const handle = await clients.dynamodb();
     for (const { name } of tables) assertUsersTable(name);
+    const registered: TableDescription[] = [];
     for (const table of tables) {
       const indexKeys = await indexKeysOf(handle, table);
       const whole = indexKeys.length === 0 ? table : { ...table, indexKeys };
-      await control.registerTable(whole, clock.nowMs());
+      registered.push(await control.registerTable(whole));
     }
+    return registered;
   } finally {
     await clients.close();
   }
@@ -145,7 +151,7 @@ export async function registerTables(
 
 async function indexKeysOf(
   dynamodb: DynamoDbHandle,
-  table: TableDescription,
+  table: WantedTable,
 ): Promise<readonly IndexKeyAttribute[]> {
   const found = await describeTable(dynamodb, table.name);
   if (found === undefined) {

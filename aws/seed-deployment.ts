@@ -46,7 +46,9 @@ export async function seedDeployment(options: SeedOptions): Promise<SeedReport> 
   const clients = createAwsClients(options);
   try {
     const store = createDynamoDb(clients.dynamodb);
-    const control = createDynamoDbControlStore({ dynamodb: store, table: names.controlTable });
+    const control = createDynamoDbControlStore({
+      ...{ dynamodb: store, clock, table: names.controlTable },
+    });
     const listed = await control.shards();
     const open = await firstShards(await clients.kinesis(), names.stream, listed);
     const timestamp = (clock.nowMs() * 1000) as Timestamp;
@@ -54,7 +56,7 @@ export async function seedDeployment(options: SeedOptions): Promise<SeedReport> 
       const watermark = { position: 0 as LogPosition, timestamp, cursor: undefined };
       await control.addShard({ ...entry, hashSecret: random.bytes(hashSecretBytes) }, watermark);
     }
-    await control.retainHistory(options.historyRetentionMs, clock.nowMs());
+    await control.retainHistory(options.historyRetentionMs);
     const tables = await adoptTables(options, options.tables);
     return { shards: await control.shards(), tables: tables.map(({ name }) => name) };
   } finally {

@@ -206,14 +206,14 @@ export class StoreError extends Error {
 }
 
 /**
- * An install whose time to be signed has passed, so it was not sent (its fault is "throttled":
- * nothing happened). The write itself is fine, and whoever learns anew that it is missing may
- * install it: no reason for a dead letter, nor an error of whoever wanted to read the item.
+ * A put whose time to be signed has passed, so it was not sent (its fault is "throttled": nothing
+ * happened). An install itself is fine, and whoever learns anew that it is missing may install it:
+ * no reason for a dead letter, nor an error of whoever wanted to read the item.
  */
-export class LateInstallError extends StoreError {
+export class LateSignatureError extends StoreError {
   constructor() {
     // mutant: late-installs-are-rejected
-    super("throttled", "the time to sign this install has passed");
+    super("throttled", "the time to sign this put has passed");
   }
 }
 

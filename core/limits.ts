@@ -156,12 +156,19 @@ export const readerMarginMs = transactionAgeMsMax + clientClockErrorMsMax + 3 * 
 export const asOfWithoutHistoryMsMax = tombstoneGraceMs - readerMarginMs;
 /** By how much a superseded version outlives it: the process that saves it may be slow as well. */
 export const versionMarginMs = readerMarginMs + clientClockErrorMsMax;
+/** A change of what is kept is signed at most this long after the time that it is reckoned from. */
+export const registryChangeSignMsMax = 10_000;
 /**
- * After a change of what is kept, everybody knows of it: the change itself may come as late as its
- * signature lives, and the clocks of its sender and of the reaper may be off.
+ * After a change of what is kept, everybody knows of it: the change itself may be signed late, and
+ * come as late as its signature lives, and the clocks of its sender and of the reaper may be off.
  */
 export const historyChangeMs =
-  registryMsMax + transactionAgeMsMax + signatureMsMax + clientClockErrorMsMax + awsClockErrorMsMax;
+  registryChangeSignMsMax +
+  signatureMsMax +
+  registryMsMax +
+  transactionAgeMsMax +
+  clientClockErrorMsMax +
+  awsClockErrorMsMax;
 export const historyRetentionMsDefault = 60 * 60_000;
 /** Longer than any transaction may read at one timestamp, and than an installer may be delayed. */
 export const historyRetentionMsMin = 15 * 60_000;
@@ -324,7 +331,10 @@ export const tombstoneItemBytesMax = 256 * 1024;
 export const deadLetterItemBytesMax = 256 * 1024;
 /** How long a new table or stream may take to become usable. */
 export const provisionWaitMsMax = 120_000;
-/** Changes by others that one change of the registry of tables gives way to. */
+/**
+ * Tries of one change of the registry of tables: it gives way to changes by others, and begins anew
+ * where it was held up until it was too late to sign it.
+ */
 export const registryChangeTriesMax = 8;
 /** Web Crypto refuses more at a time. */
 export const randomBytesPerCallMax = 65_536;

@@ -19,6 +19,7 @@ import type {
   Timestamp,
   TransactionId,
   Version,
+  WantedTable,
   Watermark,
 } from "./types.ts";
 
@@ -205,7 +206,7 @@ export type InstallRequest = {
   /**
    * Wall-clock milliseconds after which the call must not be signed any more (docs/protocol.md §7,
    * Deletes): a frozen process that wakes up must not resurrect what the reaper removed. Past it:
-   * `LateInstallError`.
+   * `LateSignatureError`.
    */
   readonly signBeforeMs: number;
 };
@@ -329,12 +330,12 @@ export type ControlStore = {
   registry(options?: CallOptions): Promise<Registry>;
   tables(options?: CallOptions): Promise<readonly TableDescription[]>;
   /**
-   * Enters the table, or changes what may change. From when on it has a history follows from what
-   * was registered and from `nowMs`.
+   * Enters the table, or changes what may change, and returns what is registered then. From when on
+   * it has a history follows from what stood there, and from when that is changed.
    */
-  registerTable(table: TableDescription, nowMs: number, options?: CallOptions): Promise<void>;
+  registerTable(table: WantedTable, options?: CallOptions): Promise<TableDescription>;
   /** Changes how long history is kept, on all tables that have one. */
-  retainHistory(retentionMs: number, nowMs: number, options?: CallOptions): Promise<void>;
+  retainHistory(retentionMs: number, options?: CallOptions): Promise<void>;
   /** Bytes that every instance of a deployment shares (REST token signing); made on first call. */
   secret(name: string, make: () => Uint8Array, options?: CallOptions): Promise<Uint8Array>;
 

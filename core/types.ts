@@ -91,6 +91,12 @@ export type TableDescription = {
   readonly access: "transactional";
 };
 
+/** A table as somebody wants it registered. `history` undefined: as it stands; new: none. */
+export type WantedTable = Omit<
+  TableDescription,
+  "history" | "historySince" | "historyKeptUntilMs"
+> & { readonly history: boolean | undefined };
+
 /** How long superseded versions and tombstones are kept on tables with history. */
 export type HistoryRetention = {
   readonly retentionMs: number;

@@ -1,6 +1,6 @@
 /** What one process holds for one shard: its tail, its way into the stream, its installers. */
 import { assert } from "../core/assert.ts";
-import { LateInstallError } from "../core/errors.ts";
+import { LateSignatureError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import { OnDemand } from "../core/on-demand.ts";
 import type { ClientPorts } from "../core/ports.ts";
@@ -97,7 +97,7 @@ export class ShardSession {
         // The process was stopped for longer than the time to sign, or its calls took so long. The
         // time begins anew.
         // mutant: late-helpers-fail-their-reader
-        if (!(error instanceof LateInstallError) || tries >= limits.lateInstallTriesMax)
+        if (!(error instanceof LateSignatureError) || tries >= limits.lateInstallTriesMax)
           throw error;
         // probe: reader-was-late-to-install
       }

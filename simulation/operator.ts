@@ -33,7 +33,7 @@ export class Operator {
   async retainHistory(retentionMs: number): Promise<void> {
     const process = this.#machine();
     const { control } = this.#cloud.deployment.portsOf(process, { calm: true });
-    await control.retainHistory(retentionMs, process.clock.nowMs());
+    await control.retainHistory(retentionMs);
   }
 
   #machine(): SimulatedProcess {

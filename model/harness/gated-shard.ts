@@ -160,7 +160,7 @@ export class GatedShard {
       keyHasher: () => Promise.resolve(new KeyHasher(sampleHashSecret)),
       registry: () => Promise.resolve({ tables: [modelTable], retention: retentionDefault }),
       tables: () => Promise.resolve([modelTable]),
-      registerTable: nothing,
+      registerTable: () => Promise.resolve(modelTable),
       retainHistory: nothing,
       secret: (_, make) => Promise.resolve(make()),
       queueTombstones: nothing,

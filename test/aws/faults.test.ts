@@ -5,7 +5,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { DynamoDBClient, type DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
 import type { Clock, InstallRequest } from "../../core/ports.ts";
-import { LateInstallError } from "../../core/errors.ts";
+import { LateSignatureError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { LogPosition, TableDescription, Version } from "../../core/types.ts";
 import type { AwsPorts, AwsPortsOptions } from "../../aws/ports.ts";
@@ -163,7 +163,7 @@ describe("the time to sign", () => {
     const request = installRequest({ signBeforeMs: 2_000 });
     const install = ports({ clock }).items.install(request);
     if (reaches) expect(await install).toBe("installed");
-    else await expect(install).rejects.toBeInstanceOf(LateInstallError);
+    else await expect(install).rejects.toBeInstanceOf(LateSignatureError);
     expect(dynamodb.seen("PutItem")).toBe(reaches ? 1 : 0);
   });
 
@@ -183,7 +183,7 @@ describe("the time to sign", () => {
     });
     const { items } = ports({ clock, dynamodb: frozen });
     const install = items.install(installRequest({ signBeforeMs: 2_000 }));
-    await expect(install).rejects.toBeInstanceOf(LateInstallError);
+    await expect(install).rejects.toBeInstanceOf(LateSignatureError);
     expect(signatures).toBe(1);
     expect(dynamodb.seen("PutItem")).toBe(0);
     frozen.destroy();

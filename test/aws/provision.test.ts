@@ -3,6 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DescribeTimeToLiveCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { adoptTables } from "../../aws/adopt-tables.ts";
 import { createTables, provisionDeployment, registerTables } from "../../aws/provision.ts";
+import { createAwsClients } from "../../aws/clients.ts";
+import { createDynamoDb } from "../../aws/dynamodb.ts";
+import { createDynamoDbControlStore } from "../../aws/dynamodb-control-store.ts";
+import { deploymentNames } from "../../aws/names.ts";
 import { systemClock } from "../../aws/system-clock.ts";
 import * as limits from "../../core/limits.ts";
 import type { LogPosition, ShardId, Timestamp } from "../../core/types.ts";
@@ -28,7 +32,7 @@ test.each(["tidemark-dev-log", "tidemark-other-control", "tidemark-a-b-versions"
     await expect(registerTables(options, [table])).rejects.toMatchObject(refusal);
     await expect(adoptTables(options, [{ name }])).rejects.toMatchObject(refusal);
     const { control } = stores.ports;
-    await expect(control.registerTable(table, 0)).rejects.toMatchObject(refusal);
+    await expect(control.registerTable(table)).rejects.toMatchObject(refusal);
     expect((await control.tables()).some((each) => each.name === name)).toBe(false);
   },
 );
@@ -155,17 +159,39 @@ describe("user tables", () => {
     const retention = async (): Promise<number> => (await control.registry()).retention.retentionMs;
     expect(await retention()).toBe(limits.historyRetentionMsDefault);
     const wanted = [20, 30, 40, 50].map((minutes) => minutes * 60_000);
-    const nowMs = systemClock.nowMs();
-    await Promise.all(wanted.map((retentionMs) => control.retainHistory(retentionMs, nowMs)));
+    await Promise.all(wanted.map((retentionMs) => control.retainHistory(retentionMs)));
     expect(wanted).toContain(await retention());
     // Whatever came last: of each that was longer than the one before, what was kept counts.
     const { previousMs } = (await control.registry()).retention;
     expect(previousMs).toBe(limits.historyRetentionMsDefault);
     for (const retentionMs of [0, 1.5, limits.historyRetentionMsMin - 1, 1e300, Number.NaN]) {
-      await expect(control.retainHistory(retentionMs, nowMs)).rejects.toMatchObject({
+      await expect(control.retainHistory(retentionMs)).rejects.toMatchObject({
         field: "historyRetentionMs",
       });
     }
+  });
+
+  test("change as of a time shortly before the put, or not in this try", async () => {
+    const { deployment } = stores;
+    const names = deploymentNames(deployment);
+    const startMs = systemClock.nowMs();
+    // Held up once, when the time is known and the put is not signed.
+    const times = [startMs, startMs + limits.registryChangeSignMsMax, startMs + 20_000];
+    const clock = { ...systemClock, nowMs: () => times.shift() ?? startMs + 20_000 };
+    const clients = createAwsClients(stores.clientOptions);
+    const dynamodb = createDynamoDb(clients.dynamodb);
+    const control = createDynamoDbControlStore({ dynamodb, clock, table: names.controlTable });
+    await control.retainHistory(2 * 3600_000);
+    const { retention } = await control.registry();
+    expect(retention).toMatchObject({ retentionMs: 2 * 3600_000, changedMs: startMs + 20_000 });
+    expect(times).toEqual([]);
+    // Held up at every try.
+    let nowMs = startMs + 30_000;
+    const slow = { ...systemClock, nowMs: () => (nowMs += limits.registryChangeSignMsMax) };
+    const held = createDynamoDbControlStore({ dynamodb, clock: slow, table: names.controlTable });
+    await expect(held.retainHistory(3600_000)).rejects.toMatchObject({ fault: "unavailable" });
+    expect((await control.registry()).retention).toEqual(retention);
+    await clients.close();
   });
 
   test("take the key attributes of their indexes into the registry", async () => {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import fc from "fast-check";
 import * as limits from "../../core/limits.ts";
-import { LateInstallError, StoreError } from "../../core/errors.ts";
+import { LateSignatureError, StoreError } from "../../core/errors.ts";
 import type { Clock, WatermarkSample } from "../../core/ports.ts";
 import type { Item, LogPosition, TableDescription, Timestamp, Version } from "../../core/types.ts";
 import type { AwsPorts } from "../../aws/ports.ts";
@@ -162,7 +162,7 @@ describe("a tombstone", () => {
     await run();
     expect(await isThere(table, key)).toBe(false);
     const late = install({ table, key, version: 80, item: key, signBeforeMs });
-    await expect(late).rejects.toBeInstanceOf(LateInstallError);
+    await expect(late).rejects.toBeInstanceOf(LateSignatureError);
     expect(await isThere(table, key)).toBe(false);
   });
 

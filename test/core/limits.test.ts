@@ -37,16 +37,25 @@ test("a superseded version outlives every reader of it, saved by a slow clock", 
 
 test("commits without history end before a history that is switched on begins", () => {
   // The oracle refuses what does not fit the registry, and may hold an older one for so long.
-  const latestMs = limits.signatureMsMax + limits.oracleRegistryAgeMsMax;
+  const changedMs = limits.registryChangeSignMsMax + limits.signatureMsMax;
+  const latestMs = changedMs + limits.oracleRegistryAgeMsMax;
   const clocksMs = limits.clientClockErrorMsMax + limits.awsClockErrorMsMax;
   expect(limits.historyChangeMs).toBeGreaterThan(latestMs + clocksMs);
 });
 
 test("what is kept changes for the reaper only when nobody reads by what was kept before", () => {
-  const { registryMsMax, transactionAgeMsMax, signatureMsMax } = limits;
-  const latestReadMs = signatureMsMax + registryMsMax + transactionAgeMsMax;
+  const { registryMsMax, transactionAgeMsMax, signatureMsMax, registryChangeSignMsMax } = limits;
+  const changedMs = registryChangeSignMsMax + signatureMsMax;
+  const latestReadMs = changedMs + registryMsMax + transactionAgeMsMax;
   const clocksMs = limits.clientClockErrorMsMax + limits.awsClockErrorMsMax;
   expect(limits.historyChangeMs).toBeGreaterThanOrEqual(latestReadMs + clocksMs);
+});
+
+test("a retention is lengthened before anything is reaped that its beginning promises", () => {
+  // Until the change stands the reaper goes by the shorter one; AWS's clocks are off as above.
+  const { registryChangeSignMsMax, signatureMsMax, awsClockErrorMsMax } = limits;
+  const changedMs = registryChangeSignMsMax + signatureMsMax;
+  expect(limits.readerMarginMs).toBeGreaterThanOrEqual(changedMs + 3 * awsClockErrorMsMax);
 });
 
 test("the largest payload fits its chunks", () => {

@@ -57,7 +57,7 @@ test("certifies what a real stream delivers into a real log, twice seen, once", 
   const partitionKey = { name: "pk", type: "S" } as const;
   const registration = { name: "accounts", partitionKey, history: false } as const;
   const table = { ...registration, access: "transactional" } as const;
-  await ports.control.registerTable(table, ports.clock.nowMs());
+  await ports.control.registerTable(table);
   const payload = encodePayload({
     tables: [{ name: "accounts", partitionKey: "pk", history: false }],
     writes: [{ table: 0, key: { pk: { S: "a" } }, item: { pk: { S: "a" } } }],

@@ -37,7 +37,7 @@ async function look(
 async function shorten(cloud: TestCloud): Promise<void> {
   const operator = cloud.world.startProcess("retention operator", { exact: true });
   const ports = cloud.deployment.portsOf(operator, { calm: true });
-  await ports.control.retainHistory(limits.historyRetentionMsMin, operator.clock.nowMs());
+  await ports.control.retainHistory(limits.historyRetentionMsMin);
 }
 
 async function switchOff(cloud: TestCloud): Promise<void> {

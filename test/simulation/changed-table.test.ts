@@ -19,7 +19,7 @@ async function register(cloud: TestCloud, history: boolean): Promise<void> {
     history,
     access: "transactional",
   } as const;
-  await control.registerTable(table, operator.clock.nowMs());
+  await control.registerTable(table);
 }
 
 test("a table's history switched on meanwhile: a commit without it runs again", async () => {

@@ -71,7 +71,7 @@ async function setHistory(cloud: TestCloud, history: boolean): Promise<void> {
 async function setRetention(cloud: TestCloud, retentionMs: number): Promise<void> {
   const operator = cloud.world.startProcess("retention operator", { exact: true });
   const ports = cloud.deployment.portsOf(operator, { calm: true });
-  await ports.control.retainHistory(retentionMs, operator.clock.nowMs());
+  await ports.control.retainHistory(retentionMs);
 }
 
 /** A run of the reaper at this very moment. */
