@@ -225,6 +225,8 @@ export const gatherMsMax = 20;
  */
 export const courtesyRoundTripsMax = 2;
 export const courtesyMsMax = 250;
+/** Undecided requests that a process knows to be its own; of older ones it forgets that. */
+export const sentRequestsMax = 10_000;
 /** Commits whose losers a process goes on to look for, and the most writes of such a commit. */
 export const courtesyCommitsMax = 256;
 export const courtesyWritesMax = 64;

@@ -54,8 +54,8 @@ export class ShardSession {
     this.turns = new LocalTurns(ports.clock);
     this.#onHelped = options.onHelped;
     this.foreignTurns = new ForeignTurns(ports.clock, () => this.follower.refresh());
-    const onVerdict = (verdict: Verdict, isOwn: boolean): void => {
-      this.foreignTurns.fold(verdict, isOwn);
+    const onVerdict = (verdict: Verdict): void => {
+      this.foreignTurns.fold(verdict);
     };
     this.follower = new TailFollower(ports, { shard, hashes, onVerdict }, options.follower);
     this.sender = new CommitSender(ports.stream, { shard, hashes });

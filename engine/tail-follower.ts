@@ -45,8 +45,8 @@ export const followerDefaults: FollowerOptions = {
 export type FollowedLog = {
   readonly shard: ShardId;
   readonly hashes: KeyHashes;
-  /** Called with each verdict, in the order of the log; `isAwaited`: a caller here waits. */
-  readonly onVerdict?: ((verdict: Verdict, isAwaited: boolean) => void) | undefined;
+  /** Called with each verdict, in the order of the log. */
+  readonly onVerdict?: ((verdict: Verdict) => void) | undefined;
 };
 
 /** A transaction that needs the tail's memory back to its read timestamp. */
@@ -227,8 +227,8 @@ export class TailFollower {
     this.tail.fold(block);
     for (const verdict of block.verdicts) {
       if (verdict.kind !== "stale") this.#watches.get(verdict.id)?.();
+      this.#onVerdict?.(verdict);
       const waiters = this.#waiters.get(verdict.id);
-      this.#onVerdict?.(verdict, waiters !== undefined);
       if (waiters === undefined) continue;
       this.#waiters.delete(verdict.id);
       for (const waiter of waiters) {

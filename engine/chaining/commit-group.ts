@@ -225,6 +225,7 @@ export class CommitGroup implements UndecidedCommit, Committable {
         },
         onSent: (transactionId, resend) => {
           sentMs ??= ports.clock.monotonicMs();
+          session.foreignTurns.noteSent(transactionId);
           emit?.({ kind: "sent", transactionId, resend });
         },
       });

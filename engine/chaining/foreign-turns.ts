@@ -5,7 +5,7 @@
  */
 import * as limits from "../../core/limits.ts";
 import type { Clock } from "../../core/ports.ts";
-import type { KeyHash, Verdict } from "../../core/types.ts";
+import type { KeyHash, TransactionId, Verdict } from "../../core/types.ts";
 import { ignore, orAborted } from "../concurrency.ts";
 import { Courtesy } from "./courtesy.ts";
 
@@ -22,13 +22,31 @@ export class ForeignTurns {
   /** From sending a request to its verdict, on average; undefined before the first one. */
   #roundTripMs: number | undefined;
   #looking: Promise<void> | undefined;
+  /**
+   * Requests of this process that it has not seen decided, the oldest first. Whether a caller waits
+   * for the verdict says something else: one may have given up on it, and one who asks for an
+   * outcome waits for another process's.
+   */
+  readonly #sent = new Set<TransactionId>();
 
   constructor(clock: Clock, refresh: () => Promise<void>) {
     this.#clock = clock;
     this.#refresh = refresh;
   }
 
-  fold(verdict: Verdict, isOwn: boolean): void {
+  /** The request of a transaction of this process is on its way. */
+  noteSent(id: TransactionId): void {
+    this.#sent.add(id);
+    if (this.#sent.size <= limits.sentRequestsMax) return;
+    for (const oldest of this.#sent) {
+      this.#sent.delete(oldest);
+      return;
+    }
+  }
+
+  fold(verdict: Verdict): void {
+    if (verdict.kind === "stale") return;
+    const isOwn = this.#sent.delete(verdict.id);
     this.#courtesy.fold(verdict, { isOwn, nowMs: this.#clock.monotonicMs() });
   }
 

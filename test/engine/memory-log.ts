@@ -49,11 +49,20 @@ export class MemoryLog {
   }
 
   put(requests: readonly { readonly id: number; readonly stale: boolean }[]): void {
+    this.putDecided(
+      requests.map(({ id, stale }) => (at) => {
+        return stale ? { kind: "stale", id: idOf(id) } : abortOf(id, at);
+      }),
+    );
+  }
+
+  /** One block; each verdict is made for the next timestamp. */
+  putDecided(decide: readonly ((at: Timestamp) => Verdict)[]): void {
     const previousTimestamp = this.#newest;
-    const verdicts = requests.map(({ id, stale }): Verdict => {
-      if (stale) return { kind: "stale", id: idOf(id) };
-      this.#newest = (this.#newest + 1) as Timestamp;
-      return abortOf(id, this.#newest);
+    const verdicts = decide.map((verdictAt) => {
+      const verdict = verdictAt((this.#newest + 1) as Timestamp);
+      if (verdict.kind !== "stale") this.#newest = verdict.timestamp;
+      return verdict;
     });
     const block: LogBlock = {
       position: (this.blocks.length + 1) as LogPosition,
