@@ -87,8 +87,7 @@ async function install(
     {
       TableName: request.table,
       Item: toSdkItem(toInstalledItem(key, item, version)),
-      ExpressionAttributeNames: { "#version": "_v" },
-      ...installCondition(version, expects),
+      ...installCondition(version, expects, Object.keys(key)),
     },
     options,
     { clock: parts.clock, beforeMs: request.signBeforeMs },
@@ -99,17 +98,37 @@ async function install(
 function installCondition(
   version: InstallRequest["version"],
   expects: InstallRequest["expects"],
-): { ConditionExpression: string; ExpressionAttributeValues?: SdkItem } {
+  [keyAttribute = "_v"]: readonly string[],
+): {
+  ConditionExpression: string;
+  ExpressionAttributeNames: Record<string, string>;
+  ExpressionAttributeValues?: SdkItem;
+} {
+  const versionName = { "#version": "_v" };
   if (expects === "below") {
     return {
       // mutant: install-without-condition
       ConditionExpression: "attribute_not_exists(#version) OR #version < :version",
+      ExpressionAttributeNames: versionName,
       ExpressionAttributeValues: { ":version": { N: version.toString() } },
     };
   }
-  if (expects === 0) return { ConditionExpression: "attribute_not_exists(#version)" };
+  if (expects === "below-or-gone") {
+    return {
+      ConditionExpression: "attribute_not_exists(#key) OR #version < :version",
+      ExpressionAttributeNames: { ...versionName, "#key": keyAttribute },
+      ExpressionAttributeValues: { ":version": { N: version.toString() } },
+    };
+  }
+  if (expects === 0) {
+    return {
+      ConditionExpression: "attribute_not_exists(#version)",
+      ExpressionAttributeNames: versionName,
+    };
+  }
   return {
     ConditionExpression: "#version = :expected",
+    ExpressionAttributeNames: versionName,
     ExpressionAttributeValues: { ":expected": { N: expects.toString() } },
   };
 }

@@ -200,9 +200,10 @@ export type InstallRequest = {
   /**
    * `"below"`: store if the stored version is lower or absent. A version: store only if exactly
    * that version is stored (0: no `_v` present): tables with history, where the superseded version
-   * was saved first.
+   * was saved first. `"below-or-gone"`: store if the stored version is lower, or no item is stored:
+   * an item without `_v` stays.
    */
-  readonly expects: "below" | Version;
+  readonly expects: "below" | "below-or-gone" | Version;
   /**
    * Wall-clock milliseconds after which the call must not be signed any more (docs/protocol.md §7,
    * Deletes): a frozen process that wakes up must not resurrect what the reaper removed. Past it:

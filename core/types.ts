@@ -123,6 +123,11 @@ export type Write = {
   readonly key: Item;
   /** The whole new item without reserved attributes, key attributes included; undefined deletes. */
   readonly item: Item | undefined;
+  /**
+   * Its transaction has read the item in its table, where a commit had put it (docs/protocol.md §7,
+   * Plain writes). Missing: it has not, or nothing is known.
+   */
+  readonly sawVersion?: true;
 };
 
 /** The write payload of a transaction: self-contained, so that replay needs no registry. */

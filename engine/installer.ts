@@ -32,6 +32,11 @@ export type InstallJob = {
   readonly signBeforeMs: number;
   /** Indices of the payload's writes; all of them when undefined. */
   readonly writes?: readonly number[];
+  /**
+   * Whether the commit's own client installs it. Anybody else cannot tell whether it has done so
+   * already, and leaves what a plain writer has put in the place of a version.
+   */
+  readonly isOwn: boolean;
 };
 
 /**
@@ -94,7 +99,7 @@ export class Installer {
           key: write.key,
           item: write.item,
           version: job.verdict.timestamp,
-          expects: "below",
+          expects: !job.isOwn && write.sawVersion === true ? "below-or-gone" : "below",
           signBeforeMs: job.signBeforeMs,
         },
         options,

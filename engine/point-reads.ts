@@ -97,7 +97,7 @@ async function resolve(view: ReadView, key: ReadKey, asked: Asked): Promise<Item
     );
     switch (judgement.kind) {
       case "consistent":
-        return visible(view, key, { stored, joins: asked.joins });
+        return visible(view, key, { stored, joins: asked.joins, isOwn: known === nothingKnown });
       case "overtaken":
         // probe: conflict-found-by-reader
         throw view.doom(conflictError(judgement.conflict, judgement.conflict));
@@ -135,14 +135,18 @@ async function resolve(view: ReadView, key: ReadKey, asked: Asked): Promise<Item
 async function visible(
   view: ReadView,
   key: ReadKey,
-  { stored, joins }: Omit<Asked, "known">,
+  { stored, joins, isOwn }: Omit<Asked, "known"> & { readonly isOwn: boolean },
 ): Promise<Item | undefined> {
   const isNewer = stored.version > view.readTimestamp;
   // Before history is looked up: from now on the read timestamp moves only if the key is unchanged.
   if (joins || isNewer) {
     view.reads.addKey(key.hashes.key, { table: key.table.name, key: key.key });
   }
-  if (!isNewer) return stored.item;
+  if (!isNewer) {
+    const isVersioned = !isOwn && stored.version > 0 && !stored.tombstone;
+    if (isVersioned && key.identity !== undefined) view.noteVersioned(key.identity);
+    return stored.item;
+  }
   // probe: read-from-history
   return view.historyOf(key);
 }

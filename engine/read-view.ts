@@ -70,6 +70,8 @@ export class ReadView {
   readonly #options: ViewOptions;
   /** Names of committed writes that this view has seen to. Replaced, never changed. */
   #installed: ReadonlySet<string> = new Set();
+  /** Identities of items read in their tables with a version, tombstones excepted. */
+  readonly #versioned = new Set<string>();
   #ready = false;
   /** Why, once it is. An error is made only for whoever comes too late: its stack takes time. */
   #closed: string | undefined;
@@ -170,6 +172,15 @@ export class ReadView {
 
   get doomed(): Error | undefined {
     return this.#doomed;
+  }
+
+  /** An item was read in its table, where a commit had put it. */
+  noteVersioned(identity: string): void {
+    this.#versioned.add(identity);
+  }
+
+  get versioned(): ReadonlySet<string> {
+    return this.#versioned;
   }
 
   /** Ends the attempt: whatever the body makes of the error, it cannot commit. */

@@ -114,6 +114,7 @@ export class ShardSession {
       payload,
       signBeforeMs,
       writes: [commit.write],
+      isOwn: false,
     });
     this.#onHelped(commit.verdict);
   }

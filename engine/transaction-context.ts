@@ -138,7 +138,7 @@ export class TransactionContext implements BodyTransaction {
 
   #buffer(table: TableDescription, key: Item, item: Item | undefined): void {
     assertKeyCount(this.view.reads.size, this.writes.size + 1);
-    this.writes.set(table, key, item);
+    this.writes.set(table, key, item, this.view.versioned);
   }
 
   async queryPage(table: string, query: QuerySpec, page: PageRequest): Promise<RowPage> {

@@ -23,7 +23,11 @@ export type BufferedWrite = {
   readonly item: Item | undefined;
   readonly hashes: WriteHashes;
   readonly bytes: number;
+  /** See `Write`. */
+  readonly sawVersion: boolean;
 };
+
+const noItems: ReadonlySet<string> = new Set();
 
 export class WriteBuffer {
   readonly #writes = new Map<string, BufferedWrite>();
@@ -56,8 +60,16 @@ export class WriteBuffer {
     return this.#writes.size === 0 ? undefined : this.#writes.get(itemIdentity(table, key));
   }
 
-  /** @throws TransactionTooLargeError naming the limit. */
-  set(table: TableDescription, key: Item, item: Item | undefined): void {
+  /**
+   * @param versioned identities of items that the transaction has read with a version.
+   * @throws TransactionTooLargeError naming the limit.
+   */
+  set(
+    table: TableDescription,
+    key: Item,
+    item: Item | undefined,
+    versioned: ReadonlySet<string> = noItems,
+  ): void {
     const identity = itemIdentity(table, key);
     const previous = this.#writes.get(identity);
     const bytes = itemSizeBytes(item ?? key);
@@ -67,7 +79,8 @@ export class WriteBuffer {
     this.#bytes = total;
     const hashes = previous?.hashes ?? this.#hashes.item(keyNamesOf(table), key);
     // A later write of the same item keeps its place: the order among items means nothing.
-    this.#writes.set(identity, { table, key, item, hashes, bytes });
+    const sawVersion = versioned.has(identity);
+    this.#writes.set(identity, { table, key, item, hashes, bytes, sawVersion });
   }
 
   clear(): void {
@@ -93,7 +106,7 @@ export class WriteBuffer {
     const tables: PayloadTable[] = [];
     const indices = new Map<string, number>();
     const writes: Write[] = [];
-    for (const { table, key, item } of this.#writes.values()) {
+    for (const { table, key, item, sawVersion } of this.#writes.values()) {
       let index = indices.get(table.name);
       if (index === undefined) {
         index = tables.push(payloadTableOf(table)) - 1;
@@ -105,7 +118,7 @@ export class WriteBuffer {
           throw tooLarge(limit, "write to fewer tables at once");
         }
       }
-      writes.push({ table: index, key, item });
+      writes.push({ table: index, key, item, ...(sawVersion ? { sawVersion } : {}) });
     }
     return { tables, writes };
   }

@@ -18,7 +18,7 @@ import {
 } from "./attribute-value-scan.ts";
 import { ByteReader, malformed, oversized } from "./byte-reader.ts";
 import type { KeyHashes } from "./key-hashes.ts";
-import { tableFlags } from "./payload.ts";
+import { tableFlags, writeFlags } from "./payload.ts";
 import { isAt, isEncodedIdempotencyKey, keyTypeOfTag } from "./table-catalogue.ts";
 import type { CatalogueEntry, TableCatalogue } from "./table-catalogue.ts";
 import * as tags from "./value-tags.ts";
@@ -219,7 +219,7 @@ export class PayloadScanner implements ForbiddenNames {
     batch: RequestBatch | undefined,
   ): void {
     const head = reader.varint();
-    const table = Math.floor(head / 2);
+    const table = Math.floor(head / writeFlags.table);
     if (table >= this.tableCount) throw malformed("a write names no table of its payload");
     this.table = table;
     this.used[table] = 1;
@@ -242,7 +242,7 @@ export class PayloadScanner implements ForbiddenNames {
       hasher.chain(hashKinds.key, reader.bytes, sortStart, reader.position);
     }
     if (this.catalogue !== undefined) {
-      const key = { start, sortStart, end: reader.position, isPut: head % 2 === 1 };
+      const key = { start, sortStart, end: reader.position, isPut: (head & writeFlags.put) !== 0 };
       batch?.setTableFault(this.lookUpKey(reader.bytes, key));
     }
     this.keyHigh[index] = hasher.high;
@@ -262,7 +262,7 @@ export class PayloadScanner implements ForbiddenNames {
       sortStart,
       sortLength,
     );
-    if (head % 2 === 1) scanMapBody(reader, 1, this);
+    if ((head & writeFlags.put) !== 0) scanMapBody(reader, 1, this);
   }
 
   private findPairwise(bytes: Uint8Array, index: number): void {

@@ -16,6 +16,9 @@ import { ByteWriter } from "./byte-writer.ts";
 /** Bits of a table's first byte. */
 export const tableFlags = { sortKey: 1, history: 2 } as const;
 
+/** Bits of a write's first number; `table` is the value of the lowest bit of its table's index. */
+export const writeFlags = { put: 1, sawVersion: 2, table: 4 } as const;
+
 /**
  * The writes must have distinct keys, and every table at least one write.
  * @throws TransactionTooLargeError over the limit of bytes.
@@ -79,7 +82,9 @@ function readTable(reader: ByteReader): PayloadTable {
 }
 
 function writeWrite(writer: ByteWriter, write: Write, table: PayloadTable): void {
-  writer.varint(write.table * 2 + (write.item === undefined ? 0 : 1));
+  const put = write.item === undefined ? 0 : writeFlags.put;
+  const sawVersion = write.sawVersion === true ? writeFlags.sawVersion : 0;
+  writer.varint(write.table * writeFlags.table + sawVersion + put);
   writeKeyValue(writer, write, table.partitionKey);
   if (table.sortKey !== undefined) writeKeyValue(writer, write, table.sortKey);
   if (write.item === undefined) return;
@@ -106,17 +111,22 @@ function writeKeyValue(writer: ByteWriter, write: Write, name: string): void {
 
 function readWrite(reader: ByteReader, tables: readonly PayloadTable[]): Write {
   const head = reader.varint();
-  const index = Math.floor(head / 2);
+  const index = Math.floor(head / writeFlags.table);
   const table = tables[index];
   if (table === undefined) throw malformed("a write names no table of its payload");
   const key: Record<string, AttributeValue> = {};
   setAttribute(key, table.partitionKey, readValue(reader));
   if (table.sortKey !== undefined) setAttribute(key, table.sortKey, readValue(reader));
-  if (head % 2 === 0) return { table: index, key, item: undefined };
+  const base = {
+    table: index,
+    key,
+    ...((head & writeFlags.sawVersion) === 0 ? {} : { sawVersion: true as const }),
+  };
+  if ((head & writeFlags.put) === 0) return { ...base, item: undefined };
   const item: Record<string, AttributeValue> = {};
   for (const [name, value] of Object.entries(key)) setAttribute(item, name, value);
   readMapBody(reader, item);
-  return { table: index, key, item };
+  return { ...base, item };
 }
 
 function buildEach<Element>(reader: ByteReader, build: (reader: ByteReader) => Element): Element[] {

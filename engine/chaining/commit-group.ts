@@ -357,7 +357,7 @@ export class CommitGroup implements UndecidedCommit, Committable {
     const signBeforeMs = Math.min(nowMs + limits.installSignMsMax, sentMs + limits.ownInstallMsMax);
     let done = false;
     const install = session.installer
-      .install({ verdict, payload, signBeforeMs }, { consumption: this.#consumption })
+      .install({ verdict, payload, signBeforeMs, isOwn: true }, { consumption: this.#consumption })
       .then(
         () => {
           done = true;

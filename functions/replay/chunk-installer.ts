@@ -208,7 +208,8 @@ export class ChunkInstaller {
       return "done";
     }
     try {
-      await this.#installer.install({ ...commit, signBeforeMs, writes: [index] }, this.#call);
+      const job = { ...commit, signBeforeMs, writes: [index], isOwn: false };
+      await this.#installer.install(job, this.#call);
     } catch (error) {
       if (isDenied(error)) {
         this.#noteDenial(writeAt(commit.payload, index).table.name, error);

@@ -286,6 +286,7 @@ export class ClientActor {
       payload: payloadOf(this.#name, this.#work),
       signBeforeMs: 1,
       writes: [this.#work.writes.indexOf(key)],
+      isOwn: true,
     });
   }
 }

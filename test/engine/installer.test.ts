@@ -31,7 +31,7 @@ function job(pk: string, timestamp: number): InstallJob {
     writes: [sampleHashes.item(names, key)],
     payload: { kind: "stream", sequenceNumber: "1" as SequenceNumber, requestIndex: 0 },
   };
-  return { verdict, payload, signBeforeMs: Number.MAX_SAFE_INTEGER };
+  return { verdict, payload, signBeforeMs: Number.MAX_SAFE_INTEGER, isOwn: false };
 }
 
 /** A store of versions only, without a pause between tries. */

@@ -3,6 +3,7 @@
  * what they say they have installed, and leaves fresh commits to them for a while (docs/protocol.md
  * §8, docs/adr/0010).
  */
+import { PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Ports } from "../../core/ports.ts";
 import type { Item, TableDescription, Timestamp } from "../../core/types.ts";
@@ -14,7 +15,7 @@ import type { LocalDeployment } from "../harness/local-deployment.ts";
 import { recordsAt } from "../harness/local-stores.ts";
 import { startWithoutReplay } from "../harness/without-replay.ts";
 import { fragileEngine } from "../integration/fragile.ts";
-import { key, number, numberOf } from "../integration/support.ts";
+import { key, number, numberOf, openDynamoDb } from "../integration/support.ts";
 import { certify, certifyingEngine, recordsFrom, runReplay } from "./replay-runs.ts";
 
 let deployment: LocalDeployment;
@@ -115,6 +116,29 @@ test("I7: skips what a client says it has installed, and looks at everything els
   expect([...new Set(looked)].sort()).toEqual(["last", "told-0", "untold"]);
   expect(await stored(table, key("untold"))).toBe(1);
   expect(await stored(table, key("told-1"))).toBe(3);
+});
+
+test("leaves what a plain writer put in the place of a version that was read", async () => {
+  const { stores } = deployment;
+  const client = deployment.openEngine();
+  const raise = (each: string): Promise<unknown> =>
+    client.transact({}, async (tx) => {
+      const item = await tx.get(table.name, key(each));
+      tx.put(table.name, { ...key(each), n: number(item === undefined ? 1 : numberOf(item) + 1) });
+    });
+  const put = (name: string): Promise<unknown> =>
+    openDynamoDb(stores).send(
+      new PutItemCommand({ TableName: table.name, Item: { pk: { S: name }, n: { N: "9" } } }),
+    );
+  await raise("read");
+  await raise("read");
+  await raise("made");
+  await put("read");
+  await put("made");
+  await runReplay(stores, {});
+  expect(await stored(table, key("read"))).toBe(9);
+  // Nothing says that the item was not there before: a commit comes first.
+  expect(await stored(table, key("made"))).toBe(1);
 });
 
 test("leaves to a commit's own client what that is about to install, for a while", async () => {

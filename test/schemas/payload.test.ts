@@ -70,6 +70,7 @@ const small: Payload = {
       table: 1,
       key: { customer: { S: "c" }, number: { N: "7" } },
       item: undefined,
+      sawVersion: true,
     },
   ],
 };
@@ -79,7 +80,7 @@ const smallHex = [
   "03 06 6f7264657273 08 637573746f6d6572 06 6e756d626572",
   "02",
   "01 8161 01 05 63656e7473 04 c801",
-  "02 8163 c7",
+  "06 8163 c7",
 ]
   .join("")
   .replaceAll(" ", "");
@@ -120,6 +121,7 @@ describe("round trip", () => {
         decoded.writes.forEach((write, index) => {
           const original = payload.writes[index];
           expect(write.table).toBe(original?.table);
+          expect(write.sawVersion).toBe(original?.sawVersion);
           expect(encodeItem(write.key)).toEqual(encodeItem(original?.key ?? {}));
           expect(write.item === undefined).toBe(original?.item === undefined);
           if (write.item === undefined || original?.item === undefined) return;
@@ -185,10 +187,10 @@ describe("damage", () => {
     ["no writes", "malformed", `${one} 00`],
     ["an unknown table flag", "future-version", `01 04 01 74 01 6b 01 00 c1`],
     ["a table without a write", "malformed", `02 00 01 74 01 6b 00 01 75 01 6b 01 00 c1`],
-    ["a table named twice", "malformed", `02 00 01 74 01 6b 00 01 74 01 6b 02 00 c1 02 c1`],
+    ["a table named twice", "malformed", `02 00 01 74 01 6b 00 01 74 01 6b 02 00 c1 04 c1`],
     ["key attributes of one name", "malformed", `01 01 01 74 01 6b 01 6b 01 00 c1 c1`],
     ["a table without a name", "malformed", `01 00 00 01 6b 01 00 c1`],
-    ["a table that is not there", "malformed", `${one} 01 02 c1`],
+    ["a table that is not there", "malformed", `${one} 01 04 c1`],
     ["an empty key text", "malformed", `${one} 01 00 80`],
     ["an empty key binary", "malformed", `${one} 01 00 0600`],
     ["a key of another type", "malformed", `${one} 01 00 01`],

@@ -42,6 +42,7 @@ type Draft = {
   readonly partition: AttributeValue;
   readonly sort: AttributeValue;
   readonly others: readonly (readonly [string, AttributeValue])[] | undefined;
+  readonly sawVersion: boolean;
 };
 
 const drafts: fc.Arbitrary<Draft> = fc.record({
@@ -51,6 +52,7 @@ const drafts: fc.Arbitrary<Draft> = fc.record({
     fc.uniqueArray(fc.tuple(names, values(2)), { maxLength: 4, selector: ([name]) => name }),
     { nil: undefined },
   ),
+  sawVersion: fc.boolean(),
 });
 
 function writeOf(tables: readonly PayloadTable[], index: number, draft: Draft): Write {
@@ -59,8 +61,9 @@ function writeOf(tables: readonly PayloadTable[], index: number, draft: Draft): 
   const keyEntries: (readonly [string, AttributeValue])[] = [[partitionKey, draft.partition]];
   if (sortKey !== undefined) keyEntries.push([sortKey, draft.sort]);
   const key: Item = Object.fromEntries(keyEntries);
-  if (draft.others === undefined) return { table, key, item: undefined };
-  return { table, key, item: Object.fromEntries([...draft.others, ...keyEntries]) };
+  const base = { table, key, ...(draft.sawVersion ? { sawVersion: true as const } : {}) };
+  if (draft.others === undefined) return { ...base, item: undefined };
+  return { ...base, item: Object.fromEntries([...draft.others, ...keyEntries]) };
 }
 
 /**
