@@ -7,36 +7,11 @@
  */
 import { assert } from "./assert.ts";
 import * as limits from "./limits.ts";
+import { outcomeCode, type PlainAbort } from "./outcomes.ts";
 import { sortKeyWords, writeWords } from "./request-batch.ts";
 import type { RequestBatch } from "./request-batch.ts";
 import { timestampZero } from "./types.ts";
 import type { LogPosition, SequenceNumber, StreamCursor, Timestamp } from "./types.ts";
-
-/** Outcome column: an index into this. Duplicates get no verdict, so they are not among them. */
-export const outcomes = [
-  "committed",
-  "conflict",
-  "checked-ahead",
-  "payload-unreadable",
-  "too-large",
-  "table-unknown",
-  "table-differs",
-  "probed",
-  "stale",
-] as const;
-export type Outcome = (typeof outcomes)[number];
-
-export const outcomeCode = {
-  committed: 0,
-  conflict: 1,
-  checkedAhead: 2,
-  payloadUnreadable: 3,
-  tooLarge: 4,
-  tableUnknown: 5,
-  tableDiffers: 6,
-  probed: 7,
-  stale: 8,
-} as const;
 
 /** A record of the batch that an oracle certifies, in stream order. */
 export type BatchRecord = {
@@ -62,10 +37,8 @@ export type SpilledPayload =
     }
   /** Missing, incomplete, or not what its reference says. */
   | { readonly kind: "unreadable" }
-  | { readonly kind: "too-large" }
-  /** It names a table that is not registered, or another table than the registry describes. */
-  | { readonly kind: "table-unknown" }
-  | { readonly kind: "table-differs" };
+  /** Its size, or what it says of a table, is a reason to abort. */
+  | { readonly kind: Extract<PlainAbort, "too-large" | "table-unknown" | "table-differs"> };
 
 /**
  * A decoded batch, complete up to `requestsEnd`: every spilled payload below it has been looked up.

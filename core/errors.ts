@@ -4,16 +4,18 @@
  */
 import type { Item, Timestamp, TransactionId } from "./types.ts";
 
-export type ErrorCode =
-  | "conflict"
-  | "snapshot-too-old"
-  | "commit-unknown"
-  | "transaction-too-large"
-  | "transaction-closed"
-  | "invalid-request"
-  | "idempotency-key-reused"
-  | "unavailable"
-  | "corrupt-data";
+export const errorCodes = [
+  "conflict",
+  "snapshot-too-old",
+  "commit-unknown",
+  "transaction-too-large",
+  "transaction-closed",
+  "invalid-request",
+  "idempotency-key-reused",
+  "unavailable",
+  "corrupt-data",
+] as const;
+export type ErrorCode = (typeof errorCodes)[number];
 
 /** Base of every error that a transaction can end with. */
 export abstract class TransactionError extends Error {

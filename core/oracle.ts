@@ -7,12 +7,13 @@
  * ids), I4, I5 (checks against the index). Paper: Centiman §3.1, §3.4.
  */
 import { assert } from "./assert.ts";
-import { BlockDraft, outcomeCode } from "./block-draft.ts";
+import { BlockDraft } from "./block-draft.ts";
 import type { BatchRecord, OracleInput, PlannedCommit, SpilledPayload } from "./block-draft.ts";
 import { CertificationIndex } from "./certification-index.ts";
 import { DecidedIds } from "./decided-ids.ts";
 import { compareCursors, firstUncovered, requestsDone } from "./cursor.ts";
 import * as limits from "./limits.ts";
+import { outcomeCode } from "./outcomes.ts";
 import {
   checkWords,
   columnCode,
@@ -297,7 +298,7 @@ export class Oracle {
     const checkedTo = requests.checkedTo[request] ?? 0;
     if (checkedTo > this.#last) {
       // probe: oracle-checked-ahead
-      return outcomeCode.checkedAhead;
+      return outcomeCode["checked-ahead"];
     }
     // mutant: certifies-beyond-its-memory
     if (checkedTo < this.#decided.floor) {
@@ -308,22 +309,23 @@ export class Oracle {
       // probe: oracle-outcome-probed
       return outcomeCode.probed;
     }
-    if (payload?.kind === "unreadable") return outcomeCode.payloadUnreadable;
-    if (payload?.kind === "too-large") return outcomeCode.tooLarge;
+    if (payload?.kind === "unreadable") return outcomeCode["payload-unreadable"];
+    if (payload?.kind === "too-large") return outcomeCode["too-large"];
     // mutant: writes-to-any-table
     const tableFault = tableFaultOf(requests, request, payload);
     if (tableFault === tableFaults.unknown) {
       // probe: oracle-table-unknown
-      return outcomeCode.tableUnknown;
+      return outcomeCode["table-unknown"];
     }
     if (tableFault === tableFaults.differs) {
       // probe: oracle-table-differs
-      return outcomeCode.tableDiffers;
+      return outcomeCode["table-differs"];
     }
     const { checks } = requests;
     const start = requests.checkStart[request] ?? 0;
     const end = requests.checkStart[request + 1] ?? 0;
-    if (this.#keyCount(requests, request) > limits.transactionKeysMax) return outcomeCode.tooLarge;
+    if (this.#keyCount(requests, request) > limits.transactionKeysMax)
+      return outcomeCode["too-large"];
     for (let check = start; check < end; check++) {
       const at = check * checkWords;
       const found = this.#index.lookup(checks[at] ?? 0, checks[at + 1] ?? 0);

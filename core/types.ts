@@ -2,6 +2,7 @@
  * The vocabulary of the protocol: identifiers, timestamps, values and the shapes that cross layers.
  * No behaviour beyond trivial constructors. The terms are those of docs/glossary.md.
  */
+import type { PlainAbort } from "./outcomes.ts";
 
 declare const brand: unique symbol;
 type Brand<Base, Name extends string> = Base & { readonly [brand]: Name };
@@ -217,20 +218,8 @@ export type WriteHashes = {
 };
 
 export type AbortReason =
-  /** A checked key has a committed write in `(checkedTo, ts)`. */
   | { readonly kind: "conflict"; readonly check: number; readonly conflictTimestamp: Timestamp }
-  /** `checkedTo` lies above everything the log holds: no honest client sends that. */
-  | { readonly kind: "checked-ahead" }
-  /** The payload was spilled, and is missing, incomplete or not decodable. */
-  | { readonly kind: "payload-unreadable" }
-  /** More keys or bytes than the limits allow. */
-  | { readonly kind: "too-large" }
-  /** The payload writes to a table that is not registered, or to Tidemark's own. */
-  | { readonly kind: "table-unknown" }
-  /** It has another key than the registry, a key value of another type, or another history. */
-  | { readonly kind: "table-differs" }
-  /** An `abort` request arrived first: the id can never commit from here on. */
-  | { readonly kind: "probed" };
+  | { readonly kind: PlainAbort };
 
 /**
  * The oracle's answer to one request. `committed` and `aborted` are decisions (I3: at most one per

@@ -5,9 +5,9 @@
  * Invariants: I2 (the draft's timestamps rise); and the bound by which core cut the batch held.
  */
 import { assert } from "../core/assert.ts";
-import { outcomeCode } from "../core/block-draft.ts";
 import type { BlockDraft, OracleInput } from "../core/block-draft.ts";
 import * as limits from "../core/limits.ts";
+import { isPlainAbort, outcomeCode, outcomes } from "../core/outcomes.ts";
 import { columnCode, idWords, sortKeyWords, writeWords } from "../core/request-batch.ts";
 import type { RequestBatch } from "../core/request-batch.ts";
 import { ByteWriter } from "./byte-writer.ts";
@@ -15,18 +15,11 @@ import { TableRegister } from "./log-block-layout.ts";
 import { StreamWriter, writeHeader } from "./log-block-writing.ts";
 import * as verdictTags from "./verdict-tags.ts";
 
-/** Tag of an outcome without details, by outcome code; commits have several. */
-const plainTags = [
-  verdictTags.committedNext,
-  verdictTags.conflict,
-  verdictTags.checkedAhead,
-  verdictTags.payloadUnreadable,
-  verdictTags.tooLarge,
-  verdictTags.tableUnknown,
-  verdictTags.tableDiffers,
-  verdictTags.probed,
-  verdictTags.stale,
-] as const;
+/** By outcome code; a commit's says where its payload lies, too, and is found elsewhere. */
+const tags: readonly number[] = outcomes.map((outcome) => {
+  if (outcome === "committed") return verdictTags.committedNext;
+  return isPlainAbort(outcome) ? verdictTags.plainAborts[outcome] : verdictTags[outcome];
+});
 
 /** Reuses its buffer from block to block; what it returns is a copy. */
 export class DraftEncoder {
@@ -74,7 +67,7 @@ export class DraftEncoder {
     const request = draft.requests[i] ?? 0;
     const outcome = draft.outcomes[i] ?? 0;
     const committed = outcome === outcomeCode.committed;
-    const tag = committed ? this.#commitTag(input, request) : (plainTags[outcome] ?? 0);
+    const tag = committed ? this.#commitTag(input, request) : (tags[outcome] ?? 0);
     writer.u8(tag);
     for (let word = 0; word < idWords; word++) {
       writer.u32(requests.ids[request * idWords + word] ?? 0);

@@ -7,6 +7,7 @@
 import { FrameError } from "../core/errors.ts";
 import { keyHash } from "../core/key-hash.ts";
 import * as limits from "../core/limits.ts";
+import type { PlainAbort } from "../core/outcomes.ts";
 import { isSequenceNumber } from "../core/sequence-number.ts";
 import type {
   AbortReason,
@@ -32,6 +33,9 @@ import {
 import { readTransactionId, transactionIdBytes } from "./transaction-id.ts";
 import * as verdictTags from "./verdict-tags.ts";
 
+const plainAborts: ReadonlyMap<number, PlainAbort> = new Map(
+  Object.entries(verdictTags.plainAborts).map(([kind, tag]) => [tag, kind as PlainAbort]),
+);
 /** A number of 128 decimal digits has at most this many bytes. */
 const sequenceBytesMax = 54;
 const staleBytesMin = 1 + transactionIdBytes;
@@ -211,7 +215,6 @@ type DecodeContext = {
 function readVerdict(context: DecodeContext): Verdict {
   const { reader } = context;
   const tag = reader.u8();
-  if (tag > verdictTags.tableDiffers) throw malformed("a verdict has an unknown tag");
   const id = readTransactionId(reader);
   if (tag === verdictTags.stale) return { kind: "stale", id };
   const timestamp = (context.last + 1 + reader.varint()) as Timestamp;
@@ -228,28 +231,15 @@ function readVerdict(context: DecodeContext): Verdict {
 }
 
 function readReason(reader: ByteReader, tag: number, timestamp: Timestamp): AbortReason {
-  switch (tag) {
-    case verdictTags.conflict: {
-      const check = reader.varint();
-      const conflictTimestamp = (timestamp - 1 - reader.varint()) as Timestamp;
-      if (conflictTimestamp < 0) throw malformed("a conflict lies before all time");
-      return { kind: "conflict", check, conflictTimestamp };
-    }
-    case verdictTags.checkedAhead:
-      return { kind: "checked-ahead" };
-    case verdictTags.payloadUnreadable:
-      return { kind: "payload-unreadable" };
-    case verdictTags.tooLarge:
-      return { kind: "too-large" };
-    case verdictTags.tableUnknown:
-      return { kind: "table-unknown" };
-    case verdictTags.tableDiffers:
-      return { kind: "table-differs" };
-    case verdictTags.probed:
-      return { kind: "probed" };
-    default:
-      throw malformed("a verdict has an unknown tag");
+  if (tag === verdictTags.conflict) {
+    const check = reader.varint();
+    const conflictTimestamp = (timestamp - 1 - reader.varint()) as Timestamp;
+    if (conflictTimestamp < 0) throw malformed("a conflict lies before all time");
+    return { kind: "conflict", check, conflictTimestamp };
   }
+  const kind = plainAborts.get(tag);
+  if (kind === undefined) throw malformed("a verdict has an unknown tag");
+  return { kind };
 }
 
 function readLocation(context: DecodeContext, tag: number): PayloadLocation {

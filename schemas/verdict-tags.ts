@@ -2,6 +2,7 @@
  * First byte of each verdict in a block of the log (docs/formats/log-block.md). Imported as a
  * namespace.
  */
+import type { PlainAbort } from "../core/outcomes.ts";
 
 /**
  * Payload in the stream: in the request after the verdict before; elsewhere in that record; in
@@ -13,10 +14,13 @@ export const committedNewRecord = 2;
 export const committedSpilled = 3;
 export const committedInline = 4;
 export const conflict = 5;
-export const checkedAhead = 6;
-export const payloadUnreadable = 7;
-export const tooLarge = 8;
-export const probed = 9;
 export const stale = 10;
-export const tableUnknown = 11;
-export const tableDiffers = 12;
+/** What has no details but its kind. */
+export const plainAborts = {
+  "checked-ahead": 6,
+  "payload-unreadable": 7,
+  "too-large": 8,
+  probed: 9,
+  "table-unknown": 11,
+  "table-differs": 12,
+} as const satisfies Record<PlainAbort, number>;

@@ -21,40 +21,43 @@ import { encodeItem, type ItemFormat } from "../../schemas/rest/items.ts";
 
 type ProblemStatus = 400 | 404 | 405 | 409 | 410 | 412 | 413 | 415 | 422 | 429 | 500 | 503;
 
-const statuses: Readonly<Record<ProblemCode, readonly [ProblemStatus, string]>> = {
-  "already-committed": [409, "The transaction was committed before"],
-  conflict: [409, "Conflict with another transaction"],
-  "snapshot-too-old": [409, "The version to read is gone"],
-  "transaction-too-large": [413, "A limit is exceeded"],
-  "transaction-closed": [410, "The transaction is over"],
-  "invalid-request": [422, "The request is wrong"],
-  unavailable: [503, "Temporarily unavailable"],
-  "corrupt-data": [500, "Internal error"],
-  "condition-failed": [412, "A condition does not hold"],
-  "idempotency-key-reused": [422, "The idempotency key belongs to another request"],
-  internal: [500, "Internal error"],
-  "invalid-token": [422, "The transaction token is not valid"],
-  "malformed-request": [400, "The request cannot be read"],
-  "method-not-allowed": [405, "Method not allowed"],
-  "not-found": [404, "Not found"],
-  "request-too-large": [413, "The request is too large"],
-  throttled: [429, "Too many requests"],
-  "unsupported-media-type": [415, "Unsupported media type"],
+type Kind = {
+  readonly status: ProblemStatus;
+  readonly title: string;
+  /** Whether the same request may succeed when it is sent again, and after how many seconds. */
+  readonly retry?: { readonly afterSeconds: number | undefined };
 };
 
-const retryable: ReadonlySet<ProblemCode> = new Set([
-  "conflict",
-  "snapshot-too-old",
-  "unavailable",
-  "throttled",
-  "internal",
-]);
-
-const retryAfterSeconds: Partial<Readonly<Record<ProblemCode, number>>> = {
-  conflict: 1,
-  "snapshot-too-old": 1,
-  throttled: 2,
-  unavailable: 2,
+const kinds: Readonly<Record<ProblemCode, Kind>> = {
+  conflict: {
+    status: 409,
+    title: "Conflict with another transaction",
+    retry: { afterSeconds: 1 },
+  },
+  "snapshot-too-old": {
+    status: 409,
+    title: "The version to read is gone",
+    retry: { afterSeconds: 1 },
+  },
+  "transaction-too-large": { status: 413, title: "A limit is exceeded" },
+  "transaction-closed": { status: 410, title: "The transaction is over" },
+  "invalid-request": { status: 422, title: "The request is wrong" },
+  "idempotency-key-reused": {
+    status: 422,
+    title: "The idempotency key belongs to another request",
+  },
+  unavailable: { status: 503, title: "Temporarily unavailable", retry: { afterSeconds: 2 } },
+  "corrupt-data": { status: 500, title: "Internal error" },
+  "already-committed": { status: 409, title: "The transaction was committed before" },
+  "condition-failed": { status: 412, title: "A condition does not hold" },
+  internal: { status: 500, title: "Internal error", retry: { afterSeconds: undefined } },
+  "invalid-token": { status: 422, title: "The transaction token is not valid" },
+  "malformed-request": { status: 400, title: "The request cannot be read" },
+  "method-not-allowed": { status: 405, title: "Method not allowed" },
+  "not-found": { status: 404, title: "Not found" },
+  "request-too-large": { status: 413, title: "The request is too large" },
+  throttled: { status: 429, title: "Too many requests", retry: { afterSeconds: 2 } },
+  "unsupported-media-type": { status: 415, title: "Unsupported media type" },
 };
 
 type Extras = Omit<
@@ -166,8 +169,8 @@ function answer(
   extras: Extras = {},
   headers: Readonly<Record<string, string>> = {},
 ): ProblemAnswer {
-  const [status, title] = statuses[code];
-  const after = retryAfterSeconds[code];
+  const { status, title, retry } = kinds[code];
+  const after = retry?.afterSeconds;
   return {
     status,
     headers: after === undefined ? headers : { "Retry-After": after.toString(), ...headers },
@@ -178,7 +181,7 @@ function answer(
       // A store's own words may name an account or a role; those are not the caller's business.
       detail: detail.replaceAll(/\barn:\S+/g, "…"),
       code,
-      retryable: retryable.has(code),
+      retryable: retry !== undefined,
       requestId: context.requestId,
       ...extras,
     },

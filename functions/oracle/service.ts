@@ -8,11 +8,11 @@
  * whole batch again, and what was appended is skipped by the cursor.
  */
 import { StoreError } from "../../core/errors.ts";
-import { outcomeCode, outcomes } from "../../core/block-draft.ts";
-import type { BlockDraft, OracleInput, Outcome } from "../../core/block-draft.ts";
+import type { BlockDraft, OracleInput } from "../../core/block-draft.ts";
 import * as limits from "../../core/limits.ts";
 import { oracleBoundsDefault } from "../../core/oracle.ts";
 import type { Oracle, OracleBounds } from "../../core/oracle.ts";
+import { outcomeCode, outcomes, type Outcome } from "../../core/outcomes.ts";
 import type {
   Clock,
   CommitLog,
@@ -25,10 +25,10 @@ import { slotSeedOf, slotSeedWords } from "../../core/slot-seed.ts";
 import type { ShardId } from "../../core/types.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { DraftEncoder } from "../../schemas/log-block-draft.ts";
-import type { MetricOf } from "../shared/metric-names.ts";
+import { callOptions, type InvocationBudget } from "../shared/invocation-budget.ts";
+import { outcomeMetrics } from "../shared/metric-names.ts";
 import type { Observability } from "../shared/observability.ts";
 import { DecodedBatch } from "./decoded-batch.ts";
-import { callOptions, type InvocationBudget } from "../shared/invocation-budget.ts";
 import { KnownTables } from "./known-tables.ts";
 import { Rebuild, rebuildBoundsDefault } from "./rebuild.ts";
 import type { RebuildBounds } from "./rebuild.ts";
@@ -367,7 +367,7 @@ class Invocation {
     metrics.bytes("BlockBytes", report.blockBytes);
     for (const outcome of outcomes) {
       if (report.verdicts[outcome] > 0)
-        metrics.count(verdictMetrics[outcome], report.verdicts[outcome]);
+        metrics.count(outcomeMetrics[outcome], report.verdicts[outcome]);
     }
     metrics.count("Duplicates", report.duplicates);
     metrics.count("RejectedRecords", report.rejectedRecords);
@@ -376,28 +376,6 @@ class Invocation {
   }
 }
 
-const verdictMetrics = {
-  committed: "Committed",
-  conflict: "AbortedConflict",
-  "checked-ahead": "AbortedCheckedAhead",
-  "payload-unreadable": "AbortedPayloadUnreadable",
-  "too-large": "AbortedTooLarge",
-  "table-unknown": "AbortedTableUnknown",
-  "table-differs": "AbortedTableDiffers",
-  probed: "AbortedProbed",
-  stale: "Stale",
-} as const satisfies Record<Outcome, MetricOf<"Count">>;
-
 function noVerdicts(): Record<Outcome, number> {
-  return {
-    committed: 0,
-    conflict: 0,
-    "checked-ahead": 0,
-    "payload-unreadable": 0,
-    "too-large": 0,
-    "table-unknown": 0,
-    "table-differs": 0,
-    probed: 0,
-    stale: 0,
-  };
+  return Object.fromEntries(outcomes.map((outcome) => [outcome, 0])) as Record<Outcome, number>;
 }

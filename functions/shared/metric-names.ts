@@ -1,3 +1,18 @@
+import type { Outcome } from "../../core/outcomes.ts";
+
+/** The oracle's answers. */
+export const outcomeMetrics = {
+  committed: "Committed",
+  conflict: "AbortedConflict",
+  "checked-ahead": "AbortedCheckedAhead",
+  "payload-unreadable": "AbortedPayloadUnreadable",
+  "too-large": "AbortedTooLarge",
+  "table-unknown": "AbortedTableUnknown",
+  "table-differs": "AbortedTableDiffers",
+  probed: "AbortedProbed",
+  stale: "Stale",
+} as const satisfies Record<Outcome, string>;
+
 /**
  * Every metric that the functions write, and its unit. Names are API: alarms and dashboards are
  * built on them. docs/operations.md says what each means and what to do about it.
@@ -8,15 +23,7 @@ export const functionMetrics = {
   RejectedRecords: "Count",
   Blocks: "Count",
   BlockBytes: "Bytes",
-  Committed: "Count",
-  AbortedConflict: "Count",
-  AbortedCheckedAhead: "Count",
-  AbortedPayloadUnreadable: "Count",
-  AbortedTooLarge: "Count",
-  AbortedTableUnknown: "Count",
-  AbortedTableDiffers: "Count",
-  AbortedProbed: "Count",
-  Stale: "Count",
+  ...counts(Object.values(outcomeMetrics)),
   Duplicates: "Count",
   Rebuilds: "Count",
   PositionsTaken: "Count",
@@ -48,3 +55,7 @@ type Units = typeof functionMetrics;
 export type MetricOf<Unit extends Units[keyof Units]> = {
   [Name in keyof Units]: Units[Name] extends Unit ? Name : never;
 }[keyof Units];
+
+function counts<Name extends string>(names: readonly Name[]): Readonly<Record<Name, "Count">> {
+  return Object.fromEntries(names.map((name) => [name, "Count"])) as Record<Name, "Count">;
+}

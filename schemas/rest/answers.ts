@@ -3,6 +3,7 @@
  * at run time (they are ours); the tests hold every one of them against these.
  */
 import * as z from "zod";
+import { errorCodes } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import { transactionIdPattern } from "../transaction-id.ts";
 import { item } from "./requests.ts";
@@ -110,17 +111,11 @@ export const healthAnswer = z
   })
   .meta({ id: "Health" });
 
+/** The SDK's codes, without `commit-unknown`, which is an outcome; and those of HTTP alone. */
 export const problemCodes = [
+  ...errorCodes.filter((code) => code !== "commit-unknown"),
   "already-committed",
-  "conflict",
-  "snapshot-too-old",
-  "transaction-too-large",
-  "transaction-closed",
-  "invalid-request",
-  "unavailable",
-  "corrupt-data",
   "condition-failed",
-  "idempotency-key-reused",
   "internal",
   "invalid-token",
   "malformed-request",
@@ -131,7 +126,6 @@ export const problemCodes = [
   "unsupported-media-type",
 ] as const;
 
-/** The SDK's codes, and those that only HTTP needs. */
 export type ProblemCode = (typeof problemCodes)[number];
 
 export const problem = z

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { InvariantViolation } from "../../core/assert.ts";
 import * as limits from "../../core/limits.ts";
+import { outcomeCode, outcomes } from "../../core/outcomes.ts";
 import { oracleBoundsDefault } from "../../core/oracle.ts";
 import type { LogBlock, Verdict } from "../../core/types.ts";
 import {
@@ -361,4 +362,8 @@ describe("folding", () => {
       });
     }).toThrow(/^I3/);
   });
+});
+
+test("outcomes stand in the order of their codes", () => {
+  expect(outcomes.map((outcome) => outcomeCode[outcome])).toEqual([...outcomes.keys()]);
 });

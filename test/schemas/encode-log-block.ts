@@ -70,24 +70,9 @@ function tagOf(verdict: Verdict, stream: StreamWriter): number {
           return assertNever(verdict.payload);
       }
     case "aborted":
-      switch (verdict.reason.kind) {
-        case "conflict":
-          return verdictTags.conflict;
-        case "checked-ahead":
-          return verdictTags.checkedAhead;
-        case "payload-unreadable":
-          return verdictTags.payloadUnreadable;
-        case "too-large":
-          return verdictTags.tooLarge;
-        case "table-unknown":
-          return verdictTags.tableUnknown;
-        case "table-differs":
-          return verdictTags.tableDiffers;
-        case "probed":
-          return verdictTags.probed;
-        default:
-          return assertNever(verdict.reason);
-      }
+      return verdict.reason.kind === "conflict"
+        ? verdictTags.conflict
+        : verdictTags.plainAborts[verdict.reason.kind];
     case "stale":
       return verdictTags.stale;
     default:

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { InvariantViolation } from "../../core/assert.ts";
 import { FrameError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
+import { isPlainAbort, outcomes } from "../../core/outcomes.ts";
 import type {
   AbortReason,
   KeyHash,
@@ -68,14 +69,7 @@ const location: fc.Arbitrary<PayloadLocation> = fc.oneof(
   }),
   fc.record({ kind: fc.constant("inline" as const), bytes: fc.uint8Array({ maxLength: 40 }) }),
 );
-const plainReason = fc.constantFrom(
-  "checked-ahead" as const,
-  "payload-unreadable" as const,
-  "too-large" as const,
-  "table-unknown" as const,
-  "table-differs" as const,
-  "probed" as const,
-);
+const plainReason = fc.constantFrom(...outcomes.filter(isPlainAbort));
 
 type VerdictSeed = {
   readonly id: TransactionId;
