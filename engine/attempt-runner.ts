@@ -202,15 +202,17 @@ export class AttemptRunner {
         const finished = await run(services, times);
         services.emit?.({ kind: "committed", receipt: finished.receipt });
         return finished;
-      } catch (error) {
-        services?.emit?.(abortEvent(error, attempts));
-        if (services !== undefined) this.#noteConflict(services, error);
-        if (call.signal.aborted) throw lastWord(call, error);
+      } catch (thrown) {
+        services?.emit?.(abortEvent(thrown, attempts));
+        if (services !== undefined) this.#noteConflict(services, thrown);
+        if (call.signal.aborted) throw lastWord(call, thrown);
+        call.lastFailure = thrown;
+        const isOfTables =
+          thrown instanceof UnknownTableError || thrown instanceof TableRefusedError;
+        const { retry, error } = isOfTables
+          ? await this.#learnTables(attempts, call, thrown)
+          : { retry: isRetryableAttempt(thrown), error: thrown };
         call.lastFailure = error;
-        const retry =
-          error instanceof UnknownTableError || error instanceof TableRefusedError
-            ? await this.#learnTables(attempts, call, error)
-            : isRetryableAttempt(error);
         if (!retry || attempts >= max) throw error;
         if (services !== undefined) call.phase = "retrying";
         await waitBackoff(this.#core.ports, {
@@ -237,10 +239,16 @@ export class AttemptRunner {
    * for a table that is not known; one for each refusal of the oracle's, whose own look may be due
    * yet.
    */
-  async #learnTables(attempts: number, { signal }: Call, error: unknown): Promise<boolean> {
-    if (attempts > 1 && !(error instanceof TableRefusedError)) return false;
-    await this.#core.registry.lookAgain(signal);
-    return true;
+  async #learnTables(
+    attempts: number,
+    { signal }: Call,
+    error: UnknownTableError | TableRefusedError,
+  ): Promise<{ readonly retry: boolean; readonly error: Error }> {
+    const { registry } = this.#core;
+    const isRefused = error instanceof TableRefusedError;
+    if (attempts > 1 && !isRefused) return { retry: false, error };
+    await registry.lookAgain(signal);
+    return { retry: true, error: isRefused ? error.comparedWith(registry) : error };
   }
 }
 

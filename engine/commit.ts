@@ -24,6 +24,7 @@ import type {
   Isolation,
   KeyHash,
   Payload,
+  TableDescription,
   Timestamp,
   TransactionId,
 } from "../core/types.ts";
@@ -108,7 +109,10 @@ export async function certify(
     // A stale or lost request is sent again only after the local check has covered what came since.
     recheck: () => checkLocally(session, subject),
   });
-  if (verdict.kind === "aborted") throw abortError(verdict.reason, checks, payload);
+  if (verdict.kind === "aborted") {
+    const tables = new Map(Array.from(writes.values(), ({ table }) => [table.name, table]));
+    throw abortError(verdict.reason, checks, [...tables.values()]);
+  }
   assert(verdict.id === options.id, "I3: the verdict is on the transaction that was sent");
   assert(verdict.timestamp > checkedTo, "I2: a commit lies above what its client had checked");
   assert(verdict.writes.length === payload.writes.length, "I3: the verdict covers every write");
@@ -184,7 +188,11 @@ async function buildRequest(
   return { ...request, payload: source };
 }
 
-function abortError(reason: AbortReason, checks: Checks, { tables }: Payload): Error {
+function abortError(
+  reason: AbortReason,
+  checks: Checks,
+  tables: readonly TableDescription[],
+): Error {
   switch (reason.kind) {
     case "conflict": {
       const read = checks.reads[reason.check];
@@ -215,7 +223,8 @@ function abortError(reason: AbortReason, checks: Checks, { tables }: Payload): E
       const names = tables.map(({ name }) => `"${name}"`).join(", ");
       return new TableRefusedError(
         `the oracle refused the commit (${reason.kind}): the registry does not have the table ` +
-          `${names} as this process knows it; run it again, and register the table if it is not`,
+          `${names} as this process knew it`,
+        tables,
       );
     }
     case "probed":

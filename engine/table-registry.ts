@@ -97,7 +97,47 @@ export class TableRegistry {
 }
 
 /** The oracle's registry differs; told apart inside the engine, as the one above is. */
-export class TableRefusedError extends UnavailableError {}
+export class TableRefusedError extends UnavailableError {
+  /** What was written to, as the process knew it then. */
+  readonly #tables: readonly TableDescription[];
+
+  constructor(message: string, tables: readonly TableDescription[] = []) {
+    super(message);
+    this.#tables = tables;
+  }
+
+  /** The same, with what differs from a registry that was read since, and what to do. */
+  comparedWith(registry: Pick<TableRegistry, "find">): TableRefusedError {
+    if (this.#tables.length === 0) return this;
+    const found = this.#tables.flatMap((known) => differences(known, registry.find(known.name)));
+    const text =
+      found.length === 0
+        ? "the registry now says what this process had; the oracle reads it within seconds: run " +
+          "it again"
+        : `${found.join("; ")}. This process has read the registry anew: run it again. If the ` +
+          "registry is wrong, register the table as it is: `npx tidemark register`";
+    return new TableRefusedError(`${this.message}: ${text}`);
+  }
+}
+
+/** Field by field, with both sides. */
+function differences(known: TableDescription, now: TableDescription | undefined): string[] {
+  const name = `table "${known.name}"`;
+  if (now === undefined) return [`${name} is not registered any more`];
+  const sides = (each: TableDescription): readonly (readonly [string, string])[] => [
+    ["partition key", keyText(each.partitionKey)],
+    ["sort key", keyText(each.sortKey)],
+    ["history", String(each.history)],
+  ];
+  return sides(known).flatMap(([field, had], i) => {
+    const has = sides(now)[i]?.[1] ?? "";
+    return had === has ? [] : [`${name}: ${field} was ${had} here, and is registered as ${has}`];
+  });
+}
+
+function keyText(key: TableDescription["sortKey"]): string {
+  return key === undefined ? "none" : `${key.name} (${key.type})`;
+}
 
 /** Told apart inside the engine, which reloads the registry and tries once more. */
 export class UnknownTableError extends InvalidRequestError {}

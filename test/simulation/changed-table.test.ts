@@ -42,3 +42,22 @@ test("a table's history switched on meanwhile: a commit without it runs again", 
   expect(cloud.deployment.metrics.get("AbortedTableDiffers")).toBe(1);
   expect(cloud.rows(items)).toEqual([{ id: "a", n: 2 }]);
 });
+
+test("without another attempt: the error names the field, both sides, and what to do", async () => {
+  const cloud = await createTestCloud({ tables: [testTable("items", { partitionKey: "id" })] });
+  const client = cloud.createClient("app");
+  const put = (n: number) =>
+    client.transact({ attemptsMax: 1 }, (tx) => {
+      tx.put(items, { id: "a", n });
+      return Promise.resolve();
+    });
+  await cloud.run(async () => {
+    await put(1);
+    await register(cloud, true);
+    await cloud.world.time.sleep(noticedMs);
+    await expect(put(2)).rejects.toThrow(
+      'table "items": history was false here, and is registered as true. ' +
+        "This process has read the registry anew: run it again.",
+    );
+  });
+});
