@@ -231,6 +231,10 @@ export const sentRequestsMax = 10_000;
 export const courtesyCommitsMax = 256;
 export const courtesyWritesMax = 64;
 export const installConcurrencyMax = 64;
+/** Commits of others that a process finishes at once: a shard gives few reads a second. */
+export const finishConcurrencyMax = 4;
+/** Installed writes above the watermark that a process remembers; about 100 B each. */
+export const installedCommitsMax = 10_000;
 /** Tries of one read before a pending write is installed by the reader. */
 export const pendingReadTriesMax = 6;
 /**

@@ -29,7 +29,7 @@ export type TailCommit = {
 };
 
 /** Tells a committed write from all others. */
-export function commitName({ timestamp, write }: TailCommit): string {
+export function commitName({ timestamp, write }: Pick<TailCommit, "timestamp" | "write">): string {
   return `${timestamp}/${write}`;
 }
 
@@ -39,7 +39,7 @@ export function commitName({ timestamp, write }: TailCommit): string {
  */
 export type KeyRange = {
   readonly above: Timestamp;
-  readonly except?: ReadonlySet<string> | undefined;
+  readonly except?: { has(name: string): boolean } | undefined;
 };
 
 type RetainedBlock = {

@@ -13,12 +13,15 @@ import type { Isolation, KeyHash, Timestamp, Version } from "./types.ts";
 /** `fixed` reads at a timestamp given from outside; the others may move theirs forward. */
 export type ViewMode = "read-write" | "read-only" | "fixed";
 
+/** Names of commits (`commitName`). */
+export type InstalledNames = Pick<ReadonlySet<string>, "has" | "size">;
+
 /** What was known to be installed when the store was asked. */
 export type Known = {
   /** The tail's `installedThrough`: every commit up to here. */
   readonly installedThrough: Timestamp;
-  /** Names of commits that this reader had seen to. */
-  readonly installed: ReadonlySet<string>;
+  /** Commits above it that this process had seen to. */
+  readonly installed: InstalledNames;
 };
 
 /** Commits that an answer lacks. */

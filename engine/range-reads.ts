@@ -218,10 +218,8 @@ async function awaitLacking(view: ReadView, lacking: Lacking, attempt: number): 
   }
   const { timestamp } = commits.at(-1) ?? first;
   if (await view.waitInstalled(timestamp, limits.watermarkWaitMsMax)) return;
-  for (const commit of commits) {
-    view.assertOpen();
-    await view.finish(commit);
-  }
+  view.assertOpen();
+  await view.finish(commits);
 }
 
 async function visibleRow(

@@ -16,7 +16,7 @@ import {
 import { isInHistory } from "../core/history.ts";
 import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts } from "../core/ports.ts";
-import { commitName, type Tail, type TailCommit } from "../core/tail.ts";
+import type { Tail, TailCommit } from "../core/tail.ts";
 import type { TransactionReads } from "../core/transaction-reads.ts";
 import type {
   Isolation,
@@ -68,8 +68,6 @@ export class ReadView {
   readonly #ports: ClientPorts;
   readonly #session: ShardSession;
   readonly #options: ViewOptions;
-  /** Names of committed writes that this view has seen to. Replaced, never changed. */
-  #installed: ReadonlySet<string> = new Set();
   /** Identities of items read in their tables with a version, tombstones excepted. */
   readonly #versioned = new Set<string>();
   #ready = false;
@@ -253,7 +251,7 @@ export class ReadView {
   known(): Known {
     const { started } = this.#session.follower;
     const installedThrough = started ? this.tail.installedThrough : (0 as Timestamp);
-    return { installedThrough, installed: this.#installed };
+    return { installedThrough, installed: this.#session.installed.asOf() };
   }
 
   /**
@@ -321,7 +319,7 @@ export class ReadView {
       return;
     }
     // probe: reader-installs-for-another
-    await this.finish(commit);
+    await this.finish([commit]);
   }
 
   /** Whether the watermark reached the timestamp within `waitMs`. */
@@ -330,12 +328,11 @@ export class ReadView {
   }
 
   /**
-   * Sees to it that this committed write is installed or superseded, by whomever: whatever is asked
-   * for from now on holds it.
+   * Sees to it that these committed writes are installed or superseded, by whomever: whatever is
+   * asked for from now on holds them.
    */
-  async finish(commit: TailCommit): Promise<void> {
-    await this.#session.finish(commit);
-    this.#installed = new Set([...this.#installed, commitName(commit)]);
+  async finish(commits: readonly TailCommit[]): Promise<void> {
+    await this.#session.finish(commits, this.call.signal);
   }
 }
 

@@ -17,6 +17,8 @@ import { ForeignTurns } from "./chaining/foreign-turns.ts";
 import { LocalCommits } from "./chaining/local-commits.ts";
 import { LocalTurns } from "./chaining/local-turns.ts";
 import { CommitSender } from "./commit-sender.ts";
+import { Semaphore } from "./concurrency.ts";
+import { InstalledCommits } from "./installed-commits.ts";
 import { Installer } from "./installer.ts";
 import type { PayloadLoader } from "./payload-loader.ts";
 import { TailFollower, type FollowedLog, type FollowerOptions } from "./tail-follower.ts";
@@ -30,6 +32,8 @@ export class ShardSession {
   readonly follower: TailFollower;
   readonly sender: CommitSender;
   readonly installer: Installer;
+  /** What of the log's newest commits needs no waiting for. */
+  readonly installed = new InstalledCommits();
   /** What transactions of this process are about to write. */
   readonly local = new LocalCommits();
   readonly turns: LocalTurns;
@@ -38,6 +42,7 @@ export class ShardSession {
   #loader: PayloadLoader | undefined;
   readonly #ports: ClientPorts;
   readonly #onHelped: (verdict: CommittedVerdict) => void;
+  readonly #helping = new Semaphore(limits.finishConcurrencyMax);
 
   constructor(
     ports: ClientPorts,
@@ -64,7 +69,7 @@ export class ShardSession {
       earlier: {
         installedThrough: () => this.follower.tail.installedThrough,
         oldest: (key, range) => this.follower.tail.oldestCommit(key, range),
-        finish: (commit) => this.finish(commit),
+        finish: (commit) => this.finish([commit]),
       },
     });
   }
@@ -84,14 +89,29 @@ export class ShardSession {
   }
 
   /**
-   * Installs another process's committed write, whose owner has not (Mediator §4.3), unless the
-   * watermark says that it is done. The time to sign begins before the watermark is read: whatever
-   * the watermark has not passed then, no reaper has removed a tombstone of (docs/protocol.md §7).
+   * Installs committed writes whose owners have not (Mediator §4.3), unless the watermark says that
+   * it is done. `signal` ends it between two commits.
    */
-  async finish(commit: TailCommit): Promise<void> {
+  async finish(commits: readonly TailCommit[], signal?: AbortSignal): Promise<void> {
+    const writesOf = new Map<CommittedVerdict, number[]>();
+    for (const { verdict, write } of commits) {
+      writesOf.set(verdict, [...(writesOf.get(verdict) ?? []), write]);
+    }
+    const tasks = Array.from(writesOf, ([verdict, writes]) =>
+      this.#helping.run(() => {
+        signal?.throwIfAborted();
+        return this.#finishWrites(verdict, writes);
+      }),
+    );
+    const failed = (await Promise.allSettled(tasks)).find(({ status }) => status === "rejected");
+    if (failed?.status === "rejected") throw failed.reason;
+    for (const commit of commits) this.installed.note(commit);
+  }
+
+  async #finishWrites(verdict: CommittedVerdict, writes: readonly number[]): Promise<void> {
     for (let tries = 1; ; tries += 1) {
       try {
-        await this.#finishInTime(commit);
+        await this.#finishInTime(verdict, writes);
         return;
       } catch (error) {
         // The process was stopped for longer than the time to sign, or its calls took so long. The
@@ -104,18 +124,16 @@ export class ShardSession {
     }
   }
 
-  async #finishInTime(commit: TailCommit): Promise<void> {
+  /**
+   * The time to sign begins before the watermark is read: whatever the watermark has not passed
+   * then, no reaper has removed a tombstone of (docs/protocol.md §7).
+   */
+  async #finishInTime(verdict: CommittedVerdict, writes: readonly number[]): Promise<void> {
     const signBeforeMs = this.#ports.clock.nowMs() + limits.installSignMsMax;
     const watermark = await this.follower.readWatermark();
-    if (watermark.timestamp >= commit.timestamp) return;
-    const payload = await this.load(commit.verdict);
-    await this.installer.install({
-      verdict: commit.verdict,
-      payload,
-      signBeforeMs,
-      writes: [commit.write],
-      isOwn: false,
-    });
-    this.#onHelped(commit.verdict);
+    if (watermark.timestamp >= verdict.timestamp) return;
+    const payload = await this.load(verdict);
+    await this.installer.install({ verdict, payload, signBeforeMs, writes, isOwn: false });
+    this.#onHelped(verdict);
   }
 }

@@ -83,6 +83,8 @@ export class TailFollower {
   #polling = false;
   #napping: { readonly wake: AbortController; readonly untilMs: number } | undefined;
   #closed = false;
+  /** What the watermark was last waited for in vain. */
+  #missedTimestamp = 0 as Timestamp;
   /**
    * When to look for a verdict first, after its request is sent: where a look or two most often
    * suffice.
@@ -278,16 +280,24 @@ export class TailFollower {
     this.tail.release(oldest);
   }
 
-  /** Waits until the watermark has reached `timestamp`; false when it has not after `waitMs`. */
+  /**
+   * Waits until the watermark has reached `timestamp`; false when it has not after `waitMs`. False
+   * at once while it has not reached what was waited for in vain before: replay stands still then,
+   * and each reader would lose the whole time again.
+   */
   async waitInstalled(
     timestamp: Timestamp,
     wait: { readonly waitMs: number; readonly signal?: AbortSignal | undefined },
   ): Promise<boolean> {
     const { clock } = this.#ports;
-    const untilMs = clock.monotonicMs() + wait.waitMs;
+    const waitMs = this.tail.installedThrough < this.#missedTimestamp ? 0 : wait.waitMs;
+    const untilMs = clock.monotonicMs() + waitMs;
     let pauseMs = this.#options.pollMsMin * 2;
     while (this.tail.installedThrough < timestamp) {
-      if (clock.monotonicMs() > untilMs) return false;
+      if (clock.monotonicMs() > untilMs) {
+        if (waitMs > 0) this.#missedTimestamp = timestamp;
+        return false;
+      }
       await clock.sleep(pauseMs, wait.signal);
       pauseMs = Math.min(pauseMs * 2, this.#options.pollMsMax);
       await this.readWatermark();

@@ -361,6 +361,8 @@ export class CommitGroup implements UndecidedCommit, Committable {
       .then(
         () => {
           done = true;
+          const { timestamp } = verdict;
+          for (const write of payload.writes.keys()) session.installed.note({ timestamp, write });
           session.sender.reportInstalled(report);
         },
         (cause: unknown) => {

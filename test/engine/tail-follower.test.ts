@@ -170,14 +170,43 @@ test("an aborted wait rejects with the signal's reason and leaves nothing behind
   expect(follower.tail.decision(idOf(1))?.kind).toBe("aborted");
 });
 
-test("waitInstalled ends when the watermark has come, or when its time is up", async () => {
+test("waitInstalled ends when its time is up", async () => {
   const log = new MemoryLog();
   for (let i = 1; i <= 3; i += 1) log.append(i);
   const follower = new TailFollower(followerPorts(log), { shard, hashes: sampleHashes });
   await follower.refresh();
   expect(await follower.waitInstalled(1_003 as Timestamp, { waitMs: 100 })).toBe(false);
+});
+
+test("waitInstalled ends when the watermark has come", async () => {
+  const log = new MemoryLog();
+  for (let i = 1; i <= 3; i += 1) log.append(i);
+  const follower = new TailFollower(followerPorts(log), { shard, hashes: sampleHashes });
+  await follower.refresh();
   const waiting = follower.waitInstalled(1_003 as Timestamp, { waitMs: 1e9 });
   for (let i = 0; i < 5; i += 1) await turn();
   log.moveWatermark(3);
   expect(await waiting).toBe(true);
+});
+
+test("waitInstalled loses its time once, while replay stands still", async () => {
+  const log = new MemoryLog();
+  for (let i = 1; i <= 3; i += 1) log.append(i);
+  const ports = followerPorts(log);
+  const follower = new TailFollower(ports, { shard, hashes: sampleHashes });
+  await follower.refresh();
+  const waited = async (number: number): Promise<[boolean, boolean]> => {
+    const beganMs = ports.clock.monotonicMs();
+    const found = await follower.waitInstalled((1_000 + number) as Timestamp, { waitMs: 100 });
+    return [found, ports.clock.monotonicMs() - beganMs >= 100];
+  };
+  expect(await waited(2)).toEqual([false, true]);
+  expect(await waited(3)).toEqual([false, false]);
+  log.moveWatermark(1);
+  expect(await waited(2)).toEqual([false, false]);
+  log.moveWatermark(2);
+  await follower.readWatermark();
+  expect(await waited(3)).toEqual([false, true]);
+  log.moveWatermark(3);
+  expect(await waited(3)).toEqual([true, false]);
 });

@@ -35,14 +35,18 @@ export const tableKey = {
   sortKey: { name: "id", type: "N" },
 } as const;
 
+const slowness = 1_000;
+const startedMs = systemClock.nowMs();
+
 /**
- * To a client with a slow clock its tail never looks old, so it reads the log for a new transaction
+ * To a client with slow clocks its tail never looks old, so it reads the log for a new transaction
  * only: what was committed since, the oracle finds. Where its tail shall find it, the client is
- * made to look before it commits.
+ * made to look before it commits. Both are slow, since an age is the greater of what they show.
  */
 export const slowClock: Clock = {
   ...systemClock,
-  monotonicMs: () => systemClock.monotonicMs() / 1_000,
+  monotonicMs: () => systemClock.monotonicMs() / slowness,
+  nowMs: () => startedMs + (systemClock.nowMs() - startedMs) / slowness,
 };
 
 /** Puts the table into its first state; a client of each actor's plays on it. */

@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import * as limits from "../../core/limits.ts";
+import { commitName } from "../../core/tail.ts";
+import type { Timestamp } from "../../core/types.ts";
+import { InstalledCommits } from "../../engine/installed-commits.ts";
+
+const commit = (timestamp: number, write = 0) => ({ timestamp: timestamp as Timestamp, write });
+
+test("what is noted after the store was asked is not known of its answer", () => {
+  const installed = new InstalledCommits();
+  installed.note(commit(1));
+  const asked = installed.asOf();
+  installed.note(commit(2));
+  installed.note(commit(1));
+  expect([1, 2].map((each) => asked.has(commitName(commit(each))))).toEqual([true, false]);
+  expect(installed.asOf().has(commitName(commit(2)))).toBe(true);
+  expect(asked.size).toBe(1);
+});
+
+test("each write of a commit counts for itself", () => {
+  const installed = new InstalledCommits();
+  installed.note(commit(1, 1));
+  expect(installed.asOf().has(commitName(commit(1, 0)))).toBe(false);
+});
+
+test("the oldest are forgotten, so that memory is bounded", () => {
+  const installed = new InstalledCommits();
+  for (let i = 0; i <= limits.installedCommitsMax; i += 1) installed.note(commit(i));
+  const known = installed.asOf();
+  expect(known.has(commitName(commit(0)))).toBe(false);
+  expect(known.has(commitName(commit(1)))).toBe(true);
+  expect(known.size).toBe(limits.installedCommitsMax);
+});
