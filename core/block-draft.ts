@@ -1,7 +1,7 @@
 /**
  * A block in the making: the verdicts of one oracle step as columns, and the bound on the bytes
- * that they will take. The oracle fills it and cuts the batch by it; schemas/log-block.ts encodes
- * it straight from the columns, and asserts that the bound held.
+ * that they will take. The oracle fills it and cuts the batch by it; schemas/log-block-draft.ts
+ * encodes it straight from the columns, and asserts that the bound held.
  *
  * Invariants: I1 (one block per position), I2 (its timestamps rise).
  */

@@ -1,7 +1,7 @@
 /**
  * The oracle of one shard as a pure state machine: requests in, verdicts out, in blocks. Its state
- * is a function of the log alone; a driver appends each block before it asks for the next, and
- * throws the oracle away when an append failed or may have failed.
+ * follows from the log alone, and from how far back it was rebuilt; a driver appends each block
+ * before it asks for the next, and throws the oracle away when an append failed or may have failed.
  *
  * docs/protocol.md §3 gives the rules. Invariants: I1, I2 (positions, timestamps), I3 (decided
  * ids), I4, I5 (checks against the index). Paper: Centiman §3.1, §3.4.

@@ -1,7 +1,8 @@
 /**
  * Everything the protocol needs from outside, as interfaces. Adapters live in aws/ (DynamoDB,
- * Kinesis) and in the simulator; engine/ and functions/ receive them. Each method says what it
- * does when the outcome of a call is unknown, because that is where databases lose money.
+ * Kinesis), and run in the simulator too, on models of both; engine/ and functions/ receive them.
+ * Each method says what it does when the outcome of a call is unknown, because that is where
+ * databases lose money.
  *
  * Errors: adapters retry throttling and connection faults a bounded number of times, then throw
  * `StoreError` (core/errors.ts), whose `fault` is `"unavailable"` (nothing known to have happened
@@ -301,6 +302,7 @@ export type DeadLetter = {
   readonly shard: ShardId;
   readonly timestamp: Timestamp;
   readonly id: TransactionId;
+  /** Empty, and so is the key, where it was the payload that got lost: then for all its writes. */
   readonly table: string;
   readonly key: Item;
   readonly item: Item | undefined;

@@ -1,6 +1,9 @@
 /**
- * The control table's list of tables, as one process holds it: loaded once, loaded again when a
- * name is missing.
+ * The control table's list of tables, as one client process holds it, and replay: loaded again when
+ * it is old, when a name is missing, and when the oracle refuses a table that it names.
+ *
+ * The oracle keeps its own (functions/oracle/known-tables.ts): it compares bytes, reads again at
+ * another pace, and needs no retention; what both share is one call.
  */
 import { assert } from "../core/assert.ts";
 import { InvalidRequestError, UnavailableError } from "../core/errors.ts";

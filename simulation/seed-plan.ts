@@ -123,12 +123,16 @@ export function planOf(seed: number): SeedPlan {
     keys: random.integer(4, 12),
     history: random.chance(0.5),
     oracleConsumer: random.chance(0.8) ? "fan-out" : "standard",
-    functionTimeLimitMs: random.logarithmic(timeLimits.value.min, timeLimits.value.max),
+    functionTimeLimitMs: timeLimitOf(random),
     ...oracleOf(random.fork("oracle")),
     hurried: random.chance(0.3) ? random.between(0.05, 0.3) : 0,
     hashBits: hashBitsOf(random.fork("hashes")),
     faults: random.chance(calmShare) ? {} : faultsOf(random),
   };
+}
+
+function timeLimitOf(random: SeededRandom): number {
+  return random.logarithmic(timeLimits.value.min, timeLimits.value.max);
 }
 
 /** One in two has a log that is long for its oracle, and little time to read it. */
@@ -137,7 +141,7 @@ function oracleOf(
 ): Pick<SeedPlan, "oracleTimeLimitMs" | "rebuildBlocksMax" | "rebuildPageBlocksMax"> {
   if (random.chance(0.5)) {
     return {
-      oracleTimeLimitMs: random.logarithmic(10_000, 60_000),
+      oracleTimeLimitMs: timeLimitOf(random),
       rebuildBlocksMax: limits.rebuildBlocksMax,
       rebuildPageBlocksMax: limits.rebuildPageBlocksMax,
     };

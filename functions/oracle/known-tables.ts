@@ -4,6 +4,9 @@
  * room for a burst: a flood of such payloads costs one read a second, and tables that are made one
  * after the other are known at once. Verdicts stay a function of the log: they are in it, and a
  * rebuilt oracle folds them without asking here.
+ *
+ * Why not a TableRegistry (engine/table-registry.ts): payloads are compared as bytes, and a batch
+ * does not wait until the next look is due.
  */
 import { assert } from "../../core/assert.ts";
 import * as limits from "../../core/limits.ts";

@@ -10,7 +10,8 @@
  * oracle has a lower floor than a warm one, and what a warm one may have decided again (a hostile
  * producer's own id) no cold one remembers.
  *
- * Invariants: I1–I3 carry over, since the state is a function of the log. Paper: Centiman §3.4.
+ * Invariants: I1–I3 carry over, since above the floor the state follows from the log. Paper:
+ * Centiman §3.4.
  */
 import { assert } from "../../core/assert.ts";
 import { StoreError } from "../../core/errors.ts";

@@ -6,7 +6,8 @@
  * entry looks like.
  *
  * Whether a table keeps history is not compared: that may change between commit and install, and
- * chunk.ts orders writes of both kinds.
+ * chunk.ts orders writes of both kinds. The oracle does compare it (schemas/payload-scan.ts), over
+ * encoded bytes, before anything is committed.
  */
 import { attribute } from "../../core/attributes.ts";
 import { isIdempotencyKey } from "../../core/idempotency-key.ts";
