@@ -7,6 +7,7 @@ import { TransactionClosedError } from "../core/errors.ts";
 import { validateItem, validateKey } from "../core/item-validation.ts";
 import { OnDemand } from "../core/on-demand.ts";
 import type { Item, TableDescription, Timestamp } from "../core/types.ts";
+import type { IndexPass } from "./index-pass.ts";
 import { batchGetItems, getItem } from "./point-reads.ts";
 import type { ReadView } from "./read-view.ts";
 import type { TableRegistry } from "./table-registry.ts";
@@ -24,6 +25,8 @@ export class TransactionContext implements BodyTransaction {
    * nothing.
    */
   readonly #read = new Map<string, Item | undefined>();
+  /** Of the pages of indexes (index-pages.ts). */
+  readonly passes = new Map<string, IndexPass>();
   #isRolledBack = false;
 
   constructor(view: ReadView, registry: TableRegistry) {
