@@ -5,7 +5,7 @@ import type { ClientPorts } from "../core/ports.ts";
 import { TransactionReads } from "../core/transaction-reads.ts";
 import type { Isolation, TransactionId } from "../core/types.ts";
 import type { ViewMode } from "../core/visibility.ts";
-import { sealTransactionId, transactionIdProofBytes } from "../schemas/transaction-id.ts";
+import { transactionIdFor, transactionIdProofBytes } from "../schemas/transaction-id.ts";
 import type { Call } from "./call.ts";
 import { ChainedReads } from "./chaining/chained-reads.ts";
 import { CommitGroup, type CommitName } from "./chaining/commit-group.ts";
@@ -78,7 +78,7 @@ export async function beginAttempt(
     local,
   });
   const proof = ports.random.bytes(transactionIdProofBytes);
-  const id = sealTransactionId(newest, proof, ports.digest);
+  const id = transactionIdFor(newest, proof, ports.digest);
   return { context: new TransactionContext(view, registry), id, proof, local };
 }
 

@@ -38,7 +38,7 @@ export function makeTransactionId(seen: Timestamp, random: Uint8Array): Transact
  * An id that commits to the proof.
  * @param proof random, and told to nobody before it is needed.
  */
-export function sealTransactionId(
+export function transactionIdFor(
   seen: Timestamp,
   proof: Uint8Array,
   digest: Digest,
@@ -56,8 +56,8 @@ export function sealTransactionId(
 }
 
 /** Whether it is the proof that the id was made with. */
-export function opensTransactionId(id: TransactionId, proof: Uint8Array, digest: Digest): boolean {
-  return sealTransactionId(transactionIdTimestamp(id), proof, digest) === id;
+export function provesTransactionId(id: TransactionId, proof: Uint8Array, digest: Digest): boolean {
+  return transactionIdFor(transactionIdTimestamp(id), proof, digest) === id;
 }
 
 /** Where in the log the search for the id's decision begins: above this timestamp. */

@@ -270,7 +270,7 @@ export class CommitGroup implements UndecidedCommit, Committable {
    */
   async #foreignTurn(): Promise<void> {
     const { session } = this.#services;
-    await session.foreignTurns.pass(() => this.#contendedKeys(), {
+    await session.foreignTurns.awaitOurTurn(() => this.#contendedKeys(), {
       signal: this.#givenUp.signal,
       isOver: () => this.conflict(session.follower.tail) !== undefined,
     });

@@ -36,11 +36,11 @@ type Line = {
   /** Requests of other processes. */
   waiting: number;
   /** Those of them that stand before one of our own; undefined when none of ours stands there. */
-  before: number | undefined;
+  aheadOfOurs: number | undefined;
   /** As many as stood there because of our own last commit, at most. */
-  most: number;
+  waitingAtOurCommit: number;
   /** Commits of others since then. */
-  passed: number;
+  commitsSince: number;
   /** Monotonic time of the last commit there, or at which the line came about. */
   sinceMs: number;
 };
@@ -74,13 +74,13 @@ export class Courtesy {
       if (line === undefined) continue;
       line.sinceMs = nowMs;
       if (isOwn) {
-        line.before = undefined;
-        line.most = line.waiting;
-        line.passed = 0;
+        line.aheadOfOurs = undefined;
+        line.waitingAtOurCommit = line.waiting;
+        line.commitsSince = 0;
       } else {
-        line.passed += 1;
+        line.commitsSince += 1;
         line.waiting = Math.max(0, line.waiting - 1);
-        if (line.before !== undefined) line.before = Math.max(0, line.before - 1);
+        if (line.aheadOfOurs !== undefined) line.aheadOfOurs = Math.max(0, line.aheadOfOurs - 1);
       }
     }
   }
@@ -94,18 +94,24 @@ export class Courtesy {
       const line = this.#lines.get(key);
       if (line === undefined) continue;
       if (isOwn) {
-        line.before ??= line.waiting;
+        line.aheadOfOurs ??= line.waiting;
         continue;
       }
       line.waiting += 1;
-      if (line.passed === 0) line.most = line.waiting;
+      if (line.commitsSince === 0) line.waitingAtOurCommit = line.waiting;
     }
     if (!isOwn) commit.beaten += 1;
   }
 
   #lineAt(key: KeyHash, { waiting, nowMs }: Pick<Line, "waiting"> & { nowMs: number }): void {
     if (this.#lines.has(key)) return;
-    this.#lines.set(key, { waiting, before: undefined, most: waiting, passed: 0, sinceMs: nowMs });
+    this.#lines.set(key, {
+      waiting,
+      aheadOfOurs: undefined,
+      waitingAtOurCommit: waiting,
+      commitsSince: 0,
+      sinceMs: nowMs,
+    });
     dropOldest(this.#lines, limits.contendedKeysMax);
   }
 
@@ -119,14 +125,14 @@ export class Courtesy {
   ): number {
     const line = this.#lines.get(key);
     if (line === undefined) return 0;
-    const { before, sinceMs } = line;
+    const { aheadOfOurs, sinceMs } = line;
     if (isOurTurn(line)) {
       if (nowMs > sinceMs + limits.contendedMsMax) this.#lines.delete(key);
       return 0;
     }
     if (nowMs < sinceMs + patienceMs) return sinceMs + patienceMs - nowMs;
     line.waiting = 0;
-    line.before = before === undefined ? undefined : 0;
+    line.aheadOfOurs = aheadOfOurs === undefined ? undefined : 0;
     return 0;
   }
 }
@@ -135,9 +141,10 @@ export class Courtesy {
  * Requests are taken for gone when others commit: a process that has its turn too often would keep
  * one of ours from its own for ever. So twice as many as stood there may go first, and no more.
  */
-function isOurTurn({ waiting, before, most, passed }: Line): boolean {
-  assert((before ?? 0) <= waiting, "those before us are among those in line");
-  return before === undefined ? waiting === 0 || passed > 2 * most : before === 0;
+function isOurTurn({ waiting, aheadOfOurs, waitingAtOurCommit, commitsSince }: Line): boolean {
+  assert((aheadOfOurs ?? 0) <= waiting, "those before us are among those in line");
+  if (aheadOfOurs !== undefined) return aheadOfOurs === 0;
+  return waiting === 0 || commitsSince > 2 * waitingAtOurCommit;
 }
 
 function dropOldest<Key>(map: Map<Key, unknown>, max: number): void {

@@ -74,7 +74,7 @@ export class ForeignTurns {
   }
 
   /** Resolves when no other process goes first at any of the items, or waiting is of no use. */
-  async pass(
+  async awaitOurTurn(
     keys: () => Iterable<KeyHash>,
     options: { readonly signal: AbortSignal | undefined; readonly isOver?: () => boolean },
   ): Promise<void> {

@@ -76,7 +76,7 @@ export class LocalReads {
     // What joins a commit of this process waits with it.
     const joins = (): boolean =>
       identity !== undefined && commits.undecided(key, identity, this.#tail) !== undefined;
-    await foreignTurns.pass(() => [key], { signal: call.signal, isOver: joins });
+    await foreignTurns.awaitOurTurn(() => [key], { signal: call.signal, isOver: joins });
     await turns.take(this.#taker, key, call.signal);
   }
 

@@ -3,7 +3,7 @@
  * the list of tables changes. It fills the control table
  * (docs/adr/0007-a-function-fills-the-control-table.md). Wiring only.
  */
-import { seedDeployment, type SeedReport } from "../../aws/seed-deployment.ts";
+import { fillControlTable, type FilledControlTable } from "../../aws/fill-control-table.ts";
 import { readFunctionEnvironment } from "../shared/environment.ts";
 import { createObservability } from "../shared/powertools-observability.ts";
 import { parseProvisionEvent } from "./provision-event.ts";
@@ -12,9 +12,9 @@ const environment = readFunctionEnvironment(process.env);
 const { deployment, logLevel, region, endpoint } = environment;
 const observability = createObservability({ role: "provision", deployment, logLevel });
 
-export async function handler(event: unknown): Promise<SeedReport> {
+export async function handler(event: unknown): Promise<FilledControlTable> {
   try {
-    const report = await seedDeployment({
+    const report = await fillControlTable({
       deployment,
       region,
       endpoint,

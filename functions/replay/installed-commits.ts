@@ -11,7 +11,7 @@ import { FrameError } from "../../core/errors.ts";
 import type { Digest, StreamRecord } from "../../core/ports.ts";
 import type { CommittedVerdict, Timestamp } from "../../core/types.ts";
 import { readInstalled } from "../../schemas/commit-record.ts";
-import { opensTransactionId } from "../../schemas/transaction-id.ts";
+import { provesTransactionId } from "../../schemas/transaction-id.ts";
 
 export class InstalledCommits {
   readonly #digest: Digest;
@@ -41,7 +41,7 @@ export class InstalledCommits {
     for (const { id, timestamp } of verdicts) {
       for (const proof of this.#proofs.get(timestamp) ?? []) {
         // mutant: believes-any-report
-        const isMakers = opensTransactionId(id, proof, this.#digest);
+        const isMakers = provesTransactionId(id, proof, this.#digest);
         if (isMakers) installed.add(timestamp);
         else {
           // probe: replay-refuses-a-forged-report

@@ -7,7 +7,7 @@ import { createAwsClients } from "../../aws/clients.ts";
 import { deploymentNames } from "../../aws/names.ts";
 import { createTables, provisionDeployment, systemTables } from "../../aws/provision.ts";
 import { historyRetentionMsDefault as historyRetentionMs } from "../../core/limits.ts";
-import { seedDeployment } from "../../aws/seed-deployment.ts";
+import { fillControlTable } from "../../aws/fill-control-table.ts";
 import type { SequenceNumber, ShardId } from "../../core/types.ts";
 import { recordsAt, startLocalStores, type LocalStores } from "../harness/local-stores.ts";
 import { openReshard, type Reshard } from "../harness/reshard.ts";
@@ -85,7 +85,7 @@ describe("a shard whose stream is resharded", () => {
     const [lower] = await stream.split(stores.shard);
     const { clientOptions, deployment } = stores;
     expect(await provisionDeployment({ ...clientOptions, deployment })).toEqual([stores.shard]);
-    const seeded = await seedDeployment({
+    const seeded = await fillControlTable({
       ...clientOptions,
       deployment,
       tables: [],
@@ -126,14 +126,14 @@ describe("a deployment whose stream begins with several Kinesis shards, as on de
     await sdk.waitUntilStreamExists({ client, maxWaitTime: 30, minDelay: 1 }, { StreamName });
     await clients.close();
     await createTables(clientOptions, systemTables(names));
-    const { shards } = await seedDeployment({
+    const { shards } = await fillControlTable({
       ...clientOptions,
       deployment,
       tables: [],
       historyRetentionMs,
     });
     expect(shards).toEqual(["shardId-000000000000"]);
-    const again = await seedDeployment({
+    const again = await fillControlTable({
       ...clientOptions,
       deployment,
       tables: [],

@@ -11,8 +11,8 @@ import { ByteWriter } from "../../schemas/byte-writer.ts";
 import { canonicalKey } from "../../schemas/key-hashes.ts";
 import {
   makeTransactionId,
-  opensTransactionId,
-  sealTransactionId,
+  provesTransactionId,
+  transactionIdFor,
   parseTransactionId,
   readTransactionId,
   transactionIdTimestamp,
@@ -106,20 +106,20 @@ describe("transaction ids", () => {
   test("commit to a proof, which opens no other id", () => {
     const proof = Uint8Array.from([1, 2, 3, 4, 5, 6, 7, 8, 9]);
     const seen = 1_700_000_000_000_000 as Timestamp;
-    const id = sealTransactionId(seen, proof, systemDigest);
+    const id = transactionIdFor(seen, proof, systemDigest);
     const known = createHash("sha256")
       .update("tidemark transaction id\0")
       .update(Buffer.from("060a24181e4000", "hex"))
       .update(proof)
       .digest("hex");
     expect(id).toBe(`060a24181e4000${known.slice(0, 18)}`);
-    expect(opensTransactionId(id, proof, systemDigest)).toBe(true);
-    const later = sealTransactionId((seen + 1) as Timestamp, proof, systemDigest);
-    expect(opensTransactionId(later, proof, systemDigest)).toBe(true);
+    expect(provesTransactionId(id, proof, systemDigest)).toBe(true);
+    const later = transactionIdFor((seen + 1) as Timestamp, proof, systemDigest);
+    expect(provesTransactionId(later, proof, systemDigest)).toBe(true);
     expect(later.slice(14)).not.toBe(id.slice(14));
     for (let bit = 0; bit < 72; bit += 1) {
       const other = proof.map((byte, at) => (at === bit >> 3 ? byte ^ (1 << (bit & 7)) : byte));
-      expect(opensTransactionId(id, other, systemDigest)).toBe(false);
+      expect(provesTransactionId(id, other, systemDigest)).toBe(false);
     }
   });
 

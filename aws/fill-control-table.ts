@@ -19,7 +19,7 @@ import { firstShards } from "./provision.ts";
 import { systemClock } from "./system-clock.ts";
 import { systemRandom } from "./system-random.ts";
 
-export type SeedOptions = AwsClientOptions & {
+export type ControlTableOptions = AwsClientOptions & {
   readonly deployment: string;
   readonly tables: readonly AdoptedTable[];
   /** How long history is kept on tables that have one. */
@@ -29,7 +29,7 @@ export type SeedOptions = AwsClientOptions & {
   readonly random?: Random | undefined;
 };
 
-export type SeedReport = {
+export type FilledControlTable = {
   readonly shards: readonly ShardId[];
   readonly tables: readonly string[];
 };
@@ -40,7 +40,7 @@ export type SeedReport = {
  * @throws InvalidRequestError when a table is missing, or is registered with another key.
  * @throws StoreError when a call fails.
  */
-export async function seedDeployment(options: SeedOptions): Promise<SeedReport> {
+export async function fillControlTable(options: ControlTableOptions): Promise<FilledControlTable> {
   const names = deploymentNames(options.deployment);
   const { clock = systemClock, random = systemRandom } = options;
   const clients = createAwsClients(options);
