@@ -20,13 +20,14 @@ import {
   type Attempt,
   type AttemptServices,
 } from "./attempt.ts";
+import type { Call } from "./call.ts";
 import { orAborted } from "./concurrency.ts";
 import type { EngineCore } from "./engine-core.ts";
 import { publicError } from "./public-error.ts";
 import { findCommitted, findEarlier, idempotencyEntryKey, recordResult } from "./idempotency.ts";
 import { blocksAbove } from "./log-search.ts";
 import { conflictError } from "./conflict-error.ts";
-import type { TableRegistry } from "./table-registry.ts";
+import { TableRefusedError, type TableRegistry } from "./table-registry.ts";
 import type { DetachedTransaction, Receipt, TransactionState } from "./types.ts";
 
 type CallerOptions = { readonly signal?: AbortSignal };
@@ -213,7 +214,10 @@ function detached(core: EngineCore, services: AttemptServices, begun: Begun): De
     state: () => stateOf(begun),
     commit: (options) =>
       core
-        .run(options, (call) => commitDetached({ ...services, call }, begun, options))
+        .run(options, (call) => {
+          const committing = commitDetached({ ...services, call }, begun, options);
+          return committing.catch((error: unknown) => refused(core.registry, call, error));
+        })
         .finally(() => {
           services.call.end();
         }),
@@ -265,6 +269,19 @@ async function commitDetached(
     if (attempt.context.writes.size > 0) await commitOnce(services, attempt, name);
     return finishAttempt(services, attempt, times);
   });
+}
+
+/**
+ * The caller runs it again, here or in another process: what it does then goes by the registry as
+ * it is now, of which the oracle knows.
+ */
+async function refused(registry: TableRegistry, call: Call, error: unknown): Promise<never> {
+  if (!(error instanceof TableRefusedError)) throw error;
+  const looked = await registry.lookAgain(call.signal).then(
+    () => true,
+    () => false,
+  );
+  throw looked ? error.comparedWith(registry) : error;
 }
 
 /**

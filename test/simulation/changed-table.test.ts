@@ -3,6 +3,7 @@
  * caller sees a commit. A table that is gone is named.
  */
 import { expect, test } from "vitest";
+import { createEngine } from "../../engine/engine.ts";
 import { defineTable } from "../../sdk/index.ts";
 import { createTestCloud, testTable, type TestCloud } from "../../testing/index.ts";
 
@@ -59,5 +60,32 @@ test("without another attempt: the error names the field, both sides, and what t
       'table "items": history was false here, and is registered as true. ' +
         "This process has read the registry anew: run it again.",
     );
+  });
+});
+
+test("without a closure: what follows a refusal goes by the registry as it is", async () => {
+  const cloud = await createTestCloud({ tables: [testTable("items", { partitionKey: "id" })] });
+  const server = cloud.world.startProcess("server", { exact: true });
+  const engine = createEngine(cloud.deployment.portsOf(server, { calm: true }), {});
+  const put = async (table: string): Promise<string> => {
+    const transaction = await engine.begin({ isolation: "serializable" });
+    try {
+      transaction.put(table, { id: { S: "a" } });
+      await transaction.commit({});
+      return "committed";
+    } catch (error) {
+      return (error as Error).message;
+    } finally {
+      transaction.close();
+    }
+  };
+  await cloud.run(async () => {
+    expect(await put("items")).toBe("committed");
+    await register(cloud, true);
+    await cloud.world.time.sleep(noticedMs);
+    expect(await put("items")).toMatch(
+      /"items": history was false here, and is registered as true/,
+    );
+    expect(await put("items")).toBe("committed");
   });
 });
