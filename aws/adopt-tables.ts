@@ -32,12 +32,14 @@ export async function adoptTables(
 ): Promise<readonly TableDescription[]> {
   const clients = createAwsClients(options);
   try {
-    // Says so where there is no deployment, before any table is looked at.
-    await registeredTables(options);
     const dynamodb = await clients.dynamodb();
+    // One client for all three: a ready-made one stays with its giver.
+    const shared = { ...options, dynamodb: dynamodb.client };
+    // Says so where there is no deployment, before any table is looked at.
+    await registeredTables(shared);
     const adopted: WantedTable[] = [];
     for (const table of tables) adopted.push(await describeAdopted(dynamodb, table));
-    return await registerTables(options, adopted);
+    return await registerTables(shared, adopted);
   } finally {
     await clients.close();
   }

@@ -57,7 +57,8 @@ export async function fillControlTable(options: ControlTableOptions): Promise<Fi
       await control.addShard({ ...entry, hashSecret: random.bytes(hashSecretBytes) }, watermark);
     }
     await control.retainHistory(options.historyRetentionMs);
-    const tables = await adoptTables(options, options.tables);
+    const { client: dynamodb } = await clients.dynamodb();
+    const tables = await adoptTables({ ...options, dynamodb }, options.tables);
     return { shards: await control.shards(), tables: tables.map(({ name }) => name) };
   } finally {
     await clients.close();
