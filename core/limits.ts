@@ -274,6 +274,12 @@ export const discoveryTimeoutMs = 5_000;
 export const restRequestBytesMax = 4 * 1024 * 1024;
 /** Bytes of an answer's body, escaped as in Lambda's own answer of at most 6 MB. */
 export const restResponseBytesMax = 5_500_000;
+/** Bytes of all stored items together that a request's conditions and updates are about. */
+export const restCurrentBytesMax = 32 * 1024 * 1024;
+/** Items read at once for a request: as many as one BatchGetItem takes. */
+export const restItemsAtOnceMax = 100;
+/** Work on a request without letting others have their turn. */
+export const restStretchMsMax = 50;
 /**
  * Nesting of a request's JSON: twice an item's own depth in typed form, and the request around it.
  */

@@ -116,9 +116,17 @@ function begins(value: AttributeValue, prefix: AttributeValue): boolean {
   return false;
 }
 
+/** Made once for each value: many conditions may be about the same one. */
+const canonicalForms = new WeakMap<AttributeValue, string>();
+
 /** Equal values have equal text: numbers by value, maps and sets without regard to order. */
 export function canonicalValue(value: AttributeValue): string {
-  return JSON.stringify(formOf(value));
+  let form = canonicalForms.get(value);
+  if (form === undefined) {
+    form = JSON.stringify(formOf(value));
+    canonicalForms.set(value, form);
+  }
+  return form;
 }
 
 export function canonicalItem(item: Item): string {

@@ -19,11 +19,13 @@ import type {
   SnapshotRequest,
   TransactionRequest,
 } from "../../schemas/rest/requests.ts";
+import { requireDeliverable } from "./answer-items.ts";
 import type { Allowance } from "./deadline.ts";
 import { hashRequest, recordedCodec, requireSameRequest, type Recorded } from "./idempotency.ts";
+import { createPace, type Pace } from "./pace.ts";
 import { planChanges, planReads, requireKeysAtMost, type ReadPlan } from "./plan.ts";
 import { ApiProblem } from "./problem.ts";
-import { requireDeliverable, runChanges, runReads, type WrittenAnswer } from "./run.ts";
+import { runChanges, runReads, type WrittenAnswer } from "./run.ts";
 import { createTokenCodec, requireYoung, tokenSecretBytes, type TokenCodec } from "./token.ts";
 
 export type OperationPorts = {
@@ -73,11 +75,12 @@ export class Operations {
     );
     const requestHash = hashRequest("transact", request);
     const { deadlineMs, signal, idempotencyKey } = keyed;
+    const pace = this.#pace(signal);
     const { result, receipt } = await this.#ports.engine.transact<Recorded>(
       { isolation, ack, deadlineMs, signal, ...(idempotencyKey && { idempotencyKey }) },
       async (transaction) => {
-        const reads = await runReads(transaction, readPlan, format);
-        const written = await runChanges(transaction, changePlan);
+        const reads = await runReads(transaction, readPlan, { format, pace });
+        const written = await runChanges(transaction, changePlan, pace);
         requireDeliverable({ reads, written });
         return { requestHash, reads, written };
       },
@@ -91,7 +94,8 @@ export class Operations {
     const plan = planReads(request.reads, request.format);
     const codec = await this.#tokens();
     const transaction = await this.#ports.engine.begin({ isolation: request.isolation, signal });
-    return openAnswer(transaction, { codec, plan, format: request.format });
+    const pace = this.#pace(signal);
+    return openAnswer(transaction, { codec, plan, format: request.format, pace });
   }
 
   async read(request: ReadRequest, { signal }: Allowance): Promise<OpenAnswer> {
@@ -101,7 +105,8 @@ export class Operations {
     requireYoung(state, this.#ports.clock.nowMs());
     requireKeysAtMost(state.keys.length + plan.gets.length);
     const transaction = await this.#ports.engine.resume(state, { signal });
-    return openAnswer(transaction, { codec, plan, format: request.format });
+    const pace = this.#pace(signal);
+    return openAnswer(transaction, { codec, plan, format: request.format, pace });
   }
 
   async commit(request: CommitRequest, keyed: Keyed): Promise<CommittedAnswer> {
@@ -123,7 +128,7 @@ export class Operations {
       requireYoung(state, this.#ports.clock.nowMs());
       const transaction = await this.#ports.engine.resume(state, { signal: keyed.signal });
       return await letGo(transaction, async () => {
-        const written = await runChanges(transaction, plan);
+        const written = await runChanges(transaction, plan, this.#pace(keyed.signal));
         const recorded = { requestHash, reads: undefined, written };
         return this.#finish(transaction, { recorded, ack: request.ack, keyed });
       });
@@ -149,8 +154,9 @@ export class Operations {
       ...(asOf === undefined ? {} : { asOf: asOf as Timestamp }),
       ...(maxStalenessMs === undefined ? {} : { maxStalenessMs }),
     };
+    const manner = { format: request.format, pace: this.#pace(signal) };
     const { result } = await this.#ports.engine.snapshot(options, async (snapshot) => {
-      const reads = await runReads(snapshot, plan, request.format);
+      const reads = await runReads(snapshot, plan, manner);
       return { readTimestamp: snapshot.readTimestamp, reads };
     });
     return result;
@@ -239,6 +245,10 @@ export class Operations {
     }
   }
 
+  #pace(signal: AbortSignal): Pace {
+    return createPace(this.#ports.clock, signal);
+  }
+
   /** One secret per deployment, read once; a failure is not remembered. */
   #tokens(): Promise<TokenCodec> {
     const { control, random } = this.#ports;
@@ -273,9 +283,10 @@ async function openAnswer(
     readonly codec: TokenCodec;
     readonly plan: ReadPlan;
     readonly format: BeginRequest["format"];
+    readonly pace: Pace;
   },
 ): Promise<OpenAnswer> {
-  const reads = await letGo(transaction, () => runReads(transaction, options.plan, options.format));
+  const reads = await letGo(transaction, () => runReads(transaction, options.plan, options));
   const state = transaction.state();
   const answer = {
     transaction: options.codec.encode(state),

@@ -4,14 +4,17 @@
  * then follow in the request's order, each on top of those before it.
  */
 import { attribute } from "../../core/attributes.ts";
-import { canonicalNumber, requireDecimal } from "../../core/decimal.ts";
 import { InvalidRequestError, TransactionTooLargeError } from "../../core/errors.ts";
+import { itemSizeBytes } from "../../core/item-size.ts";
 import * as limits from "../../core/limits.ts";
 import type { AttributeValue, Item } from "../../core/types.ts";
 import type { EngineTransaction, Reader, RowPage } from "../../engine/types.ts";
 import type { ReadsAnswer } from "../../schemas/rest/answers.ts";
 import { encodeItem, type ItemFormat, type JsonObject } from "../../schemas/rest/items.ts";
+import { AnswerItems, requireDeliverable } from "./answer-items.ts";
+import { ItemInWork } from "./apply.ts";
 import { canonicalItem, judge, type ItemCondition } from "./conditions.ts";
+import type { Pace } from "./pace.ts";
 import {
   encodeCursor,
   type ChangePlan,
@@ -20,6 +23,9 @@ import {
   type ReadPlan,
 } from "./plan.ts";
 import { ApiProblem } from "./problem.ts";
+
+/** How reads are answered. */
+export type Manner = { readonly format: ItemFormat; readonly pace: Pace };
 
 export type WrittenAnswer = readonly (JsonObject | null)[] | undefined;
 
@@ -30,22 +36,19 @@ export type WrittenAnswer = readonly (JsonObject | null)[] | undefined;
 export async function runReads(
   reader: Reader,
   plan: ReadPlan,
-  format: ItemFormat,
+  { format, pace }: Manner,
 ): Promise<ReadsAnswer> {
+  const items = new AnswerItems(format);
   const toPage = ({ rows, cursor }: RowPage): ReadsAnswer["queries"][number] => ({
-    items: rows.map((row) => encodeItem(row, format)),
+    items: rows.map((row) => items.add(row) ?? {}),
     ...(cursor === undefined ? {} : { cursor: encodeCursor(cursor) }),
   });
-  const [items, queries, scans] = await Promise.all([
-    plan.gets.length === 0 ? [] : reader.batchGet(plan.gets),
+  const [gets, queries, scans] = await Promise.all([
+    inSlices(reader, plan.gets, (item) => pace().then(() => items.add(item))),
     Promise.all(plan.queries.map(({ table, spec, page }) => reader.queryPage(table, spec, page))),
     Promise.all(plan.scans.map(({ table, page }) => reader.scanPage(table, {}, page))),
   ]);
-  const answer = {
-    gets: items.map((item) => (item === undefined ? null : encodeItem(item, format))),
-    queries: queries.map(toPage),
-    scans: scans.map(toPage),
-  };
+  const answer = { gets, queries: queries.map(toPage), scans: scans.map(toPage) };
   requireDeliverable(answer);
   return answer;
 }
@@ -57,56 +60,46 @@ export async function runReads(
 export async function runChanges(
   transaction: EngineTransaction,
   plan: ChangePlan,
+  pace: Pace,
 ): Promise<WrittenAnswer> {
-  const writes = plan.writes.map((write, index) => ({
-    write,
-    reference: { table: write.table, key: keyOf(transaction, write, index) },
-  }));
+  const writes = plan.writes.map((write, index) => {
+    const reference = { table: write.table, key: keyOf(transaction, write, index) };
+    return { write, reference, id: identityOf(reference) };
+  });
   const current = await readCurrent(transaction, [
     ...plan.conditions,
     ...writes.filter(({ write }) => needsCurrent(write)).map(({ reference }) => reference),
   ]);
-  plan.conditions.forEach(({ condition, ...reference }, index) => {
+  for (const [index, { condition, ...reference }] of plan.conditions.entries()) {
+    await pace();
     requireHolds(condition, { list: "conditions", index, reference, current, plan });
-  });
-  writes.forEach(({ write, reference }, index) => {
-    if (write.condition === undefined) return;
+  }
+  for (const [index, { write, reference }] of writes.entries()) {
+    if (write.condition === undefined) continue;
+    await pace();
     requireHolds(write.condition, { list: "writes", index, reference, current, plan });
-  });
+  }
 
-  const after = new Map(current);
-  writes.forEach(({ write, reference }, index) => {
-    const id = identityOf(reference);
-    const next = apply(write, after.get(id), `writes[${index.toString()}]`);
-    after.set(id, next);
-    if (next === undefined) transaction.delete(reference.table, reference.key);
-    else transaction.put(reference.table, next);
-  });
+  const inWork = new Map<string, { readonly item: ItemInWork; readonly place: ItemReference }>();
+  for (const [index, { write, reference, id }] of writes.entries()) {
+    await pace();
+    const found = inWork.get(id) ?? { item: new ItemInWork(current.get(id)), place: reference };
+    inWork.set(id, found);
+    found.item.apply(write, `writes[${index.toString()}]`);
+  }
+  const after = new Map<string, Item | undefined>();
+  for (const [id, { item: inHand, place }] of inWork) {
+    await pace();
+    const { item } = inHand;
+    after.set(id, item);
+    if (item === undefined) transaction.delete(place.table, place.key);
+    else transaction.put(place.table, item);
+  }
   if (!plan.returnItems) return undefined;
-  const written = writes.map(({ reference }) => {
-    const item = after.get(identityOf(reference));
-    return item === undefined ? null : encodeItem(item, plan.format);
-  });
+  const items = new AnswerItems(plan.format);
+  const written = writes.map(({ id }) => items.add(after.get(id)));
   requireDeliverable(written);
   return written;
-}
-
-/**
- * What cannot be delivered must not be committed first: this runs before the commit.
- * @throws TransactionTooLargeError
- */
-export function requireDeliverable(answer: unknown): void {
-  const text = JSON.stringify(answer);
-  // Lambda puts the body into JSON once more, where quotes and backslashes double.
-  const max = limits.restResponseBytesMax;
-  const actual = Buffer.byteLength(text.length * 6 <= max ? text : JSON.stringify(text));
-  if (actual <= max) return;
-  throw new TransactionTooLargeError(
-    `the answer would have ${actual.toString()} bytes, more than the ${max.toString()} that can ` +
-      "be delivered; " +
-      "read fewer items, or pages with a lower limit",
-    { name: "restResponseBytesMax", max, actual },
-  );
 }
 
 type CurrentItems = ReadonlyMap<string, Item | undefined>;
@@ -116,9 +109,36 @@ async function readCurrent(
   references: readonly ItemReference[],
 ): Promise<CurrentItems> {
   const distinct = new Map(references.map((each) => [identityOf(each), each]));
-  if (distinct.size === 0) return new Map();
-  const items = await transaction.batchGet([...distinct.values()]);
+  let bytes = 0;
+  const items = await inSlices(transaction, [...distinct.values()], (item) => {
+    bytes += item === undefined ? 0 : itemSizeBytes(item);
+    if (bytes > limits.restCurrentBytesMax) throw tooMuchToJudge(bytes);
+    return Promise.resolve(item);
+  });
   return new Map([...distinct.keys()].map((id, index) => [id, items[index]]));
+}
+
+function tooMuchToJudge(actual: number): TransactionTooLargeError {
+  const max = limits.restCurrentBytesMax;
+  return new TransactionTooLargeError(
+    `the items that the request's conditions and updates are about have ${actual.toString()} ` +
+      `bytes or more, above the limit of ${max.toString()}; put them into several requests`,
+    { name: "restCurrentBytesMax", max, actual },
+  );
+}
+
+/** Reads a slice after the other, so that what is too much ends before all of it is there. */
+async function inSlices<Result>(
+  reader: Reader,
+  references: readonly ItemReference[],
+  use: (item: Item | undefined) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  for (let from = 0; from < references.length; from += limits.restItemsAtOnceMax) {
+    const slice = references.slice(from, from + limits.restItemsAtOnceMax);
+    for (const item of await reader.batchGet(slice)) results.push(await use(item));
+  }
+  return results;
 }
 
 function identityOf({ table, key }: ItemReference): string {
@@ -175,37 +195,4 @@ function requireHolds(
       },
     },
   );
-}
-
-function apply(write: PlannedWrite, before: Item | undefined, field: string): Item | undefined {
-  if (write.op === "delete") return undefined;
-  if (write.op === "put") return write.item;
-  const next = new Map(Object.entries({ ...before, ...write.key, ...write.set }));
-  for (const [name, amount] of Object.entries(write.add)) {
-    next.set(name, sum(next.get(name), amount, `${field}.add.${name}`));
-  }
-  for (const name of write.remove) next.delete(name);
-  return Object.fromEntries(next);
-}
-
-function sum(value: AttributeValue | undefined, amount: AttributeValue, field: string) {
-  const stored = value ?? { N: "0" };
-  if (!("N" in stored) || !("N" in amount)) {
-    const message = `${field}: the stored attribute is not a number`;
-    throw new InvalidRequestError(field, message);
-  }
-  return { N: addNumbers(stored.N, amount.N, field) };
-}
-
-/** Exact. @throws InvalidRequestError when the sum has more digits than DynamoDB stores. */
-export function addNumbers(a: string, b: string, field: string): string {
-  const terms = [requireDecimal(a, field), requireDecimal(b, field)];
-  const scale = Math.min(...terms.map(({ exponent, digits }) => exponent - digits.length + 1));
-  let total = 0n;
-  for (const { negative, digits, exponent } of terms) {
-    const zeros = exponent - digits.length + 1 - scale;
-    const term = BigInt(digits === "" ? "0" : digits + "0".repeat(zeros));
-    total += negative ? -term : term;
-  }
-  return canonicalNumber(`${total.toString()}e${scale.toString()}`, field);
 }

@@ -6,6 +6,8 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as limits from "../../core/limits.ts";
+import { systemClock } from "../../aws/system-clock.ts";
+import { createPace } from "../../functions/api/pace.ts";
 import { httpApiHandler } from "../../functions/api/lambda-event.ts";
 import { httpApiEvent } from "../../localstack/http-event.ts";
 import { balances, memoryApi, type MemoryApi } from "./fixtures/api-harness.ts";
@@ -70,6 +72,78 @@ describe("a request of 4 MiB costs no more than a large honest one", () => {
     expect(JSON.stringify(answer.body).length).toBeLessThan(20_000);
     // Of processor time, so that a busy machine does not matter. Such bodies took 40 s.
     expect((user + system) / 1e6).toBeLessThan(15);
+  });
+});
+
+describe("a small request about one large item costs little more than the item", () => {
+  const key = { account: "a" };
+  const many = (count: number, member: object): object[] =>
+    Array.from({ length: count }, () => member);
+  const numbers = Array.from({ length: 60_000 }, (_, i) => i % 1_000);
+  const attributes = Object.fromEntries(Array.from({ length: 40_000 }, (_, i) => [`a${i}`, 1]));
+  const add = { op: "update", table: "accounts", key, add: { n: 1 } };
+  const unlike = { table: "accounts", key, condition: { attributes: { v: { ne: 1 } } } };
+  const get = { table: "accounts", key };
+
+  test.each([
+    ["9,000 updates", attributes, { writes: many(9_000, add) }, 200],
+    ["9,000 conditions on its list", { v: numbers }, { conditions: many(9_000, unlike) }, 200],
+    [
+      "5,000 updates that give it back",
+      { v: numbers },
+      { returnItems: true, writes: many(5_000, add) },
+      413,
+    ],
+    ["9,000 gets of it", { v: numbers }, { reads: { gets: many(9_000, get) } }, 413],
+    [
+      "9,000 gets of its text",
+      { v: "x".repeat(380_000) },
+      { reads: { gets: many(9_000, get) } },
+      413,
+    ],
+  ])("%s", async (_, item, body, status) => {
+    const { call } = memoryApi();
+    const stored = { op: "put", table: "accounts", item: { ...key, ...item } };
+    expect((await call("/v1/transactions", { writes: [stored] })).status).toBe(200);
+    const before = process.cpuUsage();
+    const answer = await call("/v1/transactions", body);
+    const { user, system } = process.cpuUsage(before);
+    expect(answer.status).toBe(status);
+    if (status === 413) {
+      expect(answer.body).toMatchObject({ limit: { name: "restResponseBytesMax" } });
+    }
+    // Most took minutes, or all memory that there was.
+    expect((user + system) / 1e6).toBeLessThan(15);
+  });
+
+  test("its deadline passes in the middle of long work", async () => {
+    let nowMs = 0;
+    const clock = { ...systemClock, monotonicMs: () => (nowMs += limits.restStretchMsMax) };
+    const pace = createPace(clock, AbortSignal.timeout(1));
+    const work = async (): Promise<void> => {
+      for (;;) await pace();
+    };
+    await expect(work()).rejects.toMatchObject({ name: "TimeoutError" });
+  });
+
+  test("what its conditions are about is bounded", async () => {
+    const { call } = memoryApi();
+    const each = Math.floor(limits.restCurrentBytesMax / 90);
+    const names = Array.from({ length: 100 }, (_, i) => `a${i}`);
+    for (const account of names) {
+      const item = { account, v: "x".repeat(each) };
+      await call("/v1/transactions", { writes: [{ op: "put", table: "accounts", item }] });
+    }
+    const conditions = names.map((account) => ({
+      table: "accounts",
+      key: { account },
+      condition: { exists: true },
+    }));
+    expect((await call("/v1/transactions", { conditions })).body).toMatchObject({
+      status: 413,
+      limit: { name: "restCurrentBytesMax" },
+    });
+    expect((await call("/v1/transactions", { conditions: conditions.slice(50) })).status).toBe(200);
   });
 });
 
