@@ -134,7 +134,7 @@ export class DecidedIds {
 
   /**
    * Remembers a decision and forgets what leaves by it. `weight` is its share of the bound, at most
-   * `weightMax`: one, plus the index entries that it makes.
+   * `weightMax`: its own (`limits.decidedIdWeight`), plus the index entries that it makes.
    */
   add(
     ids: Uint32Array,

@@ -83,6 +83,11 @@ export const certificationWindowMicros = 10_000_000;
  * larger table.
  */
 export const indexEntriesMax = 16 * 1024 * 1024;
+/**
+ * What a decided id counts for among them: it takes 64 bytes, and half as much again while the ring
+ * grows. Nothing but probes, while stream time stands still, fill 4 million places, 256 MB.
+ */
+export const decidedIdWeight = 4;
 
 // --- Functions ---
 /**

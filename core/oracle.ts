@@ -360,7 +360,8 @@ export class Oracle {
   #remember(batch: RequestBatch, request: number, timestamp: Timestamp, committed: boolean): void {
     assert(timestamp > this.#last, "I2: timestamps rise");
     const { writes, writesOf } = this.#planned;
-    const weight = committed ? 1 + entriesPerWrite * writeCount(writes, writesOf) : 1;
+    const entries = committed ? entriesPerWrite * writeCount(writes, writesOf) : 0;
+    const weight = limits.decidedIdWeight + entries;
     this.#decided.add(batch.ids, request * idWords, timestamp, weight, this.#slot);
     this.#index.raiseFloor(this.#decided.floor);
     this.#last = timestamp;
@@ -419,6 +420,6 @@ function cursorWithin(
 }
 
 assert(
-  1 + entriesPerWrite * limits.transactionKeysMax <= limits.indexEntriesMax,
+  limits.decidedIdWeight + entriesPerWrite * limits.transactionKeysMax <= limits.indexEntriesMax,
   "limits: the index holds the largest transaction",
 );

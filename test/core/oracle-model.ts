@@ -64,12 +64,12 @@ export class OracleModel {
     }
     const writes = request.writes ?? [];
     const hashes = new Set(writes.flatMap((write) => hashesOf(write)));
-    const timestamp = this.#decide(id, arrivalMs, hashes, 1 + 3 * writes.length);
+    const timestamp = this.#decide(id, arrivalMs, hashes, 4 + 3 * writes.length);
     return { kind: "committed", id, timestamp };
   }
 
   #abort(id: string, arrivalMs: number, reason: unknown): ModelVerdict {
-    return { kind: "aborted", id, timestamp: this.#decide(id, arrivalMs, new Set(), 1), reason };
+    return { kind: "aborted", id, timestamp: this.#decide(id, arrivalMs, new Set(), 4), reason };
   }
 
   #decide(id: string, arrivalMs: number, hashes: ReadonlySet<KeyHash>, weight: number): number {

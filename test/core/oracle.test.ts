@@ -307,7 +307,7 @@ describe("the bound of the index", () => {
 
   test("raises the floor: more is stale, and no conflict is missed", () => {
     // Room for four commits of one write each.
-    const oracle = newOracle({ ...oracleBoundsDefault, indexEntriesMax: 16 });
+    const oracle = newOracle({ ...oracleBoundsDefault, indexEntriesMax: 28 });
     certify(oracle, [record([1, 2, 3, 4, 5].map((n) => writeOf(n, n)))]);
     expect(oracle.floor).toBe(arrivalMicros);
     const checks = [hash(1)];
@@ -318,6 +318,17 @@ describe("the bound of the index", () => {
       { kind: "aborted", reason: { kind: "conflict" } },
     ]);
   });
+});
+
+test("the bound counts ids as they weigh: probes alone leave room for a quarter as many", () => {
+  const oracle = newOracle({ ...oracleBoundsDefault, indexEntriesMax: 40 });
+  const probes = Array.from({ length: 30 }, (_, n) => ({
+    ...writeOf(n, n),
+    kind: "abort" as const,
+    writes: [],
+  }));
+  certify(oracle, [record(probes)]);
+  expect(oracle.figures()).toMatchObject({ decidedIds: 10 });
 });
 
 describe("folding", () => {
