@@ -9,21 +9,23 @@ import { marshallItem } from "../sdk/marshall.ts";
 import { numberReader, unmarshallItem } from "../sdk/unmarshall.ts";
 import type { DynamoDbModel } from "./cloud/dynamodb/model.ts";
 import { toSdkItem } from "./cloud/dynamodb/sdk-values.ts";
+import { assertKeyTypes } from "./test-tables.ts";
 import { versionAttribute } from "./history/key-text.ts";
 
 const readNumber = numberReader("bigint-when-unsafe");
 /** What marks a row that a transaction has deleted. */
 const tombstoneAttribute = "_x";
 
-/** @throws ServiceError for an unknown table or a row without its key. */
+/** @throws InvalidRequestError for a key of another type; ServiceError for a row without one. */
 export function putPlainRows(
   dynamodb: DynamoDbModel,
-  table: string,
+  table: TableDescription,
   rows: readonly object[],
 ): void {
   rows.forEach((row, i) => {
     const item = marshallItem(row, `rows[${i.toString()}]`, {});
-    dynamodb.execute("PutItem", { TableName: table, Item: toSdkItem(item) });
+    assertKeyTypes(table, item);
+    dynamodb.execute("PutItem", { TableName: table.name, Item: toSdkItem(item) });
   });
 }
 

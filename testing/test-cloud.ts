@@ -18,6 +18,7 @@ import type { AnyTable, KeyInput, KeyOf, RowOf } from "../sdk/table.ts";
 import type { Numbers } from "../sdk/unmarshall.ts";
 import { Competitor } from "./competitor.ts";
 import { DirectedFaults, type UnknownOutcome } from "./directed-faults.ts";
+import { hintingEngine } from "./forgotten-run.ts";
 import { HistoryRecorder } from "./history/recorder.ts";
 import { recordingEngine } from "./history/recording-engine.ts";
 import type { History } from "./history/types.ts";
@@ -28,7 +29,7 @@ import { World } from "./kernel/world.ts";
 import { loadAllParts } from "./loaded-parts.ts";
 import { plainRows, putPlainRows } from "./table-contents.ts";
 import { TestDeployment, type OracleOptions, type TestTable } from "./test-deployment.ts";
-import { describedTable, testTableOf } from "./test-tables.ts";
+import { assertKeyTypes, describedTable, testTableOf } from "./test-tables.ts";
 
 export type TestCloudOptions = {
   /** Everything random follows from it. Default 1. */
@@ -294,7 +295,9 @@ export class TestCloud {
     { times = 1 }: { readonly times?: number } = {},
   ): void {
     const description = describedTable(this.deployment.options.tables, table);
-    this.#competitor.conflictOn(description, keyCodec.key(table, description, key), times);
+    const item = keyCodec.key(table, description, key);
+    assertKeyTypes(description, item);
+    this.#competitor.conflictOn(description, item, times);
   }
 
   /**
@@ -322,14 +325,12 @@ export class TestCloud {
   /**
    * Puts rows as a program does that knows nothing of Tidemark: at once, unvalidated, without
    * versions. Not for rows that transactions are using.
-   * @throws ServiceError for a row without its key.
+   * @throws InvalidRequestError for a key of another type than the cloud's table has; ServiceError
+   * for a row without its key.
    */
   seed(table: AnyTable, rows: readonly object[]): void {
-    putPlainRows(
-      this.world.dynamodb,
-      describedTable(this.deployment.options.tables, table).name,
-      rows,
-    );
+    const description = describedTable(this.deployment.options.tables, table);
+    putPlainRows(this.world.dynamodb, description, rows);
   }
 
   /**
@@ -422,7 +423,8 @@ export class TestCloud {
       recorder === undefined
         ? directed
         : recordingEngine(directed, recorder, { process: process.name });
-    return wrapEngine === undefined ? recorded : wrapEngine(recorded, process.clock);
+    const hinting = hintingEngine(recorded, this.world.time);
+    return wrapEngine === undefined ? hinting : wrapEngine(hinting, process.clock);
   }
 }
 

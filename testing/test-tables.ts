@@ -1,6 +1,6 @@
 /** Tables of a test cloud, from the definitions that an application has anyway. */
 import { InvalidRequestError } from "../core/errors.ts";
-import type { TableDescription } from "../core/types.ts";
+import type { Item, TableDescription } from "../core/types.ts";
 import type { AnyTable } from "../sdk/table.ts";
 import type { TestTable } from "./test-deployment.ts";
 
@@ -45,4 +45,24 @@ export function describedTable(
     access: "transactional",
     history,
   };
+}
+
+/**
+ * A definition of `defineTable` does not say of which types its keys are, and a key of another one
+ * is a mistake in the description of the table.
+ * @throws InvalidRequestError that says how to describe it.
+ */
+export function assertKeyTypes(table: TableDescription, key: Item): void {
+  const { partitionKey, sortKey } = table;
+  for (const [option, attribute] of Object.entries({ partitionKey, sortKey })) {
+    const value = attribute === undefined ? undefined : key[attribute.name];
+    if (attribute === undefined || value === undefined || attribute.type in value) continue;
+    const [given = ""] = Object.keys(value);
+    throw new InvalidRequestError(
+      `tables.${table.name}`,
+      `"${attribute.name}" of table ${table.name} is of type ${given} here, and the cloud's ` +
+        `table has it with type ${attribute.type}; keys are texts (S) unless it is described: ` +
+        `testTable(table, { ${option}: { name: "${attribute.name}", type: "${given}" } })`,
+    );
+  }
 }

@@ -437,6 +437,31 @@ describe("tables", () => {
   });
 });
 
+describe("easily forgotten", () => {
+  test("`cloud.run`: a call outside of it says so instead of waiting for ever", async () => {
+    const cloud = await cloudWithAnn();
+    const client = cloud.createClient();
+    const hint = /virtual time passes only within `cloud\.run`/u;
+    await expect(client.transact((tx) => tx.get(counters, ann))).rejects.toThrow(hint);
+    await expect(client.snapshot((s) => s.get(counters, ann))).rejects.toThrow(InvalidRequestError);
+    // Begun outside, and waited for within: time passes.
+    const begun = client.snapshot((s) => s.get(counters, ann));
+    expect(await cloud.run(() => begun)).toMatchObject({ value: 1 });
+  });
+
+  test("that a key is a number: what is seeded or in conflict names the description", async () => {
+    const seats = defineTable<{ free: number }, { row: number }>("seats", { key: "row" });
+    const cloud = await createTestCloud({ tables: [seats] });
+    const hint = 'testTable(table, { partitionKey: { name: "row", type: "N" } })';
+    expect(() => {
+      cloud.seed(seats, [{ row: 1, free: 2 }]);
+    }).toThrow(hint);
+    expect(() => {
+      cloud.conflictOn(seats, { row: 1 });
+    }).toThrow(hint);
+  });
+});
+
 describe("a recorded history", () => {
   test("of a workload under faults is serializable by the checker", async () => {
     const cloud = await createTestCloud({

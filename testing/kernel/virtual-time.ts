@@ -29,6 +29,7 @@ export class VirtualTime {
   #events = 0;
   readonly #heap: Event[] = [];
   #running = false;
+  #runs = 0;
 
   /** @param startMs milliseconds since the epoch at which time begins. */
   constructor(startMs: number) {
@@ -43,6 +44,11 @@ export class VirtualTime {
   /** Whether a `runUntil` is under way, so that what waits will be woken. */
   get isRunning(): boolean {
     return this.#running;
+  }
+
+  /** How often time has begun to pass. */
+  get runs(): number {
+    return this.#runs;
   }
 
   /** Events run so far. */
@@ -77,6 +83,7 @@ export class VirtualTime {
   async runUntil<Result>(promise: Promise<Result>, limitMs: number): Promise<Result> {
     if (this.#running) throw new Error("virtual time is running already: `run` does not nest");
     this.#running = true;
+    this.#runs += 1;
     let settled = false;
     const settle = (): void => {
       settled = true;
