@@ -69,7 +69,7 @@ export function createControlReads(dynamodb: ClientDynamoDb, table: string): Con
         options,
       );
       return {
-        items: (output.Items ?? []).map(fromSdkItem),
+        items: (output.Items ?? []).map((item) => fromSdkItem(item)),
         complete: output.LastEvaluatedKey === undefined,
       };
     },

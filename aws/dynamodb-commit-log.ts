@@ -8,7 +8,7 @@ import type { ClientPorts, Clock, CommitLog, StoredBlock } from "../core/ports.t
 import type { Item, LogPosition } from "../core/types.ts";
 import { fromSdkItem } from "./attribute-values.ts";
 import type { ClientDynamoDb } from "./dynamodb.ts";
-import { expiresAtSeconds } from "./log-expiry.ts";
+import { expiresAtSeconds } from "./stored-attributes.ts";
 import { bytesOf, integerOf } from "./stored-attributes.ts";
 
 const spilling = new OnDemand("spilled payloads", () => import("./dynamodb-spills.ts"));

@@ -3,7 +3,8 @@
  * Loaded with the first of them.
  */
 import type { QueryCommandOutput } from "@aws-sdk/client-dynamodb";
-import { InvalidRequestError } from "../core/errors.ts";
+import { attribute, setAttribute } from "../core/attributes.ts";
+import { CorruptDataError, InvalidRequestError } from "../core/errors.ts";
 import type {
   CallOptions,
   Page,
@@ -11,10 +12,9 @@ import type {
   ScanRequest,
   SortKeyCondition,
 } from "../core/ports.ts";
-import type { TableDescription } from "../core/types.ts";
+import type { AttributeValue, Item, TableDescription } from "../core/types.ts";
 import { fromSdkItem, toSdkItem, toSdkValue, type SdkItem } from "./attribute-values.ts";
 import type { ClientDynamoDb } from "./dynamodb.ts";
-import { keyOf } from "./row-key.ts";
 import { toStoredItem } from "./stored-item.ts";
 
 export type PageParts = { readonly dynamodb: ClientDynamoDb };
@@ -122,4 +122,27 @@ function sortCondition(condition: SortKeyCondition): { expression: string; value
         values: { ":sort": toSdkValue(condition.value) },
       };
   }
+}
+
+/**
+ * The key of a row.
+ * @throws CorruptDataError when it lacks a key attribute, which no table allows.
+ */
+function keyOf(table: TableDescription, item: Item): Item {
+  const key: Record<string, AttributeValue> = {};
+  for (const { name } of keyAttributes(table)) {
+    const value = attribute(item, name);
+    if (value === undefined) {
+      throw new CorruptDataError(
+        `table "${table.name}": a row without the key attribute "${name}"; is the table ` +
+          "registered with its true key?",
+      );
+    }
+    setAttribute(key, name, value);
+  }
+  return key;
+}
+
+function keyAttributes(table: TableDescription): TableDescription["partitionKey"][] {
+  return table.sortKey === undefined ? [table.partitionKey] : [table.partitionKey, table.sortKey];
 }

@@ -16,8 +16,8 @@ import { createDynamoDb } from "./dynamodb.ts";
 import { createDynamoDbControlStore, type ShardEntry } from "./dynamodb-control-store.ts";
 import { deploymentNames } from "./names.ts";
 import { firstShards } from "./provision.ts";
-import { systemClock } from "./system-clock.ts";
-import { systemRandom } from "./system-random.ts";
+import { systemClock } from "./system.ts";
+import { systemRandom } from "./system.ts";
 
 export type ControlTableOptions = AwsClientOptions & {
   readonly deployment: string;

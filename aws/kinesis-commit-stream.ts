@@ -21,7 +21,7 @@ import { callWrite } from "./call.ts";
 import type { KinesisHandle } from "./clients.ts";
 import type { ShardEntry } from "./dynamodb-control-store.ts";
 import type { KinesisShardId } from "./kinesis-shards.ts";
-import { toSequenceNumber } from "./kinesis-sequence-number.ts";
+import { toSequenceNumber } from "../core/sequence-number.ts";
 
 const reading = new OnDemand("reads of the stream", () => import("./kinesis-record-reads.ts"));
 

@@ -11,7 +11,7 @@ import type { SequenceNumber, ShardId } from "../core/types.ts";
 import { backOff } from "./bounded.ts";
 import { callRead } from "./call.ts";
 import { carrierOf, type KinesisShardId, type KinesisShardsParts } from "./kinesis-shards.ts";
-import { toSequenceNumber } from "./kinesis-sequence-number.ts";
+import { toSequenceNumber } from "../core/sequence-number.ts";
 
 type ReaderParts = KinesisShardsParts & { readonly clock: Clock; readonly random: Random };
 

@@ -36,8 +36,8 @@ import { createDynamoDb } from "./dynamodb.ts";
 import { createDynamoDbControlStore, type ShardEntry } from "./dynamodb-control-store.ts";
 import { listKinesisShards } from "./kinesis-shards.ts";
 import { assertUsersTable, deploymentNames, type DeploymentNames } from "./names.ts";
-import { systemClock } from "./system-clock.ts";
-import { systemRandom } from "./system-random.ts";
+import { systemClock } from "./system.ts";
+import { systemRandom } from "./system.ts";
 
 export type ProvisionOptions = AwsClientOptions & {
   readonly deployment: string;

@@ -1,9 +1,11 @@
 /**
- * Reading the attributes of Tidemark's own items. They were written by another process, so they are
+ * Attributes of Tidemark's own items. They were written by another process, so what is read is
  * checked.
  */
 import { attribute } from "../core/attributes.ts";
 import { CorruptDataError } from "../core/errors.ts";
+import * as limits from "../core/limits.ts";
+import type { Clock } from "../core/ports.ts";
 import type { AttributeValue, Item } from "../core/types.ts";
 
 /** An item and what to call it in an error. */
@@ -70,4 +72,9 @@ export function has(stored: Stored, name: string): boolean {
 
 export function corrupt(stored: Stored, name: string): CorruptDataError {
   return new CorruptDataError(`${stored.what}: the attribute "${name}" is missing or invalid`);
+}
+
+/** The time at which DynamoDB may drop the item, seconds since the epoch. */
+export function expiresAtSeconds(clock: Clock): string {
+  return (Math.ceil(clock.nowMs() / 1000) + limits.logRetentionSeconds).toString();
 }

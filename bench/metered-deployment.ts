@@ -8,7 +8,7 @@
 import { createAwsClients } from "../aws/clients.ts";
 import { createAwsPorts, type AwsPorts } from "../aws/ports.ts";
 import { createTables, provisionDeployment, registerTables } from "../aws/provision.ts";
-import { systemClock } from "../aws/system-clock.ts";
+import { systemClock } from "../aws/system.ts";
 import { createOracleService } from "../functions/oracle/service.ts";
 import { createReplayService } from "../functions/replay/service.ts";
 import { parseKinesisEvent, type ShardBatch } from "../functions/shared/kinesis-event.ts";

@@ -7,7 +7,7 @@ import { canonicalNumber } from "./decimal.ts";
 import { InvalidRequestError, TransactionTooLargeError } from "./errors.ts";
 import { itemSizeBytes } from "./item-size.ts";
 import * as limits from "./limits.ts";
-import type { AttributeValue, Item, KeyAttribute, TableDescription } from "./types.ts";
+import type { Item, KeyAttribute, TableDescription } from "./types.ts";
 import { isWellFormed, utf8Length } from "./utf8.ts";
 
 /**
@@ -46,70 +46,52 @@ export function validateItem(table: TableDescription, item: Item): void {
   );
 }
 
-/**
- * Checks one value in itself: exactly one type, its content fitting the type, nesting within
- * limits.
- * @param field names the value in errors.
- * @throws InvalidRequestError.
- */
-export function validateAttributeValue(value: AttributeValue, field: string, level = 1): void {
+/** Checks one value in itself. @param field names the value in errors. */
+function validateValue(value: unknown, field: string, level: number): void {
   if (level > limits.itemDepthMax) {
     throw invalid(field, `nests deeper than ${limits.itemDepthMax} levels; flatten it`);
   }
-  const type = typeof value === "object" ? valueTypeOf(value) : undefined;
-  if (type === undefined) {
+  const type = typeof value === "object" && value !== null ? valueTypeOf(value) : undefined;
+  const content = type && (value as Record<string, unknown>)[type];
+  if (type === undefined || !fits(type, content)) {
     throw invalid(
       field,
-      "must be an object with exactly one of S, N, B, BOOL, NULL, L, M, SS, NS, BS",
+      "must be an object with exactly one of S, N, B, BOOL, NULL, L, M, SS, NS, BS, and in it " +
+        "what belongs to that type",
     );
   }
-  validateContent({ field, type, content: (value as Record<string, unknown>)[type], level });
+  if (typeof content === "string") {
+    if (type === "N") canonicalNumber(content, field);
+    else if (!isWellFormed(content)) {
+      throw invalid(field, "has an unpaired surrogate; remove it, or use a binary");
+    }
+  } else if (type === "M") {
+    validateMap(content as object, field, level + 1);
+  } else if (type === "L") {
+    (content as readonly unknown[]).forEach((element, index) => {
+      validateValue(element, `${field}[${index}]`, level + 1);
+    });
+  } else if (Array.isArray(content)) {
+    validateSet(content, { type, field, level });
+  }
 }
 
-function validateContent(part: {
-  readonly field: string;
-  readonly type: ValueType;
-  readonly content: unknown;
-  readonly level: number;
-}): void {
-  const { field, type, content, level } = part;
+/** Whether the content is of the kind that the type asks for. */
+function fits(type: ValueType, content: unknown): boolean {
   switch (type) {
     case "S":
-      validateText(content, field);
-      return;
     case "N":
-      validateNumber(content, field);
-      return;
+      return typeof content === "string";
     case "B":
-      validateBinary(content, field);
-      return;
+      return content instanceof Uint8Array;
     case "BOOL":
-      if (typeof content !== "boolean") throw invalid(field, "BOOL must be true or false");
-      return;
+      return typeof content === "boolean";
     case "NULL":
-      if (content !== true)
-        throw invalid(field, "NULL must be true; leave the attribute out instead");
-      return;
-    case "L":
-      if (!Array.isArray(content)) throw invalid(field, "L must be an array of values");
-      content.forEach((element: unknown, index) => {
-        validateUnknown(element, `${field}[${index}]`, level + 1);
-      });
-      return;
+      return content === true;
     case "M":
-      if (typeof content !== "object" || content === null || Array.isArray(content)) {
-        throw invalid(field, "M must be an object of named values");
-      }
-      validateMap(content, field, level + 1);
-      return;
-    case "SS":
-      validateSet(content, field, validateText);
-      return;
-    case "NS":
-      validateSet(content, field, validateNumber);
-      return;
-    case "BS":
-      validateSet(content, field, validateBinaryMember);
+      return typeof content === "object" && content !== null && !Array.isArray(content);
+    default:
+      return Array.isArray(content);
   }
 }
 
@@ -124,53 +106,25 @@ function validateMap(map: object, path: string, level: number): void {
     }
     if (!isWellFormed(name))
       throw invalid(field, "has an unpaired surrogate in its name; remove it");
-    validateUnknown(value, field, level);
+    validateValue(value, field, level);
   }
 }
 
-function validateUnknown(value: unknown, field: string, level: number): void {
-  if (typeof value !== "object" || value === null) {
-    throw invalid(
-      field,
-      "must be an object with exactly one of S, N, B, BOOL, NULL, L, M, SS, NS, BS",
-    );
-  }
-  validateAttributeValue(value as AttributeValue, field, level);
-}
-
-/** The validators of set members return what makes two of them the same. */
-function validateText(content: unknown, field: string): string {
-  if (typeof content !== "string") throw invalid(field, "must hold a string");
-  if (!isWellFormed(content)) {
-    throw invalid(field, "has an unpaired surrogate; remove it, or use a binary");
-  }
-  return content;
-}
-
-function validateNumber(content: unknown, field: string): string {
-  if (typeof content !== "string") throw invalid(field, "must hold a number as a string");
-  return canonicalNumber(content, field);
-}
-
-function validateBinary(content: unknown, field: string): Uint8Array {
-  if (!(content instanceof Uint8Array)) throw invalid(field, "must hold a Uint8Array");
-  return content;
-}
-
-function validateBinaryMember(content: unknown, field: string): string {
-  return validateBinary(content, field).join();
-}
-
+/** Each member is a value of the type that the set's begins with. */
 function validateSet(
-  content: unknown,
-  field: string,
-  validateMember: (member: unknown, field: string) => string,
+  members: readonly unknown[],
+  place: { readonly type: ValueType; readonly field: string; readonly level: number },
 ): void {
-  if (!Array.isArray(content)) throw invalid(field, "must hold an array of members");
-  if (content.length === 0) throw invalid(field, "is an empty set; leave the attribute out");
-  const seen = new Set<string>();
-  for (const member of content as readonly unknown[]) seen.add(validateMember(member, field));
-  if (seen.size < content.length) throw invalid(field, "holds a member twice; give each once");
+  const { type, field, level } = place;
+  if (members.length === 0) throw invalid(field, "is an empty set; leave the attribute out");
+  const identities = members.map((member) => {
+    validateValue({ [type.charAt(0)]: member }, field, level);
+    if (member instanceof Uint8Array) return member.join();
+    return type === "NS" ? canonicalNumber(String(member)) : String(member);
+  });
+  if (new Set(identities).size < members.length) {
+    throw invalid(field, "holds a member twice; give each once");
+  }
 }
 
 function validateKeyAttributes(table: TableDescription, item: Item): void {
@@ -203,7 +157,7 @@ function validateKeyAttribute(
   if (value === undefined) {
     throw invalid(name, `is a key attribute of table ${table} and is missing; give it a value`);
   }
-  validateUnknown(value, name, 1);
+  validateValue(value, name, 1);
   if (!(type in value)) {
     const found = valueTypeOf(value) ?? "none";
     throw invalid(name, `is a key attribute of type ${type} in table ${table}, not ${found}`);

@@ -2,6 +2,7 @@
  * The order of stream positions. Sequence numbers are integers too long for a number; some
  * stand-ins for Kinesis pad them with zeros, which change nothing about their order.
  */
+import { CorruptDataError } from "./errors.ts";
 import * as limits from "./limits.ts";
 import type { SequenceNumber } from "./types.ts";
 
@@ -16,6 +17,18 @@ export function isSequenceNumber(text: string): text is SequenceNumber {
     if (code < zero || code > nine) return false;
   }
   return true;
+}
+
+/**
+ * As Kinesis and its stand-ins spell them. Some pad with zeros; one spelling per number keeps
+ * comparisons by text right.
+ */
+export function toSequenceNumber(text: string | undefined): SequenceNumber {
+  const plain = (text ?? "").replace(/^0+(?=\d)/, "");
+  if (!isSequenceNumber(plain)) {
+    throw new CorruptDataError(`stream: "${plain.slice(0, 80)}" is no sequence number`);
+  }
+  return plain;
 }
 
 /** Negative, 0 or positive, as `left` is below, equal to or above `right`. */

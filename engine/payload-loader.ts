@@ -7,8 +7,8 @@ import { CorruptDataError, FrameError, StoreError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts, StreamRecord } from "../core/ports.ts";
 import type { CommittedVerdict, Payload, PayloadLocation, ShardId } from "../core/types.ts";
-import { readRequestAt } from "../schemas/commit-record.ts";
-import { decodePayload } from "../schemas/payload.ts";
+import { readRequestAt } from "../schemas/commit-record-reading.ts";
+import { decodePayload } from "../schemas/payload-reading.ts";
 import { joinSpilledChunks } from "../schemas/spill.ts";
 
 export type PayloadPorts = Pick<ClientPorts, "stream" | "log" | "clock" | "digest">;

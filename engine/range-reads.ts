@@ -23,7 +23,8 @@ import type {
   WriteHashes,
 } from "../core/types.ts";
 import type { Answer, Known, Lacking } from "../core/visibility.ts";
-import { decodeValue, encodeValue } from "../schemas/attribute-value.ts";
+import { encodeValue } from "../schemas/attribute-value.ts";
+import { decodeValue } from "../schemas/attribute-value-reading.ts";
 import { conflictError } from "./conflict-error.ts";
 import type { ReadView } from "./read-view.ts";
 import { itemIdentity } from "./write-buffer.ts";

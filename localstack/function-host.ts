@@ -9,7 +9,7 @@ import { pino } from "pino";
 import type { Logger } from "pino";
 import { createAwsClients } from "../aws/clients.ts";
 import type { AwsClients } from "../aws/clients.ts";
-import { systemClock } from "../aws/system-clock.ts";
+import { systemClock } from "../aws/system.ts";
 import * as limits from "../core/limits.ts";
 import { startEventSourceMapping } from "./event-source-mapping.ts";
 import type { EventSourceMapping } from "./event-source-mapping.ts";

@@ -3,16 +3,15 @@
  * whatever the spelling of its numbers, the order of its sets or of its map's attributes. So
  * encodings can be compared and hashed in place of values.
  *
- * This file writes and reads. What comes from a client, the oracle walks with
- * attribute-value-scan.ts first, which refuses what this file would not write.
+ * This file writes, attribute-value-reading.ts reads. What comes from a client, the oracle walks
+ * with attribute-value-scan.ts first, which refuses what this file would not write.
  */
-import { attribute, setAttribute } from "../core/attributes.ts";
+import { attribute } from "../core/attributes.ts";
 import { canonicalNumber, safeInteger } from "../core/decimal.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { AttributeValue, Item } from "../core/types.ts";
 import { compareBytes, compareUtf8, utf8Length } from "../core/utf8.ts";
-import { ByteReader, malformed } from "./byte-reader.ts";
 import { ByteWriter } from "./byte-writer.ts";
 import * as tags from "./value-tags.ts";
 
@@ -26,33 +25,11 @@ export function encodeValue(value: AttributeValue): Uint8Array {
   return writer.toBytes();
 }
 
-/**
- * Whether the encoding is the canonical one is not looked at: what the oracle certified and what
- * this module wrote is.
- * @throws FrameError unless the bytes have the layout of one value. The result shares no memory
- * with them.
- */
-export function decodeValue(bytes: Uint8Array): AttributeValue {
-  const reader = new ByteReader(bytes);
-  const value = readValue(reader);
-  reader.expectEnd();
-  return value;
-}
-
 /** An item as the value that a map of its attributes would be. @throws as `encodeValue`. */
 export function encodeItem(item: Item): Uint8Array {
   const writer = new ByteWriter(256);
   writeValue(writer, { M: item }, 0);
   return writer.toBytes();
-}
-
-/** @throws FrameError unless the bytes have the layout of one map. */
-export function decodeItem(bytes: Uint8Array): Item {
-  const reader = new ByteReader(bytes);
-  const value = readValue(reader, 0);
-  reader.expectEnd();
-  if (!("M" in value)) throw malformed("an item is not a map");
-  return value.M;
 }
 
 /**
@@ -61,7 +38,8 @@ export function decodeItem(bytes: Uint8Array): Item {
  * @throws as `encodeValue`.
  */
 export function writeValue(writer: ByteWriter, value: AttributeValue, level = 1): void {
-  if (level > limits.itemDepthMax) throw tooDeep();
+  if (level > limits.itemDepthMax)
+    throw unfit(`nests deeper than ${limits.itemDepthMax} levels; flatten it`);
   if ("S" in value) {
     writeText(writer, value.S);
   } else if ("N" in value) {
@@ -91,7 +69,7 @@ export function writeValue(writer: ByteWriter, value: AttributeValue, level = 1)
   } else if ("NULL" in value) {
     writer.u8(tags.none);
   } else {
-    throw new InvalidRequestError("value", "a value has no type; give it one of S, N, B, …");
+    throw unfit("a value has no type; give it one of S, N, B, …");
   }
 }
 
@@ -114,8 +92,6 @@ export function writeMapBody(
     writeValue(writer, value, level);
   }
 }
-
-// --- Writing -----------------------------------------------------------------------------------
 
 function writeText(writer: ByteWriter, text: string): void {
   const length = utf8Length(text);
@@ -152,10 +128,7 @@ function writeSet<Member>(
   writeMember: (writer: ByteWriter, member: Member) => void,
 ): void {
   if (members.length === 0) {
-    throw new InvalidRequestError(
-      "value",
-      "a set is empty; DynamoDB has no empty sets: leave it out",
-    );
+    throw unfit("a set is empty; leave it out");
   }
   const encoded = members.map((member) => {
     const own = new ByteWriter(32);
@@ -168,7 +141,7 @@ function writeSet<Member>(
   let previous: Uint8Array | undefined;
   for (const member of encoded) {
     if (previous !== undefined && compareBytes(previous, member) === 0) {
-      throw new InvalidRequestError("value", "a set holds a member twice; give each once");
+      throw unfit("a set holds a member twice; give each once");
     }
     if (tag === tags.numberSet) writer.bytes(member);
     else writer.sizedBytes(member);
@@ -176,73 +149,6 @@ function writeSet<Member>(
   }
 }
 
-function tooDeep(): InvalidRequestError {
-  const max = limits.itemDepthMax.toString();
-  return new InvalidRequestError("value", `lists and maps nest deeper than ${max} levels; flatten`);
-}
-
-// --- Reading -----------------------------------------------------------------------------------
-
-/** Reads one value. @param level as for `writeValue`. @throws FrameError as `decodeValue`. */
-export function readValue(reader: ByteReader, level = 1): AttributeValue {
-  if (level > limits.itemDepthMax) throw malformed("a value nests too deep");
-  const tag = reader.u8();
-  if (tag >= tags.shortInteger) return { N: (tag - tags.shortInteger).toString() };
-  if (tag >= tags.shortText) return { S: reader.utf8(tag - tags.shortText) };
-  switch (tag) {
-    case tags.none:
-      return { NULL: true };
-    case tags.no:
-      return { BOOL: false };
-    case tags.yes:
-      return { BOOL: true };
-    case tags.text:
-      return { S: reader.sizedUtf8() };
-    case tags.integer:
-      return { N: reader.zigzag().toString() };
-    case tags.decimal:
-      return { N: reader.sizedUtf8() };
-    case tags.binary:
-      return { B: reader.sizedBytes().slice() };
-    case tags.list:
-      return { L: readEach(reader, () => readValue(reader, level + 1)) };
-    case tags.map:
-      return { M: readMapBody(reader, {}, level + 1) };
-    case tags.textSet:
-      return { SS: readEach(reader, () => reader.sizedUtf8()) };
-    case tags.numberSet:
-      return { NS: readEach(reader, () => readNumber(reader)) };
-    case tags.binarySet:
-      return { BS: readEach(reader, () => reader.sizedBytes().slice()) };
-    default:
-      throw malformed("a value has an unknown tag");
-  }
-}
-
-function readNumber(reader: ByteReader): string {
-  const value = readValue(reader, limits.itemDepthMax);
-  if (!("N" in value)) throw malformed("a number set holds something else");
-  return value.N;
-}
-
-/**
- * Adds to `into` the attributes of a map's body, and returns it.
- * @throws FrameError as
- * `decodeValue`.
- */
-export function readMapBody(
-  reader: ByteReader,
-  into: Record<string, AttributeValue>,
-  level = 1,
-): Record<string, AttributeValue> {
-  const count = reader.count(2);
-  for (let i = 0; i < count; i++) setAttribute(into, reader.sizedUtf8(), readValue(reader, level));
-  return into;
-}
-
-function readEach<Element>(reader: ByteReader, read: () => Element): Element[] {
-  const elements: Element[] = [];
-  const count = reader.count(1);
-  for (let i = 0; i < count; i++) elements.push(read());
-  return elements;
+function unfit(why: string): InvalidRequestError {
+  return new InvalidRequestError("value", why);
 }

@@ -166,6 +166,43 @@ export function utf8Text(bytes: Uint8Array, start: number, end: number): string 
   }
 }
 
+/** How the bytes of one format begin. */
+export type FrameHead = {
+  /** What it is called in errors. */
+  readonly what: string;
+  readonly magic: readonly [number, number];
+  readonly version: number;
+  /** All flags that the version knows. */
+  readonly flags: number;
+  readonly bytesMax: number;
+  /** The name of `bytesMax` in core/limits.ts. */
+  readonly limit: string;
+};
+
+/**
+ * Reads magic, version and flags, which every frame begins with, and returns the flags.
+ * @throws FrameError.
+ */
+export function readFrameHead(reader: ByteReader, head: FrameHead): number {
+  const { what, magic } = head;
+  const { bytes, position } = reader;
+  if (bytes[position] !== magic[0] || bytes[position + 1] !== magic[1]) {
+    throw new FrameError("not-a-frame", `the bytes do not begin as a ${what} does`);
+  }
+  if (reader.remaining > head.bytesMax) throw oversized(head.limit);
+  reader.advance(2);
+  const version = reader.u8();
+  if (version === 0) throw new FrameError("not-a-frame", `no ${what} has version 0`);
+  if (version > head.version) {
+    throw new FrameError("future-version", `a ${what} has version ${version}`);
+  }
+  const flags = reader.u8();
+  if (flags > head.flags) {
+    throw new FrameError("future-version", `a ${what} has flags of a later version`);
+  }
+  return flags;
+}
+
 /** What was hashed under another key says nothing here: nothing may be made of it. */
 export function otherHashSecret(what: string): FrameError {
   return new FrameError(

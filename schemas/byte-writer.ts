@@ -8,6 +8,8 @@ import { isWellFormed, utf8Length } from "../core/utf8.ts";
 
 const encoder = new TextEncoder();
 
+const outOfRange = "byte writer: an integer is out of range";
+
 export class ByteWriter {
   private buffer: Uint8Array;
   private at = 0;
@@ -22,7 +24,7 @@ export class ByteWriter {
   }
 
   u8(value: number): void {
-    assert((value & 0xff) === value, "byte writer: u8 out of range");
+    assert((value & 0xff) === value, outOfRange);
     this.reserve(1);
     this.buffer[this.at++] = value;
   }
@@ -44,13 +46,13 @@ export class ByteWriter {
 
   /** An unsigned 64-bit integer as `u64` writes it. */
   bigUint64(value: bigint): void {
-    assert(BigInt.asUintN(64, value) === value, "byte writer: 64-bit integer out of range");
+    assert(BigInt.asUintN(64, value) === value, outOfRange);
     this.u64(Number(value >> 32n), Number(value & 0xffff_ffffn));
   }
 
   /** A safe integer ≥ 0 in seven big-endian bytes (timestamps, whose varint would take eight). */
   u56(value: number): void {
-    assert(Number.isSafeInteger(value) && value >= 0, "byte writer: u56 takes safe integers");
+    assert(Number.isSafeInteger(value) && value >= 0, outOfRange);
     const high = Math.floor(value / 0x1_0000_0000);
     this.u8(high >>> 16);
     this.u8((high >>> 8) & 0xff);
@@ -60,7 +62,7 @@ export class ByteWriter {
 
   /** A safe integer ≥ 0, seven bits a byte, lowest first: at most eight bytes. */
   varint(value: number): void {
-    assert(Number.isSafeInteger(value) && value >= 0, "byte writer: varint takes safe integers");
+    assert(Number.isSafeInteger(value) && value >= 0, outOfRange);
     this.reserve(8);
     let rest = value;
     while (rest > 0x7fff_ffff) {
@@ -76,7 +78,7 @@ export class ByteWriter {
 
   /** A safe integer of either sign as zigzag varint: at most eight bytes. */
   zigzag(value: number): void {
-    assert(Number.isSafeInteger(value), "byte writer: zigzag takes safe integers");
+    assert(Number.isSafeInteger(value), outOfRange);
     // 2·|value| may lie above the safe range, so the sign and the lowest six bits go first.
     const sign = value < 0 ? 1 : 0;
     const magnitude = value < 0 ? -(value + 1) : value;

@@ -6,13 +6,13 @@ import * as limits from "../core/limits.ts";
 import type { RequestBatch } from "../core/request-batch.ts";
 import type { TransactionId } from "../core/types.ts";
 import { ByteReader, otherHashSecret, oversized } from "./byte-reader.ts";
+import { requestFlags } from "./commit-record.ts";
 import {
   readCheckCount,
   readRecordHeader,
   readRequestFlags,
   readSpilled,
-  requestFlags,
-} from "./commit-record.ts";
+} from "./commit-record-reading.ts";
 import type { KeyHashes } from "./key-hashes.ts";
 import { PayloadScanner } from "./payload-scan.ts";
 import type { TableCatalogue } from "./table-catalogue.ts";

@@ -6,16 +6,10 @@
  * certifies what replay could not decode (I7).
  */
 import { assert } from "../core/assert.ts";
-import { FrameError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
-import type { CommitRequest, KeyHash, PayloadSource, Timestamp } from "../core/types.ts";
-import { ByteReader, malformed, oversized } from "./byte-reader.ts";
+import type { CommitRequest, Timestamp } from "../core/types.ts";
 import { ByteWriter } from "./byte-writer.ts";
-import {
-  readTransactionId,
-  transactionIdProofBytes,
-  writeTransactionId,
-} from "./transaction-id.ts";
+import { transactionIdProofBytes, writeTransactionId } from "./transaction-id.ts";
 
 /** That a commit is installed, by one who has its id's proof. */
 export type InstalledReport = { readonly timestamp: Timestamp; readonly proof: Uint8Array };
@@ -41,8 +35,6 @@ export const requestFlags = {
  * that are said to be installed.
  */
 export const recordHeaderBytesMax = 10;
-/** Flags, id, checkedTo and a count of checks. */
-const requestBytesMin = 1 + 16 + 7 + 1;
 
 /** A request's bytes, as one of those that `encodeCommitRecord` takes. */
 export function encodeCommitRequest(request: CommitRequest): Uint8Array {
@@ -97,10 +89,9 @@ export function encodeCommitRecord(
     count > 0 &&
     count <= limits.requestsPerRecordMax &&
     installed.length <= limits.installedPerRecordMax;
-  assert(isCountable, "commit record: counts");
   let capacity = recordHeaderBytesMax + installedBytesMax(installed.length);
   for (const request of encodedRequests) capacity += requestBytesInRecord(request.length);
-  assert(capacity <= limits.recordBytesMax, "commit record: larger than recordBytesMax");
+  assert(isCountable && capacity <= limits.recordBytesMax, "commit record: limits");
   const writer = new ByteWriter(capacity + 8);
   for (const byte of commitRecordMagic) writer.u8(byte);
   writer.u8(commitRecordVersion);
@@ -112,86 +103,12 @@ export function encodeCommitRecord(
   return writer.toBytes();
 }
 
-/**
- * All requests of a record. Inline payloads are views of `bytes`, not decoded and not checked.
- * @throws FrameError.
- */
-export function decodeCommitRecord(bytes: Uint8Array): CommitRequest[] {
-  const reader = new ByteReader(bytes);
-  const { count } = readRecordHeader(reader);
-  const requests: CommitRequest[] = [];
-  for (let i = 0; i < count; i++) requests.push(readRequest(nextRequest(reader)));
-  reader.expectEnd();
-  return requests;
-}
-
-/**
- * One request of a record, by its index (PayloadLocation). An inline payload is a view of `bytes`.
- * @throws FrameError, also when the record has fewer requests.
- */
-export function readRequestAt(bytes: Uint8Array, index: number): CommitRequest {
-  const reader = new ByteReader(bytes);
-  const { count } = readRecordHeader(reader);
-  if (index >= count) throw malformed("a record has fewer requests than its reader expects");
-  for (let i = 0; i < index; i++) reader.advance(reader.varint());
-  return readRequest(nextRequest(reader));
-}
-
-/**
- * Which commits a record says are installed, by rising timestamp; none if it says nothing. Its
- * requests are not looked at. Whether the proofs are right, the commits' ids tell.
- * @throws FrameError.
- */
-export function readInstalled(bytes: Uint8Array): readonly InstalledReport[] {
-  const installed: InstalledReport[] = [];
-  readRecordHeader(new ByteReader(bytes), installed);
-  return installed;
-}
-
-type RecordHeader = {
-  /** Number of the requests that follow. */
-  readonly count: number;
-  readonly hashFingerprint: number;
-};
-
-/**
- * Reads up to the first request.
- * @param installed takes up what the record says is installed.
- * @throws FrameError.
- */
-export function readRecordHeader(reader: ByteReader, installed?: InstalledReport[]): RecordHeader {
-  const { bytes, position } = reader;
-  if (bytes[position] !== commitRecordMagic[0] || bytes[position + 1] !== commitRecordMagic[1]) {
-    throw new FrameError("not-a-frame", "the bytes do not begin as a commit record does");
-  }
-  if (reader.remaining > limits.recordBytesMax) throw oversized("recordBytesMax");
-  reader.advance(2);
-  const version = reader.u8();
-  if (version === 0) throw new FrameError("not-a-frame", "no commit record has version 0");
-  if (version > commitRecordVersion) {
-    throw new FrameError("future-version", `a commit record has version ${version}`);
-  }
-  const flags = reader.u8();
-  if (flags > recordFlags.known) {
-    throw new FrameError("future-version", "a commit record has flags of a later version");
-  }
-  const hashFingerprint = reader.u32();
-  if ((flags & recordFlags.installed) !== 0) readInstalledCommits(reader, installed);
-  const count = reader.varint();
-  if (count === 0) throw malformed("a commit record has no requests");
-  if (count > limits.requestsPerRecordMax) throw oversized("requestsPerRecordMax");
-  if (count * (1 + requestBytesMin) > reader.remaining) {
-    throw new FrameError("truncated", "a record ends before its requests do");
-  }
-  return { count, hashFingerprint };
-}
-
 function writeInstalled(writer: ByteWriter, installed: readonly InstalledReport[]): void {
   writer.varint(installed.length);
   let before = 0;
   for (const { timestamp, proof } of installed) {
-    assert(timestamp > before, "commit record: installed commits rise");
-    assert(proof.length === transactionIdProofBytes, "commit record: a proof has nine bytes");
+    const isInOrder = timestamp > before && proof.length === transactionIdProofBytes;
+    assert(isInOrder, "commit record: installed commits rise, with proofs of nine bytes");
     if (before === 0) writer.u56(timestamp);
     else writer.varint(timestamp - before);
     writer.bytes(proof);
@@ -199,104 +116,18 @@ function writeInstalled(writer: ByteWriter, installed: readonly InstalledReport[
   }
 }
 
-function readInstalledCommits(reader: ByteReader, installed: InstalledReport[] | undefined): void {
-  const count = reader.count(1 + transactionIdProofBytes);
-  if (count > limits.installedPerRecordMax) throw oversized("installedPerRecordMax");
-  let timestamp = 0;
-  let rises = count > 0;
-  for (let i = 0; rises && i < count; i++) {
-    const before = timestamp;
-    timestamp += i === 0 ? reader.u56() : reader.varint();
-    rises = timestamp > before && Number.isSafeInteger(timestamp);
-    const proof = reader.view(transactionIdProofBytes);
-    installed?.push({ timestamp: timestamp as Timestamp, proof });
-  }
-  if (!rises) throw malformed("installed commits that do not rise");
-}
-
-/** The flags of a request, known to agree with each other. @throws FrameError. */
-export function readRequestFlags(reader: ByteReader): number {
-  const flags = reader.u8();
-  if (flags > requestFlags.known) {
-    throw new FrameError("future-version", "a commit request has flags of a later version");
-  }
-  const both = requestFlags.inline | requestFlags.spilled;
-  if ((flags & both) === both) throw malformed("a request's payload is both inline and spilled");
-  if ((flags & requestFlags.abort) !== 0 && flags !== requestFlags.abort) {
-    throw malformed("an abort request has a payload or an isolation");
-  }
-  // Certified, it would be a commit that nobody can install.
-  if ((flags & (requestFlags.abort | both)) === 0) throw malformed("a commit has no payload");
-  return flags;
-}
-
-/** The count of a request's checks, which follow. @throws FrameError. */
-export function readCheckCount(reader: ByteReader, flags: number): number {
-  const count = reader.count(8);
-  if (count > limits.transactionKeysMax) throw oversized("transactionKeysMax");
-  if (count > 0 && flags === requestFlags.abort) throw malformed("an abort request has checks");
-  return count;
-}
-
-/** Reads where a spilled payload lies. @throws FrameError. */
-export function readSpilled(reader: ByteReader): Extract<PayloadSource, { kind: "spilled" }> {
-  const spilled = {
-    kind: "spilled",
-    chunks: reader.varint(),
-    byteLength: reader.varint(),
-    digest: reader.view(limits.digestBytes).slice(),
-  } as const;
-  if (spilled.chunks > limits.spillChunksMax) throw oversized("spillChunksMax");
-  if (spilled.byteLength > limits.payloadBytesMax) throw oversized("payloadBytesMax");
-  if (!isSpillConsistent(spilled)) throw malformed("a spilled payload does not fit its chunks");
-  return spilled;
-}
-
-/** A reader of the next request alone. @throws FrameError. */
-function nextRequest(reader: ByteReader): ByteReader {
-  const length = reader.varint();
-  const start = reader.advance(length);
-  if (length > limits.inlineRequestBytesMax) throw oversized("inlineRequestBytesMax");
-  return new ByteReader(reader.bytes, start, start + length);
-}
-
-function readRequest(reader: ByteReader): CommitRequest {
-  const flags = readRequestFlags(reader);
-  const id = readTransactionId(reader);
-  const checkedTo = reader.u56() as Timestamp;
-  const checks: KeyHash[] = [];
-  const count = readCheckCount(reader, flags);
-  for (let i = 0; i < count; i++) checks.push(reader.bigUint64() as KeyHash);
-  const payload = readPayloadSource(reader, flags);
-  reader.expectEnd();
-  return {
-    kind: (flags & requestFlags.abort) === 0 ? "commit" : "abort",
-    id,
-    isolation: (flags & requestFlags.snapshot) === 0 ? "serializable" : "snapshot",
-    checkedTo,
-    checks,
-    payload,
-  };
-}
-
-function readPayloadSource(reader: ByteReader, flags: number): PayloadSource {
-  if ((flags & requestFlags.inline) !== 0) {
-    return { kind: "inline", bytes: reader.view(reader.remaining) };
-  }
-  return (flags & requestFlags.spilled) !== 0 ? readSpilled(reader) : { kind: "none" };
-}
-
 function flagsOf({ kind, isolation, checks, payload }: CommitRequest): number {
   if (kind === "abort") {
-    assert(checks.length === 0, "commit request: an abort request has no checks");
-    assert(payload.kind === "none", "commit request: an abort request has no payload");
+    const isBare = checks.length === 0 && payload.kind === "none";
+    assert(isBare, "commit request: an abort request has neither checks nor payload");
     return requestFlags.abort;
   }
   assert(payload.kind !== "none", "commit request: a commit has a payload");
   return (isolation === "snapshot" ? requestFlags.snapshot : 0) | requestFlags[payload.kind];
 }
 
-function isSpillConsistent({ chunks, byteLength }: SpillSize): boolean {
+/** Whether so many bytes take so many chunks. */
+export function isSpillConsistent({ chunks, byteLength }: SpillSize): boolean {
   return (
     byteLength > 0 &&
     byteLength <= limits.payloadBytesMax &&

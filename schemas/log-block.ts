@@ -20,7 +20,7 @@ import type {
   Verdict,
   WriteHashes,
 } from "../core/types.ts";
-import { ByteReader, malformed, otherHashSecret } from "./byte-reader.ts";
+import { ByteReader, malformed, otherHashSecret, readFrameHead } from "./byte-reader.ts";
 import type { KeyHashes } from "./key-hashes.ts";
 import {
   cursorTags,
@@ -84,6 +84,15 @@ export function decodeLogBlockHeader(bytes: Uint8Array, position: LogPosition): 
   return readHeader(new ByteReader(bytes), position);
 }
 
+const frameHead = {
+  what: "log block",
+  magic: logBlockMagic,
+  version: logBlockVersion,
+  flags: 0,
+  bytesMax: limits.blockBytesMax,
+  limit: "blockBytesMax",
+} as const;
+
 // --- Header ------------------------------------------------------------------------------------
 
 /**
@@ -91,7 +100,7 @@ export function decodeLogBlockHeader(bytes: Uint8Array, position: LogPosition): 
  * @throws FrameError.
  */
 function readHeader(reader: ByteReader, position: LogBlock["position"]): LogBlockHeader {
-  readFrame(reader);
+  readFrameHead(reader, frameHead);
   const hashFingerprint = reader.u32();
   if (reader.varint() !== position) throw malformed("I1: a block stands at another position");
   const previousTimestamp = reader.u56() as Timestamp;
@@ -114,25 +123,6 @@ function readHeader(reader: ByteReader, position: LogBlock["position"]): LogBloc
     verdictCount,
     hashFingerprint,
   };
-}
-
-function readFrame(reader: ByteReader): void {
-  const { bytes, position } = reader;
-  if (bytes[position] !== logBlockMagic[0] || bytes[position + 1] !== logBlockMagic[1]) {
-    throw new FrameError("not-a-frame", "the bytes do not begin as a log block does");
-  }
-  if (reader.remaining > limits.blockBytesMax) {
-    throw new FrameError("oversized", "a log block exceeds blockBytesMax");
-  }
-  reader.advance(2);
-  const version = reader.u8();
-  if (version === 0) throw new FrameError("not-a-frame", "no log block has version 0");
-  if (version > logBlockVersion) {
-    throw new FrameError("future-version", `a log block has version ${version}`);
-  }
-  if (reader.u8() !== 0) {
-    throw new FrameError("future-version", "a log block has flags of a later version");
-  }
 }
 
 function readCursor(reader: ByteReader): StreamCursor | undefined {

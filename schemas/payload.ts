@@ -4,13 +4,12 @@
  * one stands in payload-scan.ts.
  */
 import { assert } from "../core/assert.ts";
-import { attribute, isReserved, setAttribute } from "../core/attributes.ts";
+import { attribute, isReserved } from "../core/attributes.ts";
 import { InvalidRequestError, tooLarge } from "../core/errors.ts";
 import { sameKeyValue } from "../core/key-order.ts";
 import * as limits from "../core/limits.ts";
-import type { AttributeValue, Payload, PayloadTable, Write } from "../core/types.ts";
-import { readMapBody, readValue, writeMapBody, writeValue } from "./attribute-value.ts";
-import { ByteReader, malformed } from "./byte-reader.ts";
+import type { Payload, PayloadTable, Write } from "../core/types.ts";
+import { writeMapBody, writeValue } from "./attribute-value.ts";
 import { ByteWriter } from "./byte-writer.ts";
 
 /** Bits of a table's first byte. */
@@ -25,16 +24,18 @@ export const writeFlags = { put: 1, sawVersion: 2, table: 4 } as const;
  * @throws InvalidRequestError for a reserved attribute, or a value that DynamoDB has no place for.
  */
 export function encodePayload(payload: Payload): Uint8Array {
-  assert(payload.writes.length > 0, "payload: holds at least one write");
-  assert(payload.tables.length > 0, "payload: names at least one table");
-  assert(payload.tables.length <= limits.tablesPerTransactionMax, "payload: too many tables");
-  assert(payload.writes.length <= limits.transactionKeysMax, "payload: too many writes");
+  const { tables, writes } = payload;
+  const isCountable =
+    Math.min(tables.length, writes.length) > 0 &&
+    tables.length <= limits.tablesPerTransactionMax &&
+    writes.length <= limits.transactionKeysMax;
+  assert(isCountable, "payload: counts");
   const writer = new ByteWriter(1024);
-  writer.varint(payload.tables.length);
-  for (const table of payload.tables) writeTable(writer, table);
-  writer.varint(payload.writes.length);
-  for (const write of payload.writes) {
-    const table = payload.tables[write.table];
+  writer.varint(tables.length);
+  for (const table of tables) writeTable(writer, table);
+  writer.varint(writes.length);
+  for (const write of writes) {
+    const table = tables[write.table];
     assert(table !== undefined, "payload: a write names one of the payload's tables");
     writeWrite(writer, write, table);
     const actual = writer.length;
@@ -46,21 +47,6 @@ export function encodePayload(payload: Payload): Uint8Array {
   return writer.toBytes();
 }
 
-/**
- * The payload of a committed transaction, which the oracle has scanned (payload-scan.ts) before:
- * what that refuses but has a meaning all the same, such as a key written twice, is not looked for
- * again.
- * @throws FrameError unless the bytes have the layout of one payload. The result shares no memory
- * with them.
- */
-export function decodePayload(bytes: Uint8Array): Payload {
-  const reader = new ByteReader(bytes);
-  const tables = buildEach(reader, readTable);
-  const writes = buildEach(reader, (each) => readWrite(each, tables));
-  reader.expectEnd();
-  return { tables, writes };
-}
-
 function writeTable(writer: ByteWriter, table: PayloadTable): void {
   writer.u8(
     (table.sortKey === undefined ? 0 : tableFlags.sortKey) |
@@ -69,16 +55,6 @@ function writeTable(writer: ByteWriter, table: PayloadTable): void {
   writer.sizedUtf8(table.name);
   writer.sizedUtf8(table.partitionKey);
   if (table.sortKey !== undefined) writer.sizedUtf8(table.sortKey);
-}
-
-function readTable(reader: ByteReader): PayloadTable {
-  const flags = reader.u8();
-  const table = {
-    name: reader.sizedUtf8(),
-    partitionKey: reader.sizedUtf8(),
-  };
-  const sortKey = (flags & tableFlags.sortKey) === 0 ? {} : { sortKey: reader.sizedUtf8() };
-  return { ...table, ...sortKey, history: (flags & tableFlags.history) !== 0 };
 }
 
 function writeWrite(writer: ByteWriter, write: Write, table: PayloadTable): void {
@@ -107,31 +83,4 @@ function writeKeyValue(writer: ByteWriter, write: Write, name: string): void {
     assert(own !== undefined && sameKeyValue(own, value), "payload: an item holds its own key");
   }
   writeValue(writer, value);
-}
-
-function readWrite(reader: ByteReader, tables: readonly PayloadTable[]): Write {
-  const head = reader.varint();
-  const index = Math.floor(head / writeFlags.table);
-  const table = tables[index];
-  if (table === undefined) throw malformed("a write names no table of its payload");
-  const key: Record<string, AttributeValue> = {};
-  setAttribute(key, table.partitionKey, readValue(reader));
-  if (table.sortKey !== undefined) setAttribute(key, table.sortKey, readValue(reader));
-  const base = {
-    table: index,
-    key,
-    ...((head & writeFlags.sawVersion) === 0 ? {} : { sawVersion: true as const }),
-  };
-  if ((head & writeFlags.put) === 0) return { ...base, item: undefined };
-  const item: Record<string, AttributeValue> = {};
-  for (const [name, value] of Object.entries(key)) setAttribute(item, name, value);
-  readMapBody(reader, item);
-  return { ...base, item };
-}
-
-function buildEach<Element>(reader: ByteReader, build: (reader: ByteReader) => Element): Element[] {
-  const elements: Element[] = [];
-  const count = reader.varint();
-  for (let i = 0; i < count; i++) elements.push(build(reader));
-  return elements;
 }

@@ -4,12 +4,12 @@
  * text 32 lower-case hexadecimal digits. Who shows the proof has made the id.
  */
 import { assert } from "../core/assert.ts";
-import { InvalidRequestError } from "../core/errors.ts";
 import type { Digest } from "../core/ports.ts";
 import type { Timestamp, TransactionId } from "../core/types.ts";
 import type { ByteReader } from "./byte-reader.ts";
 import { malformed } from "./byte-reader.ts";
 import type { ByteWriter } from "./byte-writer.ts";
+import { isTransactionId } from "./transaction-id-text.ts";
 
 export const transactionIdBytes = 16;
 /** Bytes of an id behind its timestamp. */
@@ -27,8 +27,9 @@ const firstWordMax = 0x1fff_ffff;
  * it.
  */
 export function makeTransactionId(seen: Timestamp, random: Uint8Array): TransactionId {
-  assert(Number.isSafeInteger(seen) && seen >= 0, "transaction id: timestamp out of range");
-  assert(random.length === transactionIdRandomBytes, "transaction id: takes nine random bytes");
+  const isFit =
+    Number.isSafeInteger(seen) && seen >= 0 && random.length === transactionIdRandomBytes;
+  assert(isFit, "transaction id: takes a timestamp and nine bytes");
   let text = seen.toString(16).padStart(14, "0");
   for (const byte of random) text += byte.toString(16).padStart(2, "0");
   return text as TransactionId;
@@ -63,25 +64,6 @@ export function provesTransactionId(id: TransactionId, proof: Uint8Array, digest
 /** Where in the log the search for the id's decision begins: above this timestamp. */
 export function transactionIdTimestamp(id: TransactionId): Timestamp {
   return Number.parseInt(id.slice(0, 14), 16) as Timestamp;
-}
-
-/**
- * 32 lower-case hexadecimal digits, of which the first 14 are a timestamp of at most 2^53 - 1. As
- * one expression, so that docs/openapi.json can say it too.
- */
-export const transactionIdPattern = /^[01][0-9a-f]{31}$/;
-
-export function isTransactionId(text: unknown): text is TransactionId {
-  return typeof text === "string" && transactionIdPattern.test(text);
-}
-
-/** @throws InvalidRequestError unless the text is an id as `makeTransactionId` gives it. */
-export function parseTransactionId(text: string): TransactionId {
-  if (isTransactionId(text)) return text;
-  throw new InvalidRequestError(
-    "transactionId",
-    "a transaction id is the 32 lower-case hexadecimal digits that a receipt or an error gave",
-  );
 }
 
 export function writeTransactionId(writer: ByteWriter, id: TransactionId): void {

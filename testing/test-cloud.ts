@@ -15,7 +15,7 @@ import { ConnectedClient, type Client, type Connection } from "../sdk/client.ts"
 import type { MarshallOptions } from "../sdk/marshall.ts";
 import { RowCodec } from "../sdk/row-codec.ts";
 import type { AnyTable, KeyInput, KeyOf, RowOf } from "../sdk/table.ts";
-import type { Numbers } from "../sdk/unmarshall.ts";
+import type { Numbers } from "../sdk/numbers.ts";
 import { Competitor } from "./competitor.ts";
 import { DirectedFaults, type UnknownOutcome } from "./directed-faults.ts";
 import { hintingEngine } from "./forgotten-run.ts";

@@ -10,7 +10,7 @@
 import { FrameError } from "../../core/errors.ts";
 import type { Digest, StreamRecord } from "../../core/ports.ts";
 import type { CommittedVerdict, Timestamp } from "../../core/types.ts";
-import { readInstalled } from "../../schemas/commit-record.ts";
+import { readInstalled } from "../../schemas/commit-record-reading.ts";
 import { provesTransactionId } from "../../schemas/transaction-id.ts";
 
 export class InstalledCommits {

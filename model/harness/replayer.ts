@@ -5,11 +5,8 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { CommitRequest, LogBlock, Timestamp, Verdict } from "../../core/types.ts";
-import {
-  decodeCommitRecord,
-  encodeCommitRecord,
-  encodeCommitRequest,
-} from "../../schemas/commit-record.ts";
+import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
+import { decodeCommitRecord } from "../../schemas/commit-record-reading.ts";
 import { decodeLogBlock } from "../../schemas/log-block.ts";
 import { ClientActor, nameOf, OracleActor, type OraclePorts, ReplayActor } from "./actors.ts";
 import { GatedShard, modelTable } from "./gated-shard.ts";

@@ -5,7 +5,7 @@
 import * as z from "zod";
 import { errorCodes } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
-import { transactionIdPattern } from "../transaction-id.ts";
+import { transactionIdPattern } from "../transaction-id-text.ts";
 import { item } from "./requests.ts";
 
 const microseconds = z.int().min(0).meta({ description: "Microseconds since the epoch." });

@@ -5,7 +5,7 @@
  */
 import * as z from "zod";
 import * as limits from "../../core/limits.ts";
-import { transactionIdPattern } from "../transaction-id.ts";
+import { transactionIdPattern } from "../transaction-id-text.ts";
 import { listOf, recordOf } from "./bounded.ts";
 import { isJsonObject, type Json, type JsonObject } from "./items.ts";
 

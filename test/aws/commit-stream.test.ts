@@ -7,7 +7,7 @@ import * as limits from "../../core/limits.ts";
 import type { PutRecordResult, StreamRead } from "../../core/ports.ts";
 import type { SequenceNumber, ShardId } from "../../core/types.ts";
 import type { AwsPorts, AwsPortsOptions } from "../../aws/ports.ts";
-import { systemClock } from "../../aws/system-clock.ts";
+import { systemClock } from "../../aws/system.ts";
 import {
   awsError,
   startFaultyProxy,

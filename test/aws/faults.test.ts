@@ -9,7 +9,7 @@ import { LateSignatureError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { LogPosition, TableDescription, Version } from "../../core/types.ts";
 import type { AwsPorts, AwsPortsOptions } from "../../aws/ports.ts";
-import { systemClock } from "../../aws/system-clock.ts";
+import { systemClock } from "../../aws/system.ts";
 import {
   awsError,
   startFaultyProxy,

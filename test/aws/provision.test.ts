@@ -7,7 +7,7 @@ import { createAwsClients } from "../../aws/clients.ts";
 import { createDynamoDb } from "../../aws/dynamodb.ts";
 import { createDynamoDbControlStore } from "../../aws/dynamodb-control-store.ts";
 import { deploymentNames } from "../../aws/names.ts";
-import { systemClock } from "../../aws/system-clock.ts";
+import { systemClock } from "../../aws/system.ts";
 import * as limits from "../../core/limits.ts";
 import type { LogPosition, ShardId, Timestamp } from "../../core/types.ts";
 import { startLocalStores, type LocalStores } from "../harness/local-stores.ts";

@@ -6,7 +6,7 @@ import { LateSignatureError, StoreError } from "../../core/errors.ts";
 import type { Clock, WatermarkSample } from "../../core/ports.ts";
 import type { Item, LogPosition, TableDescription, Timestamp, Version } from "../../core/types.ts";
 import type { AwsPorts } from "../../aws/ports.ts";
-import { systemClock } from "../../aws/system-clock.ts";
+import { systemClock } from "../../aws/system.ts";
 import { passedAt, reap, thinned, type ReaperReport } from "../../functions/reaper/service.ts";
 import type { InvocationBudget } from "../../functions/shared/invocation-budget.ts";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";

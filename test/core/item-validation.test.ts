@@ -125,6 +125,10 @@ describe("items", () => {
     ).toBe(field);
   });
 
+  test("binaries that are no text are told apart in a set, buffers too", () => {
+    validateItem(table, { ...key, a: { BS: [Buffer.from([0xfe]), Buffer.from([0xff])] } });
+  });
+
   test("nesting is taken up to the limit, and refused beyond it", () => {
     validateItem(table, { ...key, a: nested(limits.itemDepthMax - 1) });
     encodeItem({ a: nested(limits.itemDepthMax - 1) });

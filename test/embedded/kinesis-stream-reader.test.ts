@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { createAwsClients } from "../../aws/clients.ts";
 import type { KinesisHandle } from "../../aws/clients.ts";
-import { systemClock } from "../../aws/system-clock.ts";
+import { systemClock } from "../../aws/system.ts";
 import { startEventSourceMapping } from "../../localstack/event-source-mapping.ts";
 import { kinesisStreamReader } from "../../localstack/kinesis-stream-reader.ts";
 import { startProtocolServer } from "../../localstack/protocol-server.ts";

@@ -6,7 +6,7 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as limits from "../../core/limits.ts";
-import { systemClock } from "../../aws/system-clock.ts";
+import { systemClock } from "../../aws/system.ts";
 import { createPace } from "../../functions/api/pace.ts";
 import { httpApiHandler } from "../../functions/api/lambda-event.ts";
 import { httpApiEvent } from "../../localstack/http-event.ts";

@@ -4,7 +4,7 @@
  * stopped, started again, delayed and made to run twice.
  */
 import { createAwsClients } from "../../aws/clients.ts";
-import { systemClock } from "../../aws/system-clock.ts";
+import { systemClock } from "../../aws/system.ts";
 import type { Ports } from "../../core/ports.ts";
 import { createEngine } from "../../engine/engine.ts";
 import type { EngineOptions } from "../../engine/engine-core.ts";

@@ -3,7 +3,7 @@
  */
 import { getEventListeners } from "node:events";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { systemClock } from "../../aws/system-clock.ts";
+import { systemClock } from "../../aws/system.ts";
 import { CommitUnknownError, SnapshotTooOldError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { TableDescription } from "../../core/types.ts";

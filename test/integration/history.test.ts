@@ -3,7 +3,7 @@
  * (docs/protocol.md §5, §7; I6, I8).
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { systemClock } from "../../aws/system-clock.ts";
+import { systemClock } from "../../aws/system.ts";
 import type { Clock } from "../../core/ports.ts";
 import * as limits from "../../core/limits.ts";
 import type { Item, TableDescription, Timestamp, Version } from "../../core/types.ts";

@@ -2,7 +2,7 @@
  * Exactly once by key: a repeat returns the first result, whatever happened in between (I3, I9).
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { systemClock } from "../../aws/system-clock.ts";
+import { systemClock } from "../../aws/system.ts";
 import * as limits from "../../core/limits.ts";
 import type { TableDescription } from "../../core/types.ts";
 import type { Engine, EngineTransaction, Receipt } from "../../engine/types.ts";

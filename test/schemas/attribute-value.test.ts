@@ -6,7 +6,8 @@ import { FrameError, InvalidRequestError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { AttributeValue, Item } from "../../core/types.ts";
 import { validateValue } from "../../schemas/attribute-value-scan.ts";
-import { decodeItem, decodeValue, encodeItem, encodeValue } from "../../schemas/attribute-value.ts";
+import { encodeItem, encodeValue } from "../../schemas/attribute-value.ts";
+import { decodeItem, decodeValue } from "../../schemas/attribute-value-reading.ts";
 import { fromHex, hex, integers, mapOf, numbers, values } from "./arbitraries.ts";
 
 /** The value as decoding gives it: canonical numbers, sets in canonical order. */

@@ -18,15 +18,18 @@ import type {
 } from "../../core/types.ts";
 import { CommitRecordScanner } from "../../schemas/commit-record-scan.ts";
 import {
-  decodeCommitRecord,
   encodeCommitRecord,
   encodeCommitRequest,
   installedBytesMax,
-  readInstalled,
   type InstalledReport,
-  readRequestAt,
 } from "../../schemas/commit-record.ts";
-import { decodePayload, encodePayload } from "../../schemas/payload.ts";
+import {
+  decodeCommitRecord,
+  readInstalled,
+  readRequestAt,
+} from "../../schemas/commit-record-reading.ts";
+import { encodePayload } from "../../schemas/payload.ts";
+import { decodePayload } from "../../schemas/payload-reading.ts";
 import { transactionIdOfWords } from "../../schemas/transaction-id.ts";
 import { fromHex, hex } from "./arbitraries.ts";
 import { commitRequests, hashesIn, proofHex, reportOf } from "./requests.ts";

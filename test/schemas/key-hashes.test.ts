@@ -13,11 +13,11 @@ import {
   makeTransactionId,
   provesTransactionId,
   transactionIdFor,
-  parseTransactionId,
   readTransactionId,
   transactionIdTimestamp,
   writeTransactionId,
 } from "../../schemas/transaction-id.ts";
+import { parseTransactionId } from "../../schemas/transaction-id-text.ts";
 import { hex, numbers, texts } from "./arbitraries.ts";
 import { transactionIds } from "./requests.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";

@@ -8,7 +8,8 @@ import { FrameError, InvalidRequestError, TransactionTooLargeError } from "../..
 import { RequestBatch } from "../../core/request-batch.ts";
 import type { Payload, PayloadTable, WriteHashes } from "../../core/types.ts";
 import { encodeItem } from "../../schemas/attribute-value.ts";
-import { decodePayload, encodePayload } from "../../schemas/payload.ts";
+import { encodePayload } from "../../schemas/payload.ts";
+import { decodePayload } from "../../schemas/payload-reading.ts";
 import { PayloadScanner } from "../../schemas/payload-scan.ts";
 import { fromHex, hex } from "./arbitraries.ts";
 import { hashesIn, payloads } from "./requests.ts";

@@ -4,11 +4,8 @@
  */
 import { FrameError } from "../../core/errors.ts";
 import type { Item, PayloadTable, TableDescription, Timestamp } from "../../core/types.ts";
-import {
-  decodeCommitRecord,
-  encodeCommitRecord,
-  encodeCommitRequest,
-} from "../../schemas/commit-record.ts";
+import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
+import { decodeCommitRecord } from "../../schemas/commit-record-reading.ts";
 import { encodePayload } from "../../schemas/payload.ts";
 import { makeTransactionId, transactionIdRandomBytes } from "../../schemas/transaction-id.ts";
 import type { SeededRandom } from "./seeded-random.ts";

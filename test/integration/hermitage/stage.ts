@@ -2,7 +2,7 @@
  * What the scripts are played on: tables with and without history, in their first state, and who
  * finds the conflicts.
  */
-import { systemClock } from "../../../aws/system-clock.ts";
+import { systemClock } from "../../../aws/system.ts";
 import type { Clock } from "../../../core/ports.ts";
 import type { Client, Isolation } from "../../../sdk/index.ts";
 import { type Actor, keyOf, type Level, type Range, type Stage } from "./script.ts";

@@ -7,7 +7,7 @@
  */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { systemClock } from "../../../aws/system-clock.ts";
+import { systemClock } from "../../../aws/system.ts";
 import type { Clock } from "../../../core/ports.ts";
 import { type Client, createClient } from "../../../sdk/index.ts";
 import { startLocalDeployment, type LocalDeployment } from "../../harness/local-deployment.ts";

@@ -1,6 +1,8 @@
-/** The machine's clock as a port. Wall-clock time never orders commits (docs/protocol.md §2). */
-import type { Clock } from "../core/ports.ts";
+/** What a machine gives, as ports: its clock and its randomness. */
+import * as limits from "../core/limits.ts";
+import type { Clock, Random } from "../core/ports.ts";
 
+/** Wall-clock time never orders commits (docs/protocol.md §2). */
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
@@ -28,3 +30,17 @@ function reasonOf(signal: AbortSignal | undefined): Error {
   const reason: unknown = signal?.reason;
   return reason instanceof Error ? reason : new Error("aborted", { cause: reason });
 }
+
+/** Cheap numbers for jitter, strong bytes for identifiers. */
+export const systemRandom: Random = {
+  next: () => Math.random(),
+  bytes: (length) => {
+    const bytes = new Uint8Array(length);
+    for (let start = 0; start < length; start += limits.randomBytesPerCallMax) {
+      globalThis.crypto.getRandomValues(
+        bytes.subarray(start, start + limits.randomBytesPerCallMax),
+      );
+    }
+    return bytes;
+  },
+};

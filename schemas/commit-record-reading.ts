@@ -1,0 +1,176 @@
+/**
+ * Reads what commit-record.ts writes. A file of its own: the SDK sends records, and reads one only
+ * to finish what another client has left undone.
+ */
+import { FrameError } from "../core/errors.ts";
+import * as limits from "../core/limits.ts";
+import type { CommitRequest, KeyHash, PayloadSource, Timestamp } from "../core/types.ts";
+import { ByteReader, malformed, oversized, readFrameHead } from "./byte-reader.ts";
+import {
+  commitRecordMagic,
+  commitRecordVersion,
+  isSpillConsistent,
+  recordFlags,
+  requestFlags,
+  type InstalledReport,
+} from "./commit-record.ts";
+import { readTransactionId, transactionIdProofBytes } from "./transaction-id.ts";
+
+const frameHead = {
+  what: "commit record",
+  magic: commitRecordMagic,
+  version: commitRecordVersion,
+  flags: recordFlags.known,
+  bytesMax: limits.recordBytesMax,
+  limit: "recordBytesMax",
+} as const;
+
+/** Flags, id, checkedTo and a count of checks. */
+const requestBytesMin = 1 + 16 + 7 + 1;
+
+/**
+ * All requests of a record. Inline payloads are views of `bytes`, not decoded and not checked.
+ * @throws FrameError.
+ */
+export function decodeCommitRecord(bytes: Uint8Array): CommitRequest[] {
+  const reader = new ByteReader(bytes);
+  const { count } = readRecordHeader(reader);
+  const requests: CommitRequest[] = [];
+  for (let i = 0; i < count; i++) requests.push(readRequest(nextRequest(reader)));
+  reader.expectEnd();
+  return requests;
+}
+
+/**
+ * One request of a record, by its index (PayloadLocation). An inline payload is a view of `bytes`.
+ * @throws FrameError, also when the record has fewer requests.
+ */
+export function readRequestAt(bytes: Uint8Array, index: number): CommitRequest {
+  const reader = new ByteReader(bytes);
+  const { count } = readRecordHeader(reader);
+  if (index >= count) throw malformed("a record has fewer requests than its reader expects");
+  for (let i = 0; i < index; i++) reader.advance(reader.varint());
+  return readRequest(nextRequest(reader));
+}
+
+/**
+ * Which commits a record says are installed, by rising timestamp; none if it says nothing. Its
+ * requests are not looked at. Whether the proofs are right, the commits' ids tell.
+ * @throws FrameError.
+ */
+export function readInstalled(bytes: Uint8Array): readonly InstalledReport[] {
+  const installed: InstalledReport[] = [];
+  readRecordHeader(new ByteReader(bytes), installed);
+  return installed;
+}
+
+type RecordHeader = {
+  /** Number of the requests that follow. */
+  readonly count: number;
+  readonly hashFingerprint: number;
+};
+
+/**
+ * Reads up to the first request.
+ * @param installed takes up what the record says is installed.
+ * @throws FrameError.
+ */
+export function readRecordHeader(reader: ByteReader, installed?: InstalledReport[]): RecordHeader {
+  const flags = readFrameHead(reader, frameHead);
+  const hashFingerprint = reader.u32();
+  if ((flags & recordFlags.installed) !== 0) readInstalledCommits(reader, installed);
+  const count = reader.varint();
+  if (count === 0) throw malformed("a commit record has no requests");
+  if (count > limits.requestsPerRecordMax) throw oversized("requestsPerRecordMax");
+  if (count * (1 + requestBytesMin) > reader.remaining) {
+    throw new FrameError("truncated", "a record ends before its requests do");
+  }
+  return { count, hashFingerprint };
+}
+
+function readInstalledCommits(reader: ByteReader, installed: InstalledReport[] | undefined): void {
+  const count = reader.count(1 + transactionIdProofBytes);
+  if (count > limits.installedPerRecordMax) throw oversized("installedPerRecordMax");
+  let timestamp = 0;
+  let rises = count > 0;
+  for (let i = 0; rises && i < count; i++) {
+    const before = timestamp;
+    timestamp += i === 0 ? reader.u56() : reader.varint();
+    rises = timestamp > before && Number.isSafeInteger(timestamp);
+    const proof = reader.view(transactionIdProofBytes);
+    installed?.push({ timestamp: timestamp as Timestamp, proof });
+  }
+  if (!rises) throw malformed("installed commits that do not rise");
+}
+
+/** The flags of a request, known to agree with each other. @throws FrameError. */
+export function readRequestFlags(reader: ByteReader): number {
+  const flags = reader.u8();
+  if (flags > requestFlags.known) {
+    throw new FrameError("future-version", "a commit request has flags of a later version");
+  }
+  const both = requestFlags.inline | requestFlags.spilled;
+  if ((flags & both) === both) throw malformed("a request's payload is both inline and spilled");
+  if ((flags & requestFlags.abort) !== 0 && flags !== requestFlags.abort) {
+    throw malformed("an abort request has a payload or an isolation");
+  }
+  // Certified, it would be a commit that nobody can install.
+  if ((flags & (requestFlags.abort | both)) === 0) throw malformed("a commit has no payload");
+  return flags;
+}
+
+/** The count of a request's checks, which follow. @throws FrameError. */
+export function readCheckCount(reader: ByteReader, flags: number): number {
+  const count = reader.count(8);
+  if (count > limits.transactionKeysMax) throw oversized("transactionKeysMax");
+  if (count > 0 && flags === requestFlags.abort) throw malformed("an abort request has checks");
+  return count;
+}
+
+/** Reads where a spilled payload lies. @throws FrameError. */
+export function readSpilled(reader: ByteReader): Extract<PayloadSource, { kind: "spilled" }> {
+  const spilled = {
+    kind: "spilled",
+    chunks: reader.varint(),
+    byteLength: reader.varint(),
+    digest: reader.view(limits.digestBytes).slice(),
+  } as const;
+  if (spilled.chunks > limits.spillChunksMax) throw oversized("spillChunksMax");
+  if (spilled.byteLength > limits.payloadBytesMax) throw oversized("payloadBytesMax");
+  if (!isSpillConsistent(spilled)) throw malformed("a spilled payload does not fit its chunks");
+  return spilled;
+}
+
+/** A reader of the next request alone. @throws FrameError. */
+function nextRequest(reader: ByteReader): ByteReader {
+  const length = reader.varint();
+  const start = reader.advance(length);
+  if (length > limits.inlineRequestBytesMax) throw oversized("inlineRequestBytesMax");
+  return new ByteReader(reader.bytes, start, start + length);
+}
+
+function readRequest(reader: ByteReader): CommitRequest {
+  const flags = readRequestFlags(reader);
+  const id = readTransactionId(reader);
+  const checkedTo = reader.u56() as Timestamp;
+  const checks: KeyHash[] = [];
+  const count = readCheckCount(reader, flags);
+  for (let i = 0; i < count; i++) checks.push(reader.bigUint64() as KeyHash);
+  const payload = readPayloadSource(reader, flags);
+  reader.expectEnd();
+  return {
+    kind: (flags & requestFlags.abort) === 0 ? "commit" : "abort",
+    id,
+    isolation: (flags & requestFlags.snapshot) === 0 ? "serializable" : "snapshot",
+    checkedTo,
+    checks,
+    payload,
+  };
+}
+
+function readPayloadSource(reader: ByteReader, flags: number): PayloadSource {
+  if ((flags & requestFlags.inline) !== 0) {
+    return { kind: "inline", bytes: reader.view(reader.remaining) };
+  }
+  return (flags & requestFlags.spilled) !== 0 ? readSpilled(reader) : { kind: "none" };
+}
