@@ -25,7 +25,7 @@ import { waitBackoff } from "./backoff.ts";
 import type { Call } from "./call.ts";
 import { isRetryableAttempt } from "./commit.ts";
 import { orAborted } from "./concurrency.ts";
-import type { EngineCore, EngineOptions } from "./engine-core.ts";
+import type { EngineCore } from "./engine-core.ts";
 import { TableRefusedError, UnknownTableError } from "./table-registry.ts";
 import type {
   BodyTransaction,
@@ -46,11 +46,9 @@ type Finished<Result> = { readonly result: Result; readonly receipt: Receipt };
 
 export class AttemptRunner {
   readonly #core: EngineCore;
-  readonly #chaining: boolean;
 
-  constructor(core: EngineCore, options: EngineOptions) {
+  constructor(core: EngineCore) {
     this.#core = core;
-    this.#chaining = options.chaining ?? true;
   }
 
   async transact<Result>(
@@ -69,7 +67,7 @@ export class AttemptRunner {
         mode: "read-write",
         isolation,
         maxStalenessMs: 0,
-        chains: this.#chaining && isolation === "serializable",
+        chains: isolation === "serializable",
       });
       return inAttempt(attempt, async () => {
         const { context } = attempt;
@@ -154,12 +152,6 @@ export class AttemptRunner {
 
   /** A timestamp above the log's end means the log's end: nothing was committed in between. */
   async #readsAt(services: AttemptServices, asOf: Timestamp): Promise<TransactionReads> {
-    if (!Number.isSafeInteger(asOf) || asOf <= 0) {
-      throw new InvalidRequestError(
-        "asOf",
-        `asOf is a timestamp in microseconds since the epoch; got ${asOf}`,
-      );
-    }
     const { follower } = services.session;
     await orAborted(follower.refresh(), services.call.signal);
     // After the refresh, and at every attempt: the past goes by what the registry says by now.
@@ -189,7 +181,7 @@ export class AttemptRunner {
     attemptsMax: number | undefined,
     run: (services: AttemptServices, times: AttemptTimes) => Promise<T>,
   ): Promise<T> {
-    const max = validAttempts(attemptsMax);
+    const max = attemptsMax ?? limits.attemptsDefault;
     const { clock } = this.#core.ports;
     let services: AttemptServices | undefined;
     for (let attempts = 1; ; attempts += 1) {
@@ -225,13 +217,13 @@ export class AttemptRunner {
   }
 
   /** Whoever comes to the same item next takes turns. */
-  #noteConflict({ session, registry }: AttemptServices, error: unknown): void {
-    if (!this.#chaining || !(error instanceof ConflictError)) return;
+  #noteConflict({ session, chains, registry }: AttemptServices, error: unknown): void {
+    if (chains === undefined || !(error instanceof ConflictError)) return;
     const { table, key, on } = error.detail;
     if (on !== "key" || table === undefined || key === undefined) return;
     const description = registry.find(table);
     if (description === undefined) return;
-    session.turns.mark(session.hashes.item(keyNamesOf(description), key).key);
+    chains.turns.mark(session.hashes.item(keyNamesOf(description), key).key);
   }
 
   /**
@@ -250,15 +242,6 @@ export class AttemptRunner {
     await registry.lookAgain(signal);
     return { retry: true, error: isRefused ? error.comparedWith(registry) : error };
   }
-}
-
-function validAttempts(attemptsMax: number | undefined): number {
-  const max = attemptsMax ?? limits.attemptsDefault;
-  if (Number.isInteger(max) && max >= 1 && max <= limits.attemptsMax) return max;
-  throw new InvalidRequestError(
-    "attemptsMax",
-    `attemptsMax is a whole number from 1 to ${limits.attemptsMax}; got ${max}`,
-  );
 }
 
 /** The deadline passed, or the caller gave up: the reason why, but what is open stays open. */

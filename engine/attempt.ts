@@ -7,9 +7,9 @@ import type { Isolation, TransactionId } from "../core/types.ts";
 import type { ViewMode } from "../core/visibility.ts";
 import { transactionIdFor, transactionIdProofBytes } from "../schemas/transaction-id.ts";
 import type { Call } from "./call.ts";
-import { ChainedReads } from "./chaining/chained-reads.ts";
-import { CommitGroup, type CommitName } from "./chaining/commit-group.ts";
-import { LocalReads } from "./chaining/local-reads.ts";
+import type { Chains } from "./chaining/chains.ts";
+import type { LocalReads } from "./chaining/local-reads.ts";
+import { CommitUnderWay, type CommitName } from "./commit-under-way.ts";
 import { orAborted } from "./concurrency.ts";
 import { ReadView } from "./read-view.ts";
 import type { ShardSession } from "./shard-session.ts";
@@ -21,6 +21,8 @@ import { assertKeyCount } from "./write-buffer.ts";
 export type AttemptServices = {
   readonly ports: ClientPorts;
   readonly session: ShardSession;
+  /** Undefined where the process does not chain its transactions. */
+  readonly chains: Chains | undefined;
   readonly registry: TableRegistry;
   readonly call: Call;
   /** See CommitOptions. */
@@ -67,7 +69,14 @@ export async function beginAttempt(
   const { newest } = follower.tail;
   const reads = options.reads ?? new TransactionReads(newest);
   const local =
-    options.chains === true ? localReads(services, reads, (error) => view.doom(error)) : undefined;
+    options.chains === true
+      ? services.chains?.reads({
+          reads,
+          call: call.options,
+          sinceMs: call.beganMs,
+          doom: (error) => view.doom(error),
+        })
+      : undefined;
   const view: ReadView = new ReadView(ports, session, {
     mode: options.mode,
     isolation: options.isolation,
@@ -80,20 +89,6 @@ export async function beginAttempt(
   const proof = ports.random.bytes(transactionIdProofBytes);
   const id = transactionIdFor(newest, proof, ports.digest);
   return { context: new TransactionContext(view, registry), id, proof, local };
-}
-
-function localReads(
-  { session, call }: AttemptServices,
-  reads: TransactionReads,
-  doom: (error: Error) => Error,
-): LocalReads {
-  const { local: commits, turns, foreignTurns, follower } = session;
-  return new LocalReads({
-    ...{ commits, turns, foreignTurns, reads, doom },
-    tail: () => follower.tail,
-    call: call.options,
-    sinceMs: call.beganMs,
-  });
 }
 
 export type AttemptTimes = {
@@ -136,15 +131,15 @@ export async function finishAttempt(
       installed: true,
     };
   }
-  const { group, place } = await joinGroup(services, attempt, options.named);
-  const certified = await group.follow(place, call.signal);
+  const { commit, place } = await sendOff(services, attempt, options.named);
+  const certified = await commit.follow(place, call.signal);
   const certifiedMs = clock.monotonicMs();
   const { id, timestamp: commitTimestamp } = certified.verdict;
   // The commit stands, whatever happens here: a failed or slow install is replay's to finish.
   const installed =
     options.ack === "installed" &&
-    (await orAborted(group.installed, call.signal).catch((): false => false));
-  group.addShare(place, call.consumption);
+    (await orAborted(commit.installed, call.signal).catch((): false => false));
+  commit.addShare(place, call.consumption);
   return {
     ...base,
     transactionId: id,
@@ -165,30 +160,26 @@ export async function finishAttempt(
  * Seals the transaction and sends it on its way, in one turn: by itself, or with those from which
  * it has read what they are about to write.
  */
-async function joinGroup(
+async function sendOff(
   services: AttemptServices,
   { context, id, proof, local }: Attempt,
   named: ((name: CommitName) => void) | undefined,
-): Promise<{ readonly group: CommitGroup; readonly place: number }> {
+): Promise<{ readonly commit: CommitUnderWay; readonly place: number }> {
   const { view, writes } = context;
   // A body that read nothing has not waited for the transaction's own refresh yet.
   await view.ready();
   view.sealForCommit();
-  assertKeyCount(view.reads.size, writes.size);
-  const chained = local?.chained ?? new ChainedReads();
+  const { reads, isolation } = view;
+  assertKeyCount(reads.size, writes.size);
+  const sealed = { id, proof, isolation, reads, writes };
+  const { chains } = services;
+  if (chains === undefined) return { commit: new CommitUnderWay(services, sealed), place: 0 };
   const joins = (name: CommitName): void => {
     named?.(name);
     services.emit?.({ kind: "joined", ...name });
   };
-  const member = { reads: view.reads, writes, chained, joins };
   try {
-    const group = CommitGroup.joinable(member, services.session.follower.tail);
-    if (group === undefined) {
-      const { isolation } = view;
-      return { group: new CommitGroup(services, { ...member, id, proof, isolation }), place: 0 };
-    }
-    // probe: joined-an-undecided-commit
-    return { group, place: group.join(member) };
+    return chains.commit(services, { ...sealed, local, joins });
   } finally {
     local?.close();
   }

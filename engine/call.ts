@@ -3,7 +3,8 @@
  * take.
  */
 import { setMaxListeners } from "node:events";
-import { type CallPhase, InvalidRequestError, UnavailableError } from "../core/errors.ts";
+import { assert } from "../core/assert.ts";
+import { type CallPhase, UnavailableError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { CallOptions, Clock, Consumption } from "../core/ports.ts";
 import { ignore, noLongerNeeded } from "./concurrency.ts";
@@ -29,12 +30,10 @@ export class Call {
     options: { readonly deadlineMs?: number; readonly signal?: AbortSignal },
   ) {
     const deadlineMs = options.deadlineMs ?? limits.deadlineMsDefault;
-    if (!(deadlineMs > 0 && deadlineMs <= limits.transactionAgeMsMax)) {
-      throw new InvalidRequestError(
-        "deadlineMs",
-        `deadlineMs must lie in (0, ${limits.transactionAgeMsMax}]; got ${deadlineMs}`,
-      );
-    }
+    assert(
+      deadlineMs > 0 && deadlineMs <= limits.transactionAgeMsMax,
+      "a call's deadline is checked where it comes in",
+    );
     this.deadlineMs = deadlineMs;
     this.beganMs = clock.monotonicMs();
     this.signal = this.#abort.signal;
@@ -48,15 +47,13 @@ export class Call {
   }
 
   #passed(): UnavailableError {
-    const { deadlineMs, phase, attempts } = this;
-    const cause = this.lastFailure === undefined ? {} : { cause: this.lastFailure };
+    const { deadlineMs, phase, attempts, lastFailure } = this;
     const at = attempts === 0 ? phase : `${phase}, attempt ${attempts}`;
-    const { lastFailure } = this;
     // Who has not even reached the deployment looks for its address first.
-    const why =
-      phase === "connecting" && lastFailure instanceof Error ? `: ${lastFailure.message}` : "";
+    const isWhy = phase === "connecting" && lastFailure instanceof Error;
+    const why = isWhy ? `: ${lastFailure.message}` : "";
     return new UnavailableError(`the deadline of ${deadlineMs} ms has passed (${at})${why}`, {
-      ...cause,
+      ...(lastFailure === undefined ? {} : { cause: lastFailure }),
       deadline: { deadlineMs, phase, attempts },
     });
   }

@@ -12,11 +12,11 @@ import type { ClientEngine } from "./types.ts";
 const outcomes = new OnDemand("outcomes", () => import("./outcome.ts"));
 
 export function createClientEngine(ports: ClientPorts, options: EngineOptions = {}): ClientEngine {
-  return clientEngineOf(new EngineCore(ports, options), options);
+  return clientEngineOf(new EngineCore(ports, options));
 }
 
-export function clientEngineOf(core: EngineCore, settings: EngineOptions): ClientEngine {
-  const runner = new AttemptRunner(core, settings);
+export function clientEngineOf(core: EngineCore): ClientEngine {
+  const runner = new AttemptRunner(core);
   return {
     transact: (options, body, codec) =>
       core.run(options, (call) => runner.transact(call, { options, body, codec })),

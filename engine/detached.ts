@@ -11,7 +11,7 @@ import { detachedEntryKey } from "../core/idempotency-key.ts";
 import * as limits from "../core/limits.ts";
 import { extendThrough, TransactionReads } from "../core/transaction-reads.ts";
 import type { Random } from "../core/ports.ts";
-import type { Isolation, KeyHash, TransactionId } from "../core/types.ts";
+import type { Isolation, Item, KeyHash, TransactionId } from "../core/types.ts";
 import type { KeyHashes } from "../schemas/key-hashes.ts";
 import {
   beginAttempt,
@@ -24,7 +24,7 @@ import type { Call } from "./call.ts";
 import { orAborted } from "./concurrency.ts";
 import type { EngineCore } from "./engine-core.ts";
 import { publicError } from "./public-error.ts";
-import { findCommitted, findEarlier, idempotencyEntryKey, recordResult } from "./idempotency.ts";
+import { findEarlier, idempotencyEntryKey, readEntry, recordResult } from "./idempotency.ts";
 import { blocksAbove } from "./log-search.ts";
 import { conflictError } from "./conflict-error.ts";
 import { TableRefusedError, type TableRegistry } from "./table-registry.ts";
@@ -298,4 +298,16 @@ async function commitOnce(
   const earlier = await findCommitted(services, attempt, entryKey);
   if (earlier !== undefined) throw new AlreadyCommittedError(earlier);
   recordResult(services, attempt, { entryKey, result: { NULL: true } });
+}
+
+/**
+ * The id of the commit that stands under the entry, or undefined; either way the entry is in the
+ * read set now.
+ */
+async function findCommitted(
+  services: AttemptServices,
+  attempt: Attempt,
+  entryKey: Item,
+): Promise<TransactionId | undefined> {
+  return (await readEntry(services, attempt, entryKey))?.transactionId;
 }

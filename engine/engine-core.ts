@@ -3,16 +3,20 @@
  * way.
  */
 import { InvalidRequestError, StoreError, TransactionClosedError } from "../core/errors.ts";
+import { OnDemand } from "../core/on-demand.ts";
 import type { ClientPorts } from "../core/ports.ts";
 import { KeyHashes } from "../schemas/key-hashes.ts";
 import type { AttemptServices } from "./attempt.ts";
 import { Call } from "./call.ts";
-import { orAborted } from "./concurrency.ts";
+import type { Chains } from "./chaining/chains.ts";
+import { ignore, orAborted } from "./concurrency.ts";
 import { publicError } from "./public-error.ts";
 import { ShardSession } from "./shard-session.ts";
 import { TableRegistry } from "./table-registry.ts";
 import type { FollowerOptions } from "./tail-follower.ts";
 import type { EngineEvent } from "./types.ts";
+
+const chaining = new OnDemand("chaining", () => import("./chaining/chains.ts"));
 
 export type EngineOptions = {
   readonly follower?: Partial<FollowerOptions> | undefined;
@@ -30,12 +34,14 @@ export type EngineOptions = {
   readonly onEvent?: ((event: EngineEvent) => void) | undefined;
 };
 
+type OpenSession = Pick<AttemptServices, "session" | "chains">;
+
 export class EngineCore {
   readonly ports: ClientPorts;
   readonly registry: TableRegistry;
   readonly #options: EngineOptions;
   readonly #emit: ((event: EngineEvent) => void) | undefined;
-  #session: Promise<ShardSession> | undefined;
+  #session: Promise<OpenSession> | undefined;
   readonly #underWay = new Set<Promise<unknown>>();
   readonly #background = new Set<Promise<void>>();
   #closed = false;
@@ -65,10 +71,7 @@ export class EngineCore {
     this.assertOpen();
     const call = new Call(this.ports.clock, options);
     const running = task(call);
-    const tracked = running.then(
-      () => undefined,
-      () => undefined,
-    );
+    const tracked = running.then(ignore, ignore);
     this.#underWay.add(tracked);
     try {
       return await running;
@@ -92,7 +95,7 @@ export class EngineCore {
     await orAborted(registered, call.signal);
     return {
       ports: this.ports,
-      session: await orAborted(this.#sharedSession(), call.signal),
+      ...(await orAborted(this.#sharedSession(), call.signal)),
       registry: this.registry,
       call,
       freshMs: this.#options.freshMs ?? 100,
@@ -113,7 +116,7 @@ export class EngineCore {
     );
   }
 
-  async #sharedSession(): Promise<ShardSession> {
+  async #sharedSession(): Promise<OpenSession> {
     this.#session ??= this.#openSession().catch((error: unknown) => {
       this.#session = undefined; // The next call tries again.
       throw error;
@@ -121,7 +124,10 @@ export class EngineCore {
     return this.#session;
   }
 
-  async #openSession(): Promise<ShardSession> {
+  async #openSession(): Promise<OpenSession> {
+    // Loaded beside what is asked first, and not when something is about to be committed.
+    const loading = this.#options.chaining === false ? undefined : chaining.load();
+    loading?.catch(ignore);
     const shards = await this.ports.control.shards();
     const shard = shards[0];
     if (shard === undefined || shards.length > 1) {
@@ -133,11 +139,13 @@ export class EngineCore {
       );
     }
     const hashes = new KeyHashes(await this.ports.control.keyHasher(shard));
-    return new ShardSession(
+    const part = await loading;
+    let chains: Chains | undefined;
+    const session = new ShardSession(
       this.ports,
       { shard, hashes },
       {
-        follower: this.#options.follower,
+        own: part && ((follower) => (chains = new part.Chains(this.ports.clock, follower))),
         retention: () => Promise.resolve(this.registry.retention),
         onHelped: (verdict) =>
           this.#emit?.({
@@ -147,6 +155,7 @@ export class EngineCore {
           }),
       },
     );
+    return { session, chains };
   }
 
   async close(): Promise<void> {
@@ -154,7 +163,7 @@ export class EngineCore {
     while (this.#underWay.size > 0 || this.#background.size > 0) {
       await Promise.all([...this.#underWay, ...this.#background]);
     }
-    const session = await this.#session?.catch(() => undefined);
-    session?.close();
+    const open = await this.#session?.catch(() => undefined);
+    open?.session.close();
   }
 }

@@ -11,7 +11,7 @@ import type { Engine } from "./types.ts";
 export function createEngine(ports: ClientPorts, settings: EngineOptions = {}): Engine {
   const core = new EngineCore(ports, settings);
   return {
-    ...clientEngineOf(core, settings),
+    ...clientEngineOf(core),
     begin: (options) => begin(core, options),
     resume: (state, options) => resume(core, state, options),
     committedAs: (state, options) => committedAs(core, state, options),

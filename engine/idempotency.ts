@@ -9,27 +9,16 @@ import { callerEntryKey } from "../core/idempotency-key.ts";
 import { valueSizeBytes } from "../core/item-size.ts";
 import * as limits from "../core/limits.ts";
 import { utf8Length } from "../core/utf8.ts";
-import type { AttributeValue, Item, TransactionId } from "../core/types.ts";
-import { parseTransactionId } from "../schemas/transaction-id.ts";
+import type { AttributeValue, Item } from "../core/types.ts";
+import { parseTransactionId } from "../schemas/transaction-id-text.ts";
 import type { Attempt, AttemptServices, AttemptTimes } from "./attempt.ts";
-import type { CommitName } from "./chaining/commit-group.ts";
+import type { CommitName } from "./commit-under-way.ts";
 import type { Receipt } from "./types.ts";
 
 export type EarlierCommit = { readonly result: AttributeValue; readonly receipt: Receipt };
 
-/**
- * The id of the commit that stands under the entry, or undefined; either way the entry is in the
- * read set now.
- */
-export async function findCommitted(
-  services: AttemptServices,
-  attempt: Attempt,
-  entryKey: Item,
-): Promise<TransactionId | undefined> {
-  return (await readEntry(services, attempt, entryKey))?.transactionId;
-}
-
-async function readEntry(
+/** The commit that stands under the entry; either way the entry is in the read set now. */
+export async function readEntry(
   { ports }: AttemptServices,
   { context }: Attempt,
   entryKey: Item,
@@ -39,7 +28,7 @@ async function readEntry(
   return readIdempotencyItem(item, clock.nowMs());
 }
 
-/** As `findCommitted`, with the result that was recorded, and a receipt. */
+/** As `readEntry`, with the result that was recorded, and a receipt. */
 export async function findEarlier(
   services: AttemptServices,
   attempt: Attempt,

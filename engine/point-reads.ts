@@ -73,9 +73,8 @@ async function getLocally(
  * What this process itself has just committed there. Whether that is what is to be read, the tail
  * judges.
  */
-function ownCommit(view: ReadView, { hashes, identity }: ReadKey): StoredItem | undefined {
-  if (identity === undefined) return undefined;
-  return view.session.local.committed(hashes.key, identity, view.tail);
+function ownCommit(view: ReadView, key: ReadKey): StoredItem | undefined {
+  return view.session.own?.committed(key);
 }
 
 /** An answer of the store, and what was known when it was asked. */

@@ -125,11 +125,7 @@ async function afterFailure(
   if (options.signal.aborted) {
     // probe: outcome-unknown
     // mutant: unknown-taken-for-aborted
-    throw new CommitUnknownError(
-      `no decision on transaction ${id} was seen in time; outcome("${id}") settles it`,
-      id,
-      { cause: asError(options.signal.reason) },
-    );
+    throw unknownError(id, options.signal);
   }
   // The log or the stream cannot be reached. The decision may be there: go on until the deadline.
   await waitBackoff(ports, { backoff: resendBackoff, attempt: 6, signal: options.signal }).catch(
@@ -179,4 +175,17 @@ async function sendOnce(
 async function silence(ports: ClientPorts, signal: AbortSignal): Promise<undefined> {
   await ports.clock.sleep(limits.silenceMsMax, signal);
   return undefined;
+}
+
+/** What a caller is told whose time is up, or who has given up. */
+export function unknownError(
+  id: TransactionId,
+  signal: AbortSignal,
+  place?: number,
+): CommitUnknownError {
+  return new CommitUnknownError(
+    `no decision on transaction ${id} was seen in time; outcome("${id}") settles it`,
+    id,
+    { cause: asError(signal.reason), ...(place === undefined ? {} : { place }) },
+  );
 }

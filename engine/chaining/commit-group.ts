@@ -19,26 +19,33 @@
  * all were under way at the same time. Not in the papers.
  */
 import { assert } from "../../core/assert.ts";
-import { CommitUnknownError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
-import type { ClientPorts, Consumption } from "../../core/ports.ts";
+import type { Clock } from "../../core/ports.ts";
 import type { Tail } from "../../core/tail.ts";
 import type { TransactionReads } from "../../core/transaction-reads.ts";
 import type { Isolation, KeyHash, Timestamp, TransactionId } from "../../core/types.ts";
-import { certify, probedError, type Certified, type Committable } from "../commit.ts";
-import { asError, ignore, noLongerNeeded, orAborted } from "../concurrency.ts";
+import {
+  CommitUnderWay,
+  type CommitId,
+  type CommitName,
+  type CommitServices,
+  type GroupSteps,
+} from "../commit-under-way.ts";
+import { probedError } from "../commit.ts";
+import { ignore, noLongerNeeded, orAborted } from "../concurrency.ts";
 import { assertWithinTail, conflictError } from "../conflict-error.ts";
 import type { ShardSession } from "../shard-session.ts";
-import type { TailUser } from "../tail-follower.ts";
-import type { EngineEvent } from "../types.ts";
 import type { WriteBuffer } from "../write-buffer.ts";
 import type { ChainedReads } from "./chained-reads.ts";
-import type { LocalConflict, LocalVerdict, LocalWrite, UndecidedCommit } from "./local-commits.ts";
-
-/**
- * What tells a commit from all others: members of one group share the id, and each has its place.
- */
-export type CommitName = { readonly transactionId: TransactionId; readonly place: number };
+import type { ForeignTurns } from "./foreign-turns.ts";
+import type {
+  LocalCommits,
+  LocalConflict,
+  LocalVerdict,
+  LocalWrite,
+  UndecidedCommit,
+} from "./local-commits.ts";
+import type { LocalTurns } from "./local-turns.ts";
 
 /** A sealed transaction. */
 export type GroupMember = {
@@ -49,79 +56,57 @@ export type GroupMember = {
   readonly joins?: ((name: CommitName) => void) | undefined;
 };
 
-export type GroupServices = {
-  readonly ports: ClientPorts;
-  readonly session: ShardSession;
-  readonly freshMs: number;
-  readonly emit: ((event: EngineEvent) => void) | undefined;
-  /** Work that outlives the call; `close` waits for it. */
-  readonly background: Set<Promise<void>>;
+/** The process's other commits, and whose turn it is. */
+type Neighbours = {
+  readonly commits: LocalCommits;
+  readonly turns: LocalTurns;
+  readonly foreignTurns: ForeignTurns;
 };
 
-export class CommitGroup implements UndecidedCommit, Committable {
+export class CommitGroup implements UndecidedCommit, GroupSteps {
   readonly id: TransactionId;
-  readonly #proof: Uint8Array;
   readonly isolation: Isolation;
   readonly reads: TransactionReads;
   readonly writes: WriteBuffer;
   readonly depth: number;
-  readonly decided: Promise<void>;
-  /** Whether every write reached its table; resolves after the verdict, and never rejects. */
-  readonly installed: Promise<boolean>;
-  readonly #services: GroupServices;
+  readonly commit: CommitUnderWay;
+  readonly #session: ShardSession;
+  readonly #chains: Neighbours;
+  readonly #clock: Clock;
   readonly #chained: ChainedReads;
   readonly #waitsFor: ReadonlySet<UndecidedCommit>;
-  readonly #certified: Promise<Certified>;
-  readonly #givenUp = new AbortController();
-  readonly #consumption: Consumption = { readUnits: 0, writeUnits: 0, calls: 0 };
   /** By the item's identity. */
   readonly #lastWrites = new Map<string, LocalWrite>();
-  /** Keeps the tail back to where the group was made. */
-  readonly #pin: TailUser;
-  #isOpen = true;
-  #members = 1;
-  /** Callers that still wait for the verdict. */
-  #waiting = 0;
-  #verdict: LocalVerdict | undefined;
   /** The tail's end up to which no conflict was found. */
   #checkedTo: Timestamp | undefined;
 
   constructor(
-    services: GroupServices,
-    first: GroupMember & {
-      readonly id: TransactionId;
-      /** The proof of the id: it is shown when the commit is installed. */
-      readonly proof: Uint8Array;
-      readonly isolation: Isolation;
-    },
+    services: CommitServices,
+    chains: Neighbours,
+    first: GroupMember & CommitId & { readonly isolation: Isolation },
   ) {
     const { session } = services;
-    this.#services = services;
+    this.#session = session;
+    this.#chains = chains;
+    this.#clock = services.ports.clock;
     this.id = first.id;
-    this.#proof = first.proof;
     this.isolation = first.isolation;
     this.reads = first.reads;
     this.writes = first.writes;
     this.#chained = first.chained;
     this.#waitsFor = first.chained.undecided(session.follower.tail);
-    for (const commit of this.#waitsFor) if (commit instanceof CommitGroup) commit.#isOpen = false;
+    for (const each of this.#waitsFor) if (each instanceof CommitGroup) each.commit.isOpen = false;
     this.depth = Math.max(0, ...Array.from(this.#waitsFor, ({ depth }) => depth + 1));
     this.#enterWrites(first.writes);
-    // The tail remembers what the group has to check, also after those who began it have given up;
-    // and every decision on its id, which nobody has known until now. So the pin stays where it is,
-    // although the read timestamp moves when others join:
-    //
-    //   group   sealed at 100 ── caller gives up, asks ──────── join: r = 300 ── sent, c = 300
-    //   log                                     aborted 105 … the oracle has forgotten the id
-    this.#pin = { readTimestamp: first.reads.readTimestamp };
-    session.follower.enter(this.#pin);
-    this.#certified = this.#run();
-    this.#certified.catch(ignore);
-    this.decided = this.#certified.then(ignore, ignore);
-    this.installed = this.#certified.then(
-      (certified) => this.#install(certified),
-      () => false,
-    );
+    this.commit = new CommitUnderWay(services, first, this);
+  }
+
+  get #tail(): Tail {
+    return this.#session.follower.tail;
+  }
+
+  get decided(): Promise<void> {
+    return this.commit.decided;
   }
 
   /**
@@ -130,9 +115,9 @@ export class CommitGroup implements UndecidedCommit, Committable {
    */
   #hasRoomFor(member: GroupMember): boolean {
     return (
-      this.#isOpen &&
+      this.commit.isOpen &&
       this.isolation === "serializable" &&
-      this.#members < limits.chainedTransactionsMax &&
+      this.commit.members < limits.chainedTransactionsMax &&
       this.writes.bytes + member.writes.bytes <= limits.chainedBytesMax &&
       this.reads.size + this.writes.size + member.reads.size + member.writes.size <=
         limits.transactionKeysMax
@@ -146,7 +131,7 @@ export class CommitGroup implements UndecidedCommit, Committable {
   static joinable(member: GroupMember, tail: Tail): CommitGroup | undefined {
     const undecided = member.chained.undecided(tail);
     const groups = Array.from(undecided).filter((commit) => commit instanceof CommitGroup);
-    const open = groups.filter((group) => group.#isOpen);
+    const open = groups.filter((group) => group.commit.isOpen);
     const [group] = open;
     if (group === undefined || open.length > 1 || !group.#hasRoomFor(member)) return undefined;
     for (const commit of undecided) {
@@ -161,11 +146,11 @@ export class CommitGroup implements UndecidedCommit, Committable {
    * @throws ConflictError when one of the others has been overtaken.
    */
   join(member: GroupMember): number {
-    const { session } = this.#services;
-    assertWithinTail(this.reads, session.follower.tail);
-    const conflict = this.reads.extend(session.follower.tail);
+    const tail = this.#tail;
+    assertWithinTail(this.reads, tail);
+    const conflict = this.reads.extend(tail);
     if (conflict !== undefined) throw conflictError(conflict, conflict);
-    const place = this.#members;
+    const place = this.commit.members;
     member.joins?.({ transactionId: this.id, place });
     // mutant: members-reads-not-checked
     this.reads.absorb(member.reads);
@@ -173,7 +158,7 @@ export class CommitGroup implements UndecidedCommit, Committable {
     // mutant: members-writes-forgotten
     this.writes.absorb(member.writes);
     this.#enterWrites(member.writes);
-    this.#members += 1;
+    this.commit.members += 1;
     return place;
   }
 
@@ -181,7 +166,7 @@ export class CommitGroup implements UndecidedCommit, Committable {
     for (const [identity, { item, hashes }] of writes.entries()) {
       const write: LocalWrite = { commit: this, identity, item, hashes };
       this.#lastWrites.set(identity, write);
-      this.#services.session.local.add(write);
+      this.#chains.commits.add(write);
     }
   }
 
@@ -190,7 +175,7 @@ export class CommitGroup implements UndecidedCommit, Committable {
   }
 
   verdict(tail: Tail): LocalVerdict | undefined {
-    if (this.#verdict !== undefined) return this.#verdict;
+    if (this.commit.verdict !== undefined) return this.commit.verdict;
     // The tail may know before the callers that wait have had their turn; and it may know of a
     // group that is still open, if another process has asked for its outcome.
     const decision = tail.decision(this.id);
@@ -207,58 +192,37 @@ export class CommitGroup implements UndecidedCommit, Committable {
     return conflict;
   }
 
-  async #run(): Promise<Certified> {
-    const { session, ports, emit, freshMs } = this.#services;
-    let sentMs: number | undefined;
-    try {
-      await this.#predecessorsDecided();
-      await this.#foreignTurn();
-      if (this.#waitsFor.size === 0) await this.#gathered();
-      const certified = await certify(ports, session, this, {
-        id: this.id,
-        undecidedTo: this.#pin.readTimestamp,
-        signal: this.#givenUp.signal,
-        call: { signal: this.#givenUp.signal, consumption: this.#consumption },
-        freshMs,
-        beforeCheck: () => {
-          this.#close();
-        },
-        onSent: (transactionId, resend) => {
-          sentMs ??= ports.clock.monotonicMs();
-          session.foreignTurns.noteSent(transactionId);
-          emit?.({ kind: "sent", transactionId, resend });
-        },
-      });
-      this.#verdict = { kind: "committed", timestamp: certified.verdict.timestamp };
-      return certified;
-    } catch (error) {
-      this.#verdict = { kind: "not-committed" };
-      throw error;
-    } finally {
-      assert(this.#verdict !== undefined, "I3: a group ends with a verdict");
-      if (sentMs !== undefined) {
-        session.foreignTurns.noteRoundTrip(ports.clock.monotonicMs() - sentMs);
-      }
-      this.#isOpen = false;
-      session.local.decide(this, session.follower.tail);
-      if (this.#verdict.kind !== "committed") session.local.remove(this, this.writes.values());
-      session.follower.leave(this.#pin);
-    }
+  async gathered(signal: AbortSignal): Promise<void> {
+    await this.#predecessorsDecided(signal);
+    await this.#foreignTurn(signal);
+    if (this.#waitsFor.size === 0) await this.#joined(signal);
+  }
+
+  sent(id: TransactionId): void {
+    this.#chains.foreignTurns.noteSent(id);
+  }
+
+  settled(roundTripMs: number | undefined): void {
+    if (roundTripMs !== undefined) this.#chains.foreignTurns.noteRoundTrip(roundTripMs);
+    this.#chains.commits.decide(this, this.#tail);
+  }
+
+  left(): void {
+    this.#chains.commits.remove(this, this.writes.values());
   }
 
   /**
    * While the group waits, its id is known to those who have joined it. One of them may give up and
    * ask for the outcome, and then the others run again: nothing is sent for an id that is decided.
    */
-  async #predecessorsDecided(): Promise<void> {
+  async #predecessorsDecided(signal: AbortSignal): Promise<void> {
     if (this.#waitsFor.size === 0) return;
-    const unwatch = this.#services.session.follower.watch(this.id, () => {
-      this.#isOpen = false;
-      this.#givenUp.abort(probedError());
+    const unwatch = this.#session.follower.watch(this.id, () => {
+      this.commit.giveUp(probedError());
     });
     const decided = Promise.all(Array.from(this.#waitsFor, (commit) => commit.decided));
     try {
-      await orAborted(decided.then(ignore), this.#givenUp.signal);
+      await orAborted(decided.then(ignore), signal);
     } finally {
       unwatch();
     }
@@ -268,11 +232,10 @@ export class CommitGroup implements UndecidedCommit, Committable {
    * Others whom this process has beaten go first; meanwhile members gather. Once one of them has
    * committed what the group has read, it is of no use to wait on.
    */
-  async #foreignTurn(): Promise<void> {
-    const { session } = this.#services;
-    await session.foreignTurns.awaitOurTurn(() => this.#contendedKeys(), {
-      signal: this.#givenUp.signal,
-      isOver: () => this.conflict(session.follower.tail) !== undefined,
+  async #foreignTurn(signal: AbortSignal): Promise<void> {
+    await this.#chains.foreignTurns.awaitOurTurn(() => this.#contendedKeys(), {
+      signal,
+      isOver: () => this.conflict(this.#tail) !== undefined,
     });
   }
 
@@ -280,15 +243,15 @@ export class CommitGroup implements UndecidedCommit, Committable {
    * Others of this process who are at the items that it writes join it: the next turn there may be
    * long in coming.
    */
-  async #gathered(): Promise<void> {
-    const { session, ports } = this.#services;
+  async #joined(signal: AbortSignal): Promise<void> {
+    const { turns } = this.#chains;
     const keys = Array.from(this.writes.values(), ({ hashes }) => hashes.key);
-    if (!keys.some((key) => session.turns.isHeld(key))) return;
+    if (!keys.some((key) => turns.isHeld(key))) return;
     const over = new AbortController();
-    const free = Promise.all(keys.map((key) => session.turns.free(key))).then(ignore);
-    const patience = ports.clock.sleep(limits.gatherMsMax, over.signal).catch(ignore);
+    const free = Promise.all(keys.map((key) => turns.free(key))).then(ignore);
+    const patience = this.#clock.sleep(limits.gatherMsMax, over.signal).catch(ignore);
     try {
-      await orAborted(Promise.race([free, patience]), this.#givenUp.signal);
+      await orAborted(Promise.race([free, patience]), signal);
     } finally {
       over.abort(noLongerNeeded);
     }
@@ -300,10 +263,8 @@ export class CommitGroup implements UndecidedCommit, Committable {
   }
 
   /** Ends joining, and makes what was read from predecessors an ordinary part of the read set. */
-  #close(): void {
-    const { session } = this.#services;
-    const { tail } = session.follower;
-    this.#isOpen = false;
+  close(): void {
+    const tail = this.#tail;
     if (this.#chained.size === 0) return;
     assertWithinTail(this.reads, tail);
     const conflict = this.reads.extend(tail) ?? this.#chained.conflict(tail);
@@ -311,88 +272,4 @@ export class CommitGroup implements UndecidedCommit, Committable {
     this.#chained.settle(tail, this.reads);
     assert(this.#chained.size === 0, "I4: a group is sent after all that it has read from");
   }
-
-  /**
-   * The verdict, for the member at that place. The group goes on as long as a member waits for it.
-   */
-  async follow(place: number, signal: AbortSignal): Promise<Certified> {
-    this.#waiting += 1;
-    try {
-      return await orAborted(this.#certified, signal);
-    } catch (error) {
-      this.#waiting -= 1;
-      if (signal.aborted && this.#verdict === undefined) return await this.#giveUp(place, signal);
-      throw error instanceof CommitUnknownError ? atPlace(error, place) : error;
-    }
-  }
-
-  /**
-   * The last one to give up learns how far it got; for the others it goes on, and they cannot know.
-   */
-  async #giveUp(place: number, signal: AbortSignal): Promise<Certified> {
-    if (this.#waiting > 0) {
-      throw new CommitUnknownError(
-        `no decision on transaction ${this.id} was seen in time; outcome("${this.id}") settles it`,
-        this.id,
-        { cause: asError(signal.reason), place },
-      );
-    }
-    this.#isOpen = false;
-    this.#givenUp.abort(signal.reason);
-    try {
-      return await this.#certified;
-    } catch (error) {
-      throw error instanceof CommitUnknownError ? atPlace(error, place) : error;
-    }
-  }
-
-  async #install(certified: Certified): Promise<boolean> {
-    const { session, ports, emit, background } = this.#services;
-    const { verdict, payload, sentMs } = certified;
-    const { id: transactionId, timestamp: commitTimestamp } = verdict;
-    emit?.({ kind: "certified", transactionId, commitTimestamp });
-    const report = { timestamp: commitTimestamp, proof: this.#proof };
-    // mutant: installed-said-too-early
-    const nowMs = ports.clock.nowMs();
-    const signBeforeMs = Math.min(nowMs + limits.installSignMsMax, sentMs + limits.ownInstallMsMax);
-    let done = false;
-    const install = session.installer
-      .install({ verdict, payload, signBeforeMs, isOwn: true }, { consumption: this.#consumption })
-      .then(
-        () => {
-          done = true;
-          const { timestamp } = verdict;
-          for (const write of payload.writes.keys()) session.installed.note({ timestamp, write });
-          session.sender.reportInstalled(report);
-        },
-        (cause: unknown) => {
-          emit?.({ kind: "install-left", transactionId: verdict.id, cause });
-        },
-      )
-      .finally(() => {
-        session.local.remove(this, this.writes.values());
-        background.delete(install);
-      });
-    background.add(install);
-    await install;
-    return done;
-  }
-
-  /**
-   * One member's part of what the group has consumed so far. Calls stay whole: the first one takes
-   * what is left over.
-   */
-  addShare(place: number, consumption: Consumption): void {
-    const { readUnits, writeUnits, calls } = this.#consumption;
-    const callsEach = Math.floor(calls / this.#members);
-    consumption.readUnits += readUnits / this.#members;
-    consumption.writeUnits += writeUnits / this.#members;
-    consumption.calls += place === 0 ? calls - callsEach * (this.#members - 1) : callsEach;
-  }
-}
-
-/** Each caller gets an error of its own. */
-function atPlace(error: CommitUnknownError, place: number): CommitUnknownError {
-  const { message, transactionId, cause } = error;
-  return new CommitUnknownError(message, transactionId, { cause, place });
 }

@@ -5,12 +5,8 @@ import * as limits from "../../core/limits.ts";
 import type { CommitStream, PutRecordResult } from "../../core/ports.ts";
 import type { CommitRequest, SequenceNumber, ShardId, Timestamp } from "../../core/types.ts";
 import { CommitSender, type SendResult } from "../../engine/commit-sender.ts";
-import {
-  decodeCommitRecord,
-  encodeCommitRequest,
-  readInstalled,
-  type InstalledReport,
-} from "../../schemas/commit-record.ts";
+import { encodeCommitRequest, type InstalledReport } from "../../schemas/commit-record.ts";
+import { decodeCommitRecord, readInstalled } from "../../schemas/commit-record-reading.ts";
 import { idOf } from "./memory-log.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 

@@ -4,6 +4,7 @@
  */
 import { beforeEach, expect, test } from "vitest";
 import type { KeyHash, ShardId, Timestamp, TransactionId, Verdict } from "../../core/types.ts";
+import { Chains } from "../../engine/chaining/chains.ts";
 import { ShardSession } from "../../engine/shard-session.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 import { followerPorts, idOf, MemoryLog } from "./memory-log.ts";
@@ -13,15 +14,18 @@ const ours = idOf(1);
 const theirs = idOf(2);
 let log: MemoryLog;
 let session: ShardSession;
+let chains: Chains;
 
 beforeEach(() => {
   log = new MemoryLog();
+  const ports = followerPorts(log);
   session = new ShardSession(
-    followerPorts(log),
+    ports,
     { shard: "shardId-000000000000" as ShardId, hashes: sampleHashes },
     {
       retention: () => Promise.reject(new Error("nothing is installed")),
       onHelped: () => undefined,
+      own: (follower) => (chains = new Chains(ports.clock, follower)),
     },
   );
 });
@@ -44,14 +48,14 @@ async function commitThatBeatsAnother(id: TransactionId): Promise<void> {
 }
 
 test("a commit on which its callers have given up is still the process's own", async () => {
-  session.foreignTurns.noteSent(ours);
+  chains.foreignTurns.noteSent(ours);
   await commitThatBeatsAnother(ours);
-  expect(session.foreignTurns.isTaken(key)).toBe(true);
+  expect(chains.foreignTurns.isTaken(key)).toBe(true);
 });
 
 test("a commit whose outcome somebody here asked for may be another process's", async () => {
   const verdict = session.follower.awaitVerdict(theirs, new AbortController().signal);
   await commitThatBeatsAnother(theirs);
   expect(await verdict).toMatchObject({ kind: "committed" });
-  expect(session.foreignTurns.isTaken(key)).toBe(false);
+  expect(chains.foreignTurns.isTaken(key)).toBe(false);
 });
