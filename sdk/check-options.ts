@@ -68,3 +68,10 @@ export function integerIn({ min, max }: { readonly min: number; readonly max: nu
       ? undefined
       : `must be a whole number from ${min} to ${max}`;
 }
+
+/** Made by a literal, `Object.create(null)` or another realm's literal. */
+export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}

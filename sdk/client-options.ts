@@ -21,7 +21,7 @@ import {
   oneOf,
 } from "./check-options.ts";
 import type { MarshallOptions } from "./marshall.ts";
-import { numberWriter, type Numbers } from "./unmarshall.ts";
+import { numberPrototype, type Numbers } from "./numbers.ts";
 
 export type { AwsCredentials };
 
@@ -128,7 +128,7 @@ export function checkClientOptions(options: ClientOptions): void {
       convertClassInstanceToMap: aBoolean,
     });
   }
-  if (options.numbers !== undefined) numberWriter(options.numbers);
+  if (options.numbers !== undefined) numberPrototype(options.numbers);
   if (options.endpoint === undefined) {
     if ((options.deployment as string | undefined) !== undefined) return;
     throw new InvalidRequestError(

@@ -7,11 +7,11 @@ import * as limits from "../core/limits.ts";
 import type { Clock } from "../core/ports.ts";
 import { OnDemand } from "../core/on-demand.ts";
 import type { Timestamp } from "../core/types.ts";
-import { systemClock } from "../aws/system-clock.ts";
-import { systemRandom } from "../aws/system-random.ts";
+import { systemClock } from "../aws/system.ts";
+import { systemRandom } from "../aws/system.ts";
 import { waitBackoff } from "../engine/backoff.ts";
 import { Call } from "../engine/call.ts";
-import { orAborted } from "../engine/concurrency.ts";
+import { ignore, orAborted } from "../engine/concurrency.ts";
 import { publicError } from "../engine/public-error.ts";
 import type {
   BodyTransaction,
@@ -20,16 +20,14 @@ import type {
   SnapshotOptions as EngineSnapshotOptions,
   TransactOptions as EngineTransactOptions,
 } from "../engine/types.ts";
+import { parseTransactionId } from "../schemas/transaction-id-text.ts";
 import { aSignal, aText, checkOptions, integerIn, isText, oneOf } from "./check-options.ts";
-import { RowCodec } from "./row-codec.ts";
+import type { Handles } from "./handles.ts";
 import type { MarshallOptions } from "./marshall.ts";
-import { ReadHandle, type Snapshot, type Transaction, TransactionHandle } from "./transaction.ts";
-import type { Numbers } from "./unmarshall.ts";
+import type { Numbers } from "./numbers.ts";
+import type { Snapshot, Transaction } from "./transaction.ts";
 
-const transactionIds = new OnDemand(
-  "transaction ids",
-  () => import("../schemas/transaction-id.ts"),
-);
+const handles = new OnDemand("handles", () => import("./handles.ts"));
 const keptResults = new OnDemand("kept results", () => import("./result-codec.ts"));
 
 /** May run several times: it touches the outside world only through the transaction. */
@@ -107,6 +105,8 @@ export type Client = {
 /** What a client needs of an engine. */
 export type Connection = { readonly engine: ClientEngine; close(): Promise<void> };
 
+type Connected = Connection & { readonly handles: Handles };
+
 export type ClientParts = {
   /** Called once, on first use; again after it has failed. */
   readonly connect: () => Promise<Connection>;
@@ -122,14 +122,12 @@ const attemptsMax = integerIn({ min: 1, max: limits.attemptsMax });
 
 export class ConnectedClient implements Client {
   readonly #parts: ClientParts;
-  readonly #codec: RowCodec;
-  #connection: Promise<Connection> | undefined;
-  #connected: Connection | undefined;
+  #connection: Promise<Connected> | undefined;
+  #connected: Connected | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(parts: ClientParts) {
     this.#parts = parts;
-    this.#codec = new RowCodec(parts);
   }
 
   async transact<Result>(
@@ -141,11 +139,11 @@ export class ConnectedClient implements Client {
       second,
     );
     checkTransactOptions(options);
-    const { engine, left } = await this.#engine(options);
+    const { engine, handles, left } = await this.#begin(options);
     let attempt = 0;
     const run = async (transaction: BodyTransaction): Promise<Result> => {
       attempt += 1;
-      const handle = new TransactionHandle(transaction, { attempt, codec: this.#codec });
+      const handle = handles.transaction(transaction, attempt);
       try {
         const result = await body(handle);
         await handle.settled();
@@ -173,12 +171,12 @@ export class ConnectedClient implements Client {
   ): Promise<Result> {
     const { options, body } = optionsAndBody<SnapshotOptions, SnapshotBody<Result>>(first, second);
     const engineOptions = checkedSnapshotOptions(options);
-    const { engine, left } = await this.#engine(engineOptions);
+    const { engine, handles, left } = await this.#begin(engineOptions);
     let attempt = 0;
     try {
       const { result } = await engine.snapshot(left, async (reader) => {
         attempt += 1;
-        return body(new ReadHandle(reader, { attempt, codec: this.#codec }));
+        return body(handles.snapshot(reader, attempt));
       });
       return result;
     } catch (error) {
@@ -191,9 +189,8 @@ export class ConnectedClient implements Client {
     options: OutcomeOptions = {},
   ): Promise<"committed" | "aborted"> {
     checkOptions("", options, { deadlineMs, signal: aSignal });
-    const { parseTransactionId } = await transactionIds.load();
     const id = parseTransactionId(transactionId);
-    const { engine, left } = await this.#engine(options);
+    const { engine, left } = await this.#begin(options);
     try {
       return (await engine.outcome(id, left)).kind;
     } catch (error) {
@@ -224,27 +221,30 @@ export class ConnectedClient implements Client {
     await connection.close();
   }
 
-  /** The engine, and the wish with what is left of its time once that is there. */
-  async #engine<Wish extends TimeWish>(
+  /** What a call works with, and the wish with what is left of its time once that is there. */
+  async #begin<Wish extends TimeWish>(
     wish: Wish,
-  ): Promise<{ readonly engine: ClientEngine; readonly left: Wish }> {
+  ): Promise<Pick<Connected, "engine" | "handles"> & { readonly left: Wish }> {
     if (this.#closed !== undefined) throw new TransactionClosedError("the client is closed");
-    if (this.#connected !== undefined) return { engine: this.#connected.engine, left: wish };
+    if (this.#connected !== undefined) return { ...this.#connected, left: wish };
     const clock = this.#parts.clock ?? systemClock;
     const call = new Call(clock, wish);
     try {
       // Connecting goes on where a call gives up: others may wait for it, or come.
-      const { engine } = await this.#connectedIn(call, clock);
+      const connected = await this.#connectedIn(call, clock);
       const spentMs = clock.monotonicMs() - call.beganMs;
-      if (spentMs === 0) return { engine, left: wish };
-      return { engine, left: { ...wish, deadlineMs: Math.max(1, call.deadlineMs - spentMs) } };
+      if (spentMs === 0) return { ...connected, left: wish };
+      return {
+        ...connected,
+        left: { ...wish, deadlineMs: Math.max(1, call.deadlineMs - spentMs) },
+      };
     } finally {
       call.end();
     }
   }
 
   /** A stack that is not there yet may come up, or back, within the call's time. */
-  async #connectedIn(call: Call, clock: Clock): Promise<Connection> {
+  async #connectedIn(call: Call, clock: Clock): Promise<Connected> {
     for (let attempt = 0; ; attempt += 1) {
       try {
         return await orAborted(this.#connect(), call.signal);
@@ -257,11 +257,11 @@ export class ConnectedClient implements Client {
     }
   }
 
-  #connect(): Promise<Connection> {
-    this.#connection ??= this.#parts.connect().then(
-      (connection) => {
-        this.#connected = connection;
-        return connection;
+  #connect(): Promise<Connected> {
+    this.#connection ??= this.#open().then(
+      (connected) => {
+        this.#connected = connected;
+        return connected;
       },
       (error: unknown) => {
         this.#connection = undefined;
@@ -269,6 +269,20 @@ export class ConnectedClient implements Client {
       },
     );
     return this.#connection;
+  }
+
+  async #open(): Promise<Connected> {
+    const loading = handles.load();
+    loading.catch(ignore);
+    const connection = await this.#parts.connect();
+    try {
+      const { Handles } = await loading;
+      const { engine } = connection;
+      return { engine, close: () => connection.close(), handles: new Handles(this.#parts) };
+    } catch (error) {
+      await connection.close().catch(ignore);
+      throw error;
+    }
   }
 }
 

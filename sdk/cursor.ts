@@ -20,11 +20,11 @@ export function decodeCursor(scope: CursorScope, cursor: string): Item {
   try {
     parsed = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"));
   } catch (cause) {
-    throw new InvalidRequestError("cursor", "`cursor` is not one that a page returned", { cause });
+    throw notACursor(cause);
   }
   const [table, index, pairs] = Array.isArray(parsed) ? (parsed as unknown[]) : [];
   if (typeof table !== "string" || !Array.isArray(pairs)) {
-    throw new InvalidRequestError("cursor", "`cursor` is not one that a page returned");
+    throw notACursor();
   }
   if (table !== scope.table || index !== (scope.index ?? "")) {
     throw new InvalidRequestError("cursor", "`cursor` belongs to another table or index");
@@ -53,5 +53,9 @@ function pairOf(pair: unknown): [string, AttributeValue] {
     if (type === "N") return [name, { N: text }];
     if (type === "B") return [name, { B: new Uint8Array(Buffer.from(text, "base64url")) }];
   }
-  throw new InvalidRequestError("cursor", "`cursor` is not one that a page returned");
+  throw notACursor();
+}
+
+function notACursor(cause?: unknown): InvalidRequestError {
+  return new InvalidRequestError("cursor", "`cursor` is not one that a page returned", { cause });
 }

@@ -4,7 +4,7 @@
  * needs. Metric names are API; what identifies one transaction (ids, keys) is a property of the
  * line, for Logs Insights, and never a dimension.
  */
-import { systemClock } from "../aws/system-clock.ts";
+import { systemClock } from "../aws/system.ts";
 import type { Item } from "../core/types.ts";
 import type { EngineEvent, Receipt } from "../engine/types.ts";
 

@@ -52,7 +52,7 @@ export type {
   Where,
 } from "./query.ts";
 export type { MarshallOptions } from "./marshall.ts";
-export type { Numbers } from "./unmarshall.ts";
+export type { Numbers } from "./numbers.ts";
 export {
   CommitUnknownError,
   ConflictError,

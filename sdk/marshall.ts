@@ -11,6 +11,7 @@ import { canonicalNumber } from "../core/decimal.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { AttributeValue, Item } from "../core/types.ts";
+import { isPlainObject } from "./check-options.ts";
 
 export type MarshallOptions = {
   /** Drop `undefined` from maps, lists and sets; otherwise it is an error. Default true. */
@@ -189,13 +190,6 @@ function copyOf(value: ArrayBuffer | ArrayBufferView): Uint8Array {
       ? new Uint8Array(value)
       : new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
   return new Uint8Array(view);
-}
-
-/** Made by a literal, `Object.create(null)` or another realm's literal. */
-export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  if (typeof value !== "object" || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 function kindOf(value: object): string {

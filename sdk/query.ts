@@ -10,7 +10,7 @@ import type { AttributeValue, Item } from "../core/types.ts";
 import type { PageRequest, QuerySpec, Reader, RowPage } from "../engine/types.ts";
 import { aBoolean, aFunction, aText, anObject, checkOptions, integerIn } from "./check-options.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
-import { isPlainObject } from "./marshall.ts";
+import { isPlainObject } from "./check-options.ts";
 import { keyNames, type RowCodec } from "./row-codec.ts";
 import type { AnyTable, KeyOf, KeyValue, PartitionNameOf, PartitionOf, RowOf } from "./table.ts";
 

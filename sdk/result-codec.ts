@@ -15,7 +15,8 @@ import {
 import type { AttributeValue, Item } from "../core/types.ts";
 import type { ResultCodec } from "../engine/types.ts";
 import { marshallValue, type SpecialValue } from "./marshall.ts";
-import { type Numbers, numberReader, numberWriter, unmarshallValue } from "./unmarshall.ts";
+import { numberReader, numberWriter, unmarshallValue } from "./unmarshall.ts";
+import { type Numbers } from "./numbers.ts";
 
 /** A map with this one attribute stands for a number that is not a JavaScript number. */
 const numberTag = "$number";

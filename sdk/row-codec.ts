@@ -6,20 +6,15 @@ import { CorruptDataError, InvalidRequestError } from "../core/errors.ts";
 import { sameKeyValue } from "../core/key-order.ts";
 import type { AttributeValue, Item, TableDescription } from "../core/types.ts";
 import {
-  isPlainObject,
   type MarshallContext,
   marshallItem,
   type MarshallOptions,
   marshallValue,
 } from "./marshall.ts";
+import { isPlainObject } from "./check-options.ts";
 import type { AnyTable, Validator, ValidatorIssue, ValidatorResult } from "./table.ts";
-import {
-  type NumberReader,
-  type Numbers,
-  numberReader,
-  numberWriter,
-  unmarshallItem,
-} from "./unmarshall.ts";
+import { type NumberReader, numberReader, numberWriter, unmarshallItem } from "./unmarshall.ts";
+import { type Numbers } from "./numbers.ts";
 
 export class RowCodec {
   readonly #context: MarshallContext;

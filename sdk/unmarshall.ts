@@ -8,15 +8,8 @@ import { assertNever } from "../core/assert.ts";
 import { canonicalNumber } from "../core/decimal.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import type { AttributeValue, Item } from "../core/types.ts";
-import { isPlainObject, type SpecialValue } from "./marshall.ts";
-
-/**
- * How stored numbers come back. `"bigint-when-unsafe"` (default): a number, or a bigint where the
- * integer is not safe in a double. `"number"`: always a number; an unsafe integer is an error. A
- * function gets the exact text and returns the value of your choice (`NumberValue.from`, `(text) =>
- * new Big(text)`); what it returns is accepted by writes, too, through its `toString`.
- */
-export type Numbers = "number" | "bigint-when-unsafe" | ((text: string) => unknown);
+import type { SpecialValue } from "./marshall.ts";
+import { numberPrototype, type Numbers } from "./numbers.ts";
 
 export type NumberReader = (text: string) => unknown;
 
@@ -39,21 +32,11 @@ export function numberReader(numbers: Numbers): NumberReader {
 
 /**
  * Recognizes, on the way in, the objects that a number function makes on the way out.
- * @throws InvalidRequestError when the function returns something that would not be written as a
- * number.
+ * @throws InvalidRequestError as `numberPrototype`.
  */
 export function numberWriter(numbers: Numbers): SpecialValue | undefined {
-  if (typeof numbers !== "function") return undefined;
-  const sample = numbers("0");
-  if (typeof sample === "number" || typeof sample === "bigint") return undefined;
-  if (typeof sample !== "object" || sample === null || isPlainObject(sample)) {
-    throw new InvalidRequestError(
-      "numbers",
-      "`numbers` must return a number, a bigint or an instance of a class: " +
-        "anything else would change its type when it is written back",
-    );
-  }
-  const prototype: unknown = Object.getPrototypeOf(sample);
+  const prototype = numberPrototype(numbers);
+  if (prototype === undefined) return undefined;
   return (value, path) =>
     typeof value === "object" && Object.getPrototypeOf(value) === prototype
       ? { N: canonicalNumber((value as NumberLike).toString(), path) }

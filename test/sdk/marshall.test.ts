@@ -8,7 +8,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { InvalidRequestError } from "../../core/errors.ts";
 import { type MarshallContext, marshallItem, marshallValue } from "../../sdk/marshall.ts";
-import { type Numbers, numberReader, numberWriter, unmarshallItem } from "../../sdk/unmarshall.ts";
+import { numberReader, numberWriter, unmarshallItem } from "../../sdk/unmarshall.ts";
+import { type Numbers } from "../../sdk/numbers.ts";
 
 function refusedField(act: () => unknown): string {
   try {
