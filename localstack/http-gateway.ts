@@ -11,6 +11,7 @@ import * as limits from "../core/limits.ts";
 import { gatewayError, httpApiEvent, httpResponse } from "./http-event.ts";
 import type { HttpRequest, HttpResponse } from "./http-event.ts";
 import openApi from "../docs/openapi.json" with { type: "json" };
+import { refuseOtherHosts } from "./host-names.ts";
 import type { StackEndpoints } from "./process-messages.ts";
 import { tablesPath } from "./table-route.ts";
 
@@ -73,6 +74,7 @@ export async function startHttpGateway(options: HttpGatewayOptions): Promise<Htt
         },
       );
   });
+  refuseOtherHosts(server);
   await listen(server, options.port);
   return {
     port: (server.address() as AddressInfo).port,

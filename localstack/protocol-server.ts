@@ -4,6 +4,7 @@
 import { createRequire } from "node:module";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { refuseOtherHosts } from "./host-names.ts";
 
 export type ProtocolServer = {
   readonly port: number;
@@ -48,6 +49,7 @@ export async function startProtocolServer({
     updateStreamMs: 0,
     shardLimit: 100,
   });
+  refuseOtherHosts(server);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, "127.0.0.1", () => {
