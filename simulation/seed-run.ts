@@ -10,6 +10,7 @@ import type { Client } from "../sdk/index.ts";
 import { checkHistory } from "../testing/checker/check-history.ts";
 import { withChainedVersions, type LoggedVersions } from "../testing/history/chained-versions.ts";
 import { HistoryRecorder } from "../testing/history/recorder.ts";
+import { historyKey } from "../testing/history/key-text.ts";
 import { recordingEngine } from "../testing/history/recording-engine.ts";
 import type { History } from "../testing/history/types.ts";
 import type { FaultName } from "../testing/kernel/faults.ts";
@@ -21,6 +22,7 @@ import { StoreJudge } from "./judges/store-judge.ts";
 import { writesOfLog } from "./judges/logged-writes.ts";
 import { misplacedVersions, versionsOf } from "./judges/log-versions.ts";
 import { wrongPasts } from "./judges/past-reads.ts";
+import { StarvationJudge } from "./judges/starvation.ts";
 import { finalStateOf, VersionJournal } from "./judges/version-journal.ts";
 import { RestService } from "./rest-service.ts";
 import { hashBitsMax, type SeedPlan } from "./seed-plan.ts";
@@ -73,6 +75,8 @@ const judgedTransactionsMin = 60;
 const asksAtOnceShare = 0.5;
 /** More of them tell nothing more. */
 const wrongPastsMax = 20;
+/** Twice as much as any of a hundred seeds came to; without courtesy it is 27 and more. */
+const leftOutMax = 24;
 const runLimitMs = 12 * 3600_000;
 
 export async function runSeed(
@@ -110,6 +114,7 @@ class SeedRunner {
   readonly #stores: StoreJudge;
   readonly #findings: string[] = [];
   readonly #balance = new Balance();
+  readonly #starvation: StarvationJudge;
 
   constructor(cloud: TestCloud, workload: Workload, plan: SeedPlan) {
     this.#cloud = cloud;
@@ -121,11 +126,21 @@ class SeedRunner {
       nowNs: () => Math.round((time.nowMs - startMs) * 1_000) * 1_000,
       emit: (transaction) => {
         this.#balance.ended(transaction);
+        this.#starvation.ended(transaction);
       },
     });
     const { options, hashes } = cloud.deployment;
     this.#stores = new StoreJudge(options.deployment, workload.tables, hashes);
     this.#journal = new VersionJournal(workload.tables);
+    const tables = new Map(workload.tables.map((table) => [table.name, table]));
+    this.#starvation = new StarvationJudge({
+      nowMs: () => time.nowMs,
+      keyOf: (name, key) => {
+        const table = tables.get(name);
+        return table === undefined ? undefined : historyKey(table, key);
+      },
+      bounds: { beatenMax: leftOutMax, passedMax: leftOutMax },
+    });
     dynamodb.onWrite((change) => {
       this.#stores.observe(change);
       this.#journal.observe(change);
@@ -153,6 +168,7 @@ class SeedRunner {
     await cloud.run(() => this.#phases(fleet), { limitMs: runLimitMs });
     const versions = await this.#logVersions();
     this.#findings.push(...fleet.findings, ...this.#stores.findings);
+    this.#findings.push(...this.#starvation.findings);
     const transactions = this.#recorder.finish();
     this.#findings.push(...wrongPasts(transactions, versions).slice(0, wrongPastsMax));
     const history: History = {
@@ -252,6 +268,7 @@ class SeedRunner {
     return {
       onEvent: (event) => {
         this.#balance.observe(event);
+        this.#starvation.observe(process, event);
       },
       wrapEngine: (engine: ClientEngine, clock: Clock) =>
         pacedEngine(

@@ -66,6 +66,7 @@ export class ForeignTurns {
   }
 
   #waitMs(keys: Iterable<KeyHash>): number {
+    // mutant: no-courtesy
     if (this.#courtesy.isIdle) return 0;
     const now = { nowMs: this.#clock.monotonicMs(), patienceMs: this.#patienceMs };
     let waitMs = 0;

@@ -2,9 +2,22 @@
  * Breaks of what lets transactions of one process read from one another before they are committed
  * (engine/chaining).
  */
-import { instead, never, omitted, when, type Mutant } from "./mutant.ts";
+import { always, instead, never, omitted, when, type Mutant } from "./mutant.ts";
 
 const convoys = { workload: "convoys", isolation: "serializable" } as const;
+/** Processes that have many at the same two items all the time, and nothing else in their way. */
+const hot = {
+  isolation: "serializable",
+  history: false,
+  clients: 4,
+  lanes: 12,
+  keys: 2,
+  transactions: 800,
+  pauseMs: 1,
+  hurried: 0,
+  faults: {},
+} as const;
+
 export const chains: readonly Mutant[] = [
   {
     name: "reads-let-out-early",
@@ -71,6 +84,12 @@ export const chains: readonly Mutant[] = [
     breaks: "a read that waits for installs overlooks what is about to be written: torn reads",
     edit: when("asked.joins && attempt === 0"),
     changes: convoys,
+  },
+  {
+    name: "no-courtesy",
+    breaks: "a process that has won sends again before those that it has beaten: it always wins",
+    edit: always,
+    changes: { workload: "register", ...hot },
   },
   {
     name: "own-commits-trusted",
