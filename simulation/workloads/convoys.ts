@@ -6,7 +6,7 @@
  * result or by a body's own error, has been committed.
  */
 import { defineTable, TransactionError } from "../../sdk/index.ts";
-import { testTable } from "../../testing/test-cloud.ts";
+import { gridOf } from "./grid.ts";
 import { numbered } from "./key-spaces.ts";
 import {
   WorkloadFinding,
@@ -44,6 +44,14 @@ const failShare = 0.15;
 const lingerShare = 0.35;
 const lingerMsMax = 1_500;
 
+/**
+ * Some callers give up while others of their group go on, and ask what has become of it
+ * (paced-engine.ts).
+ */
+const hastyShare = 0.1;
+const hastyMsMin = 20;
+const hastyMsMax = 2_000;
+
 type Act = "advance" | "advance by one" | "look" | "copy";
 const acts: readonly Act[] = ["advance", "advance", "advance by one", "look", "copy"];
 
@@ -75,13 +83,9 @@ class Convoys implements Workload {
   constructor({ keys, history }: Pick<WorkloadSettings, "keys" | "history">) {
     this.#names = numbered("convoy", Math.ceil(keys / 3));
     for (const name of this.#names) this.#counts.set(name, { acknowledged: 0, open: 0 });
-    this.tables = [testTable("convoys", { partitionKey: "convoy", sortKey: "part", history })];
-    this.universe = this.#names.flatMap((convoy) =>
-      parts.map((part) => ({
-        table: "convoys",
-        key: { convoy: { S: convoy }, part: { S: part } },
-      })),
-    );
+    const grid = gridOf(rows, { partitions: this.#names, places: parts, history });
+    this.tables = [grid.table];
+    this.universe = grid.universe;
   }
 
   async setUp(client: StepContext["client"]): Promise<void> {
@@ -99,12 +103,15 @@ class Convoys implements Workload {
     const fails = random.chance(failShare);
     const run = { ...context, convoy, act, fails, other: random.pick(this.#names) };
     const writes = act !== "look" && !fails;
+    const haste = random.chance(hastyShare)
+      ? { deadlineMs: Math.ceil(random.logarithmic(hastyMsMin, hastyMsMax)) }
+      : {};
     const count = this.#counts.get(convoy) ?? { acknowledged: 0, open: 0 };
     let attempts = 0;
     // Counted beforehand, since a process that dies cannot count any more.
     if (writes) count.open += 1;
     try {
-      const { result } = await client.transact({ isolation }, (tx) => {
+      const { result } = await client.transact({ isolation, ...haste }, (tx) => {
         if (attempts > 0) this.#aborted.add(attemptName(unique, attempts));
         attempts = tx.attempt;
         return this.#body(tx, run);

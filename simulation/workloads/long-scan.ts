@@ -5,8 +5,8 @@
  * once.
  */
 import { defineTable, type Rows } from "../../sdk/index.ts";
-import { testTable } from "../../testing/test-cloud.ts";
 import type { SeededRandom } from "../../testing/kernel/seeded-random.ts";
+import { gridOf } from "./grid.ts";
 import { numbered, pickHot, sumOf, upTo } from "./key-spaces.ts";
 import {
   WorkloadFinding,
@@ -52,14 +52,9 @@ class LongScan implements Workload {
     this.#shelves = numbered("shelf", Math.max(2, Math.ceil(keys / 2)));
     this.#total = this.#shelves.length * placesOfShelf * openingUnits;
     this.#history = history;
-    const sortKey = { name: "place", type: "B" } as const;
-    this.tables = [testTable("stock", { partitionKey: "shelf", sortKey, history })];
-    this.universe = this.#shelves.flatMap((shelf) =>
-      this.#places.map((place) => ({
-        table: "stock",
-        key: { shelf: { S: shelf }, place: { B: place } },
-      })),
-    );
+    const grid = gridOf(stock, { partitions: this.#shelves, places: this.#places, history });
+    this.tables = [grid.table];
+    this.universe = grid.universe;
   }
 
   async setUp(client: Client): Promise<void> {

@@ -9,6 +9,7 @@
 import { defineTable } from "../../sdk/index.ts";
 import { testTable } from "../../testing/test-cloud.ts";
 import type { SeededRandom } from "../../testing/kernel/seeded-random.ts";
+import { gridOf } from "./grid.ts";
 import { numbered, pickHot, upTo } from "./key-spaces.ts";
 import {
   WorkloadFinding,
@@ -57,17 +58,11 @@ class Reinsert implements Workload {
   readonly #stepsLeft = new WeakMap<SeededRandom, number>();
 
   constructor({ keys, history }: Pick<WorkloadSettings, "keys" | "history">) {
-    this.#cells = shelves.flatMap((shelf) =>
-      upTo(Math.ceil(keys / 2)).map((cell) => ({ shelf, cell: Uint8Array.of(0xff, cell) })),
-    );
-    this.tables = [
-      testTable("cells", { partitionKey: "shelf", sortKey: { name: "cell", type: "B" }, history }),
-      testTable("incarnations", { partitionKey: "name", history }),
-    ];
-    this.universe = this.#cells.map(({ shelf, cell }) => ({
-      table: "cells",
-      key: { shelf: { S: shelf }, cell: { B: cell } },
-    }));
+    const places = upTo(Math.ceil(keys / 2)).map((cell) => Uint8Array.of(0xff, cell));
+    this.#cells = shelves.flatMap((shelf) => places.map((cell) => ({ shelf, cell })));
+    const grid = gridOf(cells, { partitions: shelves, places, history });
+    this.tables = [grid.table, testTable("incarnations", { partitionKey: "name", history })];
+    this.universe = grid.universe;
   }
 
   setUp(): Promise<void> {
