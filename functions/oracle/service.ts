@@ -265,6 +265,7 @@ class Invocation {
   /** Goes on where an earlier invocation stopped; looks at the deadline before each step. */
   async #rebuild(): Promise<Oracle> {
     const lane = this.#lane;
+    // mutant: forgets-its-rebuild
     const rebuild = (lane.rebuild ??= this.#newRebuild());
     for (;;) {
       this.#checkBudget();

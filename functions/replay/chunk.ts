@@ -77,6 +77,7 @@ export function planChunk(
       } else {
         latest.set(identity, { commit, index });
       }
+      // mutant: only-own-deletes-queued
       if (write.item === undefined) {
         const version = commit.verdict.timestamp;
         tombstones.push({ table: table.name, key: write.key, version });

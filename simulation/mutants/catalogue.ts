@@ -4,6 +4,7 @@
  * none of it is in the product. If the judges are worth anything, they find each mutant within a
  * thousand seeds.
  */
+import * as limits from "../../core/limits.ts";
 import { chains } from "./chains.ts";
 import { always, instead, never, omitted, preceded, when, type Mutant } from "./mutant.ts";
 import { trust } from "./trust.ts";
@@ -153,6 +154,20 @@ const oracles: readonly Mutant[] = [
     edit: instead("oracle.fold({ ...decodeLogBlock(bytes, position, hashes), verdicts: [] })"),
   },
   {
+    name: "forgets-its-rebuild",
+    breaks: "an oracle whose time is up begins from the log's end again: it never gets there",
+    edit: instead("(lane.rebuild = this.#newRebuild())"),
+    changes: {
+      workload: "bank",
+      transactions: 100,
+      clients: 4,
+      oracleTimeLimitMs: limits.oracleReserveMs + 150,
+      rebuildBlocksMax: 200,
+      rebuildPageBlocksMax: 1,
+      faults: { "cold-start": 0.1 },
+    },
+  },
+  {
     name: "decides-ids-twice",
     breaks: "a redelivered or repeated request is certified again",
     edit: never,
@@ -243,6 +258,12 @@ const installs: readonly Mutant[] = [
     breaks: "installs on a table with history do not wait for earlier ones",
     edit: never,
     changes: { workload: "mixed-levels", history: true },
+  },
+  {
+    name: "only-own-deletes-queued",
+    breaks: "replay queues no tombstone that a client has installed: it stands for ever",
+    edit: when("write.item === undefined && !isInstalled"),
+    changes: { workload: "reinsert" },
   },
   {
     name: "batch-rest-forgotten",

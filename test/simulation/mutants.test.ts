@@ -19,6 +19,7 @@ import {
   preceded,
   when,
   type Edit,
+  type Mutant,
 } from "../../simulation/mutants/mutant.ts";
 import { planOf } from "../../simulation/seed-plan.ts";
 
@@ -48,6 +49,17 @@ function identifiers(text: string): Set<string> {
   };
   visit(ts.createSourceFile("a.ts", text, ts.ScriptTarget.ES2023));
   return names;
+}
+
+/** By mark: the mutants that change it. */
+function usersOfMarks(): ReadonlyMap<string, readonly Mutant[]> {
+  const users = new Map<string, Mutant[]>();
+  for (const mutant of mutants) {
+    for (const name of editsOf(mutant).keys()) {
+      users.set(name, [...(users.get(name) ?? []), mutant]);
+    }
+  }
+  return users;
 }
 
 describe("every mutant", () => {
@@ -80,7 +92,20 @@ describe("every mutant", () => {
 });
 
 describe("every mark", () => {
-  // Not to one alone: what replay refuses is seen only where the oracle commits it, too.
+  // What replay refuses is seen only where the oracle commits it, too: such a break changes a mark
+  // of another. The mark is named after one of them, and goes with that one.
+  test("belongs to one mutant, and only others that need its break besides change it", () => {
+    for (const [name, users] of usersOfMarks()) {
+      const owner = users.length === 1 || users.some((mutant) => mutant.name === name);
+      expect(owner, `the mark ${name} is changed by several mutants, none of its name`).toBe(true);
+      for (const mutant of users) {
+        const marks = [...editsOf(mutant).keys()];
+        const hasOwn = mutant.name === name || marks.some((mark) => mark === mutant.name);
+        expect(hasOwn || users.length === 1, `${mutant.name} has no mark of its own`).toBe(true);
+      }
+    }
+  });
+
   test("has a mutant, and every edit of a mutant a mark", () => {
     const named = mutants.flatMap((mutant) => [...editsOf(mutant).keys()]);
     const marks = marked.flatMap(({ text }) => marksIn(text).map(({ name }) => name));
