@@ -14,7 +14,14 @@ import { historyKey } from "../testing/history/key-text.ts";
 import { recordingEngine } from "../testing/history/recording-engine.ts";
 import type { History } from "../testing/history/types.ts";
 import type { FaultName } from "../testing/kernel/faults.ts";
-import { createTestCloud, type TestClientOptions, type TestCloud } from "../testing/test-cloud.ts";
+import { nobodysTable } from "../testing/kernel/overwritten-commits.ts";
+import {
+  createTestCloud,
+  testTable,
+  type TestClientOptions,
+  type TestCloud,
+} from "../testing/test-cloud.ts";
+import type { TestTable } from "../testing/test-deployment.ts";
 import { Balance } from "./balance.ts";
 import { ClientFleet, type FleetCounts } from "./client-fleet.ts";
 import { pacedEngine } from "./paced-engine.ts";
@@ -85,9 +92,10 @@ export async function runSeed(
 ): Promise<SeedRun> {
   const { keys, history, isolation } = plan;
   const workload = workloads[plan.workload]({ keys, history, isolation });
+  const tables = [...workload.tables, ...tablesOfNobody(plan)];
   const cloud = await createTestCloud({
     seed: `run ${plan.seed.toString()}`,
-    tables: workload.tables,
+    tables,
     faults: plan.faults,
     ...(plan.strikesMax === undefined ? {} : { strikesMax: plan.strikesMax }),
     // As short as it may be, so that a run sees versions and tombstones go.
@@ -103,6 +111,12 @@ export async function runSeed(
     keepTrace: options.keepTrace ?? false,
   });
   return new SeedRunner(cloud, workload, plan).run();
+}
+
+/** Where a hostile producer commits rows: in a workload's tables its judge would wonder at them. */
+function tablesOfNobody({ faults, history }: SeedPlan): readonly TestTable[] {
+  if (faults["hostile-record"] === undefined) return [];
+  return [testTable(nobodysTable, { partitionKey: "id", history })];
 }
 
 class SeedRunner {
@@ -130,7 +144,7 @@ class SeedRunner {
       },
     });
     const { options, hashes } = cloud.deployment;
-    this.#stores = new StoreJudge(options.deployment, workload.tables, hashes);
+    this.#stores = new StoreJudge(options.deployment, options.tables, hashes);
     this.#journal = new VersionJournal(workload.tables);
     const tables = new Map(workload.tables.map((table) => [table.name, table]));
     this.#starvation = new StarvationJudge({

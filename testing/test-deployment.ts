@@ -279,9 +279,14 @@ export class TestDeployment {
     const records = kinesis.records(this.stream, this.shard).slice(-hostileLookBackRecords);
     const recent = records.at(-random.integer(1, 30));
     const arrivals = records.map(({ arrivalMs }) => arrivalMs);
-    const { kind, data } = hostileRecord(random, recent?.data, { ...this.#aims, arrivals });
-    trace.note(time.nowMs, `hostile record: ${kind}`);
-    kinesis.execute("PutRecord", { StreamName: this.stream, PartitionKey: "x", Data: data });
+    const hostile = hostileRecord(random, recent?.data, { ...this.#aims, arrivals });
+    trace.note(time.nowMs, `hostile record: ${hostile.kind}`);
+    const put = (data: Uint8Array): void => {
+      kinesis.execute("PutRecord", { StreamName: this.stream, PartitionKey: "x", Data: data });
+    };
+    put(hostile.data);
+    const [mine] = kinesis.records(this.stream, this.shard).slice(-1);
+    if (hostile.report !== undefined && mine !== undefined) put(hostile.report(mine.arrivalMs));
     this.world.streamWritten();
   }
 }

@@ -1,7 +1,11 @@
 /**
  * What replay has to install for a stretch of the log: every committed write of tables with
  * history, in order; elsewhere, per item, only the newest, since it supersedes the others. What its
- * client says it has installed is not looked at.
+ * client says it has installed is not looked at, unless an earlier write of the item is: whoever
+ * may commit can overwrite the commit of somebody else and say that it has installed that, and a
+ * report must cost nobody else's commit anything. Where an earlier write is missing, the reported
+ * one is installed on top of it: so no older value ever comes after a newer one, not even where a
+ * plain delete has taken the newer one away.
  *
  * While a table's history is switched on or off, some clients still write the other way. An item
  * that any of them writes with history is installed in order altogether: beside each other, a write
@@ -21,7 +25,7 @@ export type PlannedWrite = { readonly commit: Commit; readonly index: number };
 export type RefusedWrite = PlannedWrite & { readonly reason: string };
 
 export type ChunkPlan = {
-  /** Writes that nobody says are installed. Independent of each other; one per item. */
+  /** Of items with a write that nobody says is installed. Independent of each other; one each. */
   readonly latest: readonly PlannedWrite[];
   /** The same of items that are written with history. One list per item, in timestamp order. */
   readonly ordered: readonly (readonly PlannedWrite[])[];
@@ -57,13 +61,11 @@ export function planChunk(
         continue;
       }
       const identity = identityOf(commit.payload, index);
-      if (isInstalled) {
+      // mutant: report-covers-earlier-writes
+      const isFirst = !latest.has(identity) && !ordered.has(identity);
+      if (isInstalled && isFirst) {
         // probe: replay-believes-its-client
-
-        // It supersedes what came before; on a table with history, what came before was installed
-        // before it.
-        latest.delete(identity);
-        ordered.delete(identity);
+        // Nothing to look at; its tombstone is queued all the same.
       } else if (ordered.has(identity)) {
         ordered.get(identity)?.push({ commit, index });
       } else if (table.history) {

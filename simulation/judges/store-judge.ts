@@ -9,6 +9,7 @@ import { deploymentNames } from "../../aws/names.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
 import { decodeLogBlock } from "../../schemas/log-block.ts";
 import { historyKey } from "../../testing/history/key-text.ts";
+import { isLiars } from "../../testing/kernel/overwritten-commits.ts";
 import type { TestTable } from "../../testing/test-deployment.ts";
 import type { LoggedWrite } from "./logged-writes.ts";
 
@@ -168,10 +169,12 @@ export class StoreJudge {
 
   /**
    * I7, when all is over: as each watermark came, each write at or below it was installed or
-   * superseded. Writes of other tables (idempotency entries) are not judged.
+   * superseded. Writes of other tables (idempotency entries) are not judged, nor what its maker
+   * has falsely called installed.
    */
   judgeInstalled(writes: readonly LoggedWrite[]): void {
-    for (const { table: described, key, timestamp } of writes) {
+    for (const { table: described, key, item, timestamp } of writes) {
+      if (isLiars(item)) continue;
       const table = this.#tables.get(described.name);
       const claim = this.#watermarks.find((watermark) => watermark.timestamp >= timestamp);
       if (table === undefined || claim === undefined) continue;

@@ -1,5 +1,5 @@
 /** Breaks of what is believed, and of whom. */
-import { instead, never, when, type Mutant } from "./mutant.ts";
+import { instead, never, preceded, when, type Mutant } from "./mutant.ts";
 
 export const trust: readonly Mutant[] = [
   {
@@ -26,5 +26,11 @@ export const trust: readonly Mutant[] = [
     breaks: "replay believes whoever says that a commit is installed: others' writes are left out",
     edit: instead("true"),
     changes: { faults: { "hostile-record": 1, "crash-after-call": 0.003 } },
+  },
+  {
+    name: "report-covers-earlier-writes",
+    breaks: "a true report leaves out what it overwrites, of others too: a commit never installed",
+    edit: preceded("if (isInstalled) { latest.delete(identity); ordered.delete(identity); }"),
+    changes: { faults: { "hostile-record": 1 } },
   },
 ];

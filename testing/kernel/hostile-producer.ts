@@ -2,7 +2,7 @@
  * Somebody who may write to the commit stream and means harm, or has a bug: records that are no
  * records, cut, oversized, of a later version; old records once more; requests that claim to have
  * seen the future, or to commit nothing; commits that lie about tables. The oracle has to count or
- * to refuse them, and go on.
+ * to refuse them, and go on. And commits over those of others, reported as if they were installed.
  */
 import {
   commitRecordMagic,
@@ -14,10 +14,16 @@ import { encodePayload } from "../../schemas/payload.ts";
 import { makeTransactionId, transactionIdRandomBytes } from "../../schemas/transaction-id.ts";
 import type { Payload, Timestamp } from "../../core/types.ts";
 import { forgedReports } from "./forged-reports.ts";
+import { nobodysTable, overwrittenCommit, type OverwrittenCommit } from "./overwritten-commits.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 import { checkedToOf, tableLie, tableLies, type HostileAims } from "./table-lies.ts";
 
-export type HostileRecord = { readonly kind: string; readonly data: Uint8Array };
+export type HostileRecord = {
+  readonly kind: string;
+  readonly data: Uint8Array;
+  /** What follows at once, where something does. */
+  readonly report?: OverwrittenCommit["report"];
+};
 
 const recordBytesMax = 1024 * 1024;
 /** After magic, version and flags. */
@@ -40,10 +46,16 @@ export function hostileRecord(
   if (aims.arrivals.length > 0) kinds.push("forged-reports");
   const checkedTo = recent === undefined ? undefined : checkedToOf(recent);
   if (checkedTo !== undefined) kinds.push(...tableLies);
+  const nobodys = aims.tables.find(({ name }) => name === nobodysTable);
+  if (nobodys !== undefined && checkedTo !== undefined) kinds.push("overwritten-commit");
   const kind = random.pick(kinds);
   const lie = tableLies.find((each) => each === kind);
   if (lie !== undefined && checkedTo !== undefined) {
     return { kind, data: tableLie(lie, random, { aims, checkedTo }) };
+  }
+  if (kind === "overwritten-commit" && nobodys !== undefined && checkedTo !== undefined) {
+    const { hashFingerprint } = aims;
+    return { kind, ...overwrittenCommit(random, { hashFingerprint, table: nobodys, checkedTo }) };
   }
   if (kind === "future-checked") return { kind, data: futureChecked(random, aims) };
   if (kind === "payload-less") return { kind, data: payloadLess(random, aims) };
