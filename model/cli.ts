@@ -20,8 +20,12 @@ import { formatTrace } from "./harness/trace.ts";
  * `install` (overlapping replays, deletes, the reaper) is the other one to run after a change of
  * the model; CI has no time for it.
  */
-const ciConfigs = ["whole", "resend", "liveness"];
-const module = "TidemarkConfigs";
+const ciConfigs = ["whole", "resend", "express", "express-crash", "liveness"];
+
+/** The module that a configuration is of. */
+function moduleOf(config: string): string {
+  return config.startsWith("express") ? "TidemarkExpress" : "TidemarkConfigs";
+}
 
 function configOf(name: string, settings: Readonly<Record<string, string>> = {}): string {
   let text = readFileSync(join(modelFolder, `${name}.cfg`), "utf8");
@@ -48,7 +52,11 @@ function say(line: string): void {
 async function check(names: readonly string[]): Promise<void> {
   const jar = fetchChecker();
   for (const name of names.length === 0 ? ciConfigs : names) {
-    const result = await runChecker(jar, { module, config: configOf(name), onProgress: say });
+    const result = await runChecker(jar, {
+      module: moduleOf(name),
+      config: configOf(name),
+      onProgress: say,
+    });
     if (result.kind === "holds") {
       say(`${name}: every invariant holds in ${figures(result)}`);
       continue;
@@ -65,7 +73,7 @@ async function checkMutant(jar: string, mutant: ModelMutant): Promise<void> {
   const config = configOf(mutant.config, settings);
   const { only } = mutant;
   const result = await runChecker(jar, {
-    module,
+    module: moduleOf(mutant.config),
     config: only === undefined ? config : config.replace(/^INVARIANTS.*$/m, `INVARIANTS ${only}`),
   });
   if (result.violated !== undefined && violates.includes(result.violated)) {

@@ -32,4 +32,17 @@ export const modelMutants: readonly ModelMutant[] = [
   { name: "reads-ignore-tail", config: "commit", violates: ["I8"], settings: quick },
   { name: "extend-unchecked", config: "commit", violates: ["I8"], settings: quick },
   { name: "acknowledge-before-block", config: "commit", violates: ["I9"], settings: quick },
+  { name: "express-put-unconditional", config: "express", violates: ["I1"] },
+  { name: "express-guesses-position", config: "express", violates: ["I2"] },
+  { name: "express-clock-alone", config: "express", violates: ["I2"] },
+  { name: "express-again-blindly", config: "express", violates: ["I3"] },
+  {
+    name: "resend-blindly",
+    config: "express",
+    violates: ["I3"],
+    settings: { Resends: "1", Window: "1" },
+  },
+  { name: "express-lost-is-refused", config: "express", violates: ["I3"] },
+  { name: "express-stale-tail", config: "express", violates: ["I4", "I5"] },
+  { name: "express-moves-cursor", config: "express", violates: ["NothingPassed"] },
 ];

@@ -1,0 +1,88 @@
+--------------------------- MODULE TidemarkExpress ---------------------------
+(***************************************************************************)
+(* Express commit (docs/adr/0013-express-commit.md) on top of Tidemark.tla: *)
+(* a client appends a block of its own to the log, beside the oracles, and  *)
+(* may change between the two ways with one and the same id.                *)
+(*                                                                          *)
+(* What is modelled: a put is on its way from the moment of the draft for   *)
+(* ever.  It may arrive at once, late, more than once, or never; nobody     *)
+(* relies on its answer, the log says what became of it.  So a lost answer, *)
+(* a repeated put and one that is late by minutes are all the same step.    *)
+(* One transaction in a block; several are the oracles' case already.       *)
+(***************************************************************************)
+EXTENDS TidemarkConfigs
+
+CONSTANTS Express  \* Transactions whose clients may append blocks.
+
+VARIABLES puts     \* Puts on their way, ever since: [t, pos, block].
+
+expressVars == <<vars, puts>>
+
+\* The block that follows the first p, as a client makes it: its cursor is that of the block before.
+ExpressBlock(t, p) ==
+  LET last == IF Mutant = "express-clock-alone" THEN client[t].r ELSE Through(p)
+      moved == IF Mutant = "express-moves-cursor" /\ Covered(p) < Len(stream) THEN 1 ELSE 0
+  IN [cursor |-> Covered(p) + moved,
+      verdicts |-> <<[t |-> t, kind |-> "commit", ts |-> last + 1]>>,
+      through |-> last + 1]
+
+\* Certifies on a tail that reaches to the log's end and sends the put: at first, or with the same
+\* id again, after its put was refused, or its request by the stream is not answered.  A tail that
+\* lags finds its position taken, as a put does that is overtaken on its way.
+ExpressDraft(t) ==
+  LET c == client[t]
+      p == Len(log)
+      pos == IF Mutant = "express-guesses-position" THEN p + 2 ELSE p + 1
+      checkedTo == IF Mutant = "express-stale-tail" THEN c.r ELSE Newest
+  IN /\ t \in Express
+     /\ \/ c.pc = "run" /\ DOMAIN c.read = work[t].reads
+        \/ c.pc = "sent" /\ (Mutant # "express-again-blindly" => ~IsDecided(t))
+     /\ ~\E m \in puts : m.t = t /\ m.pos = pos
+     /\ IF Written(Checks(t), c.r, checkedTo) /\ ~IsDecided(t)
+        THEN /\ client' = [client EXCEPT ![t].pc = "aborted"]
+             /\ UNCHANGED puts
+        ELSE /\ client' = [client EXCEPT ![t].pc = "sent"]
+             /\ puts' = puts \cup {[t |-> t, pos |-> pos, block |-> ExpressBlock(t, p)]}
+     /\ UNCHANGED <<work, net, stream, oracle, log, commits, store, high, replay, mark, left>>
+
+\* The conditional put arrives, for the first time or not.
+ExpressPut(m) ==
+  /\ IF m.pos = Len(log) + 1
+     THEN log' = Append(log, m.block)
+     ELSE /\ Mutant = "express-put-unconditional"
+          /\ m.pos <= Len(log)
+          /\ log' = [log EXCEPT ![m.pos] = m.block]
+  /\ commits' = UNION {{v \in Range(log'[i].verdicts) : v.kind = "commit"} : i \in 1 .. Len(log')}
+  /\ UNCHANGED <<work, client, net, stream, oracle, store, high, replay, mark, left, puts>>
+
+\* Takes a lost answer for a refusal, and runs its body again under another id.
+ExpressGivesUp(t) ==
+  /\ Mutant = "express-lost-is-refused"
+  /\ client[t].pc = "sent"
+  /\ \E m \in puts : m.t = t
+  /\ client' = [client EXCEPT ![t].pc = "aborted"]
+  /\ UNCHANGED <<work, net, stream, oracle, log, commits, store, high, replay, mark, left, puts>>
+
+-----------------------------------------------------------------------------
+
+ExpressStep ==
+  \/ \E t \in Txs : ExpressDraft(t) \/ ExpressGivesUp(t)
+  \/ \E m \in puts : ExpressPut(m)
+
+ExpressSpec ==
+  /\ Init /\ puts = {}
+  /\ [][(Next /\ UNCHANGED puts) \/ ExpressStep]_expressVars
+
+\* A put is worth something only at the position that follows the log's end (or, for mutants, beyond
+\* it); a position that is taken refuses it for ever.
+ExpressView ==
+  <<View, {m \in puts : m.pos > Len(log) \/ Mutant = "express-put-unconditional"}>>
+
+-----------------------------------------------------------------------------
+(* Not numbered: a cursor passes no request without an answer.  An oracle cannot break it, since it
+   answers what it passes; a block from elsewhere could. *)
+
+NothingPassed ==
+  LET answered == {v.t : v \in Verdicts(1, Len(log))}
+  IN \A i \in 1 .. Covered(Len(log)) : stream[i].t \in answered
+=============================================================================
