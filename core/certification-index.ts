@@ -17,11 +17,15 @@
  * can cause no conflict. An insertion takes over a dead slot that it passes; a rebuild drops the
  * rest.
  *
+ * What was entered since the last `mark` can be undone. Each entry notes the slot that it writes; a
+ * rebuild leaves the old table as it was, so that going back is to take that one again.
+ *
  * Invariants: I4, I5 (a live entry is never lost or lowered). Paper: Centiman §3.1 (validators).
  */
 import { assert } from "./assert.ts";
 import { cacheLines, lineWords } from "./cache-lines.ts";
 import * as limits from "./limits.ts";
+import { SlotJournal } from "./slot-journal.ts";
 import type { SlotSeed } from "./slot-seed.ts";
 import type { Timestamp } from "./types.ts";
 
@@ -41,6 +45,17 @@ const loadRebuilt = 0.55;
 const relativeMax = 0x7fff_ffff;
 const twoTo32 = 0x1_0000_0000;
 
+/** A table that a rebuild has replaced. */
+type Replaced = {
+  readonly slots: Uint32Array;
+  readonly scale: number;
+  readonly occupied: number;
+  readonly occupiedMax: number;
+  readonly epoch: number;
+  /** The journal's when it was replaced: what was noted later is of the new table. */
+  readonly journalLength: number;
+};
+
 export class CertificationIndex {
   #slots: Uint32Array;
   /** Home bucket of a hash = high word · scale, truncated. */
@@ -54,6 +69,11 @@ export class CertificationIndex {
   #floorRelative = 0;
   /** Newest timestamp entered: entries rise (I2). */
   #newest: number;
+  /** Slots written since the mark, and what the index was there. */
+  readonly #journal = new SlotJournal();
+  #replaced: Replaced | undefined;
+  #markedFloor: number;
+  #markedNewest: number;
   readonly #entriesMax: number;
   readonly #seed: SlotSeed;
   /** Buckets looked at beyond the first one of a search or an entry, so far. */
@@ -72,6 +92,8 @@ export class CertificationIndex {
     this.#floor = floor;
     this.#epoch = floor;
     this.#newest = floor;
+    this.#markedFloor = floor;
+    this.#markedNewest = floor;
     this.#entriesMax = entriesMax;
     this.#scale = bucketsMin / twoTo32;
     this.#occupiedMax = Math.floor(bucketsMin * slotsPerBucket * loadMax);
@@ -161,6 +183,7 @@ export class CertificationIndex {
       const stored = slots[at + 2] ?? 0;
       if (stored === 0) break;
       if (slots[at] === high && slots[at + 1] === low) {
+        this.#journal.note(slots, at);
         slots[at + 2] = relative;
         return;
       }
@@ -175,6 +198,7 @@ export class CertificationIndex {
     // Only now is it certain that the hash has no slot further on, so that a dead one may be taken.
     if (dead >= 0) at = dead;
     else this.#occupied += 1;
+    this.#journal.note(slots, at);
     slots[at] = high;
     slots[at + 1] = low;
     slots[at + 2] = relative;
@@ -184,8 +208,37 @@ export class CertificationIndex {
   /** Declares entries at or below `floor` dead. The floor never falls. */
   raiseFloor(floor: Timestamp): void {
     assert(floor >= this.#floor, "index: the floor never falls");
+    this.#setFloor(floor);
+  }
+
+  #setFloor(floor: number): void {
     this.#floor = floor;
     this.#floorRelative = Math.min(Math.max(floor - this.#epoch, 0), relativeMax);
+  }
+
+  /** What was entered, and where the floor is, stands: `undo` comes back to here. */
+  mark(): void {
+    this.#journal.clear();
+    this.#replaced = undefined;
+    this.#markedFloor = this.#floor;
+    this.#markedNewest = this.#newest;
+  }
+
+  /** Comes back to the last mark. Costs what was entered since; a rebuild costs nothing more. */
+  undo(): void {
+    const replaced = this.#replaced;
+    const journalLength = replaced?.journalLength ?? this.#journal.length;
+    if (replaced !== undefined) {
+      this.#slots = replaced.slots;
+      this.#scale = replaced.scale;
+      this.#occupied = replaced.occupied;
+      this.#occupiedMax = replaced.occupiedMax;
+      this.#epoch = replaced.epoch;
+    }
+    this.#occupied -= this.#journal.restore(this.#slots, journalLength);
+    this.#newest = this.#markedNewest;
+    this.#setFloor(this.#markedFloor);
+    this.mark();
   }
 
   /** Live entries, counted by a walk over all slots. */
@@ -200,6 +253,14 @@ export class CertificationIndex {
    */
   #rebuild(timestamp: Timestamp): void {
     const old = this.#slots;
+    this.#replaced ??= {
+      slots: old,
+      scale: this.#scale,
+      occupied: this.#occupied,
+      occupiedMax: this.#occupiedMax,
+      epoch: this.#epoch,
+      journalLength: this.#journal.length,
+    };
     const { live, oldest } = this.#survey(timestamp);
     assert(live <= this.#entriesMax, "index: more live entries than its bound");
     const shift = oldest - 1;

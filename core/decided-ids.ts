@@ -11,6 +11,9 @@
  * that had no place left notes the number that went on to the next one; a search follows only while
  * that lives.
  *
+ * What was added since the last `mark` can be undone. Until the next mark, what has left since
+ * keeps its place in ring and table, so that going back is to move the ring's ends.
+ *
  * Invariants: I3 (a remembered id is never decided again). Paper: Centiman §3.4 (recovery).
  */
 import { assert } from "./assert.ts";
@@ -63,6 +66,11 @@ export class DecidedIds {
   #oldest = 1;
   #size = 0;
   #weight = 0;
+  /** What they were at the mark. */
+  #markedFloor: Timestamp;
+  #markedOldest = 1;
+  #markedSize = 0;
+  #markedWeight = 0;
   #buckets = cacheLines(ringMin / idsPerBucket);
   #mask = ringMin / idsPerBucket - 1;
   /** Result of the last `touch`: kept, so that its reads cannot be optimised away. */
@@ -78,6 +86,7 @@ export class DecidedIds {
     this.#seed = seed;
     assert(bounds.windowMicros > 0 && bounds.weightMax > 0, "decided ids: bounds are positive");
     this.#floor = floor;
+    this.#markedFloor = floor;
     this.#bounds = bounds;
   }
 
@@ -147,7 +156,7 @@ export class DecidedIds {
     assert(!this.has(ids, at, hash), "I3: an id is decided at most once");
     assert(weight >= 1 && weight <= this.#bounds.weightMax, "decided ids: weight out of range");
     this.#evict(timestamp - this.#bounds.windowMicros, this.#bounds.weightMax - weight);
-    if (this.#size === this.#capacity) this.#grow();
+    if (this.#keptSize === this.#capacity) this.#grow();
     const number = (this.#oldest + this.#size) >>> 0;
     const ring = this.#ring;
     const slot = number & (this.#capacity - 1);
@@ -168,6 +177,52 @@ export class DecidedIds {
   forget(through: Timestamp): void {
     this.#evict(through, this.#bounds.weightMax);
     if (this.#floor < through) this.#floor = through;
+  }
+
+  /** What was added and forgotten stands: `undo` comes back to here. */
+  mark(): void {
+    this.#markedFloor = this.#floor;
+    this.#markedOldest = this.#oldest;
+    this.#markedSize = this.#size;
+    this.#markedWeight = this.#weight;
+  }
+
+  /** Comes back to the last mark. Costs what was added since. */
+  undo(): void {
+    const added = this.#keptSize - this.#markedSize;
+    const first = (this.#markedOldest + this.#markedSize) >>> 0;
+    for (let i = 0; i < added; i++) this.#remove((first + i) >>> 0, { first, added });
+    this.#floor = this.#markedFloor;
+    this.#oldest = this.#markedOldest;
+    this.#size = this.#markedSize;
+    this.#weight = this.#markedWeight;
+  }
+
+  /** Ids in the ring, with those that have left since the mark. */
+  get #keptSize(): number {
+    return (this.#oldest + this.#size - this.#markedOldest) >>> 0;
+  }
+
+  /**
+   * Takes the entry of an added number out of the table: the number will be given out again. Where
+   * one of those that are undone was the newest to pass a bucket by, an older one may have done so
+   * before it: the newest that stays is noted, which is sure to be no older.
+   */
+  #remove(number: number, undone: { readonly first: number; readonly added: number }): void {
+    const buckets = this.#buckets;
+    const hash = this.#ring[(number & (this.#capacity - 1)) * heldWords + heldHash] ?? 0;
+    for (let step = 0; step <= this.#mask; step++) {
+      const bucket = ((hash + step) & this.#mask) * lineWords;
+      const end = bucket + lineWords;
+      for (let entry = bucket + entriesStart; entry < end; entry += entryWords) {
+        if (buckets[entry + 1] !== number || buckets[entry] !== hash) continue;
+        buckets[entry + 1] = (this.#markedOldest - 1) >>> 0;
+        return;
+      }
+      const passed = ((buckets[bucket] ?? 0) - undone.first) >>> 0;
+      if (passed < undone.added) buckets[bucket] = (undone.first - 1) >>> 0;
+    }
+    assert(false, "decided ids: what the ring holds stands in the table");
   }
 
   #newest(): number {
@@ -195,6 +250,11 @@ export class DecidedIds {
     return (number - this.#oldest) >>> 0 < this.#size;
   }
 
+  /** Whether it lives, or would after an `undo`. */
+  #isKept(number: number): boolean {
+    return (number - this.#markedOldest) >>> 0 < this.#keptSize;
+  }
+
   #holds(number: number, ids: Uint32Array, at: number): boolean {
     const ring = this.#ring;
     const held = (number & (this.#capacity - 1)) * heldWords;
@@ -207,14 +267,14 @@ export class DecidedIds {
     );
   }
 
-  /** Enters a new number where an entry is dead: a bucket is rarely full of living ones. */
+  /** Enters a new number where an entry is not kept: a bucket is rarely full of kept ones. */
   #enter(hash: number, number: number): void {
     const buckets = this.#buckets;
     for (let home = hash & this.#mask; ; home = (home + 1) & this.#mask) {
       const bucket = home * lineWords;
       const end = bucket + lineWords;
       for (let entry = bucket + entriesStart; entry < end; entry += entryWords) {
-        if (this.#lives(buckets[entry + 1] ?? 0)) continue;
+        if (this.#isKept(buckets[entry + 1] ?? 0)) continue;
         buckets[entry] = hash;
         buckets[entry + 1] = number;
         return;
@@ -224,7 +284,7 @@ export class DecidedIds {
     }
   }
 
-  /** Doubles the ring, which is full, and makes the table anew. */
+  /** Doubles the ring, which is full of what is kept, and makes the table anew. */
   #grow(): void {
     const old = this.#ring;
     const oldMask = this.#capacity - 1;
@@ -235,8 +295,9 @@ export class DecidedIds {
     this.#capacity = capacity;
     this.#buckets = cacheLines(capacity / idsPerBucket);
     this.#mask = capacity / idsPerBucket - 1;
-    for (let i = 0; i < this.#size; i++) {
-      const number = (this.#oldest + i) >>> 0;
+    const kept = this.#keptSize;
+    for (let i = 0; i < kept; i++) {
+      const number = (this.#markedOldest + i) >>> 0;
       const from = (number & oldMask) * heldWords;
       const to = (number & (capacity - 1)) * heldWords;
       for (let word = 0; word < heldWords; word++) ring[to + word] = old[from + word] ?? 0;

@@ -115,6 +115,11 @@ export const oracleRegistryAgeMsMax = 10_000;
  */
 export const oracleRegistryReadsMax = 10;
 export const oracleRegistryReadMsMin = 1_000;
+/**
+ * Pages of the log, of 1 MB each, that a warm oracle folds to catch up. Further behind, a rebuild
+ * reads no more than that, and begins where the window does.
+ */
+export const oracleCatchUpPagesMax = 3;
 /** Blocks asked for at once when an oracle is rebuilt. */
 export const rebuildPageBlocksMax = 100;
 /**

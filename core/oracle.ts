@@ -1,7 +1,8 @@
 /**
  * The oracle of one shard as a pure state machine: requests in, verdicts out, in blocks. Its state
- * follows from the log alone, and from how far back it was rebuilt; a driver appends each block
- * before it asks for the next, and throws the oracle away when an append failed or may have failed.
+ * follows from the log alone, and from how far back it was rebuilt; one draft at most lies ahead of
+ * it. A driver appends each block before it asks for the next. Where the append failed or may have
+ * failed, it undoes the draft, folds what the log holds, and certifies again on top.
  *
  * docs/protocol.md §3 gives the rules. Invariants: I1, I2 (positions, timestamps), I3 (decided
  * ids), I4, I5 (checks against the index). Paper: Centiman §3.1, §3.4.
@@ -73,6 +74,8 @@ export class Oracle {
   readonly #index: CertificationIndex;
   readonly #decided: DecidedIds;
   readonly #draft: BlockDraft;
+  /** Where the newest draft began, as long as it can be undone. */
+  #before: OracleStart | undefined;
   /** One request: a verdict of the log on its way through the code that decided it. */
   readonly #folded = new RequestBatch();
   /** Slots of the ids that were touched last, and that of the id being decided. */
@@ -145,11 +148,14 @@ export class Oracle {
   /**
    * Certifies what follows the cursor, up to a full block or the end of the input. Undefined when
    * the cursor is there already. The draft is the oracle's own and is valid until the next call;
-   * the state has moved past it, so the block must be appended before anything else is asked.
+   * the state has moved past it, so the block must be appended, or undone, before anything else is
+   * asked: to ask for more says that it stands.
    */
   next(input: OracleInput): BlockDraft | undefined {
     const { records, requestsEnd } = input;
     assert(requestsEnd <= input.requests.count, "oracle: the input holds what it promises");
+    this.#settle();
+    const before = { position: this.#position, timestamp: this.#last, cursor: this.#cursor };
     const draft = this.#draft;
     draft.begin({
       position: (this.#position + 1) as LogPosition,
@@ -177,11 +183,37 @@ export class Oracle {
     }
     if (covered === undefined) return undefined;
     this.#close(draft, covered, cursor ?? cursorWithin(covered, "all"));
+    this.#before = before;
     return draft;
+  }
+
+  /**
+   * Takes the newest draft back: another block stands at its position, or the same, and is folded
+   * next. Costs what certifying the draft has cost. Then nothing tells this oracle from one that
+   * never drafted.
+   */
+  undo(): void {
+    const before = this.#before;
+    assert(before !== undefined, "oracle: only a draft that is not settled is undone");
+    this.#index.undo();
+    // mutant: lost-draft-remembered
+    this.#decided.undo();
+    this.#position = before.position;
+    this.#last = before.timestamp;
+    this.#cursor = before.cursor;
+    this.#before = undefined;
+  }
+
+  /** What was drafted or folded stands: it is not undone any more. */
+  #settle(): void {
+    this.#before = undefined;
+    this.#index.mark();
+    this.#decided.mark();
   }
 
   /** Takes in a block that the log holds, whoever made it. */
   fold(block: LogBlock): void {
+    this.#settle();
     assert(block.position === this.#position + 1, "I1: positions are dense");
     assert(block.previousTimestamp === this.#last, "I2: a block continues the one before");
     assert(compareCursors(block.cursor, this.#cursor) >= 0, "I9: the cursor only moves forward");
@@ -204,6 +236,7 @@ export class Oracle {
   /** Forgets decisions at or below `through`: the floor rises to it, if it lies lower. */
   forget(through: Timestamp): void {
     assert(through <= this.#last, "oracle: what is forgotten was known");
+    this.#settle();
     this.#decided.forget(through);
     this.#index.raiseFloor(this.#decided.floor);
   }

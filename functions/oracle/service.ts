@@ -1,8 +1,8 @@
 /**
  * The oracle function's driver: batches of stream records in, blocks of the log out. It keeps one
- * warm oracle per shard; whenever a block is taken by another instance, or an answer is lost, it
- * throws that state away, rebuilds it from the log, and certifies again from the log's cursor on.
- * So redelivered batches, cut batches and overlapping instances all take the same path (I1–I3, I9).
+ * warm oracle per shard; whenever a position is taken by somebody else, or an answer is lost, it
+ * undoes its draft, folds what the log holds, and certifies again from the log's cursor on. So
+ * redelivered batches, cut batches and overlapping instances all take the same path (I1–I3, I9).
  *
  * It never fails on content. It throws when it could not finish: the mapping then delivers the
  * whole batch again, and what was appended is skipped by the cursor.
@@ -28,6 +28,7 @@ import { DraftEncoder } from "../../schemas/log-block-draft.ts";
 import { callOptions, type InvocationBudget } from "../shared/invocation-budget.ts";
 import { outcomeMetrics } from "../shared/metric-names.ts";
 import type { Observability } from "../shared/observability.ts";
+import { catchUp } from "./catch-up.ts";
 import { DecodedBatch } from "./decoded-batch.ts";
 import { KnownTables } from "./known-tables.ts";
 import { Rebuild, rebuildBoundsDefault } from "./rebuild.ts";
@@ -60,10 +61,7 @@ export type OracleReport = {
   readonly verdicts: Readonly<Record<Outcome, number>>;
   readonly duplicates: number;
   readonly rejectedRecords: number;
-  /**
-   * Oracles rebuilt from the log: one at a cold start, more when others appended or answers were
-   * lost.
-   */
+  /** Oracles rebuilt from the log: at a cold start, or far behind. */
   readonly rebuilds: number;
   /** Positions found taken. */
   readonly taken: number;
@@ -133,6 +131,11 @@ async function hashesOf(
 /** What is kept warm for a shard: its oracle, or what is done towards one, and buffers. */
 class Lane {
   oracle: Oracle | undefined;
+  /**
+   * Where the oracle stands: `ahead` while the put of its draft is not known to be done, `behind`
+   * while others may have gone on.
+   */
+  standing: "level" | "ahead" | "behind" = "level";
   rebuild: Rebuild | undefined;
   readonly hashes: KeyHashes;
   readonly decoded: DecodedBatch;
@@ -186,7 +189,7 @@ class Invocation {
     this.#budget = budget;
   }
 
-  /** One step after the other until nothing is left; an append that fails costs the warm oracle. */
+  /** One step after the other until nothing is left; an append that fails costs its draft. */
   async run(): Promise<void> {
     this.#lane.rebuild?.resume();
     for (;;) {
@@ -212,9 +215,9 @@ class Invocation {
     const { log } = this.#options;
     const { decoded, encoder } = this.#lane;
     const { shard } = this.#batch;
-    const oracle = this.#lane.oracle ?? (await this.#rebuild());
+    const oracle = await this.#ready();
     const input = await this.#input(oracle);
-    // Before, not after: an oracle that has certified what it cannot append is lost.
+    // Before, not after: a draft that cannot be appended any more was made in vain.
     this.#checkBudget();
     const draft = oracle.next(input);
     if (draft === undefined) {
@@ -223,7 +226,7 @@ class Invocation {
     }
     const bytes = encoder.encode(draft, input);
     // From here on the oracle's state lies ahead of the log, until the log has answered.
-    this.#lane.oracle = undefined;
+    this.#lane.standing = "ahead";
     const { position } = draft;
     // mutant: acknowledged-before-the-block
     const result = await log.append(shard, { position, bytes }, callOptions(this.#budget));
@@ -232,7 +235,7 @@ class Invocation {
       // probe: oracle-position-taken
       return "taken";
     }
-    this.#lane.oracle = oracle;
+    this.#lane.standing = "level";
     this.#account(draft, bytes.length);
     return "appended";
   }
@@ -262,6 +265,30 @@ class Invocation {
     }
   }
 
+  /**
+   * An oracle that stands where the log ends, as far as it is known. One whose put was refused or
+   * not answered undoes its draft and folds what is there instead.
+   */
+  async #ready(): Promise<Oracle> {
+    const lane = this.#lane;
+    const { oracle } = lane;
+    if (oracle === undefined) return this.#rebuild();
+    if (lane.standing === "ahead") {
+      oracle.undo();
+      lane.standing = "behind";
+    }
+    if (lane.standing === "behind") {
+      const { shard } = this.#batch;
+      const parts = { shard, log: this.#options.log, hashes: lane.hashes };
+      if (!(await catchUp(oracle, parts, callOptions(this.#budget)))) {
+        lane.oracle = undefined;
+        return this.#rebuild();
+      }
+      lane.standing = "level";
+    }
+    return oracle;
+  }
+
   /** Goes on where an earlier invocation stopped; looks at the deadline before each step. */
   async #rebuild(): Promise<Oracle> {
     const lane = this.#lane;
@@ -273,6 +300,7 @@ class Invocation {
       if (oracle === undefined) continue;
       lane.rebuild = undefined;
       lane.oracle = oracle;
+      lane.standing = "level";
       this.report.rebuilds += 1;
       if (rebuild.isCut) this.#logCut(oracle);
       return oracle;
@@ -305,7 +333,7 @@ class Invocation {
     this.#tries += 1;
     const reason = failure === undefined ? "contention" : "stores";
     const { log } = this.#options.observability;
-    log.warn("oracle starts again from the log", {
+    log.warn("oracle takes up what the log holds, and certifies again", {
       shard: this.#batch.shard,
       reason,
       tries: this.#tries,
@@ -317,6 +345,8 @@ class Invocation {
     if (failure?.fault === "rejected" || this.#tries >= limits.oracleTriesMax) {
       throw new OracleUnfinishedError(reason, { cause: failure });
     }
+    // A position is taken when somebody has gone on: what stands there is folded at once.
+    if (failure === undefined) return;
     const backoffMs = Math.min(
       limits.oracleBackoffMsMax,
       limits.oracleBackoffMsMin * 2 ** (this.#tries - 1),

@@ -22,7 +22,11 @@ import { Installer } from "../../engine/installer.ts";
 import { getItem } from "../../engine/point-reads.ts";
 import { ReadView } from "../../engine/read-view.ts";
 import { ShardSession } from "../../engine/shard-session.ts";
-import { createOracleService, type OracleService } from "../../functions/oracle/service.ts";
+import {
+  createOracleService,
+  OracleUnfinishedError,
+  type OracleService,
+} from "../../functions/oracle/service.ts";
 import { createReplayService } from "../../functions/replay/service.ts";
 import type { Change } from "../../functions/shared/settings.ts";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";
@@ -41,11 +45,6 @@ const remainingMs = (): number => timeLimitMs.value;
 export type OraclePorts = {
   readonly log: Pick<CommitLog, "append" | "readBackward" | "readAfter" | "readSpilled">;
 };
-
-/** Ends an invocation where the model leaves it. */
-class Left extends Error {
-  override readonly name = "Left";
-}
 
 export class OracleActor {
   readonly #shard: GatedShard;
@@ -72,19 +71,20 @@ export class OracleActor {
 
   /**
    * Delivers the stream from its beginning up to `recordsEnd`: what the log covers the service
-   * skips. One that is warm and lags finds its position taken, rebuilds, and certifies again, all
-   * in this step.
+   * skips. One that is warm and lags finds its position taken, folds what stands there, and
+   * certifies again, all in this step.
    */
   async certify(recordsEnd: number): Promise<void> {
     this.#leaving = false;
     const records = this.#shard.records.slice(0, recordsEnd);
-    this.#service.handle({ shard: shardId, records }, { remainingMs }).catch((error: unknown) => {
-      if (!(error instanceof Left)) this.#failure = asError(error);
+    const budget = { remainingMs: () => (this.#leaving ? 0 : timeLimitMs.value) };
+    this.#service.handle({ shard: shardId, records }, budget).catch((error: unknown) => {
+      if (!(error instanceof OracleUnfinishedError)) this.#failure = asError(error);
     });
     await this.#settled();
   }
 
-  /** Lets the put through; taken: the invocation ends, and another one will go on. */
+  /** Lets the put through; the invocation ends at its deadline, and another one will go on. */
   async put(): Promise<void> {
     const { held } = this;
     if (held === undefined) throw new Error("the oracle has no put on its way");
@@ -119,7 +119,7 @@ export class OracleActor {
       log: {
         append,
         readBackward: (_, { from, blocksMax }) => Promise.resolve(shard.backward(from, blocksMax)),
-        readAfter: () => Promise.reject(new Error("no rebuild of the model is interrupted")),
+        readAfter: (_, after) => Promise.resolve(shard.after(after)),
         readSpilled: () => Promise.reject(new Error("the model spills nothing")),
       },
     });
@@ -129,7 +129,7 @@ export class OracleActor {
       clock: {
         nowMs: () => 0,
         monotonicMs: () => 0,
-        sleep: () => (this.#leaving ? Promise.reject(new Left()) : Promise.resolve()),
+        sleep: () => Promise.resolve(),
       },
       random: sampleRandom,
       digest: systemDigest,

@@ -90,11 +90,7 @@ export class GatedShard {
     };
     const log: CommitLog = {
       append: refuse,
-      readAfter: (_, after) =>
-        Promise.resolve({
-          blocks: this.blocks.filter(({ position }) => position > after),
-          complete: true,
-        }),
+      readAfter: (_, after) => Promise.resolve(this.after(after)),
       readBackward: (_, { from, blocksMax }) => Promise.resolve(this.backward(from, blocksMax)),
       readAt: (_, position) =>
         Promise.resolve(this.blocks.find((block) => block.position === position)),
@@ -137,6 +133,10 @@ export class GatedShard {
       versions: { save: refuse, find: refuse },
       control: this.control(),
     };
+  }
+
+  after(position: LogPosition): { blocks: readonly StoredBlock[]; complete: boolean } {
+    return { blocks: this.blocks.filter((block) => block.position > position), complete: true };
   }
 
   backward(from: LogPosition | undefined, blocksMax: number): readonly StoredBlock[] {

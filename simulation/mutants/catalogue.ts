@@ -168,6 +168,16 @@ const oracles: readonly Mutant[] = [
     },
   },
   {
+    name: "others-blocks-not-folded",
+    breaks: "an oracle whose position is taken goes on behind a block that it has not looked at",
+    edit: instead("oracle.fold({ ...decodeLogBlock(bytes, position, hashes), verdicts: [] })"),
+  },
+  {
+    name: "lost-draft-remembered",
+    breaks: "ids of a draft that was not appended count as decided: their requests are passed over",
+    edit: omitted,
+  },
+  {
     name: "decides-ids-twice",
     breaks: "a redelivered or repeated request is certified again",
     edit: never,

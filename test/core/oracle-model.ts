@@ -47,33 +47,38 @@ export class OracleModel {
 
   /** Undefined for a duplicate. */
   certify(request: TestRequest, arrivalMs: number): ModelVerdict | undefined {
+    return this.certifyAt(request, arrivalMs * 1000);
+  }
+
+  /** As of an arrival in microseconds, as blocks have them that no record has brought. */
+  certifyAt(request: TestRequest, arrival: number): ModelVerdict | undefined {
     const { id, checkedTo, spilled } = request;
     if (this.#decisions.slice(this.#remembered).some((decision) => decision.id === id)) {
       return undefined;
     }
-    if (checkedTo > this.#last) return this.#abort(id, arrivalMs, { kind: "checked-ahead" });
+    if (checkedTo > this.#last) return this.#abort(id, arrival, { kind: "checked-ahead" });
     if (checkedTo < this.floor) return { kind: "stale", id };
-    if (request.kind === "abort") return this.#abort(id, arrivalMs, { kind: "probed" });
-    if (spilled === "unreadable") return this.#abort(id, arrivalMs, { kind: "payload-unreadable" });
-    if (spilled === "too-large") return this.#abort(id, arrivalMs, { kind: "too-large" });
+    if (request.kind === "abort") return this.#abort(id, arrival, { kind: "probed" });
+    if (spilled === "unreadable") return this.#abort(id, arrival, { kind: "payload-unreadable" });
+    if (spilled === "too-large") return this.#abort(id, arrival, { kind: "too-large" });
     for (const [check, hash] of (request.checks ?? []).entries()) {
       const found = this.#decisions.findLast(({ hashes }) => hashes.has(hash));
       if (found === undefined || found.timestamp <= checkedTo) continue;
       const reason = { kind: "conflict", check, conflictTimestamp: found.timestamp };
-      return this.#abort(id, arrivalMs, reason);
+      return this.#abort(id, arrival, reason);
     }
     const writes = request.writes ?? [];
     const hashes = new Set(writes.flatMap((write) => hashesOf(write)));
-    const timestamp = this.#decide(id, arrivalMs, hashes, 4 + 3 * writes.length);
+    const timestamp = this.#decide(id, arrival, hashes, 4 + 3 * writes.length);
     return { kind: "committed", id, timestamp };
   }
 
-  #abort(id: string, arrivalMs: number, reason: unknown): ModelVerdict {
-    return { kind: "aborted", id, timestamp: this.#decide(id, arrivalMs, new Set(), 4), reason };
+  #abort(id: string, arrival: number, reason: unknown): ModelVerdict {
+    return { kind: "aborted", id, timestamp: this.#decide(id, arrival, new Set(), 4), reason };
   }
 
-  #decide(id: string, arrivalMs: number, hashes: ReadonlySet<KeyHash>, weight: number): number {
-    const timestamp = Math.max(this.#last + 1, arrivalMs * 1000);
+  #decide(id: string, arrival: number, hashes: ReadonlySet<KeyHash>, weight: number): number {
+    const timestamp = Math.max(this.#last + 1, arrival);
     this.#decisions.push({ id, timestamp, hashes, weight });
     this.#last = timestamp;
     for (;;) {
