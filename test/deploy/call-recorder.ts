@@ -26,11 +26,16 @@ export type CallRecorder = {
   stop(): Promise<void>;
 };
 
+/** Whether a policy allows the call; `tables` are those that it names. */
+export type Permits = (call: RecordedCall, tables: readonly string[]) => boolean;
+
 type Body = Readonly<Record<string, unknown>>;
 
+/** @param permits what is denied otherwise, as IAM denies it, and does not reach the stores. */
 export async function startCallRecorder(
   targets: { readonly dynamodb: string; readonly kinesis: string },
   names: DeploymentNames,
+  permits: Permits = () => true,
 ): Promise<CallRecorder> {
   const seen = new Map<string, RecordedCall>();
   const server = createServer((incoming, outgoing) => {
@@ -41,9 +46,15 @@ export async function startCallRecorder(
     const body = await collect(incoming);
     const [service = "", operation = ""] = String(incoming.headers["x-amz-target"]).split(".");
     const isKinesis = service.startsWith("Kinesis");
+    const asked = isKinesis ? {} : (JSON.parse(body.toString()) as Body);
     const calls = isKinesis
       ? [{ action: `kinesis:${operation}`, on: "stream" as const, leadingKeys: [] }]
-      : dynamoDbCalls(operation, JSON.parse(body.toString()) as Body, names);
+      : dynamoDbCalls(operation, asked, names);
+    const tables = tablesOf(asked);
+    if (!calls.every((call) => permits(call, tables))) {
+      deny(outgoing, `not authorized to perform ${service}.${operation}`);
+      return;
+    }
     for (const call of calls) seen.set(JSON.stringify(call), call);
     const url = isKinesis ? targets.kinesis : targets.dynamodb;
     const headers = { ...incoming.headers, connection: "close" };
@@ -68,6 +79,18 @@ export async function startCallRecorder(
         server.closeAllConnections();
       }),
   };
+}
+
+function tablesOf(body: Body): string[] {
+  const batch = body["RequestItems"];
+  if (typeof batch === "object" && batch !== null) return Object.keys(batch);
+  return typeof body["TableName"] === "string" ? [body["TableName"]] : [];
+}
+
+/** Both services say it so. */
+function deny(outgoing: ServerResponse, message: string): void {
+  outgoing.writeHead(400, { "content-type": "application/x-amz-json-1.1" });
+  outgoing.end(JSON.stringify({ __type: "AccessDeniedException", message }));
 }
 
 function dynamoDbCalls(operation: string, body: Body, names: DeploymentNames): RecordedCall[] {

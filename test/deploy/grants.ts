@@ -50,7 +50,7 @@ export function unused(grants: readonly Grant[], calls: readonly RecordedCall[])
  * As IAM evaluates `ForAllValues:StringLike`: every key that the request names must match a
  * pattern.
  */
-function allows(grant: Grant, call: RecordedCall): boolean {
+export function allows(grant: Grant, call: RecordedCall): boolean {
   if (grant.on !== call.on || !grant.actions.includes(call.action)) return false;
   const patterns = grant.leadingKeys;
   if (patterns === undefined) return true;

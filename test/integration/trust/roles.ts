@@ -1,0 +1,69 @@
+/**
+ * Somebody with exactly the rights of a role: a client of whose calls only those reach the stores
+ * that the role's policies allow (infra/terraform/grants.json), judged on the wire as IAM would.
+ */
+import { type DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { type KinesisClient } from "@aws-sdk/client-kinesis";
+import type { AwsPorts } from "../../../aws/ports.ts";
+import { createAwsClients } from "../../../aws/clients.ts";
+import { startCallRecorder } from "../../deploy/call-recorder.ts";
+import { allows, readGrants, type Grant } from "../../deploy/grants.ts";
+import type { LocalStores } from "../../harness/local-stores.ts";
+
+const { oracle, replay, reaper, provision, readOnly, write, rest, mapping } = readGrants();
+
+/** Functions have the rights of their mappings: it is one role. */
+export const roles = {
+  oracle: [...oracle, ...mapping],
+  replay: [...replay, ...mapping],
+  reaper,
+  provision,
+  "policy read-only": readOnly,
+  "policy read-write": [...readOnly, ...write],
+  api: [...readOnly, ...write, ...rest],
+  "a producer": write.filter(({ sid }) => sid === "Commit"),
+  "a plain writer": [
+    {
+      sid: "Plain",
+      on: "tables",
+      actions: ["PutItem", "GetItem", "UpdateItem", "DeleteItem"].map((each) => `dynamodb:${each}`),
+    },
+  ],
+} satisfies Record<string, readonly Grant[]>;
+
+export type Role = keyof typeof roles;
+
+export type Actor = {
+  readonly ports: AwsPorts;
+  readonly dynamodb: DynamoDBClient;
+  readonly kinesis: KinesisClient;
+  stop(): Promise<void>;
+};
+
+/** @param tables those that the policies name, as Terraform names the registered ones. */
+export async function actorAs(
+  role: Role,
+  stores: LocalStores,
+  tables: readonly string[],
+): Promise<Actor> {
+  const { logTable, controlTable, versionsTable } = stores.ports.names;
+  const named = new Set([logTable, controlTable, versionsTable, ...tables]);
+  const grants: readonly Grant[] = roles[role];
+  const gate = await startCallRecorder(
+    stores.servers.endpoint,
+    stores.ports.names,
+    (call, asked) =>
+      asked.every((table) => named.has(table)) && grants.some((grant) => allows(grant, call)),
+  );
+  const ports = stores.openPorts({ endpoint: gate.url });
+  const clients = createAwsClients({ ...stores.clientOptions, endpoint: gate.url });
+  return {
+    ports,
+    dynamodb: (await clients.dynamodb()).client,
+    kinesis: (await clients.kinesis()).client,
+    async stop() {
+      await clients.close();
+      await gate.stop();
+    },
+  };
+}
