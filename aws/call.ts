@@ -10,6 +10,7 @@
  *    the signer and looks at the clock when the signature exists; too late, and the request is
  *    dropped before a byte is sent. Every retry signs, and is checked, anew.
  */
+import type { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
 import type { Clock, CallOptions } from "../core/ports.ts";
 import { LateSignatureError } from "../core/errors.ts";
 import { faultOf, isNamed, toStoreError } from "./errors.ts";
@@ -48,7 +49,11 @@ export type Call<Output> = {
 
 /** What a conditional write came to. */
 export type Conditional<Output> =
-  { readonly kind: "done"; readonly output: Output } | { readonly kind: "condition-failed" };
+  | { readonly kind: "done"; readonly output: Output }
+  /** `error.Item`: what stands there, if the call asked for it and the store knows the question. */
+  | { readonly kind: "condition-failed"; readonly error: Refused };
+
+type Refused = Pick<ConditionalCheckFailedException, "Item">;
 
 type Watch = { unclear: boolean };
 
@@ -106,7 +111,9 @@ export async function callWrite<Output>(call: Call<Output>): Promise<Conditional
     return { kind: "done", output: await call.send(httpOptions(call.options)) };
   } catch (error) {
     call.options?.signal?.throwIfAborted();
-    if (isNamed(error, "ConditionalCheckFailedException")) return { kind: "condition-failed" };
+    if (isNamed(error, "ConditionalCheckFailedException")) {
+      return { kind: "condition-failed", error: error as Refused };
+    }
     throw toStoreError(call.operation, error, watch.unclear);
   }
 }

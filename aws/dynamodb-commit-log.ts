@@ -7,7 +7,7 @@ import { OnDemand } from "../core/on-demand.ts";
 import type { ClientPorts, Clock, CommitLog, StoredBlock } from "../core/ports.ts";
 import type { Item, LogPosition } from "../core/types.ts";
 import { fromSdkItem } from "./attribute-values.ts";
-import type { ClientDynamoDb } from "./dynamodb.ts";
+import type { ClientDynamoDb, DynamoDb } from "./dynamodb.ts";
 import { expiresAtSeconds } from "./stored-attributes.ts";
 import { bytesOf, integerOf } from "./stored-attributes.ts";
 
@@ -19,7 +19,9 @@ export type CommitLogParts = {
   readonly table: string;
 };
 
-export function createDynamoDbCommitLog(parts: CommitLogParts): CommitLog {
+export function createDynamoDbCommitLog(
+  parts: CommitLogParts & { readonly dynamodb: DynamoDb },
+): CommitLog {
   return { ...createClientCommitLog(parts), ...appender(parts), ...backwardReader(parts) };
 }
 
@@ -34,10 +36,14 @@ export function createClientCommitLog(parts: CommitLogParts): ClientPorts["log"]
   };
 }
 
-function appender({ dynamodb, table, clock }: CommitLogParts): Pick<CommitLog, "append"> {
+function appender({
+  dynamodb,
+  table,
+  clock,
+}: Parameters<typeof createDynamoDbCommitLog>[0]): Pick<CommitLog, "append"> {
   return {
     async append(shard, block, options) {
-      const result = await dynamodb.put(
+      const result = await dynamodb.putOrSee(
         {
           TableName: table,
           Item: {
@@ -53,7 +59,8 @@ function appender({ dynamodb, table, clock }: CommitLogParts): Pick<CommitLog, "
         },
         options,
       );
-      return result === "done" ? "appended" : "taken";
+      if (result === "done") return "appended";
+      return { taken: result.stored === undefined ? undefined : storedBlock(result.stored) };
     },
   };
 }

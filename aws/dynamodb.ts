@@ -40,6 +40,14 @@ export type ClientDynamoDb = {
 
 /** Functions alone delete anything; a client's deletes are tombstones, which are puts. */
 export type DynamoDb = ClientDynamoDb & {
+  /**
+   * A conditional put that is told what stands there when its condition fails. Undefined from a
+   * store that does not know the question, as dynalite.
+   */
+  putOrSee(
+    input: PutItemCommandInput,
+    options?: CallOptions,
+  ): Promise<"done" | { readonly stored: Item | undefined }>;
   delete(
     input: DeleteItemCommandInput,
     options?: CallOptions,
@@ -163,6 +171,21 @@ function puts(handle: Source): Pick<ClientDynamoDb, "put"> {
 export function createDynamoDb(handle: Source): DynamoDb {
   return {
     ...createClientDynamoDb(handle),
+    async putOrSee(input, options) {
+      const operation = { handle, name: "PutItem", table: input.TableName, options };
+      const call = await prepared(operation, (to, metered) => {
+        const asking = { ...input, ReturnValuesOnConditionCheckFailure: "ALL_OLD" } as const;
+        const command = new to.sdk.PutItemCommand({ ...asking, ...metered });
+        return { command, send: (http) => to.client.send(command, http) };
+      });
+      const result = await callWrite(call);
+      if (result.kind === "done") {
+        count(options, "writeUnits", result.output.ConsumedCapacity);
+        return "done";
+      }
+      const { Item } = result.error;
+      return { stored: Item === undefined ? undefined : fromSdkItem(Item) };
+    },
     delete: (input, options) =>
       write({ handle, name: "DeleteItem", table: input.TableName, options }, (to, metered) => {
         const command = new to.sdk.DeleteItemCommand({ ...input, ...metered });

@@ -105,13 +105,15 @@ export type CommitStream = {
 
 export type StoredBlock = { readonly position: LogPosition; readonly bytes: Uint8Array };
 
+/**
+ * Taken: some block stands at the position, this very one included (an earlier try whose answer was
+ * lost). Undefined where the store does not say which: then the log has to be read.
+ */
+export type Appended = "appended" | { readonly taken: StoredBlock | undefined };
+
 export type CommitLog = {
-  /**
-   * Puts a block under `attribute_not_exists`. `"taken"`: some block stands at the position, this
-   * very one included (an earlier try whose answer was lost): the caller reads the log to learn
-   * which.
-   */
-  append(shard: ShardId, block: StoredBlock, options?: CallOptions): Promise<"appended" | "taken">;
+  /** Puts a block under `attribute_not_exists`. */
+  append(shard: ShardId, block: StoredBlock, options?: CallOptions): Promise<Appended>;
   /**
    * Blocks at positions above `after`, ascending, consistent; one page (at most 1 MB). `complete`
    * is false when the page was cut and more may follow.

@@ -10,11 +10,17 @@ import { parseArgs } from "node:util";
 import { readBudgets, writeBudgets } from "./budgets.ts";
 import { byteCounts } from "./byte-counts.ts";
 import { judge, tightened, verdictOf } from "./judge.ts";
+import { oracleCounts } from "./oracle-counts.ts";
 import { sizeCounts } from "./size-counts.ts";
 import { transactionCounts } from "./transaction-counts.ts";
 
 const { values } = parseArgs({ options: { tighten: { type: "boolean", default: false } } });
-const counts = [...(await transactionCounts()), ...(await byteCounts()), ...(await sizeCounts())];
+const counts = [
+  ...(await transactionCounts()),
+  ...(await oracleCounts()),
+  ...(await byteCounts()),
+  ...(await sizeCounts()),
+];
 let budgets = readBudgets();
 if (values.tighten) {
   budgets = tightened(judge(counts, budgets), budgets);

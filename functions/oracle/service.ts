@@ -19,6 +19,7 @@ import type {
   ControlStore,
   Digest,
   Random,
+  StoredBlock,
   StreamRecord,
 } from "../../core/ports.ts";
 import { slotSeedOf, slotSeedWords } from "../../core/slot-seed.ts";
@@ -136,6 +137,8 @@ class Lane {
    * while others may have gone on.
    */
   standing: "level" | "ahead" | "behind" = "level";
+  /** What has refused its put. */
+  found: StoredBlock | undefined;
   rebuild: Rebuild | undefined;
   readonly hashes: KeyHashes;
   readonly decoded: DecodedBatch;
@@ -227,12 +230,15 @@ class Invocation {
     const bytes = encoder.encode(draft, input);
     // From here on the oracle's state lies ahead of the log, until the log has answered.
     this.#lane.standing = "ahead";
+    this.#lane.found = undefined;
     const { position } = draft;
     // mutant: acknowledged-before-the-block
     const result = await log.append(shard, { position, bytes }, callOptions(this.#budget));
     // mutant: taken-means-mine
-    if (result === "taken") {
+    if (result !== "appended") {
       // probe: oracle-position-taken
+      // Who loses twice in a row is further behind than one block: it reads on.
+      if (this.#tries === 0) this.#lane.found = result.taken;
       return "taken";
     }
     this.#lane.standing = "level";
@@ -279,7 +285,8 @@ class Invocation {
     }
     if (lane.standing === "behind") {
       const { shard } = this.#batch;
-      const parts = { shard, log: this.#options.log, hashes: lane.hashes };
+      const { hashes, found } = lane;
+      const parts = { shard, log: this.#options.log, hashes, found };
       if (!(await catchUp(oracle, parts, callOptions(this.#budget)))) {
         lane.oracle = undefined;
         return this.#rebuild();

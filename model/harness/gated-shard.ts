@@ -4,6 +4,7 @@
  * released.
  */
 import type {
+  Appended,
   CommitLog,
   ControlStore,
   InstallRequest,
@@ -73,8 +74,9 @@ export class GatedShard {
     return "installed";
   }
 
-  append(block: StoredBlock): "appended" | "taken" {
-    if (this.isTaken(block.position)) return "taken";
+  append(block: StoredBlock): Appended {
+    const taken = this.blocks.find(({ position }) => position === block.position);
+    if (taken !== undefined) return { taken };
     this.blocks.push(block);
     return "appended";
   }

@@ -53,6 +53,8 @@ export class MemoryLog {
   pageBlocksMax = 3;
   readsAtOnce = 0;
   readsAtOnceMax = 0;
+  /** A refused put brings the block that stands there: DynamoDB does so, dynalite does not. */
+  saysWhatIsTaken = true;
 
   constructor(start: Timestamp) {
     this.watermark = { position: 0 as LogPosition, timestamp: start, cursor: undefined };
@@ -62,7 +64,8 @@ export class MemoryLog {
     const log: Pick<CommitLog, "append" | "readBackward" | "readAfter" | "readSpilled"> = {
       append: (_shard, block) =>
         this.#call(() => {
-          if (this.blocks.some(({ position }) => position === block.position)) return "taken";
+          const taken = this.blocks.find(({ position }) => position === block.position);
+          if (taken !== undefined) return { taken: this.saysWhatIsTaken ? taken : undefined };
           this.blocks.push(block);
           return "appended";
         }),

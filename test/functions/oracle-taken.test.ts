@@ -76,14 +76,17 @@ describe("a position that is taken", () => {
     return services;
   }
 
-  test("costs a read of what stands there, and neither a rebuild nor a pause", async () => {
+  test.each([
+    { says: true, calls: 2, what: "the refused put, and the put behind it" },
+    { says: false, calls: 3, what: "a page of the log, too, where the store does not say more" },
+  ])("costs $what: no rebuild and no pause", async ({ says, calls }) => {
     const log = new MemoryLog(startTimestamp);
+    log.saysWhatIsTaken = says;
     const [first, second] = await twoWarm(log);
     await first.handle({ shard, records: stream.slice(1, 2) }, ample);
     const before = log.calls;
     const report = await second.handle({ shard, records: stream }, ample);
-    // The refused put, one page, the put behind it.
-    expect(log.calls - before).toBe(3);
+    expect(log.calls - before).toBe(calls);
     expect(report).toMatchObject({ taken: 1, rebuilds: 0, blocks: 1 });
     expect(log.sleeps).toEqual([]);
     expect(kindsOf(log)).toEqual(expectedKinds);
@@ -107,6 +110,7 @@ describe("a position that is taken", () => {
 
   test("an oracle far behind is rebuilt", async () => {
     const log = new MemoryLog(startTimestamp);
+    log.saysWhatIsTaken = false;
     const [first, second] = await twoWarm(log);
     const blocks = limits.oracleCatchUpPagesMax * log.pageBlocksMax + 1;
     const records = Array.from({ length: blocks + 1 }, (_, n) =>
@@ -122,6 +126,7 @@ describe("a position that is taken", () => {
 
   test("an oracle whose next blocks have expired is rebuilt", async () => {
     const log = new MemoryLog(startTimestamp);
+    log.saysWhatIsTaken = false;
     const [first, second] = await twoWarm(log);
     for (const one of stream.slice(1)) await first.handle({ shard, records: [one] }, ample);
     const last = record(9, [request(9, "q")]);

@@ -62,7 +62,7 @@ describe("notices an oracle", () => {
         ...log,
         append: async (shard, block) => {
           const result = await log.append(shard, block);
-          return result === "taken" ? "appended" : result;
+          return result === "appended" ? result : "appended";
         },
       },
     });
