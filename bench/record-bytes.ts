@@ -7,7 +7,7 @@ import { RequestBatch } from "../core/request-batch.ts";
 import { CommitRecordScanner } from "../schemas/commit-record-scan.ts";
 import { encodeCommitRecord, encodeCommitRequest } from "../schemas/commit-record.ts";
 import { itselfBytes, payloadOf, requestOf } from "./sample-requests.ts";
-import { sampleHashes } from "../testing/sample-hashes.ts";
+import { sampleHashes, sampleSeed } from "../testing/sample-hashes.ts";
 
 const batchedRequests = 50;
 
@@ -55,7 +55,7 @@ function printScanSpeed(): void {
     );
   }
   const batch = new RequestBatch();
-  const scanner = new CommitRecordScanner(sampleHashes);
+  const scanner = new CommitRecordScanner(sampleHashes, sampleSeed);
   const rates: number[] = [];
   for (let round = 0; round < 12; round++) {
     // CPU time: on a busy machine the clock would measure the neighbours.

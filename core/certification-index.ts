@@ -26,7 +26,7 @@ import { assert } from "./assert.ts";
 import { cacheLines, lineWords } from "./cache-lines.ts";
 import * as limits from "./limits.ts";
 import { SlotJournal } from "./slot-journal.ts";
-import type { SlotSeed } from "./slot-seed.ts";
+import { spread, type SlotSeed } from "./slot-seed.ts";
 import type { Timestamp } from "./types.ts";
 
 /** High word, low word, timestamp − epoch (0: the slot is empty). */
@@ -307,17 +307,6 @@ export class CertificationIndex {
     }
     return { live, oldest };
   }
-}
-
-/**
- * One step of the mixing. Of two different words the upper k bits of the products with an odd
- * secret factor agree with a probability of 2^(1 − k) at most, whoever chose them; the second
- * product breaks up the rows that evenly spaced words would make.
- */
-function spread(word: number, factor: number): number {
-  let product = Math.imul(word, factor);
-  product = Math.imul(product ^ (product >>> 15), 0x2c1b3c6d);
-  return product ^ (product >>> 13);
 }
 
 /** The empty slot that a new entry of the hash takes. */

@@ -1,6 +1,6 @@
 /**
- * The keys of idempotency entries in the control table (docs/protocol.md §1), in one place for the
- * three that have to agree on them: the engine makes them, the oracle admits payloads that write
+ * What idempotency entries of the control table look like (docs/protocol.md §1), in one place for
+ * the three that have to agree on it: the engine makes them, the oracle admits payloads that write
  * them, replay installs them.
  */
 import type { Item } from "./types.ts";
@@ -8,6 +8,9 @@ import type { Item } from "./types.ts";
 export const idempotencyPrefix = "idempotency#";
 /** Sort keys: of an entry of a caller's key, and of one of a transaction carried on as data. */
 export const idempotencySorts = { caller: "-", detached: "detached" } as const;
+
+/** What an entry has beside its key. */
+export const idempotencyAttributes = ["transactionId", "place", "result", "expiresAt"] as const;
 
 /** The entry of a caller's key, whose length the engine has checked. */
 export function callerEntryKey(idempotencyKey: string): Item {

@@ -8,8 +8,9 @@ import { requireDecimal } from "./decimal.ts";
 import type { AttributeValue, Item } from "./types.ts";
 import { utf8Length } from "./utf8.ts";
 
-const documentBytes = 3;
-const entryBytes = 1;
+/** Of a list or map, and of each of its entries. */
+export const documentBytes = 3;
+export const entryBytes = 1;
 
 /** @throws InvalidRequestError for a number that is none. */
 export function itemSizeBytes(item: Item): number {
@@ -38,7 +39,7 @@ export function valueSizeBytes(value: AttributeValue): number {
  * One byte, one per two significant digits (pairs start at even powers of ten, so an odd position
  * of the first digit takes half a pair more), one for a sign.
  */
-function numberSizeBytes(text: string): number {
+export function numberSizeBytes(text: string): number {
   const { digits, exponent, negative } = requireDecimal(text);
   if (digits === "") return 1;
   const unpaired = exponent % 2 === 0 ? 1 : 0;

@@ -46,6 +46,15 @@ export function validateItem(table: TableDescription, item: Item): void {
   );
 }
 
+/**
+ * Checks the key of a delete: its tombstone stands in indexes like an item does.
+ * @throws InvalidRequestError.
+ */
+export function validateDeletedKey(table: TableDescription, key: Item): void {
+  validateKey(table, key);
+  validateIndexKeys(table, key);
+}
+
 /** Checks one value in itself. @param field names the value in errors. */
 function validateValue(value: unknown, field: string, level: number): void {
   if (level > limits.itemDepthMax) {

@@ -184,6 +184,11 @@ export const historyRetentionMsDefault = 60 * 60_000;
 export const historyRetentionMsMin = 15 * 60_000;
 export const historyRetentionMsMax = 35 * 24 * 3600_000;
 export const idempotencyRetentionSeconds = 24 * 3600;
+/**
+ * How long after its arrival an entry may end: the clock that reckoned it may be wrong by hours,
+ * and still nobody makes an entry that stands for ever.
+ */
+export const idempotencyExpirySecondsMax = 2 * idempotencyRetentionSeconds;
 
 /** Payload bytes at which replay installs what it has loaded, before it loads the next block. */
 export const replayChunkBytes = 8 * 1024 * 1024;
@@ -259,6 +264,11 @@ export const pageTriesMax = 40;
  * behind when all is well.
  */
 export const watermarkWaitMsMax = 2_500;
+/**
+ * How long a reader waits for replay to set aside a write that no table takes. Replay leaves it to
+ * its client for a second, and looks at it with its next batch.
+ */
+export const deadLetterWaitMsMax = 10_000;
 /** Tries of one write whose item changes between being read and being written. */
 export const installTriesMax = 12;
 /** Of these, how many wait for the owner of an earlier commit; then its install is done here. */

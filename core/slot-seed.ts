@@ -11,7 +11,7 @@ export type SlotSeed = {
   /** The key of `idSlot`. */
   readonly id0: number;
   readonly id1: number;
-  /** What `CertificationIndex` mixes hashes with; the factors are odd. */
+  /** What hashes are mixed with; the factors are odd. */
   readonly mask: number;
   readonly lowFactor: number;
   readonly highFactor: number;
@@ -59,4 +59,24 @@ export function idSlot(seed: SlotSeed, ids: Uint32Array, at: number): number {
     v0 ^= word;
   }
   return (v1 ^ v3) >>> 0;
+}
+
+/**
+ * One step of mixing a hash. Of two different words the upper k bits of the products with an odd
+ * secret factor agree with a probability of 2^(1 − k) at most, whoever chose them; the second
+ * product breaks up the rows that evenly spaced words would make.
+ */
+export function spread(word: number, factor: number): number {
+  let product = Math.imul(word, factor);
+  product = Math.imul(product ^ (product >>> 15), 0x2c1b3c6d);
+  return product ^ (product >>> 13);
+}
+
+/** Where a table of the process keeps a 64-bit hash: the upper bits of this word. */
+export function hashSlot(
+  { mask, lowFactor, highFactor }: SlotSeed,
+  hashHigh: number,
+  hashLow: number,
+): number {
+  return spread(hashLow ^ spread(hashHigh ^ mask, lowFactor), highFactor);
 }

@@ -10,7 +10,7 @@ import { valueSizeBytes } from "../core/item-size.ts";
 import * as limits from "../core/limits.ts";
 import { utf8Length } from "../core/utf8.ts";
 import type { AttributeValue, Item } from "../core/types.ts";
-import { parseTransactionId } from "../schemas/transaction-id-text.ts";
+import { isTransactionId } from "../schemas/transaction-id-text.ts";
 import type { Attempt, AttemptServices, AttemptTimes } from "./attempt.ts";
 import type { CommitName } from "./commit-under-way.ts";
 import type { Receipt } from "./types.ts";
@@ -25,7 +25,8 @@ export async function readEntry(
 ): Promise<IdempotencyEntry | undefined> {
   const { clock, control } = ports;
   const item = await context.getCommitted(control.idempotencyTable, entryKey);
-  return readIdempotencyItem(item, clock.nowMs());
+  const table = control.idempotencyTable.name;
+  return readIdempotencyItem(item, { table, key: entryKey, nowMs: clock.nowMs() });
 }
 
 /** As `readEntry`, with the result that was recorded, and a receipt. */
@@ -125,8 +126,14 @@ function idempotencyItem(key: Item, entry: IdempotencyEntry, nowMs: number): Ite
   };
 }
 
-/** Undefined when there is no entry, or it has expired and only its removal is late. */
-function readIdempotencyItem(item: Item | undefined, nowMs: number): IdempotencyEntry | undefined {
+/**
+ * Undefined when there is no entry, or it has expired and only its removal is late.
+ * @throws CorruptDataError for one that no transaction of ours has written.
+ */
+function readIdempotencyItem(
+  item: Item | undefined,
+  { table, key, nowMs }: { readonly table: string; readonly key: Item; readonly nowMs: number },
+): IdempotencyEntry | undefined {
   if (item === undefined) return undefined;
   const expiresAt = attribute(item, "expiresAt");
   const transactionId = attribute(item, "transactionId");
@@ -137,15 +144,16 @@ function readIdempotencyItem(item: Item | undefined, nowMs: number): Idempotency
     !("N" in expiresAt) ||
     transactionId === undefined ||
     !("S" in transactionId) ||
+    !isTransactionId(transactionId.S) ||
     !("N" in place) ||
     result === undefined
   ) {
-    throw new CorruptDataError("an idempotency entry of the control table lacks its attributes");
+    throw new CorruptDataError(
+      `the idempotency entry ${JSON.stringify(key)} of table ${table} lacks its attributes, or ` +
+        "has others: nothing of Tidemark has written it. Find out who has, and delete the item; " +
+        "or use another idempotency key",
+    );
   }
   if (Number(expiresAt.N) * 1000 <= nowMs) return undefined;
-  return {
-    transactionId: parseTransactionId(transactionId.S),
-    place: Number(place.N),
-    result,
-  };
+  return { transactionId: transactionId.S, place: Number(place.N), result };
 }

@@ -1,5 +1,5 @@
 /** What one process holds for one shard: its tail, its way into the stream, its installers. */
-import { LateSignatureError } from "../core/errors.ts";
+import { LateSignatureError, type StoreError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import { OnDemand } from "../core/on-demand.ts";
 import type { ClientPorts, StoredItem } from "../core/ports.ts";
@@ -12,16 +12,20 @@ import type {
   Verdict,
 } from "../core/types.ts";
 import type { KeyHashes } from "../schemas/key-hashes.ts";
+import { waitBackoff } from "./backoff.ts";
 import type { LocalKey } from "./chaining/local-reads.ts";
 import { CommitSender } from "./commit-sender.ts";
 import { Semaphore } from "./concurrency.ts";
 import { InstalledCommits } from "./installed-commits.ts";
 import { Installer } from "./installer.ts";
 import type { PayloadLoader } from "./payload-loader.ts";
+import { isRefusedForGood } from "./refused-for-good.ts";
 import { TailFollower, type FollowedLog, type FollowerOptions } from "./tail-follower.ts";
 
 /** For who installs what others have committed. */
 const payloads = new OnDemand("payloads", () => import("./payload-loader.ts"));
+
+const deadLetterBackoff = { baseMs: 50, capMs: 500 };
 
 /** What is known of the process's own commits (chaining/chains.ts). */
 export interface OwnCommits {
@@ -105,7 +109,7 @@ export class ShardSession {
     const tasks = Array.from(writesOf, ([verdict, writes]) =>
       this.#helping.run(() => {
         signal?.throwIfAborted();
-        return this.#finishWrites(verdict, writes);
+        return this.#finishWrites(verdict, writes, signal);
       }),
     );
     const failed = (await Promise.allSettled(tasks)).find(({ status }) => status === "rejected");
@@ -113,12 +117,20 @@ export class ShardSession {
     for (const commit of commits) this.installed.note(commit);
   }
 
-  async #finishWrites(verdict: CommittedVerdict, writes: readonly number[]): Promise<void> {
+  async #finishWrites(
+    verdict: CommittedVerdict,
+    writes: readonly number[],
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     for (let tries = 1; ; tries += 1) {
       try {
         await this.#finishInTime(verdict, writes);
         return;
       } catch (error) {
+        if (isRefusedForGood(error)) {
+          await this.#awaitDeadLetter(verdict, { refusal: error, signal });
+          return;
+        }
         // The process was stopped for longer than the time to sign, or its calls took so long. The
         // time begins anew.
         // mutant: late-helpers-fail-their-reader
@@ -126,6 +138,24 @@ export class ShardSession {
           throw error;
         // probe: reader-was-late-to-install
       }
+    }
+  }
+
+  /**
+   * What no table takes must fail no reader: replay makes a dead letter of it, and the watermark
+   * passes it. `refusal` is thrown when that takes too long: replay stands still.
+   */
+  async #awaitDeadLetter(
+    { timestamp }: CommittedVerdict,
+    { refusal, signal }: { readonly refusal: StoreError; readonly signal: AbortSignal | undefined },
+  ): Promise<void> {
+    const { clock } = this.#ports;
+    const untilMs = clock.monotonicMs() + limits.deadLetterWaitMsMax;
+    for (let attempt = 0; ; attempt += 1) {
+      const watermark = await this.follower.readWatermark();
+      if (watermark.timestamp >= timestamp) return;
+      if (clock.monotonicMs() >= untilMs) throw refusal;
+      await waitBackoff(this.#ports, { backoff: deadLetterBackoff, attempt, signal });
     }
   }
 

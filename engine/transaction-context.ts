@@ -4,7 +4,7 @@
  */
 import { keyOf } from "../core/attributes.ts";
 import { TransactionClosedError } from "../core/errors.ts";
-import { validateItem, validateKey } from "../core/item-validation.ts";
+import { validateDeletedKey, validateItem, validateKey } from "../core/item-validation.ts";
 import { OnDemand } from "../core/on-demand.ts";
 import type { Item, TableDescription, Timestamp } from "../core/types.ts";
 import type { IndexPass } from "./index-pass.ts";
@@ -129,7 +129,7 @@ export class TransactionContext implements BodyTransaction {
   delete(table: string, key: Item): void {
     this.#assertWritable();
     const description = this.describe(table);
-    validateKey(description, key);
+    validateDeletedKey(description, key);
     this.#buffer(description, key, undefined);
   }
 

@@ -6,7 +6,7 @@
 import { isCanonicalLongNumber } from "../core/decimal.ts";
 import * as limits from "../core/limits.ts";
 import { isValidUtf8 } from "../core/utf8.ts";
-import { ByteReader, malformed } from "./byte-reader.ts";
+import { ByteReader, malformed, oversized } from "./byte-reader.ts";
 import * as tags from "./value-tags.ts";
 
 /**
@@ -64,19 +64,28 @@ export function scanValue(reader: ByteReader, level = 1): void {
   }
 }
 
-/** Attribute names that a map must not have, judged by their bytes. */
-export type ForbiddenNames = { forbids(bytes: Uint8Array, start: number, end: number): boolean };
+/** What an item's attributes are held against, judged by their bytes. */
+export type AttributeRules = {
+  /** Whether the item must not have an attribute of this name. */
+  forbids(bytes: Uint8Array, start: number, end: number): boolean;
+  /** Told of each attribute: the name is `[nameAt, nameEnd)`, the value `[nameEnd, end)`. */
+  look(bytes: Uint8Array, nameAt: number, nameEnd: number, end: number): void;
+};
 
 /**
- * Steps over a map's count and attributes, whose names must rise strictly, and so be distinct.
+ * Steps over a map's count and attributes, whose names must rise strictly, and so be distinct. None
+ * is empty: DynamoDB takes no such item.
  * @param level of the attributes: 1 for those of an item.
  */
-export function scanMapBody(reader: ByteReader, level: number, forbidden?: ForbiddenNames): void {
+export function scanMapBody(reader: ByteReader, level: number, rules?: AttributeRules): void {
   const count = reader.count(2);
   let previousAt = 0;
   let previousLength = -1;
   for (let i = 0; i < count; i++) {
     const length = skipSizedUtf8(reader);
+    // mutant: takes-what-no-table-takes
+    if (length === 0) throw malformed("an attribute has no name");
+    if (length > limits.attributeNameBytesMax) throw oversized("attributeNameBytesMax");
     const at = reader.position - length;
     if (
       previousLength >= 0 &&
@@ -84,12 +93,13 @@ export function scanMapBody(reader: ByteReader, level: number, forbidden?: Forbi
     ) {
       throw malformed("attribute names are not in order, or not distinct");
     }
-    if (forbidden?.forbids(reader.bytes, at, at + length) === true) {
+    if (rules?.forbids(reader.bytes, at, at + length) === true) {
       throw malformed("an item repeats a key attribute, or has a reserved one");
     }
     previousAt = at;
     previousLength = length;
     scanValue(reader, level);
+    rules?.look(reader.bytes, at, at + length, reader.position);
   }
 }
 

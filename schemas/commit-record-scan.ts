@@ -4,6 +4,7 @@
  */
 import * as limits from "../core/limits.ts";
 import type { RequestBatch } from "../core/request-batch.ts";
+import type { SlotSeed } from "../core/slot-seed.ts";
 import type { TransactionId } from "../core/types.ts";
 import { ByteReader, otherHashSecret, oversized } from "./byte-reader.ts";
 import { requestFlags } from "./commit-record.ts";
@@ -15,7 +16,7 @@ import {
 } from "./commit-record-reading.ts";
 import type { KeyHashes } from "./key-hashes.ts";
 import { PayloadScanner } from "./payload-scan.ts";
-import type { TableCatalogue } from "./table-catalogue.ts";
+import type { Admission } from "./table-catalogue.ts";
 import { readFirstIdWord, transactionIdOfWords } from "./transaction-id.ts";
 
 /** A request whose payload lies in chunks of the log table. */
@@ -35,8 +36,8 @@ export class CommitRecordScanner {
   readonly #payloads: PayloadScanner;
   readonly #hashFingerprint: number;
 
-  constructor(hashes: KeyHashes) {
-    this.#payloads = new PayloadScanner(hashes);
+  constructor(hashes: KeyHashes, seed: SlotSeed) {
+    this.#payloads = new PayloadScanner(hashes, seed);
     this.#hashFingerprint = hashes.fingerprint;
   }
 
@@ -45,14 +46,14 @@ export class CommitRecordScanner {
    * them: the caller reads what the result refers to, and scans it with a PayloadScanner into a
    * batch of its own.
    * @param recordIndex the record's index within its batch.
-   * @param tables what inline payloads may write to; any table when undefined.
+   * @param admission what inline payloads may write; anything when undefined.
    * @throws FrameError, leaving the batch as it was.
    */
   scan(
     bytes: Uint8Array,
     recordIndex: number,
     batch: RequestBatch,
-    tables?: TableCatalogue,
+    admission?: Admission,
   ): SpilledReference[] {
     const reader = this.#reader;
     const before = batch.count;
@@ -68,7 +69,7 @@ export class CommitRecordScanner {
         if (length > limits.inlineRequestBytesMax) throw oversized("inlineRequestBytesMax");
         reader.position = start;
         reader.end = start + length;
-        const reference = this.#scanRequest(batch, { recordIndex, indexInRecord: i, tables });
+        const reference = this.#scanRequest(batch, { recordIndex, indexInRecord: i, admission });
         if (reference !== undefined) spilled.push(reference);
         reader.expectEnd();
         reader.end = end;
@@ -86,11 +87,11 @@ export class CommitRecordScanner {
     {
       recordIndex,
       indexInRecord,
-      tables,
+      admission,
     }: {
       readonly recordIndex: number;
       readonly indexInRecord: number;
-      readonly tables: TableCatalogue | undefined;
+      readonly admission: Admission | undefined;
     },
   ): SpilledReference | undefined {
     const reader = this.#reader;
@@ -119,7 +120,7 @@ export class CommitRecordScanner {
       const high = reader.u32();
       batch.addCheck(high, reader.u32());
     }
-    if (isInline) this.#payloads.scanAt(reader, batch, tables);
+    if (isInline) this.#payloads.scanAt(reader, batch, admission);
     let reference: SpilledReference | undefined;
     if (isSpilled) {
       const { chunks, byteLength, digest } = readSpilled(reader);

@@ -3,6 +3,9 @@
  * what is committed can always be decoded and installed, and computes the hashes of each write from
  * the key's own bytes, so that no client can certify one key and write another.
  *
+ * What no table takes, whatever its registration, is a FrameError. What the registered table does
+ * not take is a fault of the request: who sent it may have an old copy of the registry.
+ *
  * One scanner is reused for any number of payloads; scanning allocates nothing per write.
  */
 import { FrameError } from "../core/errors.ts";
@@ -10,17 +13,20 @@ import { hashKinds, type KeyHasher } from "../core/key-hash.ts";
 import * as limits from "../core/limits.ts";
 import { tableFaults } from "../core/request-batch.ts";
 import type { RequestBatch, TableFault } from "../core/request-batch.ts";
+import { hashSlot, type SlotSeed } from "../core/slot-seed.ts";
 import {
   scanMapBody,
   scanValue,
   skipSizedUtf8,
-  type ForbiddenNames,
+  type AttributeRules,
 } from "./attribute-value-scan.ts";
 import { ByteReader, malformed, oversized } from "./byte-reader.ts";
+import { isEncodedIdempotencyEntry, isEncodedIdempotencyKey } from "./idempotency-entry-scan.ts";
+import { encodedValueSizeBytes, mapBodySizeBytes, sizePerEncodedByte } from "./item-size-scan.ts";
 import type { KeyHashes } from "./key-hashes.ts";
 import { tableFlags, writeFlags } from "./payload.ts";
-import { isAt, isEncodedIdempotencyKey, keyTypeOfTag } from "./table-catalogue.ts";
-import type { CatalogueEntry, TableCatalogue } from "./table-catalogue.ts";
+import { fitsIndexKey, isAt, keyContentBytes, keyTypeOfTag } from "./table-catalogue.ts";
+import type { Admission, CatalogueEntry, CatalogueIndexKey } from "./table-catalogue.ts";
 import * as tags from "./value-tags.ts";
 
 /** Up to this many writes are compared pairwise for duplicates; a hash table is dearer below. */
@@ -28,9 +34,15 @@ const pairwiseMax = 8;
 
 const tableBytesMin = 5;
 const writeBytesMin = 2;
+/** What an item's own attributes may take. */
+const ownBytesMax = limits.itemBytesMax - limits.reservedAttributeBytes;
+/** An encoded write of so many bytes holds no larger item, whatever is in it. */
+const unmeasuredBytesMax = Math.floor((ownBytesMax - 2 * limits.nameBytesMax) / sizePerEncodedByte);
+const noIndexKeys: readonly CatalogueIndexKey[] = [];
 
-export class PayloadScanner implements ForbiddenNames {
+export class PayloadScanner implements AttributeRules {
   private readonly hasher: KeyHasher;
+  private readonly seed: SlotSeed;
   private tableCount = 0;
   private readonly tableHigh = new Int32Array(limits.tablesPerTransactionMax);
   private readonly tableLow = new Int32Array(limits.tablesPerTransactionMax);
@@ -51,7 +63,10 @@ export class PayloadScanner implements ForbiddenNames {
   private table = 0;
   /** What the registry says of each, where there is a registry; undefined: it does not know it. */
   private readonly entries: (CatalogueEntry | undefined)[] = [];
-  private catalogue: TableCatalogue | undefined;
+  private admission: Admission | undefined;
+  private batch: RequestBatch | undefined;
+  /** Of the write being scanned. */
+  private indexKeys = noIndexKeys;
 
   /** For each write so far: hash, position and length of the key's values, table. */
   private keyHigh = new Int32Array(64);
@@ -61,29 +76,34 @@ export class PayloadScanner implements ForbiddenNames {
   private keyTable = new Uint8Array(64);
   /** Open addressing: index of a write plus one, 0 for a free slot. */
   private slots = new Int32Array(64);
+  /** Steps in it beyond the first one of each search, of all payloads so far. */
+  detours = 0;
 
-  constructor(hashes: KeyHashes) {
+  /** @param seed chooses where keys are kept while duplicates are looked for. */
+  constructor(hashes: KeyHashes, seed: SlotSeed) {
     this.hasher = hashes.hasher;
+    this.seed = seed;
   }
 
   /**
    * Checks a whole payload and adds the hashes of its writes, in order, to the batch's open
    * request, whose `source` must be `bytes`; without a batch it only checks.
-   * @param tables what it may write to: the open request is marked where it does not fit. Any table
+   * @param admission what it may write: the open request is marked where it does not fit. Anything
    * when undefined.
    * @throws FrameError, with some of the writes added already.
    */
-  scan(bytes: Uint8Array, batch?: RequestBatch, tables?: TableCatalogue): void {
-    this.scanAt(new ByteReader(bytes), batch, tables);
+  scan(bytes: Uint8Array, batch?: RequestBatch, admission?: Admission): void {
+    this.scanAt(new ByteReader(bytes), batch, admission);
   }
 
   /** As `scan`, for the payload between the reader's position and its end. */
   scanAt(
     reader: ByteReader,
     batch: RequestBatch | undefined,
-    tables: TableCatalogue | undefined,
+    admission: Admission | undefined,
   ): void {
-    this.catalogue = tables;
+    this.admission = admission;
+    this.batch = batch;
     if (reader.remaining > limits.payloadBytesMax) throw oversized("payloadBytesMax");
     this.scanTables(reader, batch);
     const writes = reader.count(writeBytesMin);
@@ -112,6 +132,15 @@ export class PayloadScanner implements ForbiddenNames {
     return length === sort && sort > 0 && same(bytes, start, this.sortAt[this.table] ?? 0, length);
   }
 
+  /** An index does not take every item that its table would take. */
+  look(bytes: Uint8Array, nameAt: number, nameEnd: number, end: number): void {
+    for (const key of this.indexKeys) {
+      if (!isAt(bytes, nameAt, nameEnd, key.name)) continue;
+      const fits = fitsIndexKey(bytes, { start: nameEnd, end, key });
+      if (!fits) this.batch?.setTableFault(tableFaults.differs);
+    }
+  }
+
   private scanTables(reader: ByteReader, batch: RequestBatch | undefined): void {
     const count = reader.count(tableBytesMin);
     if (count === 0) throw malformed("a payload has no tables");
@@ -137,9 +166,12 @@ export class PayloadScanner implements ForbiddenNames {
 
   /** Compares what the payload says of a table with the registry. */
   private lookUp(bytes: Uint8Array, table: number, flags: number): TableFault {
-    if (this.catalogue === undefined) return tableFaults.none;
+    if (this.admission === undefined) {
+      this.entries[table] = undefined;
+      return tableFaults.none;
+    }
     const nameAt = this.nameAt[table] ?? 0;
-    const entry = this.catalogue.find(bytes, nameAt, nameAt + (this.nameLength[table] ?? 0));
+    const entry = this.admission.tables.find(bytes, nameAt, nameAt + (this.nameLength[table] ?? 0));
     this.entries[table] = entry;
     if (entry === undefined) return tableFaults.unknown;
     const partitionAt = this.partitionAt[table] ?? 0;
@@ -167,6 +199,13 @@ export class PayloadScanner implements ForbiddenNames {
     if (keyTypeOfTag(bytes[start] ?? 0) !== entry.partitionKeyType) return tableFaults.differs;
     const sorted = entry.sortKeyType !== undefined && sortStart > 0;
     if (sorted && keyTypeOfTag(bytes[sortStart] ?? 0) !== entry.sortKeyType) {
+      return tableFaults.differs;
+    }
+    const partitionEnd = sorted ? sortStart : key.end;
+    if (keyContentBytes(bytes, start, partitionEnd) > entry.partitionKeyBytesMax) {
+      return tableFaults.differs;
+    }
+    if (sorted && keyContentBytes(bytes, sortStart, key.end) > entry.sortKeyBytesMax) {
       return tableFaults.differs;
     }
     // The control table's other items are nobody's rows.
@@ -241,7 +280,7 @@ export class PayloadScanner implements ForbiddenNames {
       sortLength = reader.position - sortStart;
       hasher.chain(hashKinds.key, reader.bytes, sortStart, reader.position);
     }
-    if (this.catalogue !== undefined) {
+    if (this.admission !== undefined) {
       const key = { start, sortStart, end: reader.position, isPut: (head & writeFlags.put) !== 0 };
       batch?.setTableFault(this.lookUpKey(reader.bytes, key));
     }
@@ -262,7 +301,33 @@ export class PayloadScanner implements ForbiddenNames {
       sortStart,
       sortLength,
     );
-    if ((head & writeFlags.put) !== 0) scanMapBody(reader, 1, this);
+    if ((head & writeFlags.put) !== 0) this.scanItem(reader, start);
+  }
+
+  /** The rest of a put, whose key's values begin at `start`. */
+  private scanItem(reader: ByteReader, start: number): void {
+    const entry = this.admission === undefined ? undefined : this.entries[this.table];
+    this.indexKeys = entry === undefined ? noIndexKeys : entry.indexKeys;
+    const body = reader.position;
+    scanMapBody(reader, 1, this);
+    if (reader.position - start > unmeasuredBytesMax) this.measure(reader, start);
+    if (entry?.idempotency !== true) return;
+    const arrivalMs = this.admission?.arrivalMs ?? 0;
+    const range = { start: body, end: reader.position };
+    if (!isEncodedIdempotencyEntry(reader.bytes, range, arrivalMs)) {
+      this.batch?.setTableFault(tableFaults.unknown);
+    }
+  }
+
+  /** The item that begins with its key's values at `start`, and ends here. */
+  private measure({ bytes, position }: ByteReader, start: number): void {
+    const reader = new ByteReader(bytes, start, position);
+    const sortLength = this.sortLength[this.table] ?? 0;
+    let size = (this.partitionLength[this.table] ?? 0) + sortLength;
+    size += encodedValueSizeBytes(reader);
+    if (sortLength > 0) size += encodedValueSizeBytes(reader);
+    size += mapBodySizeBytes(reader);
+    if (size > ownBytesMax) throw oversized("itemBytesMax");
   }
 
   private findPairwise(bytes: Uint8Array, index: number): void {
@@ -273,11 +338,13 @@ export class PayloadScanner implements ForbiddenNames {
 
   private findInSlots(bytes: Uint8Array, index: number): void {
     const mask = this.slots.length - 1;
-    let slot = (this.keyLow[index] ?? 0) & mask;
+    const mixed = hashSlot(this.seed, this.keyHigh[index] ?? 0, this.keyLow[index] ?? 0);
+    let slot = mixed >>> Math.clz32(mask);
     for (;;) {
       const held = this.slots[slot] ?? 0;
       if (held === 0) break;
       this.refuseSameKey(bytes, held - 1, index);
+      this.detours += 1;
       slot = (slot + 1) & mask;
     }
     this.slots[slot] = index + 1;

@@ -4,9 +4,9 @@
  * their types, whether it keeps history) has to be what the registry says: replay goes by the
  * payload, so a lie there would write to another item, or to a table that is not a user's.
  */
-import { idempotencyPrefix, idempotencySorts } from "../core/idempotency-key.ts";
+import * as limits from "../core/limits.ts";
 import { isOwnTable } from "../core/own-tables.ts";
-import type { KeyType, TableDescription } from "../core/types.ts";
+import type { IndexKeyAttribute, KeyAttribute, KeyType, TableDescription } from "../core/types.ts";
 import { tableFlags } from "./payload.ts";
 import * as tags from "./value-tags.ts";
 
@@ -17,6 +17,11 @@ export type CatalogueEntry = {
   /** Empty on a table without a sort key. */
   readonly sortKey: Uint8Array;
   readonly sortKeyType: KeyType | undefined;
+  /** How long the key's values may be: less than a key may where an index has them, too. */
+  readonly partitionKeyBytesMax: number;
+  readonly sortKeyBytesMax: number;
+  /** Key attributes of indexes that are none of the table's own. */
+  readonly indexKeys: readonly CatalogueIndexKey[];
   /** As a payload has them (payload.ts). */
   readonly flags: number;
   /**
@@ -25,9 +30,20 @@ export type CatalogueEntry = {
   readonly idempotency: boolean;
 };
 
+export type CatalogueIndexKey = {
+  readonly name: Uint8Array;
+  readonly type: KeyType;
+  readonly bytesMax: number;
+};
+
+/** What a payload is held against before it is certified. */
+export type Admission = {
+  readonly tables: TableCatalogue;
+  /** When its record came. */
+  readonly arrivalMs: number;
+};
+
 const utf8 = new TextEncoder();
-const idempotencyPartition = utf8.encode(idempotencyPrefix);
-const idempotencySortBytes = Object.values(idempotencySorts).map((text) => utf8.encode(text));
 const empty = new Uint8Array(0);
 
 export class TableCatalogue {
@@ -62,6 +78,10 @@ export class TableCatalogue {
       partitionKeyType: table.partitionKey.type,
       sortKey: sortKey === undefined ? empty : utf8.encode(sortKey.name),
       sortKeyType: sortKey?.type,
+      partitionKeyBytesMax: keyBytesMax(table, table.partitionKey, limits.partitionKeyBytesMax),
+      sortKeyBytesMax:
+        sortKey === undefined ? 0 : keyBytesMax(table, sortKey, limits.sortKeyBytesMax),
+      indexKeys: indexKeysOf(table),
       flags:
         (sortKey === undefined ? 0 : tableFlags.sortKey) | (table.history ? tableFlags.history : 0),
       idempotency,
@@ -73,6 +93,30 @@ export class TableCatalogue {
   }
 }
 
+function keyBytesMax(
+  { indexKeys = [] }: TableDescription,
+  { name }: KeyAttribute,
+  ownMax: number,
+): number {
+  const indexMaxima = indexKeys.filter((key) => key.name === name).map(indexKeyBytesMax);
+  return Math.min(ownMax, ...indexMaxima);
+}
+
+function indexKeysOf(table: TableDescription): readonly CatalogueIndexKey[] {
+  const own = [table.partitionKey.name, table.sortKey?.name];
+  return (table.indexKeys ?? [])
+    .filter(({ name }) => !own.includes(name))
+    .map((key) => ({
+      name: utf8.encode(key.name),
+      type: key.type,
+      bytesMax: indexKeyBytesMax(key),
+    }));
+}
+
+function indexKeyBytesMax({ role }: IndexKeyAttribute): number {
+  return role === "partition" ? limits.partitionKeyBytesMax : limits.sortKeyBytesMax;
+}
+
 /** Whether `bytes[start, end)` are exactly these. */
 export function isAt(bytes: Uint8Array, start: number, end: number, wanted: Uint8Array): boolean {
   if (end - start !== wanted.length) return false;
@@ -80,36 +124,33 @@ export function isAt(bytes: Uint8Array, start: number, end: number, wanted: Uint
   return true;
 }
 
-/** The type of a key's value by its first byte, which a scan has checked to be one of a key's. */
-export function keyTypeOfTag(tag: number): KeyType {
+/** The type of a key's value by its first byte; undefined for a value that no key has. */
+export function keyTypeOfTag(tag: number): KeyType | undefined {
   if (tag >= tags.shortInteger || tag === tags.integer || tag === tags.decimal) return "N";
-  return tag === tags.binary ? "B" : "S";
+  if (tag >= tags.shortText || tag === tags.text) return "S";
+  return tag === tags.binary ? "B" : undefined;
 }
 
-/** As core/idempotency-key.ts has it, of a key of the control table, encoded from `start` on. */
-export function isEncodedIdempotencyKey(
-  bytes: Uint8Array,
-  { start, sortStart, end }: { start: number; sortStart: number; end: number },
-): boolean {
-  const partition = textAt(bytes, start);
-  const sort = textAt(bytes, sortStart);
-  if (partition === undefined || sort === undefined) return false;
-  const prefixEnd = partition + idempotencyPartition.length;
-  return (
-    prefixEnd < sortStart &&
-    isAt(bytes, partition, prefixEnd, idempotencyPartition) &&
-    idempotencySortBytes.some((wanted) => isAt(bytes, sort, end, wanted))
-  );
-}
-
-/** Where the bytes of an encoded text begin; undefined for another type. */
-function textAt(bytes: Uint8Array, start: number): number | undefined {
+/** How many bytes of text or binary the encoded value `[start, end)` holds; 0 for a number. */
+export function keyContentBytes(bytes: Uint8Array, start: number, end: number): number {
   const tag = bytes[start] ?? 0;
-  if (tag >= tags.shortText && tag < tags.shortInteger) return start + 1;
-  if (tag !== tags.text) return undefined;
+  if (tag >= tags.shortInteger) return 0;
+  if (tag >= tags.shortText) return tag - tags.shortText;
+  if (tag !== tags.text && tag !== tags.binary) return 0;
   let at = start + 1;
   while ((bytes[at] ?? 0) >= 0x80) at += 1;
-  return at + 1;
+  return end - at - 1;
+}
+
+/** Whether an index takes an item with this value of its key, encoded in `[start, end)`. */
+export function fitsIndexKey(
+  bytes: Uint8Array,
+  { start, end, key }: { start: number; end: number; key: CatalogueIndexKey },
+): boolean {
+  if (keyTypeOfTag(bytes[start] ?? 0) !== key.type) return false;
+  if (key.type === "N") return true;
+  const length = keyContentBytes(bytes, start, end);
+  return length > 0 && length <= key.bytesMax;
 }
 
 /** FNV-1a. Whoever could make names collide here registers tables. */

@@ -60,7 +60,12 @@ export function resultCodec<Result>(numbers: Numbers, request?: unknown): CallCo
     }
   };
   const decode = (kept: AttributeValue): Result => {
-    if (!("M" in kept)) throw new CorruptDataError("a kept result is not one of this SDK");
+    if (!("M" in kept)) {
+      throw new CorruptDataError(
+        "what is kept under this `idempotencyKey` is no result of this SDK: something else has " +
+          "written it. Delete the key's entry in the control table, or use another key",
+      );
+    }
     requireSameRequest(kept.M["request"], asked);
     const value = kept.M["value"];
     // The type is the caller's word: the same key means the same body.

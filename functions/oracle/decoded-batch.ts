@@ -8,6 +8,7 @@ import type { FrameFault } from "../../core/errors.ts";
 import { firstUncovered, isCovered, requestsDone } from "../../core/cursor.ts";
 import type { Digest, StreamRecord } from "../../core/ports.ts";
 import { RequestBatch } from "../../core/request-batch.ts";
+import type { SlotSeed } from "../../core/slot-seed.ts";
 import { compareSequenceNumbers } from "../../core/sequence-number.ts";
 import type { SequenceNumber, StreamCursor } from "../../core/types.ts";
 import { CommitRecordScanner } from "../../schemas/commit-record-scan.ts";
@@ -30,12 +31,12 @@ export class DecodedBatch {
   readonly rejected: RejectedRecord[] = [];
   #tables: TableCatalogue | undefined;
 
-  constructor(hashes: KeyHashes, digest: Digest) {
-    this.#spilled = new SpilledPayloads(hashes, digest);
-    this.#scanner = new CommitRecordScanner(hashes);
+  constructor(hashes: KeyHashes, digest: Digest, seed: SlotSeed) {
+    this.#spilled = new SpilledPayloads(hashes, digest, seed);
+    this.#scanner = new CommitRecordScanner(hashes, seed);
   }
 
-  /** Decodes what the cursor does not cover. Payloads are compared with `tables`. */
+  /** Decodes what the cursor does not cover. Payloads are held against `tables`. */
   decode(
     records: readonly StreamRecord[],
     cursor: StreamCursor | undefined,
@@ -44,7 +45,7 @@ export class DecodedBatch {
     this.#tables = tables;
     this.#requests.clear();
     this.#records.length = 0;
-    this.#spilled.clear(tables);
+    this.#spilled.clear();
     this.rejected.length = 0;
     let newest: SequenceNumber | undefined;
     for (const record of records) {
@@ -89,11 +90,12 @@ export class DecodedBatch {
 
   #decodeRecord({ sequenceNumber, arrivalMs, data }: StreamRecord): void {
     const requestStart = this.#requests.count;
+    const tables = this.#tables;
+    const admission = tables === undefined ? undefined : { tables, arrivalMs };
     let rejected = false;
     try {
-      this.#spilled.add(
-        this.#scanner.scan(data, this.#records.length, this.#requests, this.#tables),
-      );
+      const spilled = this.#scanner.scan(data, this.#records.length, this.#requests, admission);
+      this.#spilled.add(spilled, admission);
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
       rejected = true;

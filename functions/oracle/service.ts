@@ -22,7 +22,7 @@ import type {
   StoredBlock,
   StreamRecord,
 } from "../../core/ports.ts";
-import { slotSeedOf, slotSeedWords } from "../../core/slot-seed.ts";
+import { slotSeedOf, slotSeedWords, type SlotSeed } from "../../core/slot-seed.ts";
 import type { ShardId } from "../../core/types.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { DraftEncoder } from "../../schemas/log-block-draft.ts";
@@ -43,7 +43,7 @@ export type OracleServiceOptions = {
   >;
   /** For pauses, and for the age of the registry: no clock takes part in certification. */
   readonly clock: Pick<Clock, "sleep" | "nowMs" | "monotonicMs">;
-  /** For the seed of each oracle's tables: no decision depends on it. */
+  /** For the seeds of tables in memory: no decision depends on them. */
   readonly random: Pick<Random, "bytes">;
   /** For spilled payloads. */
   readonly digest: Digest;
@@ -94,8 +94,7 @@ export function createOracleService(options: OracleServiceOptions): OracleServic
     async handle(batch, budget) {
       // Taken out while in use: an overlapping call for the same shard gets a lane of its own.
       const lane =
-        idle.get(batch.shard) ??
-        new Lane(await hashesOf(options, batch.shard, budget), options.digest);
+        idle.get(batch.shard) ?? new Lane(await hashesOf(options, batch.shard, budget), options);
       idle.delete(batch.shard);
       const invocation = new Invocation({ ...options, tables }, lane, { batch, budget });
       try {
@@ -144,9 +143,12 @@ class Lane {
   readonly decoded: DecodedBatch;
   readonly encoder: DraftEncoder;
 
-  constructor(hashes: KeyHashes, digest: Digest) {
+  constructor(
+    hashes: KeyHashes,
+    { digest, random }: Pick<OracleServiceOptions, "digest" | "random">,
+  ) {
     this.hashes = hashes;
-    this.decoded = new DecodedBatch(hashes, digest);
+    this.decoded = new DecodedBatch(hashes, digest, newSeed(random));
     this.encoder = new DraftEncoder(hashes.fingerprint);
   }
 
@@ -321,7 +323,7 @@ class Invocation {
       log,
       control,
       hashes: this.#lane.hashes,
-      seed: slotSeedOf(random.bytes(4 * slotSeedWords)),
+      seed: newSeed(random),
       oracleBounds: this.#options.bounds ?? oracleBoundsDefault,
       bounds: this.#options.rebuildBounds ?? rebuildBoundsDefault,
     });
@@ -412,6 +414,10 @@ class Invocation {
     metrics.count("Rebuilds", report.rebuilds);
     metrics.count("PositionsTaken", report.taken);
   }
+}
+
+function newSeed(random: Pick<Random, "bytes">): SlotSeed {
+  return slotSeedOf(random.bytes(4 * slotSeedWords));
 }
 
 function noVerdicts(): Record<Outcome, number> {

@@ -11,41 +11,42 @@ import type { SpilledPayload } from "../../core/block-draft.ts";
 import * as limits from "../../core/limits.ts";
 import type { CommitLog, Digest } from "../../core/ports.ts";
 import { RequestBatch, tableFaults } from "../../core/request-batch.ts";
+import type { SlotSeed } from "../../core/slot-seed.ts";
 import type { SpilledReference } from "../../schemas/commit-record-scan.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
 import { PayloadScanner } from "../../schemas/payload-scan.ts";
-import type { TableCatalogue } from "../../schemas/table-catalogue.ts";
+import type { Admission } from "../../schemas/table-catalogue.ts";
 import { joinSpilledChunks } from "../../schemas/spill.ts";
 
 export type ReadSpilled = CommitLog["readSpilled"];
 
+type Reference = SpilledReference & { readonly admission: Admission | undefined };
+
 export class SpilledPayloads {
   readonly writes = new RequestBatch();
   readonly byRequest = new Map<number, SpilledPayload>();
-  readonly #references: SpilledReference[] = [];
-  #tables: TableCatalogue | undefined;
+  readonly #references: Reference[] = [];
   readonly #scanner: PayloadScanner;
   readonly #digest: Digest;
   /** The group is `[#from, #to)` of the references. */
   #from = 0;
   #to = 0;
 
-  constructor(hashes: KeyHashes, digest: Digest) {
+  constructor(hashes: KeyHashes, digest: Digest, seed: SlotSeed) {
     this.#digest = digest;
-    this.#scanner = new PayloadScanner(hashes);
+    this.#scanner = new PayloadScanner(hashes, seed);
   }
 
-  /** @param tables what payloads may write to. */
-  clear(tables: TableCatalogue): void {
-    this.#tables = tables;
+  clear(): void {
     this.#references.length = 0;
     this.#from = 0;
     this.#to = 0;
     this.#forget();
   }
 
-  add(references: readonly SpilledReference[]): void {
-    this.#references.push(...references);
+  /** @param admission what their payloads are held against. */
+  add(references: readonly SpilledReference[], admission: Admission | undefined): void {
+    for (const reference of references) this.#references.push({ ...reference, admission });
   }
 
   /** First request that needs a payload of a later group; undefined: none does. */
@@ -96,14 +97,14 @@ export class SpilledPayloads {
     for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
 
-  #take(reference: SpilledReference, chunks: readonly Uint8Array[] | undefined): void {
+  #take(reference: Reference, chunks: readonly Uint8Array[] | undefined): void {
     this.byRequest.set(
       reference.request,
       chunks === undefined ? { kind: "unreadable" } : this.#scan(reference, chunks),
     );
   }
 
-  #scan(reference: SpilledReference, chunks: readonly Uint8Array[]): SpilledPayload {
+  #scan(reference: Reference, chunks: readonly Uint8Array[]): SpilledPayload {
     const batch = this.writes;
     const writesOf = batch.count;
     try {
@@ -121,7 +122,7 @@ export class SpilledPayloads {
         indexInRecord: 0,
         source,
       });
-      this.#scanner.scan(source, batch, this.#tables);
+      this.#scanner.scan(source, batch, reference.admission);
       batch.end();
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;

@@ -10,6 +10,7 @@ import type { CallOptions, Ports } from "../../core/ports.ts";
 import type { HistoryRetention, Item, ShardId, Version } from "../../core/types.ts";
 import { Semaphore } from "../../engine/concurrency.ts";
 import { Installer, writeAt } from "../../engine/installer.ts";
+import { isRefusedForGood } from "../../engine/refused-for-good.ts";
 import type { Observability } from "../shared/observability.ts";
 import type { ChunkPlan, PlannedWrite, RefusedWrite } from "./chunk.ts";
 import type { SigningWindow } from "./signing-window.ts";
@@ -295,20 +296,3 @@ function isDenied(error: unknown): error is StoreError {
     error.code === "AccessDeniedException"
   );
 }
-
-/** Whether the store refuses this write for good, at any time and for any caller. */
-export function isRefusedForGood(error: unknown): error is StoreError {
-  return (
-    error instanceof StoreError &&
-    error.fault === "rejected" &&
-    error.code !== undefined &&
-    refusedForGood.has(error.code)
-  );
-}
-
-/** Access denied is not among them. */
-const refusedForGood: ReadonlySet<string> = new Set([
-  "ValidationException",
-  "ResourceNotFoundException",
-  "ItemCollectionSizeLimitExceededException",
-]);

@@ -22,6 +22,12 @@ export const trust: readonly Mutant[] = [
     changes: { faults: { "hostile-record": 0.5 } },
   },
   {
+    name: "takes-what-no-table-takes",
+    breaks: "the oracle commits an item that no table takes: a dead letter, and readers that wait",
+    edit: never,
+    changes: { faults: { "hostile-record": 1 } },
+  },
+  {
     name: "believes-any-report",
     breaks: "replay believes whoever says that a commit is installed: others' writes are left out",
     edit: instead("true"),

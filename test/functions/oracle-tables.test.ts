@@ -33,6 +33,18 @@ const blobs: TableDescription = {
   history: false,
   access: "transactional",
 };
+const people: TableDescription = {
+  name: "people",
+  partitionKey: { name: "id", type: "S" },
+  indexKeys: [
+    { name: "mail", type: "S", role: "partition" },
+    { name: "age", type: "N", role: "sort" },
+    { name: "face", type: "B", role: "sort" },
+    { name: "id", type: "S", role: "sort" },
+  ],
+  history: false,
+  access: "transactional",
+};
 
 const ordersPayload: PayloadTable = {
   name: "orders",
@@ -47,6 +59,33 @@ const controlPayload: PayloadTable = {
   sortKey: "sk",
   history: false,
 };
+
+const peoplePayload: PayloadTable = { name: "people", partitionKey: "id", history: false };
+
+/** What the engine writes beside an entry's key. */
+const entryAttributes: Item = {
+  transactionId: { S: id(1) },
+  place: { N: "0" },
+  result: { M: { total: { N: "3" } } },
+  expiresAt: { N: (startTimestamp / 1_000_000 + limits.idempotencyRetentionSeconds).toFixed(0) },
+};
+const latestExpiry = Math.floor(startTimestamp / 1_000_000) + limits.idempotencyExpirySecondsMax;
+
+function putOf(table: PayloadTable, key: Item, more: Item): Payload {
+  return { tables: [table], writes: [{ table: 0, key, item: { ...key, ...more } }] };
+}
+
+function entryPut(key: Item, changes: { readonly [name: string]: Item[string] | undefined } = {}) {
+  const all = Object.entries({ ...entryAttributes, ...changes });
+  const more = all.flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value] as const],
+  );
+  return putOf(controlPayload, key, Object.fromEntries(more));
+}
+
+function person(more: Item, key = "ann"): Payload {
+  return putOf(peoplePayload, { id: { S: key } }, more);
+}
 
 function payload(table: PayloadTable, key: Item): Payload {
   return { tables: [table], writes: [{ table: 0, key, item: key }] };
@@ -77,7 +116,7 @@ function record(sequence: number, each: Payload, spillInto?: MemoryLog): StreamR
 
 function newLog(): MemoryLog {
   const log = new MemoryLog(startTimestamp);
-  log.tables = [...log.tables, orders, blobs];
+  log.tables = [...log.tables, orders, blobs, people];
   return log;
 }
 
@@ -95,11 +134,55 @@ const entry = callerEntryKey("k");
 const cases: readonly [string, Payload, string][] = [
   ["as registered", payload(ordersPayload, order), "committed"],
   ["as registered, a delete", deletion(ordersPayload, order), "committed"],
-  ["an idempotency entry", payload(controlPayload, entry), "committed"],
+  ["an idempotency entry", entryPut(entry), "committed"],
   [
     "the entry of a transaction that REST hands on",
-    payload(controlPayload, detachedEntryKey("state")),
+    entryPut(detachedEntryKey("state"), { result: { NULL: true } }),
     "committed",
+  ],
+  ["an entry with its key alone", payload(controlPayload, entry), "table-unknown"],
+  ["an entry without a result", entryPut(entry, { result: undefined }), "table-unknown"],
+  ["an entry with one attribute more", entryPut(entry, { x: { N: "1" } }), "table-unknown"],
+  ["an entry whose id is none", entryPut(entry, { transactionId: { S: "me" } }), "table-unknown"],
+  [
+    "an entry whose id is no text",
+    entryPut(entry, { transactionId: { B: new Uint8Array(32) } }),
+    "table-unknown",
+  ],
+  ["an entry whose place is a text", entryPut(entry, { place: { S: "0" } }), "table-unknown"],
+  ["an entry whose place is none", entryPut(entry, { place: { N: "-1" } }), "table-unknown"],
+  ["an entry whose end is a text", entryPut(entry, { expiresAt: { S: "1" } }), "table-unknown"],
+  [
+    "an entry whose end is no integer",
+    entryPut(entry, { expiresAt: { N: "1.5" } }),
+    "table-unknown",
+  ],
+  [
+    "an entry that ends as late as it may",
+    entryPut(entry, { expiresAt: { N: latestExpiry.toFixed(0) } }),
+    "committed",
+  ],
+  [
+    "an entry that stands for longer",
+    entryPut(entry, { expiresAt: { N: (latestExpiry + 2).toFixed(0) } }),
+    "table-unknown",
+  ],
+  ["an index key of its type", person({ mail: { S: "a@b" }, age: { N: "7" } }), "committed"],
+  ["no index key", person({ name: { S: "ann" } }), "committed"],
+  ["an index key of another type", person({ mail: { N: "1" } }), "table-differs"],
+  ["an index key that no key can be", person({ mail: { NULL: true } }), "table-differs"],
+  ["an index's number as a text", person({ age: { S: "7" } }), "table-differs"],
+  ["an empty index key", person({ mail: { S: "" } }), "table-differs"],
+  ["an empty binary index key", person({ face: { B: new Uint8Array(0) } }), "table-differs"],
+  ["an index key of the limit", person({ mail: { S: "m".repeat(2_048) } }), "committed"],
+  ["an index key too long", person({ mail: { S: "m".repeat(2_049) } }), "table-differs"],
+  ["an index's sort key too long", person({ face: { B: new Uint8Array(1_025) } }), "table-differs"],
+  ["a key that an index takes, too", person({}, "k".repeat(1_024)), "committed"],
+  ["a key that is too long for an index", person({}, "k".repeat(1_025)), "table-differs"],
+  [
+    "the delete of a key that is too long for an index",
+    deletion(peoplePayload, { id: { S: "k".repeat(1_025) } }),
+    "table-differs",
   ],
   [
     "a table that nobody registered",
@@ -194,7 +277,7 @@ const cases: readonly [string, Payload, string][] = [
   ],
   [
     "a long idempotency key",
-    payload(controlPayload, { ...entry, pk: { S: `idempotency#${"k".repeat(200)}` } }),
+    entryPut({ ...entry, pk: { S: `idempotency#${"k".repeat(200)}` } }),
     "committed",
   ],
 ];
@@ -212,7 +295,7 @@ describe("a payload", () => {
     log.tables = [{ ...controlTable, history: false }];
     const watermark = payload(controlPayload, { pk: { S: "shard#1" }, sk: { S: "watermark" } });
     expect(await decide(log, record(1, watermark))).toBe("table-unknown");
-    expect(await decide(log, record(2, payload(controlPayload, entry)))).toBe("committed");
+    expect(await decide(log, record(2, entryPut(entry)))).toBe("committed");
   });
 });
 

@@ -33,7 +33,7 @@ import { decodePayload } from "../../schemas/payload-reading.ts";
 import { transactionIdOfWords } from "../../schemas/transaction-id.ts";
 import { fromHex, hex } from "./arbitraries.ts";
 import { commitRequests, hashesIn, proofHex, reportOf } from "./requests.ts";
-import { sampleHashes } from "../../testing/sample-hashes.ts";
+import { sampleHashes, sampleSeed } from "../../testing/sample-hashes.ts";
 
 const id = "00060a24181e4000112233445566778a" as TransactionId;
 const checkedTo = 1_700_000_000_000_000 as Timestamp;
@@ -74,7 +74,7 @@ const commitHex = `2a 04 ${idHex} ${timestampHex} 01 0102030405060708 ${payloadH
 const probeHex = `19 01 ${idHex} ${timestampHex} 00`;
 const spilledHex = `3d 0a ${idHex} ${timestampHex} 00 02 80b518 ${digestHex}`;
 
-const scanner = new CommitRecordScanner(sampleHashes);
+const scanner = new CommitRecordScanner(sampleHashes, sampleSeed);
 
 function faultOf(read: () => unknown): string {
   try {

@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { InvariantViolation } from "../../core/assert.ts";
 import { FrameError, InvalidRequestError, TransactionTooLargeError } from "../../core/errors.ts";
+import * as limits from "../../core/limits.ts";
 import { RequestBatch } from "../../core/request-batch.ts";
 import type { Payload, PayloadTable, WriteHashes } from "../../core/types.ts";
 import { encodeItem } from "../../schemas/attribute-value.ts";
@@ -13,7 +14,12 @@ import { decodePayload } from "../../schemas/payload-reading.ts";
 import { PayloadScanner } from "../../schemas/payload-scan.ts";
 import { fromHex, hex } from "./arbitraries.ts";
 import { hashesIn, payloads } from "./requests.ts";
-import { sampleHashes } from "../../testing/sample-hashes.ts";
+import { sampleHashes, sampleSeed } from "../../testing/sample-hashes.ts";
+
+/** Of small integers, three bytes each by DynamoDB's way of counting. */
+function list(length: number): { readonly N: string }[] {
+  return Array.from({ length: Math.floor(length) }, () => ({ N: "1" }));
+}
 
 /** The hashes that a scan computes. */
 function scannedHashes(bytes: Uint8Array): WriteHashes[] {
@@ -36,7 +42,7 @@ function scannedHashes(bytes: Uint8Array): WriteHashes[] {
   return hashesIn(batch, 0);
 }
 
-const scanner = new PayloadScanner(sampleHashes);
+const scanner = new PayloadScanner(sampleHashes, sampleSeed);
 
 /** How scanning ends. What it takes must decode; what it refuses may, but must break no decoder. */
 function fault(bytes: Uint8Array): string {
@@ -200,6 +206,8 @@ describe("damage", () => {
     ["_f", "malformed", `${one} 01 01 c1 01 02 5f66 c1`],
     ["_x", "malformed", `${one} 01 01 c1 01 02 5f78 c1`],
     ["_b", "malformed", `${one} 01 01 c1 01 02 5f62 c1`],
+    ["an attribute without a name", "malformed", `${one} 01 01 c1 01 00 c1`],
+    ["a nested attribute without a name", "malformed", `${one} 01 01 c1 01 01 61 08 01 00 c1`],
     ["the key attribute among the others", "malformed", `${one} 01 01 c1 01 01 6b c2`],
     ["bytes after the last write", "trailing-bytes", `${one} 01 00 c1 00`],
     ["a partition key too long", "oversized", `${one} 01 00 068110 ${"00".repeat(2049)}`],
@@ -214,6 +222,22 @@ describe("damage", () => {
     ["too many writes", "oversized", `${one} 914e ${"00 c1".repeat(10_001)}`],
   ])("%s: %s", (_, expected, bytes) => {
     expect(fault(fromHex(bytes))).toBe(expected);
+  });
+
+  test.each([
+    ["a text", (bytes: number) => ({ S: "x".repeat(bytes) })],
+    ["a binary", (bytes: number) => ({ B: new Uint8Array(bytes) })],
+    ["a list of numbers", (bytes: number) => ({ L: list((bytes - 3) / 3) })],
+  ])("an item of DynamoDB's limit passes, and none above it: %s", (_, valueOf) => {
+    const bytesOf = (bytes: number): Uint8Array => {
+      const key = { id: { S: "a" } };
+      const item = { ...key, v: valueOf(bytes) };
+      return encodePayload({ tables: [accounts], writes: [{ table: 0, key, item }] });
+    };
+    const names = "id".length + "a".length + "v".length;
+    const own = limits.itemBytesMax - limits.reservedAttributeBytes - names;
+    expect(fault(bytesOf(own))).toBe("none");
+    expect(fault(bytesOf(own + 3))).toBe("oversized");
   });
 
   test("a nested attribute may bear a reserved name", () => {

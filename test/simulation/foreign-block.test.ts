@@ -133,3 +133,25 @@ test.each(Object.keys(forbidden))("a block that writes %s: replay does not", asy
   });
   expect(cloud.rows(items)).toEqual([{ id: "victim", n: 2 }]);
 });
+
+test("a block whose write no table takes: its readers wait for replay, and go on", async () => {
+  const cloud = await createTestCloud({ tables: [testTable("items", { partitionKey: "id" })] });
+  const { metrics } = cloud.deployment;
+  await cloud.run(async () => {
+    await put(cloud, 1);
+    await cloud.settled();
+    await append(cloud, [itemsTable, { id: text("x"), "": text("nameless") }]);
+    const reader = cloud.createClient("reader");
+    // A record of somebody else has replay look at the log.
+    void cloud.clock.sleep(1_000).then(() => put(cloud, 2));
+    const count = await reader.transact({}, async (tx) => {
+      let rows = 0;
+      for await (const row of tx.scan(items)) rows += row.n > 0 ? 1 : 0;
+      return rows;
+    });
+    expect(count.result).toBe(1);
+    await cloud.settled();
+  });
+  expect(metrics.get("DeadLetters")).toBe(1);
+  expect(cloud.rows(items)).toEqual([{ id: "victim", n: 2 }]);
+});

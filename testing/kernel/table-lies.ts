@@ -1,8 +1,10 @@
 /**
- * Commits that the oracle would take but for the tables that they name: were one certified, replay
- * would write with its own rights where their sender may not.
+ * Commits that the oracle would take but for the tables that they name, or for what these would not
+ * take: were one certified, replay would write with its own rights where their sender may not, or
+ * would be refused for good.
  */
 import { FrameError } from "../../core/errors.ts";
+import { callerEntryKey } from "../../core/idempotency-key.ts";
 import type { Item, PayloadTable, TableDescription, Timestamp } from "../../core/types.ts";
 import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
 import { decodeCommitRecord } from "../../schemas/commit-record-reading.ts";
@@ -22,7 +24,14 @@ export type HostileAims = {
   >[];
 };
 
-export const tableLies = ["unregistered-table", "own-table", "other-key", "other-history"] as const;
+export const tableLies = [
+  "unregistered-table",
+  "own-table",
+  "other-key",
+  "other-history",
+  "nameless-attribute",
+  "entry-of-nothing",
+] as const;
 export type TableLie = (typeof tableLies)[number];
 
 /** Up to where an honest client had just checked; undefined for a record that is none. */
@@ -41,9 +50,9 @@ export function tableLie(
   random: SeededRandom,
   { aims, checkedTo }: { readonly aims: HostileAims; readonly checkedTo: Timestamp },
 ): Uint8Array {
-  const { table, key } = liesAbout(lie, random, aims);
+  const { table, key, more } = liesAbout(lie, random, aims);
   // Of a watermark it would make one that lies beyond everything.
-  const item = { ...key, position: { N: "999999" }, timestamp: { N: "8000000000000000" } };
+  const item = { ...key, position: { N: "999999" }, timestamp: { N: "8000000000000000" }, ...more };
   const bytes = encodePayload({ tables: [table], writes: [{ table: 0, key, item }] });
   const request = encodeCommitRequest({
     kind: "commit",
@@ -60,7 +69,7 @@ function liesAbout(
   lie: TableLie,
   random: SeededRandom,
   { shard, controlTable, tables }: HostileAims,
-): { readonly table: PayloadTable; readonly key: Item } {
+): { readonly table: PayloadTable; readonly key: Item; readonly more?: Item } {
   const { name, partitionKey, sortKey, history } = random.pick(tables);
   const value = { S: "somebody's" };
   const key = {
@@ -73,6 +82,7 @@ function liesAbout(
     ...(sortKey === undefined ? {} : { sortKey: sortKey.name }),
     history,
   };
+  const control = { name: controlTable, partitionKey: "pk", sortKey: "sk", history: false };
   switch (lie) {
     case "unregistered-table":
       return { table: { ...table, name: `${name}-2` }, key };
@@ -80,9 +90,13 @@ function liesAbout(
       return { table: { ...table, history: !history }, key };
     case "other-key":
       return { table: { name, partitionKey: "zz", history }, key: { zz: value } };
+    case "nameless-attribute":
+      return { table, key, more: { "": value } };
+    case "entry-of-nothing":
+      return { table: control, key: callerEntryKey("guessed") };
     case "own-table":
       return {
-        table: { name: controlTable, partitionKey: "pk", sortKey: "sk", history: false },
+        table: control,
         key: { pk: { S: `shard#${shard}` }, sk: { S: "watermark" } },
       };
   }

@@ -139,6 +139,9 @@ const trials: Readonly<Record<string, { readonly can: Trials; readonly not: Tria
         await world.replayFrom(sequenceNumber);
         expect(await n("own")).toBe(0);
       },
+      "results under idempotency keys that it guesses": [
+        "test/simulation/forged-idempotency.test.ts",
+      ],
     },
     not: {
       "Tidemark's own tables and those that are not registered": async () => {
@@ -152,6 +155,9 @@ const trials: Readonly<Record<string, { readonly can: Trials; readonly not: Tria
         await lie("other-key");
         await lie("other-history");
       },
+      "reads of others, by commits that no table takes": [
+        "test/simulation/uninstallable-commits.test.ts",
+      ],
       "commits of others, by saying that they are installed, or that what overwrites them is":
         async () => {
           const first = await world.overwrite("before the victims");
