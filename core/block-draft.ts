@@ -37,6 +37,8 @@ export type SpilledPayload =
     }
   /** Missing, incomplete, or not what its reference says. */
   | { readonly kind: "unreadable" }
+  /** Not needed, since its request is refused without it: a duplicate, stale, or checked ahead. */
+  | { readonly kind: "unread" }
   /** Its size, or what it says of a table, is a reason to abort. */
   | { readonly kind: Extract<PlainAbort, "too-large" | "table-unknown" | "table-differs"> };
 

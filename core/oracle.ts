@@ -211,6 +211,20 @@ export class Oracle {
     this.#decided.mark();
   }
 
+  /**
+   * Whether the request will be refused whatever its payload says, by rules 1 to 3, when all before
+   * it in the batch are decided: timestamps and the floor only rise. An id may be forgotten until
+   * then; no client sends one again that is.
+   * @param arrivalMs the newest of the batch.
+   */
+  refusesUnread(requests: RequestBatch, request: number, arrivalMs: number): boolean {
+    const checkedTo = requests.checkedTo[request] ?? 0;
+    const lastMax = Math.max(this.#last, arrivalMs * 1000) + requests.count;
+    if (checkedTo > lastMax || checkedTo < this.#decided.floor) return true;
+    const at = request * idWords;
+    return this.#decided.has(requests.ids, at);
+  }
+
   /** Takes in a block that the log holds, whoever made it. */
   fold(block: LogBlock): void {
     this.#settle();
@@ -342,7 +356,10 @@ export class Oracle {
       // probe: oracle-outcome-probed
       return outcomeCode.probed;
     }
-    if (payload?.kind === "unreadable") return outcomeCode["payload-unreadable"];
+    // What was not read for a decided id, which was forgotten since: only a forger's comes here.
+    if (payload?.kind === "unreadable" || payload?.kind === "unread") {
+      return outcomeCode["payload-unreadable"];
+    }
     if (payload?.kind === "too-large") return outcomeCode["too-large"];
     // mutant: writes-to-any-table
     const tableFault = tableFaultOf(requests, request, payload);

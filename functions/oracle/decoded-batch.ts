@@ -7,6 +7,7 @@ import { FrameError } from "../../core/errors.ts";
 import type { FrameFault } from "../../core/errors.ts";
 import { firstUncovered, isCovered, requestsDone } from "../../core/cursor.ts";
 import type { Digest, StreamRecord } from "../../core/ports.ts";
+import type { Oracle } from "../../core/oracle.ts";
 import { RequestBatch } from "../../core/request-batch.ts";
 import type { SlotSeed } from "../../core/slot-seed.ts";
 import { compareSequenceNumbers } from "../../core/sequence-number.ts";
@@ -59,16 +60,22 @@ export class DecodedBatch {
   }
 
   /**
-   * What can be certified now, by an oracle that stands at `cursor`: reads the payloads that it
-   * needs.
+   * What can be certified now, by the oracle as it stands: reads the payloads that it needs.
    * @throws StoreError.
    */
   async input(
-    cursor: StreamCursor | undefined,
+    oracle: Pick<Oracle, "cursor" | "refusesUnread">,
     readSpilled: ReadSpilled,
     signal?: AbortSignal,
   ): Promise<OracleInput> {
-    await this.#spilled.read(firstRequest(this.#records, cursor), readSpilled, signal);
+    const requests = this.#requests;
+    const arrivalMs = this.#records.reduce((newest, each) => Math.max(newest, each.arrivalMs), 0);
+    const needs = {
+      from: firstRequest(this.#records, oracle.cursor),
+      checkedTo: (request: number) => requests.checkedTo[request] ?? 0,
+      isRefused: (request: number) => oracle.refusesUnread(requests, request, arrivalMs),
+    };
+    await this.#spilled.read(needs, readSpilled, signal);
     return {
       requests: this.#requests,
       records: this.#records,

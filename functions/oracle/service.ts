@@ -264,7 +264,7 @@ class Invocation {
         this.#decoded = true;
         this.#logRejected();
       }
-      const input = await decoded.input(oracle.cursor, readSpilled, this.#budget.signal);
+      const input = await decoded.input(oracle, readSpilled, this.#budget.signal);
       if (!decoded.hasTableFaults || this.#lookedAgain) return input;
       this.#lookedAgain = true;
       if (!(await tables.readAgain(callOptions(this.#budget)))) return input;

@@ -3,6 +3,9 @@
  * group at a time (few requests spill, but each may hold 16 MiB), and scanned into a batch of their
  * own.
  *
+ * A request costs no bytes, and what it refers to may be 16 MiB: so nothing is read for a request
+ * that is refused without it, and nothing twice for one transaction.
+ *
  * Whatever is wrong with a payload's content makes its request abort. A store that does not answer
  * says nothing about content: that is thrown.
  */
@@ -12,6 +15,7 @@ import * as limits from "../../core/limits.ts";
 import type { CommitLog, Digest } from "../../core/ports.ts";
 import { RequestBatch, tableFaults } from "../../core/request-batch.ts";
 import type { SlotSeed } from "../../core/slot-seed.ts";
+import type { TransactionId } from "../../core/types.ts";
 import type { SpilledReference } from "../../schemas/commit-record-scan.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
 import { PayloadScanner } from "../../schemas/payload-scan.ts";
@@ -19,6 +23,15 @@ import type { Admission } from "../../schemas/table-catalogue.ts";
 import { joinSpilledChunks } from "../../schemas/spill.ts";
 
 export type ReadSpilled = CommitLog["readSpilled"];
+
+/** What the oracle that certifies next has to know. */
+export type SpilledNeeds = {
+  /** Requests below it are decided. */
+  readonly from: number;
+  readonly checkedTo: (request: number) => number;
+  /** Whether the oracle refuses it whatever its payload says. */
+  readonly isRefused: (request: number) => boolean;
+};
 
 type Reference = SpilledReference & { readonly admission: Admission | undefined };
 
@@ -64,25 +77,27 @@ export class SpilledPayloads {
     if (this.#to === this.#references.length) return false;
     this.#forget();
     this.#from = this.#to;
+    const held = new Set<TransactionId>();
     let bytes = 0;
-    for (const { byteLength } of this.#references.slice(this.#from)) {
-      const held = this.#to - this.#from;
-      bytes += byteLength;
-      if (held > 0 && (held >= limits.spilledHeldMax || bytes > limits.spilledHeldBytesMax)) break;
+    for (const { id, byteLength } of this.#references.slice(this.#from)) {
+      if (!held.has(id)) {
+        bytes += byteLength;
+        const isFull = held.size >= limits.spilledHeldMax || bytes > limits.spilledHeldBytesMax;
+        if (held.size > 0 && isFull) break;
+        held.add(id);
+      }
       this.#to += 1;
     }
     return true;
   }
 
   /**
-   * Reads what of the group is missing, `requestsFrom` and above (what lies below is decided).
-   * May be called again after a failure.
+   * Reads what of the group is missing and needed. May be called again after a failure, and by an
+   * oracle that has come further.
    * @throws StoreError.
    */
-  async read(requestsFrom: number, readSpilled: ReadSpilled, signal?: AbortSignal): Promise<void> {
-    const missing = this.#references
-      .slice(this.#from, this.#to)
-      .filter(({ request }) => request >= requestsFrom && !this.byRequest.has(request));
+  async read(needs: SpilledNeeds, readSpilled: ReadSpilled, signal?: AbortSignal): Promise<void> {
+    const missing = this.#missing(needs);
     let next = 0;
     const worker = async (): Promise<void> => {
       for (let reference = missing[next++]; reference !== undefined; reference = missing[next++]) {
@@ -95,6 +110,50 @@ export class SpilledPayloads {
     // All have ended before a failure is told, so that none adds to a later batch.
     const ends = await Promise.allSettled(Array.from({ length: workers }, worker));
     for (const end of ends) if (end.status === "rejected") throw end.reason;
+    this.#shareWithCopies(needs);
+  }
+
+  /**
+   * Of each transaction the first request that may be certified. Those behind it are copies, which
+   * are duplicates once it is decided.
+   */
+  #missing({ from, isRefused }: SpilledNeeds): readonly Reference[] {
+    const ids = new Set<TransactionId>();
+    const missing: Reference[] = [];
+    for (const reference of this.#references.slice(this.#from, this.#to)) {
+      const { id, request } = reference;
+      if (request < from || ids.has(id)) continue;
+      const known = this.byRequest.get(request);
+      if (known !== undefined && known.kind !== "unread") ids.add(id);
+      else if (isRefused(request)) {
+        this.byRequest.set(request, unread);
+      } else {
+        ids.add(id);
+        missing.push(reference);
+      }
+    }
+    return missing;
+  }
+
+  /**
+   * A copy that is checked to more may be certified where the first one is stale. One that refers
+   * to another payload is no client's.
+   */
+  #shareWithCopies({ from, checkedTo }: SpilledNeeds): void {
+    const firsts = new Map<TransactionId, Reference>();
+    for (const reference of this.#references.slice(this.#from, this.#to)) {
+      const { id, request } = reference;
+      if (request < from || this.byRequest.get(request) === unread) continue;
+      const first = firsts.get(id);
+      if (first === undefined) {
+        firsts.set(id, reference);
+        continue;
+      }
+      const mayFollow =
+        checkedTo(request) > checkedTo(first.request) && isSamePayload(reference, first);
+      const payload = mayFollow ? this.byRequest.get(first.request) : undefined;
+      this.byRequest.set(request, payload ?? unread);
+    }
   }
 
   #take(reference: Reference, chunks: readonly Uint8Array[] | undefined): void {
@@ -142,4 +201,10 @@ export class SpilledPayloads {
     this.writes.clear();
     this.byRequest.clear();
   }
+}
+
+const unread: SpilledPayload = { kind: "unread" };
+
+function isSamePayload(a: SpilledReference, b: SpilledReference): boolean {
+  return a.byteLength === b.byteLength && a.digest.every((byte, index) => byte === b.digest[index]);
 }

@@ -51,6 +51,8 @@ export class MemoryLog {
   readonly faults = new Map<number, Fault>();
   /** Bound on the blocks of a page, as DynamoDB's 1 MB is. */
   pageBlocksMax = 3;
+  /** Ids whose payloads were asked for, in that order. */
+  readonly spillReads: TransactionId[] = [];
   readsAtOnce = 0;
   readsAtOnceMax = 0;
   /** A refused put brings the block that stands there: DynamoDB does so, dynalite does not. */
@@ -85,6 +87,7 @@ export class MemoryLog {
           return { blocks, complete: blocks.length === newer.length };
         }),
       readSpilled: async (id, chunks) => {
+        this.spillReads.push(id);
         this.readsAtOnce += 1;
         this.readsAtOnceMax = Math.max(this.readsAtOnceMax, this.readsAtOnce);
         try {
