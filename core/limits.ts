@@ -205,6 +205,8 @@ export const ownInstallPatienceMs = 1_000;
 export const replayReserveMs = 2_000;
 
 // --- SDK and REST ---
+/** CloudWatch's own, of one metric. */
+export const metricDimensionsMax = 30;
 /** 1 January 2000 in microseconds. A moment below it was meant as milliseconds. */
 export const momentMicrosMin = 946_684_800_000_000;
 

@@ -17,34 +17,35 @@ import type {
 /** When `transact` resolves: after every write reached its table, or as soon as the log has it. */
 export type Acknowledgement = "installed" | "certified";
 
-export type TransactOptions = {
-  /** Default `"serializable"`. */
-  readonly isolation?: Isolation;
+/** How long a call may go on. */
+export type CallBounds = {
   /** Runs of the body, the first included; conflicts are retried up to here. Default 10. */
   readonly attemptsMax?: number;
-  /**
-   * From the call to its end, all attempts together. Default 30,000; at most the transaction age
-   * limit.
-   */
+  /** From the call to its end, all attempts together. Default 30,000. */
   readonly deadlineMs?: number;
+  /** Ends the call when it is aborted. */
   readonly signal?: AbortSignal;
+};
+
+export type TransactOptions = CallBounds & {
+  /**
+   * With `"snapshot"` write skew is possible, and reads never conflict. Default `"serializable"`.
+   */
+  readonly isolation?: Isolation;
   /** A repeat within 24 h returns the first result instead of running the body. */
   readonly idempotencyKey?: string;
-  /** Default `"installed"`. */
+  /** With `"certified"` it returns once the commit is certain. Default `"installed"`. */
   readonly ack?: Acknowledgement;
 };
 
-export type SnapshotOptions = {
+export type SnapshotOptions = CallBounds & {
   /**
-   * Default 0: sees everything acknowledged before the call. Above 0 a read may skip the refresh of
-   * the tail.
+   * By how much it may be behind what was acknowledged before the call. Above 0 a read may skip the
+   * refresh of the tail. Default 0.
    */
   readonly maxStalenessMs?: number;
   /** Read the state at exactly this timestamp, from history. Excludes `maxStalenessMs`. */
   readonly asOf?: Timestamp;
-  readonly deadlineMs?: number;
-  readonly signal?: AbortSignal;
-  readonly attemptsMax?: number;
 };
 
 /** Milliseconds spent per phase; of the last attempt, `retryMs` of all before it. */

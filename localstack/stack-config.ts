@@ -9,7 +9,14 @@ import { basename, dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { deploymentNames } from "../aws/names.ts";
 import { InvalidRequestError } from "../core/errors.ts";
-import { aBoolean, anObject, aText, checkOptions, integerIn } from "../sdk/check-options.ts";
+import {
+  aBoolean,
+  anObject,
+  aText,
+  type Checks,
+  checkOptions,
+  integerIn,
+} from "../sdk/check-options.ts";
 import type { TidemarkConfig } from "../sdk/config.ts";
 import { StackError } from "./stack-error.ts";
 import { tableSetup, type TableSetup } from "./table-setup.ts";
@@ -22,6 +29,21 @@ export type StackConfig = Omit<TidemarkConfig, "tables"> & {
 
 const endings = ["ts", "mts", "js", "mjs", "json"] as const;
 const aPort = integerIn({ min: 0, max: 65_535 });
+
+const configChecks = {
+  tables: (value) => (Array.isArray(value) ? undefined : "an array of tables"),
+  ports: anObject,
+  data: aText,
+  deployment: aText,
+  region: aText,
+  sampleTables: aBoolean,
+} satisfies Checks<TidemarkConfig>;
+
+const portChecks = {
+  api: aPort,
+  dynamodb: aPort,
+  kinesis: aPort,
+} satisfies Checks<NonNullable<TidemarkConfig["ports"]>>;
 
 /**
  * @param folder where to look for `tidemark.config.*` if no file is named.
@@ -103,18 +125,9 @@ async function importTypeScript(file: string): Promise<unknown> {
 
 /** @throws InvalidRequestError naming the field. */
 function checkedConfig(content: unknown, file: string): StackConfig {
-  checkOptions("", content, {
-    tables: (value) => (Array.isArray(value) ? undefined : "must be an array of tables"),
-    ports: anObject,
-    data: aText,
-    deployment: aText,
-    region: aText,
-    sampleTables: aBoolean,
-  });
+  checkOptions("", content, configChecks);
   const config = content as TidemarkConfig;
-  if (config.ports !== undefined) {
-    checkOptions("ports", config.ports, { api: aPort, dynamodb: aPort, kinesis: aPort });
-  }
+  if (config.ports !== undefined) checkOptions("ports", config.ports, portChecks);
   if (config.deployment !== undefined) deploymentNames(config.deployment);
   const tables = (config.tables ?? []).map((table, at) => tableSetup(table, `tables[${at}]`));
   assertDistinct(tables);

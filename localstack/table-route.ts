@@ -9,7 +9,8 @@ import { InvalidRequestError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { TableDescription } from "../core/types.ts";
 import { publicError } from "../engine/public-error.ts";
-import { aBoolean, aText, checkOptions, isText } from "../sdk/check-options.ts";
+import { checkOptions, isText } from "../sdk/check-options.ts";
+import { type Registration, registrationChecks } from "../sdk/table.ts";
 import type { HttpRequest, HttpResponse } from "./http-event.ts";
 
 export const tablesPath = "/.well-known/tidemark/tables";
@@ -55,8 +56,8 @@ function wantedTables({ body, headers }: HttpRequest): { readonly name: string }
   if (!Array.isArray(tables)) throw new InvalidRequestError("tables", form);
   return tables.map((table: unknown, index) => {
     if (isText(table)) return { name: table };
-    checkOptions(`tables[${index}]`, table, { name: aText, history: aBoolean });
-    const { name, history } = table as { readonly name?: string; readonly history?: boolean };
+    checkOptions(`tables[${index}]`, table, registrationChecks);
+    const { name, history } = table as Partial<Registration>;
     if (name === undefined) throw new InvalidRequestError(`tables[${index}].name`, form);
     return { name, ...(history === undefined ? {} : { history }) };
   });

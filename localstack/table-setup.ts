@@ -2,8 +2,8 @@
 import { InvalidRequestError } from "../core/errors.ts";
 import type { KeyAttribute, TableDescription } from "../core/types.ts";
 import type { IndexDefinition } from "../aws/provision.ts";
-import { aBoolean, aText, checkOptions } from "../sdk/check-options.ts";
-import type { KeyConfig, TableConfig } from "../sdk/config.ts";
+import { aBoolean, aText, type Checks, checkOptions } from "../sdk/check-options.ts";
+import type { IndexConfig, KeyConfig, TableConfig } from "../sdk/config.ts";
 
 /** To be created unless it is there, and to be registered. */
 export type TableSetup = TableDescription & { readonly indexes?: readonly IndexDefinition[] };
@@ -11,6 +11,21 @@ export type TableSetup = TableDescription & { readonly indexes?: readonly IndexD
 /** DynamoDB's own rule. */
 const tableName = /^[a-zA-Z0-9_.-]{3,255}$/;
 const keyTypes = ["S", "N", "B"] as const;
+
+/** Keys are looked at by `keyOf`, which says more. */
+const aKey = (): undefined => undefined;
+
+const indexChecks = {
+  name: aText,
+  partitionKey: aKey,
+  sortKey: aKey,
+} satisfies Checks<IndexConfig>;
+
+const tableChecks = {
+  ...indexChecks,
+  history: aBoolean,
+  indexes: (value) => (Array.isArray(value) ? undefined : "an array"),
+} satisfies Checks<TableConfig>;
 
 /** How the command line takes a table. */
 export const tableTextForm =
@@ -37,11 +52,7 @@ export function tableFromText(text: string): TableSetup {
  * @throws InvalidRequestError naming the field.
  */
 export function tableSetup(table: TableConfig, path: string): TableSetup {
-  const given = () => undefined;
-  checkOptions(path, table, {
-    ...{ name: aText, partitionKey: given, sortKey: given, history: aBoolean },
-    indexes: (value) => (Array.isArray(value) ? undefined : "must be an array"),
-  });
+  checkOptions(path, table, tableChecks);
   const { name, history, indexes } = table;
   if (typeof name !== "string" || !tableName.test(name)) {
     throw new InvalidRequestError(
@@ -57,7 +68,7 @@ export function tableSetup(table: TableConfig, path: string): TableSetup {
       : {
           indexes: indexes.map((index, at) => {
             const where = `${path}.indexes[${at}]`;
-            checkOptions(where, index, { name: aText, partitionKey: given, sortKey: given });
+            checkOptions(where, index, indexChecks);
             return { name: index.name, ...keysOf(index, where) };
           }),
         }),

@@ -16,8 +16,11 @@ import {
   anObject,
   aText,
   type Check,
+  type Checks,
   checkOptions,
   integerIn,
+  isText,
+  type LooseCheck,
   oneOf,
 } from "./check-options.ts";
 import type { MarshallOptions } from "./marshall.ts";
@@ -28,15 +31,18 @@ export type { AwsCredentials };
 /** Options whatever the deployment runs on. */
 export type SharedClientOptions = {
   /**
-   * Called with what happens: attempts, aborts with reason and key, commits with their phases.
-   * Synchronously, so keep it short; what it throws is ignored, since watching must not decide.
+   * Called with what happens: attempts, aborts with reason and key, commits with their phases. Runs
+   * synchronously, so keep it short; what it throws is ignored, since watching must not decide.
    * Without it no event is even built.
    */
   readonly onEvent?: (event: EngineEvent) => void;
+  /** How values are turned into DynamoDB's. */
   readonly marshall?: MarshallOptions;
-  /** How stored numbers come back. Default `"bigint-when-unsafe"`. */
+  /** How stored numbers come back; or a function of their text. Default `"bigint-when-unsafe"`. */
   readonly numbers?: Numbers;
-  /** Default: the AWS SDK's own chain; dummies for loopback addresses. */
+  /**
+   * Whose rights count. Default: what the AWS SDK finds; dummies for loopback addresses.
+   */
   readonly credentials?: AwsCredentials | (() => Promise<AwsCredentials>);
   /** Tries of one AWS call inside the AWS SDK, the first included. Default 4. */
   readonly callTriesMax?: number;
@@ -44,18 +50,19 @@ export type SharedClientOptions = {
   readonly callTimeoutMs?: number;
   /**
    * Whether a serializable transaction may read what another one of this process is about to
-   * commit, and is then committed with it or run again: many read-modify-writes of one item then
-   * share round trips, log entries and installs. Default true.
+   * commit. It is then committed with it or run again: many read-modify-writes of one item share
+   * round trips, log entries and installs. Default true.
    */
   readonly chaining?: boolean;
-  /** For tests: time and randomness of your own. */
+  /** Time of your own, for tests. Default: the machine's. */
   readonly clock?: Clock;
+  /** Random numbers of your own, for tests. Default: the machine's. */
   readonly random?: Random;
 };
 
 /** An embedded stack, by its one address: it says itself where its parts are. */
 export type EmbeddedClientOptions = SharedClientOptions & {
-  /** Such as `"http://127.0.0.1:4600"`. */
+  /** The one address of an embedded stack, such as `"http://127.0.0.1:4600"`. */
   readonly endpoint: string;
   readonly deployment?: never;
   readonly region?: never;
@@ -69,65 +76,75 @@ export type DeployedClientOptions = SharedClientOptions & {
   readonly endpoint?: never;
   /** The deployment's name, from which those of its stream and tables follow. */
   readonly deployment: string;
-  /** Default: what the AWS SDK finds in the environment. */
+  /** The AWS region. Default: what the AWS SDK finds in the environment. */
   readonly region?: string;
   /** Other addresses than AWS's (LocalStack: the same one for both). */
   readonly endpoints?: { readonly dynamodb?: string; readonly kinesis?: string };
   /**
-   * Ready-made clients of AWS SDK v3. They stay yours to destroy; their retries and timeouts hold.
+   * A ready-made client of AWS SDK v3, which stays yours to destroy. Its retries and timeouts hold.
    */
   readonly dynamodb?: NonNullable<AwsClientOptions["dynamodb"]>;
+  /** The same for Kinesis. */
   readonly kinesis?: NonNullable<AwsClientOptions["kinesis"]>;
 };
 
 export type ClientOptions = EmbeddedClientOptions | DeployedClientOptions;
 
-const aDeployment: Check = (value) => {
-  if (!(aText(value) === undefined)) return "must be the deployment's name";
-  deploymentNames(value as string);
+const aDeployment: Check<string> = (value) => {
+  if (!isText(value)) return "the deployment's name";
+  deploymentNames(value);
   return undefined;
 };
 
-const credentialsOrProvider: Check = (value) =>
-  typeof value === "function" || typeof value === "object"
+const credentialsOrProvider: LooseCheck = (value) =>
+  typeof value === "function" || anObject(value) === undefined
     ? undefined
-    : "must be credentials or a function that fetches them";
+    : "credentials or a function that fetches them";
 
-const anAwsClient: Check = (value) =>
+const anAwsClient: LooseCheck = (value) =>
   typeof value === "object" && typeof (value as { send?: unknown } | null)?.send === "function"
     ? undefined
-    : "must be a client of AWS SDK v3";
+    : "a client of AWS SDK v3";
+
+const numbers: LooseCheck = (value) =>
+  typeof value === "function" ? undefined : oneOf("number", "bigint-when-unsafe")(value);
+
+export const clientChecks = {
+  endpoint: anHttpUrl,
+  deployment: aDeployment,
+  region: aText,
+  endpoints: anObject,
+  dynamodb: anAwsClient,
+  kinesis: anAwsClient,
+  credentials: credentialsOrProvider,
+  onEvent: aFunction,
+  marshall: anObject,
+  numbers,
+  callTriesMax: integerIn({ min: 1, max: limits.callTriesMax }),
+  callTimeoutMs: integerIn({ min: 1, max: limits.callTimeoutMsMax }),
+  chaining: aBoolean,
+  clock: anObject,
+  random: anObject,
+} satisfies Checks<ClientOptions>;
+
+const endpointChecks = {
+  dynamodb: anHttpUrl,
+  kinesis: anHttpUrl,
+} satisfies Checks<NonNullable<ClientOptions["endpoints"]>>;
+
+export const marshallChecks = {
+  removeUndefinedValues: aBoolean,
+  convertEmptyValues: aBoolean,
+  convertClassInstanceToMap: aBoolean,
+} satisfies Checks<MarshallOptions>;
 
 /** @throws InvalidRequestError naming the field. Loads and connects nothing. */
 export function checkClientOptions(options: ClientOptions): void {
-  checkOptions("", options, {
-    endpoint: anHttpUrl,
-    deployment: aDeployment,
-    region: aText,
-    endpoints: anObject,
-    dynamodb: anAwsClient,
-    kinesis: anAwsClient,
-    credentials: credentialsOrProvider,
-    onEvent: aFunction,
-    marshall: anObject,
-    numbers: (value) =>
-      typeof value === "function" ? undefined : oneOf("number", "bigint-when-unsafe")(value),
-    callTriesMax: integerIn({ min: 1, max: limits.callTriesMax }),
-    callTimeoutMs: integerIn({ min: 1, max: limits.callTimeoutMsMax }),
-    chaining: aBoolean,
-    clock: anObject,
-    random: anObject,
-  });
+  checkOptions("", options, clientChecks);
   if (options.endpoints !== undefined) {
-    checkOptions("endpoints", options.endpoints, { dynamodb: anHttpUrl, kinesis: anHttpUrl });
+    checkOptions("endpoints", options.endpoints, endpointChecks);
   }
-  if (options.marshall !== undefined) {
-    checkOptions("marshall", options.marshall, {
-      removeUndefinedValues: aBoolean,
-      convertEmptyValues: aBoolean,
-      convertClassInstanceToMap: aBoolean,
-    });
-  }
+  if (options.marshall !== undefined) checkOptions("marshall", options.marshall, marshallChecks);
   if (options.numbers !== undefined) numberPrototype(options.numbers);
   if (options.endpoint === undefined) {
     if ((options.deployment as string | undefined) !== undefined) return;

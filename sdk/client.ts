@@ -3,10 +3,8 @@
  * transaction connects, once, and all later ones share the connection, its tail and its poller.
  */
 import { InvalidRequestError, TransactionClosedError, UnavailableError } from "../core/errors.ts";
-import * as limits from "../core/limits.ts";
 import type { Clock } from "../core/ports.ts";
 import { OnDemand } from "../core/on-demand.ts";
-import type { Timestamp } from "../core/types.ts";
 import { systemClock } from "../aws/system.ts";
 import { systemRandom } from "../aws/system.ts";
 import { waitBackoff } from "../engine/backoff.ts";
@@ -18,10 +16,18 @@ import type {
   ClientEngine,
   Receipt,
   SnapshotOptions as EngineSnapshotOptions,
-  TransactOptions as EngineTransactOptions,
 } from "../engine/types.ts";
 import { parseTransactionId } from "../schemas/transaction-id-text.ts";
-import { aSignal, aText, checkOptions, integerIn, isText, oneOf } from "./check-options.ts";
+import {
+  momentMicros,
+  type OutcomeOptions,
+  outcomeChecks,
+  type SnapshotOptions,
+  snapshotChecks,
+  type TransactOptions,
+  transactChecks,
+} from "./call-options.ts";
+import { checkOptions } from "./check-options.ts";
 import type { Handles } from "./handles.ts";
 import type { MarshallOptions } from "./marshall.ts";
 import type { Numbers } from "./numbers.ts";
@@ -35,36 +41,6 @@ export type TransactionBody<Result> = (transaction: Transaction) => Promise<Resu
 export type SnapshotBody<Result> = (snapshot: Snapshot) => Promise<Result>;
 
 export type Transacted<Result> = { readonly result: Result; readonly receipt: Receipt };
-
-/** What a moment in the past is given by: a date, or microseconds such as a `commitTimestamp`. */
-export type Moment = Date | Timestamp | number;
-
-export type TransactOptions = EngineTransactOptions & {
-  /**
-   * What the call with the idempotency key is for, such as the request's body: anything that an
-   * item can hold. A digest of it is kept, and the same key with another one is refused.
-   */
-  readonly idempotencyRequest?: unknown;
-};
-
-type SnapshotLimits = Pick<EngineSnapshotOptions, "attemptsMax" | "deadlineMs" | "signal">;
-
-/** Either how stale the snapshot may be, or which moment of a table's history it shows. */
-export type SnapshotOptions = SnapshotLimits &
-  (
-    | {
-        /** Default 0: everything acknowledged before the call is seen. At most 60,000. */
-        readonly maxStalenessMs?: number;
-        readonly asOf?: never;
-      }
-    | {
-        /** For tables with history. A date means the beginning of its millisecond. */
-        readonly asOf: Moment;
-        readonly maxStalenessMs?: never;
-      }
-  );
-
-export type OutcomeOptions = { readonly deadlineMs?: number; readonly signal?: AbortSignal };
 
 export type Client = {
   /**
@@ -117,8 +93,6 @@ export type ClientParts = {
 };
 
 const connectBackoff = { baseMs: 50, capMs: 500 };
-const deadlineMs = integerIn({ min: 1, max: limits.transactionAgeMsMax });
-const attemptsMax = integerIn({ min: 1, max: limits.attemptsMax });
 
 export class ConnectedClient implements Client {
   readonly #parts: ClientParts;
@@ -188,7 +162,7 @@ export class ConnectedClient implements Client {
     transactionId: string,
     options: OutcomeOptions = {},
   ): Promise<"committed" | "aborted"> {
-    checkOptions("", options, { deadlineMs, signal: aSignal });
+    checkOptions("", options, outcomeChecks);
     const id = parseTransactionId(transactionId);
     const { engine, left } = await this.#begin(options);
     try {
@@ -301,33 +275,17 @@ function optionsAndBody<Options extends object, Body>(
 }
 
 function checkTransactOptions(options: TransactOptions): void {
-  checkOptions("", options, {
-    isolation: oneOf("serializable", "snapshot"),
-    attemptsMax,
-    deadlineMs,
-    signal: aSignal,
-    idempotencyKey: (value) => {
-      const max = limits.idempotencyKeyBytesMax;
-      const isLong = isText(value) && Buffer.byteLength(value) > max;
-      return isLong ? `must have at most ${max} bytes` : aText(value);
-    },
-    idempotencyRequest: () =>
-      options.idempotencyKey === undefined ? "needs an `idempotencyKey`" : undefined,
-    ack: oneOf("installed", "certified"),
-  });
+  checkOptions("", options, transactChecks);
+  if (options.idempotencyRequest !== undefined && options.idempotencyKey === undefined) {
+    throw new InvalidRequestError(
+      "idempotencyRequest",
+      "`idempotencyRequest` needs an `idempotencyKey`",
+    );
+  }
 }
 
 function checkedSnapshotOptions(options: SnapshotOptions): EngineSnapshotOptions {
-  checkOptions("", options, {
-    maxStalenessMs: integerIn({ min: 0, max: limits.transactionAgeMsMax }),
-    asOf: (value) =>
-      momentMicros(value) === undefined
-        ? "must be a date, or microseconds since 1970 such as a commit timestamp"
-        : undefined,
-    attemptsMax,
-    deadlineMs,
-    signal: aSignal,
-  });
+  checkOptions("", options, snapshotChecks);
   const { asOf, ...others } = options;
   if (asOf === undefined) return others;
   if (others.maxStalenessMs !== undefined) {
@@ -335,10 +293,4 @@ function checkedSnapshotOptions(options: SnapshotOptions): EngineSnapshotOptions
   }
   const timestamp = momentMicros(asOf);
   return timestamp === undefined ? others : { ...others, asOf: timestamp };
-}
-
-function momentMicros(moment: unknown): Timestamp | undefined {
-  const micros = moment instanceof Date ? moment.getTime() * 1_000 : moment;
-  if (typeof micros !== "number" || !Number.isSafeInteger(micros)) return undefined;
-  return micros >= limits.momentMicrosMin ? (micros as Timestamp) : undefined;
 }

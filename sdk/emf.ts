@@ -5,8 +5,11 @@
  * line, for Logs Insights, and never a dimension.
  */
 import { systemClock } from "../aws/system.ts";
+import { InvalidRequestError } from "../core/errors.ts";
+import * as limits from "../core/limits.ts";
 import type { Item } from "../core/types.ts";
 import type { EngineEvent, Receipt } from "../engine/types.ts";
+import { aFunction, aText, type Checks, checkOptions, isPlainObject } from "./check-options.ts";
 
 const units = {
   /** Transactions that committed writes. */
@@ -49,11 +52,21 @@ export type EmfOptions = {
   readonly namespace: string;
   /** Takes one line of JSON, without a line end: `console.log` on Lambda. */
   readonly sink: (line: string) => void;
-  /** Dimensions of every metric, such as `{ service: "orders" }`; at most 30. Default none. */
+  /** Dimensions of every metric, such as `{ service: "orders" }`. Default: none. */
   readonly dimensions?: Readonly<Record<string, string>>;
   /** Milliseconds since the epoch. Default: the machine's clock. */
   readonly nowMs?: () => number;
 };
+
+export const emfChecks = {
+  namespace: aText,
+  sink: aFunction,
+  dimensions: (value) =>
+    isPlainObject(value) && Object.keys(value).length <= limits.metricDimensionsMax
+      ? undefined
+      : `an object of at most ${limits.metricDimensionsMax} texts`,
+  nowMs: aFunction,
+} satisfies Checks<EmfOptions>;
 
 type Line = {
   readonly metrics: Partial<Record<MetricName, number>>;
@@ -64,8 +77,14 @@ type Line = {
  * A listener for `createClient({ onEvent })`.
  * @example import { emfMetrics } from "tidemark/emf"; createClient({ deployment: "prod", onEvent:
  * emfMetrics({ namespace: "Shop", sink: console.log }) });
+ * @throws InvalidRequestError naming the option.
  */
 export function emfMetrics(options: EmfOptions): (event: EngineEvent) => void {
+  checkOptions("", options, emfChecks);
+  for (const field of ["namespace", "sink"] as const) {
+    if ((options[field] as unknown) !== undefined) continue;
+    throw new InvalidRequestError(field, `metrics need \`${field}\``);
+  }
   const { namespace, sink, dimensions = {}, nowMs = () => systemClock.nowMs() } = options;
   const dimensionSets = [Object.keys(dimensions)];
   return (event) => {

@@ -3,16 +3,8 @@
  * work and loads no AWS package. docs/sdk.md shows each part in use.
  */
 export { createClient } from "./connect.ts";
-export type {
-  Client,
-  Moment,
-  OutcomeOptions,
-  SnapshotBody,
-  SnapshotOptions,
-  Transacted,
-  TransactionBody,
-  TransactOptions,
-} from "./client.ts";
+export type { Client, SnapshotBody, Transacted, TransactionBody } from "./client.ts";
+export type { Moment, OutcomeOptions, SnapshotOptions, TransactOptions } from "./call-options.ts";
 export type {
   AwsCredentials,
   ClientOptions,
@@ -42,6 +34,7 @@ export type {
 } from "./table.ts";
 export type { BatchRows, Change, Snapshot, Transaction } from "./transaction.ts";
 export type {
+  AllOptions,
   IndexWhere,
   PageOptions,
   QueryOptions,

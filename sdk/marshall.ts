@@ -16,7 +16,9 @@ import { isPlainObject } from "./check-options.ts";
 export type MarshallOptions = {
   /** Drop `undefined` from maps, lists and sets; otherwise it is an error. Default true. */
   readonly removeUndefinedValues?: boolean;
-  /** Store empty strings, bytes and sets as null. Default false; an empty set is then an error. */
+  /**
+   * Store empty strings, bytes and sets as null; otherwise an empty set is an error. Default false.
+   */
   readonly convertEmptyValues?: boolean;
   /** Store class instances as maps of their own properties; otherwise an error. Default false. */
   readonly convertClassInstanceToMap?: boolean;

@@ -8,7 +8,15 @@ import * as limits from "../core/limits.ts";
 import type { SortKeyCondition } from "../core/ports.ts";
 import type { AttributeValue, Item } from "../core/types.ts";
 import type { PageRequest, QuerySpec, Reader, RowPage } from "../engine/types.ts";
-import { aBoolean, aFunction, aText, anObject, checkOptions, integerIn } from "./check-options.ts";
+import {
+  aBoolean,
+  aFunction,
+  anObject,
+  aText,
+  type Checks,
+  checkOptions,
+  integerIn,
+} from "./check-options.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
 import { isPlainObject } from "./check-options.ts";
 import { keyNames, type RowCodec } from "./row-codec.ts";
@@ -73,13 +81,17 @@ type QuerySettings<T extends AnyTable> = {
 export type QueryOptions<T extends AnyTable> = QuerySettings<T> &
   (
     | {
-        /** `{ customer: "c1" }` or `{ customer: "c1", order: { beginsWith: "2024-" } }`. */
+        /**
+         * The partition key's value, and at most one condition on the sort key.
+         * `{ customer: "c1" }` or `{ customer: "c1", order: { beginsWith: "2024-" } }`.
+         */
         readonly where: Where<KeyOf<T>, PartitionNameOf<T>>;
         readonly index?: never;
       }
     | {
         /**
-         * A global or local secondary index. See docs/sdk.md for what an index query guarantees.
+         * The name of a global or local secondary index. See docs/sdk.md for what an index query
+         * guarantees.
          */
         readonly index: string;
         readonly where: IndexWhere<RowOf<T>>;
@@ -95,6 +107,24 @@ export type PageOptions = {
   readonly cursor?: string;
 };
 
+export type AllOptions = {
+  /** A bound, not a cut: more rows are an error. Default 10,000. */
+  readonly rowsMax?: number;
+};
+
+const aRowCount = integerIn({ min: 1, max: limits.transactionKeysMax });
+
+export const queryChecks = {
+  where: anObject,
+  index: aText,
+  descending: aBoolean,
+  filter: aFunction,
+} satisfies Checks<QueryOptions<AnyTable>>;
+
+export const scanChecks = { filter: aFunction } satisfies Checks<ScanOptions<AnyTable>>;
+export const pageChecks = { limit: aRowCount, cursor: aText } satisfies Checks<PageOptions>;
+export const allChecks = { rowsMax: aRowCount } satisfies Checks<AllOptions>;
+
 export type RowsPage<R> = {
   readonly rows: R[];
   /** Opaque; undefined at the end. A page may be empty and yet have a cursor. */
@@ -107,10 +137,9 @@ export type Rows<R> = AsyncIterable<R> & {
   page(options?: PageOptions): Promise<RowsPage<R>>;
   /**
    * Every row.
-   * @param options `rowsMax` is a bound, not a cut: default 10,000.
-   * @throws TransactionTooLargeError when there are more.
+   * @throws TransactionTooLargeError when there are more than `rowsMax`.
    */
-  all(options?: { readonly rowsMax?: number }): Promise<R[]>;
+  all(options?: AllOptions): Promise<R[]>;
   /** The first `count` rows, or all if there are fewer. */
   take(count: number): Promise<R[]>;
 };
@@ -142,10 +171,7 @@ export class RowStream<R> implements Rows<R> {
   }
 
   async page(options: PageOptions = {}): Promise<RowsPage<R>> {
-    checkOptions("", options, {
-      limit: integerIn({ min: 1, max: limits.transactionKeysMax }),
-      cursor: aText,
-    });
+    checkOptions("", options, pageChecks);
     const { table, index, fetch } = this.#source;
     const scope = { table: table.name, index };
     const page = await fetch({
@@ -158,10 +184,9 @@ export class RowStream<R> implements Rows<R> {
     };
   }
 
-  async all(options: { readonly rowsMax?: number } = {}): Promise<R[]> {
-    const max = limits.transactionKeysMax;
-    checkOptions("", options, { rowsMax: integerIn({ min: 1, max }) });
-    const rowsMax = options.rowsMax ?? max;
+  async all(options: AllOptions = {}): Promise<R[]> {
+    checkOptions("", options, allChecks);
+    const rowsMax = options.rowsMax ?? limits.transactionKeysMax;
     const rows: R[] = [];
     for await (const row of this) {
       rows.push(row);
@@ -177,7 +202,7 @@ export class RowStream<R> implements Rows<R> {
   }
 
   async take(count: number): Promise<R[]> {
-    checkOptions("", { count }, { count: integerIn({ min: 1, max: limits.transactionKeysMax }) });
+    checkOptions("", { count }, { count: aRowCount });
     const rows: R[] = [];
     let cursor: Item | undefined;
     do {
@@ -216,12 +241,7 @@ export function querySpec(
   { table, reader, codec }: { table: AnyTable; reader: Reader; codec: RowCodec },
   options: LooseQuery,
 ): QuerySpec {
-  checkOptions("", options, {
-    where: anObject,
-    index: aText,
-    descending: aBoolean,
-    filter: aFunction,
-  });
+  checkOptions("", options, queryChecks);
   const conditions = Object.entries(
     (options.where ?? {}) as Readonly<Record<string, unknown>>,
   ).filter(([, value]) => value !== undefined);

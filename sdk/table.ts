@@ -7,7 +7,7 @@
  * row.
  */
 import { InvalidRequestError } from "../core/errors.ts";
-import { checkOptions, isText } from "./check-options.ts";
+import { aBoolean, anObject, aText, type Checks, checkOptions, isText } from "./check-options.ts";
 
 /** A value that a key attribute can have. */
 export type KeyValue = string | number | bigint | Uint8Array;
@@ -148,6 +148,33 @@ export type SchemaTableOptions<Schema, Names> = {
   readonly validateReads?: boolean;
 };
 
+/** A table to be registered, and whether superseded versions of its rows are kept. */
+export type Registration = { readonly name: string; readonly history?: boolean };
+
+export const registrationChecks = {
+  name: aText,
+  history: aBoolean,
+} satisfies Checks<Registration>;
+
+type AnyTableOptions = {
+  readonly schema?: Validator<unknown, object>;
+  readonly key?: string | readonly string[];
+  readonly validateReads?: boolean;
+};
+
+export const tableChecks = {
+  schema: (value) =>
+    typeof value === "function" || anObject(value) === undefined
+      ? undefined
+      : "a Standard Schema validator",
+  key: (value) => {
+    const names: unknown[] = Array.isArray(value) ? value : [value];
+    const fits = names.length >= 1 && names.length <= 2 && names.every(isText);
+    return fits ? undefined : "the names of one or two attributes, partition key first";
+  },
+  validateReads: aBoolean,
+} satisfies Checks<AnyTableOptions>;
+
 /**
  * Defines a table by a Standard Schema validator of its rows (zod, valibot, arktype …).
  * @example
@@ -187,27 +214,9 @@ export function defineTable<
   name: string,
   options?: TableOptions<Key, Named<Key, Partition>>,
 ): Table<Item, Key, Item, Named<Key, Partition>>;
-export function defineTable(
-  name: string,
-  options: {
-    readonly schema?: Validator<unknown, object>;
-    readonly key?: string | readonly string[];
-    readonly validateReads?: boolean;
-  } = {},
-): AnyTable {
+export function defineTable(name: string, options: AnyTableOptions = {}): AnyTable {
   if (!isText(name)) throw new InvalidRequestError("name", "a table needs a name");
-  checkOptions("", options, {
-    schema: (value) =>
-      typeof value === "object" || typeof value === "function"
-        ? undefined
-        : "must be a Standard Schema validator",
-    key: (value) => {
-      const names: unknown[] = Array.isArray(value) ? value : [value];
-      const fits = names.length >= 1 && names.length <= 2 && names.every(isText);
-      return fits ? undefined : "must name one or two attributes, partition key first";
-    },
-    validateReads: (value) => (typeof value === "boolean" ? undefined : "must be true or false"),
-  });
+  checkOptions("", options, tableChecks);
   const { schema, key } = options;
   if (schema !== undefined) {
     const standard = schema["~standard"] as { readonly version?: unknown } | undefined;

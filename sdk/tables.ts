@@ -6,15 +6,14 @@ import { InvalidRequestError } from "../core/errors.ts";
 import type { TableDescription } from "../core/types.ts";
 import { publicError } from "../engine/public-error.ts";
 import { checkClientOptions, type ClientOptions } from "./client-options.ts";
-import { aBoolean, aText, checkOptions, isText } from "./check-options.ts";
+import { checkOptions, isText } from "./check-options.ts";
 import { target } from "./connect.ts";
-import type { AnyTable } from "./table.ts";
+import { type AnyTable, type Registration, registrationChecks } from "./table.ts";
 
 export type { ClientOptions };
 
 /** A table by its name, by its definition, or with whether its history is to be kept. */
-export type TableToRegister =
-  string | AnyTable | { readonly name: string; readonly history?: boolean };
+export type TableToRegister = string | AnyTable | Registration;
 
 export type RegisteredTable = Pick<
   TableDescription,
@@ -58,7 +57,7 @@ function asked(table: TableToRegister, index: number): { readonly name: string }
     return { name, ...(keyNames === undefined ? {} : { keyNames }) };
   }
   const path = `tables[${index}]`;
-  checkOptions(path, table, { name: aText, history: aBoolean });
+  checkOptions(path, table, registrationChecks);
   if (typeof table === "object" && isText(table.name)) return table;
   throw new InvalidRequestError(`${path}.name`, "name the table");
 }

@@ -11,9 +11,16 @@ import { InvalidRequestError, TransactionClosedError } from "../core/errors.ts";
 import type { Item, Timestamp } from "../core/types.ts";
 import { publicError } from "../engine/public-error.ts";
 import type { BodyTransaction, Reader, RowPage } from "../engine/types.ts";
-import { aFunction, checkOptions } from "./check-options.ts";
+import { checkOptions } from "./check-options.ts";
 import { keyText } from "./cursor.ts";
-import { type QueryOptions, querySpec, type Rows, RowStream, type ScanOptions } from "./query.ts";
+import {
+  type QueryOptions,
+  querySpec,
+  type Rows,
+  RowStream,
+  scanChecks,
+  type ScanOptions,
+} from "./query.ts";
 import type { RowCodec } from "./row-codec.ts";
 import type { AnyTable, InputOf, KeyInput, KeyOf, KeyValue, Patch, RowOf, Table } from "./table.ts";
 
@@ -182,7 +189,7 @@ export class ReadHandle implements Snapshot {
 
   scan<T extends AnyTable>(table: T, options: ScanOptions<T> = {}): Rows<RowOf<T>> {
     assertTable(table);
-    checkOptions("", options, { filter: aFunction });
+    checkOptions("", options, scanChecks);
     return new RowStream<RowOf<T>>({
       table,
       index: undefined,

@@ -6,7 +6,8 @@
 import { CommitUnknownError, TransactionError } from "../core/errors.ts";
 import type { Isolation, TransactionId } from "../core/types.ts";
 import type { SeededRandom } from "../testing/kernel/seeded-random.ts";
-import type { TestCloud, TestClientOptions, TestProcess } from "../testing/test-cloud.ts";
+import type { TestClientOptions } from "../testing/test-cloud-options.ts";
+import type { TestCloud, TestProcess } from "../testing/test-cloud.ts";
 import type { Mood } from "./balance.ts";
 import { Operator } from "./operator.ts";
 import type { RestService } from "./rest-service.ts";

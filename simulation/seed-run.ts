@@ -15,12 +15,8 @@ import { recordingEngine } from "../testing/history/recording-engine.ts";
 import type { History } from "../testing/history/types.ts";
 import type { FaultName } from "../testing/kernel/faults.ts";
 import { nobodysTable } from "../testing/kernel/overwritten-commits.ts";
-import {
-  createTestCloud,
-  testTable,
-  type TestClientOptions,
-  type TestCloud,
-} from "../testing/test-cloud.ts";
+import { createTestCloud, testTable, type TestCloud } from "../testing/test-cloud.ts";
+import type { TestClientOptions } from "../testing/test-cloud-options.ts";
 import type { TestTable } from "../testing/test-deployment.ts";
 import { Balance } from "./balance.ts";
 import { ClientFleet, type FleetCounts } from "./client-fleet.ts";

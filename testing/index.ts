@@ -4,7 +4,8 @@
  * seed. docs/testing.md shows each part in use.
  */
 export { createTestCloud, testTable } from "./test-cloud.ts";
-export type { TestClientOptions, TestCloud, TestCloudOptions, TestProcess } from "./test-cloud.ts";
+export type { TestCloud, TestProcess } from "./test-cloud.ts";
+export type { TestClientOptions, TestCloudOptions } from "./test-cloud-options.ts";
 export type { TestTable } from "./test-deployment.ts";
 export type { UnknownOutcome } from "./directed-faults.ts";
 export { faultDescriptions, faultNames } from "./kernel/faults.ts";

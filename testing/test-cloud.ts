@@ -10,80 +10,30 @@ import * as limits from "../core/limits.ts";
 import type { KeyAttribute, TableDescription } from "../core/types.ts";
 import { createClientEngine } from "../engine/client-engine.ts";
 import { publicError } from "../engine/public-error.ts";
-import type { EngineEvent } from "../engine/types.ts";
+import { checkOptions } from "../sdk/check-options.ts";
 import { ConnectedClient, type Client, type Connection } from "../sdk/client.ts";
-import type { MarshallOptions } from "../sdk/marshall.ts";
 import { RowCodec } from "../sdk/row-codec.ts";
 import type { AnyTable, KeyInput, KeyOf, RowOf } from "../sdk/table.ts";
-import type { Numbers } from "../sdk/numbers.ts";
 import { Competitor } from "./competitor.ts";
 import { DirectedFaults, type UnknownOutcome } from "./directed-faults.ts";
 import { hintingEngine } from "./forgotten-run.ts";
 import { HistoryRecorder } from "./history/recorder.ts";
 import { recordingEngine } from "./history/recording-engine.ts";
 import type { History } from "./history/types.ts";
-import { faultNames, type FaultName, type FaultPlan } from "./kernel/faults.ts";
-import type { Latency, ServiceName } from "./kernel/service-link.ts";
+import type { FaultName } from "./kernel/faults.ts";
+import type { ServiceName } from "./kernel/service-link.ts";
 import type { SimulatedProcess } from "./kernel/simulated-process.ts";
 import { World } from "./kernel/world.ts";
 import { loadAllParts } from "./loaded-parts.ts";
 import { plainRows, putPlainRows } from "./table-contents.ts";
-import { TestDeployment, type OracleOptions, type TestTable } from "./test-deployment.ts";
+import { TestDeployment, type TestTable } from "./test-deployment.ts";
+import {
+  checkTestCloudOptions,
+  type TestClientOptions,
+  testClientChecks,
+  type TestCloudOptions,
+} from "./test-cloud-options.ts";
 import { assertKeyTypes, describedTable, testTableOf } from "./test-tables.ts";
-
-export type TestCloudOptions = {
-  /** Everything random follows from it. Default 1. */
-  readonly seed?: number | string;
-  /**
-   * Definitions of `defineTable` that name their keys, which are then texts; `testTable` describes
-   * any other.
-   */
-  readonly tables?: readonly (TestTable | AnyTable)[];
-  /**
-   * Probability of each fault at each of its opportunities; see `faultDescriptions`. Default: none
-   * strikes.
-   */
-  readonly faults?: FaultPlan;
-  /** Only so many faults strike, then none: to make a failing run smaller. */
-  readonly strikesMax?: number;
-  /** How long superseded versions stay readable, on tables with history. Default 1 hour. */
-  readonly historyRetentionMs?: number;
-  /** How long calls take. Default 2 to 10 ms, some up to 60. */
-  readonly latency?: Latency;
-  /** How the oracle is fed. Default `fan-out`. */
-  readonly oracleConsumer?: "fan-out" | "standard";
-  /** When an invocation of oracle, replay or reaper is stopped. Default: as deployed. */
-  readonly functionTimeLimitMs?: number;
-  /**
-   * The oracle's own time limit, and how much of the log it reads when it begins anew.
-   * @internal
-   */
-  readonly oracle?: OracleOptions;
-  /** Keep every event as a line in `trace`. Default false. */
-  readonly keepTrace?: boolean;
-  /**
-   * Bits of every hash: few, and items collide.
-   * @internal
-   */
-  readonly hashBits?: number;
-  /** Record what the clients' transactions read and write, for `history`. Default false. */
-  readonly recordHistory?: boolean;
-};
-
-export type TestClientOptions = {
-  readonly onEvent?: (event: EngineEvent) => void;
-  readonly marshall?: MarshallOptions;
-  readonly numbers?: Numbers;
-  /** As in `createClient`. */
-  readonly chaining?: boolean;
-  /** By how much the process's wall clock is wrong. Default: as the fault `clock-skew` says. */
-  readonly clockOffsetMs?: number;
-  /**
-   * Stands between the client and its engine.
-   * @internal
-   */
-  readonly wrapEngine?: (engine: Connection["engine"], clock: Clock) => Connection["engine"];
-};
 
 /**
  * An application process: a client of its own, a clock of its own, and an end of its own. To
@@ -126,14 +76,7 @@ const keyCodec = new RowCodec({ marshall: {}, numbers: "bigint-when-unsafe" });
  * @throws InvalidRequestError for a fault or a table that cannot be.
  */
 export async function createTestCloud(options: TestCloudOptions = {}): Promise<TestCloud> {
-  for (const name of Object.keys(options.faults ?? {})) {
-    if (!faultNames.includes(name as FaultName)) {
-      throw new InvalidRequestError(
-        `faults.${name}`,
-        `is no fault; there are ${faultNames.join(", ")}`,
-      );
-    }
-  }
+  checkTestCloudOptions(options);
   await loadAllParts();
   const world = new World({
     seed: options.seed ?? 1,
@@ -232,6 +175,7 @@ export class TestCloud {
 
   /** Starts an application process. Two of one name differ in their randomness. */
   startProcess(name = "app", options: TestClientOptions = {}): TestProcess {
+    checkOptions("", options, testClientChecks);
     this.#processes += 1;
     const { clockOffsetMs: offsetMs } = options;
     const process = this.world.startProcess(`${name}#${this.#processes.toString()}`, {

@@ -28,6 +28,21 @@ function recorder() {
 }
 
 describe("emfMetrics", () => {
+  test("refuses options that are missing, unknown or too many, by name", () => {
+    const given = { namespace: "Shop", sink: () => undefined };
+    const dimensions = Object.fromEntries(Array.from({ length: 31 }, (_, i) => [`d${i}`, "x"]));
+    const wrong: readonly (readonly [field: string, options: object])[] = [
+      ["namespace", { sink: given.sink }],
+      ["sink", { namespace: "Shop" }],
+      ["dimension", { ...given, dimension: {} }],
+      ["dimensions", { ...given, dimensions }],
+    ];
+    for (const [field, options] of wrong) {
+      const use = () => emfMetrics(options as Parameters<typeof emfMetrics>[0]);
+      expect(use).toThrow(expect.objectContaining({ field }));
+    }
+  });
+
   test("a conflict and the commit after it become one line each", async () => {
     const { lines, listener } = recorder();
     const { db } = openShop({ onEvent: listener });

@@ -1,78 +1,74 @@
-/** The tables of options in docs/sdk.md, held against what the client takes and its limits. */
+/** Every option of the SDK: its check, its limits and its line in docs/sdk.md. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
-import * as limits from "../../core/limits.ts";
+import { describe, expect, test } from "vitest";
+import { type Checks, checkOptions, type LooseCheck, aText } from "../../sdk/check-options.ts";
 import { createClient, InvalidRequestError } from "../../sdk/index.ts";
+import { guideText, optionTables } from "../../scripts/option-tables.ts";
 
 const guide = readFileSync(join(import.meta.dirname, "../../docs/sdk.md"), "utf8");
-const address = { deployment: "dev" };
 
-/** The rows of the section's table that begins with `heading`, cell by cell. */
-function tableOf(section: string, heading: string): readonly (readonly string[])[] {
-  const text = guide.slice(guide.indexOf(`\n${section}`));
-  const table = text.slice(text.indexOf(`\n| ${heading} `) + 1);
-  const rows = table.slice(0, table.indexOf("\n\n")).split("\n").slice(2);
-  return rows.map((row) => row.split("|").map((cell) => cell.trim()));
-}
-
-const names = (cell: string | undefined): string[] =>
-  [...(cell ?? "").matchAll(/`(\w+)/gu)].map(([, name]) => name ?? "");
-
-const thousands = (value: number): string => value.toLocaleString("en-US");
-
-async function refusal(use: () => unknown): Promise<InvalidRequestError> {
-  const error: unknown = await Promise.resolve()
-    .then(use)
-    .then(
-      () => undefined,
-      (cause: unknown) => cause,
-    );
-  expect(error).toBeInstanceOf(InvalidRequestError);
-  return error as InvalidRequestError;
-}
-
-/** The options that the refusal of an unknown one lists. */
-async function known(use: (options: object) => unknown): Promise<string[]> {
-  const { message } = await refusal(() => use({ misspelt: 1 }));
-  return message.slice(message.indexOf("known are: ") + "known are: ".length).split(", ");
-}
-
-const create = (options: object): unknown => createClient({ ...address, ...options });
-const transact = (options: object): unknown =>
-  createClient(address).transact(options, () => Promise.resolve());
-
-test("the guide's tables name the options of a client, all of them", async () => {
-  const section = "## createClient";
-  const rows = [
-    ...tableOf(section, "where the deployment is").flatMap(([, , cell]) => names(cell)),
-    ...tableOf(section, "option").flatMap(([, cell]) => names(cell)),
-  ];
-  const told = [...new Set(rows)].toSorted();
-  expect(told).toEqual((await known(create)).toSorted());
+test("docs/sdk.md has the tables of options as the code has them", async () => {
+  // Otherwise: npm run option-tables.
+  expect(guide).toBe(await guideText());
 });
 
-test("the guide's table names the options of a transaction, and no other", async () => {
-  const told = tableOf("## db.transact", "option").flatMap(([, cell]) => names(cell));
-  expect(told.toSorted()).toEqual((await known(transact)).toSorted());
+const options = Object.entries(optionTables).flatMap(([call, { checks }]) =>
+  Object.entries<LooseCheck>(checks).map(([name, check]) => [call, name, check] as const),
+);
+
+function complaintOf(name: string, check: LooseCheck, value: unknown): string {
+  try {
+    checkOptions("", { [name]: value }, { [name]: check });
+    return "";
+  } catch (error) {
+    expect(error).toBeInstanceOf(InvalidRequestError);
+    expect((error as InvalidRequestError).field).toBe(name);
+    return (error as Error).message;
+  }
+}
+
+describe.each(options)("%s: %s", (_, name, check) => {
+  test("refuses a value of another type, and null, unless it is anything", () => {
+    if (name === "idempotencyRequest") return;
+    for (const value of [Symbol("other"), null]) {
+      expect(complaintOf(name, check, value)).toContain(`\`${name}\` must be `);
+    }
+  });
+
+  test("takes whole numbers between the bounds that its message states, and no other", () => {
+    const message = complaintOf(name, check, Number.NaN);
+    const [, low, high] = /whole number from (\d+) to (\d+)$/u.exec(message) ?? [];
+    if (low === undefined || high === undefined) return;
+    const [min, max] = [Number(low), Number(high)];
+    for (const value of [min, max]) expect(complaintOf(name, check, value)).toBe("");
+    for (const value of [min - 1, max + 1, min + 0.5, low]) {
+      expect(complaintOf(name, check, value)).toBe(message);
+    }
+  });
 });
 
-const client = "## createClient";
-const transaction = "## db.transact";
+test("the request that belongs to an idempotency key needs the key", async () => {
+  const db = createClient({ deployment: "dev" });
+  const call = db.transact({ idempotencyRequest: 1 }, () => Promise.resolve());
+  await expect(call).rejects.toMatchObject({ field: "idempotencyRequest" });
+});
 
-test.each([
-  [client, "callTriesMax", limits.callTriesDefault, limits.callTriesMax, create],
-  [client, "callTimeoutMs", limits.callTimeoutMsDefault, limits.callTimeoutMsMax, create],
-  [transaction, "attemptsMax", limits.attemptsDefault, limits.attemptsMax, transact],
-  [transaction, "deadlineMs", limits.deadlineMsDefault, limits.transactionAgeMsMax, transact],
-])("%s: %s has the default and the bound that the guide states", async (...given) => {
-  const [section, name, standard, most, use] = given;
-  const row = tableOf(section, "option").find(([, cell]) => names(cell).includes(name));
-  const [, cell, defaults, meaning] = row ?? [];
-  const place = names(cell).indexOf(name);
-  expect(defaults?.split(/, /u)[place]).toBe(thousands(standard));
-  expect(meaning).toContain(thousands(most));
-  const { field, message } = await refusal(() => use({ [name]: most + 1 }));
-  expect(field).toBe(name);
-  expect(message).toContain(most.toString());
+test("an unknown option is refused, and the known ones are named", () => {
+  const misspelt = { depolyment: "dev" } as unknown as Parameters<typeof createClient>[0];
+  expect(() => createClient(misspelt)).toThrow(/there is no option `depolyment`; known are: end/u);
+});
+
+test("what a check takes is what the type says, or it does not compile", () => {
+  type Options = { readonly name?: string; readonly only?: "a" | "b" };
+  const only = (() => undefined) as LooseCheck;
+  expect([
+    { name: aText, only } satisfies Checks<Options>,
+    // @ts-expect-error: an option without a check
+    { name: aText } satisfies Checks<Options>,
+    // @ts-expect-error: a check of other values
+    { name: aText, only: aText } satisfies Checks<Options>,
+    // @ts-expect-error: a check without an option
+    { name: aText, only, more: aText } satisfies Checks<Options>,
+  ]).toHaveLength(4);
 });

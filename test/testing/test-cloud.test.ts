@@ -432,8 +432,6 @@ describe("tables", () => {
     }).toThrow(ServiceError);
     const short = defineTable<{ value: number }, { id: string }>("t", { key: "id" });
     await expect(createTestCloud({ tables: [short] })).rejects.toBeInstanceOf(InvalidRequestError);
-    const faults = { "no-such": 1 } as object;
-    await expect(createTestCloud({ faults })).rejects.toBeInstanceOf(InvalidRequestError);
   });
 });
 

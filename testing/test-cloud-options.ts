@@ -1,0 +1,122 @@
+/** What a test's cloud and its clients take, and the checks of it. */
+import { InvalidRequestError } from "../core/errors.ts";
+import * as limits from "../core/limits.ts";
+import type { Clock } from "../core/ports.ts";
+import type { EngineEvent } from "../engine/types.ts";
+import {
+  aBoolean,
+  aFunction,
+  anObject,
+  type Checks,
+  checkOptions,
+  integerIn,
+  isText,
+  oneOf,
+} from "../sdk/check-options.ts";
+import type { Connection } from "../sdk/client.ts";
+import { clientChecks } from "../sdk/client-options.ts";
+import type { MarshallOptions } from "../sdk/marshall.ts";
+import type { Numbers } from "../sdk/numbers.ts";
+import type { AnyTable } from "../sdk/table.ts";
+import { faultNames, type FaultName, type FaultPlan } from "./kernel/faults.ts";
+import type { Latency } from "./kernel/service-link.ts";
+import type { OracleOptions, TestTable } from "./test-deployment.ts";
+
+export type TestCloudOptions = {
+  /** Everything random follows from it. Default 1. */
+  readonly seed?: number | string;
+  /**
+   * Definitions of `defineTable` that name their keys, which are then texts; `testTable` describes
+   * any other.
+   */
+  readonly tables?: readonly (TestTable | AnyTable)[];
+  /**
+   * Probability of each fault at each of its opportunities; see `faultDescriptions`. Default: none
+   * strikes.
+   */
+  readonly faults?: FaultPlan;
+  /** Only so many faults strike, then none: to make a failing run smaller. */
+  readonly strikesMax?: number;
+  /** How long superseded versions stay readable, on tables with history. Default 1 hour. */
+  readonly historyRetentionMs?: number;
+  /** How long calls take. Default 2 to 10 ms, some up to 60. */
+  readonly latency?: Latency;
+  /** How the oracle is fed. Default `fan-out`. */
+  readonly oracleConsumer?: "fan-out" | "standard";
+  /** When an invocation of oracle, replay or reaper is stopped. Default: as deployed. */
+  readonly functionTimeLimitMs?: number;
+  /**
+   * The oracle's own time limit, and how much of the log it reads when it begins anew.
+   * @internal
+   */
+  readonly oracle?: OracleOptions;
+  /** Keep every event as a line in `trace`. Default false. */
+  readonly keepTrace?: boolean;
+  /**
+   * Bits of every hash: few, and items collide.
+   * @internal
+   */
+  readonly hashBits?: number;
+  /** Record what the clients' transactions read and write, for `history`. Default false. */
+  readonly recordHistory?: boolean;
+};
+
+export type TestClientOptions = {
+  readonly onEvent?: (event: EngineEvent) => void;
+  readonly marshall?: MarshallOptions;
+  readonly numbers?: Numbers;
+  /** As in `createClient`. */
+  readonly chaining?: boolean;
+  /** By how much the process's wall clock is wrong. Default: as the fault `clock-skew` says. */
+  readonly clockOffsetMs?: number;
+  /**
+   * Stands between the client and its engine.
+   * @internal
+   */
+  readonly wrapEngine?: (engine: Connection["engine"], clock: Clock) => Connection["engine"];
+};
+
+const whole = integerIn({ min: 0, max: Number.MAX_SAFE_INTEGER });
+
+const testCloudChecks = {
+  seed: (value) =>
+    isText(value) || whole(value) === undefined ? undefined : "a whole number or a text",
+  tables: (value) => (Array.isArray(value) ? undefined : "an array of tables"),
+  faults: anObject,
+  strikesMax: whole,
+  historyRetentionMs: integerIn({
+    min: limits.historyRetentionMsMin,
+    max: limits.historyRetentionMsMax,
+  }),
+  latency: aFunction,
+  oracleConsumer: oneOf("fan-out", "standard"),
+  functionTimeLimitMs: integerIn({ min: 1, max: 15 * 60_000 }),
+  oracle: anObject,
+  keepTrace: aBoolean,
+  hashBits: integerIn({ min: 1, max: 64 }),
+  recordHistory: aBoolean,
+} satisfies Checks<TestCloudOptions>;
+
+export const testClientChecks = {
+  onEvent: clientChecks.onEvent,
+  marshall: clientChecks.marshall,
+  numbers: clientChecks.numbers,
+  chaining: clientChecks.chaining,
+  clockOffsetMs: (value) => (Number.isFinite(value) ? undefined : "a number"),
+  wrapEngine: aFunction,
+} satisfies Checks<TestClientOptions>;
+
+/** @throws InvalidRequestError naming the field. */
+export function checkTestCloudOptions(options: TestCloudOptions): void {
+  checkOptions("", options, testCloudChecks);
+  for (const [name, probability] of Object.entries<unknown>(options.faults ?? {})) {
+    if (!faultNames.includes(name as FaultName)) {
+      throw new InvalidRequestError(
+        `faults.${name}`,
+        `is no fault; there are ${faultNames.join(", ")}`,
+      );
+    }
+    if (typeof probability === "number" && probability >= 0 && probability <= 1) continue;
+    throw new InvalidRequestError(`faults.${name}`, "is a probability, a number from 0 to 1");
+  }
+}
