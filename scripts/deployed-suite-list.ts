@@ -52,6 +52,7 @@ export const leftOut: Readonly<Record<string, string>> = {
   "test/integration/oracles.test.ts":
     "runs, repeats and freezes oracles of its own, and feeds the stream hostile records",
   "test/integration/own-commits.test.ts": "begins with replay stopped",
+  "test/integration/readme.test.ts": "runs what is printed for the stack of `npm start`",
   "test/integration/trust/breaks.test.ts": "begins with replay stopped",
   "test/integration/trust/rights.test.ts":
     "answers for IAM itself; a deployment has one set of rights, which test/deploy compares",
