@@ -140,6 +140,8 @@ class Lane {
   found: StoredBlock | undefined;
   rebuild: Rebuild | undefined;
   readonly hashes: KeyHashes;
+  /** Of its tables in memory. */
+  readonly seed: SlotSeed;
   readonly decoded: DecodedBatch;
   readonly encoder: DraftEncoder;
 
@@ -148,7 +150,8 @@ class Lane {
     { digest, random }: Pick<OracleServiceOptions, "digest" | "random">,
   ) {
     this.hashes = hashes;
-    this.decoded = new DecodedBatch(hashes, digest, newSeed(random));
+    this.seed = slotSeedOf(random.bytes(4 * slotSeedWords));
+    this.decoded = new DecodedBatch(hashes, digest, this.seed);
     this.encoder = new DraftEncoder(hashes.fingerprint);
   }
 
@@ -317,13 +320,13 @@ class Invocation {
   }
 
   #newRebuild(): Rebuild {
-    const { log, control, random } = this.#options;
+    const { log, control } = this.#options;
     return new Rebuild({
       shard: this.#batch.shard,
       log,
       control,
       hashes: this.#lane.hashes,
-      seed: newSeed(random),
+      seed: this.#lane.seed,
       oracleBounds: this.#options.bounds ?? oracleBoundsDefault,
       bounds: this.#options.rebuildBounds ?? rebuildBoundsDefault,
     });
@@ -414,10 +417,6 @@ class Invocation {
     metrics.count("Rebuilds", report.rebuilds);
     metrics.count("PositionsTaken", report.taken);
   }
-}
-
-function newSeed(random: Pick<Random, "bytes">): SlotSeed {
-  return slotSeedOf(random.bytes(4 * slotSeedWords));
 }
 
 function noVerdicts(): Record<Outcome, number> {
