@@ -120,7 +120,7 @@ export class ConnectedClient implements Client {
       const handle = handles.transaction(transaction, attempt);
       try {
         const result = await body(handle);
-        await handle.settled();
+        await handle.settled(result);
         return result;
       } catch (error) {
         handle.abandon();

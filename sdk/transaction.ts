@@ -105,7 +105,8 @@ export type Transaction = Snapshot & {
   /**
    * Discards all writes of the transaction, and passes its argument through, to be returned:
    * `return tx.rollback("sold out")`. The call returns it, and nothing is written nor kept under an
-   * idempotency key. The body may still read; a later write throws `TransactionClosedError`.
+   * idempotency key. The body may still read; a later write throws `TransactionClosedError`, and
+   * returning anything else is an `InvalidRequestError`.
    */
   rollback(): undefined;
   rollback<const Result>(result: Result): Result;
@@ -235,7 +236,8 @@ export class TransactionHandle extends ReadHandle implements Transaction {
   readonly #underWay = new Set<Promise<unknown>>();
   /** Why updates could not read their rows. With any of these the transaction cannot commit. */
   readonly #readFailures: Error[] = [];
-  #isRolledBack = false;
+  /** What the body rolled back with, and so must return. */
+  #rolledBack: { readonly result: unknown } | undefined;
 
   constructor(
     transaction: BodyTransaction,
@@ -315,7 +317,7 @@ export class TransactionHandle extends ReadHandle implements Transaction {
   rollback<const Result>(result: Result): Result;
   rollback(result?: unknown): unknown {
     this.#transaction.rollback();
-    this.#isRolledBack = true;
+    this.#rolledBack = { result };
     this.abandon();
     return result;
   }
@@ -417,13 +419,20 @@ export class TransactionHandle extends ReadHandle implements Transaction {
 
   /**
    * Waits for updates that the body began and did not wait for: they belong to the transaction.
-   * @throws the first failure among them, or why an earlier update could not read its row.
+   * @param result what the body has returned.
+   * @throws the first failure among them, or why an earlier update could not read its row;
+   * InvalidRequestError where the body rolled back and returns something else.
    */
-  async settled(): Promise<void> {
-    if (this.#isRolledBack) await Promise.allSettled(this.#underWay);
+  async settled(result: unknown): Promise<void> {
+    const rolledBack = this.#rolledBack;
+    if (rolledBack !== undefined) await Promise.allSettled(this.#underWay);
     else await Promise.all(this.#underWay);
     const [failure] = this.#readFailures;
     if (failure !== undefined) throw failure;
+    // A caller would take the other result for one of a commit.
+    if (rolledBack !== undefined && !Object.is(await rolledBack.result, result)) {
+      throw new InvalidRequestError("result", "rolled back; the body must `return tx.rollback(…)`");
+    }
   }
 }
 

@@ -34,6 +34,38 @@ test("a rolled back transaction sends nothing, and its receipt is that of a read
   expect(freeSeats(cloud)).toBe(1);
 });
 
+test("a forgotten return shows: only what was rolled back with may be returned", async () => {
+  const cloud = await cloudWithSeats(1);
+  const transact = (body: (tx: Transaction) => unknown) =>
+    cloud.run(() => cloud.createClient().transact(async (tx) => body(tx)));
+  const forgotten = [
+    (tx: Transaction) => [tx.rollback("no"), "yes"],
+    (tx: Transaction) => [tx.rollback("no")].at(1),
+    (tx: Transaction) => {
+      tx.rollback();
+      return "yes";
+    },
+    (tx: Transaction) => ({ ...tx.rollback({ free: 1 }) }),
+  ];
+  for (const body of forgotten) {
+    await expect(transact(body)).rejects.toMatchObject({
+      name: "InvalidRequestError",
+      field: "result",
+      retryable: false,
+    });
+  }
+  const returned = [
+    (tx: Transaction) => {
+      tx.rollback();
+    },
+    (tx: Transaction) => [tx.rollback("first"), tx.rollback("last")].at(-1),
+    (tx: Transaction) => tx.rollback(Number.NaN),
+    (tx: Transaction) => tx.rollback(Promise.resolve("no")),
+  ];
+  for (const body of returned) await expect(transact(body)).resolves.toBeDefined();
+  expect(freeSeats(cloud)).toBe(1);
+});
+
 test("a conflict before the rollback runs the body again: its result is consistent", async () => {
   const cloud = await cloudWithSeats(1);
   const runs: number[] = [];
