@@ -4,19 +4,19 @@ import { compareKeyValues, sameKeyValue } from "../core/key-order.ts";
 import type { QueryRequest } from "../core/ports.ts";
 import { matchesSortKey } from "../core/sort-key-condition.ts";
 import type { AttributeValue, Item, TableDescription } from "../core/types.ts";
-import type { IndexPass } from "./index-pass.ts";
-import { batchGetItems } from "./point-reads.ts";
 import { liesBetween, type VisiblePage } from "./range-reads.ts";
 import type { ReadView } from "./read-view.ts";
 import type { BodyTransaction, RowPage } from "./types.ts";
 import { itemIdentity, type BufferedWrite, type WriteBuffer } from "./write-buffer.ts";
 
 /** The transaction whose pages they are. */
-export type PageReader = Pick<BodyTransaction, "get" | "batchGet"> & {
+export type PageReader = Pick<BodyTransaction, "get"> & {
   readonly view: ReadView;
   readonly writes: WriteBuffer;
-  /** Passes over indexes, each by where its next page begins. */
-  readonly passes: Map<string, IndexPass>;
+  /** What pages of indexes have shown, by identity, own writes left aside. */
+  readonly shown: Map<string, Item>;
+  /** Items at the read timestamp, own writes left aside. */
+  stored(table: TableDescription, keys: readonly Item[]): Promise<readonly (Item | undefined)[]>;
 };
 
 /**
@@ -30,13 +30,16 @@ export async function overlayUnordered(
   page: Pick<VisiblePage, "lastKey">,
   merge: {
     readonly table: TableDescription;
+    readonly startKey: Item | undefined;
     readonly rows: VisiblePage["rows"];
     readonly matches: (item: Item) => boolean;
     /** Which of these pages before have shown, as they were stored or as own writes. */
-    readonly shownBefore: (keys: readonly Item[]) => Promise<readonly boolean[]>;
+    readonly shownBefore: (
+      keys: readonly Item[],
+    ) => readonly boolean[] | Promise<readonly boolean[]>;
   },
 ): Promise<RowPage> {
-  const { table, matches } = merge;
+  const { table, matches, startKey } = merge;
   const rows = merge.rows.flatMap(({ key, item }) => {
     const own = reader.writes.find(table, key);
     const shown = own === undefined ? item : own.item;
@@ -47,7 +50,8 @@ export async function overlayUnordered(
   const others = Array.from(reader.writes.ofTable(table)).filter(
     ({ key, item }) => item !== undefined && matches(item) && !here.has(itemIdentity(table, key)),
   );
-  const shown = await merge.shownBefore(others.map(({ key }) => key));
+  const isAlone = startKey === undefined || others.length === 0;
+  const shown = isAlone ? [] : await merge.shownBefore(others.map(({ key }) => key));
   const added = others.flatMap(({ item }, i) =>
     item === undefined || shown[i] === true ? [] : [item],
   );
@@ -119,17 +123,4 @@ function belongsToPage(
     upTo: at(page.lastKey),
     descending: request.descending,
   });
-}
-
-/** Which of the keys the pages of this pass hold as they are stored, own writes left aside. */
-export async function storedAmong(
-  reader: PageReader,
-  table: TableDescription,
-  keys: readonly Item[],
-  { joins, matches }: { readonly joins: boolean; readonly matches: (item: Item) => boolean },
-): Promise<readonly boolean[]> {
-  if (keys.length === 0) return [];
-  const asked = keys.map((key) => reader.view.readKey(table, key));
-  const items = await batchGetItems(reader.view, asked, { joins });
-  return items.map((item) => item !== undefined && matches(item));
 }

@@ -12,9 +12,9 @@ import {
   inQuery,
   overlay,
   overlayUnordered,
-  storedAmong,
   type PageReader,
 } from "./page-overlay.ts";
+import { batchGetItems } from "./point-reads.ts";
 import { queryPage, scanPage } from "./range-reads.ts";
 import type { PageRequest, QuerySpec, RowPage } from "./types.ts";
 import { assertKeyCount } from "./write-buffer.ts";
@@ -81,13 +81,15 @@ export async function scanRows(
   });
   return overlayUnordered(reader, found, {
     table: description,
+    startKey: page.cursor,
     rows: found.rows,
     matches: () => true,
-    // The scan's predicate covers them.
-    shownBefore: async (keys) =>
-      page.cursor === undefined
-        ? []
-        : storedAmong(reader, description, keys, { joins: false, matches: () => true }),
+    shownBefore: async (keys) => {
+      const asked = keys.map((key) => reader.view.readKey(description, key));
+      // The scan's predicate covers them.
+      const items = await batchGetItems(reader.view, asked, { joins: false });
+      return items.map((item) => item !== undefined);
+    },
   });
 }
 

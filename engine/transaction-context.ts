@@ -7,7 +7,6 @@ import { TransactionClosedError } from "../core/errors.ts";
 import { validateDeletedKey, validateItem, validateKey } from "../core/item-validation.ts";
 import { OnDemand } from "../core/on-demand.ts";
 import type { Item, TableDescription, Timestamp } from "../core/types.ts";
-import type { IndexPass } from "./index-pass.ts";
 import { batchGetItems, getItem } from "./point-reads.ts";
 import type { ReadView } from "./read-view.ts";
 import type { TableRegistry } from "./table-registry.ts";
@@ -25,8 +24,8 @@ export class TransactionContext implements BodyTransaction {
    * nothing.
    */
   readonly #read = new Map<string, Item | undefined>();
-  /** Of the pages of indexes (index-pages.ts). */
-  readonly passes = new Map<string, IndexPass>();
+  /** By pages of indexes (index-pages.ts). */
+  readonly shown = new Map<string, Item>();
   #isRolledBack = false;
 
   constructor(view: ReadView, registry: TableRegistry) {
@@ -82,25 +81,44 @@ export class TransactionContext implements BodyTransaction {
       const own = this.writes.find(description, key);
       return { description, key, identity: itemIdentity(description, key), own };
     });
-    const unread = new Map(
-      wanted
-        .filter(({ identity, own }) => own === undefined && !this.#read.has(identity))
-        .map((want) => [want.identity, want]),
-    );
-    assertKeyCount(this.view.reads.size + unread.size, this.writes.size);
-    if (unread.size > 0) {
-      const asked = [...unread.values()];
-      const items = await batchGetItems(
-        this.view,
-        asked.map(({ description, key, identity }) =>
-          this.view.readKey(description, key, identity),
-        ),
-      );
-      asked.forEach(({ identity }, i) => this.#read.set(identity, items[i]));
-    }
+    await this.#readAll(wanted.filter(({ own }) => own === undefined));
     return wanted.map(({ identity, own }) =>
       own === undefined ? this.#read.get(identity) : own.item,
     );
+  }
+
+  /** Items at the read timestamp, own writes left aside; they join the read set. */
+  async stored(
+    description: TableDescription,
+    keys: readonly Item[],
+  ): Promise<readonly (Item | undefined)[]> {
+    const wanted = keys.map((key) => {
+      return { description, key, identity: itemIdentity(description, key) };
+    });
+    await this.#readAll(wanted);
+    return wanted.map(({ identity }) => this.#read.get(identity));
+  }
+
+  async #readAll(
+    wanted: readonly {
+      readonly description: TableDescription;
+      readonly key: Item;
+      readonly identity: string;
+    }[],
+  ): Promise<void> {
+    const unread = new Map(
+      wanted
+        .filter(({ identity }) => !this.#read.has(identity))
+        .map((want) => [want.identity, want]),
+    );
+    assertKeyCount(this.view.reads.size + unread.size, this.writes.size);
+    if (unread.size === 0) return;
+    const asked = [...unread.values()];
+    const items = await batchGetItems(
+      this.view,
+      asked.map(({ description, key, identity }) => this.view.readKey(description, key, identity)),
+    );
+    asked.forEach(({ identity }, i) => this.#read.set(identity, items[i]));
   }
 
   get isRolledBack(): boolean {
