@@ -33,13 +33,18 @@ export function pageAnswer(shape: PageShape, known: Known): Answer {
     lacking: (tail, upTo) => {
       if ((tail.lastCommit(predicate) ?? 0) <= completeThrough) return undefined;
       const commits: TailCommit[] = [];
+      let here: { readonly commit: TailCommit; readonly key: KeyHash } | undefined;
       for (const { commit, hashes } of tail.commitsUnder(predicate, range(upTo))) {
         // Installed before the page was read: shown, superseded, or of another place.
         if (known.installed.size > 0 && known.installed.has(commitName(commit))) continue;
         const where = place(commit, hashes);
-        if (where === "here") return { where, commits: [commit] };
+        // The newest of that key: what lies below it is superseded.
+        if (where === "here" && (here?.key ?? hashes.key) === hashes.key) {
+          here = { commit, key: hashes.key };
+        }
         if (where === "unknown") commits.push(commit);
       }
+      if (here !== undefined) return { where: "here", commits: [here.commit] };
       const [first, ...others] = commits;
       return first === undefined ? undefined : { where: "unknown", commits: [first, ...others] };
     },

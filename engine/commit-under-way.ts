@@ -10,6 +10,7 @@ import type { TransactionId } from "../core/types.ts";
 import type { LocalVerdict } from "./chaining/local-commits.ts";
 import { certify, type Certified, type Committable } from "./commit.ts";
 import { ignore, orAborted } from "./concurrency.ts";
+import { writtenItem } from "./installer.ts";
 import { unknownError } from "./request-settler.ts";
 import type { ShardSession } from "./shard-session.ts";
 import type { TailUser } from "./tail-follower.ts";
@@ -178,7 +179,9 @@ export class CommitUnderWay {
         () => {
           done = true;
           const { timestamp } = verdict;
-          for (const write of payload.writes.keys()) session.installed.note({ timestamp, write });
+          for (const write of payload.writes.keys()) {
+            session.installed.note({ timestamp, write }, writtenItem(payload, write));
+          }
           session.sender.reportInstalled(report);
         },
         (cause: unknown) => {

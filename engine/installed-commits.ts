@@ -4,25 +4,49 @@
  */
 import * as limits from "../core/limits.ts";
 import { commitName, type TailCommit } from "../core/tail.ts";
+import type { Timestamp } from "../core/types.ts";
 import type { InstalledNames } from "../core/visibility.ts";
 
+type Note = {
+  /** Which of all notes it was. */
+  readonly number: number;
+  readonly item: string | undefined;
+  readonly timestamp: Timestamp;
+};
+
 export class InstalledCommits {
-  /** In the order in which they were noted, with the place in it. */
-  readonly #noted = new Map<string, number>();
+  /** By commit, in the order in which they were noted. */
+  readonly #noted = new Map<string, Note>();
+  /** The newest of each item. */
+  readonly #newest = new Map<string, Timestamp>();
   #notes = 0;
   #asOf: InstalledNames | undefined;
 
-  note(commit: Pick<TailCommit, "timestamp" | "write">): void {
+  /** @param item whose identity it is that was written; undefined: not known. */
+  note(commit: Pick<TailCommit, "timestamp" | "write">, item: string | undefined): void {
     const name = commitName(commit);
     if (this.#noted.has(name)) return;
+    const { timestamp } = commit;
     this.#notes += 1;
-    this.#noted.set(name, this.#notes);
+    this.#noted.set(name, { number: this.#notes, item, timestamp });
+    if (item !== undefined && timestamp > (this.#newest.get(item) ?? 0)) {
+      this.#newest.set(item, timestamp);
+    }
     this.#asOf = undefined;
-    if (this.#noted.size <= limits.installedCommitsMax) return;
-    for (const oldest of this.#noted.keys()) {
-      this.#noted.delete(oldest);
+    if (this.#noted.size > limits.installedCommitsMax) this.#forgetOldest();
+  }
+
+  #forgetOldest(): void {
+    for (const [name, { item, timestamp }] of this.#noted) {
+      this.#noted.delete(name);
+      if (item !== undefined && this.#newest.get(item) === timestamp) this.#newest.delete(item);
       return;
     }
+  }
+
+  /** Whether a commit of the item above the timestamp is noted. */
+  isAbove(timestamp: Timestamp, item: string): boolean {
+    return (this.#newest.get(item) ?? 0) > timestamp;
   }
 
   /** What is noted now, and nothing that is noted later: an answer of the store may be older. */
@@ -31,7 +55,7 @@ export class InstalledCommits {
     const [noted, last] = [this.#noted, this.#notes];
     this.#asOf = {
       size: noted.size,
-      has: (name) => (noted.get(name) ?? Infinity) <= last,
+      has: (name) => (noted.get(name)?.number ?? Infinity) <= last,
     };
     return this.#asOf;
   }

@@ -24,6 +24,7 @@ import type {
 } from "../core/types.ts";
 import { waitBackoff } from "./backoff.ts";
 import { Semaphore } from "./concurrency.ts";
+import { itemIdentity } from "./write-buffer.ts";
 
 export type InstallJob = {
   readonly verdict: CommittedVerdict;
@@ -216,6 +217,12 @@ export function writeAt(
     throw new RangeError(`the payload has no write ${index}`);
   }
   return { write, table };
+}
+
+/** The item that a payload's write is about: equal exactly for the same one. */
+export function writtenItem(payload: Payload, index: number): string {
+  const { write, table } = writeAt(payload, index);
+  return itemIdentity(describeTable(table, write.key), write.key);
 }
 
 /** The payload names a table's key; its types are those of the key's own values. */

@@ -1,4 +1,5 @@
 /** What one process holds for one shard: its tail, its way into the stream, its installers. */
+import { assert } from "../core/assert.ts";
 import { LateSignatureError, type StoreError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import { OnDemand } from "../core/on-demand.ts";
@@ -9,6 +10,7 @@ import type {
   HistoryRetention,
   Payload,
   ShardId,
+  Timestamp,
   Verdict,
 } from "../core/types.ts";
 import type { KeyHashes } from "../schemas/key-hashes.ts";
@@ -17,7 +19,7 @@ import type { LocalKey } from "./chaining/local-reads.ts";
 import { CommitSender } from "./commit-sender.ts";
 import { Semaphore } from "./concurrency.ts";
 import { InstalledCommits } from "./installed-commits.ts";
-import { Installer } from "./installer.ts";
+import { Installer, type InstallJob, writeAt, writtenItem } from "./installer.ts";
 import type { PayloadLoader } from "./payload-loader.ts";
 import { isRefusedForGood } from "./refused-for-good.ts";
 import { TailFollower, type FollowedLog, type FollowerOptions } from "./tail-follower.ts";
@@ -79,7 +81,8 @@ export class ShardSession {
       earlier: {
         installedThrough: () => this.follower.tail.installedThrough,
         oldest: (key, range) => this.follower.tail.oldestCommit(key, range),
-        finish: (commit) => this.finish([commit]),
+        // Without a place of the helpers: the one that waits for it may hold the last.
+        finish: (commit) => this.#finish([commit], (task) => task()),
       },
     });
   }
@@ -102,41 +105,101 @@ export class ShardSession {
    * it is done. `signal` ends it between two commits.
    */
   async finish(commits: readonly TailCommit[], signal?: AbortSignal): Promise<void> {
-    const writesOf = new Map<CommittedVerdict, number[]>();
-    for (const { verdict, write } of commits) {
-      writesOf.set(verdict, [...(writesOf.get(verdict) ?? []), write]);
-    }
-    const tasks = Array.from(writesOf, ([verdict, writes]) =>
-      this.#helping.run(() => {
-        signal?.throwIfAborted();
-        return this.#finishWrites(verdict, writes, signal);
-      }),
+    await this.#finish(
+      commits,
+      (task) =>
+        this.#helping.run(() => {
+          signal?.throwIfAborted();
+          return task();
+        }),
+      signal,
     );
-    const failed = (await Promise.allSettled(tasks)).find(({ status }) => status === "rejected");
-    if (failed?.status === "rejected") throw failed.reason;
-    for (const commit of commits) this.installed.note(commit);
   }
 
-  async #finishWrites(
-    verdict: CommittedVerdict,
-    writes: readonly number[],
-    signal: AbortSignal | undefined,
+  async #finish(
+    commits: readonly TailCommit[],
+    run: <Result>(task: () => Promise<Result>) => Promise<Result>,
+    signal?: AbortSignal,
   ): Promise<void> {
+    const window = await this.#openWindow();
+    const missing = commits.filter(({ timestamp }) => timestamp > window.installedThrough);
+    const payloads = new Map<CommittedVerdict, Payload>();
+    await allOrFirstError(
+      [...new Set(missing.map(({ verdict }) => verdict))].map(async (verdict) => {
+        payloads.set(verdict, await run(() => this.load(verdict)));
+      }),
+    );
+    const due = new Map<CommittedVerdict, number[]>();
+    for (const { verdict, write } of this.#notSuperseded(missing, payloads)) {
+      due.set(verdict, [...(due.get(verdict) ?? []), write]);
+    }
+    await allOrFirstError(
+      Array.from(due, async ([verdict, writes]) => {
+        const payload = payloads.get(verdict);
+        assert(payload !== undefined, "I7: what is installed for others was loaded");
+        const refusal = await run(() => this.#finishWrites({ verdict, payload, writes }, window));
+        // Without a place: others' commits need not wait for replay.
+        if (refusal !== undefined) await this.#awaitDeadLetter(verdict, { refusal, signal });
+      }),
+    );
+    for (const commit of commits) {
+      const payload = payloads.get(commit.verdict);
+      this.installed.note(commit, payload && writtenItem(payload, commit.write));
+    }
+  }
+
+  /**
+   * What lies below a commit of the very item that was installed must not come back: where a plain
+   * writer has replaced or deleted the item since, the item itself does not say so any more. With
+   * history each version has its turn, so that only what is known to be installed counts.
+   */
+  #notSuperseded(
+    commits: readonly TailCommit[],
+    payloads: ReadonlyMap<CommittedVerdict, Payload>,
+  ): readonly TailCommit[] {
+    const written = commits.flatMap((commit) => {
+      const payload = payloads.get(commit.verdict);
+      return payload === undefined ? [] : [{ commit, payload }];
+    });
+    const items = new Map(
+      written.map(({ commit, payload }) => [commit, writtenItem(payload, commit.write)]),
+    );
+    const newest = new Map<string, Timestamp>();
+    for (const [{ timestamp }, item] of items) {
+      if (timestamp > (newest.get(item) ?? 0)) newest.set(item, timestamp);
+    }
+    return written.flatMap(({ commit, payload }) => {
+      const item = items.get(commit) ?? "";
+      const inOrder = writeAt(payload, commit.write).table.history;
+      const isSuperseded =
+        this.installed.isAbove(commit.timestamp, item) ||
+        (!inOrder && (newest.get(item) ?? 0) > commit.timestamp);
+      return isSuperseded ? [] : [commit];
+    });
+  }
+
+  /** Gives the refusal of what no table takes. */
+  async #finishWrites(
+    job: Pick<InstallJob, "verdict" | "payload" | "writes">,
+    first: Window,
+  ): Promise<StoreError | undefined> {
+    let window = first;
     for (let tries = 1; ; tries += 1) {
       try {
-        await this.#finishInTime(verdict, writes);
-        return;
+        if (window.installedThrough >= job.verdict.timestamp) return undefined;
+        const { signBeforeMs } = window;
+        await this.installer.install({ ...job, signBeforeMs, isOwn: false });
+        this.#onHelped(job.verdict);
+        return undefined;
       } catch (error) {
-        if (isRefusedForGood(error)) {
-          await this.#awaitDeadLetter(verdict, { refusal: error, signal });
-          return;
-        }
+        if (isRefusedForGood(error)) return error;
         // The process was stopped for longer than the time to sign, or its calls took so long. The
         // time begins anew.
         // mutant: late-helpers-fail-their-reader
         if (!(error instanceof LateSignatureError) || tries >= limits.lateInstallTriesMax)
           throw error;
         // probe: reader-was-late-to-install
+        window = await this.#openWindow();
       }
     }
   }
@@ -163,12 +226,18 @@ export class ShardSession {
    * The time to sign begins before the watermark is read: whatever the watermark has not passed
    * then, no reaper has removed a tombstone of (docs/protocol.md §7).
    */
-  async #finishInTime(verdict: CommittedVerdict, writes: readonly number[]): Promise<void> {
+  async #openWindow(): Promise<Window> {
     const signBeforeMs = this.#ports.clock.nowMs() + limits.installSignMsMax;
-    const watermark = await this.follower.readWatermark();
-    if (watermark.timestamp >= verdict.timestamp) return;
-    const payload = await this.load(verdict);
-    await this.installer.install({ verdict, payload, signBeforeMs, writes, isOwn: false });
-    this.#onHelped(verdict);
+    const { timestamp } = await this.follower.readWatermark();
+    return { signBeforeMs, installedThrough: timestamp };
   }
+}
+
+/** When installs for others may be signed. */
+type Window = { readonly signBeforeMs: number; readonly installedThrough: Timestamp };
+
+async function allOrFirstError(tasks: readonly Promise<void>[]): Promise<void> {
+  const results = await Promise.allSettled(tasks);
+  const failed = results.find((result) => result.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
 }

@@ -8,10 +8,10 @@ const commit = (timestamp: number, write = 0) => ({ timestamp: timestamp as Time
 
 test("what is noted after the store was asked is not known of its answer", () => {
   const installed = new InstalledCommits();
-  installed.note(commit(1));
+  installed.note(commit(1), undefined);
   const asked = installed.asOf();
-  installed.note(commit(2));
-  installed.note(commit(1));
+  installed.note(commit(2), undefined);
+  installed.note(commit(1), undefined);
   expect([1, 2].map((each) => asked.has(commitName(commit(each))))).toEqual([true, false]);
   expect(installed.asOf().has(commitName(commit(2)))).toBe(true);
   expect(asked.size).toBe(1);
@@ -19,15 +19,26 @@ test("what is noted after the store was asked is not known of its answer", () =>
 
 test("each write of a commit counts for itself", () => {
   const installed = new InstalledCommits();
-  installed.note(commit(1, 1));
+  installed.note(commit(1, 1), undefined);
   expect(installed.asOf().has(commitName(commit(1, 0)))).toBe(false);
 });
 
 test("the oldest are forgotten, so that memory is bounded", () => {
   const installed = new InstalledCommits();
-  for (let i = 0; i <= limits.installedCommitsMax; i += 1) installed.note(commit(i));
+  for (let i = 0; i <= limits.installedCommitsMax; i += 1) installed.note(commit(i), undefined);
   const known = installed.asOf();
   expect(known.has(commitName(commit(0)))).toBe(false);
   expect(known.has(commitName(commit(1)))).toBe(true);
   expect(known.size).toBe(limits.installedCommitsMax);
+});
+
+test("of an item, what lies below its newest commit is known to be superseded", () => {
+  const installed = new InstalledCommits();
+  installed.note(commit(3), "x");
+  installed.note(commit(2), "x");
+  installed.note(commit(9), "y");
+  const isAbove = [2, 3].map((timestamp) => installed.isAbove(timestamp as Timestamp, "x"));
+  expect(isAbove).toEqual([true, false]);
+  for (let i = 0; i < limits.installedCommitsMax; i += 1) installed.note(commit(100 + i), "z");
+  expect(installed.isAbove(1 as Timestamp, "x")).toBe(false);
 });
