@@ -7,6 +7,7 @@ import {
   aBoolean,
   aFunction,
   anObject,
+  type Check,
   type Checks,
   checkOptions,
   integerIn,
@@ -18,8 +19,9 @@ import { clientChecks } from "../sdk/client-options.ts";
 import type { MarshallOptions } from "../sdk/marshall.ts";
 import type { Numbers } from "../sdk/numbers.ts";
 import type { AnyTable } from "../sdk/table.ts";
+import type { UnknownOutcome } from "./directed-faults.ts";
 import { faultNames, type FaultName, type FaultPlan } from "./kernel/faults.ts";
-import type { Latency } from "./kernel/service-link.ts";
+import type { Latency, ServiceName } from "./kernel/service-link.ts";
 import type { OracleOptions, TestTable } from "./test-deployment.ts";
 
 export type TestCloudOptions = {
@@ -109,6 +111,15 @@ export const testClientChecks = {
 /** @throws InvalidRequestError naming the field. */
 export function checkTestCloudOptions(options: TestCloudOptions): void {
   checkOptions("", options, testCloudChecks);
+  for (const [at, table] of (options.tables ?? []).entries()) {
+    // Types are no help to a caller without types.
+    if (typeof table === "object" && isText((table as Partial<TestTable> | null)?.name)) continue;
+    throw new InvalidRequestError(
+      `tables[${at}]`,
+      `\`tables[${at}]\` must be what defineTable(name, { key }) or testTable(…) returns`,
+    );
+  }
+  assertDistinct((options.tables ?? []).map(({ name }) => name));
   for (const [name, probability] of Object.entries<unknown>(options.faults ?? {})) {
     if (!faultNames.includes(name as FaultName)) {
       throw new InvalidRequestError(
@@ -119,4 +130,52 @@ export function checkTestCloudOptions(options: TestCloudOptions): void {
     if (typeof probability === "number" && probability >= 0 && probability <= 1) continue;
     throw new InvalidRequestError(`faults.${name}`, "is a probability, a number from 0 to 1");
   }
+}
+
+function assertDistinct(names: readonly string[]): void {
+  const twice = names.find((name, at) => names.indexOf(name) !== at);
+  if (twice === undefined) return;
+  throw new InvalidRequestError("tables", `table "${twice}" is named twice; keep one`);
+}
+
+const positive: Check<number> = (value) =>
+  typeof value === "number" && value > 0 && Number.isFinite(value) ? undefined : "a number above 0";
+const aDuration: Check<number> = (value) =>
+  typeof value === "number" && value >= 0 && Number.isFinite(value)
+    ? undefined
+    : "a number of milliseconds, 0 or more";
+
+/** What is ordered of a cloud or a process, under the names of the arguments. */
+const orderChecks = {
+  service: oneOf<ServiceName>("dynamodb", "kinesis"),
+  durationMs: aDuration,
+  limitMs: aDuration,
+  factor: positive,
+  times: integerIn({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+  outcome: oneOf<UnknownOutcome>("committed", "aborted"),
+  clocks: oneOf<"run" | "stand">("run", "stand"),
+  act: aFunction,
+  react: aFunction,
+} as const;
+
+/**
+ * @param optional those that may be left out.
+ * @throws InvalidRequestError naming the argument.
+ */
+export function checkOrder(
+  given: { readonly [Name in keyof typeof orderChecks]?: unknown },
+  optional: readonly (keyof typeof orderChecks)[] = [],
+): void {
+  checkOptions("", given, orderChecks);
+  for (const name of Object.keys(given) as (keyof typeof orderChecks)[]) {
+    if (given[name] !== undefined || optional.includes(name)) continue;
+    throw new InvalidRequestError(name, `\`${name}\` must be ${orderChecks[name](undefined)}`);
+  }
+}
+
+/** @throws InvalidRequestError: for the promise of a call, time would not pass from its start. */
+export function checkRun(body: unknown, options: unknown): void {
+  checkOptions("", options, { limitMs: aDuration });
+  if (typeof body === "function") return;
+  throw new InvalidRequestError("body", "`run` takes a function: cloud.run(() => db.transact(…))");
 }

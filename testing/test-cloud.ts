@@ -28,6 +28,8 @@ import { loadAllParts } from "./loaded-parts.ts";
 import { plainRows, putPlainRows } from "./table-contents.ts";
 import { TestDeployment, type TestTable } from "./test-deployment.ts";
 import {
+  checkOrder,
+  checkRun,
   checkTestCloudOptions,
   type TestClientOptions,
   testClientChecks,
@@ -73,7 +75,7 @@ const keyCodec = new RowCodec({ marshall: {}, numbers: "bigint-when-unsafe" });
 
 /**
  * A cloud with the tables, and Tidemark deployed in it.
- * @throws InvalidRequestError for a fault or a table that cannot be.
+ * @throws InvalidRequestError naming the option that there is not, or that cannot be.
  */
 export async function createTestCloud(options: TestCloudOptions = {}): Promise<TestCloud> {
   checkTestCloudOptions(options);
@@ -165,8 +167,10 @@ export class TestCloud {
    */
   async run<Result>(
     body: () => Promise<Result>,
-    { limitMs = runLimitMsDefault }: { readonly limitMs?: number } = {},
+    options: { readonly limitMs?: number } = {},
   ): Promise<Result> {
+    checkRun(body, options);
+    const { limitMs = runLimitMsDefault } = options;
     const { time } = this.world;
     if (time.isRunning) throw new Error("`run` does not nest: time passes already");
     // Time runs already when the body begins, so that the body may order it about.
@@ -197,9 +201,11 @@ export class TestCloud {
       client,
       clock: process.clock,
       beforeNextCommit: (act) => {
+        checkOrder({ act });
         faults.beforeNextCommit(act);
       },
       nextCommitUnknown: (outcome) => {
+        checkOrder({ outcome });
         faults.nextCommitUnknown(outcome);
       },
       get state() {
@@ -209,12 +215,14 @@ export class TestCloud {
         process.crash();
       },
       freeze: (durationMs, clocks) => {
+        checkOrder({ durationMs, clocks }, ["durationMs", "clocks"]);
         process.freeze(durationMs, clocks);
       },
       thaw: () => {
         process.thaw();
       },
       onCrash: (react) => {
+        checkOrder({ react });
         process.onCrash(react);
       },
     };
@@ -238,6 +246,7 @@ export class TestCloud {
     key: KeyInput<KeyOf<T>>,
     { times = 1 }: { readonly times?: number } = {},
   ): void {
+    checkOrder({ times });
     const description = describedTable(this.deployment.options.tables, table);
     const item = keyCodec.key(table, description, key);
     assertKeyTypes(description, item);
@@ -249,6 +258,7 @@ export class TestCloud {
    * included.
    */
   refuseCalls(service: ServiceName, durationMs: number): void {
+    checkOrder({ service, durationMs });
     this.world.trouble.refuse(service, durationMs);
   }
 
@@ -258,11 +268,13 @@ export class TestCloud {
     durationMs: number,
     { factor = slowFactorDefault }: { readonly factor?: number } = {},
   ): void {
+    checkOrder({ service, durationMs, factor });
     this.world.trouble.slow(service, { durationMs, factor });
   }
 
   /** Lets `durationMs` pass; within `run` or outside of it. An idle day costs some seconds. */
   advance(durationMs: number): Promise<void> {
+    checkOrder({ durationMs });
     return this.#within(() => this.world.time.sleep(durationMs), durationMs);
   }
 
@@ -331,6 +343,7 @@ export class TestCloud {
    * @returns whether they have within `limitMs`.
    */
   settled(limitMs = 10 * 60_000): Promise<boolean> {
+    checkOrder({ limitMs });
     return this.#within(() => this.#settled(limitMs), limitMs + settleLookMs);
   }
 
