@@ -1,7 +1,8 @@
-/** What a test's cloud and its clients take. */
+/** What a test's cloud, its clients and its services take. */
+import { ExecuteStatementCommand } from "@aws-sdk/client-dynamodb";
 import { expect, test } from "vitest";
 import { defineTable } from "../../sdk/index.ts";
-import { createTestCloud } from "../../testing/index.ts";
+import { createTestCloud, NotModelledError } from "../../testing/index.ts";
 
 const orders = defineTable("orders", { key: "id" });
 
@@ -61,4 +62,11 @@ test("an order that cannot be is refused by name, with what is known", async () 
   app.freeze();
   app.thaw();
   expect(await cloud.run(async () => app.state)).toBe("running");
+});
+
+test("a command that the model lacks is refused to who sent it", async () => {
+  const cloud = await createTestCloud();
+  const command = new ExecuteStatementCommand({ Statement: "SELECT * FROM orders" });
+  const sent = cloud.run(() => cloud.dynamodb.send(command), { limitMs: 60_000 });
+  await expect(sent).rejects.toBeInstanceOf(NotModelledError);
 });

@@ -2,7 +2,7 @@
  * The way from a process to a service and back: latency, and everything that may go wrong on it.
  * One try of one call; who repeats calls is the client (kernel/aws-clients.ts).
  */
-import { ServiceError } from "../cloud/service-error.ts";
+import { NotModelledError, ServiceError } from "../cloud/service-error.ts";
 import type { Faults } from "./faults.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 import type { ServiceTrouble } from "./service-trouble.ts";
@@ -53,6 +53,7 @@ export class ServiceLink {
   readonly #trace: Trace;
   readonly #latency: Latency;
   readonly #callTimeoutMs: number;
+  readonly #answersGaps: boolean;
   #calls = 0;
 
   constructor(parts: {
@@ -63,7 +64,13 @@ export class ServiceLink {
     readonly trace: Trace;
     readonly latency: Latency;
     readonly callTimeoutMs: number;
+    /**
+     * Answer what the model lacks to the caller, who is a test. Default false: the program's own
+     * adapters would take it for a service that is unavailable, and try again.
+     */
+    readonly answersGaps?: boolean;
   }) {
+    this.#answersGaps = parts.answersGaps ?? false;
     this.#time = parts.time;
     this.#faults = parts.faults;
     this.#weather = parts.weather;
@@ -220,6 +227,7 @@ export class ServiceLink {
         },
       };
     } catch (error) {
+      if (this.#answersGaps && error instanceof NotModelledError) return failed(error);
       if (!(error instanceof ServiceError)) throw error;
       return failed(error, !this.#faults.strikes("answer-lost", where));
     }

@@ -89,6 +89,7 @@ export class World {
       ...parts,
       faults: calm,
       weather: new Weather({ time, faults: calm, trace: this.trace }),
+      answersGaps: true,
     });
   }
 
