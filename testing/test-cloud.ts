@@ -63,7 +63,10 @@ export type TestProcess = {
   /** Stops at its next await, for a time or until `thaw`. */
   freeze(durationMs?: number, clocks?: "run" | "stand"): void;
   thaw(): void;
-  /** Called from outside of the process when it has crashed. */
+  /**
+   * `react` is called, from outside of the process, when it has crashed. As a promise:
+   * `new Promise<void>((ended) => { app.onCrash(ended); })`.
+   */
   onCrash(react: () => void): void;
 };
 

@@ -247,11 +247,13 @@ describe("the tarball", () => {
     const files = readdirSync(packageFolder, { recursive: true, encoding: "utf8" });
     const strange = files.filter(
       (name) =>
-        !/^(dist|docs|infra)(\/|$)/.test(name) &&
-        !["package.json", "README.md", "LICENSE"].includes(name),
+        !/^(dist|docs|infra|examples\/testing)(\/|$)/.test(name) &&
+        !["package.json", "README.md", "LICENSE", "examples"].includes(name),
     );
     expect(strange).toEqual([]);
     expect(files).toEqual(expect.arrayContaining(["LICENSE", "README.md"]));
+    // Where docs/testing.md points.
+    expect(readdirSync(join(packageFolder, "examples/testing"))).toContain("transfer.test.ts");
     const esm = join(packageFolder, "dist", "esm");
     const folders = ["aws", "core", "engine", "functions", "schemas", "sdk", "testing"];
     expect(readdirSync(esm).sort()).toEqual([...folders, "package.json"].sort());
