@@ -41,6 +41,8 @@ const put = (db: Client, rows: readonly Job[]) =>
   });
 
 type Pass = {
+  /** Default: `open`. */
+  readonly state?: string;
   readonly limit?: number;
   readonly descending?: boolean;
   /** With a condition on the sort key. */
@@ -49,10 +51,23 @@ type Pass = {
   readonly rowsCame?: (rows: readonly Job[]) => void;
 };
 
-/** All open jobs, page by page. */
+const passes = fc.record({
+  limit: fc.integer({ min: 1, max: 4 }),
+  descending: fc.boolean(),
+  conditioned: fc.boolean(),
+});
+
+/** All open jobs, or those of another state, page by page. */
 async function openJobs(reader: Pick<Snapshot, "query">, pass: Pass = {}): Promise<Job[]> {
-  const { limit, descending = false, conditioned = false, between, rowsCame } = pass;
-  const where = { state: "open", ...(conditioned ? { touched: { gte: 0 } } : {}) };
+  const {
+    state = "open",
+    limit,
+    descending = false,
+    conditioned = false,
+    between,
+    rowsCame,
+  } = pass;
+  const where = { state, ...(conditioned ? { touched: { gte: 0 } } : {}) };
   const seen: Job[] = [];
   let cursor: string | undefined;
   for (let page = 1; page === 1 || cursor !== undefined; page += 1) {
@@ -196,13 +211,8 @@ test("a snapshot's pages show a row at most once, and as it stood", async () => 
     }),
     { maxLength: 5 },
   );
-  const pass = fc.record({
-    limit: fc.integer({ min: 1, max: 4 }),
-    descending: fc.boolean(),
-    conditioned: fc.boolean(),
-  });
   await fc.assert(
-    fc.asyncProperty(moves, pass, async (moved, how) => {
+    fc.asyncProperty(moves, passes, async (moved, how) => {
       const cloud = await newCloud({ history: true, stale: 0.3 });
       const db = cloud.createClient("app");
       await cloud.run(async () => {
@@ -297,6 +307,71 @@ describe.each([
       if (page === 3 || limit === 2) tx.put(jobs, open(3));
     });
     expect(ids(seen).toSorted()).toEqual(["j1", "j2", "j3", "j4"]);
+  });
+});
+
+test("whatever a body writes between pages, it meets a row once, and misses none", async () => {
+  const writes = fc.array(
+    fc.record({
+      row: fc.integer({ min: 1, max: 6 }),
+      touched: fc.integer({ min: 0, max: 7 }),
+      state: fc.constantFrom("open", "open", "closed"),
+    }),
+    { maxLength: 3 },
+  );
+  const cloud = await newCloud();
+  const db = cloud.createClient("app");
+  const before = [1, 2, 3, 4].map((n) => open(n));
+  await cloud.run(async () => {
+    await put(db, before);
+    await cloud.clock.sleep(shownMs);
+    await fc.assert(
+      fc.asyncProperty(fc.array(writes, { maxLength: 4 }), passes, async (written, how) => {
+        await db.transact(async (tx) => {
+          const now = new Map(before.map((row) => [row.id, row]));
+          const later = [...written];
+          const write = (): void => {
+            for (const { row, touched, state } of later.shift() ?? []) {
+              const job = { ...open(row, touched), state };
+              tx.put(jobs, job);
+              now.set(job.id, job);
+            }
+          };
+          write();
+          const seen = await openJobs(tx, {
+            ...how,
+            between: () => {
+              write();
+              return Promise.resolve();
+            },
+            rowsCame: (rows) => {
+              for (const row of rows) expect(row).toEqual(now.get(row.id));
+            },
+          });
+          expect(ids(seen)).toEqual([...new Set(ids(seen))]);
+          const all = [...now.values()].filter(({ state }) => state === "open");
+          expect(ids(seen)).toEqual(expect.arrayContaining(ids(all)));
+          tx.rollback();
+        });
+      }),
+      { numRuns: 60, seed: 11 },
+    );
+  });
+});
+
+test("what one query has shown, and is written to meet another, the other shows too", async () => {
+  const cloud = await newCloud();
+  const db = cloud.createClient("app");
+  await cloud.run(async () => {
+    const closed = [3, 4].map((n) => ({ ...open(n), state: "closed" }));
+    await put(db, [open(1), open(2), ...closed]);
+    await cloud.clock.sleep(shownMs);
+    const { result } = await db.transact(async (tx) => {
+      await openJobs(tx, { limit: 1 });
+      tx.put(jobs, { ...open(1), state: "closed" });
+      return openJobs(tx, { state: "closed", limit: 1 });
+    });
+    expect(ids(result)).toEqual(["j3", "j4", "j1"]);
   });
 });
 
