@@ -95,8 +95,10 @@ export class Oracle {
     this.#position = start.position;
     this.#last = start.timestamp;
     this.#cursor = start.cursor;
-    this.#index = new CertificationIndex(start.timestamp, seed, bounds.indexEntriesMax);
-    this.#decided = new DecidedIds(start.timestamp, seed, {
+    // mutant: claims-more-than-it-folded
+    const floor = start.timestamp;
+    this.#index = new CertificationIndex(floor, seed, bounds.indexEntriesMax);
+    this.#decided = new DecidedIds(floor, seed, {
       windowMicros: bounds.windowMicros,
       weightMax: bounds.indexEntriesMax,
     });

@@ -55,6 +55,7 @@ export class InstalledCommits {
     const [noted, last] = [this.#noted, this.#notes];
     this.#asOf = {
       size: noted.size,
+      // mutant: later-knowledge-used
       has: (name) => (noted.get(name)?.number ?? Infinity) <= last,
     };
     return this.#asOf;

@@ -103,6 +103,17 @@ const clients: readonly Mutant[] = [
     },
   },
   {
+    name: "later-knowledge-used",
+    breaks: "what is seen installed after the store was asked counts as in its answer: stale reads",
+    edit: instead("(name) => noted.has(name)"),
+    changes: {
+      workload: "register",
+      history: false,
+      lanes: 4,
+      faults: { "answer-slow": 0.05, "crash-after-call": 0.003 },
+    },
+  },
+  {
     name: "sleepers-read-on",
     breaks: "a reader that slept with its machine takes what was deleted and reaped for absent",
     edit: always,
@@ -176,6 +187,20 @@ const oracles: readonly Mutant[] = [
     name: "lost-draft-remembered",
     breaks: "ids of a draft that was not appended count as decided: their requests are passed over",
     edit: omitted,
+  },
+  {
+    name: "claims-more-than-it-folded",
+    breaks: "a cold oracle takes what it has not read for what was not committed: lost updates",
+    edit: instead("timestampZero"),
+    changes: {
+      workload: "register",
+      history: false,
+      lanes: 4,
+      transactions: 100,
+      rebuildBlocksMax: 1,
+      rebuildPageBlocksMax: 1,
+      faults: { "cold-start": 0.3, "request-late": 0.02, "answer-lost": 0.03 },
+    },
   },
   {
     name: "decides-ids-twice",
