@@ -75,6 +75,7 @@ export function isInHistory(
   { history, historySince = 0 as Timestamp }: TableHistory,
   at: Timestamp,
 ) {
+  // mutant: beginning-of-history-ignored
   return history && at >= historySince;
 }
 
@@ -88,7 +89,9 @@ export function tombstoneLifeMs(
   nowMs: number,
 ): number {
   const keeps = table === undefined || table.history || nowMs < (table.historyKeptUntilMs ?? 0);
+  // mutant: history-reaped-early
   if (!keeps) return limits.tombstoneGraceMs;
+  // mutant: retention-without-margin
   const lifeMs = retentionInForceMs(retention, nowMs) + limits.readerMarginMs;
   assert(lifeMs >= limits.tombstoneGraceMs, "I6: history never lets tombstones go earlier");
   return lifeMs;

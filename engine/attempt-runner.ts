@@ -166,6 +166,7 @@ export class AttemptRunner {
           "leave it out to read the newest state",
       );
     }
+    // mutant: own-retention-believed
     const oldest = oldestKept(retention, nowMs);
     if (asOf < oldest) {
       throw new SnapshotTooOldError(

@@ -79,6 +79,7 @@ export class WriteBuffer {
     this.#bytes = total;
     const hashes = previous?.hashes ?? this.#hashes.item(keyNamesOf(table), key);
     // A later write of the same item keeps its place: the order among items means nothing.
+    // mutant: blind-writes-yield
     const sawVersion = versioned.has(identity);
     this.#writes.set(identity, { table, key, item, hashes, bytes, sawVersion });
   }

@@ -19,6 +19,7 @@ import { createTestCloud, testTable, type TestCloud } from "../testing/test-clou
 import type { TestClientOptions } from "../testing/test-cloud-options.ts";
 import type { TestTable } from "../testing/test-deployment.ts";
 import { Balance } from "./balance.ts";
+import { CalmStage } from "./calm-stage.ts";
 import { ClientFleet, type FleetCounts } from "./client-fleet.ts";
 import { pacedEngine } from "./paced-engine.ts";
 import { StoreJudge } from "./judges/store-judge.ts";
@@ -30,7 +31,7 @@ import { finalStateOf, VersionJournal } from "./judges/version-journal.ts";
 import { RestService } from "./rest-service.ts";
 import { hashBitsMax, type SeedPlan } from "./seed-plan.ts";
 import { workloads } from "./workloads/catalogue.ts";
-import type { Workload } from "./workloads/workload.ts";
+import { WorkloadFinding, type Workload } from "./workloads/workload.ts";
 
 export type SeedReport = {
   readonly seed: number;
@@ -217,9 +218,26 @@ class SeedRunner {
     await this.#settleOutcomes(fleet.unknown);
     await cloud.settled(settleLimitMs);
     this.#findings.push(...(await this.#workload.judge(this.#client("judge"))));
+    await this.#afterwards();
     await time.sleep(reapedMs);
     await cloud.settled(settleLimitMs);
     this.#judgeLiveness();
+  }
+
+  async #afterwards(): Promise<void> {
+    const stage = new CalmStage({
+      cloud: this.#cloud,
+      clientOptions: (name) => this.#clientOptions(name),
+      onCrash: (name) => {
+        this.#recorder.abandon(name);
+      },
+    });
+    try {
+      await this.#workload.afterwards?.(stage);
+    } catch (error) {
+      if (!(error instanceof WorkloadFinding)) throw error;
+      this.#findings.push(error.message);
+    }
   }
 
   async #logVersions(): Promise<readonly LoggedVersions[]> {

@@ -70,6 +70,7 @@ export function planChunk(
         ordered.get(identity)?.push({ commit, index });
       } else if (table.history) {
         const chain = [{ commit, index }];
+        // mutant: both-kinds-apart
         const before = latest.get(identity);
         if (before !== undefined) {
           chain.unshift(before);

@@ -8,7 +8,7 @@ import type { Item, LogBlock, LogPosition } from "../../core/types.ts";
 import { deploymentNames } from "../../aws/names.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
 import { decodeLogBlock } from "../../schemas/log-block.ts";
-import { historyKey } from "../../testing/history/key-text.ts";
+import { historyKey, versionAttribute } from "../../testing/history/key-text.ts";
 import { isLiars } from "../../testing/kernel/overwritten-commits.ts";
 import type { TestTable } from "../../testing/test-deployment.ts";
 import type { LoggedWrite } from "./logged-writes.ts";
@@ -135,7 +135,7 @@ export class StoreJudge {
       state.removedTombstone = state.stored;
     } else if (version < state.stored) {
       this.#found(`I6: a version fell from ${state.stored.toString()} to ${version.toString()}`);
-    } else if (version <= state.removedTombstone) {
+    } else if (version <= state.removedTombstone && !isPlain(after, state)) {
       this.#found(`I6: version ${version.toString()} came back after its tombstone was removed`);
     }
     state.stored = version;
@@ -188,6 +188,12 @@ export class StoreJudge {
       );
     }
   }
+}
+
+/** A row that no commit has written, where none has been before. */
+function isPlain(after: Item, { stored, removedTombstone }: ItemState): boolean {
+  const isNew = stored === 0 && removedTombstone === 0;
+  return isNew && !("_v" in after) && !(versionAttribute in after);
 }
 
 function textOf(item: Item | undefined, name: string): string {

@@ -7,6 +7,7 @@
 import * as limits from "../../core/limits.ts";
 import { chains } from "./chains.ts";
 import { always, instead, never, omitted, preceded, when, type Mutant } from "./mutant.ts";
+import { pasts } from "./past.ts";
 import { trust } from "./trust.ts";
 
 const serializable = { isolation: "serializable" } as const;
@@ -342,4 +343,5 @@ export const mutants: readonly Mutant[] = [
   ...installs,
   ...chains,
   ...trust,
+  ...pasts,
 ];

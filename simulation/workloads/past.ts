@@ -10,8 +10,10 @@ import { SnapshotTooOldError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import { defineTable } from "../../sdk/index.ts";
 import type { SeededRandom } from "../../testing/kernel/seeded-random.ts";
+import type { CalmStage } from "../calm-stage.ts";
 import { gridOf } from "./grid.ts";
 import { numbered, pickHot } from "./key-spaces.ts";
+import { edgesTable, lookAtEdges } from "./past-edges.ts";
 import {
   WorkloadFinding,
   type Client,
@@ -76,7 +78,7 @@ class Past implements Workload {
     this.#retentionMs = history ? shortMs : longMs;
     this.historyRetentionMs = this.#retentionMs;
     const grid = gridOf(pairs, { partitions: this.#names, places: sides, history });
-    this.tables = [grid.table];
+    this.tables = [grid.table, edgesTable];
     this.universe = grid.universe;
   }
 
@@ -178,6 +180,10 @@ class Past implements Workload {
     if (deleted === undefined) return Math.floor(nowMs() - this.#retentionMs + around) * 1000;
     await pause(Math.max(0, dueMs(deleted) - random.logarithmic(100, minuteMs)));
     return deleted - 1;
+  }
+
+  afterwards(stage: CalmStage): Promise<void> {
+    return lookAtEdges(stage);
   }
 
   async judge(client: Client): Promise<readonly string[]> {

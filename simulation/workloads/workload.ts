@@ -2,6 +2,7 @@
  * What a workload is: tables, a beginning, steps that clients take, and what must hold at the end.
  */
 import type { Isolation } from "../../core/types.ts";
+import type { CalmStage } from "../calm-stage.ts";
 import type { Operator } from "../operator.ts";
 import type { Client, Snapshot, Transaction } from "../../sdk/index.ts";
 import type { SeededRandom } from "../../testing/kernel/seeded-random.ts";
@@ -63,6 +64,10 @@ export type Workload = {
    * Reads everything in one snapshot and says what is wrong: money made or lost, a seat sold twice.
    */
   judge(client: Client): Promise<readonly string[]>;
+  /**
+   * Directed steps, once all is calm and judged: for what faults by chance hardly ever bring about.
+   */
+  afterwards?(stage: CalmStage): Promise<void>;
   /**
    * For the recorder: tables whose rows are lists that grow, and all keys that a query may ever
    * find.
