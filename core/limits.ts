@@ -284,6 +284,15 @@ export const lateInstallTriesMax = 3;
  * Silence after which a stored request is sent again: the record may have been lost to a consumer.
  */
 export const silenceMsMax = 5_000;
+/**
+ * Pages of the log, 1 MB each, that one question for an outcome reads before it has to be asked
+ * again, and the shortest time between two of them in one process: a third of the reads that one
+ * partition of DynamoDB gives, so that nobody who makes up ids keeps others from the log.
+ */
+export const outcomePagesMax = 16;
+export const searchPageMsMin = 250;
+/** Ids of which a process remembers how far the log has been searched. */
+export const searchesKeptMax = 1_000;
 /** Log reads under way at once; a second one lets a newcomer start before the first is back. */
 export const tailRefreshesMax = 2;
 /** A missing table is looked for again at most this often, so that a typo costs no call per use. */

@@ -30,6 +30,7 @@ import type {
 } from "../core/types.ts";
 import { encodePayload } from "../schemas/payload.ts";
 import { orAborted } from "./concurrency.ts";
+import { DecisionSearch } from "./decision-search.ts";
 import { settleRequest } from "./request-settler.ts";
 import { assertWithinTail, conflictError } from "./conflict-error.ts";
 import { TableRefusedError } from "./table-registry.ts";
@@ -104,7 +105,8 @@ export async function certify(
     request,
     signal: options.signal,
     call: options.call,
-    undecidedTo: options.undecidedTo,
+    search: new DecisionSearch(session, { id: options.id, undecidedTo: options.undecidedTo }),
+    pagesMax: Number.POSITIVE_INFINITY,
     onSent: options.onSent,
     // A stale or lost request is sent again only after the local check has covered what came since.
     recheck: () => checkLocally(session, subject),

@@ -9,61 +9,62 @@
  *   log      … ──── id aborted 105 ──────────── 200 ─────────── 300
  *   tail                                        └ floor ──────── newest: knows nothing of 105
  *   search       └ undecidedTo 100 ── read ────▶
+ *
+ * So the log is read upward from there before the tail is asked, and the first decision stands. The
+ * order matters against hostile producers: an id can be read from the log, and once the oracle has
+ * forgotten it, have another decision, which the tail shows, while the first one lies below.
  */
-import type { CallOptions, ClientPorts } from "../core/ports.ts";
-import type { Timestamp, TransactionId, Verdict } from "../core/types.ts";
-import { blocksAbove } from "./log-search.ts";
+import type { CallOptions } from "../core/ports.ts";
+import type { Verdict } from "../core/types.ts";
+import type { Decision, SearchState } from "./log-searches.ts";
 import type { ShardSession } from "./shard-session.ts";
-
-export type Decision = Exclude<Verdict, { kind: "stale" }>;
 
 /** `gap`: the tail does not reach down to where the search stands. */
 export type Found = Decision | "gap" | undefined;
 
 export class DecisionSearch {
-  readonly #log: ClientPorts["log"];
   readonly #session: ShardSession;
-  readonly #id: TransactionId;
-  /** No decision on the id lies at or below it. */
-  #undecidedTo: Timestamp;
-  #found: Decision | undefined;
+  readonly #state: SearchState;
 
-  constructor(
-    log: ClientPorts["log"],
-    session: ShardSession,
-    subject: { readonly id: TransactionId; readonly undecidedTo: Timestamp },
-  ) {
-    this.#log = log;
+  constructor(session: ShardSession, state: SearchState) {
     this.#session = session;
-    this.#id = subject.id;
-    this.#undecidedTo = subject.undecidedTo;
-  }
-
-  /** The decision up to the tail's end. What is undefined stays so in this turn only. */
-  look(): Found {
-    const { tail } = this.#session.follower;
-    this.#found ??= asDecision(tail.decision(this.#id));
-    if (this.#found !== undefined) return this.#found;
-    if (this.#undecidedTo < tail.floor) return "gap";
-    this.#undecidedTo = tail.newest;
-    return undefined;
+    this.#state = state;
   }
 
   /**
-   * Reads the log between where the search stands and the tail.
+   * The first decision up to the tail's end. What is undefined stays so in this turn only. The tail
+   * is asked only where nothing below it can come before its answer.
+   */
+  look(): Found {
+    const state = this.#state;
+    if (state.found !== undefined) return state.found;
+    const { tail } = this.#session.follower;
+    if (state.undecidedTo < tail.floor) return "gap";
+    state.found = asDecision(tail.decision(state.id));
+    if (state.found !== undefined) return state.found;
+    state.undecidedTo = tail.newest;
+    state.position = tail.position;
+    return undefined;
+  }
+
+  /** What came of the request that was sent after a look had found nothing. */
+  note(decision: Decision): void {
+    this.#state.found ??= decision;
+  }
+
+  /**
+   * Reads the log on by one page, where the search stands below the tail.
    * @throws SnapshotTooOldError when the log's retention has passed.
    */
-  async fill(call: CallOptions): Promise<void> {
+  async readOn(call: CallOptions): Promise<void> {
     // probe: decision-searched-below-the-tail
-    const { floor, floorPosition } = this.#session.follower.tail;
-    const { hashes } = this.#session;
-    const range = { above: this.#undecidedTo, through: floorPosition, hashes, call };
-    for await (const block of blocksAbove(this.#log, this.#session.shard, range)) {
-      const ofId = block.verdicts.find(({ kind, id }) => kind !== "stale" && id === this.#id);
-      this.#found = asDecision(ofId);
-      if (this.#found !== undefined) return;
-    }
-    this.#undecidedTo = floor;
+    await this.#session.searching((searches) =>
+      searches.readOn(
+        this.#state,
+        () => (this.look() === "gap" ? this.#session.follower.tail : undefined),
+        call,
+      ),
+    );
   }
 }
 

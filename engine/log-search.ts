@@ -2,13 +2,13 @@
  * Finding things in the log that lie below what the tail holds: dense positions and rising
  * timestamps make it a binary search.
  */
-import { CorruptDataError, FrameError, SnapshotTooOldError } from "../core/errors.ts";
-import type { CallOptions, ClientPorts, StoredBlock } from "../core/ports.ts";
+import { SnapshotTooOldError } from "../core/errors.ts";
+import type { CallOptions, ClientPorts } from "../core/ports.ts";
 import type { LogBlock, LogPosition, ShardId, Timestamp } from "../core/types.ts";
 import type { KeyHashes } from "../schemas/key-hashes.ts";
-import { decodeLogBlock } from "../schemas/log-block.ts";
+import { decodeBlock } from "./stored-block.ts";
 
-type LogRange = {
+export type LogRange = {
   readonly above: Timestamp;
   readonly through: LogPosition;
   readonly hashes: KeyHashes;
@@ -26,23 +26,38 @@ export async function* blocksAbove(
 ): AsyncGenerator<LogBlock> {
   let after = await positionAtOrBelow(log, shard, range);
   while (after < range.through) {
-    const page = await log.readAfter(shard, after, range.call);
-    for (const stored of page.blocks) {
-      const block = decodeBlock(stored, range.hashes);
-      if (block.position !== after + 1) throw expired(range.above);
+    for (const block of await blocksAfter(log, shard, { ...range, after })) {
       after = block.position;
       yield block;
-      if (after >= range.through) return;
     }
-    if (page.blocks.length === 0) throw expired(range.above);
   }
+}
+
+/**
+ * The page of blocks that follow the position, up to and including `through`, which lies behind it.
+ * @throws SnapshotTooOldError when they have expired.
+ */
+export async function blocksAfter(
+  log: ClientPorts["log"],
+  shard: ShardId,
+  range: LogRange & { readonly after: LogPosition },
+): Promise<readonly LogBlock[]> {
+  const { through, hashes } = range;
+  const page = await log.readAfter(shard, range.after, range.call);
+  const blocks = page.blocks
+    .filter(({ position }) => position <= through)
+    .map((stored) => decodeBlock(stored, hashes));
+  const isDense = blocks.every(({ position }, i) => position === range.after + 1 + i);
+  if (blocks.length === 0 || !isDense) throw expired(range.above);
+  return blocks;
 }
 
 /**
  * The newest position whose block ends at or below the timestamp. Position 0 stands before the
  * log's first block.
+ * @throws SnapshotTooOldError when the log no longer reaches back that far.
  */
-async function positionAtOrBelow(
+export async function positionAtOrBelow(
   log: ClientPorts["log"],
   shard: ShardId,
   range: LogRange,
@@ -77,16 +92,4 @@ function expired(above: Timestamp): SnapshotTooOldError {
   return new SnapshotTooOldError(
     `the log no longer reaches back to ${above}; its retention has passed`,
   );
-}
-
-export function decodeBlock(stored: StoredBlock, hashes: KeyHashes): LogBlock {
-  try {
-    return decodeLogBlock(stored.bytes, stored.position, hashes);
-  } catch (error) {
-    if (!(error instanceof FrameError)) throw error;
-    throw new CorruptDataError(
-      `block ${stored.position} of the log does not decode: ${error.message}`,
-      { cause: error },
-    );
-  }
 }

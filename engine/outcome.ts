@@ -4,10 +4,12 @@
  * copy can commit. The id carries the timestamp below which no decision on it can lie.
  */
 import { InvalidRequestError } from "../core/errors.ts";
+import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts } from "../core/ports.ts";
 import type { TransactionId } from "../core/types.ts";
 import { transactionIdTimestamp } from "../schemas/transaction-id.ts";
 import { orAborted } from "./concurrency.ts";
+import { DecisionSearch } from "./decision-search.ts";
 import { settleRequest } from "./request-settler.ts";
 import type { ShardSession } from "./shard-session.ts";
 import type { Outcome } from "./types.ts";
@@ -15,6 +17,7 @@ import type { Outcome } from "./types.ts";
 /**
  * @throws InvalidRequestError for an id that is not from this log.
  * @throws SnapshotTooOldError when the log's retention has passed.
+ * @throws UnavailableError when so much of the log lies behind the id that it takes another call.
  * @throws CommitUnknownError when the signal aborts first; ask again.
  */
 export async function settleOutcome(
@@ -38,6 +41,7 @@ export async function settleOutcome(
         `log ends at ${follower.tail.newest}; ask the deployment that made it`,
     );
   }
+  const state = await session.searching((searches) => searches.stateOf(asked.id, madeAt));
   // Holds what the tail has, so that the log need be searched once only.
   const user = { readTimestamp: follower.tail.floor };
   follower.enter(user);
@@ -52,7 +56,8 @@ export async function settleOutcome(
         checks: [],
         payload: { kind: "none" },
       },
-      undecidedTo: madeAt,
+      search: new DecisionSearch(session, state),
+      pagesMax: limits.outcomePagesMax,
       recheck: () => follower.tail.newest,
     });
     return decision.kind === "committed"

@@ -26,15 +26,17 @@ import type { CommitRequest, Timestamp, TransactionId } from "../core/types.ts";
 import { encodeCommitRequest } from "../schemas/commit-record.ts";
 import { waitBackoff } from "./backoff.ts";
 import { asError, ignore, noLongerNeeded, orAborted } from "./concurrency.ts";
-import { DecisionSearch, type Decision } from "./decision-search.ts";
+import type { DecisionSearch } from "./decision-search.ts";
+import type { Decision } from "./log-searches.ts";
 import type { ShardSession } from "./shard-session.ts";
 
 export type SettleOptions = {
   readonly request: CommitRequest;
   readonly signal: AbortSignal;
   readonly call: CallOptions;
-  /** No decision on the id lies at or below it. */
-  readonly undecidedTo: Timestamp;
+  readonly search: DecisionSearch;
+  /** Pages of the log that are read for it, before a request is sent. */
+  readonly pagesMax: number;
   readonly onSent: (id: TransactionId, resend: boolean) => void;
   /** Checks up to the tail's end and returns it; throws if the request can no longer succeed. */
   readonly recheck: () => Timestamp;
@@ -52,8 +54,7 @@ export async function settleRequest(
   options: SettleOptions,
 ): Promise<Decision> {
   let { request } = options;
-  const { id } = request;
-  const search = new DecisionSearch(ports.log, session, { id, undecidedTo: options.undecidedTo });
+  const { search } = options;
   let possiblyStored = false;
   for (let attempt = 0; ; attempt += 1) {
     const storedBefore: boolean = possiblyStored;
@@ -62,8 +63,9 @@ export async function settleRequest(
       if (attempt > 0) await orAborted(session.follower.refresh(), options.signal);
       let found = search.look();
       const isStale = attempt > 0 || found === "gap";
-      while (found === "gap") {
-        await orAborted(search.fill(options.call), options.signal);
+      for (let pages = 0; found === "gap"; pages += 1) {
+        if (pages >= options.pagesMax) throw searchUnfinished(request.id);
+        await orAborted(search.readOn(options.call), options.signal);
         found = search.look();
       }
       if (found !== undefined) {
@@ -79,7 +81,10 @@ export async function settleRequest(
       const encoded = encodeCommitRequest(request);
       possiblyStored = true; // From here on until the stream says otherwise.
       const answer = await sendOnce(ports, session, { ...options, encoded, resend: attempt > 0 });
-      if (answer.kind === "decided") return answer.decision;
+      if (answer.kind === "decided") {
+        search.note(answer.decision);
+        return answer.decision;
+      }
       if (answer.kind === "throttled" || answer.kind === "rejected") possiblyStored = storedBefore;
       if (answer.kind === "rejected" && !possiblyStored) throw answer.cause;
       if (attempt > 0 || answer.kind !== "undecided") {
@@ -89,6 +94,13 @@ export async function settleRequest(
       await afterFailure(ports, { options, error, possiblyStored });
     }
   }
+}
+
+function searchUnfinished(id: TransactionId): UnavailableError {
+  return new UnavailableError(
+    `the log was searched for transaction ${id} up to the limit outcomePagesMax of ` +
+      `${limits.outcomePagesMax} pages, and goes on; ask again, and the search goes on from there`,
+  );
 }
 
 /**

@@ -20,12 +20,15 @@ import { CommitSender } from "./commit-sender.ts";
 import { Semaphore } from "./concurrency.ts";
 import { InstalledCommits } from "./installed-commits.ts";
 import { Installer, type InstallJob, writeAt, writtenItem } from "./installer.ts";
+import type { LogSearches } from "./log-searches.ts";
 import type { PayloadLoader } from "./payload-loader.ts";
 import { isRefusedForGood } from "./refused-for-good.ts";
 import { TailFollower, type FollowedLog, type FollowerOptions } from "./tail-follower.ts";
 
 /** For who installs what others have committed. */
 const payloads = new OnDemand("payloads", () => import("./payload-loader.ts"));
+/** For who asks about ids of others, or has slept. */
+const searches = new OnDemand("searches", () => import("./log-searches.ts"));
 
 const deadLetterBackoff = { baseMs: 50, capMs: 500 };
 
@@ -49,6 +52,7 @@ export class ShardSession {
   /** Undefined where the process does not chain its transactions. */
   readonly own: OwnCommits | undefined;
   #loader: PayloadLoader | undefined;
+  #searches: LogSearches | undefined;
   readonly #ports: ClientPorts;
   readonly #onHelped: (verdict: CommittedVerdict) => void;
   readonly #helping = new Semaphore(limits.finishConcurrencyMax);
@@ -97,6 +101,13 @@ export class ShardSession {
     return payloads.use((part) => {
       this.#loader ??= new part.PayloadLoader(this.#ports, this.shard);
       return this.#loader.load(verdict);
+    });
+  }
+
+  async searching<T>(task: (searches: LogSearches) => T | Promise<T>): Promise<T> {
+    return searches.use(async (part) => {
+      this.#searches ??= new part.LogSearches(this.#ports, this);
+      return task(this.#searches);
     });
   }
 

@@ -22,7 +22,7 @@ import type {
 import type { KeyHashes } from "../schemas/key-hashes.ts";
 import { asError, ignore } from "./concurrency.ts";
 import { elapsedMs, instantOf, type Instant } from "./elapsed.ts";
-import { decodeBlock } from "./log-search.ts";
+import { decodeBlock } from "./stored-block.ts";
 
 export type FollowerOptions = {
   /** Shortest and longest pause between two polls while a caller waits for a decision. */

@@ -77,6 +77,8 @@ export class CommitGroup implements UndecidedCommit, GroupSteps {
   readonly #waitsFor: ReadonlySet<UndecidedCommit>;
   /** By the item's identity. */
   readonly #lastWrites = new Map<string, LocalWrite>();
+  /** Decisions on its id lie above it. */
+  readonly #madeAbove: Timestamp;
   /** The tail's end up to which no conflict was found. */
   #checkedTo: Timestamp | undefined;
 
@@ -92,6 +94,7 @@ export class CommitGroup implements UndecidedCommit, GroupSteps {
     this.id = first.id;
     this.isolation = first.isolation;
     this.reads = first.reads;
+    this.#madeAbove = first.reads.readTimestamp;
     this.writes = first.writes;
     this.#chained = first.chained;
     this.#waitsFor = first.chained.undecided(session.follower.tail);
@@ -177,7 +180,9 @@ export class CommitGroup implements UndecidedCommit, GroupSteps {
   verdict(tail: Tail): LocalVerdict | undefined {
     if (this.commit.verdict !== undefined) return this.commit.verdict;
     // The tail may know before the callers that wait have had their turn; and it may know of a
-    // group that is still open, if another process has asked for its outcome.
+    // group that is still open, if another process has asked for its outcome. A tail that has begun
+    // anew may hold a later decision on the id than the one that stands.
+    if (this.#madeAbove < tail.floor) return undefined;
     const decision = tail.decision(this.id);
     if (decision === undefined || decision.kind === "stale") return undefined;
     return decision.kind === "committed" ? decision : { kind: "not-committed" };

@@ -28,7 +28,7 @@ import type {
   Watermark,
 } from "../../core/types.ts";
 import { orAborted } from "../../engine/concurrency.ts";
-import { decodeBlock } from "../../engine/log-search.ts";
+import { decodeBlock } from "../../engine/stored-block.ts";
 import { TableRegistry } from "../../engine/table-registry.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { callOptions, type InvocationBudget } from "../shared/invocation-budget.ts";

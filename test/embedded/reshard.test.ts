@@ -9,7 +9,7 @@ import { createTables, registerTables } from "../../aws/provision.ts";
 import { StoreError } from "../../core/errors.ts";
 import type { LogPosition, ShardId, TableDescription } from "../../core/types.ts";
 import { createEngine } from "../../engine/engine.ts";
-import { decodeBlock } from "../../engine/log-search.ts";
+import { decodeBlock } from "../../engine/stored-block.ts";
 import type { Engine } from "../../engine/types.ts";
 import type { FunctionDefinition } from "../../localstack/stack-functions.ts";
 import { stackFunctions } from "../../localstack/stack-functions.ts";

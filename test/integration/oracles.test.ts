@@ -18,7 +18,7 @@ import type {
   TransactionId,
 } from "../../core/types.ts";
 import type { Engine } from "../../engine/types.ts";
-import { decodeBlock } from "../../engine/log-search.ts";
+import { decodeBlock } from "../../engine/stored-block.ts";
 import {
   startLocalDeployment,
   type Interpose,

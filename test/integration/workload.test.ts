@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { keyNamesOf } from "../../core/attributes.ts";
 import { StoreError } from "../../core/errors.ts";
 import type { Isolation, Item, LogBlock, LogPosition, TableDescription } from "../../core/types.ts";
-import { decodeBlock } from "../../engine/log-search.ts";
+import { decodeBlock } from "../../engine/stored-block.ts";
 import type { Engine, EngineTransaction, Reader } from "../../engine/types.ts";
 import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";
 import { complaints, type History, type Performed, type Sample } from "./checker.ts";

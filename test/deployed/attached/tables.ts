@@ -12,7 +12,7 @@ import {
 import type { AwsPorts } from "../../../aws/ports.ts";
 import { createTables, registerTables, type TableDefinition } from "../../../aws/provision.ts";
 import type { ShardId, TableDescription } from "../../../core/types.ts";
-import { decodeBlock } from "../../../engine/log-search.ts";
+import { decodeBlock } from "../../../engine/stored-block.ts";
 import { localIdentity } from "../../harness/local-servers.ts";
 import { until } from "../../integration/fragile.ts";
 import { deployedTarget, type DeployedTarget } from "../target.ts";
