@@ -293,6 +293,11 @@ export const outcomePagesMax = 16;
 export const searchPageMsMin = 250;
 /** Ids of which a process remembers how far the log has been searched. */
 export const searchesKeptMax = 1_000;
+/**
+ * Blocks, verdicts and writes that a process's tail holds: 300 to 600 B each, by whether the table
+ * has a sort key; so up to 600 MB. Beyond it the process reads on when replay has installed some.
+ */
+export const tailEntriesMax = 1_000_000;
 /** Log reads under way at once; a second one lets a newcomer start before the first is back. */
 export const tailRefreshesMax = 2;
 /** A missing table is looked for again at most this often, so that a typo costs no call per use. */

@@ -62,9 +62,11 @@ export class Tail {
   /** Blocks retained, oldest first, from `#first` on (a deque without shifting). */
   #blocks: RetainedBlock[] = [];
   #first = 0;
-  /** Newest commit timestamp per hash: keys, partitions and tables alike. */
+  /** Blocks, verdicts and writes among them. */
+  #entries = 0;
+  /** Newest commit timestamp per hash of a table or partition. */
   readonly #lastCommit = new Map<KeyHash, Timestamp>();
-  /** Commits per key, ascending. Keys only. */
+  /** Commits per key, ascending. */
   readonly #commitsByKey = new Map<KeyHash, TailCommit[]>();
   readonly #decisions = new Map<TransactionId, Verdict>();
 
@@ -94,6 +96,10 @@ export class Tail {
   get blockCount(): number {
     return this.#blocks.length - this.#first;
   }
+  /** What its memory grows with: blocks, verdicts and writes that it holds. */
+  get entries(): number {
+    return this.#entries;
+  }
 
   /** Adds the next block. Blocks arrive in position order without gaps; the follower sees to it. */
   fold(block: LogBlock): void {
@@ -114,6 +120,7 @@ export class Tail {
       if (verdict.kind === "committed") this.#enter(verdict);
     }
     assert(last <= block.throughTimestamp, "I2: no verdict above its block's timestamp");
+    this.#entries += entriesOf(block);
     this.#position = block.position;
     this.#newest = block.throughTimestamp;
     this.#blocks.push({
@@ -126,8 +133,10 @@ export class Tail {
   #enter(verdict: CommittedVerdict): void {
     verdict.writes.forEach((hashes, write) => {
       this.#lastCommit.set(hashes.table, verdict.timestamp);
-      this.#lastCommit.set(hashes.partition, verdict.timestamp);
-      this.#lastCommit.set(hashes.key, verdict.timestamp);
+      // Without a sort key they are the same.
+      if (hashes.partition !== hashes.key) {
+        this.#lastCommit.set(hashes.partition, verdict.timestamp);
+      }
       const commit = { timestamp: verdict.timestamp, verdict, write };
       const commits = this.#commitsByKey.get(hashes.key);
       if (commits === undefined) this.#commitsByKey.set(hashes.key, [commit]);
@@ -170,7 +179,7 @@ export class Tail {
       if (this.#decisions.get(verdict.id) === verdict) this.#decisions.delete(verdict.id);
       if (verdict.kind !== "committed") continue;
       for (const hashes of verdict.writes) {
-        for (const hash of [hashes.table, hashes.partition, hashes.key]) {
+        for (const hash of [hashes.table, hashes.partition]) {
           if (this.#lastCommit.get(hash) === verdict.timestamp) this.#lastCommit.delete(hash);
         }
         const commits = this.#commitsByKey.get(hashes.key);
@@ -180,6 +189,7 @@ export class Tail {
         if (commits?.length === 0) this.#commitsByKey.delete(hashes.key);
       }
     }
+    this.#entries -= entriesOf(block);
     this.#floor = block.throughTimestamp;
     this.#floorPosition = block.position;
   }
@@ -188,7 +198,10 @@ export class Tail {
    * Newest commit timestamp of a key, partition or table; undefined when none lies above the floor.
    */
   lastCommit(hash: KeyHash): Timestamp | undefined {
-    return this.#lastCommit.get(hash);
+    const ofKey = this.#commitsByKey.get(hash)?.at(-1)?.timestamp;
+    const under = this.#lastCommit.get(hash);
+    // One hash may stand for a key and for a table or partition.
+    return ofKey === undefined || (under !== undefined && under > ofKey) ? under : ofKey;
   }
 
   decision(id: TransactionId): Verdict | undefined {
@@ -254,4 +267,11 @@ export class Tail {
       }
     }
   }
+}
+
+function entriesOf({ verdicts }: Pick<LogBlock, "verdicts">): number {
+  return verdicts.reduce(
+    (sum, verdict) => sum + 1 + (verdict.kind === "committed" ? verdict.writes.length : 0),
+    1,
+  );
 }

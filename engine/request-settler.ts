@@ -98,8 +98,8 @@ export async function settleRequest(
 
 function searchUnfinished(id: TransactionId): UnavailableError {
   return new UnavailableError(
-    `the log was searched for transaction ${id} up to the limit outcomePagesMax of ` +
-      `${limits.outcomePagesMax} pages, and goes on; ask again, and the search goes on from there`,
+    `the search for transaction ${id} has reached the limit outcomePagesMax of ` +
+      `${limits.outcomePagesMax} pages; ask again, and it goes on from there`,
   );
 }
 

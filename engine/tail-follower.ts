@@ -32,6 +32,8 @@ export type FollowerOptions = {
   readonly watermarkMs: number;
   /** Log reads under way at once; a second one lets a newcomer start before the first is back. */
   readonly refreshesMax: number;
+  /** Of the tail; beyond them it reads on only when some have left. */
+  readonly entriesMax: number;
 };
 
 export const followerDefaults: FollowerOptions = {
@@ -39,6 +41,7 @@ export const followerDefaults: FollowerOptions = {
   pollMsMax: 250,
   watermarkMs: 1_000,
   refreshesMax: limits.tailRefreshesMax,
+  entriesMax: limits.tailEntriesMax,
 };
 
 /** Whose log it is, and under which key its hashes are made. */
@@ -133,7 +136,7 @@ export class TailFollower {
     this.#users.delete(user);
   }
 
-  /** @throws StoreError, CorruptDataError */
+  /** @throws StoreError, CorruptDataError, UnavailableError */
   async refresh(): Promise<void> {
     if (this.#tail === undefined) await this.#start();
     if (this.#refreshing < this.#options.refreshesMax) {
@@ -189,9 +192,12 @@ export class TailFollower {
     try {
       let restarted = false;
       for (;;) {
-        const page = await this.#ports.log.readAfter(this.#shard, this.tail.position, {
+        if (this.tail.entries >= this.#options.entriesMax) await this.#makeRoom();
+        const { tail } = this;
+        const page = await this.#ports.log.readAfter(this.#shard, tail.position, {
           consumption: this.consumption,
         });
+        if (this.tail !== tail) continue; // It has begun anew, and the page is of no use.
         if (!this.#foldPage(page.blocks)) {
           // Blocks that this process has not read have expired. Right behind the watermark none may
           // be missing.
@@ -212,6 +218,24 @@ export class TailFollower {
       next?.start();
     }
     this.#maintain();
+  }
+
+  /**
+   * Lets go of all that is installed, also of what transactions under way have read at: they find
+   * themselves below the floor. What is not installed has to stay, or reads would miss it. So while
+   * replay is that far behind, the tail reads no further, rather than to take the process's memory.
+   * @throws UnavailableError
+   */
+  async #makeRoom(): Promise<void> {
+    const { entriesMax } = this.#options;
+    const { position } = await this.readWatermark();
+    if (position > this.tail.position) await this.#restart();
+    else this.tail.release(undefined);
+    if (this.tail.entries < entriesMax) return;
+    throw new UnavailableError(
+      "what replay has not installed yet exceeds the limit tailEntriesMax of " +
+        `${entriesMax} commits and writes; try again later`,
+    );
   }
 
   /** Folds what continues the tail; false at a gap. */

@@ -66,6 +66,10 @@ describe("against the model", () => {
           expect(tail.floor).toBeGreaterThanOrEqual(floor);
           expect(tail.floor).toBeLessThanOrEqual(tail.installedThrough);
           expect(tail.blockCount).toBe(log.blocks.length - tail.floorPosition);
+          const held = log.blocks.slice(tail.floorPosition);
+          const verdicts = held.flatMap((block) => block.verdicts);
+          const writes = verdicts.flatMap((each) => (each.kind === "committed" ? each.writes : []));
+          expect(tail.entries).toBe(held.length + verdicts.length + writes.length);
           floor = tail.floor;
         });
       }),

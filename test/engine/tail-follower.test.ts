@@ -210,3 +210,73 @@ test("waitInstalled loses its time once, while replay stands still", async () =>
   log.moveWatermark(3);
   expect(await waited(3)).toEqual([true, false]);
 });
+
+test("a tail of too many entries reads on when replay has installed some of them", async () => {
+  const log = new MemoryLog();
+  log.pageBlocksMax = 3;
+  const entriesMax = 12;
+  const follower = new TailFollower(
+    followerPorts(log),
+    { shard, hashes: sampleHashes },
+    { entriesMax },
+  );
+  // A block with one verdict each: two entries.
+  for (let i = 1; i <= 30; i += 1) log.append(i);
+  const refused: unknown = await follower.refresh().catch((error: unknown) => error);
+  expect(refused).toMatchObject({ code: "unavailable", retryable: true });
+  expect((refused as Error).message).toContain("tailEntriesMax of 12");
+  // What it has is whole, and at most a page above the limit.
+  expect(follower.tail.position).toBe(6);
+  log.moveWatermark(3);
+  await expect(follower.refresh()).rejects.toMatchObject({ code: "unavailable" });
+  expect(follower.tail).toMatchObject({ position: 9, floor: 1_003, entries: 12 });
+  // Replay has overtaken it.
+  log.moveWatermark(28);
+  await follower.refresh();
+  expect(follower.tail).toMatchObject({ position: 30, floor: 1_028, entries: 4 });
+});
+
+test("a tail of too many entries lets go of what is installed, whoever reads there", async () => {
+  const log = new MemoryLog();
+  const follower = new TailFollower(
+    followerPorts(log),
+    { shard, hashes: sampleHashes },
+    { entriesMax: 12 },
+  );
+  await follower.refresh();
+  follower.enter({ readTimestamp: follower.tail.newest });
+  for (let i = 1; i <= 5; i += 1) log.append(i);
+  log.moveWatermark(4);
+  await follower.refresh();
+  await follower.readWatermark();
+  await follower.refresh();
+  expect(follower.tail.floor).toBe(1_000);
+  for (let i = 6; i <= 8; i += 1) log.append(i);
+  await follower.refresh();
+  log.append(9);
+  await follower.refresh();
+  expect(follower.tail).toMatchObject({ position: 9, floor: 1_004 });
+});
+
+test("refreshes side by side make room, and each sees what it promises", async () => {
+  const log = new MemoryLog();
+  const follower = new TailFollower(
+    followerPorts(log),
+    { shard, hashes: sampleHashes },
+    { entriesMax: 6 },
+  );
+  for (let i = 1; i <= 40; i += 1) {
+    log.append(2 * i - 1);
+    log.append(2 * i);
+    if (i % 4 === 0) log.moveWatermark(2 * i - 1);
+    const all = await Promise.allSettled([follower.refresh(), follower.refresh()]);
+    for (const each of all) {
+      if (each.status === "fulfilled") expect(follower.tail.position).toBe(2 * i);
+      else expect(each.reason).toMatchObject({ code: "unavailable" });
+    }
+    expect(follower.tail.entries).toBeLessThanOrEqual(6 + 2 * 2 * log.pageBlocksMax);
+  }
+  log.moveWatermark(80);
+  await follower.refresh();
+  expect(follower.tail.position).toBe(80);
+});
