@@ -53,17 +53,18 @@ export class DecisionSearch {
   }
 
   /**
-   * Reads the log on by one page, where the search stands below the tail.
+   * Reads the log between where the search stands and the tail.
    * @throws SnapshotTooOldError when the log's retention has passed.
+   * @throws UnavailableError when there is more than so many pages of it.
    */
-  async readOn(call: CallOptions): Promise<void> {
+  fill(call: CallOptions, pagesMax: number): Promise<void> {
     // probe: decision-searched-below-the-tail
-    await this.#session.searching((searches) =>
-      searches.readOn(
-        this.#state,
-        () => (this.look() === "gap" ? this.#session.follower.tail : undefined),
+    return this.#session.searching((searches) =>
+      searches.fill(this.#state, {
+        gap: () => (this.look() === "gap" ? this.#session.follower.tail : undefined),
+        pagesMax,
         call,
-      ),
+      }),
     );
   }
 }

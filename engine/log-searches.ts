@@ -3,6 +3,7 @@
  * timestamp has the log searched from there on. So pages are read one at a time, with a pause, and
  * a search that was given up goes on where it stopped.
  */
+import { UnavailableError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts } from "../core/ports.ts";
 import type {
@@ -32,6 +33,13 @@ export type SearchState = {
 /** Where a tail begins. */
 export type TailBegin = { readonly floor: Timestamp; readonly floorPosition: LogPosition };
 
+type Search = {
+  /** Where the tail begins, if it does not reach down to where the search stands. */
+  readonly gap: () => TailBegin | undefined;
+  readonly pagesMax: number;
+  readonly call: CallOptions;
+};
+
 export class LogSearches {
   readonly #ports: Pick<ClientPorts, "log" | "clock">;
   readonly #log: { readonly shard: ShardId; readonly hashes: KeyHashes };
@@ -60,11 +68,24 @@ export class LogSearches {
   }
 
   /**
-   * Reads one page towards where the tail begins. `gap` is asked when it is this search's turn:
-   * whoever searches for the same id may have been there before, and then it is undefined.
+   * Reads up to where the tail begins.
    * @throws SnapshotTooOldError when the log's retention has passed.
+   * @throws UnavailableError when there is more than so many pages of it.
    */
-  readOn(state: SearchState, gap: () => TailBegin | undefined, call: CallOptions): Promise<void> {
+  async fill(state: SearchState, search: Search): Promise<void> {
+    for (let pages = 0; search.gap() !== undefined; pages += 1) {
+      if (pages >= search.pagesMax) {
+        throw new UnavailableError(
+          `the search for transaction ${state.id} has reached the limit outcomePagesMax of ` +
+            `${search.pagesMax} pages; ask again, and it goes on from there`,
+        );
+      }
+      await this.#readOn(state, search);
+    }
+  }
+
+  /** Reads one page, in its turn. Whoever searches for the same id may have been there before. */
+  #readOn(state: SearchState, { gap, call }: Search): Promise<void> {
     const { clock } = this.#ports;
     return this.#turns.run(async () => {
       call.signal?.throwIfAborted();

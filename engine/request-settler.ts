@@ -63,9 +63,8 @@ export async function settleRequest(
       if (attempt > 0) await orAborted(session.follower.refresh(), options.signal);
       let found = search.look();
       const isStale = attempt > 0 || found === "gap";
-      for (let pages = 0; found === "gap"; pages += 1) {
-        if (pages >= options.pagesMax) throw searchUnfinished(request.id);
-        await orAborted(search.readOn(options.call), options.signal);
+      while (found === "gap") {
+        await orAborted(search.fill(options.call, options.pagesMax), options.signal);
         found = search.look();
       }
       if (found !== undefined) {
@@ -94,13 +93,6 @@ export async function settleRequest(
       await afterFailure(ports, { options, error, possiblyStored });
     }
   }
-}
-
-function searchUnfinished(id: TransactionId): UnavailableError {
-  return new UnavailableError(
-    `the search for transaction ${id} has reached the limit outcomePagesMax of ` +
-      `${limits.outcomePagesMax} pages; ask again, and it goes on from there`,
-  );
 }
 
 /**

@@ -13,7 +13,7 @@ import type {
   Verdict,
 } from "../../../core/types.ts";
 import type { LogPosition } from "../../../core/types.ts";
-import { decodeBlock } from "../../../engine/log-search.ts";
+import { decodeBlock } from "../../../engine/stored-block.ts";
 import type { Engine } from "../../../engine/types.ts";
 import {
   encodeCommitRecord,
