@@ -233,8 +233,8 @@ export class TailFollower {
     else this.tail.release(undefined);
     if (this.tail.entries < entriesMax) return;
     throw new UnavailableError(
-      "what replay has not installed yet exceeds the limit tailEntriesMax of " +
-        `${entriesMax} commits and writes; try again later`,
+      `what replay has not installed exceeds the limit tailEntriesMax of ${entriesMax}; ` +
+        "try again later",
     );
   }
 
