@@ -17,7 +17,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { StackError } from "./stack-error.ts";
 import type { Checkpoint } from "./shard-consumer.ts";
 
@@ -37,6 +37,19 @@ const markerName = "tidemark-data.json";
 const checkpointsName = "checkpoints.json";
 export const storeFolders = ["dynamodb", "kinesis"] as const;
 
+/** Not `recursive`: below a folder such as /proc, Node 20 then tries for ever. */
+function makeFolder(path: string): void {
+  const parent = dirname(path);
+  if (existsSync(path) || parent === path) return;
+  makeFolder(parent);
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    // Somebody else has made it meanwhile.
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+}
+
 export class DataFolder {
   readonly path: string;
   #marker: Marker;
@@ -53,7 +66,7 @@ export class DataFolder {
   static open(folder: string): DataFolder {
     const path = resolve(folder);
     try {
-      mkdirSync(path, { recursive: true });
+      makeFolder(path);
       if (!statSync(path).isDirectory()) throw new Error("it is not a folder");
       const names = readdirSync(path);
       if (names.length > 0 && !names.includes(markerName)) {
