@@ -69,8 +69,13 @@ export class ConflictError extends TransactionError {
 export class SnapshotTooOldError extends TransactionError {
   override readonly name = "SnapshotTooOldError";
   readonly code = "snapshot-too-old";
-  readonly retryable = true;
+  /** False where `asOf` names the moment: it does not come back. */
+  readonly retryable: boolean;
   readonly outcome = "aborted";
+  constructor(message: string, { retryable = true }: { readonly retryable?: boolean } = {}) {
+    super(message);
+    this.retryable = retryable;
+  }
 }
 
 /**

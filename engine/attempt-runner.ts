@@ -172,6 +172,7 @@ export class AttemptRunner {
       throw new SnapshotTooOldError(
         `asOf ${asOf} lies before ${oldest}, the oldest moment that is kept ` +
           `(for ${retention.retentionMs} ms); ask for a later one, or keep history for longer`,
+        { retryable: false },
       );
     }
     return new TransactionReads(Math.min(asOf, follower.tail.newest) as Timestamp);

@@ -218,7 +218,8 @@ export class ReadView {
     if (this.mode !== "fixed" || isInHistory(table, this.readTimestamp)) return;
     const oldestMs = this.#ports.clock.nowMs() - limits.asOfWithoutHistoryMsMax;
     if (this.readTimestamp >= oldestMs * 1000) return;
-    throw this.doom(new SnapshotTooOldError(whyTooOld(table, this.readTimestamp)));
+    const why = whyTooOld(table, this.readTimestamp);
+    throw this.doom(new SnapshotTooOldError(why, { retryable: false }));
   }
 
   readKey(table: TableDescription, key: Item, identity?: string): ReadKey {
@@ -290,6 +291,7 @@ export class ReadView {
             ? `history of table "${table.name}" does not reach back to ${at}`
             : `an item of table "${table.name}" was overwritten after ${at}, and the table ` +
                 "keeps no history",
+          { retryable: table.history || this.mode !== "fixed" },
         ),
       );
     }
