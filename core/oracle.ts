@@ -363,6 +363,9 @@ export class Oracle {
       return outcomeCode["payload-unreadable"];
     }
     if (payload?.kind === "too-large") return outcomeCode["too-large"];
+    if (this.#keyCount(requests, request) > limits.transactionKeysMax) {
+      return outcomeCode["too-large"];
+    }
     // mutant: writes-to-any-table
     const tableFault = tableFaultOf(requests, request, payload);
     if (tableFault === tableFaults.unknown) {
@@ -376,8 +379,6 @@ export class Oracle {
     const { checks } = requests;
     const start = requests.checkStart[request] ?? 0;
     const end = requests.checkStart[request + 1] ?? 0;
-    if (this.#keyCount(requests, request) > limits.transactionKeysMax)
-      return outcomeCode["too-large"];
     for (let check = start; check < end; check++) {
       const at = check * checkWords;
       const found = this.#index.lookup(checks[at] ?? 0, checks[at + 1] ?? 0);

@@ -19,7 +19,7 @@ export const outcomeCode = {
   "too-large": 4,
   /** The payload writes to a table that is not registered, or to Tidemark's own. */
   "table-unknown": 5,
-  /** It has another key than the registry, a key value of another type, or another history. */
+  /** It has another key than the registry, an index key that it cannot take, or another history. */
   "table-differs": 6,
   /** An `abort` request arrived first: the id can never commit from here on. */
   probed: 7,

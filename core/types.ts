@@ -31,12 +31,12 @@ export type ShardId = Brand<string, "ShardId">;
  */
 export type TransactionId = Brand<string, "TransactionId">;
 
-/** A Kinesis sequence number: a decimal integer of up to 39 or more digits, without sign. */
+/** A Kinesis sequence number: a decimal integer without sign; its digits: core/limits.ts. */
 export type SequenceNumber = Brand<string, "SequenceNumber">;
 
 /**
  * 64-bit hash of a key, a partition or a table (core/key-hash.ts). The three kinds live in one
- * space, separated by seed, so one index serves keys and predicates alike.
+ * space, each made under a secret key of its own, so one index serves keys and predicates alike.
  */
 export type KeyHash = Brand<bigint, "KeyHash">;
 

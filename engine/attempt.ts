@@ -1,4 +1,4 @@
-/** One attempt of a transaction from its first read to its last install; engine.ts repeats it. */
+/** One attempt of a transaction, from its first read to its last install (attempt-runner.ts). */
 import { InvariantViolation } from "../core/assert.ts";
 import { CommitUnknownError } from "../core/errors.ts";
 import type { ClientPorts } from "../core/ports.ts";

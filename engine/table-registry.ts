@@ -130,6 +130,7 @@ function differences(known: TableDescription, now: TableDescription | undefined)
   const sides = (each: TableDescription): readonly (readonly [string, string])[] => [
     ["partition key", keyText(each.partitionKey)],
     ["sort key", keyText(each.sortKey)],
+    ["index keys", (each.indexKeys ?? []).map(keyText).join(", ") || "none"],
     ["history", String(each.history)],
   ];
   return sides(known).flatMap(([field, had], i) => {

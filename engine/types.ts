@@ -217,8 +217,8 @@ export type Outcome =
 /** The engine as the SDK has it. */
 export type ClientEngine = {
   /**
-   * Runs the body until it commits. The body may run several times. `encodeResult` and
-   * `decodeResult` are used only with an idempotency key, to keep the first result.
+   * Runs the body until it commits. The body may run several times. The codec is
+   * used only with an idempotency key, to keep the first result.
    */
   transact<Result>(
     options: TransactOptions,

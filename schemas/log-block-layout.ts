@@ -16,8 +16,8 @@ export type LogBlockHeader = Omit<LogBlock, "verdicts"> & {
   readonly hashFingerprint: number;
 };
 
-export /** A block that decided nothing reaches exactly as far as the one before. */
-function isReached(
+/** A block that decided nothing reaches exactly as far as the one before. */
+export function isReached(
   block: Pick<LogBlock, "previousTimestamp" | "throughTimestamp">,
   last: Timestamp,
 ): boolean {

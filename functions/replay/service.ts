@@ -35,7 +35,7 @@ import { callOptions, type InvocationBudget } from "../shared/invocation-budget.
 import type { Observability } from "../shared/observability.ts";
 import { ChunkInstaller } from "./chunk-installer.ts";
 import { planChunk, type ChunkPlan, type Commit } from "./chunk.ts";
-import { InstalledCommits } from "./installed-commits.ts";
+import { InstallReports } from "./install-reports.ts";
 import { ReplayPayloads } from "./payloads.ts";
 import { refusalOf } from "./permitted-tables.ts";
 import { SigningWindow } from "./signing-window.ts";
@@ -103,7 +103,7 @@ class ReplayRun {
   readonly #ownInstallMs: number;
   readonly #registry: TableRegistry;
   /** What clients say they have installed. */
-  readonly #installed: InstalledCommits;
+  readonly #installed: InstallReports;
 
   constructor(
     ports: Ports,
@@ -127,7 +127,7 @@ class ReplayRun {
     this.#remainingMs = budget.remainingMs;
     this.#call = callOptions(budget);
     this.#payloads = new ReplayPayloads(ports, batch, this.#call);
-    this.#installed = new InstalledCommits(ports.digest, batch.records);
+    this.#installed = new InstallReports(ports.digest, batch.records);
   }
 
   async run(): Promise<ReplayResult> {

@@ -5,7 +5,7 @@
  *
  * How often a process may be beaten in a row has no exact bound: courtesy between processes
  * (engine/chaining/courtesy.ts) is a guess about who comes again. What is judged is far above what
- * it was seen to come to, and far below what comes without it.
+ * it was seen to come to, and just below what comes without it.
  */
 import type { EngineEvent } from "../../engine/types.ts";
 import type { Item } from "../../core/types.ts";

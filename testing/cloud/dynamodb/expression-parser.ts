@@ -1,6 +1,6 @@
 /**
  * The grammar of condition, projection and update expressions. What depends on the placeholders'
- * meaning is checked later (expression-binding.ts); here stands what depends on the text alone, and
+ * meaning is checked later; here stands what depends on the text alone, and
  * so is done once for each text.
  */
 import { ServiceError } from "../service-error.ts";

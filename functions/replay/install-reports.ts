@@ -13,7 +13,7 @@ import type { CommittedVerdict, Timestamp } from "../../core/types.ts";
 import { readInstalled } from "../../schemas/commit-record-reading.ts";
 import { provesTransactionId } from "../../schemas/transaction-id.ts";
 
-export class InstalledCommits {
+export class InstallReports {
   readonly #digest: Digest;
   /** By commit timestamp: a forged report may come before the true one. */
   readonly #proofs = new Map<Timestamp, Uint8Array[]>();
