@@ -125,6 +125,13 @@ async function importTypeScript(file: string): Promise<unknown> {
 
 /** @throws InvalidRequestError naming the field. */
 function checkedConfig(content: unknown, file: string): StackConfig {
+  if (typeof content !== "object" || content === null || Array.isArray(content)) {
+    throw new InvalidRequestError(
+      "config",
+      'the configuration must be an object such as { tables: [{ name: "orders", ' +
+        'partitionKey: "customer" }] }',
+    );
+  }
   checkOptions("", content, configChecks);
   const config = content as TidemarkConfig;
   if (config.ports !== undefined) checkOptions("ports", config.ports, portChecks);

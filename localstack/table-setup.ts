@@ -52,12 +52,14 @@ export function tableFromText(text: string): TableSetup {
  * @throws InvalidRequestError naming the field.
  */
 export function tableSetup(table: TableConfig, path: string): TableSetup {
+  requireObject(table, path, '{ name: "orders", partitionKey: "customer" }');
   checkOptions(path, table, tableChecks);
-  const { name, history, indexes } = table;
+  const { name, history, indexes } = table as Partial<TableConfig>;
   if (typeof name !== "string" || !tableName.test(name)) {
     throw new InvalidRequestError(
       `${path}.name`,
-      `"${name}" is no table's name: 3 to 255 letters, digits, underscores, dots and hyphens`,
+      `${name === undefined ? "a table without a name" : `"${name}" is no table's name`}: a name ` +
+        "has 3 to 255 letters, digits, underscores, dots and hyphens",
     );
   }
   const keys = keysOf(table, path);
@@ -68,11 +70,17 @@ export function tableSetup(table: TableConfig, path: string): TableSetup {
       : {
           indexes: indexes.map((index, at) => {
             const where = `${path}.indexes[${at}]`;
+            requireObject(index, where, '{ name: "by-state", partitionKey: "state" }');
             checkOptions(where, index, indexChecks);
             return { name: index.name, ...keysOf(index, where) };
           }),
         }),
   };
+}
+
+function requireObject(value: unknown, field: string, example: string): void {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return;
+  throw new InvalidRequestError(field, `\`${field}\` must be an object such as ${example}`);
 }
 
 type Keys = { readonly partitionKey: KeyAttribute; readonly sortKey?: KeyAttribute };
@@ -89,8 +97,11 @@ function keysOf(
 }
 
 function keyOf(key: KeyConfig, field: string): KeyAttribute {
+  const { name: named, type: typed } = (
+    typeof key === "object" ? key : {}
+  ) as Partial<KeyAttribute>;
   const [name, type = "S", ...rest]: readonly unknown[] =
-    typeof key === "string" ? key.split(":") : [(key as Partial<KeyAttribute>).name, key.type];
+    typeof key === "string" ? key.split(":") : [named, typed];
   const known = keyTypes.find((each) => each === type);
   if (typeof name === "string" && name !== "" && known !== undefined && rest.length === 0) {
     return { name, type: known };

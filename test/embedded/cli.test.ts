@@ -174,6 +174,18 @@ describe("tables of one's own", () => {
     expect(await cli.ended).toBe(0);
   });
 
+  test("register goes where the configuration beside it says that the stack is", async () => {
+    const folder = temporaryFolder();
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    await new Promise((resolve) => server.close(resolve));
+    writeFileSync(join(folder, "tidemark.config.json"), JSON.stringify({ ports: { api: port } }));
+    const cli = runIn(folder, "register", "orders");
+    expect(await cli.ended).toBe(1);
+    expect(cli.errors()).toContain(`127.0.0.1:${port}`);
+  });
+
   test("one that an application makes is adopted by a call, HTTP, or the command", async () => {
     const cli = run(...freePorts, "--no-sample-tables", "--json");
     const { endpoint, endpoints } = await started(cli);
