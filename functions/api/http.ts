@@ -128,10 +128,11 @@ export function validated<Schema extends z.ZodType>(
   const result = schema.safeParse(input);
   if (result.success) return result.data;
   const { issues } = result.error;
-  const errors = issues.slice(0, limits.restErrorsMax).map((issue) => ({
-    field: shorten(fieldOf(issue.path)),
-    message: shorten(issue.message),
-  }));
+  const known = "shape" in schema ? Object.keys(schema.shape as object) : [];
+  const errors = issues
+    .flatMap((issue) => faultsOf(issue, known))
+    .slice(0, limits.restErrorsMax)
+    .map(({ field, message }) => ({ field: shorten(field), message: shorten(message) }));
   const [first] = errors;
   const field = first?.field ?? "";
   const detail = `${field === "" ? "the request" : field}: ${first?.message ?? "is not valid"}`;
@@ -140,6 +141,21 @@ export function validated<Schema extends z.ZodType>(
     throw new ApiProblem("transaction-too-large", detail, { outcome: "aborted", field, limit });
   }
   throw new ApiProblem("invalid-request", detail, { outcome: "aborted", field, errors });
+}
+
+/** @param known members of the body itself. */
+function faultsOf(
+  issue: z.core.$ZodIssue,
+  known: readonly string[],
+): readonly { readonly field: string; readonly message: string }[] {
+  if (issue.code !== "unrecognized_keys") {
+    return [{ field: fieldOf(issue.path), message: issue.message }];
+  }
+  const remedy = issue.path.length === 0 ? `; known are: ${known.join(", ")}` : "";
+  return issue.keys.slice(0, limits.restErrorsMax).map((key) => ({
+    field: fieldOf([...issue.path, key]),
+    message: `there is no such member${remedy}`,
+  }));
 }
 
 /** Methods that some route takes at this path. */

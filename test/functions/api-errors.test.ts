@@ -101,7 +101,7 @@ describe("requests that cannot be read", () => {
 describe("requests that are wrong", () => {
   const query = { table: "entries", partitionKey: "ada" };
   test.each<[string, object, string]>([
-    ["/v1/transactions", { unknown: 1 }, ""],
+    ["/v1/transactions", { unknown: 1 }, "unknown"],
     ["/v1/transactions", { isolation: "none" }, "isolation"],
     ["/v1/transactions", { writes: [{ op: "upsert", table: "t" }] }, "writes[0].op"],
     ["/v1/transactions", { writes: [{ op: "put", table: "accounts" }] }, "writes[0].item"],
