@@ -185,10 +185,10 @@ export const historyRetentionMsMin = 15 * 60_000;
 export const historyRetentionMsMax = 35 * 24 * 3600_000;
 export const idempotencyRetentionSeconds = 24 * 3600;
 /**
- * How long after its arrival an entry may end: the clock that reckoned it may be wrong by hours,
- * and still nobody makes an entry that stands for ever.
+ * How long after its arrival an entry may end: the clock that reckoned it may be wrong by a
+ * day, and still nobody makes an entry that stands for ever.
  */
-export const idempotencyExpirySecondsMax = 2 * idempotencyRetentionSeconds;
+export const idempotencyExpirySecondsMax = 3 * idempotencyRetentionSeconds;
 
 /** Payload bytes at which replay installs what it has loaded, before it loads the next block. */
 export const replayChunkBytes = 8 * 1024 * 1024;

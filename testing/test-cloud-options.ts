@@ -92,7 +92,10 @@ const testCloudChecks = {
   }),
   latency: aFunction,
   oracleConsumer: oneOf("fan-out", "standard"),
-  functionTimeLimitMs: integerIn({ min: 1, max: 15 * 60_000 }),
+  functionTimeLimitMs: (value) =>
+    typeof value === "number" && value >= 1 && value <= 15 * 60_000
+      ? undefined
+      : "a number from 1 to 900000",
   oracle: anObject,
   keepTrace: aBoolean,
   hashBits: integerIn({ min: 1, max: 64 }),

@@ -10,7 +10,7 @@ import {
 } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { AttributeValue, Item, TableDescription } from "../../core/types.ts";
-import type { Engine, EngineTransaction, TransactOptions } from "../../engine/types.ts";
+import type { Engine, EngineTransaction } from "../../engine/types.ts";
 import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";
 import { fragileEngine, never } from "./fragile.ts";
 import { failureOf, key, number, numberOf, putAll, readOne, text } from "./support.ts";
@@ -291,22 +291,6 @@ describe("a call", () => {
     const late = await deployment.stores.createTable("late");
     await putAll(engineBefore, late, [key("a")]);
     expect(await readOne(engineBefore, late, key("a"))).toEqual(key("a"));
-  });
-
-  const badOptions: [string, TransactOptions, string][] = [
-    ["no attempts", { attemptsMax: 0 }, "attemptsMax"],
-    ["half an attempt", { attemptsMax: 1.5 }, "attemptsMax"],
-    ["no time", { deadlineMs: 0 }, "deadlineMs"],
-    [
-      "more time than a transaction may take",
-      { deadlineMs: limits.transactionAgeMsMax + 1 },
-      "deadlineMs",
-    ],
-    ["no number for a time", { deadlineMs: Number.NaN }, "deadlineMs"],
-  ];
-  test.each(badOptions)("with %s is refused by field", async (_, options, field) => {
-    const failure = await failureOf(engine.transact(options, () => Promise.resolve()));
-    expect(failure).toMatchObject({ code: "invalid-request", field });
   });
 
   test("whose signal is aborted ends with its reason, before or during the body", async () => {
