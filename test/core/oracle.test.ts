@@ -200,6 +200,16 @@ describe("requests that are not certified", () => {
     expect(verdict?.kind).toBe(kind);
     if (verdict?.kind === "aborted") expect(verdict.reason).toEqual({ kind: "too-large" });
   });
+
+  test("too many keys are told before a table that is not known (§3, rules 5 and 6)", () => {
+    const writes = Array.from({ length: limits.transactionKeysMax + 1 }, (_, key) =>
+      simpleWrite(key),
+    );
+    const request = { ...writeOf(1, 1), writes, tableFault: "unknown" } as const;
+    expect(verdicts(certify(newOracle(), [record([request])]))).toMatchObject([
+      { kind: "aborted", reason: { kind: "too-large" } },
+    ]);
+  });
 });
 
 describe("blocks", () => {
