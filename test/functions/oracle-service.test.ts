@@ -4,63 +4,25 @@ import { FrameError, StoreError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import { oracleBoundsDefault } from "../../core/oracle.ts";
 import type { StreamRecord } from "../../core/ports.ts";
-import type { CommitRequest, Payload, ShardId, TransactionId, Verdict } from "../../core/types.ts";
+import type { CommitRequest, TransactionId } from "../../core/types.ts";
 import { createOracleService, OracleUnfinishedError } from "../../functions/oracle/service.ts";
 import type { OracleService } from "../../functions/oracle/service.ts";
-import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
 import { encodePayload } from "../../schemas/payload.ts";
 import { spillPayload } from "../../schemas/spill.ts";
-import { id, sequenceText, startTimestamp } from "../core/oracle-harness.ts";
+import { id, startTimestamp } from "../core/oracle-harness.ts";
 import { MemoryLog, storeFault } from "./memory-log.ts";
-import { sampleHashes } from "../../testing/sample-hashes.ts";
+import {
+  shard,
+  arrivalMs,
+  payloadOf,
+  keyHashOf,
+  request,
+  record,
+  verdictsOf,
+  kindsOf,
+} from "./oracle-batches.ts";
 
-const shard = "shardId-000000000000" as ShardId;
-const arrivalMs = startTimestamp / 1000 + 1;
 const ample = { remainingMs: () => 60_000 };
-
-function payloadOf(key: string): Payload {
-  return {
-    tables: [{ name: "accounts", partitionKey: "pk", history: false }],
-    writes: [{ table: 0, key: { pk: { S: key } }, item: { pk: { S: key }, n: { N: "1" } } }],
-  };
-}
-
-function keyHashOf(key: string) {
-  return sampleHashes.item({ name: "accounts", partitionKey: "pk" }, { pk: { S: key } }).key;
-}
-
-function request(n: number, key: string, change: Partial<CommitRequest> = {}): CommitRequest {
-  return {
-    kind: "commit",
-    id: id(n),
-    isolation: "serializable",
-    checkedTo: startTimestamp,
-    checks: [],
-    payload: { kind: "inline", bytes: encodePayload(payloadOf(key)) },
-    ...change,
-  };
-}
-
-function record(sequence: number, requests: readonly CommitRequest[]): StreamRecord {
-  return {
-    sequenceNumber: sequenceText(10n ** 20n + BigInt(sequence)),
-    arrivalMs: arrivalMs + sequence,
-    data: encodeCommitRecord(
-      sampleHashes.fingerprint,
-      requests.map((one) => encodeCommitRequest(one)),
-    ),
-  };
-}
-
-function verdictsOf(log: MemoryLog): readonly Verdict[] {
-  return log.decoded().flatMap(({ verdicts }) => verdicts);
-}
-
-function kindsOf(log: MemoryLog): readonly string[] {
-  return verdictsOf(log).map((verdict) =>
-    verdict.kind === "aborted" ? verdict.reason.kind : verdict.kind,
-  );
-}
 
 /** Delivers until it succeeds, as a mapping does. */
 async function deliver(service: OracleService, records: readonly StreamRecord[]): Promise<number> {

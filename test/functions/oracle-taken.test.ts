@@ -1,63 +1,13 @@
 /** An oracle whose position is taken: it follows what others have appended, and goes on. */
 import { describe, expect, test } from "vitest";
 import * as limits from "../../core/limits.ts";
-import type { StreamRecord } from "../../core/ports.ts";
-import type { CommitRequest, Payload, ShardId, Verdict } from "../../core/types.ts";
 import { createOracleService } from "../../functions/oracle/service.ts";
 import type { OracleService } from "../../functions/oracle/service.ts";
-import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
-import { encodePayload } from "../../schemas/payload.ts";
-import { sampleHashes } from "../../testing/sample-hashes.ts";
-import { id, sequenceText, startTimestamp } from "../core/oracle-harness.ts";
+import { startTimestamp } from "../core/oracle-harness.ts";
 import { MemoryLog } from "./memory-log.ts";
+import { shard, keyHashOf, request, record, kindsOf } from "./oracle-batches.ts";
 
-const shard = "shardId-000000000000" as ShardId;
-const arrivalMs = startTimestamp / 1000 + 1;
 const ample = { remainingMs: () => 60_000 };
-
-function payloadOf(key: string): Payload {
-  return {
-    tables: [{ name: "accounts", partitionKey: "pk", history: false }],
-    writes: [{ table: 0, key: { pk: { S: key } }, item: { pk: { S: key }, n: { N: "1" } } }],
-  };
-}
-
-function keyHashOf(key: string) {
-  return sampleHashes.item({ name: "accounts", partitionKey: "pk" }, { pk: { S: key } }).key;
-}
-
-function request(n: number, key: string, change: Partial<CommitRequest> = {}): CommitRequest {
-  return {
-    kind: "commit",
-    id: id(n),
-    isolation: "serializable",
-    checkedTo: startTimestamp,
-    checks: [],
-    payload: { kind: "inline", bytes: encodePayload(payloadOf(key)) },
-    ...change,
-  };
-}
-
-function record(sequence: number, requests: readonly CommitRequest[]): StreamRecord {
-  return {
-    sequenceNumber: sequenceText(10n ** 20n + BigInt(sequence)),
-    arrivalMs: arrivalMs + sequence,
-    data: encodeCommitRecord(
-      sampleHashes.fingerprint,
-      requests.map((one) => encodeCommitRequest(one)),
-    ),
-  };
-}
-
-function verdictsOf(log: MemoryLog): readonly Verdict[] {
-  return log.decoded().flatMap(({ verdicts }) => verdicts);
-}
-
-function kindsOf(log: MemoryLog): readonly string[] {
-  return verdictsOf(log).map((verdict) =>
-    verdict.kind === "aborted" ? verdict.reason.kind : verdict.kind,
-  );
-}
 
 /** Conflicting requests over three records; the last has one that must abort. */
 const stream = [
