@@ -106,6 +106,19 @@ export function createAwsClients(options: AwsClientOptions): AwsClients {
   };
 }
 
+/** Closes the clients that it gives, however their use ends. */
+export async function withAwsClients<Result>(
+  options: AwsClientOptions,
+  use: (clients: AwsClients) => Promise<Result>,
+): Promise<Result> {
+  const clients = createAwsClients(options);
+  try {
+    return await use(clients);
+  } finally {
+    await clients.close();
+  }
+}
+
 type OwnClient = {
   readonly config: object;
   readonly middlewareStack: { remove(name: string): boolean };

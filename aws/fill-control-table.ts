@@ -2,22 +2,16 @@
  * Fills the control table of a deployment whose stream and tables exist already, as Terraform
  * leaves them: each shard's entry and first watermark, and the registry of user tables. Repeatable;
  * a second run moves no watermark.
- *
- * The first watermark is written once and never again, by a condition: set back under a running
- * deployment it would let replay and clients start over from a log whose beginning may be gone (I7,
- * docs/protocol.md §3).
  */
-import { hashSecretBytes } from "../core/key-hash.ts";
 import type { Clock, Random } from "../core/ports.ts";
-import type { LogPosition, ShardId, Timestamp } from "../core/types.ts";
-import { adoptTables, type AdoptedTable } from "./adopt-tables.ts";
-import { createAwsClients, type AwsClientOptions } from "./clients.ts";
+import type { ShardId } from "../core/types.ts";
+import { withAwsClients, type AwsClientOptions } from "./clients.ts";
 import { createDynamoDb } from "./dynamodb.ts";
 import { createDynamoDbControlStore, type ShardEntry } from "./dynamodb-control-store.ts";
+import { addShards, firstShards } from "./first-shards.ts";
 import { deploymentNames } from "./names.ts";
-import { firstShards } from "./provision.ts";
-import { systemClock } from "./system.ts";
-import { systemRandom } from "./system.ts";
+import { adoptTables, type AdoptedTable } from "./register-tables.ts";
+import { systemClock, systemRandom } from "./system.ts";
 
 export type ControlTableOptions = AwsClientOptions & {
   readonly deployment: string;
@@ -43,26 +37,20 @@ export type FilledControlTable = {
 export async function fillControlTable(options: ControlTableOptions): Promise<FilledControlTable> {
   const names = deploymentNames(options.deployment);
   const { clock = systemClock, random = systemRandom } = options;
-  const clients = createAwsClients(options);
-  try {
-    const store = createDynamoDb(clients.dynamodb);
+  return withAwsClients(options, async (clients) => {
     const control = createDynamoDbControlStore({
-      ...{ dynamodb: store, clock, table: names.controlTable },
+      dynamodb: createDynamoDb(clients.dynamodb),
+      clock,
+      table: names.controlTable,
     });
     const listed = await control.shards();
-    const open = await firstShards(await clients.kinesis(), names.stream, listed);
-    const timestamp = (clock.nowMs() * 1000) as Timestamp;
-    for (const entry of listed.length === 0 ? lowest(open) : []) {
-      const watermark = { position: 0 as LogPosition, timestamp, cursor: undefined };
-      await control.addShard({ ...entry, hashSecret: random.bytes(hashSecretBytes) }, watermark);
-    }
+    const open = await firstShards(await clients.kinesis(), { stream: names.stream, listed });
+    await addShards({ control, clock, random }, listed.length === 0 ? lowest(open) : []);
     await control.retainHistory(options.historyRetentionMs);
     const { client: dynamodb } = await clients.dynamodb();
     const tables = await adoptTables({ ...options, dynamodb }, options.tables);
     return { shards: await control.shards(), tables: tables.map(({ name }) => name) };
-  } finally {
-    await clients.close();
-  }
+  });
 }
 
 /**

@@ -7,7 +7,9 @@
  */
 import { createAwsClients } from "../aws/clients.ts";
 import { createAwsPorts, type AwsPorts } from "../aws/ports.ts";
-import { createTables, provisionDeployment, registerTables } from "../aws/provision.ts";
+import { createTables } from "../aws/create-tables.ts";
+import { provisionDeployment } from "../aws/provision.ts";
+import { registerTables } from "../aws/register-tables.ts";
 import { systemClock } from "../aws/system.ts";
 import { createOracleService } from "../functions/oracle/service.ts";
 import { createReplayService } from "../functions/replay/service.ts";

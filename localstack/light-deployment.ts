@@ -13,7 +13,8 @@ import * as lambda from "@aws-sdk/client-lambda";
 import { NodeHttpHandler } from "@smithy/node-http-handler";
 import { deploymentNames, type DeploymentNames } from "../aws/names.ts";
 import { historyRetentionMsDefault as historyRetentionMs } from "../core/limits.ts";
-import { createTables, systemTables, type TableDefinition } from "../aws/provision.ts";
+import { createTables, type TableDefinition } from "../aws/create-tables.ts";
+import { systemTables } from "../aws/provision.ts";
 import {
   functionRoles,
   functionSettings,

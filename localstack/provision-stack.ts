@@ -5,7 +5,9 @@
  * afterwards they are the user's.
  */
 import { createAwsClients } from "../aws/clients.ts";
-import { createTables, provisionDeployment, registerTables } from "../aws/provision.ts";
+import { createTables } from "../aws/create-tables.ts";
+import { provisionDeployment } from "../aws/provision.ts";
+import { registerTables } from "../aws/register-tables.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import type { TableDescription } from "../core/types.ts";
 import type { DataFolder } from "./data-folder.ts";

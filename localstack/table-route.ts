@@ -3,7 +3,7 @@
  * tables that an application has made itself over the DynamoDB protocol. On AWS this right belongs
  * to an operator, so the deployed REST API has no such route.
  */
-import { adoptTables, registeredTables } from "../aws/adopt-tables.ts";
+import { adoptTables, registeredTables } from "../aws/register-tables.ts";
 import type { AwsClientOptions } from "../aws/clients.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";

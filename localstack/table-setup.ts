@@ -1,7 +1,7 @@
 /** The tables that a stack is started with: how they are written down, and checked. */
 import { InvalidRequestError } from "../core/errors.ts";
 import type { KeyAttribute, TableDescription } from "../core/types.ts";
-import type { IndexDefinition } from "../aws/provision.ts";
+import type { IndexDefinition } from "../aws/create-tables.ts";
 import { aBoolean, aText, type Checks, checkOptions } from "../sdk/check-options.ts";
 import type { IndexConfig, KeyConfig, TableConfig } from "../sdk/config.ts";
 

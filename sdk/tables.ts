@@ -40,7 +40,7 @@ export async function registerTables(
   const wanted = tables.map(asked);
   try {
     const [{ adoptTables }, where] = await Promise.all([
-      import("../aws/adopt-tables.ts"),
+      import("../aws/register-tables.ts"),
       target(options),
     ]);
     const { credentials, callTriesMax, callTimeoutMs } = options;

@@ -2,7 +2,7 @@
  * Whoever runs the deployment: changes what is kept of the past while clients are at work. Each
  * change is made from a machine of its own, whose clock may be as wrong as any client's.
  */
-import { registerTables } from "../aws/provision.ts";
+import { registerTables } from "../aws/register-tables.ts";
 import type { SimulatedProcess } from "../testing/kernel/simulated-process.ts";
 import type { TestCloud } from "../testing/test-cloud.ts";
 

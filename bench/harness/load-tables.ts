@@ -4,7 +4,8 @@
  */
 import { type BatchWriteItemCommandOutput, BatchWriteItemCommand } from "@aws-sdk/client-dynamodb";
 import { createAwsClients, type DynamoDbHandle } from "../../aws/clients.ts";
-import { createTables, registerTables } from "../../aws/provision.ts";
+import { createTables } from "../../aws/create-tables.ts";
+import { registerTables } from "../../aws/register-tables.ts";
 import { toSdkItem, type SdkItem } from "../contestants/buffered-writes.ts";
 import { type BenchTarget, type ContestantName, physicalName } from "./contestant.ts";
 import type { BenchTable, Workload } from "./workload.ts";

@@ -4,7 +4,9 @@
  */
 import { createAwsClientPorts } from "../../aws/client-ports.ts";
 import { type AwsPorts, type AwsPortsOptions, createAwsPorts } from "../../aws/ports.ts";
-import { createTables, provisionDeployment, registerTables } from "../../aws/provision.ts";
+import { createTables } from "../../aws/create-tables.ts";
+import { provisionDeployment } from "../../aws/provision.ts";
+import { registerTables } from "../../aws/register-tables.ts";
 import type { StreamRecord } from "../../core/ports.ts";
 import type { SequenceNumber, ShardId } from "../../core/types.ts";
 import { createClientEngine } from "../../engine/client-engine.ts";

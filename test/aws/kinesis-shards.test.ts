@@ -5,7 +5,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createAwsClients } from "../../aws/clients.ts";
 import { deploymentNames } from "../../aws/names.ts";
-import { createTables, provisionDeployment, systemTables } from "../../aws/provision.ts";
+import { createTables } from "../../aws/create-tables.ts";
+import { provisionDeployment, systemTables } from "../../aws/provision.ts";
 import { historyRetentionMsDefault as historyRetentionMs } from "../../core/limits.ts";
 import { fillControlTable } from "../../aws/fill-control-table.ts";
 import type { SequenceNumber, ShardId } from "../../core/types.ts";

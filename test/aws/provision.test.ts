@@ -1,8 +1,10 @@
 /** Provisioning a deployment, twice over, on real protocol servers. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DescribeTimeToLiveCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { adoptTables } from "../../aws/adopt-tables.ts";
-import { createTables, provisionDeployment, registerTables } from "../../aws/provision.ts";
+import { adoptTables } from "../../aws/register-tables.ts";
+import { createTables } from "../../aws/create-tables.ts";
+import { provisionDeployment } from "../../aws/provision.ts";
+import { registerTables } from "../../aws/register-tables.ts";
 import { createAwsClients } from "../../aws/clients.ts";
 import { createDynamoDb } from "../../aws/dynamodb.ts";
 import { createDynamoDbControlStore } from "../../aws/dynamodb-control-store.ts";
@@ -130,6 +132,11 @@ describe("user tables", () => {
       (await stores.ports.control.tables()).find(({ name }) => name === table.name);
     await expect(registerTables(options, [table])).rejects.toMatchObject({ field: "table" });
     await createTables(stores.clientOptions, [table]);
+    // Registered so, whatever was committed to it could not be installed.
+    const mistyped = { ...table, partitionKey: { name: "account", type: "N" } } as const;
+    const told = /the key account \(S\), entry \(N\), and is defined with account \(N\), entry/;
+    await expect(registerTables(options, [mistyped])).rejects.toThrow(told);
+    expect(await find()).toBeUndefined();
     await registerTables(options, [table]);
     expect(await find()).toEqual(table);
     const clock = { ...systemClock, nowMs: () => 1_000_000 };
@@ -146,10 +153,10 @@ describe("user tables", () => {
     const { sortKey: _, ...withoutSortKey } = table;
     for (const changed of [
       withoutSortKey,
-      { ...table, partitionKey: { name: "account", type: "N" } as const },
+      mistyped,
       { ...table, sortKey: { name: "line", type: "N" } as const },
     ]) {
-      await expect(registerTables(options, [changed])).rejects.toMatchObject({ field: "table" });
+      await expect(registerTables(options, [changed])).rejects.toMatchObject({ field: "key" });
     }
     expect(await find()).toEqual(kept);
   });

@@ -6,7 +6,8 @@
 import { createAwsClients } from "../../aws/clients.ts";
 import { deploymentNames, type DeploymentNames } from "../../aws/names.ts";
 import { createAwsPorts, type AwsPorts } from "../../aws/ports.ts";
-import { createTables, systemTables, type TableDefinition } from "../../aws/provision.ts";
+import { createTables, type TableDefinition } from "../../aws/create-tables.ts";
+import { systemTables } from "../../aws/provision.ts";
 import { systemClock } from "../../aws/system.ts";
 import { historyRetentionMsDefault as historyRetentionMs } from "../../core/limits.ts";
 import type { LogPosition, ShardId, Timestamp } from "../../core/types.ts";

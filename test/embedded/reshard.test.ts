@@ -5,7 +5,8 @@
  */
 import { expect, test } from "vitest";
 import { createAwsPorts, type AwsPorts } from "../../aws/ports.ts";
-import { createTables, registerTables } from "../../aws/provision.ts";
+import { createTables } from "../../aws/create-tables.ts";
+import { registerTables } from "../../aws/register-tables.ts";
 import { StoreError } from "../../core/errors.ts";
 import type { LogPosition, ShardId, TableDescription } from "../../core/types.ts";
 import { createEngine } from "../../engine/engine.ts";

@@ -10,11 +10,11 @@ import type { SequenceNumber, ShardId, TableDescription } from "../../core/types
 import { createAwsPorts, type AwsPorts, type AwsPortsOptions } from "../../aws/ports.ts";
 import {
   createTables,
-  provisionDeployment,
-  registerTables,
   type IndexDefinition,
   type TableDefinition,
-} from "../../aws/provision.ts";
+} from "../../aws/create-tables.ts";
+import { provisionDeployment } from "../../aws/provision.ts";
+import { registerTables } from "../../aws/register-tables.ts";
 import { localIdentity, startLocalServers, type LocalServers } from "./local-servers.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
 

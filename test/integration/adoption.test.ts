@@ -10,7 +10,7 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import { existsSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createTables } from "../../aws/provision.ts";
+import { createTables } from "../../aws/create-tables.ts";
 import * as limits from "../../core/limits.ts";
 import { awaitWatermark } from "../../demo/stored-rows.ts";
 import { createClient, defineTable, type Client, type Table } from "../../sdk/index.ts";

@@ -4,7 +4,7 @@
  * as the sleep, and the view's own age begins after it.
  */
 import { describe, expect, test } from "vitest";
-import { registerTables } from "../../aws/provision.ts";
+import { registerTables } from "../../aws/register-tables.ts";
 import * as limits from "../../core/limits.ts";
 import {
   defineTable,

@@ -4,7 +4,7 @@
  * or the moment lies too far back.
  */
 import { describe, expect, test } from "vitest";
-import { registerTables } from "../../aws/provision.ts";
+import { registerTables } from "../../aws/register-tables.ts";
 import * as limits from "../../core/limits.ts";
 import { reap } from "../../functions/reaper/service.ts";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";

@@ -10,7 +10,8 @@ import {
   ResourceNotFoundException,
 } from "@aws-sdk/client-dynamodb";
 import type { AwsPorts } from "../../../aws/ports.ts";
-import { createTables, registerTables, type TableDefinition } from "../../../aws/provision.ts";
+import { createTables, type TableDefinition } from "../../../aws/create-tables.ts";
+import { registerTables } from "../../../aws/register-tables.ts";
 import type { ShardId, TableDescription } from "../../../core/types.ts";
 import { decodeBlock } from "../../../engine/stored-block.ts";
 import { localIdentity } from "../../harness/local-servers.ts";

@@ -3,7 +3,8 @@
  * real oracle and replay (docs/hermitage.md; docs/protocol.md §3 to §6; I4, I5, I8).
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createTables, registerTables } from "../../../aws/provision.ts";
+import { createTables } from "../../../aws/create-tables.ts";
+import { registerTables } from "../../../aws/register-tables.ts";
 import type { TableDescription } from "../../../core/types.ts";
 import { type EmbeddedStack, startEmbeddedStack } from "../../../localstack/embedded-stack.ts";
 import { type Client, createClient } from "../../../sdk/index.ts";

@@ -3,7 +3,7 @@
  * everything is tried, and what it names is let through, and nothing else is.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createTables } from "../../../aws/provision.ts";
+import { createTables } from "../../../aws/create-tables.ts";
 import { startLocalStores, type LocalStores } from "../../harness/local-stores.ts";
 import { parts, tableWith } from "./page.ts";
 import { admitted, columns, probes, type Column, type Scene } from "./probes.ts";

@@ -3,7 +3,7 @@
  * a test calls it.
  */
 import { PutRecordsCommand } from "@aws-sdk/client-kinesis";
-import { createTables } from "../../../aws/provision.ts";
+import { createTables } from "../../../aws/create-tables.ts";
 import { assert } from "../../../core/assert.ts";
 import type {
   SequenceNumber,

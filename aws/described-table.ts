@@ -1,0 +1,81 @@
+/**
+ * What a table's own description says of its keys: the source for whoever creates a table that may
+ * be there already, and for whoever registers one.
+ */
+import type { TableDescription as StoredTable } from "@aws-sdk/client-dynamodb";
+import { InvalidRequestError } from "../core/errors.ts";
+import type { IndexKeyAttribute, KeyAttribute, TableDescription } from "../core/types.ts";
+import type { DynamoDbHandle } from "./clients.ts";
+import { outputUnless } from "./resource-calls.ts";
+
+/** A table's key, or an index's. */
+export type KeyPair = Pick<TableDescription, "partitionKey" | "sortKey">;
+
+export type DescribedTable = KeyPair & {
+  /** Empty without indexes. */
+  readonly indexKeys: readonly IndexKeyAttribute[];
+  /** It and its indexes take calls. */
+  readonly isReady: boolean;
+};
+
+/**
+ * Undefined when there is no such table.
+ * @throws StoreError when the call fails.
+ */
+export async function describeTable(
+  { sdk, client }: DynamoDbHandle,
+  TableName: string,
+): Promise<DescribedTable | undefined> {
+  const output = await outputUnless({
+    operation: `DescribeTable ${TableName}`,
+    unless: "ResourceNotFoundException",
+    send: () => client.send(new sdk.DescribeTableCommand({ TableName })),
+  });
+  if (output?.Table === undefined) return undefined;
+  const table = output.Table;
+  const [partitionKey, sortKey] = keysOf(table);
+  if (partitionKey === undefined) {
+    throw new InvalidRequestError("table", `table "${TableName}" was described without its key`);
+  }
+  const indexes = table.GlobalSecondaryIndexes ?? [];
+  return {
+    partitionKey,
+    ...(sortKey === undefined ? {} : { sortKey }),
+    indexKeys: indexKeysOf(table),
+    isReady:
+      table.TableStatus === "ACTIVE" && indexes.every((each) => each.IndexStatus === "ACTIVE"),
+  };
+}
+
+/** The partition key, then the sort key if there is one. */
+export function keyAttributes({ partitionKey, sortKey }: KeyPair): readonly KeyAttribute[] {
+  return sortKey === undefined ? [partitionKey] : [partitionKey, sortKey];
+}
+
+function keysOf(table: StoredTable): readonly (KeyAttribute | undefined)[] {
+  return ["HASH", "RANGE"].map((role) => {
+    const name = table.KeySchema?.find(({ KeyType }) => KeyType === role)?.AttributeName;
+    const type = typesOf(table).get(name);
+    return name === undefined || type === undefined ? undefined : { name, type };
+  });
+}
+
+function indexKeysOf(table: StoredTable): readonly IndexKeyAttribute[] {
+  const types = typesOf(table);
+  const indexes = [...(table.GlobalSecondaryIndexes ?? []), ...(table.LocalSecondaryIndexes ?? [])];
+  const keys = new Map<string, IndexKeyAttribute>();
+  for (const { AttributeName: name, KeyType } of indexes.flatMap((each) => each.KeySchema ?? [])) {
+    const type = types.get(name);
+    if (name === undefined || type === undefined) continue;
+    // In two roles the narrower one counts: a sort key takes fewer bytes.
+    const role = KeyType === "RANGE" || keys.get(name)?.role === "sort" ? "sort" : "partition";
+    keys.set(name, { name, type, role });
+  }
+  return [...keys.values()];
+}
+
+function typesOf({
+  AttributeDefinitions = [],
+}: StoredTable): ReadonlyMap<string | undefined, KeyAttribute["type"] | undefined> {
+  return new Map(AttributeDefinitions.map((each) => [each.AttributeName, each.AttributeType]));
+}

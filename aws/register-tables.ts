@@ -1,0 +1,152 @@
+/**
+ * The registry of user tables, as an operator changes it: SDKs and functions learn their keys from
+ * there. The tables exist, and what keys they and their indexes have their own descriptions say.
+ */
+import { InvalidRequestError, StoreError } from "../core/errors.ts";
+import type { Clock } from "../core/ports.ts";
+import type { KeyAttribute, TableDescription, WantedTable } from "../core/types.ts";
+import { withAwsClients, type AwsClientOptions, type DynamoDbHandle } from "./clients.ts";
+import { describeTable, keyAttributes, type DescribedTable } from "./described-table.ts";
+import { createDynamoDb } from "./dynamodb.ts";
+import {
+  createDynamoDbControlReader,
+  createDynamoDbControlStore,
+} from "./dynamodb-control-store.ts";
+import { assertUsersTable, deploymentNames } from "./names.ts";
+import { systemClock } from "./system.ts";
+
+export type RegistryOptions = AwsClientOptions & {
+  readonly deployment: string;
+  readonly clock?: Clock | undefined;
+};
+
+export type AdoptedTable = {
+  readonly name: string;
+  /** Undefined: as it is registered; false for a new one. */
+  readonly history?: boolean | undefined;
+  /** Checked, where the caller knows them: partition key, then sort key. */
+  readonly keyNames?: readonly string[] | undefined;
+};
+
+/**
+ * Registers tables by name, or registers them anew; those that are not named stay as they are.
+ * @returns what is registered now.
+ * @throws InvalidRequestError when the deployment or a table is missing, a table is Tidemark's own,
+ * or is registered with another key.
+ * @throws StoreError when a call fails.
+ */
+export async function adoptTables(
+  options: RegistryOptions,
+  tables: readonly AdoptedTable[],
+): Promise<readonly TableDescription[]> {
+  // Says so where there is no deployment, before any table is looked at.
+  await registeredTables(options);
+  return register(
+    options,
+    tables.map(({ name, history, keyNames }) => ({
+      name,
+      history,
+      key: keyNames?.map((each) => ({ name: each })),
+    })),
+  );
+}
+
+/**
+ * The same for tables whose whole key the caller knows, in a deployment that is there.
+ * @throws as `adoptTables`.
+ */
+export async function registerTables(
+  options: RegistryOptions,
+  tables: readonly WantedTable[],
+): Promise<readonly TableDescription[]> {
+  return register(
+    options,
+    tables.map((table) => ({ ...table, key: keyAttributes(table) })),
+  );
+}
+
+/**
+ * The registry, in no particular order.
+ * @throws InvalidRequestError when there is no such deployment. StoreError.
+ */
+export async function registeredTables(
+  options: RegistryOptions,
+): Promise<readonly TableDescription[]> {
+  const { controlTable: table } = deploymentNames(options.deployment);
+  return withAwsClients(options, async (clients) => {
+    try {
+      const dynamodb = createDynamoDb(clients.dynamodb);
+      return await createDynamoDbControlReader({ dynamodb, table }).tables();
+    } catch (error) {
+      if (!(error instanceof StoreError && error.code === "ResourceNotFoundException")) throw error;
+      throw new InvalidRequestError(
+        "deployment",
+        `there is no deployment "${options.deployment}" here: its table ${table} does not exist; ` +
+          "look at the deployment's name, the region and the account",
+      );
+    }
+  });
+}
+
+type Asked = {
+  readonly name: string;
+  readonly history: boolean | undefined;
+  /** As far as the caller knows it. */
+  readonly key: readonly KnownKey[] | undefined;
+};
+
+type KnownKey = { readonly name: string; readonly type?: KeyAttribute["type"] };
+
+/** Every table is looked at before the first is registered. */
+async function register(
+  options: RegistryOptions,
+  tables: readonly Asked[],
+): Promise<readonly TableDescription[]> {
+  const { clock = systemClock } = options;
+  const { controlTable } = deploymentNames(options.deployment);
+  return withAwsClients(options, async (clients) => {
+    const dynamodb = createDynamoDb(clients.dynamodb);
+    const control = createDynamoDbControlStore({ dynamodb, clock, table: controlTable });
+    const handle = await clients.dynamodb();
+    for (const { name } of tables) assertUsersTable(name);
+    const wanted: WantedTable[] = [];
+    for (const table of tables) wanted.push(await described(handle, table));
+    const registered: TableDescription[] = [];
+    for (const table of wanted) registered.push(await control.registerTable(table));
+    return registered;
+  });
+}
+
+async function described(
+  dynamodb: DynamoDbHandle,
+  { name, history, key }: Asked,
+): Promise<WantedTable> {
+  const found = await describeTable(dynamodb, name);
+  if (found === undefined) {
+    throw new InvalidRequestError("table", `table "${name}" does not exist; create it first`);
+  }
+  if (key !== undefined) assertKey(name, { found, known: key });
+  const { partitionKey, sortKey, indexKeys } = found;
+  return {
+    name,
+    partitionKey,
+    ...(sortKey === undefined ? {} : { sortKey }),
+    ...(indexKeys.length === 0 ? {} : { indexKeys }),
+    history,
+    access: "transactional",
+  };
+}
+
+type KeyAtHand = { readonly found: DescribedTable; readonly known: readonly KnownKey[] };
+
+function assertKey(table: string, { found, known }: KeyAtHand): void {
+  const typed = known.some(({ type }) => type !== undefined);
+  const textOf = (keys: readonly KnownKey[]): string =>
+    keys.map(({ name, type }) => (typed ? `${name} (${type ?? "?"})` : name)).join(", ");
+  const [stored, stated] = [textOf(keyAttributes(found)), textOf(known)];
+  if (stored === stated) return;
+  throw new InvalidRequestError(
+    "key",
+    `table "${table}" has the key ${stored}, and is defined with ${stated}`,
+  );
+}
