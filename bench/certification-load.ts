@@ -70,6 +70,7 @@ export class ShardUnderLoad {
       for (; draft !== undefined; draft = this.oracle.next(input)) {
         certified += draft.count;
         for (let i = 0; i < draft.count; i++) if (draft.outcomes[i] === 0) committed += 1;
+        this.oracle.appended();
       }
       stopwatch.stop();
     }
@@ -89,7 +90,7 @@ export class ShardUnderLoad {
       requests.end();
     }
     const input = oracleInput(requests, [record(0, startMs, 0, requests.count)]);
-    while (this.oracle.next(input) !== undefined);
+    while (this.oracle.next(input) !== undefined) this.oracle.appended();
   }
 
   #nextInput(): OracleInput {

@@ -1,8 +1,14 @@
 /**
  * The oracle of one shard as a pure state machine: requests in, verdicts out, in blocks. Its state
  * follows from the log alone, and from how far back it was rebuilt; one draft at most lies ahead of
- * it. A driver appends each block before it asks for the next. Where the append failed or may have
- * failed, it undoes the draft, folds what the log holds, and certifies again on top.
+ * it:
+ *
+ *               next ──▶
+ *     settled              drafted        settled: also folds, and forgets
+ *               ◀── appended, undo
+ *
+ * A driver puts the draft into the log, and says that it was appended. Where the put failed or may
+ * have failed, it undoes the draft, folds what the log holds, and certifies again on top.
  *
  * docs/protocol.md §3 gives the rules. Invariants: I1, I2 (positions, timestamps), I3 (decided
  * ids), I4, I5 (checks against the index). Paper: Centiman §3.1, §3.4.
@@ -74,7 +80,7 @@ export class Oracle {
   readonly #index: CertificationIndex;
   readonly #decided: DecidedIds;
   readonly #draft: BlockDraft;
-  /** Where the newest draft began, as long as it can be undone. */
+  /** Where the oracle stood before the draft that is neither appended nor undone. */
   #before: OracleStart | undefined;
   /** One request: a verdict of the log on its way through the code that decided it. */
   readonly #folded = new RequestBatch();
@@ -111,7 +117,12 @@ export class Oracle {
     this.#planned = { record: 0, spilled: false, writes: this.#folded, writesOf: 0 };
   }
 
-  /** Position of the newest block made or folded. */
+  /** Whether its state lies ahead of the log, by one block. */
+  get hasDraft(): boolean {
+    return this.#before !== undefined;
+  }
+
+  /** Position of the newest block: the draft's, if there is one. */
   get position(): LogPosition {
     return this.#position;
   }
@@ -149,14 +160,13 @@ export class Oracle {
 
   /**
    * Certifies what follows the cursor, up to a full block or the end of the input. Undefined when
-   * the cursor is there already. The draft is the oracle's own and is valid until the next call;
-   * the state has moved past it, so the block must be appended, or undone, before anything else is
-   * asked: to ask for more says that it stands.
+   * the cursor is there already: then nothing has changed. The state moves past the draft, and next
+   * comes `appended` or `undo`. The draft is the oracle's own, and valid until more is asked for.
    */
   next(input: OracleInput): BlockDraft | undefined {
     const { records, requestsEnd } = input;
     assert(requestsEnd <= input.requests.count, "oracle: the input holds what it promises");
-    this.#settle();
+    assert(!this.hasDraft, "I1: one draft at a time lies ahead of the log");
     const before = { position: this.#position, timestamp: this.#last, cursor: this.#cursor };
     const draft = this.#draft;
     draft.begin({
@@ -189,14 +199,20 @@ export class Oracle {
     return draft;
   }
 
+  /** The log holds the draft. */
+  appended(): void {
+    assert(this.hasDraft, "I1: a draft comes before its block");
+    this.#settle();
+  }
+
   /**
-   * Takes the newest draft back: another block stands at its position, or the same, and is folded
-   * next. Costs what certifying the draft has cost. Then nothing tells this oracle from one that
-   * never drafted.
+   * Takes the draft back: another block stands at its position, or the same, and is folded next.
+   * Costs what certifying the draft has cost. Then nothing tells this oracle from one that never
+   * drafted.
    */
   undo(): void {
     const before = this.#before;
-    assert(before !== undefined, "oracle: only a draft that is not settled is undone");
+    assert(before !== undefined, "oracle: what was appended or folded is not undone");
     this.#index.undo();
     // mutant: lost-draft-remembered
     this.#decided.undo();
@@ -206,7 +222,7 @@ export class Oracle {
     this.#before = undefined;
   }
 
-  /** What was drafted or folded stands: it is not undone any more. */
+  /** All that the state holds is in the log: an undo comes back to here. */
   #settle(): void {
     this.#before = undefined;
     this.#index.mark();
@@ -229,7 +245,7 @@ export class Oracle {
 
   /** Takes in a block that the log holds, whoever made it. */
   fold(block: LogBlock): void {
-    this.#settle();
+    assert(!this.hasDraft, "I1: a draft is undone before its position is folded");
     assert(block.position === this.#position + 1, "I1: positions are dense");
     assert(block.previousTimestamp === this.#last, "I2: a block continues the one before");
     assert(compareCursors(block.cursor, this.#cursor) >= 0, "I9: the cursor only moves forward");
@@ -247,14 +263,16 @@ export class Oracle {
     this.#last = block.throughTimestamp;
     this.#position = block.position;
     this.#cursor = block.cursor;
+    this.#settle();
   }
 
   /** Forgets decisions at or below `through`: the floor rises to it, if it lies lower. */
   forget(through: Timestamp): void {
     assert(through <= this.#last, "oracle: what is forgotten was known");
-    this.#settle();
+    assert(!this.hasDraft, "oracle: nothing is forgotten below a draft");
     this.#decided.forget(through);
     this.#index.raiseFloor(this.#decided.floor);
+    this.#settle();
   }
 
   #close(draft: BlockDraft, covered: BatchRecord, cursor: StreamCursor): void {

@@ -10,29 +10,24 @@
 import { StoreError } from "../../core/errors.ts";
 import type { BlockDraft, OracleInput } from "../../core/block-draft.ts";
 import * as limits from "../../core/limits.ts";
-import { oracleBoundsDefault } from "../../core/oracle.ts";
 import type { Oracle, OracleBounds } from "../../core/oracle.ts";
 import { outcomeCode, outcomes, type Outcome } from "../../core/outcomes.ts";
 import type {
+  Appended,
   Clock,
   CommitLog,
   ControlStore,
   Digest,
   Random,
-  StoredBlock,
   StreamRecord,
 } from "../../core/ports.ts";
-import { slotSeedOf, slotSeedWords, type SlotSeed } from "../../core/slot-seed.ts";
 import type { ShardId } from "../../core/types.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
-import { DraftEncoder } from "../../schemas/log-block-draft.ts";
 import { callOptions, type InvocationBudget } from "../shared/invocation-budget.ts";
 import { outcomeMetrics } from "../shared/metric-names.ts";
 import type { Observability } from "../shared/observability.ts";
-import { catchUp } from "./catch-up.ts";
-import { DecodedBatch } from "./decoded-batch.ts";
 import { KnownTables } from "./known-tables.ts";
-import { Rebuild, rebuildBoundsDefault } from "./rebuild.ts";
+import { Lane } from "./lane.ts";
 import type { RebuildBounds } from "./rebuild.ts";
 
 export type OracleServiceOptions = {
@@ -93,8 +88,7 @@ export function createOracleService(options: OracleServiceOptions): OracleServic
   return {
     async handle(batch, budget) {
       // Taken out while in use: an overlapping call for the same shard gets a lane of its own.
-      const lane =
-        idle.get(batch.shard) ?? new Lane(await hashesOf(options, batch.shard, budget), options);
+      const lane = idle.get(batch.shard) ?? (await newLane(options, batch.shard, budget));
       idle.delete(batch.shard);
       const invocation = new Invocation({ ...options, tables }, lane, { batch, budget });
       try {
@@ -120,46 +114,13 @@ function keep(idle: Map<ShardId, Lane>, shard: ShardId, lane: Lane): void {
 
 type InvocationOptions = OracleServiceOptions & { readonly tables: KnownTables };
 
-async function hashesOf(
-  { control }: Pick<OracleServiceOptions, "control">,
+async function newLane(
+  options: OracleServiceOptions,
   shard: ShardId,
   budget: InvocationBudget,
-): Promise<KeyHashes> {
-  return new KeyHashes(await control.keyHasher(shard, callOptions(budget)));
-}
-
-/** What is kept warm for a shard: its oracle, or what is done towards one, and buffers. */
-class Lane {
-  oracle: Oracle | undefined;
-  /**
-   * Where the oracle stands: `ahead` while the put of its draft is not known to be done, `behind`
-   * while others may have gone on.
-   */
-  standing: "level" | "ahead" | "behind" = "level";
-  /** What has refused its put. */
-  found: StoredBlock | undefined;
-  rebuild: Rebuild | undefined;
-  readonly hashes: KeyHashes;
-  /** Of its tables in memory. */
-  readonly seed: SlotSeed;
-  readonly decoded: DecodedBatch;
-  readonly encoder: DraftEncoder;
-
-  constructor(
-    hashes: KeyHashes,
-    { digest, random }: Pick<OracleServiceOptions, "digest" | "random">,
-  ) {
-    this.hashes = hashes;
-    this.seed = slotSeedOf(random.bytes(4 * slotSeedWords));
-    this.decoded = new DecodedBatch(hashes, digest, this.seed);
-    this.encoder = new DraftEncoder(hashes.fingerprint);
-  }
-
-  /** How far it has come: any oracle is worth more than what is done towards one. */
-  get reached(): number {
-    if (this.oracle !== undefined) return 1 + this.oracle.position;
-    return this.rebuild === undefined ? -1 : 0;
-  }
+): Promise<Lane> {
+  const hasher = await options.control.keyHasher(shard, callOptions(budget));
+  return new Lane({ ...options, shard, hashes: new KeyHashes(hasher) });
 }
 
 type MutableReport = { -readonly [Name in keyof OracleReport]: OracleReport[Name] } & {
@@ -199,7 +160,7 @@ class Invocation {
 
   /** One step after the other until nothing is left; an append that fails costs its draft. */
   async run(): Promise<void> {
-    this.#lane.rebuild?.resume();
+    this.#lane.resume();
     for (;;) {
       this.#checkBudget();
       let failure: StoreError | undefined;
@@ -220,9 +181,7 @@ class Invocation {
 
   /** Certifies up to one block and appends it. */
   async #step(): Promise<"appended" | "advanced" | "taken" | "finished"> {
-    const { log } = this.#options;
     const { decoded, encoder } = this.#lane;
-    const { shard } = this.#batch;
     const oracle = await this.#ready();
     const input = await this.#input(oracle);
     // Before, not after: a draft that cannot be appended any more was made in vain.
@@ -233,22 +192,29 @@ class Invocation {
       return decoded.advance() ? "advanced" : "finished";
     }
     const bytes = encoder.encode(draft, input);
-    // From here on the oracle's state lies ahead of the log, until the log has answered.
-    this.#lane.standing = "ahead";
-    this.#lane.found = undefined;
-    const { position } = draft;
-    // mutant: acknowledged-before-the-block
-    const result = await log.append(shard, { position, bytes }, callOptions(this.#budget));
+    const result = await this.#append(draft, bytes);
     // mutant: taken-means-mine
     if (result !== "appended") {
       // probe: oracle-position-taken
       // Who loses twice in a row is further behind than one block: it reads on.
-      if (this.#tries === 0) this.#lane.found = result.taken;
+      this.#lane.lost(this.#tries === 0 ? result.taken : undefined);
       return "taken";
     }
-    this.#lane.standing = "level";
+    oracle.appended();
     this.#account(draft, bytes.length);
     return "appended";
+  }
+
+  async #append({ position }: BlockDraft, bytes: Uint8Array): Promise<Appended> {
+    const { log } = this.#options;
+    const { shard } = this.#batch;
+    try {
+      // mutant: acknowledged-before-the-block
+      return await log.append(shard, { position, bytes }, callOptions(this.#budget));
+    } catch (error) {
+      this.#lane.lost(undefined);
+      throw error;
+    }
   }
 
   /**
@@ -276,60 +242,17 @@ class Invocation {
     }
   }
 
-  /**
-   * An oracle that stands where the log ends, as far as it is known. One whose put was refused or
-   * not answered undoes its draft and folds what is there instead.
-   */
+  /** An oracle that stands where the log ends; looks at the deadline before each step there. */
   async #ready(): Promise<Oracle> {
-    const lane = this.#lane;
-    const { oracle } = lane;
-    if (oracle === undefined) return this.#rebuild();
-    if (lane.standing === "ahead") {
-      oracle.undo();
-      lane.standing = "behind";
-    }
-    if (lane.standing === "behind") {
-      const { shard } = this.#batch;
-      const { hashes, found } = lane;
-      const parts = { shard, log: this.#options.log, hashes, found };
-      if (!(await catchUp(oracle, parts, callOptions(this.#budget)))) {
-        lane.oracle = undefined;
-        return this.#rebuild();
-      }
-      lane.standing = "level";
-    }
-    return oracle;
-  }
-
-  /** Goes on where an earlier invocation stopped; looks at the deadline before each step. */
-  async #rebuild(): Promise<Oracle> {
-    const lane = this.#lane;
-    // mutant: forgets-its-rebuild
-    const rebuild = (lane.rebuild ??= this.#newRebuild());
     for (;;) {
+      const { oracle } = this.#lane;
+      if (oracle !== undefined) return oracle;
       this.#checkBudget();
-      const oracle = await rebuild.step(callOptions(this.#budget));
-      if (oracle === undefined) continue;
-      lane.rebuild = undefined;
-      lane.oracle = oracle;
-      lane.standing = "level";
+      const rebuild = await this.#lane.advance(callOptions(this.#budget));
+      if (rebuild === undefined) continue;
       this.report.rebuilds += 1;
-      if (rebuild.isCut) this.#logCut(oracle);
-      return oracle;
+      if (rebuild.isCut && this.#lane.oracle !== undefined) this.#logCut(this.#lane.oracle);
     }
-  }
-
-  #newRebuild(): Rebuild {
-    const { log, control } = this.#options;
-    return new Rebuild({
-      shard: this.#batch.shard,
-      log,
-      control,
-      hashes: this.#lane.hashes,
-      seed: this.#lane.seed,
-      oracleBounds: this.#options.bounds ?? oracleBoundsDefault,
-      bounds: this.#options.rebuildBounds ?? rebuildBoundsDefault,
-    });
   }
 
   #checkBudget(): void {

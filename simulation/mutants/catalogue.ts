@@ -168,7 +168,7 @@ const oracles: readonly Mutant[] = [
   {
     name: "forgets-its-rebuild",
     breaks: "an oracle whose time is up begins from the log's end again: it never gets there",
-    edit: instead("(lane.rebuild = this.#newRebuild())"),
+    edit: instead('(this.#standing = { kind: "cold" })'),
     changes: {
       workload: "bank",
       transactions: 100,

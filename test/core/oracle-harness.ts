@@ -177,12 +177,16 @@ export function blockOf(draft: BlockDraft, input: OracleInput): LogBlock {
   return decodeLogBlock(encoder.encode(draft, input), draft.position, sampleHashes);
 }
 
+/** Certifies everything: each draft is appended before the next one is made. */
+export function* appendedDrafts(oracle: Oracle, input: OracleInput): Generator<BlockDraft> {
+  for (let draft = oracle.next(input); draft !== undefined; draft = oracle.next(input)) {
+    oracle.appended();
+    yield draft;
+  }
+}
+
 /** Certifies everything; the blocks as the log would give them back. */
 export function certify(oracle: Oracle, records: readonly TestRecord[]): LogBlock[] {
   const input = oracleInput(records);
-  const blocks: LogBlock[] = [];
-  for (let draft = oracle.next(input); draft !== undefined; draft = oracle.next(input)) {
-    blocks.push(blockOf(draft, input));
-  }
-  return blocks;
+  return Array.from(appendedDrafts(oracle, input), (draft) => blockOf(draft, input));
 }

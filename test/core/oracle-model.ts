@@ -1,7 +1,9 @@
 /**
  * docs/protocol.md §3 as plainly as it can be said: every decision ever made, kept in a list and
- * searched from end to end. The oracle must give the same verdicts.
+ * searched from end to end. A draft is what stands at the list's end, and is cut off again where it
+ * is lost. The oracle must give the same verdicts.
  */
+import { assert } from "../../core/assert.ts";
 import type { KeyHash, Verdict } from "../../core/types.ts";
 import { hashesOf } from "./oracle-harness.ts";
 import type { TestRequest } from "./oracle-harness.ts";
@@ -34,6 +36,8 @@ export class OracleModel {
   #last: number;
   /** Decisions from here on are remembered. */
   #remembered = 0;
+  /** What it was before the draft. */
+  #before: { decisions: number; remembered: number; last: number } | undefined;
 
   constructor(start: number, bounds: ModelBounds) {
     this.#start = start;
@@ -41,8 +45,38 @@ export class OracleModel {
     this.#bounds = bounds;
   }
 
+  get last(): number {
+    return this.#last;
+  }
+
+  get hasDraft(): boolean {
+    return this.#before !== undefined;
+  }
+
   get floor(): number {
     return this.#decisions[this.#remembered - 1]?.timestamp ?? this.#start;
+  }
+
+  /** Requests with their arrivals in milliseconds; duplicates have no verdict. */
+  draft(requests: readonly (readonly [TestRequest, number])[]): readonly ModelVerdict[] {
+    assert(!this.hasDraft, "model: a draft stands");
+    const [decisions, remembered, last] = [this.#decisions.length, this.#remembered, this.#last];
+    this.#before = { decisions, remembered, last };
+    return requests.flatMap(([request, arrivalMs]) => this.certify(request, arrivalMs) ?? []);
+  }
+
+  appended(): void {
+    assert(this.hasDraft, "model: no draft stands");
+    this.#before = undefined;
+  }
+
+  undo(): void {
+    const before = this.#before;
+    assert(before !== undefined, "model: no draft stands");
+    this.#decisions.length = before.decisions;
+    this.#remembered = before.remembered;
+    this.#last = before.last;
+    this.#before = undefined;
   }
 
   /** Undefined for a duplicate. */

@@ -169,7 +169,10 @@ function deliver(run: {
     }
     const block = blockOf(draft, input);
     if (log.length >= block.position) oracle = run.rebuild();
-    else log.push(block);
+    else {
+      oracle.appended();
+      log.push(block);
+    }
   }
 }
 

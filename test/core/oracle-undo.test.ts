@@ -1,14 +1,14 @@
 /** An oracle that loses drafts, beside others that append to the same log. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { InvariantViolation } from "../../core/assert.ts";
+import { assert, InvariantViolation } from "../../core/assert.ts";
 import { Oracle, oracleBoundsDefault } from "../../core/oracle.ts";
 import type { OracleBounds } from "../../core/oracle.ts";
-import type { LogBlock, LogPosition } from "../../core/types.ts";
+import type { LogBlock, LogPosition, StreamCursor } from "../../core/types.ts";
 import { sampleSeed } from "../../testing/sample-hashes.ts";
 import { streams } from "./oracle-arbitraries.ts";
 import { blockOf, certify, id, newOracle, oracleInput, startTimestamp } from "./oracle-harness.ts";
-import type { TestRecord } from "./oracle-harness.ts";
+import type { TestRecord, TestRequest } from "./oracle-harness.ts";
 import { asModelVerdict, OracleModel } from "./oracle-model.ts";
 
 const bounds: fc.Arbitrary<OracleBounds> = fc.record({
@@ -72,6 +72,8 @@ describe("a draft that is lost", () => {
           const expected = never.next(input);
           expect(made).toEqual(expected === undefined ? undefined : blockOf(expected, input));
           if (made === undefined) break;
+          oracle.appended();
+          never.appended();
         }
         expect(seen(oracle)).toEqual(seen(never));
       }),
@@ -103,6 +105,7 @@ describe("a draft that is lost", () => {
             if (express) used += lost.size;
             const block = lost && blockOfOther(log, limits, { records: theirs, express });
             if (block === undefined) {
+              oracle.appended();
               log.push(made);
               continue;
             }
@@ -127,24 +130,79 @@ describe("a draft that is lost", () => {
     );
   });
 
-  test("only the newest draft is undone, and only before anything else is asked", () => {
-    const oracle = newOracle();
-    const undo = (): void => {
-      oracle.undo();
+  test("I1–I4: calls in any order: a wrong one fails and changes nothing", () => {
+    const calls = fc.array(fc.constantFrom("next", "next", "appended", "undo"), { maxLength: 60 });
+    fc.assert(
+      fc.property(streams(20), bounds, calls, (records, limits, script) => {
+        const oracle = newOracle(limits);
+        const model = new OracleModel(startTimestamp, limits);
+        const input = oracleInput(records);
+        for (const call of script) {
+          if (call === "next" && !model.hasDraft) {
+            const from = requestsCovered(records, oracle.cursor);
+            const draft = oracle.next(input);
+            if (draft === undefined) continue;
+            const to = requestsCovered(records, draft.cursor);
+            const expected = model.draft(requestsOf(records).slice(from, to));
+            expect(blockOf(draft, input).verdicts.map(asModelVerdict)).toEqual(expected);
+          } else if (call !== "next" && model.hasDraft) {
+            oracle[call]();
+            model[call]();
+          } else {
+            const before = seen(oracle);
+            expect(() => oracle[call](input)).toThrow(InvariantViolation);
+            expect(seen(oracle)).toEqual(before);
+          }
+          expect(oracle.hasDraft).toBe(model.hasDraft);
+          expect(oracle.last).toBe(model.last);
+          expect(oracle.floor).toBe(model.floor);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("neither folds nor forgets over a draft, not even the block that would follow it", () => {
+    const records = [1, 2].map((n) => ({
+      sequence: BigInt(n),
+      arrivalMs: 2_000_000,
+      requests: [{ id: id(n), checkedTo: startTimestamp }],
+    }));
+    const limits = { ...oracleBoundsDefault, blockVerdictsMax: 1 };
+    const blocks = certify(newOracle(limits), records);
+    const [first, second] = blocks;
+    assert(first !== undefined && second !== undefined, "test: two blocks");
+    const oracle = newOracle(limits);
+    const foldsAndForgets = (block: LogBlock): void => {
+      oracle.fold(block);
+      oracle.forget(block.throughTimestamp);
     };
-    expect(undo).toThrow(InvariantViolation);
-    const request = { id: id(1), checkedTo: startTimestamp };
-    const input = oracleInput([{ sequence: 1n, arrivalMs: 2_000_000, requests: [request] }]);
-    const draft = oracle.next(input);
-    expect(draft).toBeDefined();
+    oracle.next(oracleInput(records));
+    expect(() => oracle.fold(second)).toThrow(InvariantViolation);
+    expect(() => oracle.forget(oracle.last)).toThrow(InvariantViolation);
     oracle.undo();
-    expect(undo).toThrow(InvariantViolation);
-    expect(oracle.next(input)).toBeDefined();
-    // Asked for more: the block stands.
-    expect(oracle.next(input)).toBeUndefined();
-    expect(undo).toThrow(InvariantViolation);
+    blocks.forEach(foldsAndForgets);
+    expect(() => oracle.undo()).toThrow(InvariantViolation);
   });
 });
+
+function requestsOf(records: readonly TestRecord[]): readonly (readonly [TestRequest, number])[] {
+  return records.flatMap(({ requests, arrivalMs }) =>
+    requests.map((request) => [request, arrivalMs] as const),
+  );
+}
+
+/** How many of the requests, counted from the first record's, the cursor has passed. */
+function requestsCovered(records: readonly TestRecord[], cursor: StreamCursor | undefined): number {
+  if (cursor === undefined) return 0;
+  let covered = 0;
+  for (const { sequence, requests } of records) {
+    const isLast = sequence === BigInt(cursor.sequenceNumber);
+    covered += isLast && cursor.requestsDone !== "all" ? cursor.requestsDone : requests.length;
+    if (isLast) break;
+  }
+  return covered;
+}
 
 /** The log's verdicts are those of the plain model that saw its requests in the log's order. */
 function judge(

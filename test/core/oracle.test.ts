@@ -5,6 +5,7 @@ import { outcomeCode, outcomes } from "../../core/outcomes.ts";
 import { oracleBoundsDefault } from "../../core/oracle.ts";
 import type { LogBlock, Verdict } from "../../core/types.ts";
 import {
+  appendedDrafts,
   certify,
   hash,
   id,
@@ -243,7 +244,7 @@ describe("blocks", () => {
     const oracle = newOracle(bounds);
     const input = oracleInput([record(requests)]);
     let done = 0;
-    for (let draft = oracle.next(input); draft !== undefined; draft = oracle.next(input)) {
+    for (const draft of appendedDrafts(oracle, input)) {
       const through = draft.cursor?.requestsDone;
       const reached = typeof through === "number" ? through : requests.length;
       const taken = requests.slice(done, reached).reduce((sum, one) => sum + steps(one), 0);
@@ -301,6 +302,7 @@ describe("blocks", () => {
     const input = oracleInput([record([1, 2, 3].map((n) => writeOf(n, n)))]);
     expect(oracle.next({ ...input, requestsEnd: 0 })).toBeUndefined();
     expect(oracle.next({ ...input, requestsEnd: 2 })?.cursor?.requestsDone).toBe(2);
+    oracle.appended();
     expect(oracle.next({ ...input, requestsEnd: 2 })).toBeUndefined();
     expect(oracle.next(input)?.cursor?.requestsDone).toBe("all");
   });

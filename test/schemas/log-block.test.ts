@@ -20,7 +20,7 @@ import { DraftEncoder } from "../../schemas/log-block-draft.ts";
 import { encodeLogBlock } from "./encode-log-block.ts";
 import { decodeLogBlock, decodeLogBlockHeader } from "../../schemas/log-block.ts";
 import { streams } from "../core/oracle-arbitraries.ts";
-import { newOracle, oracleInput, smallBounds } from "../core/oracle-harness.ts";
+import { appendedDrafts, newOracle, oracleInput, smallBounds } from "../core/oracle-harness.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const safe = fc.maxSafeNat();
@@ -277,7 +277,7 @@ describe("log block", () => {
         (records, blockBytesMax) => {
           const oracle = newOracle({ ...smallBounds, blockBytesMax });
           const input = oracleInput(records);
-          for (let draft = oracle.next(input); draft !== undefined; draft = oracle.next(input)) {
+          for (const draft of appendedDrafts(oracle, input)) {
             const bytes = encoder.encode(draft, input);
             expect(encodeLogBlock(decodeLogBlock(bytes, draft.position, sampleHashes))).toEqual(
               bytes,

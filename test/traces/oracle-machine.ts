@@ -17,7 +17,13 @@
 import { Oracle, oracleBoundsDefault, type OracleBounds } from "../../core/oracle.ts";
 import type { LogBlock, LogPosition, Timestamp, Verdict } from "../../core/types.ts";
 import { sampleSeed } from "../../testing/sample-hashes.ts";
-import { blockOf, oracleInput, type TestRecord, type TestRequest } from "../core/oracle-harness.ts";
+import {
+  appendedDrafts,
+  blockOf,
+  oracleInput,
+  type TestRecord,
+  type TestRequest,
+} from "../core/oracle-harness.ts";
 import { Names } from "./names.ts";
 import type { Command, Machine } from "./trace-file.ts";
 import { timeText, type Words } from "./words.ts";
@@ -141,9 +147,7 @@ class OracleTrace {
   #certify(records: readonly TestRecord[]): string[] {
     const input = oracleInput(records);
     const answers: string[] = [];
-    for (;;) {
-      const draft = this.#oracle.next(input);
-      if (draft === undefined) break;
+    for (const draft of appendedDrafts(this.#oracle, input)) {
       const block = blockOf(draft, input);
       this.#log.push(block);
       const through = timeText(block.throughTimestamp);

@@ -1,0 +1,136 @@
+/**
+ * What is kept warm for a shard: its oracle, or what is done towards one, and buffers.
+ *
+ *     cold ──▶ rebuilding ──▶ level ──lost──▶ behind
+ *      ▲                        ▲               │
+ *      │                        └──caught up────┤
+ *      └─────────────────────────too far────────┘
+ *
+ * Invariants: I1 (a draft that was not appended is undone), I9 (a rebuild goes on where it was).
+ */
+import { assert } from "../../core/assert.ts";
+import { oracleBoundsDefault, type Oracle, type OracleBounds } from "../../core/oracle.ts";
+import type {
+  CallOptions,
+  CommitLog,
+  ControlStore,
+  Digest,
+  Random,
+  StoredBlock,
+} from "../../core/ports.ts";
+import { slotSeedOf, slotSeedWords, type SlotSeed } from "../../core/slot-seed.ts";
+import type { ShardId } from "../../core/types.ts";
+import type { KeyHashes } from "../../schemas/key-hashes.ts";
+import { DraftEncoder } from "../../schemas/log-block-draft.ts";
+import { catchUp } from "./catch-up.ts";
+import { DecodedBatch } from "./decoded-batch.ts";
+import { Rebuild, rebuildBoundsDefault, type RebuildBounds } from "./rebuild.ts";
+
+export type LaneParts = {
+  readonly shard: ShardId;
+  readonly log: Pick<CommitLog, "readBackward" | "readAfter">;
+  readonly control: Pick<ControlStore, "readWatermark">;
+  readonly hashes: KeyHashes;
+  readonly digest: Digest;
+  readonly random: Pick<Random, "bytes">;
+  readonly bounds?: OracleBounds;
+  readonly rebuildBounds?: RebuildBounds;
+};
+
+type Standing =
+  | { readonly kind: "cold" }
+  | { readonly kind: "rebuilding"; readonly rebuild: Rebuild }
+  /** Where the log ends, as far as it is known; with a draft, one block ahead of it. */
+  | { readonly kind: "level"; readonly oracle: Oracle }
+  /** Others have gone on, or may have: with the block that has refused its put, if it is known. */
+  | { readonly kind: "behind"; readonly oracle: Oracle; readonly found: StoredBlock | undefined };
+
+export class Lane {
+  readonly decoded: DecodedBatch;
+  readonly encoder: DraftEncoder;
+  readonly #parts: LaneParts;
+  /** Of its tables in memory. */
+  readonly #seed: SlotSeed;
+  #standing: Standing = { kind: "cold" };
+
+  constructor(parts: LaneParts) {
+    const { hashes, digest, random } = parts;
+    this.#parts = parts;
+    this.#seed = slotSeedOf(random.bytes(4 * slotSeedWords));
+    this.decoded = new DecodedBatch(hashes, digest, this.#seed);
+    this.encoder = new DraftEncoder(hashes.fingerprint);
+  }
+
+  /** The oracle, when it can certify; else `advance` is called until it can. */
+  get oracle(): Oracle | undefined {
+    return this.#standing.kind === "level" ? this.#standing.oracle : undefined;
+  }
+
+  /** How far it has come: any oracle is worth more than what is done towards one. */
+  get reached(): number {
+    switch (this.#standing.kind) {
+      case "cold":
+        return -1;
+      case "rebuilding":
+        return 0;
+      case "level":
+      case "behind":
+        return 1 + this.#standing.oracle.position;
+    }
+  }
+
+  /** An invocation begins: others may have appended since the one before. */
+  resume(): void {
+    assert(this.oracle?.hasDraft !== true, "I1: no draft outlives its invocation");
+    if (this.#standing.kind !== "rebuilding") return;
+    // mutant: forgets-its-rebuild
+    this.#standing.rebuild.resume();
+  }
+
+  /** The put of the draft is refused, or its answer lost. @param found the block in its place. */
+  lost(found: StoredBlock | undefined): void {
+    const { oracle } = this;
+    assert(oracle !== undefined, "oracle: only one that is level makes a draft");
+    oracle.undo();
+    this.#standing = { kind: "behind", oracle, found };
+  }
+
+  /**
+   * One step towards an oracle that is level. What a step that throws was to do, the next one does.
+   * Gives a rebuild that has come to its end.
+   * @throws StoreError when a store does not answer.
+   * @throws FrameError when the log holds what is no block, or one of another hash secret.
+   */
+  async advance(call: CallOptions): Promise<Rebuild | undefined> {
+    const standing = this.#standing;
+    switch (standing.kind) {
+      case "level":
+        return undefined;
+      case "cold":
+        this.#standing = { kind: "rebuilding", rebuild: this.#newRebuild() };
+        return undefined;
+      case "rebuilding": {
+        const oracle = await standing.rebuild.step(call);
+        if (oracle === undefined) return undefined;
+        this.#standing = { kind: "level", oracle };
+        return standing.rebuild;
+      }
+      case "behind": {
+        const { oracle, found } = standing;
+        const isLevel = await catchUp(oracle, { ...this.#parts, found }, call);
+        this.#standing = isLevel ? { kind: "level", oracle } : { kind: "cold" };
+        return undefined;
+      }
+    }
+  }
+
+  #newRebuild(): Rebuild {
+    const { bounds, rebuildBounds } = this.#parts;
+    return new Rebuild({
+      ...this.#parts,
+      seed: this.#seed,
+      oracleBounds: bounds ?? oracleBoundsDefault,
+      bounds: rebuildBounds ?? rebuildBoundsDefault,
+    });
+  }
+}
