@@ -195,8 +195,11 @@ export class ClientFleet {
       } else if (error instanceof TransactionError) {
         this.counts.errors.set(error.code, (this.counts.errors.get(error.code) ?? 0) + 1);
         if (error instanceof CommitUnknownError) this.unknown.push(error.transactionId);
-        if (unexpectedCodes.has(error.code)) {
-          this.findings.push(`${context.unique}: ${error.name}: ${error.message}`);
+        const text = `${error.name}: ${error.message}`;
+        if (refusalCodes.has(error.code)) {
+          this.findings.push(`${context.unique}: ${ownRequestRefused}: ${text}`);
+        } else if (unexpectedCodes.has(error.code)) {
+          this.findings.push(`${context.unique}: ${text}`);
         }
       } else {
         const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
@@ -212,10 +215,11 @@ export class ClientFleet {
   }
 }
 
-/** Errors that no fault excuses: nothing asks for too much, or holds what was never stored. */
-const unexpectedCodes: ReadonlySet<string> = new Set([
-  "invalid-request",
-  "corrupt-data",
-  "transaction-too-large",
-  "idempotency-key-reused",
-]);
+/** In findings: a call of the workload itself was taken for one that nobody may make. */
+export const ownRequestRefused = "its own request was refused";
+
+/** Errors that no fault excuses: nothing asks for too much … */
+const refusalCodes: ReadonlySet<string> = new Set(["invalid-request", "transaction-too-large"]);
+
+/** … or holds what was never stored. */
+const unexpectedCodes: ReadonlySet<string> = new Set(["corrupt-data", "idempotency-key-reused"]);

@@ -35,7 +35,7 @@ const program = new Command("sim:mutants")
   .option("--only <text>", "mutants whose name contains this");
 
 type Catch = { readonly seeds: number; readonly finding: string };
-type Search = { readonly best: Catch | undefined; readonly crash: string | undefined };
+type Search = { readonly best: Catch | undefined; readonly provesNothing: string | undefined };
 
 async function main(): Promise<void> {
   const options = program.parse().opts<Options>();
@@ -48,14 +48,14 @@ async function main(): Promise<void> {
       mutant,
     });
     const caught: Catch[] = [];
-    let crash: string | undefined;
+    let provesNothing: string | undefined;
     for (let trial = 0; trial < options.trials; trial += 1) {
       const found = await firstCatch(file, mutant, {
         ...options,
         firstSeed: 1 + trial * trialStride,
       });
       if (found.best !== undefined) caught.push(found.best);
-      crash ??= found.crash;
+      provesNothing ??= found.provesNothing;
     }
     if (caught.length < options.trials) missed.push(mutant.name);
     const seeds = caught.map((each) => each.seeds);
@@ -64,7 +64,7 @@ async function main(): Promise<void> {
     console.log(
       `${mutant.name.padEnd(34)} ${shown.padEnd(16)} ${caught[0]?.finding.slice(0, 110) ?? ""}`,
     );
-    if (crash !== undefined) console.log(`  crashed, which proves nothing: ${crash.slice(0, 200)}`);
+    if (provesNothing !== undefined) console.log(`  ${provesNothing.slice(0, 200)}`);
   }
   const { length } = chosen;
   console.log(
@@ -82,7 +82,7 @@ async function firstCatch(
   options: Options & { readonly firstSeed: number },
 ): Promise<Search> {
   let best: Catch | undefined;
-  let crash: string | undefined;
+  let provesNothing: string | undefined;
   function* orders(): Generator<SeedOrder> {
     for (let i = 0; i < options.seedsMax && best === undefined; i += 1) {
       yield { seed: options.firstSeed + i, changes: mutant.changes ?? {} };
@@ -90,13 +90,15 @@ async function firstCatch(
   }
   for await (const result of runSeeds(file, orders(), options.jobs)) {
     const said = noticed(result);
-    if (said.kind === "crashed") crash ??= said.finding;
+    if (said.kind === "crashed" || said.kind === "refused") {
+      provesNothing ??= `${said.kind}, which proves nothing: ${said.finding}`;
+    }
     if (said.kind !== "caught") continue;
     const { finding } = said;
     const seeds = result.order.seed - options.firstSeed + 1;
     if (best === undefined || seeds < best.seeds) best = { seeds, finding };
   }
-  return { best, crash };
+  return { best, provesNothing };
 }
 
 function median(values: readonly number[]): number {

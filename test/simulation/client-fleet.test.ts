@@ -3,10 +3,15 @@
  * to keep the run in balance.
  */
 import { describe, expect, test, vi } from "vitest";
-import { CommitUnknownError, UnavailableError } from "../../core/errors.ts";
+import {
+  CommitUnknownError,
+  CorruptDataError,
+  InvalidRequestError,
+  UnavailableError,
+} from "../../core/errors.ts";
 import type { TransactionId } from "../../core/types.ts";
 import type { Mood } from "../../simulation/balance.ts";
-import { ClientFleet } from "../../simulation/client-fleet.ts";
+import { ClientFleet, ownRequestRefused } from "../../simulation/client-fleet.ts";
 import type { RestService } from "../../simulation/rest-service.ts";
 import { planOf } from "../../simulation/seed-plan.ts";
 import type { StepContext } from "../../simulation/workloads/workload.ts";
@@ -143,6 +148,24 @@ describe("the clients of a run", () => {
       unavailable: 1,
     });
     expect([fleet.unknown, fleet.findings]).toEqual([[id], []]);
+  });
+
+  test("tell apart what is refused to the workload itself from what was never stored", async () => {
+    const errors = [
+      new InvalidRequestError("n", "attribute n has no value"),
+      new CorruptDataError("stored bytes do not decode"),
+    ];
+    const { fleet, run } = await stage({
+      clients: 1,
+      transactions: 2,
+      step: () => Promise.reject(errors.shift() ?? new Error("a third step")),
+    });
+    fleet.start();
+    await run(10_000);
+    expect(fleet.findings).toEqual([
+      `client-1/1: ${ownRequestRefused}: InvalidRequestError: attribute n has no value`,
+      "client-1/2: CorruptDataError: stored bytes do not decode",
+    ]);
   });
 
   test("go on beyond the plan while the run is out of balance, and end all the same", async () => {

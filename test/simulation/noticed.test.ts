@@ -27,6 +27,16 @@ describe("a mutant", () => {
     expect(noticed(answered(findings))).toEqual({ kind: "crashed", finding });
   });
 
+  test.each([
+    "client-1/3: its own request was refused: InvalidRequestError: attribute n has no value",
+    "client-1/3: its own request was refused: TransactionTooLargeError: more than 10000 keys",
+    "the run itself failed: InvalidRequestError: attribute n has no value",
+  ])("that makes the workload's own requests invalid proves nothing: %s", (finding) => {
+    expect(noticed(answered([finding]))).toEqual({ kind: "refused", finding });
+    const findings = ["liveness: the stream is not done", finding];
+    expect(noticed(answered(findings))).toEqual({ kind: "refused", finding });
+  });
+
   test("whose process dies proves nothing; one that never gives its turn back is caught", () => {
     const ended = "its process ended: 1";
     expect(noticed({ kind: "lost", order, reason: ended })).toEqual({
@@ -40,6 +50,9 @@ describe("a mutant", () => {
   test.each([
     "G1c: t1 and t2 saw each other",
     "an error in a function: oracle: InvariantViolation: I2: timestamps grow",
+    "an error in a function: replay: InvalidRequestError: the store refused the request",
+    "client-1/3: CorruptDataError: stored bytes do not decode: malformed",
+    "client-1/3: IdempotencyKeyReusedError: the key has answered another request",
   ])("that breaks a promise is caught: %s", (finding) => {
     expect(noticed(answered(["vacuous: 2.0 % met a conflict", finding]))).toEqual({
       kind: "caught",
