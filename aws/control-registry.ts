@@ -74,7 +74,7 @@ export function createRegistryStore(
   return {
     registerTable: async (table, options) => {
       assertUsersTable(table.name);
-      const item = await change(parts, table.name, options, (stored, nowMs) => {
+      const item = await change(parts, { sk: table.name, options }, (stored, nowMs) => {
         const before =
           stored === undefined
             ? undefined
@@ -97,7 +97,7 @@ export function createRegistryStore(
     },
     async retainHistory(retentionMs, options) {
       assertRetention(retentionMs);
-      await change(parts, retentionName, options, (stored, nowMs) => {
+      await change(parts, { sk: retentionName, options }, (stored, nowMs) => {
         const before =
           stored === undefined
             ? retentionDefault
@@ -115,8 +115,7 @@ export function createRegistryStore(
  */
 async function change(
   { control, clock }: RegistryParts,
-  sk: string,
-  options: CallOptions | undefined,
+  { sk, options }: { readonly sk: string; readonly options: CallOptions | undefined },
   next: (stored: Item | undefined, nowMs: number) => Item,
 ): Promise<Item> {
   const key = { pk: partition, sk };
@@ -126,10 +125,11 @@ async function change(
     const item = next(stored, nowMs);
     const attributes = withoutKey(stored);
     if (isDeepStrictEqual(attributes, item)) return item;
-    const condition = attributes === undefined ? notExists : unchanged(attributes, item);
+    const condition =
+      attributes === undefined ? notExists : unchanged({ before: attributes, after: item });
     const signDeadline = { clock, beforeMs: nowMs + limits.registryChangeSignMsMax };
     try {
-      const result = await control.put(key, item, options, condition, signDeadline);
+      const result = await control.put(key, item, { ...options, condition, signDeadline });
       if (result === "done") return item;
     } catch (error) {
       if (!(error instanceof LateSignatureError)) throw error;
@@ -147,8 +147,10 @@ function withoutKey(stored: Item | undefined): Item | undefined {
   return attributes;
 }
 
+type Change = { readonly before: Item; readonly after: Item };
+
 /** Every attribute that is there or will be stands as it was read; but what indexes there are. */
-function unchanged(before: Item, after: Item): ControlCondition {
+function unchanged({ before, after }: Change): ControlCondition {
   const all = Object.keys({ ...before, ...after }).filter((name) => name !== "indexKeys");
   const terms = all.map((name, i) =>
     before[name] === undefined

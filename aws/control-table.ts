@@ -26,13 +26,17 @@ export type ControlReads = {
   ): Promise<{ readonly items: readonly Item[]; readonly complete: boolean }>;
 };
 
+type ControlPutOptions = CallOptions & {
+  /** Undefined: whatever stands at the key is overwritten. */
+  readonly condition?: ControlCondition;
+  readonly signDeadline?: SignDeadline;
+};
+
 export type ControlTable = ControlReads & {
   put(
     key: ControlKey,
     attributes: Item,
-    options?: CallOptions,
-    condition?: ControlCondition,
-    signDeadline?: SignDeadline,
+    options?: ControlPutOptions,
   ): Promise<"done" | "condition-failed">;
   delete(key: ControlKey, options?: CallOptions): Promise<void>;
 };
@@ -79,24 +83,20 @@ export function createControlReads(dynamodb: ClientDynamoDb, table: string): Con
 export function createControlTable(dynamodb: DynamoDb, table: string): ControlTable {
   return {
     ...createControlReads(dynamodb, table),
-    put: (key, attributes, options, condition, signDeadline) =>
-      dynamodb.put(
+    put(key, attributes, options) {
+      const { condition, signDeadline } = options ?? {};
+      return dynamodb.put(
         {
           TableName: table,
           Item: { ...toSdkItem(attributes), ...keyOf(key) },
-          ...(condition === undefined
-            ? {}
-            : {
-                ConditionExpression: condition.expression,
-                ExpressionAttributeNames: { ...condition.names },
-              }),
-          ...(condition?.values === undefined
-            ? {}
-            : { ExpressionAttributeValues: toSdkItem(condition.values) }),
+          ConditionExpression: condition?.expression,
+          ExpressionAttributeNames: condition?.names,
+          ExpressionAttributeValues: condition?.values && toSdkItem(condition.values),
         },
         options,
         signDeadline,
-      ),
+      );
+    },
     async delete(key, options) {
       await dynamodb.delete({ TableName: table, Key: keyOf(key) }, options);
     },

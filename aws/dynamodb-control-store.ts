@@ -126,20 +126,22 @@ export function createDynamoDbControlStore(parts: ControlStoreParts): AwsControl
         values: { ":position": { N: watermark.position.toString() } },
       };
       const key = watermarkKey(shard);
-      const result = await control.put(key, fromWatermark(watermark), options, condition);
+      const result = await control.put(key, fromWatermark(watermark), { ...options, condition });
       return result === "done";
     },
     async addShard({ shard, startingHashKey, hashSecret }, watermark, options) {
       // The watermark first: a shard that is listed must have one.
-      await control.put(watermarkKey(shard), fromWatermark(watermark), options, notExists);
+      const unlessThere = { ...options, condition: notExists };
+      await control.put(watermarkKey(shard), fromWatermark(watermark), unlessThere);
       const entry = { startingHashKey: { S: startingHashKey }, hashSecret: { B: hashSecret } };
-      await control.put({ pk: "shards", sk: shard }, entry, options, notExists);
+      await control.put({ pk: "shards", sk: shard }, entry, unlessThere);
     },
     async secret(name, make, options) {
       const key = { pk: "secret", sk: name };
       let item = await control.get(key, options);
       if (item === undefined) {
-        await control.put(key, { bytes: { B: make() } }, options, notExists);
+        const unlessThere = { ...options, condition: notExists };
+        await control.put(key, { bytes: { B: make() } }, unlessThere);
         // The first process made it; only the stored bytes are the secret.
         item = await control.get(key, options);
       }
