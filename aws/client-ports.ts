@@ -12,9 +12,8 @@ import { createDynamoDbControlReader } from "./dynamodb-control-store.ts";
 import { createClientItemStore } from "./dynamodb-item-store.ts";
 import { createKinesisCommitStream } from "./kinesis-commit-stream.ts";
 import { deploymentNames } from "./names.ts";
-import { systemClock } from "./system.ts";
+import { systemClock, systemRandom } from "./system.ts";
 import { systemDigest } from "./system-digest.ts";
-import { systemRandom } from "./system.ts";
 
 const history = new OnDemand("history", () => import("./dynamodb-version-store.ts"));
 

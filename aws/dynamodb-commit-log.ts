@@ -8,8 +8,7 @@ import type { ClientPorts, Clock, CommitLog, StoredBlock } from "../core/ports.t
 import type { Item, LogPosition } from "../core/types.ts";
 import { fromSdkItem } from "./attribute-values.ts";
 import type { ClientDynamoDb, DynamoDb } from "./dynamodb.ts";
-import { expiresAtSeconds } from "./stored-attributes.ts";
-import { bytesOf, integerOf } from "./stored-attributes.ts";
+import { expiresAtSeconds, bytesOf, integerOf } from "./stored-attributes.ts";
 
 const spilling = new OnDemand("spilled payloads", () => import("./dynamodb-spills.ts"));
 

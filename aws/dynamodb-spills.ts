@@ -6,8 +6,7 @@ import type { TransactionId } from "../core/types.ts";
 import type { SdkItem } from "./attribute-values.ts";
 import { mapBounded } from "./bounded.ts";
 import type { ClientDynamoDb } from "./dynamodb.ts";
-import { expiresAtSeconds } from "./stored-attributes.ts";
-import { bytesOf } from "./stored-attributes.ts";
+import { expiresAtSeconds, bytesOf } from "./stored-attributes.ts";
 
 type SpillParts = {
   readonly dynamodb: ClientDynamoDb;

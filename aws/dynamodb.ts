@@ -18,8 +18,7 @@ import type {
 import type { CallOptions } from "../core/ports.ts";
 import type { Item } from "../core/types.ts";
 import { fromSdkItem } from "./attribute-values.ts";
-import { callRead, callWrite } from "./call.ts";
-import type { Call, SignDeadline } from "./call.ts";
+import { callRead, callWrite, type Call, type SignDeadline } from "./call.ts";
 import type { DynamoDbHandle } from "./clients.ts";
 
 export type ClientDynamoDb = {

@@ -6,12 +6,11 @@ import type { _Record as KinesisRecord } from "@aws-sdk/client-kinesis";
 import { StoreError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { CallOptions, Clock, Random, StreamRead, StreamRecord } from "../core/ports.ts";
-import { compareSequenceNumbers } from "../core/sequence-number.ts";
+import { compareSequenceNumbers, toSequenceNumber } from "../core/sequence-number.ts";
 import type { SequenceNumber, ShardId } from "../core/types.ts";
 import { backOff } from "./bounded.ts";
 import { callRead } from "./call.ts";
 import { carrierOf, type KinesisShardId, type KinesisShardsParts } from "./kinesis-shards.ts";
-import { toSequenceNumber } from "../core/sequence-number.ts";
 
 type ReaderParts = KinesisShardsParts & { readonly clock: Clock; readonly random: Random };
 

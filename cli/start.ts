@@ -7,12 +7,14 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { deploymentNames } from "../aws/names.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import { announcement, announcementJson } from "../localstack/announcement.ts";
-import { startEmbeddedStack } from "../localstack/embedded-stack.ts";
-import type { EmbeddedStack, EmbeddedStackOptions } from "../localstack/embedded-stack.ts";
+import {
+  startEmbeddedStack,
+  type EmbeddedStack,
+  type EmbeddedStackOptions,
+} from "../localstack/embedded-stack.ts";
 import { assertDistinct, loadConfig, type StackConfig } from "../localstack/stack-config.ts";
 import { StackError } from "../localstack/stack-error.ts";
-import { createStackLog, logLevels } from "../localstack/stack-log.ts";
-import type { LogLevel } from "../localstack/stack-log.ts";
+import { createStackLog, logLevels, type LogLevel } from "../localstack/stack-log.ts";
 import { tableFromText, tableTextForm, type TableSetup } from "../localstack/table-setup.ts";
 import { assertStackPackages, builtScripts } from "./package.ts";
 

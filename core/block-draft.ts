@@ -8,10 +8,14 @@
 import { assert } from "./assert.ts";
 import * as limits from "./limits.ts";
 import { outcomeCode, type PlainAbort } from "./outcomes.ts";
-import { sortKeyWords, writeWords } from "./request-batch.ts";
-import type { RequestBatch } from "./request-batch.ts";
-import { timestampZero } from "./types.ts";
-import type { LogPosition, SequenceNumber, StreamCursor, Timestamp } from "./types.ts";
+import { sortKeyWords, writeWords, type RequestBatch } from "./request-batch.ts";
+import {
+  timestampZero,
+  type LogPosition,
+  type SequenceNumber,
+  type StreamCursor,
+  type Timestamp,
+} from "./types.ts";
 
 /** A record of the batch that an oracle certifies, in stream order. */
 export type BatchRecord = {

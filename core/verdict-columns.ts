@@ -3,8 +3,7 @@
  * 64-bit hashes as two.
  */
 import { assert } from "./assert.ts";
-import type { RequestBatch } from "./request-batch.ts";
-import { idWords } from "./request-batch.ts";
+import { idWords, type RequestBatch } from "./request-batch.ts";
 import type { KeyHash, TransactionId, Verdict } from "./types.ts";
 
 const empty = new Uint8Array(0);

@@ -1,7 +1,12 @@
 /** The demo's report: the shape of `--json`, and the same as text. */
 import type { DoneKill } from "./chaos.ts";
-import type { Measurements, OperationCounts, Percentiles, PhaseName } from "./measurements.ts";
-import { phaseNames } from "./measurements.ts";
+import {
+  phaseNames,
+  type Measurements,
+  type OperationCounts,
+  type Percentiles,
+  type PhaseName,
+} from "./measurements.ts";
 import type { Counters } from "./messages.ts";
 import type { DemoOptions } from "./options.ts";
 

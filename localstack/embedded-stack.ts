@@ -5,8 +5,7 @@
  */
 import { deploymentNames } from "../aws/names.ts";
 import * as limits from "../core/limits.ts";
-import { DataFolder } from "./data-folder.ts";
-import type { Checkpoints } from "./data-folder.ts";
+import { DataFolder, type Checkpoints } from "./data-folder.ts";
 import type { Provision } from "./provision-stack.ts";
 import type {
   FromProcess,
@@ -16,10 +15,8 @@ import type {
 } from "./process-messages.ts";
 import type { StackScripts } from "./stack-bundle.ts";
 import { StackError } from "./stack-error.ts";
-import { stackFunctions } from "./stack-functions.ts";
-import type { FunctionDefinition } from "./stack-functions.ts";
-import { createStackLog } from "./stack-log.ts";
-import type { LogLevel, StackLog } from "./stack-log.ts";
+import { stackFunctions, type FunctionDefinition } from "./stack-functions.ts";
+import { createStackLog, type LogLevel, type StackLog } from "./stack-log.ts";
 import { SupervisedProcess } from "./supervised-process.ts";
 import type { TableSetup } from "./table-setup.ts";
 

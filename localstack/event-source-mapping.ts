@@ -3,8 +3,7 @@
  * consumer per shard, from the oldest record on; a shard begins when its parents have ended (a
  * child read first would break the order of a key that moved), and no shard waits for another.
  */
-import { ShardConsumer } from "./shard-consumer.ts";
-import type { MappingDependencies, MappingOptions } from "./shard-consumer.ts";
+import { ShardConsumer, type MappingDependencies, type MappingOptions } from "./shard-consumer.ts";
 
 export type EventSourceMapping = {
   /** Tells that the stream was written, so that an idle mapping reads at once. */

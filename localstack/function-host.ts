@@ -5,22 +5,22 @@
  * more.
  */
 import { pathToFileURL } from "node:url";
-import { pino } from "pino";
-import type { Logger } from "pino";
-import { createAwsClients } from "../aws/clients.ts";
-import type { AwsClients } from "../aws/clients.ts";
+import { pino, type Logger } from "pino";
+import { createAwsClients, type AwsClients } from "../aws/clients.ts";
 import { systemClock } from "../aws/system.ts";
 import * as limits from "../core/limits.ts";
-import { startEventSourceMapping } from "./event-source-mapping.ts";
-import type { EventSourceMapping } from "./event-source-mapping.ts";
-import { startHttpGateway } from "./http-gateway.ts";
-import type { HttpGateway } from "./http-gateway.ts";
+import { startEventSourceMapping, type EventSourceMapping } from "./event-source-mapping.ts";
+import { startHttpGateway, type HttpGateway } from "./http-gateway.ts";
 import { kinesisStreamReader } from "./kinesis-stream-reader.ts";
-import { handlerOf, invocationContext, localAccountId, scheduledEvent } from "./lambda-runtime.ts";
-import type { Handler } from "./lambda-runtime.ts";
+import {
+  handlerOf,
+  invocationContext,
+  localAccountId,
+  scheduledEvent,
+  type Handler,
+} from "./lambda-runtime.ts";
 import { listenFailure } from "./listen-failure.ts";
-import { linkToSupervisor } from "./process-link.ts";
-import type { ProcessLink } from "./process-link.ts";
+import { linkToSupervisor, type ProcessLink } from "./process-link.ts";
 import type { EventSource, HostSettings } from "./process-messages.ts";
 import type { Checkpoint, MappingReport } from "./shard-consumer.ts";
 import { answerTables } from "./table-route.ts";

@@ -4,12 +4,16 @@
  * this one address finds the rest of the stack, `GET /openapi.json`, the function's contract, and
  * the stack's own route for tables.
  */
-import { createServer } from "node:http";
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import * as limits from "../core/limits.ts";
-import { gatewayError, httpApiEvent, httpResponse } from "./http-event.ts";
-import type { HttpRequest, HttpResponse } from "./http-event.ts";
+import {
+  gatewayError,
+  httpApiEvent,
+  httpResponse,
+  type HttpRequest,
+  type HttpResponse,
+} from "./http-event.ts";
 import openApi from "../docs/openapi.json" with { type: "json" };
 import { refuseOtherHosts } from "./host-names.ts";
 import type { StackEndpoints } from "./process-messages.ts";

@@ -19,8 +19,12 @@ import {
   type DeliveryEffect,
   type DeliveryEvent,
 } from "../testing/cloud/lambda/shard-delivery.ts";
-import { eventRecordBytes, kinesisEvent } from "./kinesis-event.ts";
-import type { EventOrigin, ShardRecord } from "./kinesis-event.ts";
+import {
+  eventRecordBytes,
+  kinesisEvent,
+  type EventOrigin,
+  type ShardRecord,
+} from "./kinesis-event.ts";
 
 /** How far a shard has been processed. */
 export type Checkpoint =

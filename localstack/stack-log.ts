@@ -4,8 +4,7 @@
  */
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
-import { pino } from "pino";
-import type { Logger } from "pino";
+import { pino, type Logger } from "pino";
 import * as limits from "../core/limits.ts";
 
 /** Those that the functions' own loggers know as well. */

@@ -8,11 +8,9 @@ import type { Server } from "node:http";
 import { corruptDataFolder } from "./data-folder.ts";
 import { checkLevelDatabase } from "./level-database.ts";
 import { listenFailure } from "./listen-failure.ts";
-import { linkToSupervisor } from "./process-link.ts";
-import type { ProcessLink } from "./process-link.ts";
+import { linkToSupervisor, type ProcessLink } from "./process-link.ts";
 import type { StoresSettings } from "./process-messages.ts";
-import { startProtocolServer } from "./protocol-server.ts";
-import type { ProtocolServer } from "./protocol-server.ts";
+import { startProtocolServer, type ProtocolServer } from "./protocol-server.ts";
 
 /** Notices of a busy stream are merged: at most one per this time. */
 const noticeIntervalMs = 2;

@@ -3,13 +3,11 @@
  * pauses when it dies, stopped in order, killed when it does not stop. Nothing here knows what the
  * process does.
  */
-import { spawn } from "node:child_process";
-import type { ChildProcess } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 import * as limits from "../core/limits.ts";
 import type { FromProcess, HostSettings, StoresSettings, ToProcess } from "./process-messages.ts";
 import { StackError } from "./stack-error.ts";
-import { relayOutput } from "./stack-log.ts";
-import type { StackLog } from "./stack-log.ts";
+import { relayOutput, type StackLog } from "./stack-log.ts";
 
 export type ProcessSpec = {
   readonly name: string;

@@ -8,8 +8,13 @@ import { assert } from "../core/assert.ts";
 import type { BlockDraft, OracleInput } from "../core/block-draft.ts";
 import * as limits from "../core/limits.ts";
 import { isPlainAbort, outcomeCode, outcomes } from "../core/outcomes.ts";
-import { columnCode, idWords, sortKeyWords, writeWords } from "../core/request-batch.ts";
-import type { RequestBatch } from "../core/request-batch.ts";
+import {
+  columnCode,
+  idWords,
+  sortKeyWords,
+  writeWords,
+  type RequestBatch,
+} from "../core/request-batch.ts";
 import { ByteWriter } from "./byte-writer.ts";
 import { TableRegister } from "./log-block-layout.ts";
 import { StreamWriter, writeHeader } from "./log-block-writing.ts";

@@ -11,8 +11,7 @@
 import { FrameError } from "../core/errors.ts";
 import { hashKinds, type KeyHasher } from "../core/key-hash.ts";
 import * as limits from "../core/limits.ts";
-import { tableFaults } from "../core/request-batch.ts";
-import type { RequestBatch, TableFault } from "../core/request-batch.ts";
+import { tableFaults, type RequestBatch, type TableFault } from "../core/request-batch.ts";
 import { hashSlot, type SlotSeed } from "../core/slot-seed.ts";
 import {
   scanMapBody,
@@ -25,8 +24,15 @@ import { isEncodedIdempotencyEntry, isEncodedIdempotencyKey } from "./idempotenc
 import { encodedValueSizeBytes, mapBodySizeBytes, sizePerEncodedByte } from "./item-size-scan.ts";
 import type { KeyHashes } from "./key-hashes.ts";
 import { tableFlags, writeFlags } from "./payload.ts";
-import { fitsIndexKey, isAt, keyContentBytes, keyTypeOfTag } from "./table-catalogue.ts";
-import type { Admission, CatalogueEntry, CatalogueIndexKey } from "./table-catalogue.ts";
+import {
+  fitsIndexKey,
+  isAt,
+  keyContentBytes,
+  keyTypeOfTag,
+  type Admission,
+  type CatalogueEntry,
+  type CatalogueIndexKey,
+} from "./table-catalogue.ts";
 import * as tags from "./value-tags.ts";
 
 /** Up to this many writes are compared pairwise for duplicates; a hash table is dearer below. */

@@ -6,8 +6,7 @@
 import { assert } from "../core/assert.ts";
 import type { Digest } from "../core/ports.ts";
 import type { Timestamp, TransactionId } from "../core/types.ts";
-import type { ByteReader } from "./byte-reader.ts";
-import { malformed } from "./byte-reader.ts";
+import { malformed, type ByteReader } from "./byte-reader.ts";
 import type { ByteWriter } from "./byte-writer.ts";
 import { isTransactionId } from "./transaction-id-text.ts";
 

@@ -5,8 +5,7 @@
 import { InvalidRequestError, TransactionClosedError, UnavailableError } from "../core/errors.ts";
 import type { Clock } from "../core/ports.ts";
 import { OnDemand } from "../core/on-demand.ts";
-import { systemClock } from "../aws/system.ts";
-import { systemRandom } from "../aws/system.ts";
+import { systemClock, systemRandom } from "../aws/system.ts";
 import { waitBackoff } from "../engine/backoff.ts";
 import { Call } from "../engine/call.ts";
 import { ignore, orAborted } from "../engine/concurrency.ts";

@@ -13,12 +13,12 @@ import {
   aFunction,
   anObject,
   aText,
-  type Checks,
   checkOptions,
   integerIn,
+  isPlainObject,
+  type Checks,
 } from "./check-options.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
-import { isPlainObject } from "./check-options.ts";
 import { keyNames, type RowCodec } from "./row-codec.ts";
 import type { AnyTable, KeyOf, KeyValue, PartitionNameOf, PartitionOf, RowOf } from "./table.ts";
 

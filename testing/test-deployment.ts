@@ -5,10 +5,9 @@
  */
 import { createAwsClientPorts } from "../aws/client-ports.ts";
 import { createAwsPorts, type AwsPorts, type AwsPortsOptions } from "../aws/ports.ts";
-import { createTables } from "../aws/create-tables.ts";
+import { createTables, type IndexDefinition } from "../aws/create-tables.ts";
 import { provisionDeployment } from "../aws/provision.ts";
 import { registerTables } from "../aws/register-tables.ts";
-import type { IndexDefinition } from "../aws/create-tables.ts";
 import { InvariantViolation } from "../core/assert.ts";
 import type { StreamRecord } from "../core/ports.ts";
 import type { SequenceNumber, ShardId, TableDescription } from "../core/types.ts";

@@ -2,8 +2,14 @@
  * The SDK as an application uses it: serializable transactions, and snapshots for operations that
  * only read.
  */
-import { ConflictError, createClient, defineTable } from "../../sdk/index.ts";
-import type { Client, Snapshot, Table } from "../../sdk/index.ts";
+import {
+  ConflictError,
+  createClient,
+  defineTable,
+  type Client,
+  type Snapshot,
+  type Table,
+} from "../../sdk/index.ts";
 import {
   type BenchTarget,
   type ContestantClient,

@@ -3,8 +3,7 @@
  * docs/performance.md shows, so that a reader can put in other prices. Not in it: storage, data
  * transfer, the application's own machines, HTTP.
  */
-import type { Consumer } from "./published-figures.ts";
-import { hoursPerMonth, pricesDollars as prices } from "./published-figures.ts";
+import { hoursPerMonth, pricesDollars as prices, type Consumer } from "./published-figures.ts";
 import type { PartUsage } from "./usage-ledger.ts";
 
 /** Per committed transaction. */

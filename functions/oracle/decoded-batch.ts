@@ -3,8 +3,7 @@
  * and counted; one that does not rise above the record before it was seen already.
  */
 import type { BatchRecord, OracleInput } from "../../core/block-draft.ts";
-import { FrameError } from "../../core/errors.ts";
-import type { FrameFault } from "../../core/errors.ts";
+import { FrameError, type FrameFault } from "../../core/errors.ts";
 import { firstUncovered, isCovered, requestsDone } from "../../core/cursor.ts";
 import type { Digest, StreamRecord } from "../../core/ports.ts";
 import type { Oracle } from "../../core/oracle.ts";
@@ -15,8 +14,7 @@ import type { SequenceNumber, StreamCursor } from "../../core/types.ts";
 import { CommitRecordScanner } from "../../schemas/commit-record-scan.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
 import type { TableCatalogue } from "../../schemas/table-catalogue.ts";
-import { SpilledPayloads } from "./spilled-payloads.ts";
-import type { ReadSpilled } from "./spilled-payloads.ts";
+import { SpilledPayloads, type ReadSpilled } from "./spilled-payloads.ts";
 
 export type RejectedRecord = {
   readonly sequenceNumber: SequenceNumber;

@@ -2,8 +2,7 @@
  * The environment of a function, as Terraform and the embedded stack set it, checked once at its
  * start.
  */
-import { logLevels } from "./observability.ts";
-import type { LogLevel } from "./observability.ts";
+import { logLevels, type LogLevel } from "./observability.ts";
 
 export type FunctionEnvironment = {
   readonly deployment: string;

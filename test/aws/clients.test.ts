@@ -8,8 +8,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { createAwsClients } from "../../aws/clients.ts";
 import { deploymentNames } from "../../aws/names.ts";
-import { systemClock } from "../../aws/system.ts";
-import { systemRandom } from "../../aws/system.ts";
+import { systemClock, systemRandom } from "../../aws/system.ts";
 import * as limits from "../../core/limits.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));

@@ -1,10 +1,9 @@
 /** Provisioning a deployment, twice over, on real protocol servers. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DescribeTimeToLiveCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { adoptTables } from "../../aws/register-tables.ts";
+import { adoptTables, registerTables } from "../../aws/register-tables.ts";
 import { createTables } from "../../aws/create-tables.ts";
 import { provisionDeployment } from "../../aws/provision.ts";
-import { registerTables } from "../../aws/register-tables.ts";
 import { createAwsClients } from "../../aws/clients.ts";
 import { createDynamoDb } from "../../aws/dynamodb.ts";
 import { createDynamoDbControlStore } from "../../aws/dynamodb-control-store.ts";

@@ -1,7 +1,13 @@
 /** Streams for property tests: few keys, so that they conflict, and copies of earlier requests. */
 import fc from "fast-check";
-import { hash, id, simpleWrite } from "./oracle-harness.ts";
-import type { TestRecord, TestRequest, TestWrite } from "./oracle-harness.ts";
+import {
+  hash,
+  id,
+  simpleWrite,
+  type TestRecord,
+  type TestRequest,
+  type TestWrite,
+} from "./oracle-harness.ts";
 
 /** First arrival; its microseconds lie just above the harness's `startTimestamp`. */
 const firstArrivalMs = 1_000_001;

@@ -1,6 +1,5 @@
 /** Requests as a test writes them, as columns for an oracle, and logs of decoded blocks. */
-import { Oracle, oracleBoundsDefault } from "../../core/oracle.ts";
-import type { OracleBounds } from "../../core/oracle.ts";
+import { Oracle, oracleBoundsDefault, type OracleBounds } from "../../core/oracle.ts";
 import type {
   BatchRecord,
   BlockDraft,

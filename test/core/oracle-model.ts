@@ -5,8 +5,7 @@
  */
 import { assert } from "../../core/assert.ts";
 import type { KeyHash, Verdict } from "../../core/types.ts";
-import { hashesOf } from "./oracle-harness.ts";
-import type { TestRequest } from "./oracle-harness.ts";
+import { hashesOf, type TestRequest } from "./oracle-harness.ts";
 
 type Decision = {
   readonly id: string;

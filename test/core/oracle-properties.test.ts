@@ -1,13 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Oracle, oracleBoundsDefault } from "../../core/oracle.ts";
-import type { OracleBounds } from "../../core/oracle.ts";
+import { Oracle, oracleBoundsDefault, type OracleBounds } from "../../core/oracle.ts";
 import { compareCursors } from "../../core/cursor.ts";
 import type { KeyHash, LogBlock, LogPosition, TransactionId } from "../../core/types.ts";
 import { streams } from "./oracle-arbitraries.ts";
 import { slotSeedOf, slotSeedWords } from "../../core/slot-seed.ts";
-import { blockOf, certify, newOracle, oracleInput, startTimestamp } from "./oracle-harness.ts";
-import type { TestRecord, TestRequest } from "./oracle-harness.ts";
+import {
+  blockOf,
+  certify,
+  newOracle,
+  oracleInput,
+  startTimestamp,
+  type TestRecord,
+  type TestRequest,
+} from "./oracle-harness.ts";
 import { asModelVerdict, OracleModel } from "./oracle-model.ts";
 import { sampleSeed } from "../../testing/sample-hashes.ts";
 

@@ -2,13 +2,20 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { assert, InvariantViolation } from "../../core/assert.ts";
-import { Oracle, oracleBoundsDefault } from "../../core/oracle.ts";
-import type { OracleBounds } from "../../core/oracle.ts";
+import { Oracle, oracleBoundsDefault, type OracleBounds } from "../../core/oracle.ts";
 import type { LogBlock, LogPosition, StreamCursor } from "../../core/types.ts";
 import { sampleSeed } from "../../testing/sample-hashes.ts";
 import { streams } from "./oracle-arbitraries.ts";
-import { blockOf, certify, id, newOracle, oracleInput, startTimestamp } from "./oracle-harness.ts";
-import type { TestRecord, TestRequest } from "./oracle-harness.ts";
+import {
+  blockOf,
+  certify,
+  id,
+  newOracle,
+  oracleInput,
+  startTimestamp,
+  type TestRecord,
+  type TestRequest,
+} from "./oracle-harness.ts";
 import { asModelVerdict, OracleModel } from "./oracle-model.ts";
 
 const bounds: fc.Arbitrary<OracleBounds> = fc.record({

@@ -14,8 +14,8 @@ import {
   secondMicros,
   simpleWrite,
   startTimestamp,
+  type TestRequest,
 } from "./oracle-harness.ts";
-import type { TestRequest } from "./oracle-harness.ts";
 
 const arrivalMs = startTimestamp / 1000 + 1;
 const arrivalMicros = arrivalMs * 1000;

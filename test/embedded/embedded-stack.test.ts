@@ -16,8 +16,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createAwsClients } from "../../aws/clients.ts";
-import { startEmbeddedStack } from "../../localstack/embedded-stack.ts";
-import type { EmbeddedStack } from "../../localstack/embedded-stack.ts";
+import { startEmbeddedStack, type EmbeddedStack } from "../../localstack/embedded-stack.ts";
 import {
   eventually,
   isAlive,

@@ -2,8 +2,10 @@
 import type { KinesisStreamEvent } from "aws-lambda";
 import { describe, expect, onTestFinished, test } from "vitest";
 import fc from "fast-check";
-import { startEventSourceMapping } from "../../localstack/event-source-mapping.ts";
-import type { EventSourceMapping } from "../../localstack/event-source-mapping.ts";
+import {
+  startEventSourceMapping,
+  type EventSourceMapping,
+} from "../../localstack/event-source-mapping.ts";
 import type { Checkpoint, MappingOptions, MappingReport } from "../../localstack/shard-consumer.ts";
 import { MemoryStream, VirtualClock } from "./fixtures/memory-stream.ts";
 

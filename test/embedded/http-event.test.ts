@@ -1,8 +1,7 @@
 /** HTTP requests and answers as an HTTP API translates them (payload format 2.0). */
 import { describe, expect, test } from "vitest";
 import * as limits from "../../core/limits.ts";
-import { httpApiEvent, httpResponse } from "../../localstack/http-event.ts";
-import type { HttpRequest } from "../../localstack/http-event.ts";
+import { httpApiEvent, httpResponse, type HttpRequest } from "../../localstack/http-event.ts";
 
 const request = (given: Partial<HttpRequest>): HttpRequest => ({
   method: "GET",

@@ -1,8 +1,7 @@
 /** The mapping on a real Kinesis protocol server: order over a split, expired iterators. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
-import { createAwsClients } from "../../aws/clients.ts";
-import type { KinesisHandle } from "../../aws/clients.ts";
+import { createAwsClients, type KinesisHandle } from "../../aws/clients.ts";
 import { systemClock } from "../../aws/system.ts";
 import { startEventSourceMapping } from "../../localstack/event-source-mapping.ts";
 import { kinesisStreamReader } from "../../localstack/kinesis-stream-reader.ts";

@@ -12,8 +12,7 @@ import type { LogPosition, ShardId, TableDescription } from "../../core/types.ts
 import { createEngine } from "../../engine/engine.ts";
 import { decodeBlock } from "../../engine/stored-block.ts";
 import type { Engine } from "../../engine/types.ts";
-import type { FunctionDefinition } from "../../localstack/stack-functions.ts";
-import { stackFunctions } from "../../localstack/stack-functions.ts";
+import { stackFunctions, type FunctionDefinition } from "../../localstack/stack-functions.ts";
 import { localIdentity } from "../harness/local-servers.ts";
 import { openReshard, type Reshard } from "../harness/reshard.ts";
 import { increment, key, numberOf, readOne } from "../integration/support.ts";

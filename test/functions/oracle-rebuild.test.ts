@@ -4,12 +4,14 @@
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { oracleBoundsDefault } from "../../core/oracle.ts";
-import type { Oracle } from "../../core/oracle.ts";
+import { oracleBoundsDefault, type Oracle } from "../../core/oracle.ts";
 import type { StoredBlock, StreamRecord } from "../../core/ports.ts";
 import type { CommitRequest, ShardId, Timestamp } from "../../core/types.ts";
-import { Rebuild, rebuildBoundsDefault } from "../../functions/oracle/rebuild.ts";
-import type { RebuildBounds } from "../../functions/oracle/rebuild.ts";
+import {
+  Rebuild,
+  rebuildBoundsDefault,
+  type RebuildBounds,
+} from "../../functions/oracle/rebuild.ts";
 import { createOracleService, OracleUnfinishedError } from "../../functions/oracle/service.ts";
 import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
 import { encodePayload } from "../../schemas/payload.ts";

@@ -5,8 +5,11 @@ import * as limits from "../../core/limits.ts";
 import { oracleBoundsDefault } from "../../core/oracle.ts";
 import type { StreamRecord } from "../../core/ports.ts";
 import type { CommitRequest, TransactionId } from "../../core/types.ts";
-import { createOracleService, OracleUnfinishedError } from "../../functions/oracle/service.ts";
-import type { OracleService } from "../../functions/oracle/service.ts";
+import {
+  createOracleService,
+  OracleUnfinishedError,
+  type OracleService,
+} from "../../functions/oracle/service.ts";
 import { encodePayload } from "../../schemas/payload.ts";
 import { spillPayload } from "../../schemas/spill.ts";
 import { id, startTimestamp } from "../core/oracle-harness.ts";

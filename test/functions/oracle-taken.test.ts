@@ -1,8 +1,7 @@
 /** An oracle whose position is taken: it follows what others have appended, and goes on. */
 import { describe, expect, test } from "vitest";
 import * as limits from "../../core/limits.ts";
-import { createOracleService } from "../../functions/oracle/service.ts";
-import type { OracleService } from "../../functions/oracle/service.ts";
+import { createOracleService, type OracleService } from "../../functions/oracle/service.ts";
 import { startTimestamp } from "../core/oracle-harness.ts";
 import { MemoryLog } from "./memory-log.ts";
 import { shard, keyHashOf, request, record, kindsOf } from "./oracle-batches.ts";

@@ -2,8 +2,13 @@
  * The examples on an embedded stack: their rules hold under concurrency, and their audits, fed with
  * real rows, see every kind of damage that plain DynamoDB writes can do.
  */
-import { type AttributeValue, DynamoDBClient, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
-import { DeleteItemCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
+import {
+  DynamoDBClient,
+  UpdateItemCommand,
+  DeleteItemCommand,
+  PutItemCommand,
+  type AttributeValue,
+} from "@aws-sdk/client-dynamodb";
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { auditBank, readBank, totalCents } from "../../examples/bank/audit.ts";

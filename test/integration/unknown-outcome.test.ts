@@ -3,8 +3,7 @@
  * I9).
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { CommitUnknownError } from "../../core/errors.ts";
-import { StoreError } from "../../core/errors.ts";
+import { CommitUnknownError, StoreError } from "../../core/errors.ts";
 import type { Item, TableDescription, Timestamp, TransactionId } from "../../core/types.ts";
 import type { Engine } from "../../engine/types.ts";
 import { makeTransactionId } from "../../schemas/transaction-id.ts";

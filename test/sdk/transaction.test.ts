@@ -8,8 +8,9 @@ import {
   InvalidRequestError,
   TransactionClosedError,
   UnavailableError,
+  type Transaction,
+  type Validator,
 } from "../../sdk/index.ts";
-import type { Transaction, Validator } from "../../sdk/index.ts";
 import { StoreError } from "../../core/errors.ts";
 import { unhandledDuring } from "../harness/unhandled-rejections.ts";
 import { accounts, anything, bareAccounts, blobs, lines, openShop } from "./fixtures/shop.ts";

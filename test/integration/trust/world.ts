@@ -11,8 +11,8 @@ import type {
   Timestamp,
   TransactionId,
   Verdict,
+  LogPosition,
 } from "../../../core/types.ts";
-import type { LogPosition } from "../../../core/types.ts";
 import { decodeBlock } from "../../../engine/stored-block.ts";
 import type { Engine } from "../../../engine/types.ts";
 import {
