@@ -44,6 +44,7 @@ import {
   integerOf,
   mapsOf,
   textOf,
+  textsOf,
   type Stored,
 } from "./stored-attributes.ts";
 
@@ -82,11 +83,12 @@ export function createRegistryStore(
         if (before !== undefined) assertSameKey(table, before);
         // What the caller may have read of it before may not stand any more.
         const history = table.history ?? before?.history ?? false;
-        const { name, partitionKey, sortKey, indexKeys, access } = table;
+        const { name, partitionKey, sortKey, indexKeys, indexNames, access } = table;
         return fromDescription({
           ...{ name, partitionKey, access },
           ...(sortKey === undefined ? {} : { sortKey }),
           ...(indexKeys === undefined ? {} : { indexKeys }),
+          ...(indexNames === undefined ? {} : { indexNames }),
           ...tableHistoryAfter(before, { history, nowMs }),
         });
       });
@@ -151,7 +153,7 @@ type Change = { readonly before: Item; readonly after: Item };
 
 /** Every attribute that is there or will be stands as it was read; but what indexes there are. */
 function unchanged({ before, after }: Change): ControlCondition {
-  const all = Object.keys({ ...before, ...after }).filter((name) => name !== "indexKeys");
+  const all = Object.keys({ ...before, ...after }).filter((name) => !name.startsWith("index"));
   const terms = all.map((name, i) =>
     before[name] === undefined
       ? `attribute_not_exists(#a${i.toString()})`
@@ -215,6 +217,9 @@ function fromDescription(table: TableDescription): Item {
     ...(table.indexKeys === undefined
       ? {}
       : { indexKeys: { L: table.indexKeys.map(fromIndexKey) } }),
+    ...(table.indexNames === undefined
+      ? {}
+      : { indexNames: { L: table.indexNames.map((name) => ({ S: name })) } }),
     ...fromHistory(table),
     access: { S: table.access },
   };
@@ -252,6 +257,7 @@ function toDescription(stored: Stored): TableDescription {
     name,
     partitionKey: toKeyAttribute(stored, "partitionKey"),
     ...(has(stored, "indexKeys") ? { indexKeys: mapsOf(stored, "indexKeys").map(toIndexKey) } : {}),
+    ...(has(stored, "indexNames") ? { indexNames: textsOf(stored, "indexNames") } : {}),
     history: booleanOf(stored, "history"),
     ...(has(stored, "historySince")
       ? { historySince: integerOf(stored, "historySince") as Timestamp }

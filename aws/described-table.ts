@@ -2,7 +2,10 @@
  * What a table's own description says of its keys: the source for whoever creates a table that may
  * be there already, and for whoever registers one.
  */
-import type { TableDescription as StoredTable } from "@aws-sdk/client-dynamodb";
+import type {
+  LocalSecondaryIndexDescription,
+  TableDescription as StoredTable,
+} from "@aws-sdk/client-dynamodb";
 import { InvalidRequestError } from "../core/errors.ts";
 import type { IndexKeyAttribute, KeyAttribute, TableDescription } from "../core/types.ts";
 import type { DynamoDbHandle } from "./clients.ts";
@@ -14,6 +17,7 @@ export type KeyPair = Pick<TableDescription, "partitionKey" | "sortKey">;
 export type DescribedTable = KeyPair & {
   /** Empty without indexes. */
   readonly indexKeys: readonly IndexKeyAttribute[];
+  readonly indexNames: readonly string[];
   /** It and its indexes take calls. */
   readonly isReady: boolean;
 };
@@ -42,6 +46,7 @@ export async function describeTable(
     partitionKey,
     ...(sortKey === undefined ? {} : { sortKey }),
     indexKeys: indexKeysOf(table),
+    indexNames: indexesOf(table).flatMap(({ IndexName }) => IndexName ?? []),
     isReady:
       table.TableStatus === "ACTIVE" && indexes.every((each) => each.IndexStatus === "ACTIVE"),
   };
@@ -60,11 +65,18 @@ function keysOf(table: StoredTable): readonly (KeyAttribute | undefined)[] {
   });
 }
 
+function indexesOf({
+  GlobalSecondaryIndexes: global = [],
+  LocalSecondaryIndexes: local = [],
+}: StoredTable): readonly LocalSecondaryIndexDescription[] {
+  return [...global, ...local];
+}
+
 function indexKeysOf(table: StoredTable): readonly IndexKeyAttribute[] {
   const types = typesOf(table);
-  const indexes = [...(table.GlobalSecondaryIndexes ?? []), ...(table.LocalSecondaryIndexes ?? [])];
   const keys = new Map<string, IndexKeyAttribute>();
-  for (const { AttributeName: name, KeyType } of indexes.flatMap((each) => each.KeySchema ?? [])) {
+  const schemas = indexesOf(table).flatMap(({ KeySchema }) => KeySchema ?? []);
+  for (const { AttributeName: name, KeyType } of schemas) {
     const type = types.get(name);
     if (name === undefined || type === undefined) continue;
     // In two roles the narrower one counts: a sort key takes fewer bytes.

@@ -126,12 +126,12 @@ async function described(
     throw new InvalidRequestError("table", `table "${name}" does not exist; create it first`);
   }
   if (key !== undefined) assertKey(name, { found, known: key });
-  const { partitionKey, sortKey, indexKeys } = found;
+  const { partitionKey, sortKey, indexKeys, indexNames } = found;
   return {
     name,
     partitionKey,
     ...(sortKey === undefined ? {} : { sortKey }),
-    ...(indexKeys.length === 0 ? {} : { indexKeys }),
+    ...(indexNames.length === 0 ? {} : { indexKeys, indexNames }),
     history,
     access: "transactional",
   };

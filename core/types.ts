@@ -82,6 +82,8 @@ export type TableDescription = {
    * another type or is empty, so such an item could be committed and never installed.
    */
   readonly indexKeys?: readonly IndexKeyAttribute[];
+  /** As of the registration: the table may have got others since. For what errors say only. */
+  readonly indexNames?: readonly string[];
   /** Keep superseded versions, so that reads at an older timestamp find them. */
   readonly history: boolean;
   /** From when on there is one; undefined: as far back as it is kept. */

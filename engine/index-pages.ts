@@ -18,6 +18,7 @@ import { compareKeyValues, isComparable } from "../core/key-order.ts";
 import type { Page, QueryRequest } from "../core/ports.ts";
 import type { Item } from "../core/types.ts";
 import { hasKeyValue, inQuery, overlayUnordered, type PageReader } from "./page-overlay.ts";
+import { indexRefusal } from "./query-refusals.ts";
 import type { QuerySpec, RowPage } from "./types.ts";
 import { itemIdentity } from "./write-buffer.ts";
 
@@ -36,7 +37,11 @@ export async function queryIndex(
     );
   }
   await reader.view.ready();
-  const page = await reader.view.ports.items.query(request, reader.view.call);
+  const page = await reader.view.ports.items
+    .query(request, reader.view.call)
+    .catch((error: unknown) => {
+      throw indexRefusal(error, table, index);
+    });
   const sortName = sortNameOf(request, page);
   const matches = (item: Item): boolean =>
     hasKeyValue(item, index.partitionKey, request.partitionKey) &&

@@ -5,7 +5,7 @@
 import { InvalidRequestError } from "../core/errors.ts";
 import { validateKey } from "../core/item-validation.ts";
 import type { QueryRequest } from "../core/ports.ts";
-import type { AttributeValue, TableDescription } from "../core/types.ts";
+import type { TableDescription } from "../core/types.ts";
 import { queryIndex } from "./index-pages.ts";
 import {
   hasKeyValue,
@@ -15,6 +15,7 @@ import {
   type PageReader,
 } from "./page-overlay.ts";
 import { batchGetItems } from "./point-reads.ts";
+import { validateQuery } from "./query-refusals.ts";
 import { queryPage, scanPage } from "./range-reads.ts";
 import type { PageRequest, QuerySpec, RowPage } from "./types.ts";
 import { assertKeyCount } from "./write-buffer.ts";
@@ -28,13 +29,13 @@ export async function queryRows(
 ): Promise<RowPage> {
   validateLimit(page);
   const request = queryRequest(table, query, page);
+  validateQuery(request);
   return query.index === undefined
     ? queryTable(reader, request)
     : queryIndex(reader, request, query.index);
 }
 
 async function queryTable(reader: PageReader, request: QueryRequest): Promise<RowPage> {
-  validateKeyValue(request.table, request.table.partitionKey.name, request.partitionKey);
   if (request.startKey !== undefined) validateKey(request.table, request.startKey);
   if (request.table.sortKey === undefined && request.sortKey === undefined) {
     return queryRow(reader, request);
@@ -110,15 +111,5 @@ function validateLimit({ limit }: PageRequest): void {
   throw new InvalidRequestError(
     "limit",
     `a page's limit is a whole number of rows from 1 on; got ${limit}`,
-  );
-}
-
-function validateKeyValue(table: TableDescription, name: string, value: AttributeValue): void {
-  const type = table.partitionKey.type;
-  if (type in value) return;
-  throw new InvalidRequestError(
-    name,
-    `the partition key "${name}" of table "${table.name}" is of type ${type}; give a value of ` +
-      "that type",
   );
 }

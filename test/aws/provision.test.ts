@@ -220,5 +220,6 @@ describe("user tables", () => {
       { name: "owner", type: "S", role: "partition" },
       { name: "openedAt", type: "N", role: "sort" },
     ]);
+    expect(found?.indexNames).toEqual(["by-owner"]);
   });
 });

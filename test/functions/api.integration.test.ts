@@ -20,7 +20,9 @@ beforeAll(async () => {
   const account = { name: "account", type: "S" } as const;
   accounts = (await stores.createTable("accounts", { partitionKey: account, history: true })).name;
   const sortKey = { name: "number", type: "N" } as const;
-  entries = (await stores.createTable("entries", { partitionKey: account, sortKey })).name;
+  const byKind = { name: "by-kind", partitionKey: { name: "kind", type: "S" } } as const;
+  const entriesTable = { partitionKey: account, sortKey, indexes: [byKind] };
+  entries = (await stores.createTable("entries", entriesTable)).name;
   const open = (deadlineMs?: number): Caller => {
     const { control, clock, random } = stores.ports;
     const logger = { info: () => undefined, error: () => undefined };
@@ -71,6 +73,26 @@ function transfer(from: string, to: string, amount: number) {
 }
 
 describe("REST on a deployment", () => {
+  test("names the indexes that there are, and why a prefix of a number cannot be", async () => {
+    const ask = (query: object) =>
+      here("/v1/snapshots", { reads: { queries: [{ table: entries, ...query }] } });
+    const index = { name: "by-king", partitionKey: "kind" };
+    expect(await ask({ index, partitionKey: "a" })).toMatchObject({
+      status: 422,
+      body: {
+        field: "index",
+        detail: `table "${entries}" has no index "by-king"; registered are: by-kind`,
+      },
+    });
+    expect(await ask({ partitionKey: "ada", sortKey: { beginsWith: "1" } })).toMatchObject({
+      status: 422,
+      body: {
+        field: "number",
+        detail: expect.stringMatching(/`beginsWith` is for strings.*number/) as string,
+      },
+    });
+  });
+
   test("transfers, and refuses what the condition forbids with the item as stored", async () => {
     await deposit({ ada: 500, bob: 0 });
     const done = await here("/v1/transactions", transfer("ada", "bob", 300));

@@ -234,6 +234,9 @@ describe("queries", () => {
     tx.query(orders, { index: "by-state", where: { state: "open", totalCents: { gte: 100 } } });
     // @ts-expect-error: no such state
     tx.query(orders, { index: "by-state", where: { state: "lost" } });
+    const byTotal = { index: "by-total" } as const;
+    // @ts-expect-error: numbers have no beginning
+    tx.query(orders, { ...byTotal, where: { state: "open", totalCents: { beginsWith: 1 } } });
   });
 
   test("a filter sees typed rows, and rows iterate", async () => {
