@@ -7,7 +7,7 @@
  */
 import { assert } from "./assert.ts";
 import * as limits from "./limits.ts";
-import { outcomeCode, type PlainAbort } from "./outcomes.ts";
+import { outcomeCode } from "./outcomes.ts";
 import { sortKeyWords, writeWords, type RequestBatch } from "./request-batch.ts";
 import {
   timestampZero,
@@ -33,7 +33,7 @@ export type BatchRecord = {
 export type SpilledPayload =
   | {
       readonly kind: "read";
-      /** The request of `OracleInput.spilledWrites` that holds its writes. */
+      /** The request of `OracleInput.spilledWrites` that holds its writes and table fault. */
       readonly writesOf: number;
       readonly chunks: number;
       readonly byteLength: number;
@@ -43,8 +43,8 @@ export type SpilledPayload =
   | { readonly kind: "unreadable" }
   /** Not needed, since its request is refused without it: a duplicate, stale, or checked ahead. */
   | { readonly kind: "unread" }
-  /** Its size, or what it says of a table, is a reason to abort. */
-  | { readonly kind: Extract<PlainAbort, "too-large" | "table-unknown" | "table-differs"> };
+  /** A limit is exceeded by what was read so far. */
+  | { readonly kind: "too-large" };
 
 /**
  * A decoded batch, complete up to `requestsEnd`: every spilled payload below it has been looked up.

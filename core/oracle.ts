@@ -362,6 +362,7 @@ export class Oracle {
 
   /** Rules 2 to 7, in their order. */
   #judge(requests: RequestBatch, request: number, payload: SpilledPayload | undefined): number {
+    const { writes, writesOf } = this.#planned;
     const checkedTo = requests.checkedTo[request] ?? 0;
     if (checkedTo > this.#last) {
       // probe: oracle-checked-ahead
@@ -385,7 +386,7 @@ export class Oracle {
       return outcomeCode["too-large"];
     }
     // mutant: writes-to-any-table
-    const tableFault = tableFaultOf(requests, request, payload);
+    const tableFault = writes.tableFaults[writesOf];
     if (tableFault === tableFaults.unknown) {
       // probe: oracle-table-unknown
       return outcomeCode["table-unknown"];
@@ -463,16 +464,6 @@ export class Oracle {
       }
     }
   }
-}
-
-function tableFaultOf(
-  requests: RequestBatch,
-  request: number,
-  spilled: SpilledPayload | undefined,
-): number {
-  if (spilled?.kind === "table-unknown") return tableFaults.unknown;
-  if (spilled?.kind === "table-differs") return tableFaults.differs;
-  return requests.tableFaults[request] ?? tableFaults.none;
 }
 
 function checkCount(batch: RequestBatch, request: number): number {

@@ -14,7 +14,7 @@ export const isolationKinds = ["serializable", "snapshot"] as const;
 export const payloadKinds = ["none", "inline", "spilled"] as const;
 /** The codes that decisions ask for. */
 export const columnCode = { abort: 1, snapshot: 1, spilled: 2 } as const;
-/** What is wrong with the tables that an inline payload names. */
+/** What is wrong with the tables that a payload names. */
 export const tableFaults = { none: 0, unknown: 1, differs: 2 } as const;
 export type TableFault = (typeof tableFaults)[keyof typeof tableFaults];
 

@@ -13,7 +13,7 @@ import { FrameError } from "../../core/errors.ts";
 import type { SpilledPayload } from "../../core/block-draft.ts";
 import * as limits from "../../core/limits.ts";
 import type { CommitLog, Digest } from "../../core/ports.ts";
-import { RequestBatch, tableFaults } from "../../core/request-batch.ts";
+import { RequestBatch } from "../../core/request-batch.ts";
 import type { SlotSeed } from "../../core/slot-seed.ts";
 import type { TransactionId } from "../../core/types.ts";
 import type { SpilledReference } from "../../schemas/commit-record-scan.ts";
@@ -187,11 +187,6 @@ export class SpilledPayloads {
       if (!(error instanceof FrameError)) throw error;
       batch.rollback(writesOf);
       return { kind: error.fault === "oversized" ? "too-large" : "unreadable" };
-    }
-    const fault = batch.tableFaults[writesOf];
-    if (fault !== undefined && fault !== tableFaults.none) {
-      batch.rollback(writesOf);
-      return { kind: fault === tableFaults.unknown ? "table-unknown" : "table-differs" };
     }
     const { byteLength, digest } = reference;
     return { kind: "read", writesOf, chunks: chunks.length, byteLength, digest };

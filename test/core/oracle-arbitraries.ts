@@ -3,6 +3,7 @@ import fc from "fast-check";
 import {
   hash,
   id,
+  keyOf,
   simpleWrite,
   type TestRecord,
   type TestRequest,
@@ -42,7 +43,9 @@ type RequestSeed = {
   readonly age: number;
   readonly checks: readonly ReturnType<typeof hash>[];
   readonly writes: readonly TestWrite[];
-  readonly spilled: "read" | "unreadable" | "too-large" | undefined;
+  readonly isSnapshot: boolean;
+  readonly spilled: TestRequest["spilled"];
+  readonly tableFault: TestRequest["tableFault"];
   /** Above 0: a copy of the request that many before it. */
   readonly copyOf: number;
 };
@@ -55,9 +58,14 @@ const requestSeed: fc.Arbitrary<RequestSeed> = fc.record({
   age: fc.oneof(fc.integer({ min: 1, max: 4_000 }), fc.integer({ min: 1, max: 40_000 })),
   checks: fc.array(check, { maxLength: 4 }),
   writes: fc.array(write, { maxLength: 4 }),
+  isSnapshot: fc.boolean(),
   spilled: fc.oneof(
     { weight: 12, arbitrary: fc.constant(undefined) },
     fc.constantFrom("read" as const, "unreadable" as const, "too-large" as const),
+  ),
+  tableFault: fc.oneof(
+    { weight: 12, arbitrary: fc.constant(undefined) },
+    fc.constantFrom("unknown" as const, "differs" as const),
   ),
   copyOf: fc.oneof({ weight: 5, arbitrary: fc.constant(0) }, fc.integer({ min: 1, max: 30 })),
 });
@@ -102,6 +110,14 @@ export function streams(recordsMax: number): fc.Arbitrary<readonly TestRecord[]>
 function freshRequest(n: number, seed: RequestSeed, arrivalMs: number): TestRequest {
   const checkedTo = arrivalMs * 1000 - seed.age;
   if (seed.kind === "abort") return { id: id(n), kind: "abort", checkedTo };
-  const { checks, writes, spilled } = seed;
-  return { id: id(n), checkedTo, checks, writes, ...(spilled === undefined ? {} : { spilled }) };
+  const { writes, spilled, tableFault, isSnapshot } = seed;
+  return {
+    id: id(n),
+    isolation: isSnapshot ? "snapshot" : "serializable",
+    checkedTo,
+    checks: isSnapshot ? writes.map(keyOf) : seed.checks,
+    writes,
+    ...(spilled === undefined ? {} : { spilled }),
+    ...(tableFault === undefined ? {} : { tableFault }),
+  };
 }

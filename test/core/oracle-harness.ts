@@ -37,8 +37,8 @@ export type TestRequest = {
   readonly checks?: readonly KeyHash[];
   readonly writes?: readonly TestWrite[];
   /** Spilled, with this result of reading it. */
-  readonly spilled?: "read" | "unreadable" | "too-large";
-  /** What the registry says of its inline payload. */
+  readonly spilled?: SpilledPayload["kind"];
+  /** What the registry says of its payload. */
   readonly tableFault?: "unknown" | "differs";
 };
 
@@ -99,8 +99,9 @@ export function oracleInput(records: readonly TestRecord[]): OracleInput {
         spilled.set(requests.count, { kind: "read", writesOf, ...spilledReference });
       } else if (request.spilled !== undefined)
         spilled.set(requests.count, { kind: request.spilled });
-      const writes = request.spilled === undefined ? (request.writes ?? []) : [];
-      append(requests, { ...request, writes }, { record: recordIndex, indexInRecord });
+      const { writes: _, tableFault: __, ...reference } = request;
+      const own = request.spilled === undefined ? request : reference;
+      append(requests, own, { record: recordIndex, indexInRecord });
     }
     batchRecords.push({
       sequenceNumber: sequenceText(record.sequence),

@@ -4,6 +4,7 @@
  * is lost. The oracle must give the same verdicts.
  */
 import { assert } from "../../core/assert.ts";
+import * as limits from "../../core/limits.ts";
 import type { KeyHash, Verdict } from "../../core/types.ts";
 import { hashesOf, type TestRequest } from "./oracle-harness.ts";
 
@@ -92,8 +93,15 @@ export class OracleModel {
     if (checkedTo > this.#last) return this.#abort(id, arrival, { kind: "checked-ahead" });
     if (checkedTo < this.floor) return { kind: "stale", id };
     if (request.kind === "abort") return this.#abort(id, arrival, { kind: "probed" });
-    if (spilled === "unreadable") return this.#abort(id, arrival, { kind: "payload-unreadable" });
-    if (spilled === "too-large") return this.#abort(id, arrival, { kind: "too-large" });
+    if (spilled === "unreadable" || spilled === "unread") {
+      return this.#abort(id, arrival, { kind: "payload-unreadable" });
+    }
+    if (spilled === "too-large" || keyCount(request) > limits.transactionKeysMax) {
+      return this.#abort(id, arrival, { kind: "too-large" });
+    }
+    if (request.tableFault !== undefined) {
+      return this.#abort(id, arrival, { kind: `table-${request.tableFault}` });
+    }
     for (const [check, hash] of (request.checks ?? []).entries()) {
       const found = this.#decisions.findLast(({ hashes }) => hashes.has(hash));
       if (found === undefined || found.timestamp <= checkedTo) continue;
@@ -123,6 +131,13 @@ export class OracleModel {
       this.#remembered += 1;
     }
   }
+}
+
+/** Keys read and written. What a snapshot request checks is what it writes. */
+function keyCount({ isolation, checks = [], writes = [] }: TestRequest): number {
+  return isolation === "snapshot"
+    ? Math.max(checks.length, writes.length)
+    : checks.length + writes.length;
 }
 
 /** A verdict of the log as the model would say it. */

@@ -13,7 +13,7 @@ import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-re
 import { encodePayload } from "../../schemas/payload.ts";
 import { spillPayload } from "../../schemas/spill.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
-import { id, sequenceText, startTimestamp } from "../core/oracle-harness.ts";
+import { hash, id, sequenceText, startTimestamp } from "../core/oracle-harness.ts";
 import { MemoryLog } from "./memory-log.ts";
 
 const shard = "shardId-000000000000" as ShardId;
@@ -25,24 +25,28 @@ type Given = {
   readonly checkedTo?: Timestamp;
   /** Whose payload it refers to. */
   readonly payloadOf?: number;
+  /** One that is registered, if it is not said. */
+  readonly table?: string;
+  readonly checks?: number;
 };
 
-function payloadBytes(n: number): Uint8Array {
+function payloadBytes(n: number, table = "accounts"): Uint8Array {
   const key = { pk: { S: `k${n.toString()}` } };
-  const tables = [{ name: "accounts", partitionKey: "pk", history: false }];
+  const tables = [{ name: table, partitionKey: "pk", history: false }];
   return encodePayload({ tables, writes: [{ table: 0, key, item: key }] });
 }
 
 function requestOf(given: Given, log: MemoryLog | undefined): CommitRequest {
-  const bytes = payloadBytes(given.payloadOf ?? given.n);
+  const bytes = payloadBytes(given.payloadOf ?? given.n, given.table);
   const { source } = spillPayload(bytes, systemDigest);
-  log?.spilled.set(id(given.n), spillPayload(payloadBytes(given.n), systemDigest).chunks);
+  const own = payloadBytes(given.n, given.table);
+  log?.spilled.set(id(given.n), spillPayload(own, systemDigest).chunks);
   return {
     kind: "commit",
     id: id(given.n),
     isolation: "serializable",
     checkedTo: given.checkedTo ?? startTimestamp,
-    checks: [],
+    checks: Array.from({ length: given.checks ?? 0 }, (_, n) => hash(n)),
     payload: log === undefined ? { kind: "inline", bytes } : source,
   };
 }
@@ -108,6 +112,15 @@ test("copies that refer to other payloads have none read, and commit none", asyn
 test("a copy that is checked to more is certified where the first one is stale", async () => {
   const seen = await decide([[{ n: 1, checkedTo: stale }, { n: 1 }]], true);
   expect(seen).toMatchObject({ kinds: ["stale", "committed"], duplicates: 0, reads: [id(1)] });
+});
+
+test.each([
+  ["too many keys are told before it", limits.transactionKeysMax, "too-large"],
+  ["it is told before conflicts", limits.transactionKeysMax - 1, "table-unknown"],
+])("a table that is not known, in the record or spilled: %s", async (_, checks, kind) => {
+  const given = { n: 1, table: "nowhere", checks };
+  expect((await decide([[given]], false)).kinds).toEqual([kind]);
+  expect((await decide([[given]], true)).kinds).toEqual([kind]);
 });
 
 test("I3: verdicts are those of the same requests with their payloads in the record", async () => {

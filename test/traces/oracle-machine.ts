@@ -8,18 +8,21 @@
  *       A serializable checked-to 100 reads x, orders/ann/* writes y
  *       B snapshot checked-to 100 reads x writes y
  *       C abort checked-to 100
+ *       D serializable checked-to 100 reads x and 9999 others
  *     redeliver 1, 2                      the same records again, in one batch
  *     restart through 2                   a new oracle from the log, which ends with block 2
  *     restart after 1                     one that begins after block 1 and folds the rest
  *
  * As in clients, a serializable request checks what it has read, and a snapshot one what it writes.
  */
+import * as limits from "../../core/limits.ts";
 import { Oracle, oracleBoundsDefault, type OracleBounds } from "../../core/oracle.ts";
 import type { LogBlock, LogPosition, Timestamp, Verdict } from "../../core/types.ts";
 import { sampleSeed } from "../../testing/sample-hashes.ts";
 import {
   appendedDrafts,
   blockOf,
+  hash,
   oracleInput,
   type TestRecord,
   type TestRequest,
@@ -30,6 +33,8 @@ import { timeText, type Words } from "./words.ts";
 
 const payloads = ["read", "unreadable", "too-large"] as const;
 const tableFaults = ["unknown", "differs"] as const;
+/** Nobody writes them. */
+const otherKeys = Array.from({ length: limits.transactionKeysMax }, (_, n) => hash(n));
 
 export function oracleMachine(head: Words): Machine {
   head.expect("from");
@@ -118,6 +123,8 @@ class OracleTrace {
     const writes = words.take("writes") ? words.list((each) => this.#names.item(each)) : [];
     const spilled = words.take("spilled") ? words.oneOf(payloads) : undefined;
     const tableFault = words.take("table") ? words.oneOf(tableFaults) : undefined;
+    const others = words.take("and") ? words.number("a number of keys") : 0;
+    if (others > 0) words.expect("others");
     words.end();
     const written = writes.map(({ name, hashes }) => ({ name, hash: hashes.key }));
     const checks = kind === "snapshot" ? written : reads;
@@ -135,7 +142,7 @@ class OracleTrace {
       kind: kind === "abort" ? "abort" : "commit",
       isolation: kind === "snapshot" ? "snapshot" : "serializable",
       checkedTo,
-      checks: checks.map(({ hash }) => hash),
+      checks: [...checks.map((each) => each.hash), ...otherKeys.slice(0, others)],
       writes: writes.map(({ hashes: { table, partition, sortKey } }) =>
         sortKey === undefined ? { table, partition } : { table, partition, sortKey },
       ),
