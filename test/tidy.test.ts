@@ -29,6 +29,7 @@ import {
   mentionViolations,
   outsideViolations,
   sectionViolations,
+  termViolations,
 } from "./tidy/references.ts";
 import { widthViolations } from "./tidy/width.ts";
 import { factsOf, type SourceFacts, type Tree } from "./tidy/source-facts.ts";
@@ -111,6 +112,9 @@ describe("the tree", () => {
   });
   test("files that prose and comments mention exist", () => {
     expect(mentionViolations(tracked)).toEqual([]);
+  });
+  test("names that documents quote from the code are in it", () => {
+    expect(termViolations(tracked)).toEqual([]);
   });
   test("sections of docs/protocol.md exist wherever they are referred to", () => {
     expect(sectionViolations(tracked)).toEqual([]);
@@ -404,7 +408,8 @@ describe("each rule is seen failing", () => {
       [
         "README.md",
         "[a](core/a.ts) [b](core) [c](docs/protocol.md#1-stores-names) [d](https://x.org/y)\n" +
-          "[e](core/b.ts) [f](docs/protocol.md#3-more) `core/g.ts`\n```\n[h](no) core/i.ts\n```\n",
+          "[e](core/b.ts) [f](docs/protocol.md#3-more) `core/g.ts`\n```\n[h](no) core/i.ts\n```\n" +
+          "`core/` `core/gone/` `core/old.trace` `mine/x/` `theOld()` `theLimit` `TheLimit`",
       ],
     ]);
     expect(linkViolations(tree)).toEqual([
@@ -415,6 +420,13 @@ describe("each rule is seen failing", () => {
       "core/a.ts: no file core/b.ts",
       "README.md: no file core/b.ts",
       "README.md: no file core/g.ts",
+      "README.md: no file core/gone/",
+      "README.md: no file core/old.trace",
+    ]);
+    const named = new Map([...tree, ["core/limits.ts", "export const theLimit = 1;"]]);
+    expect(termViolations(named)).toEqual([
+      "README.md: no code has theOld",
+      "README.md: no code has TheLimit",
     ]);
     expect(sectionViolations(tree)).toEqual([
       `${chapter(".md")}: ${chapter(".md")} has no section 7`,

@@ -43,19 +43,48 @@ export function linkViolations(tracked: Tree): string[] {
 /** Files of the repository by their whole path; a star stands for part of a name. */
 const mention = /(?<![\w./@-])((?:[\w.-]+\/)+[\w.*-]+\.(?:ts|md|tf|tla|json|sh))(?![\w/*-])/gu;
 
+/** The same for folders, and for files of other kinds, as they are set in prose. */
+const quoted = /`((?:[\w.-]+\/)+[\w.-]*)`/gu;
+
 /**
  * Paths of the repository, as prose and comments name them, exist. Only those that begin at the
  * root count: `src/app.ts` is a file of the reader's own.
  */
 export function mentionViolations(tracked: Tree): string[] {
   const topFolders = new Set(Array.from(tracked.keys(), (path) => path.split("/")[0]));
+  const folders = foldersOf(tracked);
   const found: string[] = [];
   for (const [path, text] of tracked) {
-    for (const [, mentioned = ""] of proseOf(path, text).matchAll(mention)) {
-      if (!topFolders.has(mentioned.split("/")[0] ?? "")) continue;
-      const beside = normalize(join(dirname(path), mentioned));
-      if (exists(mentioned, tracked) || exists(beside, tracked)) continue;
-      found.push(`${path}: no file ${mentioned}`);
+    const prose = proseOf(path, text);
+    const mentioned = [...prose.matchAll(mention), ...prose.matchAll(quoted)].map(
+      ([, it = ""]) => it,
+    );
+    for (const each of new Set(mentioned)) {
+      if (!topFolders.has(each.split("/")[0] ?? "")) continue;
+      const places = [each, normalize(join(dirname(path), each))];
+      const isThere = (place: string): boolean =>
+        exists(place, tracked) || folders.has(place.replace(/\/$/u, ""));
+      if (!places.some(isThere)) found.push(`${path}: no file ${each}`);
+    }
+  }
+  return found;
+}
+
+/** A name of two words or more, as code spells it. */
+const term = /`((?:[a-z][a-z\d]*|[A-Z][a-z\d]+)(?:[A-Z][a-z\d]*)+)(?:\(\))?`/gu;
+
+/** Names that documents quote from the code are still in it. */
+export function termViolations(tracked: Tree): string[] {
+  const words = new Set<string>();
+  for (const [path, text] of tracked) {
+    if (path.endsWith(".md")) continue;
+    for (const [word] of text.matchAll(/[A-Za-z][A-Za-z\d]*/gu)) words.add(word);
+  }
+  const found: string[] = [];
+  for (const [path, text] of markdownOf(tracked)) {
+    const named = Array.from(withoutFences(text).matchAll(term), ([, name = ""]) => name);
+    for (const name of new Set(named)) {
+      if (!words.has(name)) found.push(`${path}: no code has ${name}`);
     }
   }
   return found;
