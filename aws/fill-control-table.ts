@@ -48,7 +48,9 @@ export async function fillControlTable(options: ControlTableOptions): Promise<Fi
     await addShards({ control, clock, random }, listed.length === 0 ? lowest(open) : []);
     await control.retainHistory(options.historyRetentionMs);
     const { client: dynamodb } = await clients.dynamodb();
-    const tables = await adoptTables({ ...options, dynamodb }, options.tables);
+    // Whoever fills it has no right to read items: docs/adoption.md says who looks.
+    const unseen = options.tables.map((table) => ({ ...table, look: "none" as const }));
+    const tables = await adoptTables({ ...options, dynamodb }, unseen);
     return { shards: await control.shards(), tables: tables.map(({ name }) => name) };
   });
 }

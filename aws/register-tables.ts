@@ -6,13 +6,19 @@ import { InvalidRequestError, StoreError } from "../core/errors.ts";
 import type { Clock } from "../core/ports.ts";
 import type { KeyAttribute, TableDescription, WantedTable } from "../core/types.ts";
 import { withAwsClients, type AwsClientOptions, type DynamoDbHandle } from "./clients.ts";
-import { describeTable, keyAttributes, type DescribedTable } from "./described-table.ts";
+import {
+  describeTable,
+  keyAttributes,
+  type DescribedTable,
+  type KeyPair,
+} from "./described-table.ts";
 import { createDynamoDb } from "./dynamodb.ts";
 import {
   createDynamoDbControlReader,
   createDynamoDbControlStore,
 } from "./dynamodb-control-store.ts";
 import { assertUsersTable, deploymentNames } from "./names.ts";
+import { lookForReservedNames, type Look, type Looked } from "./reserved-names.ts";
 import { systemClock } from "./system.ts";
 
 export type RegistryOptions = AwsClientOptions & {
@@ -26,29 +32,60 @@ export type AdoptedTable = {
   readonly history?: boolean | undefined;
   /** Checked, where the caller knows them: partition key, then sort key. */
   readonly keyNames?: readonly string[] | undefined;
+  /** Whether items have reserved names, if the table is new to the registry. Default `"first"`. */
+  readonly look?: Look | undefined;
+};
+
+export type RegisteredTable = TableDescription & {
+  /** What was looked through for reserved names; undefined: nothing. */
+  readonly looked?: Looked;
 };
 
 /**
  * Registers tables by name, or registers them anew; those that are not named stay as they are.
  * @returns what is registered now.
  * @throws InvalidRequestError when the deployment or a table is missing, a table is Tidemark's own,
- * or is registered with another key.
+ * is registered with another key, or has items with reserved names.
  * @throws StoreError when a call fails.
  */
 export async function adoptTables(
   options: RegistryOptions,
   tables: readonly AdoptedTable[],
-): Promise<readonly TableDescription[]> {
+): Promise<readonly RegisteredTable[]> {
   // Says so where there is no deployment, before any table is looked at.
-  await registeredTables(options);
+  const before = new Set((await registeredTables(options)).map(({ name }) => name));
   return register(
     options,
-    tables.map(({ name, history, keyNames }) => ({
+    tables.map(({ name, history, keyNames, look }) => ({
       name,
       history,
       key: keyNames?.map((each) => ({ name: each })),
+      // A table that is registered again, at every start of an application, costs no scan.
+      look: look ?? (before.has(name) ? "none" : "first"),
     })),
   );
+}
+
+/**
+ * Looks through all items for reserved names, and registers nothing; needs no deployment.
+ * @throws InvalidRequestError when a table is missing, is Tidemark's own, has another key than is
+ * said, or has such items. StoreError.
+ */
+export async function lookThroughTables(
+  options: AwsClientOptions,
+  tables: readonly Pick<AdoptedTable, "name" | "keyNames">[],
+): Promise<readonly (KeyPair & { readonly name: string; readonly looked: Looked })[]> {
+  return withAwsClients(options, async (clients) => {
+    const handle = await clients.dynamodb();
+    const looked = [];
+    for (const { name, keyNames } of tables) {
+      assertUsersTable(name);
+      const key = keyNames?.map((each) => ({ name: each }));
+      const table = await described(handle, { name, key, history: undefined });
+      looked.push({ ...table, looked: await lookForReservedNames(handle, table, "all") });
+    }
+    return looked;
+  });
 }
 
 /**
@@ -61,7 +98,7 @@ export async function registerTables(
 ): Promise<readonly TableDescription[]> {
   return register(
     options,
-    tables.map((table) => ({ ...table, key: keyAttributes(table) })),
+    tables.map((table) => ({ ...table, key: keyAttributes(table), look: "none" })),
   );
 }
 
@@ -100,8 +137,8 @@ type KnownKey = { readonly name: string; readonly type?: KeyAttribute["type"] };
 /** Every table is looked at before the first is registered. */
 async function register(
   options: RegistryOptions,
-  tables: readonly Asked[],
-): Promise<readonly TableDescription[]> {
+  tables: readonly (Asked & { readonly look: Look })[],
+): Promise<readonly RegisteredTable[]> {
   const { clock = systemClock } = options;
   const { controlTable } = deploymentNames(options.deployment);
   return withAwsClients(options, async (clients) => {
@@ -109,10 +146,17 @@ async function register(
     const control = createDynamoDbControlStore({ dynamodb, clock, table: controlTable });
     const handle = await clients.dynamodb();
     for (const { name } of tables) assertUsersTable(name);
-    const wanted: WantedTable[] = [];
-    for (const table of tables) wanted.push(await described(handle, table));
-    const registered: TableDescription[] = [];
-    for (const table of wanted) registered.push(await control.registerTable(table));
+    const wanted: { readonly table: WantedTable; readonly looked: Looked | undefined }[] = [];
+    for (const { look, ...asked } of tables) {
+      const table = await described(handle, asked);
+      const looked = look === "none" ? undefined : await lookForReservedNames(handle, table, look);
+      wanted.push({ table, looked });
+    }
+    const registered: RegisteredTable[] = [];
+    for (const { table, looked } of wanted) {
+      const now = await control.registerTable(table);
+      registered.push({ ...now, ...(looked === undefined ? {} : { looked }) });
+    }
     return registered;
   });
 }

@@ -1,15 +1,24 @@
 /** `tidemark register`: brings tables that exist under a deployment, local or on AWS. */
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import { InvalidRequestError, TransactionError } from "../core/errors.ts";
 import { loadConfig } from "../localstack/stack-config.ts";
 import { StackError } from "../localstack/stack-error.ts";
-import { registerTables, type ClientOptions } from "../sdk/tables.ts";
+import {
+  checkTables,
+  registerTables,
+  type CheckedTable,
+  type ClientOptions,
+  type RegisteredTable,
+  type Registration,
+} from "../sdk/tables.ts";
 
 type RegisterOptions = {
   readonly endpoint?: string;
   readonly deployment?: string;
   readonly region?: string;
   readonly history?: boolean;
+  readonly look?: NonNullable<Registration["look"]>;
+  readonly check?: boolean;
 };
 
 /** Where a stack listens that says nothing else. */
@@ -24,23 +33,17 @@ export function registerCommand(): Command {
     .option("--region <name>", "its AWS region (default: the environment's)")
     .option("--history", "keep superseded versions of these tables")
     .option("--no-history", "do not keep them (default: as registered; not, for a new table)")
+    .addOption(
+      new Option(
+        "--look <how far>",
+        "for items with Tidemark's own attribute names (default: first, of a new table)",
+      ).choices(["first", "all", "none"]),
+    )
+    .option("--check", "look through all items for such names, and register nothing")
     .showHelpAfterError("(tidemark register --help shows all options)")
     .action(async (names: readonly string[], options: RegisterOptions) => {
       try {
-        const { history } = options;
-        const tables = names.map((name) => ({
-          name,
-          ...(history === undefined ? {} : { history }),
-        }));
-        for (const table of await registerTables(await targetOf(options), tables)) {
-          const keys = [
-            table.partitionKey,
-            ...(table.sortKey === undefined ? [] : [table.sortKey]),
-          ];
-          const key = keys.map(({ name, type }) => `${name}:${type}`).join(",");
-          const kept = table.history ? ", with history" : "";
-          process.stdout.write(`registered ${table.name} (${key}${kept})\n`);
-        }
+        for (const line of await told(names, options)) process.stdout.write(`${line}\n`);
       } catch (error) {
         if (!(error instanceof TransactionError || error instanceof StackError)) throw error;
         const remedy = /region is missing/i.test(error.message)
@@ -50,6 +53,41 @@ export function registerCommand(): Command {
         process.exitCode = 1;
       }
     });
+}
+
+async function told(
+  names: readonly string[],
+  options: RegisterOptions,
+): Promise<readonly string[]> {
+  const where = await targetOf(options);
+  if (options.check === true) return (await checkTables(where, names)).map(checked);
+  const { history, look } = options;
+  const tables = names.map((name) => ({
+    name,
+    ...(history === undefined ? {} : { history }),
+    ...(look === undefined ? {} : { look }),
+  }));
+  return (await registerTables(where, tables)).map(registered);
+}
+
+function registered(table: RegisteredTable): string {
+  const { name, history, looked } = table;
+  const kept = history ? ", with history" : "";
+  const head = `registered ${name} (${keyText(table)}${kept})`;
+  if (looked === undefined) return head;
+  const seen = looked.isAll
+    ? `all its items (${looked.items})`
+    : `its first ${looked.items} items (--check looks through all)`;
+  return `${head}; no reserved names in ${seen}`;
+}
+
+function checked({ looked, ...table }: CheckedTable): string {
+  return `${table.name} (${keyText(table)}): no reserved names in all its items (${looked.items})`;
+}
+
+function keyText({ partitionKey, sortKey }: Pick<CheckedTable, "partitionKey" | "sortKey">) {
+  const keys = [partitionKey, ...(sortKey === undefined ? [] : [sortKey])];
+  return keys.map(({ name, type }) => `${name}:${type}`).join(",");
 }
 
 async function targetOf({ endpoint, deployment, region }: RegisterOptions): Promise<ClientOptions> {

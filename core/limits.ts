@@ -377,6 +377,8 @@ export const versionPartBytesMax = 380 * 1024;
 export const tombstoneItemBytesMax = 256 * 1024;
 /** A dead letter keeps the item it could not install up to this size. */
 export const deadLetterItemBytesMax = 256 * 1024;
+/** Pages (up to 1 MB, 128 read units) looked through before a table comes under Tidemark. */
+export const adoptionLookPagesMax = 4;
 /** How long a new table or stream may take to become usable. */
 export const provisionWaitMsMax = 120_000;
 /**

@@ -7,7 +7,7 @@
 import { createAwsClients } from "../aws/clients.ts";
 import { createTables } from "../aws/create-tables.ts";
 import { provisionDeployment } from "../aws/provision.ts";
-import { registerTables } from "../aws/register-tables.ts";
+import { adoptTables } from "../aws/register-tables.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import type { TableDescription } from "../core/types.ts";
 import type { DataFolder } from "./data-folder.ts";
@@ -56,9 +56,9 @@ async function makeTables(
 ): Promise<void> {
   try {
     await createTables(aws, tables);
-    await registerTables(
+    await adoptTables(
       { ...aws, deployment },
-      tables.map(({ indexes: _indexes, ...table }) => table),
+      tables.map(({ name, history }) => ({ name, history })),
     );
   } catch (error) {
     if (!(error instanceof InvalidRequestError)) throw error;

@@ -3,14 +3,15 @@
  * tables that an application has made itself over the DynamoDB protocol. On AWS this right belongs
  * to an operator, so the deployed REST API has no such route.
  */
-import { adoptTables, registeredTables } from "../aws/register-tables.ts";
+import { randomUUID } from "node:crypto";
+import { adoptTables, registeredTables, type RegisteredTable } from "../aws/register-tables.ts";
 import type { AwsClientOptions } from "../aws/clients.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
-import type { TableDescription } from "../core/types.ts";
 import { publicError } from "../engine/public-error.ts";
+import { ApiProblem, problemOf } from "../functions/api/problem.ts";
 import { checkOptions, isText } from "../sdk/check-options.ts";
-import { type Registration, registrationChecks } from "../sdk/table.ts";
+import { type Registration, registrationChecks } from "../sdk/tables.ts";
 import type { HttpRequest, HttpResponse } from "./http-event.ts";
 
 export const tablesPath = "/.well-known/tidemark/tables";
@@ -27,22 +28,37 @@ export async function answerTables(
         const tables = await adoptTables(options, wantedTables(request));
         return json(200, { tables: tables.map(shown) });
       }
-      default:
-        return json(405, { detail: "GET lists the tables, POST registers some", code: "method" });
+      default: {
+        const allow = { Allow: "GET, POST" };
+        const detail = "GET lists the tables, POST registers some";
+        throw new ApiProblem("method-not-allowed", detail, {}, allow);
+      }
     }
   } catch (cause) {
-    const error = publicError(cause);
-    if (!(error instanceof InvalidRequestError)) throw error;
-    const { code, field, message: detail } = error;
-    return json(400, { title: "The request is wrong", status: 400, detail, code, field });
+    return problem(publicError(cause));
   }
 }
 
-function wantedTables({ body, headers }: HttpRequest): { readonly name: string }[] {
+/** In the shape of the REST API's problems. @throws what is a failure of the stack itself. */
+function problem(error: unknown): HttpResponse {
+  if (!(error instanceof ApiProblem || error instanceof InvalidRequestError)) throw error;
+  const requestId = randomUUID();
+  const context = {
+    requestId,
+    format: "json",
+    fixedTime: false,
+    makeIncident: randomUUID,
+  } as const;
+  const { status, headers, body } = problemOf(error, context);
+  return json(status, body, headers);
+}
+
+function wantedTables({ body, headers }: HttpRequest): Registration[] {
   const type = headers.find(([name]) => name === "content-type")?.[1] ?? "";
   // A page of some web site cannot send this type here without asking first.
   if (!/^application\/json\b/i.test(type)) {
-    throw new InvalidRequestError("content-type", "send the header content-type: application/json");
+    const detail = "send the header content-type: application/json";
+    throw new ApiProblem("unsupported-media-type", detail, { field: "content-type" });
   }
   const form = 'the body is { "tables": ["orders", { "name": "accounts", "history": true }] }';
   let parsed: unknown;
@@ -57,18 +73,22 @@ function wantedTables({ body, headers }: HttpRequest): { readonly name: string }
   return tables.map((table: unknown, index) => {
     if (isText(table)) return { name: table };
     checkOptions(`tables[${index}]`, table, registrationChecks);
-    const { name, history } = table as Partial<Registration>;
+    const { name, ...rest } = table as Partial<Registration>;
     if (name === undefined) throw new InvalidRequestError(`tables[${index}].name`, form);
-    return { name, ...(history === undefined ? {} : { history }) };
+    return { name, ...rest };
   });
 }
 
-function shown({ name, partitionKey, sortKey, history }: TableDescription): object {
-  return { name, partitionKey, sortKey, history };
+function shown({ name, partitionKey, sortKey, history, looked }: RegisteredTable): object {
+  return { name, partitionKey, sortKey, history, looked };
 }
 
-function json(status: number, value: object): HttpResponse {
+function json(
+  status: number,
+  value: object,
+  headers: Readonly<Record<string, string>> = {},
+): HttpResponse {
   const type = status === 200 ? "application/json" : "application/problem+json";
   const body = Buffer.from(`${JSON.stringify(value)}\n`);
-  return { status, headers: [["content-type", type]], body };
+  return { status, headers: [["content-type", type], ...Object.entries(headers)], body };
 }

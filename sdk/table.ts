@@ -7,7 +7,7 @@
  * row.
  */
 import { InvalidRequestError } from "../core/errors.ts";
-import { aBoolean, anObject, aText, type Checks, checkOptions, isText } from "./check-options.ts";
+import { aBoolean, anObject, type Checks, checkOptions, isText } from "./check-options.ts";
 
 /** A value that a key attribute can have. */
 export type KeyValue = string | number | bigint | Uint8Array;
@@ -147,14 +147,6 @@ export type SchemaTableOptions<Schema, Names> = {
   /** Validate what is read, too; the schema must then accept its own output. Default false. */
   readonly validateReads?: boolean;
 };
-
-/** A table to be registered, and whether superseded versions of its rows are kept. */
-export type Registration = { readonly name: string; readonly history?: boolean };
-
-export const registrationChecks = {
-  name: aText,
-  history: aBoolean,
-} satisfies Checks<Registration>;
 
 type AnyTableOptions = {
   readonly schema?: Validator<unknown, object>;

@@ -2,23 +2,44 @@
  * `tidemark/tables`: bringing tables that exist under Tidemark by one call, locally and on AWS. An
  * entry of its own, since an application that only runs transactions does not need it.
  */
+import type { AdoptedTable, RegisteredTable as Registered } from "../aws/register-tables.ts";
 import { InvalidRequestError } from "../core/errors.ts";
-import type { TableDescription } from "../core/types.ts";
 import { publicError } from "../engine/public-error.ts";
 import { checkClientOptions, type ClientOptions } from "./client-options.ts";
-import { checkOptions, isText } from "./check-options.ts";
+import { aBoolean, aText, type Checks, checkOptions, isText, oneOf } from "./check-options.ts";
 import { target } from "./connect.ts";
-import { type AnyTable, type Registration, registrationChecks } from "./table.ts";
+import type { AnyTable } from "./table.ts";
 
 export type { ClientOptions };
 
-/** A table by its name, by its definition, or with whether its history is to be kept. */
+/** A table to be registered. */
+export type Registration = {
+  readonly name: string;
+  /** Keep superseded versions of its rows. Default: as registered; for a new table false. */
+  readonly history?: boolean;
+  /**
+   * How many items are looked at for attributes with Tidemark's own names: those of the first pages
+   * (4 MB), all, or none. Default `"first"`, and `"none"` for a table that is registered already.
+   */
+  readonly look?: "first" | "all" | "none";
+};
+
+export const registrationChecks = {
+  name: aText,
+  history: aBoolean,
+  look: oneOf("first", "all", "none"),
+} satisfies Checks<Registration>;
+
+/** A table by its name, by its definition, or with how it is to be registered. */
 export type TableToRegister = string | AnyTable | Registration;
 
 export type RegisteredTable = Pick<
-  TableDescription,
-  "name" | "partitionKey" | "sortKey" | "history"
+  Registered,
+  "name" | "partitionKey" | "sortKey" | "history" | "looked"
 >;
+
+export type CheckedTable = Pick<Registered, "name" | "partitionKey" | "sortKey"> &
+  Required<Pick<Registered, "looked">>;
 
 /**
  * Registers tables of DynamoDB with a deployment: from then on transactions may use them. Keys and
@@ -26,31 +47,56 @@ export type RegisteredTable = Pick<
  * themselves. Clients that run already learn of a new table within a second. docs/adoption.md says
  * what plain readers and writers of such tables have to know.
  * @param options as for `createClient`.
- * @throws InvalidRequestError when the deployment or a table is missing, or is registered with
- * another key.
+ * @throws InvalidRequestError when the deployment or a table is missing, is registered with
+ * another key, or has an item with an attribute of one of Tidemark's own names.
  */
 export async function registerTables(
   options: ClientOptions,
   tables: readonly TableToRegister[],
 ): Promise<readonly RegisteredTable[]> {
-  checkClientOptions(options);
-  if (!Array.isArray(tables)) {
-    throw new InvalidRequestError("tables", "`tables` must be an array of tables or their names");
-  }
-  const wanted = tables.map(asked);
+  const wanted = checked(options, tables);
   try {
-    const [{ adoptTables }, where] = await Promise.all([
-      import("../aws/register-tables.ts"),
-      target(options),
-    ]);
-    const { credentials, callTriesMax, callTimeoutMs } = options;
-    return await adoptTables({ ...where, credentials, callTriesMax, callTimeoutMs }, wanted);
+    const [{ adoptTables }, where] = await Promise.all([operator(), target(options)]);
+    return await adoptTables({ ...where, ...callOptions(options) }, wanted);
   } catch (error) {
     throw publicError(error);
   }
 }
 
-function asked(table: TableToRegister, index: number): { readonly name: string } {
+/**
+ * Looks through all items of tables for attributes with Tidemark's own names, before they are
+ * registered, and changes nothing. Reads each table once, eventually consistent.
+ * @param options as for `createClient`.
+ * @throws InvalidRequestError naming the key of such an item, or a table that is missing.
+ */
+export async function checkTables(
+  options: ClientOptions,
+  tables: readonly TableToRegister[],
+): Promise<readonly CheckedTable[]> {
+  const wanted = checked(options, tables);
+  try {
+    const [{ lookThroughTables }, where] = await Promise.all([operator(), target(options)]);
+    return await lookThroughTables({ ...where, ...callOptions(options) }, wanted);
+  } catch (error) {
+    throw publicError(error);
+  }
+}
+
+const operator = () => import("../aws/register-tables.ts");
+
+function callOptions({ credentials, callTriesMax, callTimeoutMs }: ClientOptions) {
+  return { credentials, callTriesMax, callTimeoutMs };
+}
+
+function checked(options: ClientOptions, tables: unknown): readonly AdoptedTable[] {
+  checkClientOptions(options);
+  if (!Array.isArray(tables)) {
+    throw new InvalidRequestError("tables", "`tables` must be an array of tables or their names");
+  }
+  return (tables as readonly TableToRegister[]).map(asked);
+}
+
+function asked(table: TableToRegister, index: number): AdoptedTable {
   if (typeof table === "string" && isText(table)) return { name: table };
   if (typeof table === "object" && "validateReads" in table) {
     const { name, keyNames } = table;

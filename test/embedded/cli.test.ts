@@ -11,11 +11,13 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import {
   CreateTableCommand,
   DynamoDBClient,
+  DeleteItemCommand,
   PutItemCommand,
   waitUntilTableExists,
 } from "@aws-sdk/client-dynamodb";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createClient, defineTable } from "../../sdk/index.ts";
+import { problem } from "../../schemas/rest/answers.ts";
 import { registerTables } from "../../sdk/tables.ts";
 import { eventually, isAlive, temporaryFolder } from "./fixtures/test-stack.ts";
 
@@ -222,7 +224,18 @@ describe("tables of one's own", () => {
     expect((await post([{ name: "yours", history: true }])).status).toBe(200);
     const command = runIn(process.cwd(), "register", "--endpoint", endpoint, "theirs");
     expect(await command.ended).toBe(0);
-    expect(command.output()).toBe("registered theirs (id:N)\n");
+    const seen = "no reserved names in all its items (1)";
+    expect(command.output()).toBe(`registered theirs (id:N); ${seen}\n`);
+    const again = runIn(process.cwd(), "register", "--endpoint", endpoint, "theirs");
+    expect([await again.ended, again.output()]).toEqual([0, "registered theirs (id:N)\n"]);
+    const mark = { id: { N: "2" }, _v: { N: "1" } };
+    await dynamodb.send(new PutItemCommand({ TableName: "theirs", Item: mark }));
+    const check = runIn(process.cwd(), "register", "--endpoint", endpoint, "--check", "theirs");
+    expect(await check.ended).toBe(1);
+    expect(check.errors()).toMatch(/^tidemark: .*"_v".*\{"id":\{"N":"2"\}\}.*another name/);
+    await dynamodb.send(new DeleteItemCommand({ TableName: "theirs", Key: { id: { N: "2" } } }));
+    const clean = runIn(process.cwd(), "register", "--endpoint", endpoint, "--check", "theirs");
+    expect([await clean.ended, clean.output()]).toEqual([0, `theirs (id:N): ${seen}\n`]);
     for (const name of ["mine", "yours", "theirs"]) {
       const table = defineTable<{ n?: number }, { id: number }>(name);
       const { result } = await db.transact((tx) => tx.update(table, 1, () => ({ n: 2 })));
@@ -230,8 +243,17 @@ describe("tables of one's own", () => {
     }
 
     const refusals = [await post(["nowhere"]), await post("mine"), await post([], "text/plain")];
-    expect(refusals.map(({ status }) => status)).toEqual([400, 400, 400]);
-    expect(await refusals[0]?.json()).toMatchObject({ field: "table", code: "invalid-request" });
+    refusals.push(await fetch(`${endpoint}/.well-known/tidemark/tables`, { method: "DELETE" }));
+    expect(refusals.map(({ status }) => status)).toEqual([422, 422, 415, 405]);
+    expect(refusals[3]?.headers.get("allow")).toBe("GET, POST");
+    const problems = await Promise.all(refusals.map((each) => each.json()));
+    for (const each of problems) expect(problem.parse(each)).toEqual(each);
+    expect(problems).toMatchObject([
+      { type: "urn:tidemark:problem:invalid-request", field: "table" },
+      { type: "urn:tidemark:problem:invalid-request", field: "tables" },
+      { type: "urn:tidemark:problem:unsupported-media-type", field: "content-type" },
+      { type: "urn:tidemark:problem:method-not-allowed" },
+    ]);
     // By name alone: what is kept stays kept.
     expect(await registerTables({ endpoint }, ["yours"])).toMatchObject([{ history: true }]);
     const other = defineTable("mine", { key: "key" });

@@ -10,11 +10,12 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import { existsSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { registerCommand } from "../../cli/register.ts";
 import { createTables } from "../../aws/create-tables.ts";
 import * as limits from "../../core/limits.ts";
 import { awaitWatermark } from "../../demo/stored-rows.ts";
 import { createClient, defineTable, type Client, type Table } from "../../sdk/index.ts";
-import { registerTables } from "../../sdk/tables.ts";
+import { checkTables, registerTables } from "../../sdk/tables.ts";
 import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";
 import { openDynamoDb } from "./support.ts";
 
@@ -90,8 +91,20 @@ async function allInstalled(): Promise<void> {
 /** In the document's order: each goes on where the one before has ended. */
 const steps: Readonly<Record<string, () => Promise<void>>> = {
   "Look for the reserved names": async () => {
-    const names = (await rows()).flatMap((each) => Object.keys(each));
-    expect(names.filter((name) => ["_v", "_x", "_f", "_b"].includes(name))).toEqual([]);
+    const looked = { items: 3, isAll: true };
+    expect(await checkTables(options, [TableName])).toMatchObject([{ name: TableName, looked }]);
+    await write({ ...order("counted", 100), _v: { N: "7" } });
+    for (const look of [checkTables, registerTables]) {
+      await expect(look(options, [TableName])).rejects.toMatchObject({
+        field: "table",
+        message: expect.stringMatching(/"_v" \(of type N\).*\{"id":\{"S":"counted"\}\}/) as string,
+      });
+    }
+    await plain.send(new DeleteItemCommand({ TableName, Key: { id: { S: "counted" } } }));
+    // The command that the document gives.
+    expect(registerCommand().options.map(({ long }) => long)).toContain("--check");
+    const page = readFileSync(new URL("../../docs/adoption.md", import.meta.url), "utf8");
+    expect(page).toMatch(/npx tidemark register orders --check/);
   },
   "Leave room": async () => {
     const longest = Math.max(...(await rows()).map((each) => JSON.stringify(each).length));
