@@ -6,6 +6,20 @@
  * Invariants: I1 (one block per position), I2 (its timestamps rise).
  */
 import { assert } from "./assert.ts";
+import {
+  abortBytesMax,
+  blockFrameBytesMax,
+  decisionBytesMax,
+  hashBytes,
+  newRecordBytesMax,
+  newTableBytesMax,
+  sameRecordBytesMax,
+  simpleWriteBytesMax,
+  sortedWriteBytesMax,
+  spilledBytesMax,
+  staleBytesMax,
+  writeCountBytesMax,
+} from "./block-bytes.ts";
 import * as limits from "./limits.ts";
 import { outcomeCode } from "./outcomes.ts";
 import { sortKeyWords, writeWords, type RequestBatch } from "./request-batch.ts";
@@ -68,23 +82,6 @@ export type PlannedCommit = {
   writes: RequestBatch;
   writesOf: number;
 };
-
-/** Bound on everything of a block but its verdicts. */
-export const blockFrameBytesMax = 256;
-/** Kind, id, distance of the timestamp. */
-const decisionBytesMax = 1 + 16 + 8;
-const abortBytesMax = decisionBytesMax + 3 + 8;
-const staleBytesMax = 1 + 16;
-/** Where the payload lies: record and request named anew, or request only, or chunks. */
-const newRecordBytesMax = 2 + 1 + 55 + 3;
-const sameRecordBytesMax = 3;
-const spilledBytesMax = 3 + 8 + limits.digestBytes;
-const writeCountBytesMax = 3;
-/** Table index and key hash of a write; partition hash and length with a sort key. */
-const simpleWriteBytesMax = 3 + 8;
-const sortedWriteBytesMax = 3 + 8 + 1;
-const newTableBytesMax = 8 + 1;
-const hashBytes = 8;
 
 export class BlockDraft {
   position = 0 as LogPosition;

@@ -47,8 +47,8 @@ export const putsMax = 2;
 /** Digits of a sequence number: as many as blocks leave room for. Kinesis uses 56. */
 export const sequenceDigitsMax = 128;
 export const requestsPerRecordMax = 4_096;
-/** Commits that one record says are installed. */
-export const installedPerRecordMax = 512;
+/** Commits that one record, or one block of a client's, says are installed. */
+export const installedReportsMax = 512;
 /** SHA-256, of a spilled payload: nobody can make other chunks of the same. */
 export const digestBytes = 32;
 /** A request whose frame would be larger spills its payload to the log table. */

@@ -18,7 +18,7 @@ import { BlockDraft } from "./block-draft.ts";
 import type { BatchRecord, OracleInput, PlannedCommit, SpilledPayload } from "./block-draft.ts";
 import { CertificationIndex } from "./certification-index.ts";
 import { DecidedIds } from "./decided-ids.ts";
-import { compareCursors, firstUncovered, requestsDone } from "./cursor.ts";
+import { assertCursorKept, compareCursors, firstUncovered, requestsDone } from "./cursor.ts";
 import * as limits from "./limits.ts";
 import { outcomeCode } from "./outcomes.ts";
 import {
@@ -243,12 +243,16 @@ export class Oracle {
     return this.#decided.has(requests.ids, at);
   }
 
-  /** Takes in a block that the log holds, whoever made it. */
+  /**
+   * Takes in a block that the log holds, whoever made it.
+   * @throws CorruptDataError for a client's block that moves the cursor.
+   */
   fold(block: LogBlock): void {
     assert(!this.hasDraft, "I1: a draft is undone before its position is folded");
     assert(block.position === this.#position + 1, "I1: positions are dense");
     assert(block.previousTimestamp === this.#last, "I2: a block continues the one before");
     assert(compareCursors(block.cursor, this.#cursor) >= 0, "I9: the cursor only moves forward");
+    assertCursorKept(block, this.#cursor);
     const batch = this.#folded;
     for (const verdict of block.verdicts) {
       if (verdict.kind === "stale") continue;

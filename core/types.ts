@@ -162,6 +162,9 @@ export type CommitRequest = {
   readonly payload: PayloadSource;
 };
 
+/** That a commit is installed, by one who has its id's proof. */
+export type InstalledReport = { readonly timestamp: Timestamp; readonly proof: Uint8Array };
+
 /**
  * The payload as a request carries it: encoded bytes, or a reference to chunks of the log table.
  */
@@ -245,7 +248,19 @@ export type Verdict =
 
 export type CommittedVerdict = Extract<Verdict, { kind: "committed" }>;
 
-/** One item of the log: the verdicts of one oracle batch, in stream order. */
+/** An unsigned 32-bit integer that a process draws at random. It proves nothing. */
+export type MakerNumber = Brand<number, "MakerNumber">;
+
+/** The client that made a block, and what it says it has installed, by rising timestamp. */
+export type BlockMaker = {
+  readonly number: MakerNumber;
+  readonly installed: readonly InstalledReport[];
+};
+
+/**
+ * One item of the log: the verdicts of one oracle batch, in stream order; or what a client has
+ * certified of its own (docs/adr/0013-express-commit.md).
+ */
 export type LogBlock = {
   readonly position: LogPosition;
   /** `throughTimestamp` of the block before. */
@@ -263,6 +278,11 @@ export type LogBlock = {
   readonly arrivalMs: number;
   /** Records that could not be decoded and were skipped in this block. */
   readonly rejectedRecords: number;
+  /**
+   * Missing in an oracle's block. A client's decides nothing of the stream: its cursor is that of
+   * the block before, and no payload of its commits lies there; an oracle's has none inline.
+   */
+  readonly maker?: BlockMaker;
   readonly verdicts: readonly Verdict[];
 };
 

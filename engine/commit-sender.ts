@@ -10,14 +10,13 @@
 import { StoreError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { CommitStream, PutRecordResult } from "../core/ports.ts";
-import type { ShardId, Timestamp } from "../core/types.ts";
+import type { InstalledReport, ShardId, Timestamp } from "../core/types.ts";
 import {
   encodeCommitRecord,
-  installedBytesMax,
   recordHeaderBytesMax,
   requestBytesInRecord,
-  type InstalledReport,
 } from "../schemas/commit-record.ts";
+import { installedBytesMax } from "../schemas/installed-reports.ts";
 import type { KeyHashes } from "../schemas/key-hashes.ts";
 
 /** `throttled` and `rejected` were certainly not stored; `unknown` possibly. */
@@ -68,7 +67,7 @@ export class CommitSender {
    */
   reportInstalled({ timestamp, proof }: InstalledReport): void {
     // More than a record takes replay finds out by itself.
-    if (this.#installed.size < limits.installedPerRecordMax) this.#installed.set(timestamp, proof);
+    if (this.#installed.size < limits.installedReportsMax) this.#installed.set(timestamp, proof);
   }
 
   async #drain(): Promise<void> {

@@ -4,7 +4,13 @@
  */
 import { FrameError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
-import type { CommitRequest, KeyHash, PayloadSource, Timestamp } from "../core/types.ts";
+import type {
+  CommitRequest,
+  InstalledReport,
+  KeyHash,
+  PayloadSource,
+  Timestamp,
+} from "../core/types.ts";
 import { ByteReader, malformed, oversized, readFrameHead } from "./byte-reader.ts";
 import {
   commitRecordMagic,
@@ -12,9 +18,9 @@ import {
   isSpillConsistent,
   recordFlags,
   requestFlags,
-  type InstalledReport,
 } from "./commit-record.ts";
-import { readTransactionId, transactionIdProofBytes } from "./transaction-id.ts";
+import { readInstalled as readReports } from "./installed-reports.ts";
+import { readTransactionId } from "./transaction-id.ts";
 
 const frameHead = {
   what: "commit record",
@@ -78,7 +84,7 @@ type RecordHeader = {
 export function readRecordHeader(reader: ByteReader, installed?: InstalledReport[]): RecordHeader {
   const flags = readFrameHead(reader, frameHead);
   const hashFingerprint = reader.u32();
-  if ((flags & recordFlags.installed) !== 0) readInstalledCommits(reader, installed);
+  if ((flags & recordFlags.installed) !== 0) readReports(reader, installed);
   const count = reader.varint();
   if (count === 0) throw malformed("a commit record has no requests");
   if (count > limits.requestsPerRecordMax) throw oversized("requestsPerRecordMax");
@@ -86,21 +92,6 @@ export function readRecordHeader(reader: ByteReader, installed?: InstalledReport
     throw new FrameError("truncated", "a record ends before its requests do");
   }
   return { count, hashFingerprint };
-}
-
-function readInstalledCommits(reader: ByteReader, installed: InstalledReport[] | undefined): void {
-  const count = reader.count(1 + transactionIdProofBytes);
-  if (count > limits.installedPerRecordMax) throw oversized("installedPerRecordMax");
-  let timestamp = 0;
-  let rises = count > 0;
-  for (let i = 0; rises && i < count; i++) {
-    const before = timestamp;
-    timestamp += i === 0 ? reader.u56() : reader.varint();
-    rises = timestamp > before && Number.isSafeInteger(timestamp);
-    const proof = reader.view(transactionIdProofBytes);
-    installed?.push({ timestamp: timestamp as Timestamp, proof });
-  }
-  if (!rises) throw malformed("installed commits that do not rise");
 }
 
 /** The flags of a request, known to agree with each other. @throws FrameError. */

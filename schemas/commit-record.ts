@@ -7,12 +7,10 @@
  */
 import { assert } from "../core/assert.ts";
 import * as limits from "../core/limits.ts";
-import type { CommitRequest, Timestamp } from "../core/types.ts";
+import type { CommitRequest, InstalledReport } from "../core/types.ts";
 import { ByteWriter } from "./byte-writer.ts";
-import { transactionIdProofBytes, writeTransactionId } from "./transaction-id.ts";
-
-/** That a commit is installed, by one who has its id's proof. */
-export type InstalledReport = { readonly timestamp: Timestamp; readonly proof: Uint8Array };
+import { installedBytesMax, writeInstalled } from "./installed-reports.ts";
+import { writeTransactionId } from "./transaction-id.ts";
 
 /** "TM", then the version of the layout. */
 export const commitRecordMagic = [0x54, 0x4d] as const;
@@ -67,17 +65,12 @@ export function requestBytesInRecord(requestLength: number): number {
   return requestLength + (requestLength < 0x80 ? 1 : requestLength < 0x4000 ? 2 : 3);
 }
 
-/** Bytes at most that saying of so many commits that they are installed adds to a record. */
-export function installedBytesMax(commits: number): number {
-  return commits === 0 ? 0 : 2 + 7 + 8 * (commits - 1) + transactionIdProofBytes * commits;
-}
-
 /**
  * A record of the requests, in order. Together with `recordHeaderBytesMax` and `installedBytesMax`,
  * the sum of `requestBytesInRecord` must not exceed `limits.recordBytesMax`.
  * @param hashFingerprint of the hash secret that the requests' checks were made under.
  * @param installed commits, by rising timestamp: all their writes have reached their tables. At
- * most `limits.installedPerRecordMax`.
+ * most `limits.installedReportsMax`.
  */
 export function encodeCommitRecord(
   hashFingerprint: number,
@@ -88,7 +81,7 @@ export function encodeCommitRecord(
   const isCountable =
     count > 0 &&
     count <= limits.requestsPerRecordMax &&
-    installed.length <= limits.installedPerRecordMax;
+    installed.length <= limits.installedReportsMax;
   let capacity = recordHeaderBytesMax + installedBytesMax(installed.length);
   for (const request of encodedRequests) capacity += requestBytesInRecord(request.length);
   assert(isCountable && capacity <= limits.recordBytesMax, "commit record: limits");
@@ -101,19 +94,6 @@ export function encodeCommitRecord(
   writer.varint(count);
   for (const request of encodedRequests) writer.sizedBytes(request);
   return writer.toBytes();
-}
-
-function writeInstalled(writer: ByteWriter, installed: readonly InstalledReport[]): void {
-  writer.varint(installed.length);
-  let before = 0;
-  for (const { timestamp, proof } of installed) {
-    const isInOrder = timestamp > before && proof.length === transactionIdProofBytes;
-    assert(isInOrder, "commit record: installed commits rise, with proofs of nine bytes");
-    if (before === 0) writer.u56(timestamp);
-    else writer.varint(timestamp - before);
-    writer.bytes(proof);
-    before = timestamp;
-  }
 }
 
 function flagsOf({ kind, isolation, checks, payload }: CommitRequest): number {

@@ -5,9 +5,11 @@
 import { assert } from "../core/assert.ts";
 import * as limits from "../core/limits.ts";
 import { isSequenceNumber, leadingZeros } from "../core/sequence-number.ts";
-import type { SequenceNumber, StreamCursor } from "../core/types.ts";
+import type { BlockMaker, SequenceNumber, StreamCursor } from "../core/types.ts";
 import type { ByteWriter } from "./byte-writer.ts";
+import { writeInstalled } from "./installed-reports.ts";
 import {
+  blockFlags,
   cursorTags,
   logBlockMagic,
   logBlockVersion,
@@ -22,7 +24,7 @@ export function writeHeader(writer: ByteWriter, header: LogBlockHeader): void {
   assert(header.verdictCount <= limits.blockVerdictsMax, "log block: too many verdicts");
   for (const byte of logBlockMagic) writer.u8(byte);
   writer.u8(logBlockVersion);
-  writer.u8(0);
+  writer.u8(flagsOf(header));
   writer.u32(header.hashFingerprint);
   writer.varint(header.position);
   writer.u56(previousTimestamp);
@@ -30,6 +32,7 @@ export function writeHeader(writer: ByteWriter, header: LogBlockHeader): void {
   writeCursor(writer, header.cursor);
   writer.varint(header.arrivalMs);
   writer.varint(header.rejectedRecords);
+  if (header.maker !== undefined) writeMaker(writer, header.maker);
   writer.varint(header.verdictCount);
 }
 
@@ -73,6 +76,17 @@ export class StreamWriter {
   advance(): void {
     this.#next += 1;
   }
+}
+
+function flagsOf({ maker }: LogBlockHeader): number {
+  if (maker === undefined) return 0;
+  return blockFlags.maker | (maker.installed.length > 0 ? blockFlags.installed : 0);
+}
+
+function writeMaker(writer: ByteWriter, { number, installed }: BlockMaker): void {
+  assert(number >>> 0 === number, "log block: a maker's number has 32 bits");
+  writer.u32(number);
+  if (installed.length > 0) writeInstalled(writer, installed);
 }
 
 function writeCursor(writer: ByteWriter, cursor: StreamCursor | undefined): void {

@@ -11,8 +11,11 @@ import type { PlainAbort } from "../core/outcomes.ts";
 import { isSequenceNumber } from "../core/sequence-number.ts";
 import type {
   AbortReason,
+  BlockMaker,
+  InstalledReport,
   LogBlock,
   LogPosition,
+  MakerNumber,
   PayloadLocation,
   SequenceNumber,
   StreamCursor,
@@ -22,7 +25,9 @@ import type {
 } from "../core/types.ts";
 import { ByteReader, malformed, otherHashSecret, readFrameHead } from "./byte-reader.ts";
 import type { KeyHashes } from "./key-hashes.ts";
+import { readInstalled } from "./installed-reports.ts";
 import {
+  blockFlags,
   cursorTags,
   isReached,
   logBlockMagic,
@@ -62,6 +67,7 @@ export function decodeLogBlock(
     hashes,
     stream: new StreamReader(header.cursor),
     tables: new TableRegister(),
+    isClients: header.maker !== undefined,
     last: header.previousTimestamp,
   };
   const verdicts: Verdict[] = [];
@@ -88,7 +94,7 @@ const frameHead = {
   what: "log block",
   magic: logBlockMagic,
   version: logBlockVersion,
-  flags: 0,
+  flags: blockFlags.known,
   bytesMax: limits.blockBytesMax,
   limit: "blockBytesMax",
 } as const;
@@ -100,7 +106,7 @@ const frameHead = {
  * @throws FrameError.
  */
 function readHeader(reader: ByteReader, position: LogBlock["position"]): LogBlockHeader {
-  readFrameHead(reader, frameHead);
+  const flags = readFrameHead(reader, frameHead);
   const hashFingerprint = reader.u32();
   if (reader.varint() !== position) throw malformed("I1: a block stands at another position");
   const previousTimestamp = reader.u56() as Timestamp;
@@ -109,6 +115,7 @@ function readHeader(reader: ByteReader, position: LogBlock["position"]): LogBloc
   const cursor = readCursor(reader);
   const arrivalMs = reader.varint();
   const rejectedRecords = reader.varint();
+  const maker = flags === 0 ? undefined : readMaker(reader, flags);
   const verdictCount = reader.varint();
   if (verdictCount > limits.blockVerdictsMax) {
     throw new FrameError("oversized", "a block has more verdicts than blockVerdictsMax");
@@ -120,9 +127,18 @@ function readHeader(reader: ByteReader, position: LogBlock["position"]): LogBloc
     cursor,
     arrivalMs,
     rejectedRecords,
+    ...(maker === undefined ? {} : { maker }),
     verdictCount,
     hashFingerprint,
   };
+}
+
+function readMaker(reader: ByteReader, flags: number): BlockMaker {
+  if ((flags & blockFlags.maker) === 0) throw malformed("installed commits, and no maker");
+  const number = reader.u32() as MakerNumber;
+  const installed: InstalledReport[] = [];
+  if ((flags & blockFlags.installed) !== 0) readInstalled(reader, installed);
+  return { number, installed };
 }
 
 function readCursor(reader: ByteReader): StreamCursor | undefined {
@@ -198,6 +214,7 @@ type DecodeContext = {
   readonly hashes: KeyHashes;
   readonly stream: StreamReader;
   readonly tables: TableRegister;
+  readonly isClients: boolean;
   /** Timestamp of the last decision. */
   last: Timestamp;
 };
@@ -233,13 +250,16 @@ function readReason(reader: ByteReader, tag: number, timestamp: Timestamp): Abor
 }
 
 function readLocation(context: DecodeContext, tag: number): PayloadLocation {
-  const { reader, stream } = context;
+  const { reader, stream, isClients } = context;
   if (tag === verdictTags.committedSpilled) {
     const chunks = reader.varint();
     const byteLength = reader.varint();
     return { kind: "spilled", chunks, byteLength, digest: reader.view(limits.digestBytes).slice() };
   }
-  if (tag === verdictTags.committedInline) {
+  if (isClients !== (tag === verdictTags.committedInline)) {
+    throw malformed("a payload lies where its block's maker puts none");
+  }
+  if (isClients) {
     return { kind: "inline", bytes: copied(reader.sizedBytes()) };
   }
   return { kind: "stream", ...stream.read(reader, tag) };

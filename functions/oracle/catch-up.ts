@@ -26,6 +26,7 @@ export type CatchUpParts = {
  * that would follow have expired. What was folded until then stands.
  * @throws StoreError when the log does not answer: to be called again.
  * @throws FrameError when the log holds what is no block, or one of another hash secret.
+ * @throws CorruptDataError when a client's block moves the cursor.
  */
 export async function catchUp(
   oracle: Oracle,

@@ -94,8 +94,8 @@ export class Rebuild {
    * Reads a page, or folds a block. Gives the oracle when it stands where the log ended. What a
    * step that throws was to do, the next one does.
    * @throws StoreError when the stores do not answer, or the shard has no watermark yet.
-   * @throws FrameError when the log holds what is no block, or one of another hash secret: nothing
-   *   may be certified over it.
+   * @throws FrameError when the log holds what is no block, or one of another hash secret, and
+   *   CorruptDataError when a client's block moves the cursor: nothing may be certified over it.
    */
   async step(options: CallOptions): Promise<Oracle | undefined> {
     const state = this.#state;
@@ -166,12 +166,13 @@ export class Rebuild {
       this.#unfolded = [];
       return new Oracle(watermark, seed, oracleBounds);
     }
-    const { previousTimestamp } = decodeLogBlockHeader(oldest.bytes, oldest.position);
+    const header = decodeLogBlockHeader(oldest.bytes, oldest.position);
     return new Oracle(
       {
         position: (oldest.position - 1) as LogPosition,
-        timestamp: previousTimestamp,
-        cursor: undefined,
+        timestamp: header.previousTimestamp,
+        // A client's block has that of the one before; an oracle's begins anew.
+        cursor: header.maker === undefined ? undefined : header.cursor,
       },
       seed,
       oracleBounds,

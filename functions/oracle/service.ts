@@ -7,7 +7,7 @@
  * It never fails on content. It throws when it could not finish: the mapping then delivers the
  * whole batch again, and what was appended is skipped by the cursor.
  */
-import { StoreError } from "../../core/errors.ts";
+import { CorruptDataError, FrameError, StoreError } from "../../core/errors.ts";
 import type { BlockDraft, OracleInput } from "../../core/block-draft.ts";
 import * as limits from "../../core/limits.ts";
 import type { Oracle, OracleBounds } from "../../core/oracle.ts";
@@ -171,6 +171,8 @@ class Invocation {
         if (step !== "taken") continue;
         this.report.taken += 1;
       } catch (error) {
+        if (error instanceof FrameError || error instanceof CorruptDataError)
+          this.#logDamage(error);
         if (!(error instanceof StoreError)) throw error;
         // probe: oracle-store-failed
         failure = error;
@@ -311,6 +313,12 @@ class Invocation {
       floor,
       last,
     });
+  }
+
+  /** Nothing is certified over such a block: the shard stands until somebody mends it. */
+  #logDamage({ message: reason }: Error): void {
+    const { log } = this.#options.observability;
+    log.error("a block of the log stops the shard", { shard: this.#batch.shard, reason });
   }
 
   #logRejected(): void {

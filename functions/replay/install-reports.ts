@@ -1,16 +1,18 @@
 /**
- * What clients say, in the records that bring their next commits, that they have installed. A
- * record comes after the commits that it speaks of, so a batch tells of most of its own commits,
- * and nothing has to be kept from one to the next.
+ * What clients say that they have installed: in the records that bring their next commits, and in
+ * the blocks that they append themselves. Both come after the commits that they speak of, so a
+ * batch or a page of the log tells of most of its own commits, and nothing has to be kept from one
+ * invocation to the next.
  *
- * Whoever may write to the stream can say so of any commit. It counts only with the proof that the
- * transaction's id commits to, which its maker alone has known until then: so a lie can cost a
- * client its own writes, and nobody else's.
+ * Whoever may write to the stream or the log can say so of any commit, and under any maker's
+ * number. It counts only with the proof that the transaction's id commits to, which its maker alone
+ * has known until then: so a lie can cost a client its own writes, and nobody else's.
  */
 import { FrameError } from "../../core/errors.ts";
-import type { Digest, StreamRecord } from "../../core/ports.ts";
-import type { CommittedVerdict, Timestamp } from "../../core/types.ts";
+import type { Digest, StoredBlock, StreamRecord } from "../../core/ports.ts";
+import type { CommittedVerdict, InstalledReport, Timestamp } from "../../core/types.ts";
 import { readInstalled } from "../../schemas/commit-record-reading.ts";
+import { decodeLogBlockHeader } from "../../schemas/log-block.ts";
 import { provesTransactionId } from "../../schemas/transaction-id.ts";
 
 export class InstallReports {
@@ -22,16 +24,34 @@ export class InstallReports {
   /** A record that is none says nothing. */
   constructor(digest: Digest, records: readonly StreamRecord[]) {
     this.#digest = digest;
-    for (const { data } of records) {
-      try {
-        for (const { timestamp, proof } of readInstalled(data)) {
-          const proofs = this.#proofs.get(timestamp);
-          if (proofs === undefined) this.#proofs.set(timestamp, [proof]);
-          else proofs.push(proof);
-        }
-      } catch (error) {
-        if (!(error instanceof FrameError)) throw error;
+    for (const { data } of records) this.#add(() => readInstalled(data));
+  }
+
+  /**
+   * What the blocks say of commits above the watermark; a block that does not decode says nothing.
+   * What was said before of commits that are below it by now is forgotten.
+   */
+  addBlocks(blocks: readonly StoredBlock[], watermark: Timestamp): void {
+    for (const timestamp of this.#proofs.keys()) {
+      if (timestamp <= watermark) this.#proofs.delete(timestamp);
+    }
+    for (const { bytes, position } of blocks) {
+      this.#add(() => {
+        const { maker } = decodeLogBlockHeader(bytes, position);
+        return (maker?.installed ?? []).filter(({ timestamp }) => timestamp > watermark);
+      });
+    }
+  }
+
+  #add(read: () => readonly InstalledReport[]): void {
+    try {
+      for (const { timestamp, proof } of read()) {
+        const proofs = this.#proofs.get(timestamp);
+        if (proofs === undefined) this.#proofs.set(timestamp, [proof]);
+        else proofs.push(proof);
       }
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
     }
   }
 

@@ -8,12 +8,13 @@
  * §4.3 (helper), Salt §5 (roll-forward).
  */
 import { CorruptDataError } from "../../core/errors.ts";
-import { firstUncovered } from "../../core/cursor.ts";
+import { assertCursorKept, firstUncovered } from "../../core/cursor.ts";
 import { tombstoneLifeMs } from "../../core/history.ts";
 import * as limits from "../../core/limits.ts";
 import type {
   CallOptions,
   Ports,
+  StoredBlock,
   StreamRecord,
   Tombstone,
   TombstoneLife,
@@ -177,15 +178,16 @@ class ReplayRun {
       );
       let next = watermark;
       let chunk = this.#newChunk();
+      this.#installed.addBlocks(page.blocks, watermark.timestamp);
       for (const stored of page.blocks) {
         if (this.#isBatchCovered(next)) {
           // probe: replay-stops-at-its-batch
           if (next.position > watermark.position) await this.#installChunk(chunk.commits, next);
           return next;
         }
-        const block = decodeBlock(stored, this.#hashes);
-        if (block.position !== next.position + 1) throw gap(next, block);
+        let block: LogBlock;
         try {
+          block = this.#decode(stored, next);
           await this.#load(block, chunk);
         } catch (error) {
           // What came before it is not held up, and need not be loaded again.
@@ -202,6 +204,26 @@ class ReplayRun {
       if (next.position > watermark.position) await this.#installChunk(chunk.commits, next);
       watermark = next;
       if (page.complete || this.#isTimeUp()) return watermark;
+    }
+  }
+
+  /**
+   * @throws CorruptDataError for what may not follow the block before: the watermark stands there
+   * until somebody mends the log.
+   */
+  #decode(stored: StoredBlock, before: Watermark): LogBlock {
+    try {
+      const block = decodeBlock(stored, this.#hashes);
+      if (block.position !== before.position + 1) throw gap(before, block);
+      assertCursorKept(block, before.cursor);
+      return block;
+    } catch (error) {
+      if (error instanceof CorruptDataError) {
+        const { shard } = this.#batch;
+        const at = { shard, after: before.position, reason: error.message };
+        this.#observability.log.error("a block of the log stops the shard", at);
+      }
+      throw error;
     }
   }
 

@@ -1,9 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { InvariantViolation } from "../../core/assert.ts";
+import { CorruptDataError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import { outcomeCode, outcomes } from "../../core/outcomes.ts";
 import { oracleBoundsDefault } from "../../core/oracle.ts";
-import type { LogBlock, Verdict } from "../../core/types.ts";
+import type {
+  LogBlock,
+  LogPosition,
+  MakerNumber,
+  SequenceNumber,
+  Timestamp,
+  Verdict,
+} from "../../core/types.ts";
 import {
   appendedDrafts,
   certify,
@@ -390,3 +398,62 @@ describe("folding", () => {
 test("outcomes stand in the order of their codes", () => {
   expect(outcomes.map((outcome) => outcomeCode[outcome])).toEqual([...outcomes.keys()]);
 });
+
+describe("a client's block", () => {
+  /** Behind the oracle's last one, with one commit of the key. */
+  function clientsBlock(oracle: ReturnType<typeof newOracle>, key: number): LogBlock {
+    const timestamp = (oracle.last + 1) as Timestamp;
+    const { table, partition } = simpleWrite(key);
+    return {
+      position: (oracle.position + 1) as LogPosition,
+      previousTimestamp: oracle.last,
+      throughTimestamp: timestamp,
+      cursor: oracle.cursor,
+      arrivalMs,
+      rejectedRecords: 0,
+      maker: { number: 0xab as MakerNumber, installed: [] },
+      verdicts: [
+        {
+          kind: "committed",
+          id: id(77),
+          timestamp,
+          writes: [{ table, partition, key: partition, sortKey: undefined }],
+          payload: { kind: "inline", bytes: new Uint8Array() },
+        },
+      ],
+    };
+  }
+
+  test("I4: counts like an oracle's, and the stream goes on behind the cursor", () => {
+    const oracle = newOracle();
+    certify(oracle, [record([writeOf(1, 1)])]);
+    const { cursor, last } = oracle;
+    oracle.fold(clientsBlock(oracle, 7));
+    expect(oracle.cursor).toEqual(cursor);
+    const reader = { ...writeOf(2, 8, last), checks: [hash(7)] };
+    expect(verdicts(certify(oracle, [record([reader])]))).toMatchObject([
+      { kind: "aborted", reason: { kind: "conflict", conflictTimestamp: last + 1 } },
+    ]);
+  });
+
+  test.each<[string, (cursor: LogBlock["cursor"]) => LogBlock["cursor"]]>([
+    ["moves the cursor on", () => ({ ...oracleCursor(999_999), requestsDone: "all" })],
+    ["ends within a record", () => ({ ...oracleCursor(999_999), requestsDone: 1 })],
+  ])("I9: is refused if it %s, and nothing has happened", (_, move) => {
+    const oracle = newOracle();
+    certify(oracle, [record([writeOf(1, 1)])]);
+    const good = clientsBlock(oracle, 7);
+    expect(() => {
+      oracle.fold({ ...good, cursor: move(good.cursor) });
+    }).toThrow(CorruptDataError);
+    expect(() => {
+      oracle.fold({ ...good, cursor: move(good.cursor) });
+    }).toThrow(/^I9: block 2 of the log, made by client 000000ab, moves the stream's cursor/);
+    oracle.fold(good);
+    expect(oracle.last).toBe(good.throughTimestamp);
+  });
+});
+
+function oracleCursor(sequence: number) {
+  return { sequenceNumber: sequence.toString() as SequenceNumber };
+}

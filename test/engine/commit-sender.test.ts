@@ -3,9 +3,15 @@ import { expect, test } from "vitest";
 import { StoreError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { CommitStream, PutRecordResult } from "../../core/ports.ts";
-import type { CommitRequest, SequenceNumber, ShardId, Timestamp } from "../../core/types.ts";
+import type {
+  CommitRequest,
+  InstalledReport,
+  SequenceNumber,
+  ShardId,
+  Timestamp,
+} from "../../core/types.ts";
 import { CommitSender, type SendResult } from "../../engine/commit-sender.ts";
-import { encodeCommitRequest, type InstalledReport } from "../../schemas/commit-record.ts";
+import { encodeCommitRequest } from "../../schemas/commit-record.ts";
 import { decodeCommitRecord, readInstalled } from "../../schemas/commit-record-reading.ts";
 import { idOf } from "./memory-log.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
@@ -107,7 +113,7 @@ test("the next record says which commits were installed, each once, in order", a
 
 test("of more installed commits than a record takes, some are not said", async () => {
   const { sender, calls } = scriptedSender();
-  const most = limits.installedPerRecordMax;
+  const most = limits.installedReportsMax;
   for (let at = 1; at <= most + 100; at += 1) sender.reportInstalled(report(at));
   void sender.send(request(1));
   await turn();
@@ -154,7 +160,7 @@ test("no record and no call exceeds its limits, and no request is lost or sent t
   const { sender, calls } = scriptedSender();
   const sizes = Array.from({ length: 60 }, (_, i) => ((i * 7_919) % 500) * 1_000 + 1);
   const sent = sizes.map((bytes, i) => sender.send(request(i, bytes)));
-  for (let i = 1; i <= limits.installedPerRecordMax; i += 1) {
+  for (let i = 1; i <= limits.installedReportsMax; i += 1) {
     sender.reportInstalled(report(i * 2 ** 42));
   }
   const seen: string[] = [];

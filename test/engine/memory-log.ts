@@ -5,6 +5,7 @@ import type { Clock, CommitLog, Ports, StoredBlock } from "../../core/ports.ts";
 import type {
   LogBlock,
   LogPosition,
+  MakerNumber,
   SequenceNumber,
   Timestamp,
   TransactionId,
@@ -64,6 +65,9 @@ export class MemoryLog {
       if (verdict.kind !== "stale") this.#newest = verdict.timestamp;
       return verdict;
     });
+    const isClients = verdicts.some(
+      (verdict) => verdict.kind === "committed" && verdict.payload.kind === "inline",
+    );
     const block: LogBlock = {
       position: (this.blocks.length + 1) as LogPosition,
       previousTimestamp,
@@ -74,6 +78,7 @@ export class MemoryLog {
       },
       arrivalMs: 1,
       rejectedRecords: 0,
+      ...(isClients ? { maker: { number: 1 as MakerNumber, installed: [] } } : {}),
       verdicts,
     };
     this.blocks.push({ position: block.position, bytes: encodeLogBlock(block) });

@@ -11,18 +11,15 @@ import * as limits from "../../core/limits.ts";
 import { checkWords, idWords, RequestBatch } from "../../core/request-batch.ts";
 import type {
   CommitRequest,
+  InstalledReport,
   KeyHash,
   Payload,
   Timestamp,
   TransactionId,
 } from "../../core/types.ts";
 import { CommitRecordScanner } from "../../schemas/commit-record-scan.ts";
-import {
-  encodeCommitRecord,
-  encodeCommitRequest,
-  installedBytesMax,
-  type InstalledReport,
-} from "../../schemas/commit-record.ts";
+import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
+import { installedBytesMax } from "../../schemas/installed-reports.ts";
 import {
   decodeCommitRecord,
   readInstalled,

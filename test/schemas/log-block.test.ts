@@ -3,154 +3,33 @@ import { describe, expect, test } from "vitest";
 import { InvariantViolation } from "../../core/assert.ts";
 import { FrameError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
-import { isPlainAbort, outcomes } from "../../core/outcomes.ts";
 import type {
-  AbortReason,
-  KeyHash,
   LogBlock,
   LogPosition,
-  PayloadLocation,
-  SequenceNumber,
+  MakerNumber,
   Timestamp,
   TransactionId,
   Verdict,
   WriteHashes,
 } from "../../core/types.ts";
+import { ClientBlockSize, type SizedCommit } from "../../schemas/client-block-size.ts";
 import { DraftEncoder } from "../../schemas/log-block-draft.ts";
-import { encodeLogBlock } from "./encode-log-block.ts";
 import { decodeLogBlock, decodeLogBlockHeader } from "../../schemas/log-block.ts";
+import { sampleHashes } from "../../testing/sample-hashes.ts";
 import { streams } from "../core/oracle-arbitraries.ts";
 import { appendedDrafts, newOracle, oracleInput, smallBounds } from "../core/oracle-harness.ts";
-import { sampleHashes } from "../../testing/sample-hashes.ts";
-
-const safe = fc.maxSafeNat();
-const word64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map((hash) => hash as KeyHash);
-const transactionId = fc
-  .tuple(fc.integer({ min: 0, max: 0x1fff_ffff }), fc.bigInt({ min: 0n, max: 2n ** 96n - 1n }))
-  .map(
-    ([first, rest]) =>
-      (first.toString(16).padStart(8, "0") + rest.toString(16).padStart(24, "0")) as TransactionId,
-  );
-const sequenceNumber = fc.oneof(
-  fc.constantFrom("0", "00", "1", "49590338271490256608559692538361571095921575989136588898"),
-  fc.bigInt({ min: 0n, max: 10n ** 60n }).map((value) => value.toString()),
-  fc.bigInt({ min: 0n, max: 999n }).map((value) => `000${value.toString()}`),
-) as fc.Arbitrary<SequenceNumber>;
-
-const table = fc.constantFrom(1n, 2n, 2n ** 40n, 2n ** 64n - 1n) as fc.Arbitrary<KeyHash>;
-const write: fc.Arbitrary<WriteHashes> = fc.oneof(
-  fc.record({ table, key: word64 }).map(({ table: name, key }) => ({
-    table: name,
-    partition: key,
-    key,
-    sortKey: undefined,
-  })),
-  fc
-    .record({ table, partition: word64, sortKey: fc.uint8Array({ minLength: 1, maxLength: 64 }) })
-    .map((hashes) => ({ ...hashes, key: sampleHashes.sortKey(hashes.partition, hashes.sortKey) })),
-  fc
-    .record({ table, partition: word64, key: word64, sortKey: fc.constant(undefined) })
-    .filter(({ partition, key }) => partition !== key),
-);
-const location: fc.Arbitrary<PayloadLocation> = fc.oneof(
-  {
-    weight: 5,
-    arbitrary: fc.record({
-      kind: fc.constant("stream" as const),
-      sequenceNumber,
-      requestIndex: fc.nat({ max: 3 }),
-    }),
-  },
-  fc.record({
-    kind: fc.constant("spilled" as const),
-    chunks: fc.nat(),
-    byteLength: safe,
-    digest: fc.uint8Array({ minLength: 32, maxLength: 32 }),
-  }),
-  fc.record({ kind: fc.constant("inline" as const), bytes: fc.uint8Array({ maxLength: 40 }) }),
-);
-const plainReason = fc.constantFrom(...outcomes.filter(isPlainAbort));
-
-type VerdictSeed = {
-  readonly id: TransactionId;
-  readonly later: number;
-  readonly what:
-    | {
-        readonly kind: "committed";
-        readonly writes: WriteHashes[];
-        readonly payload: PayloadLocation;
-      }
-    | { readonly kind: "conflict"; readonly check: number; readonly back: number }
-    | { readonly kind: "plain"; readonly reason: { readonly kind: string } }
-    | { readonly kind: "stale" };
-};
-const verdictSeed: fc.Arbitrary<VerdictSeed> = fc.record({
-  id: transactionId,
-  later: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 2 ** 40 })),
-  what: fc.oneof(
-    {
-      weight: 3,
-      arbitrary: fc.record({
-        kind: fc.constant("committed" as const),
-        writes: fc.array(write, { maxLength: 5 }),
-        payload: location,
-      }),
-    },
-    fc.record({
-      kind: fc.constant("conflict" as const),
-      check: fc.nat(),
-      back: fc.integer({ min: 1, max: 2 ** 40 }),
-    }),
-    plainReason.map((kind) => ({ kind: "plain" as const, reason: { kind } })),
-    fc.constant({ kind: "stale" as const }),
-  ),
-});
-
-function verdictOf({ id, what }: VerdictSeed, timestamp: Timestamp): Verdict {
-  switch (what.kind) {
-    case "committed":
-      return { kind: "committed", id, timestamp, writes: what.writes, payload: what.payload };
-    case "conflict": {
-      const conflictTimestamp = Math.max(0, timestamp - what.back) as Timestamp;
-      const reason: AbortReason = { kind: "conflict", check: what.check, conflictTimestamp };
-      return { kind: "aborted", id, timestamp, reason };
-    }
-    case "plain":
-      return { kind: "aborted", id, timestamp, reason: what.reason as AbortReason };
-    case "stale":
-      return { kind: "stale", id };
-  }
-}
-
-const block: fc.Arbitrary<LogBlock> = fc
-  .record({
-    position: fc.integer({ min: 1, max: 2 ** 40 }),
-    previousTimestamp: fc.integer({ min: 0, max: 2 ** 51 }),
-    sequenceNumber,
-    requestsDone: fc.oneof(fc.constant("all" as const), fc.integer({ min: 1, max: 4_096 })),
-    hasCursor: fc.boolean(),
-    arrivalMs: safe,
-    rejectedRecords: fc.nat(),
-    beyond: fc.oneof(fc.constant(0), fc.nat()),
-    seeds: fc.array(verdictSeed, { maxLength: 12 }),
-  })
-  .map(({ seeds, beyond, hasCursor, requestsDone, ...rest }) => {
-    let last = rest.previousTimestamp;
-    const verdicts = seeds.map((seed) => {
-      if (seed.what.kind !== "stale") last += seed.later;
-      return verdictOf(seed, last as Timestamp);
-    });
-    const decided = last > rest.previousTimestamp;
-    return {
-      position: rest.position as LogPosition,
-      previousTimestamp: rest.previousTimestamp as Timestamp,
-      throughTimestamp: (last + (decided ? beyond : 0)) as Timestamp,
-      cursor: hasCursor ? { sequenceNumber: rest.sequenceNumber, requestsDone } : undefined,
-      arrivalMs: rest.arrivalMs,
-      rejectedRecords: rest.rejectedRecords,
-      verdicts,
-    };
-  });
+import {
+  block,
+  golden,
+  goldenHex,
+  goldenHexOfClient,
+  goldenOfClient,
+  inline,
+  maker,
+  withMaker,
+  write,
+} from "./blocks.ts";
+import { encodeLogBlock } from "./encode-log-block.ts";
 
 function faultOf(run: () => unknown): string {
   try {
@@ -162,94 +41,14 @@ function faultOf(run: () => unknown): string {
   }
 }
 
-/** One of each kind of verdict, small enough to be read. */
-const golden: LogBlock = {
-  position: 7 as LogPosition,
-  previousTimestamp: 1_700_000_000_000_000 as Timestamp,
-  throughTimestamp: 1_700_000_000_000_004 as Timestamp,
-  cursor: { sequenceNumber: "300" as SequenceNumber, requestsDone: 5 },
-  arrivalMs: 1_700_000_000_000,
-  rejectedRecords: 1,
-  verdicts: [
-    {
-      kind: "committed",
-      id: "000000000000000100000000000000aa" as TransactionId,
-      timestamp: 1_700_000_000_000_001 as Timestamp,
-      writes: [
-        {
-          table: 0x11n as KeyHash,
-          partition: 0x22n as KeyHash,
-          key: 0x22n as KeyHash,
-          sortKey: undefined,
-        },
-        {
-          table: 0x33n as KeyHash,
-          partition: 0x44n as KeyHash,
-          key: sampleHashes.sortKey(0x44n as KeyHash, Uint8Array.of(0xc1, 0x61)),
-          sortKey: Uint8Array.of(0xc1, 0x61),
-        },
-      ],
-      payload: {
-        kind: "stream",
-        sequenceNumber: "255" as SequenceNumber,
-        requestIndex: 0,
-      },
-    },
-    {
-      kind: "aborted",
-      id: "000000000000000100000000000000bb" as TransactionId,
-      timestamp: 1_700_000_000_000_002 as Timestamp,
-      reason: {
-        kind: "conflict",
-        check: 3,
-        conflictTimestamp: 1_700_000_000_000_001 as Timestamp,
-      },
-    },
-    { kind: "stale", id: "000000000000000100000000000000cc" as TransactionId },
-    {
-      kind: "committed",
-      id: "000000000000000100000000000000dd" as TransactionId,
-      timestamp: 1_700_000_000_000_003 as Timestamp,
-      writes: [
-        {
-          table: 0x33n as KeyHash,
-          partition: 0x44n as KeyHash,
-          key: 0x55n as KeyHash,
-          sortKey: undefined,
-        },
-      ],
-      payload: { kind: "stream", sequenceNumber: "255" as SequenceNumber, requestIndex: 3 },
-    },
-    {
-      kind: "committed",
-      id: "000000000000000100000000000000ee" as TransactionId,
-      timestamp: 1_700_000_000_000_004 as Timestamp,
-      writes: [],
-      payload: { kind: "inline", bytes: Uint8Array.of(0xab, 0xcd) },
-    },
-  ],
-};
-
-const goldenHex = [
-  "54420100 7d57ca93 07 060a24181e4000 04 02 00 04012c 05 80d095ffbc31 01 05",
-  "02 000000000000000100000000000000aa 00 00 032d 00",
-  "02 00 0000000000000011 00 0000000000000022",
-  "01 0000000000000033 01 0000000000000044 02 c161",
-  "05 000000000000000100000000000000bb 00 03 00",
-  "0a 000000000000000100000000000000cc",
-  "00 000000000000000100000000000000dd 00",
-  "01 01 0000000000000044 00 0000000000000055",
-  "04 000000000000000100000000000000ee 00 02 abcd 00",
-]
-  .join("")
-  .replaceAll(" ", "");
-
 describe("log block", () => {
-  test("has the bytes that docs/formats/log-block.md shows", () => {
-    expect(Buffer.from(encodeLogBlock(golden)).toString("hex")).toBe(goldenHex);
-    expect(decodeLogBlock(Buffer.from(goldenHex, "hex"), golden.position, sampleHashes)).toEqual(
-      golden,
-    );
+  test.each([
+    ["an oracle's", golden, goldenHex],
+    ["a client's", goldenOfClient, goldenHexOfClient],
+  ])("has the bytes that docs/formats/log-block.md shows: %s", (_, content, hex) => {
+    expect(Buffer.from(encodeLogBlock(content)).toString("hex")).toBe(hex);
+    const bytes = Uint8Array.from(Buffer.from(hex, "hex"));
+    expect(decodeLogBlock(bytes, content.position, sampleHashes)).toEqual(content);
   });
 
   test("decodes to what was encoded", () => {
@@ -312,11 +111,14 @@ describe("log block", () => {
     );
   });
 
-  test("refuses every truncation of a block", () => {
-    const bytes = encodeLogBlock(golden);
+  test.each([
+    ["an oracle's", golden],
+    ["a client's", goldenOfClient],
+  ])("refuses every truncation of a block: %s", (_, content) => {
+    const bytes = encodeLogBlock(content);
     for (let length = 0; length < bytes.length; length++) {
       const fault = faultOf(() =>
-        decodeLogBlock(bytes.subarray(0, length), golden.position, sampleHashes),
+        decodeLogBlock(bytes.subarray(0, length), content.position, sampleHashes),
       );
       expect(fault).toBe(length < 2 ? "not-a-frame" : "truncated");
     }
@@ -328,11 +130,12 @@ describe("log block", () => {
     ["a commit record's magic", 1, 0x4d, "not-a-frame"],
     ["version 0", 2, 0, "not-a-frame"],
     ["a later version", 2, 2, "future-version"],
-    ["flags of a later version", 3, 1, "future-version"],
+    ["flags of a later version", 3, 4, "future-version"],
+    ["reports of nobody", 3, 2, "malformed"],
     ["the hashes of another secret", 4, 0x7c, "other-hash-secret"],
     ["another position", 8, 8, "malformed"],
     ["a timestamp that is not safe", 9, 0xff, "malformed"],
-    ["I2: a reach below its decisions", 16, 3, "malformed"],
+    ["I2: a reach below its decisions", 16, 2, "malformed"],
     ["an unknown cursor", 17, 3, "malformed"],
     ["a sequence number's negative zero", 19, 1, "malformed"],
     ["a cursor within a record that covers none of it", 22, 0, "malformed"],
@@ -341,6 +144,44 @@ describe("log block", () => {
     const bytes = encodeLogBlock(golden);
     bytes[at] = value;
     expect(faultOf(() => decodeLogBlock(bytes, golden.position, sampleHashes))).toBe(fault);
+  });
+
+  /** The same of a client's: its maker's number begins at byte 30. */
+  test.each<[string, number, number, string]>([
+    ["no reports, said to be some", 34, 0, "malformed"],
+    ["more reports than its bytes hold", 34, 0x7f, "truncated"],
+    ["a report of a timestamp that is not safe", 35, 0xff, "malformed"],
+    ["reports that do not rise", 51, 0, "malformed"],
+  ])("refuses a client's block with %s", (_, at, value, fault) => {
+    const bytes = encodeLogBlock(goldenOfClient);
+    bytes[at] = value;
+    expect(faultOf(() => decodeLogBlock(bytes, goldenOfClient.position, sampleHashes))).toBe(fault);
+  });
+
+  test("refuses more reports than the limit", () => {
+    const head = encodeLogBlock(goldenOfClient).subarray(0, 34);
+    const count = Uint8Array.of(0x81, 0x04);
+    const bytes = Buffer.concat([head, count, new Uint8Array(10_000)]);
+    expect(faultOf(() => decodeLogBlock(bytes, goldenOfClient.position, sampleHashes))).toBe(
+      "oversized",
+    );
+  });
+
+  test("refuses a payload inline of an oracle's block, or in the stream of a client's", () => {
+    const inlineOfOracle = encodeLogBlock(goldenOfClient);
+    const anonymous = Buffer.concat([inlineOfOracle.subarray(0, 30), inlineOfOracle.subarray(61)]);
+    anonymous[3] = 0;
+    expect(faultOf(() => decodeLogBlock(anonymous, goldenOfClient.position, sampleHashes))).toBe(
+      "malformed",
+    );
+    const oracles = encodeLogBlock(golden);
+    const claimed = Buffer.concat([
+      oracles.subarray(0, 30),
+      Uint8Array.of(0, 0, 0, 1),
+      oracles.subarray(30),
+    ]);
+    claimed[3] = 1;
+    expect(faultOf(() => decodeLogBlock(claimed, golden.position, sampleHashes))).toBe("malformed");
   });
 
   test("refuses bytes after its end, and more bytes than a block has", () => {
@@ -376,6 +217,57 @@ describe("log block", () => {
     ["I2: a reach without a decision", { verdicts: [] }],
   ])("does not encode %s", (_, change) => {
     expect(() => encodeLogBlock({ ...golden, ...change })).toThrow(InvariantViolation);
+  });
+
+  test.each<[string, LogBlock]>([
+    ["a payload inline of an oracle's block", { ...golden, verdicts: goldenOfClient.verdicts }],
+    ["one in the stream of a client's", { ...goldenOfClient, verdicts: golden.verdicts }],
+    ["a number that is none", withMaker({ number: -1 as MakerNumber })],
+    [
+      "reports that do not rise",
+      withMaker({ installed: (goldenOfClient.maker?.installed ?? []).toReversed() }),
+    ],
+  ])("does not encode %s", (_, content) => {
+    expect(() => encodeLogBlock(content)).toThrow(InvariantViolation);
+  });
+
+  test("a client's block is never longer than reckoned, nor than its limit", () => {
+    const commits = fc.array(fc.record({ writes: fc.array(write, { maxLength: 5 }), inline }), {
+      maxLength: 8,
+    });
+    fc.assert(
+      fc.property(maker, commits, fc.nat({ max: limits.blockBytesMax }), (by, wanted, filler) => {
+        const size = new ClientBlockSize(by.installed.length);
+        const verdicts: Verdict[] = [];
+        const id = "00".repeat(16) as TransactionId;
+        let timestamp = goldenOfClient.previousTimestamp;
+        const large = { writes: [], inline: { kind: "inline", bytes: new Uint8Array(filler) } };
+        for (const { writes, inline: payload } of [large, ...wanted]) {
+          const commit = { writes, payload } as SizedCommit;
+          if (!size.fits(commit)) continue;
+          size.add(commit);
+          timestamp = (timestamp + 2 ** 20) as Timestamp;
+          verdicts.push({ kind: "committed", id, timestamp, ...commit });
+        }
+        const content = { ...goldenOfClient, maker: by, throughTimestamp: timestamp, verdicts };
+        const { length } = encodeLogBlock(content);
+        expect(length).toBeLessThanOrEqual(size.bytesBound);
+        expect(size.bytesBound).toBeLessThanOrEqual(limits.blockBytesMax);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("as many reports as there may be are reckoned with", () => {
+    const installed = Array.from({ length: limits.installedReportsMax }, (_, n) => ({
+      timestamp: ((n + 1) * 2 ** 43) as Timestamp,
+      proof: new Uint8Array(9),
+    }));
+    const verdicts: Verdict[] = [];
+    const throughTimestamp = goldenOfClient.previousTimestamp;
+    const content = { ...withMaker({ installed }), throughTimestamp, verdicts };
+    const { bytesBound } = new ClientBlockSize(installed.length);
+    expect(encodeLogBlock(content).length).toBeLessThanOrEqual(bytesBound);
   });
 
   test("does not encode a key hash that its sort key does not give", () => {

@@ -5,6 +5,7 @@ import { type RequestBatch, sortKeyWords, writeWords } from "../../core/request-
 import type {
   AttributeValue,
   CommitRequest,
+  InstalledReport,
   Item,
   Payload,
   PayloadTable,
@@ -13,7 +14,6 @@ import type {
   Write,
   WriteHashes,
 } from "../../core/types.ts";
-import type { InstalledReport } from "../../schemas/commit-record.ts";
 import { canonicalKey } from "../../schemas/key-hashes.ts";
 import { encodePayload } from "../../schemas/payload.ts";
 import { fromHex, hex, names, numbers, texts, values } from "./arbitraries.ts";

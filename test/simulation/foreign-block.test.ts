@@ -7,6 +7,7 @@ import { expect, test } from "vitest";
 import type {
   Item,
   LogPosition,
+  MakerNumber,
   Payload,
   PayloadTable,
   Timestamp,
@@ -80,6 +81,7 @@ async function append(cloud: TestCloud, [table, item]: readonly [PayloadTable, I
     cursor: watermark.cursor,
     arrivalMs: 0,
     rejectedRecords: 0,
+    maker: { number: 1 as MakerNumber, installed: [] },
     verdicts: [
       {
         kind: "committed" as const,
@@ -90,7 +92,7 @@ async function append(cloud: TestCloud, [table, item]: readonly [PayloadTable, I
       },
     ],
   };
-  const bytes = encodeLogBlock(block, hashes.fingerprint);
+  const bytes = encodeLogBlock(block, hashes);
   expect(await ports.log.append(deployment.shard, { position, bytes })).toBe("appended");
 }
 

@@ -1,12 +1,15 @@
 /** What somebody sends who may write to the commit stream, and to nothing else. */
 import { randomBytes } from "node:crypto";
 import { systemDigest } from "../../aws/system-digest.ts";
-import type { Item, Payload, PayloadTable, Timestamp, TransactionId } from "../../core/types.ts";
-import {
-  encodeCommitRecord,
-  encodeCommitRequest,
-  type InstalledReport,
-} from "../../schemas/commit-record.ts";
+import type {
+  InstalledReport,
+  Item,
+  Payload,
+  PayloadTable,
+  Timestamp,
+  TransactionId,
+} from "../../core/types.ts";
+import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
 import { encodePayload } from "../../schemas/payload.ts";
 import { transactionIdFor, transactionIdProofBytes } from "../../schemas/transaction-id.ts";
 import type { TestCloud } from "../../testing/index.ts";

@@ -27,7 +27,7 @@ export function forgedReports(
   }
   const reports = Array.from(guessed)
     .sort((a, b) => a - b)
-    .slice(-limits.installedPerRecordMax)
+    .slice(-limits.installedReportsMax)
     .map((timestamp) => ({
       timestamp: timestamp as Timestamp,
       proof: random.bytes(transactionIdProofBytes),

@@ -5,12 +5,8 @@
  * anything.
  */
 import { systemDigest } from "../../aws/system-digest.ts";
-import type { Item, Timestamp, TransactionId } from "../../core/types.ts";
-import {
-  encodeCommitRecord,
-  encodeCommitRequest,
-  type InstalledReport,
-} from "../../schemas/commit-record.ts";
+import type { InstalledReport, Item, Timestamp, TransactionId } from "../../core/types.ts";
+import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
 import { encodePayload } from "../../schemas/payload.ts";
 import {
   makeTransactionId,

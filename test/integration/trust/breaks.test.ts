@@ -10,7 +10,7 @@ import { createEngine } from "../../../engine/engine.ts";
 import { decodeBlock } from "../../../engine/stored-block.ts";
 import { createApi } from "../../../functions/api/service.ts";
 import { decodeCommitRecord } from "../../../schemas/commit-record-reading.ts";
-import type { LogPosition, Timestamp, Verdict, Version } from "../../../core/types.ts";
+import type { LogPosition, MakerNumber, Timestamp, Verdict, Version } from "../../../core/types.ts";
 import { forgedReports } from "../../../testing/kernel/forged-reports.ts";
 import { SeededRandom } from "../../../testing/kernel/seeded-random.ts";
 import { tableLie, type TableLie } from "../../../testing/kernel/table-lies.ts";
@@ -304,9 +304,10 @@ const trials: Readonly<Record<string, { readonly can: Trials; readonly not: Tria
         const forged = {
           ...last,
           ...{ position, previousTimestamp: last.throughTimestamp, throughTimestamp: timestamp },
+          maker: { number: 1 as MakerNumber, installed: [] },
           verdicts: [{ kind: "committed", id, timestamp, writes: [], payload } as const],
         };
-        const bytes = encodeLogBlock(forged, hashes.fingerprint);
+        const bytes = encodeLogBlock(forged, hashes);
         expect(await log.append(shard, { position, bytes })).toBe("appended");
         expect(await world.honest.outcome(id)).toMatchObject({ kind: "committed" });
       },

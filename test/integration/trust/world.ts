@@ -6,6 +6,7 @@ import { PutRecordsCommand } from "@aws-sdk/client-kinesis";
 import { createTables } from "../../../aws/create-tables.ts";
 import { assert } from "../../../core/assert.ts";
 import type {
+  InstalledReport,
   SequenceNumber,
   TableDescription,
   Timestamp,
@@ -15,11 +16,7 @@ import type {
 } from "../../../core/types.ts";
 import { decodeBlock } from "../../../engine/stored-block.ts";
 import type { Engine } from "../../../engine/types.ts";
-import {
-  encodeCommitRecord,
-  encodeCommitRequest,
-  type InstalledReport,
-} from "../../../schemas/commit-record.ts";
+import { encodeCommitRecord, encodeCommitRequest } from "../../../schemas/commit-record.ts";
 import { certify, certifyingEngine, runReplay } from "../../functions/replay-runs.ts";
 import { recordsAt, type LocalStores } from "../../harness/local-stores.ts";
 import { startWithoutReplay } from "../../harness/without-replay.ts";

@@ -1,0 +1,24 @@
+/**
+ * The most bytes that the parts of a block take (docs/formats/log-block.md). Whoever makes a block
+ * reckons with them before anything is encoded.
+ */
+import * as limits from "./limits.ts";
+
+/** Bound on everything of a block but its verdicts. */
+export const blockFrameBytesMax = 256;
+/** Kind, id, distance of the timestamp. */
+export const decisionBytesMax = 1 + 16 + 8;
+export const abortBytesMax = decisionBytesMax + 3 + 8;
+export const staleBytesMax = 1 + 16;
+/** Where the payload lies: record and request named anew, or request only, or chunks. */
+export const newRecordBytesMax = 2 + 1 + 55 + 3;
+export const sameRecordBytesMax = 3;
+/** Length of an inline payload: less than a block's. */
+export const inlineLengthBytesMax = 3;
+export const spilledBytesMax = 3 + 8 + limits.digestBytes;
+export const writeCountBytesMax = 3;
+/** Table index and key hash of a write; partition hash and length with a sort key. */
+export const simpleWriteBytesMax = 3 + 8;
+export const sortedWriteBytesMax = 3 + 8 + 1;
+export const newTableBytesMax = 8 + 1;
+export const hashBytes = 8;

@@ -1,0 +1,61 @@
+/**
+ * How much a client's own block holds: told before anything is encoded, so that what has no room
+ * waits for the next block, spills its payload, or goes by the stream.
+ */
+import { assert } from "../core/assert.ts";
+import * as bytes from "../core/block-bytes.ts";
+import * as limits from "../core/limits.ts";
+import type { PayloadLocation, WriteHashes } from "../core/types.ts";
+import { installedBytesMax } from "./installed-reports.ts";
+
+const makerNumberBytes = 4;
+
+/** A commit as it would stand in the block. */
+export type SizedCommit = {
+  /** To leave out sort keys makes it smaller (core/types.ts, WriteHashes). */
+  readonly writes: readonly WriteHashes[];
+  readonly payload: Exclude<PayloadLocation, { readonly kind: "stream" }>;
+};
+
+export class ClientBlockSize {
+  #bytesBound: number;
+  #verdicts = 0;
+
+  /** @param reports how many commits the block will say are installed. */
+  constructor(reports: number) {
+    assert(reports <= limits.installedReportsMax, "client block: too many reports");
+    this.#bytesBound = bytes.blockFrameBytesMax + makerNumberBytes + installedBytesMax(reports);
+  }
+
+  /** The block will not be longer. */
+  get bytesBound(): number {
+    return this.#bytesBound;
+  }
+
+  fits(commit: SizedCommit): boolean {
+    const reached = this.#bytesBound + commitBytesMax(commit);
+    return this.#verdicts < limits.blockVerdictsMax && reached <= limits.blockBytesMax;
+  }
+
+  add(commit: SizedCommit): void {
+    assert(this.fits(commit), "client block: what is added has room");
+    this.#verdicts += 1;
+    this.#bytesBound += commitBytesMax(commit);
+  }
+}
+
+function commitBytesMax({ writes, payload }: SizedCommit): number {
+  const location =
+    payload.kind === "inline"
+      ? bytes.inlineLengthBytesMax + payload.bytes.length
+      : bytes.spilledBytesMax;
+  let sum = bytes.decisionBytesMax + location + bytes.writeCountBytesMax;
+  let table: bigint | undefined;
+  for (const write of writes) {
+    if (write.table !== table) sum += bytes.newTableBytesMax;
+    table = write.table;
+    if (write.partition === write.key) sum += bytes.simpleWriteBytesMax;
+    else sum += bytes.sortedWriteBytesMax + (write.sortKey?.length ?? bytes.hashBytes);
+  }
+  return sum;
+}
