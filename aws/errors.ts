@@ -36,7 +36,7 @@ const rejectedNames: ReadonlySet<string> = new Set([
 ]);
 
 /** The error's name as the service spells it; undefined for what is no error. */
-export function errorName(error: unknown): string | undefined {
+function errorName(error: unknown): string | undefined {
   return error instanceof Error ? error.name : undefined;
 }
 

@@ -14,8 +14,7 @@ import type { DynamoDbHandle } from "./clients.ts";
 import { keyAttributes, type KeyPair } from "./described-table.ts";
 
 /** How many items of a table are looked at: those of its first pages, all of them, or none. */
-export const looks = ["first", "all", "none"] as const;
-export type Look = (typeof looks)[number];
+export type Look = "first" | "all" | "none";
 
 export type Looked = {
   readonly items: number;

@@ -24,7 +24,7 @@ export function versionOf(item: Item): Version {
   return version as Version;
 }
 
-export function isTombstone(item: Item): boolean {
+function isTombstone(item: Item): boolean {
   const value = attribute(item, "_x");
   // mutant: delete-leaves-no-tombstone
   return value !== undefined && "BOOL" in value && value.BOOL;

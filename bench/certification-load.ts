@@ -19,7 +19,6 @@ const checksPerRequest = 4;
 const writesPerRequest = 4;
 const requestsPerRecord = 64;
 const recordsPerBatch = 32;
-export const requestsPerBatch = requestsPerRecord * recordsPerBatch;
 /**
  * Stream time advances by this much per record: 64 requests in 640 µs, so 100,000 transactions/s.
  */

@@ -103,7 +103,7 @@ export function meteredClients(endpoint: {
   };
 }
 
-export function noUsage(): Usage {
+function noUsage(): Usage {
   return { readUnits: 0, writeUnits: 0, calls: 0, streamCalls: 0, streamUnits: 0 };
 }
 

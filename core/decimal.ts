@@ -62,7 +62,7 @@ export function requireDecimal(text: string, field = "N"): Decimal {
 }
 
 /** What is wrong and what would be right, in words. */
-export function numberFaultMessage(fault: NumberFault): string {
+function numberFaultMessage(fault: NumberFault): string {
   switch (fault) {
     case "not-a-number":
       return "not a decimal number; write digits such as -12.5 or 1.5e3";

@@ -37,7 +37,7 @@ export function retentionAfter(
 }
 
 /** The longest retention that a reader may still go by. */
-export function retentionInForceMs(
+function retentionInForceMs(
   { retentionMs, previousMs, changedMs }: HistoryRetention,
   nowMs: number,
 ): number {

@@ -17,15 +17,6 @@ export function idWord(id: TransactionId, word: number): number {
   return value;
 }
 
-/** The id whose four words begin at `ids[at]`. */
-export function idOfWords(ids: ArrayLike<number>, at: number): TransactionId {
-  let id = "";
-  for (let word = 0; word < idWords; word++) {
-    id += (ids[at + word] ?? 0).toString(16).padStart(digitsPerWord, "0");
-  }
-  return id as TransactionId;
-}
-
 export function highWord(hash: KeyHash): number {
   return Number(hash >> 32n);
 }

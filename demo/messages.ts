@@ -23,7 +23,7 @@ export const clientSettingsSchema = z.object({
 
 export type ClientSettings = z.infer<typeof clientSettingsSchema>;
 
-export const operationKinds = ["transfer", "purchase", "cancellation", "report"] as const;
+const operationKinds = ["transfer", "purchase", "cancellation", "report"] as const;
 
 /** One finished operation, in milliseconds. */
 const sampleSchema = z.object({

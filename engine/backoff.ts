@@ -7,7 +7,7 @@ import type { Clock, Random } from "../core/ports.ts";
 export type Backoff = { readonly baseMs: number; readonly capMs: number };
 
 /** Uniform in `[0, min(cap, base · 2^attempt))`; `attempt` counts from 0. */
-export function backoffMs(backoff: Backoff, attempt: number, random: Random): number {
+function backoffMs(backoff: Backoff, attempt: number, random: Random): number {
   const ceiling = Math.min(backoff.capMs, backoff.baseMs * 2 ** Math.min(attempt, 30));
   return random.next() * ceiling;
 }

@@ -36,7 +36,7 @@ export type FollowerOptions = {
   readonly entriesMax: number;
 };
 
-export const followerDefaults: FollowerOptions = {
+const followerDefaults: FollowerOptions = {
   pollMsMin: 1,
   pollMsMax: 250,
   watermarkMs: 1_000,

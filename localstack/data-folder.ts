@@ -32,10 +32,10 @@ type Marker = {
   readonly filledTables: readonly string[];
 };
 
-export const dataFolderFormat = 1;
+const dataFolderFormat = 1;
 const markerName = "tidemark-data.json";
 const checkpointsName = "checkpoints.json";
-export const storeFolders = ["dynamodb", "kinesis"] as const;
+const storeFolders = ["dynamodb", "kinesis"] as const;
 
 /** Not `recursive`: below a folder such as /proc, Node 20 then tries for ever. */
 function makeFolder(path: string): void {

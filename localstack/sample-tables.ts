@@ -25,7 +25,7 @@ const table = (
 export const accountsTable = table("accounts", "id");
 
 /** examples/bank. Accounts keep their history, so that an audit can read the past. */
-export const bankTables = {
+const bankTables = {
   accounts: table("bank-accounts", "id", { history: true }),
   ledger: table("bank-ledger", "accountId", { sortKey: "entryId" }),
 } as const;

@@ -16,7 +16,7 @@ const dist = join(root, "dist");
  * `./file.ts` to `file.d.ts`, yet only with luck in every mode, so the declarations name what is
  * really there.
  */
-export function rewriteDeclarationSpecifiers(declaration: string): string {
+function rewriteDeclarationSpecifiers(declaration: string): string {
   return declaration.replaceAll(/((?:from|import)\s*\(?\s*"\.{1,2}\/[^"]+)\.ts"/g, '$1.js"');
 }
 

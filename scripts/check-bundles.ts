@@ -42,7 +42,7 @@ export const sdkBudget = {
  * Bytes of the entry's bundle.
  * @throws when the entry does not bundle, or not without a warning.
  */
-export async function bundleBytes(options: {
+async function bundleBytes(options: {
   readonly entry: string;
   readonly platform: "node" | "neutral";
   readonly external: readonly string[];

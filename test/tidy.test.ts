@@ -17,6 +17,7 @@ import {
   serverTestViolations,
   shapeViolations,
   textViolations,
+  unusedExportViolations,
   unusedFileViolations,
   unusedLimitViolations,
 } from "./tidy/rules.ts";
@@ -91,6 +92,9 @@ describe("the tree", () => {
   });
   test("no file of the product is there for tests alone", () => {
     expect(unusedFileViolations(files)).toEqual([]);
+  });
+  test("what is exported is imported somewhere", () => {
+    expect(unusedExportViolations(files)).toEqual([]);
   });
   test("every limit bounds something", () => {
     expect(unusedLimitViolations(files, Object.keys(limits))).toEqual([]);
@@ -267,6 +271,21 @@ const cases: readonly Case[] = [
       "core/b.ts: nothing but tests reaches it",
       "functions/x/dead.ts: nothing but tests reaches it",
     ],
+  },
+  {
+    rule: "unused exports",
+    check: unusedExportViolations,
+    tree: {
+      "sdk/index.ts": "export const entry = 1;",
+      "core/a.ts":
+        "export const used = 1; export function unused() {} const [own] = [unused]; " +
+        "export type Named = 1; export const named: Named = 1; export type Dead = 1;",
+      "core/b.ts": 'import { used as mine, type named } from "./a.ts"; export class Whole {}',
+      "core/c.ts": 'import * as all from "./b.ts"; export const far = 1; export type Far = 2;',
+      "core/d.ts": 'export { far } from "./c.ts"; type F = import("./c.ts").Far;',
+      "functions/x/handler.ts": "export const handler = 1;",
+    },
+    violations: ["core/a.ts: nobody imports unused", "core/a.ts: nobody imports Dead"],
   },
   {
     rule: "unused limits",

@@ -26,7 +26,7 @@ type Say = (line: string) => void;
 type Told = Pick<ScalarDbOptions, "workload" | "ycsb" | "tpcc">;
 
 /** The workload in the peer's words; undefined if it has none of that name. */
-export function scalarDbWorkload(name: string): Told | undefined {
+function scalarDbWorkload(name: string): Told | undefined {
   const ycsb = /^(ycsb-(?:[a-f]|ph1))(-uniform)?$/.exec(name);
   const workload = ycsb?.[1];
   if (workload !== undefined) {
@@ -101,7 +101,7 @@ function measuring({ concurrency, durationMs, loop, seed }: GroupTask): Partial<
   };
 }
 
-export function clientRunOf(run: ScalarDbRun): ClientRun {
+function clientRunOf(run: ScalarDbRun): ClientRun {
   const operations = Object.entries(run.operations).map(([name, counts]) => {
     const { committed, rolledBack, attempts, firstAttempts } = counts;
     const latencies = counts.latencyMs?.histogram ?? nothingRecorded();

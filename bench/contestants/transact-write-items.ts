@@ -41,7 +41,7 @@ const itemsMax = 100;
 const versionAttribute = "version";
 const backoff = { baseMs: 5, capMs: 500 };
 
-export class TooManyItems extends Error {
+class TooManyItems extends Error {
   override readonly name = "TooManyItems";
 }
 

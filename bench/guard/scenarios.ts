@@ -10,7 +10,7 @@ import { defineTable, type Client } from "../../sdk/index.ts";
 import { testTable, type TestCloud } from "../../testing/index.ts";
 import { type CloudUsage, createMeteredCloud } from "./metered-cloud.ts";
 
-export const concurrency = 64;
+const concurrency = 64;
 const aloneTransactions = 10;
 const rowsQueried = 20;
 const accountsCount = { alone: 250, "64 at a time": 6_400 };

@@ -5,7 +5,7 @@
 import type { Phases } from "../../sdk/index.ts";
 import type { BenchTable, BenchTransaction, Operation } from "./workload.ts";
 
-export const inProcessContestants = ["tidemark", "native", "transact-write-items"] as const;
+const inProcessContestants = ["tidemark", "native", "transact-write-items"] as const;
 export const contestantNames = [...inProcessContestants, "scalardb"] as const;
 
 export type InProcessContestant = (typeof inProcessContestants)[number];

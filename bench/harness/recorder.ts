@@ -113,7 +113,7 @@ export class Recorder {
   }
 }
 
-export function microseconds(latencyMs: number): number {
+function microseconds(latencyMs: number): number {
   return Math.min(microsecondsMax, Math.max(1, Math.round(latencyMs * 1_000)));
 }
 

@@ -88,7 +88,7 @@ const check = z.object({
   violations: z.array(z.string()),
 });
 
-export const benchResults = z.object({
+const benchResults = z.object({
   format: z.literal("tidemark-bench"),
   version: z.literal(resultsVersion),
   name: z.string(),

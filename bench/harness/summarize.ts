@@ -27,7 +27,7 @@ export type CellKey = {
   readonly ratePerSecond: number | null;
 };
 
-export function latencyOf(histogram: Histogram): Latency {
+function latencyOf(histogram: Histogram): Latency {
   const at = (percentile: number): number =>
     histogram.totalCount === 0 ? 0 : histogram.getValueAtPercentile(percentile) / 1_000;
   return {
@@ -39,7 +39,7 @@ export function latencyOf(histogram: Histogram): Latency {
   };
 }
 
-export function committedIn(recorded: readonly Recorded[]): number {
+function committedIn(recorded: readonly Recorded[]): number {
   return recorded
     .flatMap(({ operations }) => Object.values(operations))
     .reduce((sum, { committed }) => sum + committed, 0);
@@ -74,7 +74,7 @@ export function summarized(
   };
 }
 
-export function throughputOf({ runs }: Repetition): number {
+function throughputOf({ runs }: Repetition): number {
   const elapsedMs = Math.max(...runs.map((run) => run.elapsedMs));
   return (committedIn(runs.map((run) => run.recorded)) / elapsedMs) * 1_000;
 }

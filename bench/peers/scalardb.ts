@@ -33,7 +33,7 @@ export class ScalarDbUnavailable extends Error {
 }
 
 /** Maven could not build it, or it ended with an error of its own. */
-export class ScalarDbFailed extends Error {
+class ScalarDbFailed extends Error {
   override readonly name = "ScalarDbFailed";
 }
 

@@ -51,7 +51,7 @@ export class ProjectedWorld extends World {
 type Processor = { readonly part: Part; readonly callMs: number; freeAtMs: number };
 
 /** Counts whose call it is, and lets it wait for its process's processor. */
-export class MeteredLink extends ServiceLink {
+class MeteredLink extends ServiceLink {
   readonly #world: ProjectedWorld;
   readonly #processors = new Map<string, Processor>();
   readonly #onProcessor: { ms: number };

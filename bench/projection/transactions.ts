@@ -11,7 +11,7 @@ type Item = {
   readonly filler?: string;
 };
 
-export const items = defineTable<Item, { readonly id: string }>(projectionTable);
+const items = defineTable<Item, { readonly id: string }>(projectionTable);
 
 export const hotItemId = "hot";
 

@@ -20,8 +20,6 @@ export type Usage = {
 
 export type PartUsage = { readonly [Name in Part]: Readonly<Usage> };
 
-export const parts: readonly Part[] = ["client", "oracle", "replay", "other"];
-
 function noUsage(): Usage {
   return {
     readUnits: 0,

@@ -131,7 +131,7 @@ ${rows.map((row) => `<tr>${row.map(cell).join("")}</tr>`).join("\n")}
 </table></div></div>`;
 }
 
-export function escaped(text: string): string {
+function escaped(text: string): string {
   return text
     .replaceAll("&", "&amp;")
     .replaceAll("<", "&lt;")

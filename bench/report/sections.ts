@@ -7,14 +7,14 @@ import type { ChartSpec, Section, Series, TableSpec } from "./chart-spec.ts";
 import { targetsOf } from "./targets.ts";
 
 /** How contestants are called in the report. */
-export const titles: Readonly<Record<ContestantName, string>> = {
+const titles: Readonly<Record<ContestantName, string>> = {
   tidemark: "Tidemark",
   native: "native",
   "transact-write-items": "TransactWriteItems",
   scalardb: "ScalarDB",
 };
 
-export function measuredCells(results: BenchResults): readonly MeasuredCell[] {
+function measuredCells(results: BenchResults): readonly MeasuredCell[] {
   return results.cells.filter((cell): cell is MeasuredCell => cell.kind === "measured");
 }
 

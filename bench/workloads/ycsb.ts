@@ -18,13 +18,13 @@ import type {
 } from "../harness/workload.ts";
 import { scattered, zipfRanks } from "./zipf.ts";
 
-export const ycsbTable: BenchTable = {
+const ycsbTable: BenchTable = {
   name: "ycsb",
   partitionKey: { name: "bucket", type: "N" },
   sortKey: { name: "row", type: "N" },
 };
 
-export const ycsbRows = 10_000;
+const ycsbRows = 10_000;
 const bucketRows = 100;
 const fields = 10;
 const fieldBytes = 100;

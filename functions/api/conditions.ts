@@ -120,7 +120,7 @@ function begins(value: AttributeValue, prefix: AttributeValue): boolean {
 const canonicalForms = new WeakMap<AttributeValue, string>();
 
 /** Equal values have equal text: numbers by value, maps and sets without regard to order. */
-export function canonicalValue(value: AttributeValue): string {
+function canonicalValue(value: AttributeValue): string {
   let form = canonicalForms.get(value);
   if (form === undefined) {
     form = JSON.stringify(formOf(value));

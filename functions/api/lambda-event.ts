@@ -35,7 +35,7 @@ export function httpApiHandler(api: Pick<Api, "fetch">): HttpApiHandler {
   };
 }
 
-export function requestOf(event: APIGatewayProxyEventV2): Request {
+function requestOf(event: APIGatewayProxyEventV2): Request {
   const { method } = event.requestContext.http;
   const query = event.rawQueryString === "" ? "" : `?${event.rawQueryString}`;
   const hasBody = event.body !== undefined && method !== "GET" && method !== "HEAD";

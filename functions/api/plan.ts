@@ -60,8 +60,6 @@ export type ChangePlan = {
   readonly returnItems: boolean;
 };
 
-export const noReads: ReadPlan = { gets: [], queries: [], scans: [] };
-
 /** @throws InvalidRequestError, TransactionTooLargeError */
 export function planReads(request: ReadsRequest, format: ItemFormat): ReadPlan {
   requireKeysAtMost(request.gets.length);

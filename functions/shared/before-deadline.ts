@@ -7,7 +7,7 @@
 import type { Clock } from "../../core/ports.ts";
 
 /** The invocation's time is up; what it was given has to be delivered again. */
-export class InvocationDeadlineError extends Error {
+class InvocationDeadlineError extends Error {
   override readonly name = "InvocationDeadlineError";
 }
 

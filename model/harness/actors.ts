@@ -291,7 +291,7 @@ export class ClientActor {
   }
 }
 
-export function transactionIdOf(name: string): TransactionId {
+function transactionIdOf(name: string): TransactionId {
   return Buffer.from(name.padStart(16, "\0"), "latin1").toString("hex") as TransactionId;
 }
 

@@ -21,7 +21,7 @@ export type Json =
 export type JsonObject = { readonly [name: string]: Json };
 
 /** The escape of the plain format. */
-export const typedName = "$typed";
+const typedName = "$typed";
 
 type Place = { readonly format: ItemFormat; readonly field: string; readonly depth?: number };
 
@@ -166,7 +166,7 @@ export function encodeItem(item: Item, format: ItemFormat): JsonObject {
   return Object.fromEntries(entries);
 }
 
-export function encodeValue(value: AttributeValue, format: ItemFormat): Json {
+function encodeValue(value: AttributeValue, format: ItemFormat): Json {
   return format === "dynamodb" ? encodeTyped(value) : encodePlain(value);
 }
 

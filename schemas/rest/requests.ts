@@ -25,7 +25,7 @@ export const item = z.custom<JsonObject>(isJsonObject, { error: "must be a JSON 
   examples: [{ account: "ada", balanceCents: 1200 }, { account: { S: "ada" } }],
 });
 
-export const value = z
+const value = z
   .custom<Json>((input) => input !== undefined, { error: "is required" })
   .meta({
     id: "Value",
@@ -51,7 +51,7 @@ const pageLimit = z
   .max(restPageItemsMax)
   .meta({ description: "Rows examined by this page; a page also ends at 1 MB." });
 
-export const format = z
+const format = z
   .enum(["json", "dynamodb"])
   .default("json")
   .meta({ id: "Format", description: "How items are written, in the request and its answer." });
@@ -76,7 +76,7 @@ const transaction = z
   .max(limits.restTokenLengthMax)
   .meta({ description: "The token of the call before. Signed; valid until expiresAt." });
 
-export const getRequest = z.strictObject({ table, key: item }).meta({ id: "Get" });
+const getRequest = z.strictObject({ table, key: item }).meta({ id: "Get" });
 
 const comparisons = {
   eq: value.optional(),
@@ -87,14 +87,14 @@ const comparisons = {
   beginsWith: value.optional(),
 };
 
-export const sortKeyRequest = z
+const sortKeyRequest = z
   .strictObject({ ...comparisons, between: listOf(value, { min: 2, max: 2 }).optional() })
   .refine((given) => Object.keys(given).length === 1, {
     error: "must have exactly one of eq, lt, lte, gt, gte, between, beginsWith",
   })
   .meta({ id: "SortKeyCondition", minProperties: 1, maxProperties: 1 });
 
-export const queryRequest = z
+const queryRequest = z
   .strictObject({
     table,
     index: z
@@ -117,7 +117,7 @@ export const queryRequest = z
   })
   .meta({ id: "Query" });
 
-export const scanRequest = z
+const scanRequest = z
   .strictObject({ table, limit: pageLimit.optional(), cursor: cursor.optional() })
   .meta({ id: "Scan" });
 
@@ -125,7 +125,7 @@ export const scanRequest = z
 const keys = { max: transactionKeysMax, limit: "transactionKeysMax" };
 const pages = { max: restPagesPerRequestMax };
 
-export const readsRequest = z
+const readsRequest = z
   .strictObject({
     gets: listOf(getRequest, keys).default([]),
     queries: listOf(queryRequest, pages).default([]),
@@ -133,7 +133,7 @@ export const readsRequest = z
   })
   .meta({ id: "Reads", description: "Each query and scan is one page." });
 
-export const comparison = z
+const comparison = z
   .strictObject({
     exists: z.boolean().optional(),
     ...comparisons,
@@ -149,7 +149,7 @@ export const comparison = z
       "ne holds for a missing attribute.",
   });
 
-export const condition = z
+const condition = z
   .strictObject({
     exists: z.boolean().optional(),
     attributes: recordOf(comparison, { max: restComparandsMax }).optional(),
@@ -163,11 +163,11 @@ export const condition = z
     examples: [{ exists: true, attributes: { balanceCents: { gte: 300 } } }],
   });
 
-export const conditionRequest = z
+const conditionRequest = z
   .strictObject({ table, key: item, condition })
   .meta({ id: "ConditionCheck", description: "A condition on an item that is not written." });
 
-export const attributeName = z
+const attributeName = z
   .string()
   .min(1)
   .max(limits.attributeNameBytesMax)
@@ -175,7 +175,7 @@ export const attributeName = z
 
 const given = { table, condition: condition.optional() };
 
-export const writeRequest = z
+const writeRequest = z
   .discriminatedUnion("op", [
     z
       .strictObject({ op: z.literal("put"), ...given, item })
@@ -276,9 +276,7 @@ export const healthQuery = z.strictObject({
     .meta({ description: "true: also reach the control table and the log." }),
 });
 
-export type GetRequest = z.output<typeof getRequest>;
 export type QueryRequest = z.output<typeof queryRequest>;
-export type ScanRequest = z.output<typeof scanRequest>;
 export type ReadsRequest = z.output<typeof readsRequest>;
 export type Comparison = z.output<typeof comparison>;
 export type Condition = z.output<typeof condition>;

@@ -51,7 +51,7 @@ export type TestRecord = {
 
 export const secondMicros = 1_000_000;
 export const startTimestamp = 1_000_000_000 as Timestamp;
-export const spilledReference = {
+const spilledReference = {
   chunks: 2,
   byteLength: 700_000,
   digest: new Uint8Array(32).fill(0xfe),

@@ -35,7 +35,7 @@ export function keyHash({ table, partition, key }: ModelWrite): KeyHash {
   return (0x3000n + BigInt((table * 16 + partition) * 16 + key)) as KeyHash;
 }
 
-export function hashesOf(write: ModelWrite): WriteHashes {
+function hashesOf(write: ModelWrite): WriteHashes {
   return {
     table: tableHash(write.table),
     partition: partitionHash(write.table, write.partition),

@@ -49,7 +49,7 @@ export type BundledDeployment = {
 };
 
 const deployment = "bundled";
-export const streamOrigin = {
+const streamOrigin = {
   region: "us-east-1",
   streamArn: `arn:aws:kinesis:us-east-1:123456789012:stream/tidemark-${deployment}-commits`,
   roleArn: `arn:aws:iam::123456789012:role/tidemark-${deployment}-us-east-1-oracle`,
@@ -148,7 +148,7 @@ export async function functionProcess(
 }
 
 /** @throws Error when the invocation failed or timed out. */
-export function resultOf(outcome: InvocationOutcome): unknown {
+function resultOf(outcome: InvocationOutcome): unknown {
   if (outcome.kind === "result") return outcome.result;
   throw new Error(outcome.kind === "timeout" ? "timed out" : `${outcome.name}: ${outcome.message}`);
 }

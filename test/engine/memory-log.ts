@@ -19,7 +19,7 @@ export function idOf(n: number): TransactionId {
 }
 
 /** Aborts all: what a follower does with ids does not depend on the decision. */
-export function abortOf(n: number, timestamp: number): Verdict {
+function abortOf(n: number, timestamp: number): Verdict {
   return {
     kind: "aborted",
     id: idOf(n),
@@ -120,7 +120,7 @@ export class MemoryLog {
 }
 
 /** Sleeps end at the next turn of the event loop, and take as long as they say by this clock. */
-export function fastClock(): Clock {
+function fastClock(): Clock {
   let nowMs = 0;
   return {
     nowMs: () => nowMs,

@@ -19,7 +19,7 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-export const root = join(import.meta.dirname, "..", "..");
+const root = join(import.meta.dirname, "..", "..");
 
 export type ModuleSystem = "esm" | "cjs";
 

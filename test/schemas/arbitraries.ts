@@ -15,7 +15,7 @@ export const names = fc.oneof(
 );
 
 /** Up to 38 significant digits at any power of ten that DynamoDB takes, in canonical text. */
-export const decimals = fc
+const decimals = fc
   .record({
     negative: fc.boolean(),
     digits: fc.bigInt({ min: 1n, max: 10n ** 38n - 1n }),

@@ -206,6 +206,35 @@ export function unusedFileViolations(files: Files): string[] {
   ];
 }
 
+/** Stand-ins that a deployed run puts in the place of modules of the same exports. */
+const standIns = "test/deployed/attached/";
+
+/**
+ * What a file exports is imported somewhere. A type may be exported for whoever wants to name it,
+ * if its own file uses it.
+ */
+export function unusedExportViolations(files: Files): string[] {
+  const taken = new Map<string, Set<string>>();
+  const whole = new Set<string>();
+  for (const { target, names } of [...files.values()].flatMap(({ imports }) => imports)) {
+    if (target === undefined) continue;
+    if (names === undefined) whole.add(target);
+    const known = taken.get(target) ?? new Set();
+    taken.set(target, known);
+    for (const name of names ?? []) known.add(name);
+  }
+  return [...files.values()]
+    .filter(({ path }) => !entries.has(path) && !whole.has(path) && !path.startsWith(standIns))
+    .flatMap(({ path, exports }) =>
+      exports
+        .filter(({ name, isType, usedHere }) => {
+          if (name === "handler" || (isType && usedHere)) return false;
+          return taken.get(path)?.has(name) !== true;
+        })
+        .map(({ name }) => `${path}: nobody imports ${name}`),
+    );
+}
+
 /** Bounds of others that only enter the relations between our own (test/core/limits.test.ts). */
 const foreignLimits = new Set(["signatureMsMax"]);
 

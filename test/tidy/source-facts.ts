@@ -12,6 +12,16 @@ export type Import = {
   readonly specifier: string;
   /** The path in the repository, for a relative import. */
   readonly target: string | undefined;
+  /** What is taken of it; undefined: the module as a whole. */
+  readonly names: readonly string[] | undefined;
+};
+
+/** A function, class, variable or type that other files may import. */
+export type Export = {
+  readonly name: string;
+  readonly isType: boolean;
+  /** Its own file uses it as well. */
+  readonly usedHere: boolean;
 };
 
 export type SourceFacts = {
@@ -20,6 +30,7 @@ export type SourceFacts = {
   readonly layer: string;
   readonly lines: number;
   readonly imports: readonly Import[];
+  readonly exports: readonly Export[];
   /** Statements of the form `export … from`. */
   readonly reExports: number;
   readonly statements: number;
@@ -74,6 +85,41 @@ function specifierOf(node: ts.Node): string | undefined {
     return ts.isStringLiteral(literal) ? literal.text : undefined;
   }
   return undefined;
+}
+
+/** Names in the module that is imported, whatever they are called here. */
+function namesTaken(node: ts.Node): readonly string[] | undefined {
+  if (ts.isImportTypeNode(node)) {
+    return node.qualifier === undefined ? undefined : [node.qualifier.getText()];
+  }
+  if (!ts.isImportDeclaration(node) && !ts.isExportDeclaration(node)) return undefined;
+  const clause = ts.isImportDeclaration(node)
+    ? node.importClause?.namedBindings
+    : node.exportClause;
+  if (clause === undefined || !("elements" in clause)) return undefined;
+  return clause.elements.map((each) => (each.propertyName ?? each.name).text);
+}
+
+function exportsOf(source: ts.SourceFile): readonly Export[] {
+  const uses = new Map<string, number>();
+  const count = (node: ts.Node): void => {
+    if (ts.isIdentifier(node)) uses.set(node.text, (uses.get(node.text) ?? 0) + 1);
+    ts.forEachChild(node, count);
+  };
+  count(source);
+  return source.statements.filter(isExported).flatMap((node) => {
+    const isType = ts.isTypeAliasDeclaration(node) || ts.isInterfaceDeclaration(node);
+    const named = ts.isVariableStatement(node) ? node.declarationList.declarations : [node];
+    return named
+      .map((each) => ("name" in each && ts.isIdentifier(each.name) ? each.name.text : ""))
+      .filter((name) => name !== "")
+      .map((name) => ({ name, isType, usedHere: (uses.get(name) ?? 0) > 1 }));
+  });
+}
+
+function isExported(node: ts.Statement): boolean {
+  const modifiers = ts.canHaveModifiers(node) ? ts.getModifiers(node) : undefined;
+  return modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) === true;
 }
 
 /** The ambient input that this node reads, if it reads any. */
@@ -158,7 +204,7 @@ export function factsOf(path: string, text: string): SourceFacts {
       const target = specifier.startsWith(".")
         ? normalize(join(dirname(path), specifier))
         : undefined;
-      imports.push({ specifier, target });
+      imports.push({ specifier, target, names: namesTaken(node) });
     }
     push(ambient, ambientUse(node));
     push(asynchronous, asynchronousUse(node));
@@ -173,6 +219,7 @@ export function factsOf(path: string, text: string): SourceFacts {
     layer: path.includes("/") ? path.slice(0, path.indexOf("/")) : "",
     lines: text.split("\n").length - (text.endsWith("\n") ? 1 : 0),
     imports,
+    exports: exportsOf(source),
     reExports: source.statements.filter(
       (node) => ts.isExportDeclaration(node) && node.moduleSpecifier !== undefined,
     ).length,

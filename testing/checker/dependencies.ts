@@ -22,12 +22,6 @@ import type { Entry, KeyOrder } from "./version-order.ts";
 /** Which transactions have two points. */
 export type Levels = "as-asked" | "all-serializable";
 
-export type Dependencies = {
-  readonly edges: EdgeList;
-  /** Points are numbers: `2 i` and `2 i + 1` of transaction i, then auxiliary nodes. */
-  readonly nodes: number;
-};
-
 /** A read of nothing that may have followed the beginning or any of several deletions. */
 export type NullRead = {
   readonly member: number;
@@ -46,7 +40,7 @@ export function readPoint(member: number): number {
   return 2 * member;
 }
 
-export function commitPoint(model: Model, member: number, levels: Levels): number {
+function commitPoint(model: Model, member: number, levels: Levels): number {
   const { isolation } = memberAt(model, member).transaction;
   return isolation === "snapshot" && levels === "as-asked" ? 2 * member + 1 : 2 * member;
 }
@@ -86,6 +80,7 @@ export class DependencyBuilder {
     this.#addInitial();
   }
 
+  /** Points are numbers: `2 i` and `2 i + 1` of transaction i, then auxiliary nodes. */
   get nodes(): number {
     return this.#nodes;
   }

@@ -238,7 +238,7 @@ function responses(member: unknown): unknown {
 }
 
 /** The same text for the same item, whatever the order of attributes and of members of sets. */
-export function comparableItem(item: Values): string {
+function comparableItem(item: Values): string {
   return JSON.stringify(comparableMap(item));
 }
 

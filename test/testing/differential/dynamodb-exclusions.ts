@@ -67,7 +67,7 @@ function expressionsOf(call: Call): readonly string[] {
   return [ConditionExpression, FilterExpression];
 }
 
-export const exclusions: readonly Exclusion[] = [
+const exclusions: readonly Exclusion[] = [
   {
     name: "capacity that nobody asked for",
     emulator: "DynamoDB Local",

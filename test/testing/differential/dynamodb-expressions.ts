@@ -207,7 +207,7 @@ export const projection: fc.Arbitrary<Pieces> = fc
   .map((paths) => paths.flatMap((each, i) => (i > 0 ? [", ", ...each] : each)));
 
 /** Texts that are no expression of any kind, and such as are nearly one. */
-export const brokenText: fc.Arbitrary<Pieces> = fc.constantFrom<Pieces>(
+const brokenText: fc.Arbitrary<Pieces> = fc.constantFrom<Pieces>(
   [""],
   ["a ="],
   ["a = :undefined"],

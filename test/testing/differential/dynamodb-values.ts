@@ -105,9 +105,6 @@ export const shapes: Record<TableShape["name"], TableShape> = {
   },
 };
 
-/** Attributes of items: `g`, `h` and `l` are keys of the indexed table's indexes. */
-export const attributeName = fc.constantFrom("a", "b", "c", "d", "e", "g", "h", "l");
-
 const keyNumbers = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom("0", "-1", "2", "2.5", "10") },
   { weight: 1, arbitrary: fc.constantFrom("1", "1e3", "-0.5") },

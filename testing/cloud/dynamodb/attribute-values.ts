@@ -105,7 +105,7 @@ function readList(content: unknown): readonly unknown[] {
 }
 
 /** The canonical text. */
-export function readNumber(content: unknown): string {
+function readNumber(content: unknown): string {
   const text = readText(content);
   const decimal = parseDecimal(text);
   if (typeof decimal !== "string") return canonicalNumber(text);

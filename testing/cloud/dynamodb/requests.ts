@@ -1,5 +1,4 @@
 /** Steps that the preparation of many operations shares. */
-import { attribute } from "../../../core/attributes.ts";
 import type { Item } from "../../../core/types.ts";
 import { readItem } from "./attribute-values.ts";
 import { requireOneOf } from "./database.ts";
@@ -88,9 +87,4 @@ export function requireKeyUntouched(table: Table, paths: readonly DocumentPath[]
     if (!paths.some(([head]) => head === name)) continue;
     throw misfit(`Cannot update attribute ${name}. This attribute is part of the key`);
   }
-}
-
-/** Whether any attribute of the item is named there. */
-export function hasAny(item: Item, names: readonly string[]): boolean {
-  return names.some((name) => attribute(item, name) !== undefined);
 }

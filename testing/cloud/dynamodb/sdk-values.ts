@@ -3,14 +3,10 @@
  * are never changed, so what goes out may share structure with the store.
  */
 import type { AttributeValue as SdkValue } from "@aws-sdk/client-dynamodb";
-import type { AttributeValue, Item } from "../../../core/types.ts";
+import type { Item } from "../../../core/types.ts";
 
 export type SdkItem = Record<string, SdkValue>;
 
 export function toSdkItem(item: Item): SdkItem {
   return item as SdkItem;
-}
-
-export function toSdkValue(value: AttributeValue): SdkValue {
-  return value as SdkValue;
 }
