@@ -201,6 +201,11 @@ export const replayChunkVerdictsMax = 2_000;
 export const replayReadAheadRecordsMax = 100;
 /** Replay leaves a missing write to its own client until the commit is so old. */
 export const ownInstallPatienceMs = 1_000;
+/**
+ * Keys of which replay remembers where the log ahead of it writes them last: 28 to 56 B each, so up
+ * to 112 MB. What lies beyond, it reads again for each chunk that has to know.
+ */
+export const replayAheadKeysMax = 2_000_000;
 /** Time that replay keeps back from its invocation to return what is unfinished. */
 export const replayReserveMs = 2_000;
 

@@ -89,7 +89,8 @@ export async function runSeed(
 ): Promise<SeedRun> {
   const { keys, history, isolation } = plan;
   const workload = workloads[plan.workload]({ keys, history, isolation });
-  const tables = [...workload.tables, ...tablesOfNobody(plan)];
+  const judged = [...workload.tables, ...tablesOfNobody(plan)];
+  const tables = [...judged, ...(workload.plainTables ?? [])];
   const cloud = await createTestCloud({
     seed: `run ${plan.seed.toString()}`,
     tables,
@@ -107,7 +108,7 @@ export async function runSeed(
     ...(plan.hashBits === hashBitsMax ? {} : { hashBits: plan.hashBits }),
     keepTrace: options.keepTrace ?? false,
   });
-  return new SeedRunner(cloud, workload, plan).run();
+  return new SeedRunner(cloud, { workload, plan, judged }).run();
 }
 
 /** Where a hostile producer commits rows: in a workload's tables its judge would wonder at them. */
@@ -127,7 +128,16 @@ class SeedRunner {
   readonly #balance = new Balance();
   readonly #starvation: StarvationJudge;
 
-  constructor(cloud: TestCloud, workload: Workload, plan: SeedPlan) {
+  constructor(
+    cloud: TestCloud,
+    run: {
+      readonly workload: Workload;
+      readonly plan: SeedPlan;
+      /** Tables in which nobody writes but transactions. */
+      readonly judged: readonly TestTable[];
+    },
+  ) {
+    const { workload, plan, judged } = run;
     this.#cloud = cloud;
     this.#workload = workload;
     this.#plan = plan;
@@ -141,7 +151,7 @@ class SeedRunner {
       },
     });
     const { options, hashes } = cloud.deployment;
-    this.#stores = new StoreJudge(options.deployment, options.tables, hashes);
+    this.#stores = new StoreJudge(options.deployment, judged, hashes);
     this.#journal = new VersionJournal(workload.tables);
     const tables = new Map(workload.tables.map((table) => [table.name, table]));
     this.#starvation = new StarvationJudge({

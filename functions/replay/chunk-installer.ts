@@ -13,6 +13,7 @@ import { Installer, writeAt } from "../../engine/installer.ts";
 import { isRefusedForGood } from "../../engine/refused-for-good.ts";
 import type { Observability } from "../shared/observability.ts";
 import type { ChunkPlan, PlannedWrite, RefusedWrite } from "./chunk.ts";
+import type { NewerWrites } from "./newer-writes.ts";
 import type { SigningWindow } from "./signing-window.ts";
 
 export class ChunkInstaller {
@@ -22,6 +23,7 @@ export class ChunkInstaller {
   readonly #window: SigningWindow;
   readonly #call: CallOptions;
   readonly #ownInstallMs: number;
+  readonly #newer: NewerWrites;
   readonly #places = new Semaphore(limits.installConcurrencyMax);
   /** In log order nothing earlier can be missing. */
   readonly #installer: Installer;
@@ -38,6 +40,8 @@ export class ChunkInstaller {
       readonly call: CallOptions;
       /** See ReplayOptions. */
       readonly ownInstallMs: number;
+      /** Of the items that the chunk writes. */
+      readonly newer: NewerWrites;
       readonly retention: () => Promise<HistoryRetention>;
     },
   ) {
@@ -47,6 +51,7 @@ export class ChunkInstaller {
     this.#window = work.window;
     this.#call = work.call;
     this.#ownInstallMs = work.ownInstallMs;
+    this.#newer = work.newer;
     this.#installer = new Installer(ports, { earlier: undefined, retention: work.retention });
   }
 
@@ -57,19 +62,27 @@ export class ChunkInstaller {
     const chains = await this.#missingChains(plan.ordered);
     const results = await Promise.allSettled([
       ...plan.refused.map((refused) => this.#places.run(() => this.#refuse(refused))),
-      ...missing.map((planned) => this.#places.run(() => this.#installOne(planned))),
+      ...missing.overOlder.map((planned) => this.#places.run(() => this.#installOne(planned))),
       ...chains.map((chain) => this.#places.run(() => this.#installChain(chain))),
+      this.#installOverNothing(missing.overNothing),
     ]);
     const failed = results.find((result) => result.status === "rejected");
     if (failed !== undefined) throw failed.reason;
     this.#throwDenial();
-    return missing.length + chains.reduce((sum, chain) => sum + chain.length, 0);
+    const { overNothing, overOlder } = missing;
+    return [overNothing, overOlder, ...chains].reduce((sum, { length }) => sum + length, 0);
   }
 
-  async #missing(writes: readonly PlannedWrite[]): Promise<readonly PlannedWrite[]> {
+  async #missing(writes: readonly PlannedWrite[]): Promise<Missing> {
     const stored = await this.#storedVersions(writes.map((write) => ({ write, last: write })));
     await this.#saveWritesToUnreadable(writes, stored);
-    return writes.filter((planned, i) => isBelow(stored[i], planned));
+    const overNothing: PlannedWrite[] = [];
+    const overOlder: PlannedWrite[] = [];
+    for (const [i, planned] of writes.entries()) {
+      if (!isBelow(stored[i], planned)) continue;
+      (stored[i] === 0 ? overNothing : overOlder).push(planned);
+    }
+    return { overNothing, overOlder };
   }
 
   /** Those of each item's writes that are above the stored version. */
@@ -195,6 +208,31 @@ export class ChunkInstaller {
     }
   }
 
+  /**
+   * The newest write of each item, even from behind the chunk: that one may have been here, and its
+   * client have said so. At most a chunk's bytes are held at a time.
+   */
+  async #installOverNothing(writes: readonly PlannedWrite[]): Promise<void> {
+    let due: PlannedWrite[] = [];
+    let bytesBefore = this.#newer.bytesLoaded;
+    const installDue = async (): Promise<void> => {
+      const results = await Promise.allSettled(
+        due.map((planned) => this.#places.run(() => this.#installOne(planned))),
+      );
+      const failed = results.find((result) => result.status === "rejected");
+      if (failed !== undefined) throw failed.reason;
+      due = [];
+      bytesBefore = this.#newer.bytesLoaded;
+    };
+    // mutant: older-over-nothing
+    const newest = this.#newer.of(writes);
+    for await (const planned of newest) {
+      due.push(planned);
+      if (this.#newer.bytesLoaded - bytesBefore >= limits.replayChunkBytes) await installDue();
+    }
+    await installDue();
+  }
+
   async #installChain(chain: readonly PlannedWrite[]): Promise<void> {
     for (const planned of chain) {
       // One that is denied may be let in later, and what follows it must not come first.
@@ -271,6 +309,13 @@ export class ChunkInstaller {
     });
   }
 }
+
+/** Of the writes that are not installed: */
+type Missing = {
+  /** Those whose item is not there, or has no `_v`. */
+  readonly overNothing: readonly PlannedWrite[];
+  readonly overOlder: readonly PlannedWrite[];
+};
 
 /** An item's version; or why it has none, or is not known. */
 type Stored = Version | CorruptDataError | "denied";

@@ -22,6 +22,9 @@ export type Commit = { readonly verdict: CommittedVerdict; readonly payload: Pay
 
 export type PlannedWrite = { readonly commit: Commit; readonly index: number };
 
+/** Why a write must not be made; undefined for one that may. */
+export type RefusalOf = (payload: Payload, index: number) => string | undefined;
+
 export type RefusedWrite = PlannedWrite & { readonly reason: string };
 
 export type ChunkPlan = {
@@ -39,12 +42,11 @@ export type ChunkPlan = {
  * @param commits in timestamp order.
  * @param installed commits of which their makers say that all their writes have reached their
  * tables.
- * @param refusalOf why a write must not be made; undefined for one that may.
  */
 export function planChunk(
   commits: readonly Commit[],
   installed: ReadonlySet<Timestamp>,
-  refusalOf: (payload: Payload, index: number) => string | undefined,
+  refusalOf: RefusalOf,
 ): ChunkPlan {
   const latest = new Map<string, PlannedWrite>();
   const ordered = new Map<string, PlannedWrite[]>();

@@ -23,6 +23,7 @@ import type {
   CommittedVerdict,
   HistoryRetention,
   LogBlock,
+  LogPosition,
   SequenceNumber,
   ShardId,
   StreamCursor,
@@ -35,8 +36,10 @@ import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { callOptions, type InvocationBudget } from "../shared/invocation-budget.ts";
 import type { Observability } from "../shared/observability.ts";
 import { ChunkInstaller } from "./chunk-installer.ts";
-import { planChunk, type ChunkPlan, type Commit } from "./chunk.ts";
+import { planChunk, type ChunkPlan, type Commit, type RefusalOf } from "./chunk.ts";
 import { InstallReports } from "./install-reports.ts";
+import { LogAhead } from "./log-ahead.ts";
+import { NewerWrites } from "./newer-writes.ts";
 import { ReplayPayloads } from "./payloads.ts";
 import { refusalOf } from "./permitted-tables.ts";
 import { SigningWindow } from "./signing-window.ts";
@@ -80,11 +83,20 @@ export function createReplayService(
   options: ReplayOptions = {},
 ): ReplayService {
   const registry = new TableRegistry(ports.control, ports.clock);
+  /** What invocations have read of the log ahead, while none of them uses it. */
+  const kept = new Map<ShardId, LogAhead>();
   return {
     async handle(batch, budget) {
-      const hashes = new KeyHashes(await ports.control.keyHasher(batch.shard, callOptions(budget)));
-      const work = { batch, budget, options, hashes, registry };
-      return new ReplayRun(ports, observability, work).run();
+      const { shard } = batch;
+      const hashes = new KeyHashes(await ports.control.keyHasher(shard, callOptions(budget)));
+      const ahead = kept.get(shard) ?? new LogAhead();
+      kept.delete(shard);
+      try {
+        const work = { batch, budget, options, hashes, registry, ahead };
+        return await new ReplayRun(ports, observability, work).run();
+      } finally {
+        kept.set(shard, ahead);
+      }
     },
   };
 }
@@ -103,6 +115,7 @@ class ReplayRun {
   readonly #patienceMs: number;
   readonly #ownInstallMs: number;
   readonly #registry: TableRegistry;
+  readonly #ahead: LogAhead;
   /** What clients say they have installed. */
   readonly #installed: InstallReports;
 
@@ -115,11 +128,13 @@ class ReplayRun {
       readonly options: ReplayOptions;
       readonly hashes: KeyHashes;
       readonly registry: TableRegistry;
+      readonly ahead: LogAhead;
     },
   ) {
     const { batch, budget, options } = work;
     this.#hashes = work.hashes;
     this.#registry = work.registry;
+    this.#ahead = work.ahead;
     this.#patienceMs = options.patienceMs ?? 5_000;
     this.#ownInstallMs = options.ownInstallMs ?? limits.ownInstallPatienceMs;
     this.#ports = ports;
@@ -247,7 +262,8 @@ class ReplayRun {
       await this.#registryReady();
       return this.#registry.retention;
     };
-    const work = { shard, window, call: this.#call, ownInstallMs, retention };
+    const newer = this.#newerWrites(reached.position);
+    const work = { shard, window, call: this.#call, ownInstallMs, newer, retention };
     const installer = new ChunkInstaller(this.#ports, this.#observability, work);
     // mutant: watermark-before-installs
     const installed = await installer.install(plan);
@@ -261,15 +277,29 @@ class ReplayRun {
     metrics.count("ForgedInstallReports", this.#installed.takeForged());
   }
 
+  #newerWrites(after: LogPosition): NewerWrites {
+    const { log } = this.#ports;
+    const { shard } = this.#batch;
+    const isTimeUp = (): boolean => this.#isTimeUp();
+    return new NewerWrites({
+      ahead: this.#ahead,
+      reading: { log, shard, hashes: this.#hashes, call: this.#call, isTimeUp },
+      payloads: this.#payloads,
+      refusalOf: this.#refusalOf,
+      after,
+    });
+  }
+
+  readonly #refusalOf: RefusalOf = (payload, index) => {
+    const { idempotencyTable } = this.#ports.control;
+    return refusalOf(payload, index, { registry: this.#registry, idempotencyTable });
+  };
+
   /** Nothing is refused by a copy of the registry that is older than the commit. */
   async #plan(commits: readonly Commit[]): Promise<ChunkPlan> {
     const registry = this.#registry;
-    const { idempotencyTable } = this.#ports.control;
     const reported = this.#installed.among(commits.map(({ verdict }) => verdict));
-    const plan = (): ChunkPlan =>
-      planChunk(commits, reported, (payload, index) =>
-        refusalOf(payload, index, { registry, idempotencyTable }),
-      );
+    const plan = (): ChunkPlan => planChunk(commits, reported, this.#refusalOf);
     if (commits.length > 0) await this.#registryReady();
     const first = plan();
     if (first.refused.length === 0) return first;

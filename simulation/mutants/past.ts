@@ -43,4 +43,10 @@ export const pasts: readonly Mutant[] = [
     edit: instead("true"),
     changes: edges,
   },
+  {
+    name: "older-over-nothing",
+    breaks: "replay puts a write where a newer one has stood, and believes the newer one's client",
+    edit: instead("writes"),
+    changes: edges,
+  },
 ];

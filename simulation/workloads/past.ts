@@ -14,6 +14,7 @@ import type { CalmStage } from "../calm-stage.ts";
 import { gridOf } from "./grid.ts";
 import { numbered, pickHot } from "./key-spaces.ts";
 import { edgesTable, lookAtEdges } from "./past-edges.ts";
+import { takenTable, takeAway } from "./taken-away.ts";
 import {
   WorkloadFinding,
   type Client,
@@ -60,6 +61,7 @@ export const past: WorkloadFactory = (settings) => new Past(settings);
 
 class Past implements Workload {
   readonly tables: Workload["tables"];
+  readonly plainTables = [takenTable];
   readonly universe: NonNullable<Workload["universe"]>;
   readonly historyRetentionMs: number;
   readonly #names: readonly string[];
@@ -182,8 +184,9 @@ class Past implements Workload {
     return deleted - 1;
   }
 
-  afterwards(stage: CalmStage): Promise<void> {
-    return lookAtEdges(stage);
+  async afterwards(stage: CalmStage): Promise<void> {
+    await lookAtEdges(stage);
+    await takeAway(stage);
   }
 
   async judge(client: Client): Promise<readonly string[]> {

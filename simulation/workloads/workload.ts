@@ -50,6 +50,8 @@ export type RestCall = (request: RestRequest) => Promise<RestAnswer | undefined>
 
 export type Workload = {
   readonly tables: readonly TestTable[];
+  /** In which plain writers do what they must not: what happens to their rows is not judged. */
+  readonly plainTables?: readonly TestTable[];
   /** Of the deployment, as the run begins. Default: as short as it may be. */
   readonly historyRetentionMs?: number;
   /** Fills the tables, before any fault strikes. */
