@@ -40,9 +40,15 @@ export class Call {
     // Every read and store call under way listens to it; many at once are no leak, which Node would
     // warn of.
     setMaxListeners(0, this.signal);
-    clock.sleep(deadlineMs, this.#ended.signal).then(() => {
-      this.#abort.abort(this.#passed());
-    }, ignore);
+    const ended = this.#ended.signal;
+    clock
+      .sleep(deadlineMs, ended)
+      // A process that was busy meanwhile hears first what has arrived: a failure to name, or even
+      // what it waits for.
+      .then(() => clock.sleep(0, ended))
+      .then(() => {
+        this.#abort.abort(this.#passed());
+      }, ignore);
     this.follow(options.signal);
   }
 

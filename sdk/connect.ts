@@ -31,11 +31,13 @@ export async function connect(options: ClientOptions): Promise<Connection> {
   const { credentials, callTriesMax, callTimeoutMs, clock, random } = options;
   const { onEvent, chaining } = options;
   const shared = { credentials, callTriesMax, callTimeoutMs, clock, random };
-  const [{ createAwsClientPorts }, { createClientEngine }] = await Promise.all([
+  // Beside each other: who has not even loaded them all may know already that nothing answers.
+  const [{ createAwsClientPorts }, { createClientEngine }, where] = await Promise.all([
     import("../aws/client-ports.ts"),
     import("../engine/client-engine.ts"),
+    target(options),
   ]);
-  const ports = createAwsClientPorts({ ...shared, ...(await target(options)) });
+  const ports = createAwsClientPorts({ ...shared, ...where });
   const engine = createClientEngine(ports, { onEvent, chaining });
   return { engine, close: () => ports.close() };
 }
