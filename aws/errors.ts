@@ -58,7 +58,8 @@ export function faultOf(error: unknown): StoreError["fault"] {
   if (throttledNames.has(name)) return "throttled";
   if (rejectedNames.has(name)) return "rejected";
   const status = httpStatus(error);
-  if (status === 429) return "throttled";
+  // 507, insufficient storage: an embedded stack's disk is full, and nothing of it was stored.
+  if (status === 429 || status === 507) return "throttled";
   // 408 means that the server gave up waiting for the request; part of it may have been heard.
   if (status !== undefined && status >= 400 && status < 500 && status !== 408) return "rejected";
   return "unavailable";

@@ -103,7 +103,7 @@ async function putRecords(
     if (fault === "rejected") throw cause;
     return records.map(() =>
       // mutant: unknown-put-taken-for-throttled
-      fault === "throttled" ? { kind: "throttled" } : { kind: "unknown", cause },
+      fault === "throttled" ? { kind: "throttled", cause } : { kind: "unknown", cause },
     );
   }
   return records.map((_, index) => toResult(output.Records?.[index]));

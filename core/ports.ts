@@ -63,7 +63,7 @@ export type StreamRecord = {
 export type PutRecordResult =
   | { readonly kind: "stored"; readonly sequenceNumber: SequenceNumber }
   /** Not stored, certainly. */
-  | { readonly kind: "throttled" }
+  | { readonly kind: "throttled"; readonly cause?: unknown }
   /** Possibly stored. */
   | { readonly kind: "unknown"; readonly cause: unknown };
 

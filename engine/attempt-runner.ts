@@ -4,6 +4,7 @@ import {
   ConflictError,
   InvalidRequestError,
   SnapshotTooOldError,
+  StoreError,
   UnavailableError,
 } from "../core/errors.ts";
 import { keyNamesOf } from "../core/attributes.ts";
@@ -248,7 +249,14 @@ export class AttemptRunner {
 
 /** The deadline passed, or the caller gave up: the reason why, but what is open stays open. */
 function lastWord(call: Call, error: unknown): unknown {
-  return error instanceof CommitUnknownError ? error : call.signal.reason;
+  if (error instanceof CommitUnknownError) return error;
+  const { reason } = call.signal as { readonly reason: unknown };
+  const isDeadline = reason instanceof UnavailableError && reason.deadline !== undefined;
+  const { cause } = error instanceof UnavailableError ? error : {};
+  if (!isDeadline || !(cause instanceof StoreError)) return reason;
+  // What was in the way of sending is known only now.
+  call.lastFailure = cause;
+  return call.passed();
 }
 
 function abortEvent(error: unknown, attempt: number): EngineEvent {

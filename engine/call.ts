@@ -4,7 +4,7 @@
  */
 import { setMaxListeners } from "node:events";
 import { assert } from "../core/assert.ts";
-import { type CallPhase, UnavailableError } from "../core/errors.ts";
+import { type CallPhase, StoreError, UnavailableError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { CallOptions, Clock, Consumption } from "../core/ports.ts";
 import { ignore, noLongerNeeded } from "./concurrency.ts";
@@ -47,16 +47,19 @@ export class Call {
       // what it waits for.
       .then(() => clock.sleep(0, ended))
       .then(() => {
-        this.#abort.abort(this.#passed());
+        this.#abort.abort(this.passed());
       }, ignore);
     this.follow(options.signal);
   }
 
-  #passed(): UnavailableError {
+  /** What is told when the deadline has passed. */
+  passed(): UnavailableError {
     const { deadlineMs, phase, attempts, lastFailure } = this;
     const at = attempts === 0 ? phase : `${phase}, attempt ${attempts}`;
-    // Who has not even reached the deployment looks for its address first.
-    const isWhy = phase === "connecting" && lastFailure instanceof Error;
+    // Who has not even reached the deployment looks for its address first; who has reached it, and
+    // is not answered, for what is the matter with it.
+    const isWhy =
+      lastFailure instanceof StoreError || (phase === "connecting" && lastFailure instanceof Error);
     const why = isWhy ? `: ${lastFailure.message}` : "";
     return new UnavailableError(`the deadline of ${deadlineMs} ms has passed (${at})${why}`, {
       ...(lastFailure === undefined ? {} : { cause: lastFailure }),

@@ -21,7 +21,7 @@ import type { KeyHashes } from "../schemas/key-hashes.ts";
 
 /** `throttled` and `rejected` were certainly not stored; `unknown` possibly. */
 export type SendResult =
-  | { readonly kind: PutRecordResult["kind"] }
+  | PutRecordResult
   /** The stream refuses the call for good: it does not exist, or access is denied. */
   | { readonly kind: "rejected"; readonly cause: StoreError };
 
@@ -76,7 +76,8 @@ export class CommitSender {
         const records = this.#takeRecords();
         const results = await this.#put(records.map(({ bytes }) => bytes));
         records.forEach(({ queued }, i) => {
-          for (const { resolve } of queued) resolve(results[i] ?? { kind: "unknown" });
+          const result = results[i] ?? { kind: "unknown", cause: undefined };
+          for (const { resolve } of queued) resolve(result);
         });
       }
     } finally {
@@ -89,7 +90,8 @@ export class CommitSender {
       return await this.#stream.put(this.#shard, records);
     } catch (cause) {
       const refused = cause instanceof StoreError && cause.fault === "rejected";
-      return records.map(() => (refused ? { kind: "rejected", cause } : { kind: "unknown" }));
+      const result: SendResult = refused ? { kind: "rejected", cause } : { kind: "unknown", cause };
+      return records.map(() => result);
     }
   }
 

@@ -153,7 +153,7 @@ export class CommitUnderWay {
    */
   async #givenUpBy(place: number, signal: AbortSignal): Promise<Certified> {
     if (this.#waiting > 0) {
-      throw unknownError(this.id, signal, place);
+      throw unknownError(this.id, signal, { place });
     }
     this.giveUp(signal.reason);
     try {

@@ -56,6 +56,7 @@ export async function settleRequest(
   let { request } = options;
   const { search } = options;
   let possiblyStored = false;
+  let lastFailure: unknown;
   for (let attempt = 0; ; attempt += 1) {
     const storedBefore: boolean = possiblyStored;
     try {
@@ -84,13 +85,15 @@ export async function settleRequest(
         search.note(answer.decision);
         return answer.decision;
       }
+      if ("cause" in answer) lastFailure = answer.cause;
       if (answer.kind === "throttled" || answer.kind === "rejected") possiblyStored = storedBefore;
       if (answer.kind === "rejected" && !possiblyStored) throw answer.cause;
       if (attempt > 0 || answer.kind !== "undecided") {
         await waitBackoff(ports, { backoff: resendBackoff, attempt, signal: options.signal });
       }
     } catch (error) {
-      await afterFailure(ports, { options, error, possiblyStored });
+      if (!options.signal.aborted) lastFailure = error;
+      await afterFailure(ports, { options, error, possiblyStored, lastFailure });
     }
   }
 }
@@ -109,9 +112,11 @@ async function afterFailure(
     readonly options: SettleOptions;
     readonly error: unknown;
     readonly possiblyStored: boolean;
+    /** What the stream or the log answered last, if that was an error. */
+    readonly lastFailure: unknown;
   },
 ): Promise<void> {
-  const { options, error, possiblyStored } = failure;
+  const { options, error, possiblyStored, lastFailure } = failure;
   const { id } = options.request;
   if (error instanceof InvariantViolation) throw error;
   if (error instanceof ConflictError) {
@@ -124,12 +129,13 @@ async function afterFailure(
   }
   if (!possiblyStored) {
     if (!options.signal.aborted) throw error;
-    throw new UnavailableError("the transaction was given up before it was sent", { cause: error });
+    const cause = lastFailure ?? error;
+    throw new UnavailableError("the transaction was given up before it was sent", { cause });
   }
   if (options.signal.aborted) {
     // probe: outcome-unknown
     // mutant: unknown-taken-for-aborted
-    throw unknownError(id, options.signal);
+    throw unknownError(id, options.signal, { lastFailure });
   }
   // The log or the stream cannot be reached. The decision may be there: go on until the deadline.
   await waitBackoff(ports, { backoff: resendBackoff, attempt: 6, signal: options.signal }).catch(
@@ -140,10 +146,10 @@ async function afterFailure(
 type SendAnswer =
   | { readonly kind: "decided"; readonly decision: Decision }
   /** Certainly not stored; of no use to try again when it was rejected. */
-  | { readonly kind: "throttled" }
+  | { readonly kind: "throttled"; readonly cause?: unknown }
   | { readonly kind: "rejected"; readonly cause: StoreError }
   /** Possibly stored. */
-  | { readonly kind: "unknown" }
+  | { readonly kind: "unknown"; readonly cause: unknown }
   /** Stored and answered `stale`, or not answered at all. */
   | { readonly kind: "undecided" };
 
@@ -166,8 +172,7 @@ async function sendOnce(
       session.sender.send(options.encoded),
       verdict.then((): { readonly kind: "stored" } => ({ kind: "stored" })),
     ]);
-    if (sent.kind === "rejected") return sent;
-    if (sent.kind !== "stored") return { kind: sent.kind };
+    if (sent.kind !== "stored") return sent;
     const answer = await Promise.race([verdict, silence(ports, signal)]);
     if (answer === undefined || answer.kind === "stale") return { kind: "undecided" };
     return { kind: "decided", decision: answer };
@@ -185,11 +190,13 @@ async function silence(ports: ClientPorts, signal: AbortSignal): Promise<undefin
 export function unknownError(
   id: TransactionId,
   signal: AbortSignal,
-  place?: number,
+  options: { readonly place?: number; readonly lastFailure?: unknown },
 ): CommitUnknownError {
+  const { lastFailure, ...place } = options;
+  const why = lastFailure instanceof Error ? ` (${lastFailure.message})` : "";
   return new CommitUnknownError(
-    `no decision on transaction ${id} was seen in time; outcome("${id}") settles it`,
+    `no decision on transaction ${id} was seen in time${why}; outcome("${id}") settles it`,
     id,
-    { cause: asError(signal.reason), ...(place === undefined ? {} : { place }) },
+    { cause: asError(signal.reason), ...place },
   );
 }

@@ -84,6 +84,7 @@ describe("one try of a write", () => {
     ].map((name) => [name, "rejected", refused(name)] as const),
     ["InternalServerError", "unavailable", awsError(500, "InternalServerError")],
     ["status 503", "unavailable", awsError(503, "ServiceUnavailable")],
+    ["status 507", "throttled", awsError(507, "DataFolderNotWritable")],
     ["a connection cut before the server heard it", "unavailable", { kind: "cut-before" }],
     ["a connection cut after the effect", "unavailable", { kind: "cut-after" }],
     ["a server that never answers", "unavailable", { kind: "hang" }],

@@ -1,6 +1,11 @@
 /** A deadline holds whatever does not answer, and says what the call was at. */
 import { expect, test } from "vitest";
-import { CommitUnknownError, ConflictError, UnavailableError } from "../../core/errors.ts";
+import {
+  CommitUnknownError,
+  ConflictError,
+  StoreError,
+  UnavailableError,
+} from "../../core/errors.ts";
 import type { ClientPorts } from "../../core/ports.ts";
 import { createClientEngine } from "../../engine/client-engine.ts";
 import { ConnectedClient } from "../../sdk/client.ts";
@@ -110,3 +115,33 @@ test("of a commit whose outcome is open is the cause of that error", async () =>
     deadline: { phase: "committing", attempts: 1 },
   });
 });
+
+test.each([
+  ["throttled", UnavailableError, "the deadline of 1000 ms has passed (committing, attempt 1): "],
+  ["unknown", CommitUnknownError, "was seen in time ("],
+] as const)(
+  "says why no record was taken, where every put ends %s",
+  async (kind, expected, how) => {
+    const cloud = await makeCloud();
+    const process = cloud.world.startProcess("app", { exact: true });
+    const ports = cloud.deployment.clientPortsOf(process);
+    const cause = new StoreError("throttled", "PutRecords: the disk is full");
+    const put = (_shard: unknown, records: readonly unknown[]) =>
+      Promise.resolve(records.map(() => ({ kind, cause })));
+    const engine = createClientEngine({ ...ports, stream: { ...ports.stream, put } });
+    const client = new ConnectedClient({
+      connect: () => Promise.resolve({ engine, close: () => Promise.resolve() }),
+      clock: process.clock,
+      marshall: {},
+      numbers: "bigint-when-unsafe",
+    });
+    const { error } = await failureOf(cloud, () =>
+      client.transact({ deadlineMs }, async (tx) => {
+        tx.put(items, { id: "b", n: 1 });
+        return Promise.resolve();
+      }),
+    );
+    expect(error).toBeInstanceOf(expected);
+    expect((error as Error).message).toContain(`${how}${cause.message}`);
+  },
+);

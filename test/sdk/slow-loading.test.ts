@@ -16,7 +16,7 @@ vi.mock("../../aws/client-ports.ts", async (original) => {
   return original();
 });
 
-test("that nothing answers is known before all is loaded, and said when the time is up", async () => {
+test("that nothing answers is known before all is loaded, and said when time is up", async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
