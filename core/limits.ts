@@ -419,6 +419,11 @@ export const processErrorLinesMax = 20;
 /** A process that has not stopped by then is killed: a function's, after its last invocation. */
 export const functionStopMsMax = 10_000;
 export const storesStopMsMax = 10_000;
+/**
+ * A full data folder is used again once so much is free: opening the stores writes the logs of both
+ * anew, of 4 MB each, and joins tables of 2 MB.
+ */
+export const storesRoomBytes = 16 * 1024 * 1024;
 /** The same for the programs of others, which take longer to start (a Java VM, Python). */
 export const dynamodbLocalReadyMsMax = 60_000;
 export const dynamodbLocalStopMsMax = 5_000;

@@ -6,6 +6,7 @@
  * tidemark-data.json   the marker: format, filled sample tables, whether the stores were made
  * checkpoints.json     how far each function has read the stream
  * dynamodb/ kinesis/   the stores (LevelDB)
+ * room.new             there for a moment, to see whether there is room again
  * ```
  */
 import {
@@ -14,10 +15,13 @@ import {
   readFileSync,
   readdirSync,
   renameSync,
+  rmSync,
+  statfsSync,
   statSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import * as limits from "../core/limits.ts";
 import { StackError } from "./stack-error.ts";
 import type { Checkpoint } from "./shard-consumer.ts";
 
@@ -122,8 +126,14 @@ export class DataFolder {
   }
 
   #change(change: Partial<Marker>): void {
-    this.#marker = { ...this.#marker, ...change };
-    this.#write(markerName, this.#marker);
+    const marker = { ...this.#marker, ...change };
+    try {
+      this.#write(markerName, marker);
+    } catch (cause) {
+      const because = cause instanceof Error ? cause.message : String(cause);
+      throw new StackError("data-folder", unwritable(this.path, because, "start again"), { cause });
+    }
+    this.#marker = marker;
   }
 
   #write(name: string, content: unknown): void {
@@ -148,6 +158,30 @@ export function corruptDataFolder(path: string, because: string): StackError {
     `the data folder ${path} is corrupt: ${because}; ` +
       "restore it from a copy, delete it, or name another with --data <folder>",
   );
+}
+
+/** @param then what happens, or is to be done, once there is room. */
+export function unwritable(path: string, because: string, then: string): string {
+  return (
+    `the data folder ${path} cannot be written: ${because}; nothing in it is damaged: make room ` +
+    `or grant access, and ${then}`
+  );
+}
+
+/** Whether the stores could be opened anew: they write what their logs hold into new files. */
+export function hasRoom(path: string): boolean {
+  const probe = join(path, "room.new");
+  try {
+    const { bavail, bsize } = statfsSync(path);
+    if (bavail * bsize < limits.storesRoomBytes) return false;
+    // Quotas and limits of processes do not show there.
+    writeFileSync(probe, new Uint8Array(limits.storesRoomBytes));
+    return true;
+  } catch {
+    return false;
+  } finally {
+    rmSync(probe, { force: true });
+  }
 }
 
 const newMarker: Marker = { format: dataFolderFormat, storesMade: false, filledTables: [] };

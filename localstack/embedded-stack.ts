@@ -5,7 +5,7 @@
  */
 import { deploymentNames } from "../aws/names.ts";
 import * as limits from "../core/limits.ts";
-import { DataFolder, type Checkpoints } from "./data-folder.ts";
+import { DataFolder, unwritable, type Checkpoints } from "./data-folder.ts";
 import type { Provision } from "./provision-stack.ts";
 import type {
   FromProcess,
@@ -102,6 +102,8 @@ class Stack implements EmbeddedStack {
   /** The ports asked for; once they are known, those taken, so that a restart keeps them. */
   #ports: StackPorts;
   #dataFolder: DataFolder | undefined;
+  /** What keeps the stack from starting, if the data folder does. */
+  #unwritable: StackError | undefined;
   #checkpoints: Checkpoints = {};
   #saveTimer: NodeJS.Timeout | undefined;
   #stores: SupervisedProcess | undefined;
@@ -184,7 +186,7 @@ class Stack implements EmbeddedStack {
       ...this.#hosts.map((host) => host.start()),
     ]);
     const failed = [...started, provisioned].find((result) => result.status === "rejected");
-    if (failed !== undefined) throw failed.reason;
+    if (failed !== undefined) throw this.#unwritable ?? failed.reason;
     if (provisioned.status === "fulfilled") this.#tables = provisioned.value;
     this.#complete = true;
     for (const host of this.#hosts) host.send({ kind: "go" });
@@ -251,6 +253,7 @@ class Stack implements EmbeddedStack {
       restart: !inMemory && (this.#options.restartChildren ?? true),
       log: this.#log.child({ process: "stores" }),
       onMessage: (message) => {
+        if (message.kind === "cannot-write") this.#noteUnwritable(message.because);
         if (message.kind !== "stream-written") return;
         for (const host of this.#readers) host.send({ kind: "wake" });
       },
@@ -268,6 +271,12 @@ class Stack implements EmbeddedStack {
         this.#lose(new StackError("other", `${error.message}${remedy}`, { cause: error }));
       },
     });
+  }
+
+  #noteUnwritable(because: string): void {
+    const path = this.#dataFolder?.path ?? "";
+    this.#unwritable = new StackError("data-folder", unwritable(path, because, "start again"));
+    this.#ownLog.error(unwritable(path, because, "the stack goes on by itself"));
   }
 
   #hostProcess(definition: FunctionDefinition, scripts: StackScripts): SupervisedProcess {

@@ -61,6 +61,8 @@ export type FromProcess =
   /** It cannot start, for a reason that a user can understand and mend. */
   | { readonly kind: "failed"; readonly reason: FailureReason; readonly message: string }
   | { readonly kind: "checkpoint"; readonly shardId: string; readonly checkpoint: Checkpoint }
-  | { readonly kind: "stream-written" };
+  | { readonly kind: "stream-written" }
+  /** The data folder is full, or may not be written: writes are refused until it begins anew. */
+  | { readonly kind: "cannot-write"; readonly because: string };
 
 export type FailureReason = "port-busy" | "port-forbidden" | "data-folder" | "config" | "other";

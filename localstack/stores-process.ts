@@ -5,13 +5,18 @@
  */
 import { join } from "node:path";
 import type { Server } from "node:http";
-import { corruptDataFolder } from "./data-folder.ts";
+import { corruptDataFolder, hasRoom, unwritable } from "./data-folder.ts";
 import { checkLevelDatabase } from "./level-database.ts";
+import { stopAtFailedWrite } from "./level-writes.ts";
 import { listenFailure } from "./listen-failure.ts";
 import { linkToSupervisor, type ProcessLink } from "./process-link.ts";
 import type { StoresSettings } from "./process-messages.ts";
 import { startProtocolServer, type ProtocolServer } from "./protocol-server.ts";
 
+/** Pause between two looks whether there is room again. */
+const roomLookMs = 250;
+/** "Temporary failure": the supervisor starts this process again. */
+const exitToBeginAnew = 75;
 /** Notices of a busy stream are merged: at most one per this time. */
 const noticeIntervalMs = 2;
 
@@ -22,6 +27,7 @@ linkToSupervisor("stores", (link) => {
       if (message.kind !== "settings" || message.settings.kind !== "stores") return;
       const { settings } = message;
       if (!(await databasesUsable(settings, link))) return;
+      if (settings.dataFolder !== undefined) beginAnewAfterFailedWrite(settings.dataFolder, link);
       const ports: Record<string, number> = {};
       for (const service of settings.services) {
         const port = settings[`${service}Port`];
@@ -63,11 +69,7 @@ async function databasesUsable(settings: StoresSettings, link: ProcessLink): Pro
       return false;
     }
     if (state.kind === "refused") {
-      link.fail(
-        "data-folder",
-        `the data folder ${dataFolder} cannot be written: ${state.message}; nothing in it is ` +
-          "damaged: make room or grant access, and start again",
-      );
+      link.fail("data-folder", unwritable(dataFolder, state.message, "start again"));
       return false;
     }
     if (state.kind === "unreadable") {
@@ -76,6 +78,22 @@ async function databasesUsable(settings: StoresSettings, link: ProcessLink): Pro
     }
   }
   return true;
+}
+
+/**
+ * What was acknowledged is on disk, and shows again when the databases are opened anew. That takes
+ * room, so it waits for some; until then, reads are answered and writes are refused.
+ */
+function beginAnewAfterFailedWrite(folder: string, link: ProcessLink): void {
+  // A limit on the size of files then fails the write, as a full disk does, and nothing else.
+  process.on("SIGXFSZ", () => undefined);
+  stopAtFailedWrite((failure) => {
+    link.send({ kind: "cannot-write", because: failure.message });
+    setInterval(() => {
+      if (hasRoom(folder)) process.exit(exitToBeginAnew);
+    }, roomLookMs);
+    return unwritable(folder, failure.message, "this goes on by itself");
+  });
 }
 
 function announceWrites(server: Server, link: ProcessLink): void {
