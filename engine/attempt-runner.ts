@@ -220,13 +220,13 @@ export class AttemptRunner {
   }
 
   /** Whoever comes to the same item next takes turns. */
-  #noteConflict({ session, chains, registry }: AttemptServices, error: unknown): void {
-    if (chains === undefined || !(error instanceof ConflictError)) return;
+  #noteConflict({ session, own, registry }: AttemptServices, error: unknown): void {
+    if (own === undefined || !(error instanceof ConflictError)) return;
     const { table, key, on } = error.detail;
     if (on !== "key" || table === undefined || key === undefined) return;
     const description = registry.find(table);
     if (description === undefined) return;
-    chains.turns.mark(session.hashes.item(keyNamesOf(description), key).key);
+    own.noteConflict(session.hashes.item(keyNamesOf(description), key).key);
   }
 
   /**

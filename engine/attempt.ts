@@ -1,16 +1,15 @@
 /** One attempt of a transaction, from its first read to its last install (attempt-runner.ts). */
 import { InvariantViolation } from "../core/assert.ts";
 import { CommitUnknownError } from "../core/errors.ts";
-import type { ClientPorts } from "../core/ports.ts";
+import type { ClientPorts, Consumption } from "../core/ports.ts";
 import { TransactionReads } from "../core/transaction-reads.ts";
 import type { Isolation, TransactionId } from "../core/types.ts";
 import type { ViewMode } from "../core/visibility.ts";
 import { transactionIdFor, transactionIdProofBytes } from "../schemas/transaction-id.ts";
 import type { Call } from "./call.ts";
-import type { Chains } from "./chaining/chains.ts";
-import type { LocalReads } from "./chaining/local-reads.ts";
-import { CommitUnderWay, type CommitName } from "./commit-under-way.ts";
+import { CommitUnderWay, type CommitName, type SentCommit } from "./commit-under-way.ts";
 import { orAborted } from "./concurrency.ts";
+import type { OwnCommits, OwnReads } from "./own-commits.ts";
 import { ReadView } from "./read-view.ts";
 import type { ShardSession } from "./shard-session.ts";
 import type { TableRegistry } from "./table-registry.ts";
@@ -22,7 +21,7 @@ export type AttemptServices = {
   readonly ports: ClientPorts;
   readonly session: ShardSession;
   /** Undefined where the process does not chain its transactions. */
-  readonly chains: Chains | undefined;
+  readonly own: OwnCommits | undefined;
   readonly registry: TableRegistry;
   readonly call: Call;
   /** See CommitOptions. */
@@ -37,7 +36,7 @@ export type Attempt = {
   readonly id: TransactionId;
   /** Shown to replay once its writes are installed. */
   readonly proof: Uint8Array;
-  readonly local: LocalReads | undefined;
+  readonly local: OwnReads | undefined;
 };
 
 export async function beginAttempt(
@@ -57,7 +56,7 @@ export async function beginAttempt(
     readonly chains?: boolean;
   },
 ): Promise<Attempt> {
-  const { ports, session, call, registry } = services;
+  const { ports, session, own, call, registry } = services;
   const { follower } = session;
   const isFirst = !follower.started;
   if (isFirst) await orAborted(follower.refresh(), call.signal);
@@ -70,7 +69,7 @@ export async function beginAttempt(
   const reads = options.reads ?? new TransactionReads(newest);
   const local =
     options.chains === true
-      ? services.chains?.reads({
+      ? own?.reads({
           reads,
           call: call.options,
           sinceMs: call.beganMs,
@@ -84,6 +83,7 @@ export async function beginAttempt(
     reads,
     refreshed,
     call: call.options,
+    own,
     local,
   });
   const proof = ports.random.bytes(transactionIdProofBytes);
@@ -131,7 +131,7 @@ export async function finishAttempt(
       installed: true,
     };
   }
-  const { commit, place } = await sendOff(services, attempt, options.named);
+  const { commit, place, consumed } = await sendOff(services, attempt, options.named);
   const certified = await commit.follow(place, call.signal);
   const certifiedMs = clock.monotonicMs();
   const { id, timestamp: commitTimestamp } = certified.verdict;
@@ -139,7 +139,7 @@ export async function finishAttempt(
   const installed =
     options.ack === "installed" &&
     (await orAborted(commit.installed, call.signal).catch((): false => false));
-  commit.addShare(place, call.consumption);
+  addTo(call.consumption, consumed());
   return {
     ...base,
     transactionId: id,
@@ -156,6 +156,12 @@ export async function finishAttempt(
   };
 }
 
+function addTo(sum: Consumption, { readUnits, writeUnits, calls }: Consumption): void {
+  sum.readUnits += readUnits;
+  sum.writeUnits += writeUnits;
+  sum.calls += calls;
+}
+
 /**
  * Seals the transaction and sends it on its way, in one turn: by itself, or with those from which
  * it has read what they are about to write.
@@ -164,25 +170,23 @@ async function sendOff(
   services: AttemptServices,
   { context, id, proof, local }: Attempt,
   named: ((name: CommitName) => void) | undefined,
-): Promise<{ readonly commit: CommitUnderWay; readonly place: number }> {
+): Promise<SentCommit> {
   const { view, writes } = context;
   // A body that read nothing has not waited for the transaction's own refresh yet.
   await view.ready();
   view.sealForCommit();
   const { reads, isolation } = view;
   assertKeyCount(reads.size, writes.size);
-  const sealed = { id, proof, isolation, reads, writes };
-  const { chains } = services;
-  if (chains === undefined) return { commit: new CommitUnderWay(services, sealed), place: 0 };
   const joins = (name: CommitName): void => {
     named?.(name);
     services.emit?.({ kind: "joined", ...name });
   };
-  try {
-    return chains.commit(services, { ...sealed, local, joins });
-  } finally {
-    local?.close();
-  }
+  const sealed = { id, proof, isolation, reads, writes, joins };
+  const together = (local ?? services.own)?.commit(services, sealed);
+  if (together !== undefined) return together;
+  const commit = new CommitUnderWay(services, sealed);
+  commit.start();
+  return { commit, place: 0, consumed: () => commit.consumption };
 }
 
 /**

@@ -1,13 +1,13 @@
 /**
  * A sealed transaction on its way: certified, followed by the callers that wait for it, installed.
- * It goes by itself, or it is a group of several (chaining/commit-group.ts).
+ * It goes by itself, or it stands for several that are certified as one, who take part in its steps
+ * (own-commits.ts).
  */
 import { assert } from "../core/assert.ts";
 import { CommitUnknownError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { ClientPorts, Consumption } from "../core/ports.ts";
-import type { TransactionId } from "../core/types.ts";
-import type { LocalVerdict } from "./chaining/local-commits.ts";
+import type { Timestamp, TransactionId } from "../core/types.ts";
 import { certify, type Certified, type Committable } from "./commit.ts";
 import { ignore, orAborted } from "./concurrency.ts";
 import { writtenItem } from "./installer.ts";
@@ -33,6 +33,22 @@ export type CommitServices = {
 /** The id that the tail and the oracle know it by, and its proof: shown when it is installed. */
 export type CommitId = { readonly id: TransactionId; readonly proof: Uint8Array };
 
+/**
+ * How a commit went; what nobody may rely on has not been committed, as far as this process can
+ * tell.
+ */
+export type LocalVerdict =
+  | { readonly kind: "committed"; readonly timestamp: Timestamp }
+  | { readonly kind: "not-committed" };
+
+/** A commit as one of its members sees it. */
+export type SentCommit = {
+  readonly commit: CommitUnderWay;
+  readonly place: number;
+  /** The member's part of what the commit has consumed so far. */
+  readonly consumed: () => Consumption;
+};
+
 /** What a group does besides. */
 export type GroupSteps = {
   /** Before the transaction is certified; ends with the signal. */
@@ -47,28 +63,26 @@ export type GroupSteps = {
   left(): void;
 };
 
+type Started = {
+  readonly certified: Promise<Certified>;
+  readonly decided: Promise<void>;
+  readonly installed: Promise<boolean>;
+};
+
 export class CommitUnderWay {
   readonly id: TransactionId;
-  /** Resolves with the verdict; never rejects. */
-  readonly decided: Promise<void>;
-  /** Whether every write reached its table; resolves after the verdict, and never rejects. */
-  readonly installed: Promise<boolean>;
-  /** Whether others may still join. */
-  isOpen = true;
-  members = 1;
   verdict: LocalVerdict | undefined;
+  readonly consumption: Consumption = { readUnits: 0, writeUnits: 0, calls: 0 };
   readonly #services: CommitServices;
   readonly #what: Committable & CommitId;
   readonly #group: GroupSteps | undefined;
-  readonly #certified: Promise<Certified>;
+  #started: Started | undefined;
   readonly #givenUp = new AbortController();
-  readonly #consumption: Consumption = { readUnits: 0, writeUnits: 0, calls: 0 };
   /** Keeps the tail back to where it was sealed. */
   readonly #pin: TailUser;
   /** Callers that still wait for the verdict. */
   #waiting = 0;
 
-  /** Sends it on its way. */
   constructor(services: CommitServices, what: Committable & CommitId, group?: GroupSteps) {
     this.#services = services;
     this.#what = what;
@@ -81,14 +95,41 @@ export class CommitUnderWay {
     //   group   sealed at 100 ── caller gives up, asks ──────── join: r = 300 ── sent, c = 300
     //   log                                     aborted 105 … the oracle has forgotten the id
     this.#pin = { readTimestamp: what.reads.readTimestamp };
-    services.session.follower.enter(this.#pin);
-    this.#certified = this.#run();
-    this.#certified.catch(ignore);
-    this.decided = this.#certified.then(ignore, ignore);
-    this.installed = this.#certified.then(
-      (certified) => this.#install(certified),
-      () => false,
-    );
+  }
+
+  /** Sends it on its way, in the caller's turn. */
+  start(): void {
+    assert(this.#started === undefined, "I3: a commit starts once");
+    this.#services.session.follower.enter(this.#pin);
+    const certified = this.#run();
+    this.#started = {
+      certified,
+      decided: certified.then(ignore, ignore),
+      installed: certified.then(
+        (each) => this.#install(each),
+        () => false,
+      ),
+    };
+  }
+
+  get #running(): Started {
+    assert(this.#started !== undefined, "I3: a commit has started");
+    return this.#started;
+  }
+
+  /** Resolves with the verdict; never rejects. */
+  get decided(): Promise<void> {
+    return this.#running.decided;
+  }
+
+  /** Whether every write reached its table; resolves after the verdict, and never rejects. */
+  get installed(): Promise<boolean> {
+    return this.#running.installed;
+  }
+
+  /** Whether it has its verdict, or was given up. */
+  get isOver(): boolean {
+    return this.verdict !== undefined || this.#givenUp.signal.aborted;
   }
 
   async #run(): Promise<Certified> {
@@ -101,12 +142,9 @@ export class CommitUnderWay {
         id: this.id,
         undecidedTo: this.#pin.readTimestamp,
         signal,
-        call: { signal, consumption: this.#consumption },
+        call: { signal, consumption: this.consumption },
         freshMs,
-        beforeCheck: () => {
-          this.isOpen = false;
-          this.#group?.close();
-        },
+        beforeCheck: () => this.#group?.close(),
         onSent: (transactionId, resend) => {
           sentMs ??= ports.clock.monotonicMs();
           this.#group?.sent(transactionId);
@@ -120,7 +158,6 @@ export class CommitUnderWay {
       throw error;
     } finally {
       assert(this.verdict !== undefined, "I3: a commit ends with a verdict");
-      this.isOpen = false;
       const roundTripMs = sentMs === undefined ? undefined : ports.clock.monotonicMs() - sentMs;
       this.#group?.settled(roundTripMs);
       if (this.verdict.kind !== "committed") this.#group?.left();
@@ -130,7 +167,6 @@ export class CommitUnderWay {
 
   /** Nobody waits for it any more, or it is of no use: nothing is sent that is not yet. */
   giveUp(reason: unknown): void {
-    this.isOpen = false;
     this.#givenUp.abort(reason);
   }
 
@@ -140,7 +176,7 @@ export class CommitUnderWay {
   async follow(place: number, signal: AbortSignal): Promise<Certified> {
     this.#waiting += 1;
     try {
-      return await orAborted(this.#certified, signal);
+      return await orAborted(this.#running.certified, signal);
     } catch (error) {
       this.#waiting -= 1;
       if (signal.aborted && this.verdict === undefined) return await this.#givenUpBy(place, signal);
@@ -157,7 +193,7 @@ export class CommitUnderWay {
     }
     this.giveUp(signal.reason);
     try {
-      return await this.#certified;
+      return await this.#running.certified;
     } catch (error) {
       throw error instanceof CommitUnknownError ? atPlace(error, place) : error;
     }
@@ -174,7 +210,7 @@ export class CommitUnderWay {
     const signBeforeMs = Math.min(nowMs + limits.installSignMsMax, sentMs + limits.ownInstallMsMax);
     let done = false;
     const install = session.installer
-      .install({ verdict, payload, signBeforeMs, isOwn: true }, { consumption: this.#consumption })
+      .install({ verdict, payload, signBeforeMs, isOwn: true }, { consumption: this.consumption })
       .then(
         () => {
           done = true;
@@ -195,18 +231,6 @@ export class CommitUnderWay {
     background.add(install);
     await install;
     return done;
-  }
-
-  /**
-   * One member's part of what it has consumed so far. Calls stay whole: the first one takes
-   * what is left over.
-   */
-  addShare(place: number, consumption: Consumption): void {
-    const { readUnits, writeUnits, calls } = this.#consumption;
-    const callsEach = Math.floor(calls / this.members);
-    consumption.readUnits += readUnits / this.members;
-    consumption.writeUnits += writeUnits / this.members;
-    consumption.calls += place === 0 ? calls - callsEach * (this.members - 1) : callsEach;
   }
 }
 

@@ -8,8 +8,8 @@ import type { ClientPorts } from "../core/ports.ts";
 import { KeyHashes } from "../schemas/key-hashes.ts";
 import type { AttemptServices } from "./attempt.ts";
 import { Call } from "./call.ts";
-import type { Chains } from "./chaining/chains.ts";
 import { ignore, orAborted } from "./concurrency.ts";
+import type { OwnCommits } from "./own-commits.ts";
 import { publicError } from "./public-error.ts";
 import { ShardSession } from "./shard-session.ts";
 import { TableRegistry } from "./table-registry.ts";
@@ -34,7 +34,7 @@ export type EngineOptions = {
   readonly onEvent?: ((event: EngineEvent) => void) | undefined;
 };
 
-type OpenSession = Pick<AttemptServices, "session" | "chains">;
+type OpenSession = Pick<AttemptServices, "session" | "own">;
 
 export class EngineCore {
   readonly ports: ClientPorts;
@@ -140,12 +140,10 @@ export class EngineCore {
     }
     const hashes = new KeyHashes(await this.ports.control.keyHasher(shard));
     const part = await loading;
-    let chains: Chains | undefined;
     const session = new ShardSession(
       this.ports,
-      { shard, hashes },
+      { shard, hashes, onVerdict: (verdict) => own?.fold(verdict) },
       {
-        own: part && ((follower) => (chains = new part.Chains(this.ports.clock, follower))),
         retention: () => Promise.resolve(this.registry.retention),
         onHelped: (verdict) =>
           this.#emit?.({
@@ -155,7 +153,8 @@ export class EngineCore {
           }),
       },
     );
-    return { session, chains };
+    const own: OwnCommits | undefined = part && new part.Chains(this.ports.clock, session.follower);
+    return { session, own };
   }
 
   async close(): Promise<void> {
@@ -165,5 +164,6 @@ export class EngineCore {
     }
     const open = await this.#session?.catch(() => undefined);
     open?.session.close();
+    open?.own?.close();
   }
 }

@@ -9,7 +9,8 @@ import type { Item, Timestamp } from "../core/types.ts";
 import { itemAnswer, type Known } from "../core/visibility.ts";
 import { ignore } from "./concurrency.ts";
 import { conflictError } from "./conflict-error.ts";
-import type { ReadKey, ReadView } from "./read-view.ts";
+import type { ReadKey } from "./read-key.ts";
+import type { ReadView } from "./read-view.ts";
 
 /** For an answer that is not from the store: it need not hold anything that is installed. */
 const nothingKnown: Known = { installedThrough: 0 as Timestamp, installed: new Set() };
@@ -74,7 +75,7 @@ async function getLocally(
  * judges.
  */
 function ownCommit(view: ReadView, key: ReadKey): StoredItem | undefined {
-  return view.session.own?.committed(key);
+  return view.own?.committed(key);
 }
 
 /** An answer of the store, and what was known when it was asked. */

@@ -18,14 +18,7 @@ import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts } from "../core/ports.ts";
 import type { Tail, TailCommit } from "../core/tail.ts";
 import type { TransactionReads } from "../core/transaction-reads.ts";
-import type {
-  Isolation,
-  Item,
-  TableDescription,
-  Timestamp,
-  Version,
-  WriteHashes,
-} from "../core/types.ts";
+import type { Isolation, Item, TableDescription, Timestamp, Version } from "../core/types.ts";
 import {
   type Answer,
   judge,
@@ -36,8 +29,9 @@ import {
 import type { KeyHashes } from "../schemas/key-hashes.ts";
 import { waitBackoff } from "./backoff.ts";
 import { assertWithinTail } from "./conflict-error.ts";
-import type { LocalReads } from "./chaining/local-reads.ts";
 import { asError, ignore, orAborted } from "./concurrency.ts";
+import type { OwnCommits, OwnReads } from "./own-commits.ts";
+import type { ReadKey } from "./read-key.ts";
 import type { ShardSession } from "./shard-session.ts";
 
 export type ViewOptions = {
@@ -49,17 +43,10 @@ export type ViewOptions = {
   /** Reads wait for it: the refresh of the tail that began after the transaction did. */
   readonly refreshed: Promise<void>;
   readonly call: CallOptions;
-  /** How it reads what its own process is about to write; undefined: not at all. */
-  readonly local?: LocalReads | undefined;
-};
-
-/** A key to read, with its hashes computed once. */
-export type ReadKey = {
-  readonly table: TableDescription;
-  readonly key: Item;
-  readonly hashes: WriteHashes;
-  /** Equal exactly for equal items. Without it, nothing is read from undecided commits. */
-  readonly identity?: string;
+  /** The process's own commits; undefined: not known. */
+  readonly own?: OwnCommits | undefined;
+  /** How it reads what they are about to write; undefined: not at all. */
+  readonly local?: OwnReads | undefined;
 };
 
 const pendingBackoff = { baseMs: 3, capMs: 150 };
@@ -112,8 +99,11 @@ export class ReadView {
     return this.#session;
   }
   /** What it reads of its own process's undecided commits; undefined: nothing. */
-  get local(): LocalReads | undefined {
+  get local(): OwnReads | undefined {
     return this.#options.local;
+  }
+  get own(): OwnCommits | undefined {
+    return this.#options.own;
   }
 
   /**

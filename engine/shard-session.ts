@@ -3,7 +3,7 @@ import { assert } from "../core/assert.ts";
 import { LateSignatureError, type StoreError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import { OnDemand } from "../core/on-demand.ts";
-import type { ClientPorts, StoredItem } from "../core/ports.ts";
+import type { ClientPorts } from "../core/ports.ts";
 import type { TailCommit } from "../core/tail.ts";
 import type {
   CommittedVerdict,
@@ -11,11 +11,9 @@ import type {
   Payload,
   ShardId,
   Timestamp,
-  Verdict,
 } from "../core/types.ts";
 import type { KeyHashes } from "../schemas/key-hashes.ts";
 import { waitBackoff } from "./backoff.ts";
-import type { LocalKey } from "./chaining/local-reads.ts";
 import { CommitSender } from "./commit-sender.ts";
 import { Semaphore } from "./concurrency.ts";
 import { InstalledCommits } from "./installed-commits.ts";
@@ -32,15 +30,6 @@ const searches = new OnDemand("searches", () => import("./log-searches.ts"));
 
 const deadLetterBackoff = { baseMs: 50, capMs: 500 };
 
-/** What is known of the process's own commits (chaining/chains.ts). */
-export interface OwnCommits {
-  /** What was committed there last, and may still be on its way into the table. */
-  committed(key: LocalKey): StoredItem | undefined;
-  /** Takes in the next verdict of the log. */
-  fold(verdict: Verdict): void;
-  close(): void;
-}
-
 export class ShardSession {
   readonly shard: ShardId;
   readonly hashes: KeyHashes;
@@ -49,8 +38,6 @@ export class ShardSession {
   readonly installer: Installer;
   /** What of the log's newest commits needs no waiting for. */
   readonly installed = new InstalledCommits();
-  /** Undefined where the process does not chain its transactions. */
-  readonly own: OwnCommits | undefined;
   #loader: PayloadLoader | undefined;
   #searches: LogSearches | undefined;
   readonly #ports: ClientPorts;
@@ -59,27 +46,19 @@ export class ShardSession {
 
   constructor(
     ports: ClientPorts,
-    { shard, hashes }: Pick<FollowedLog, "shard" | "hashes">,
+    log: FollowedLog,
     options: {
       readonly follower?: Partial<FollowerOptions> | undefined;
       readonly retention: () => Promise<HistoryRetention>;
       readonly onHelped: (verdict: CommittedVerdict) => void;
-      readonly own?: ((follower: () => TailFollower) => OwnCommits) | undefined;
     },
   ) {
     this.#ports = ports;
-    this.shard = shard;
-    this.hashes = hashes;
+    this.shard = log.shard;
+    this.hashes = log.hashes;
     this.#onHelped = options.onHelped;
-    const own = options.own?.(() => this.follower);
-    this.own = own;
-    const onVerdict =
-      own &&
-      ((verdict: Verdict): void => {
-        own.fold(verdict);
-      });
-    this.follower = new TailFollower(ports, { shard, hashes, onVerdict }, options.follower);
-    this.sender = new CommitSender(ports.stream, { shard, hashes });
+    this.follower = new TailFollower(ports, log, options.follower);
+    this.sender = new CommitSender(ports.stream, log);
     this.installer = new Installer(ports, {
       retention: options.retention,
       earlier: {
@@ -94,7 +73,6 @@ export class ShardSession {
   /** Ends following the log. Every call has ended, and what they left running. */
   close(): void {
     this.follower.close();
-    this.own?.close();
   }
 
   load(verdict: CommittedVerdict): Promise<Payload> {

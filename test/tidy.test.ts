@@ -148,7 +148,9 @@ const cases: readonly Case[] = [
     tree: {
       "core/a.ts": 'import { s } from "../sdk/client.ts"; import type { D } from "effect";',
       "core/b.ts": '/* import "fs" */ export const text = "import \\"fs\\"";',
-      "engine/c.ts": 'export { d } from "../aws/d.ts";',
+      "engine/c.ts": 'export { d } from "../aws/d.ts"; import("./chaining/a.ts");',
+      "engine/engine-core.ts": 'import("./chaining/a.ts"); import "./chaining/a.ts";',
+      "engine/chaining/a.ts": 'import "../c.ts"; import "./b.ts";',
       "sdk/d.ts":
         'import { x } from "@aws-sdk/client-dynamodb"; import "../functions/a/service.ts";',
       "functions/a/e.ts": 'type E = import("../../sdk/e.ts").E; await import("@smithy/x");',
@@ -158,6 +160,8 @@ const cases: readonly Case[] = [
       "core/a.ts: core imports sdk",
       "core/a.ts: core imports effect",
       "engine/c.ts: engine imports aws",
+      "engine/c.ts: only engine/engine-core.ts loads engine/chaining, on demand",
+      "engine/engine-core.ts: only engine/engine-core.ts loads engine/chaining, on demand",
       "sdk/d.ts: only aws/ imports @aws-sdk/client-dynamodb",
       "sdk/d.ts: sdk imports functions",
       "functions/a/e.ts: functions imports sdk",

@@ -20,41 +20,30 @@
  */
 import { assert } from "../../core/assert.ts";
 import * as limits from "../../core/limits.ts";
-import type { Clock } from "../../core/ports.ts";
+import type { Clock, Consumption } from "../../core/ports.ts";
 import type { Tail } from "../../core/tail.ts";
 import type { TransactionReads } from "../../core/transaction-reads.ts";
 import type { Isolation, KeyHash, Timestamp, TransactionId } from "../../core/types.ts";
 import {
   CommitUnderWay,
-  type CommitId,
-  type CommitName,
   type CommitServices,
   type GroupSteps,
+  type LocalVerdict,
+  type SentCommit,
 } from "../commit-under-way.ts";
 import { probedError } from "../commit.ts";
 import { ignore, noLongerNeeded, orAborted } from "../concurrency.ts";
 import { assertWithinTail, conflictError } from "../conflict-error.ts";
+import type { Sealed } from "../own-commits.ts";
 import type { ShardSession } from "../shard-session.ts";
 import type { WriteBuffer } from "../write-buffer.ts";
 import type { ChainedReads } from "./chained-reads.ts";
 import type { ForeignTurns } from "./foreign-turns.ts";
-import type {
-  LocalCommits,
-  LocalConflict,
-  LocalVerdict,
-  LocalWrite,
-  UndecidedCommit,
-} from "./local-commits.ts";
+import type { LocalCommits, LocalConflict, LocalWrite, UndecidedCommit } from "./local-commits.ts";
 import type { LocalTurns } from "./local-turns.ts";
 
-/** A sealed transaction. */
-export type GroupMember = {
-  readonly reads: TransactionReads;
-  readonly writes: WriteBuffer;
-  readonly chained: ChainedReads;
-  /** Called if it joins a group, right before the group takes its writes over. */
-  readonly joins?: ((name: CommitName) => void) | undefined;
-};
+/** A sealed transaction, and what it has read from undecided commits. */
+export type GroupMember = Sealed & { readonly chained: ChainedReads };
 
 /** The process's other commits, and whose turn it is. */
 type Neighbours = {
@@ -69,7 +58,10 @@ export class CommitGroup implements UndecidedCommit, GroupSteps {
   readonly reads: TransactionReads;
   readonly writes: WriteBuffer;
   readonly depth: number;
-  readonly commit: CommitUnderWay;
+  readonly #commit: CommitUnderWay;
+  /** Whether others may still join, as far as it goes by the group. */
+  #isOpen = true;
+  #members = 1;
   readonly #session: ShardSession;
   readonly #chains: Neighbours;
   readonly #clock: Clock;
@@ -82,11 +74,7 @@ export class CommitGroup implements UndecidedCommit, GroupSteps {
   /** The tail's end up to which no conflict was found. */
   #checkedTo: Timestamp | undefined;
 
-  constructor(
-    services: CommitServices,
-    chains: Neighbours,
-    first: GroupMember & CommitId & { readonly isolation: Isolation },
-  ) {
+  constructor(services: CommitServices, chains: Neighbours, first: GroupMember) {
     const { session } = services;
     this.#session = session;
     this.#chains = chains;
@@ -98,10 +86,15 @@ export class CommitGroup implements UndecidedCommit, GroupSteps {
     this.writes = first.writes;
     this.#chained = first.chained;
     this.#waitsFor = first.chained.undecided(session.follower.tail);
-    for (const each of this.#waitsFor) if (each instanceof CommitGroup) each.commit.isOpen = false;
     this.depth = Math.max(0, ...Array.from(this.#waitsFor, ({ depth }) => depth + 1));
-    this.#enterWrites(first.writes);
-    this.commit = new CommitUnderWay(services, first, this);
+    this.#commit = new CommitUnderWay(services, first, this);
+  }
+
+  /** Sends it on its way, in the caller's turn. What it waits for does not change any more. */
+  start(): void {
+    for (const each of this.#waitsFor) if (each instanceof CommitGroup) each.#isOpen = false;
+    this.#enterWrites(this.writes);
+    this.#commit.start();
   }
 
   get #tail(): Tail {
@@ -109,18 +102,20 @@ export class CommitGroup implements UndecidedCommit, GroupSteps {
   }
 
   get decided(): Promise<void> {
-    return this.commit.decided;
+    return this.#commit.decided;
   }
 
-  /**
-   * Whether one more transaction may be certified with these. What waits for this group must not
-   * see it change.
-   */
+  /** Whether others may still join. */
+  get isOpen(): boolean {
+    return this.#isOpen && !this.#commit.isOver;
+  }
+
+  /** Whether one more transaction may be certified with these. */
   #hasRoomFor(member: GroupMember): boolean {
     return (
-      this.commit.isOpen &&
+      this.isOpen &&
       this.isolation === "serializable" &&
-      this.commit.members < limits.chainedTransactionsMax &&
+      this.#members < limits.chainedTransactionsMax &&
       this.writes.bytes + member.writes.bytes <= limits.chainedBytesMax &&
       this.reads.size + this.writes.size + member.reads.size + member.writes.size <=
         limits.transactionKeysMax
@@ -134,7 +129,7 @@ export class CommitGroup implements UndecidedCommit, GroupSteps {
   static joinable(member: GroupMember, tail: Tail): CommitGroup | undefined {
     const undecided = member.chained.undecided(tail);
     const groups = Array.from(undecided).filter((commit) => commit instanceof CommitGroup);
-    const open = groups.filter((group) => group.commit.isOpen);
+    const open = groups.filter((group) => group.isOpen);
     const [group] = open;
     if (group === undefined || open.length > 1 || !group.#hasRoomFor(member)) return undefined;
     for (const commit of undecided) {
@@ -153,16 +148,33 @@ export class CommitGroup implements UndecidedCommit, GroupSteps {
     assertWithinTail(this.reads, tail);
     const conflict = this.reads.extend(tail);
     if (conflict !== undefined) throw conflictError(conflict, conflict);
-    const place = this.commit.members;
-    member.joins?.({ transactionId: this.id, place });
+    const place = this.#members;
+    member.joins({ transactionId: this.id, place });
     // mutant: members-reads-not-checked
     this.reads.absorb(member.reads);
     this.#chained.absorb(member.chained, this);
     // mutant: members-writes-forgotten
     this.writes.absorb(member.writes);
     this.#enterWrites(member.writes);
-    this.commit.members += 1;
+    this.#members += 1;
     return place;
+  }
+
+  /** The commit as the member at that place sees it. */
+  sentTo(place: number): SentCommit {
+    return { commit: this.#commit, place, consumed: () => this.#shareOf(place) };
+  }
+
+  /** Calls stay whole: the first member takes what is left over. */
+  #shareOf(place: number): Consumption {
+    const { readUnits, writeUnits, calls } = this.#commit.consumption;
+    const members = this.#members;
+    const callsEach = Math.floor(calls / members);
+    return {
+      readUnits: readUnits / members,
+      writeUnits: writeUnits / members,
+      calls: place === 0 ? calls - callsEach * (members - 1) : callsEach,
+    };
   }
 
   #enterWrites(writes: WriteBuffer): void {
@@ -178,7 +190,7 @@ export class CommitGroup implements UndecidedCommit, GroupSteps {
   }
 
   verdict(tail: Tail): LocalVerdict | undefined {
-    if (this.commit.verdict !== undefined) return this.commit.verdict;
+    if (this.#commit.verdict !== undefined) return this.#commit.verdict;
     // The tail may know before the callers that wait have had their turn; and it may know of a
     // group that is still open, if another process has asked for its outcome. A tail that has begun
     // anew may hold a later decision on the id than the one that stands.
@@ -223,7 +235,7 @@ export class CommitGroup implements UndecidedCommit, GroupSteps {
   async #predecessorsDecided(signal: AbortSignal): Promise<void> {
     if (this.#waitsFor.size === 0) return;
     const unwatch = this.#session.follower.watch(this.id, () => {
-      this.commit.giveUp(probedError());
+      this.#commit.giveUp(probedError());
     });
     const decided = Promise.all(Array.from(this.#waitsFor, (commit) => commit.decided));
     try {
@@ -269,6 +281,7 @@ export class CommitGroup implements UndecidedCommit, GroupSteps {
 
   /** Ends joining, and makes what was read from predecessors an ordinary part of the read set. */
   close(): void {
+    this.#isOpen = false;
     const tail = this.#tail;
     if (this.#chained.size === 0) return;
     assertWithinTail(this.reads, tail);

@@ -8,20 +8,13 @@ import type { StoredItem } from "../../core/ports.ts";
 import type { Tail } from "../../core/tail.ts";
 import type { KeyRead, PredicateRead, TransactionReads } from "../../core/transaction-reads.ts";
 import type { Item, KeyHash, Timestamp, WriteHashes } from "../../core/types.ts";
+import type { LocalVerdict } from "../commit-under-way.ts";
 
 /** What stands in the way; `timestamp` is missing where it is not committed itself. */
 export type LocalConflict = {
   readonly read: KeyRead | PredicateRead;
   readonly timestamp: Timestamp | undefined;
 };
-
-/**
- * How a commit went; what nobody may rely on has not been committed, as far as this process can
- * tell.
- */
-export type LocalVerdict =
-  | { readonly kind: "committed"; readonly timestamp: Timestamp }
-  | { readonly kind: "not-committed" };
 
 /** A commit of this process from its sealing on, as those see it who read what it writes. */
 export interface UndecidedCommit {

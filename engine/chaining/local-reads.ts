@@ -5,39 +5,27 @@
  */
 import { assert } from "../../core/assert.ts";
 import * as limits from "../../core/limits.ts";
-import type { CallOptions } from "../../core/ports.ts";
 import type { Tail } from "../../core/tail.ts";
-import type { TransactionReads } from "../../core/transaction-reads.ts";
-import type { Item, TableDescription, WriteHashes } from "../../core/types.ts";
+import type { Item } from "../../core/types.ts";
+import type { CommitServices, SentCommit } from "../commit-under-way.ts";
 import { asError, orAborted } from "../concurrency.ts";
 import { assertWithinTail, conflictError } from "../conflict-error.ts";
+import type { OwnCommits, OwnReads, Sealed } from "../own-commits.ts";
+import type { ReadKey } from "../read-key.ts";
 import { ChainedReads } from "./chained-reads.ts";
 import type { ForeignTurns } from "./foreign-turns.ts";
 import type { LocalCommits, LocalConflict } from "./local-commits.ts";
 import { type LocalTurns, TurnTaker } from "./local-turns.ts";
 
-/** A key to read, where its item's identity is known. */
-export type LocalKey = {
-  readonly table: TableDescription;
-  readonly key: Item;
-  readonly hashes: WriteHashes;
-  readonly identity?: string;
-};
-
-export type LocalReadsOptions = {
+export type LocalReadsOptions = Parameters<OwnCommits["reads"]>[0] & {
   readonly commits: LocalCommits;
   readonly turns: LocalTurns;
   readonly foreignTurns: ForeignTurns;
-  readonly reads: TransactionReads;
   readonly tail: () => Tail;
-  readonly call: CallOptions;
-  /** Monotonic time at which the call began, all its attempts together. */
-  readonly sinceMs: number;
-  /** Told of the conflict that ends the attempt; gives what to throw. */
-  readonly doom: (error: Error) => Error;
+  readonly commit: (services: CommitServices, sealed: Sealed, chained: ChainedReads) => SentCommit;
 };
 
-export class LocalReads {
+export class LocalReads implements OwnReads {
   readonly chained = new ChainedReads();
   readonly #options: LocalReadsOptions;
   readonly #taker: TurnTaker;
@@ -59,7 +47,7 @@ export class LocalReads {
    * Whether a transaction of this process is about to write there, or some of them have met
    * conflicts there.
    */
-  isContended(key: LocalKey): boolean {
+  isContended(key: ReadKey): boolean {
     const { hashes, identity } = key;
     const { commits, turns, foreignTurns } = this.#options;
     if (identity === undefined) return false;
@@ -71,13 +59,21 @@ export class LocalReads {
   }
 
   /** Waits for this process's turn among the processes, then for the turn within this one. */
-  async takeTurn({ hashes: { key }, identity }: LocalKey): Promise<void> {
+  async takeTurn({ hashes: { key }, identity }: ReadKey): Promise<void> {
     const { commits, turns, foreignTurns, call } = this.#options;
     // What joins a commit of this process waits with it.
     const joins = (): boolean =>
       identity !== undefined && commits.undecided(key, identity, this.#tail) !== undefined;
     await foreignTurns.awaitOurTurn(() => [key], { signal: call.signal, isOver: joins });
     await turns.take(this.#taker, key, call.signal);
+  }
+
+  commit(services: CommitServices, sealed: Sealed): SentCommit {
+    try {
+      return this.#options.commit(services, sealed, this.chained);
+    } finally {
+      this.close();
+    }
   }
 
   /** Lets others have their turns: what this transaction writes is known now, or never will be. */
@@ -91,7 +87,7 @@ export class LocalReads {
    * Undefined when there is none, or it is bound to fail, or to come too late.
    * @throws ConflictError
    */
-  chain(key: LocalKey): { readonly item: Item | undefined } | undefined {
+  chain(key: ReadKey): { readonly item: Item | undefined } | undefined {
     const { hashes, identity } = key;
     if (identity === undefined) return undefined;
     const write = this.#options.commits.undecided(hashes.key, identity, this.#tail);
@@ -109,7 +105,7 @@ export class LocalReads {
    * Resolves once no transaction of this process is about to write there, as far as it could be
    * known at the call.
    */
-  async localDecided({ hashes, identity }: LocalKey): Promise<void> {
+  async localDecided({ hashes, identity }: ReadKey): Promise<void> {
     if (identity === undefined) return;
     const { commits, call } = this.#options;
     await orAborted(commits.decided(hashes.key, identity), call.signal);

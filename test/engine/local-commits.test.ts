@@ -1,11 +1,8 @@
 /** What a process's own commits leave of an item, in whatever order the log decides them. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import {
-  LocalCommits,
-  type LocalVerdict,
-  type UndecidedCommit,
-} from "../../engine/chaining/local-commits.ts";
+import { LocalCommits, type UndecidedCommit } from "../../engine/chaining/local-commits.ts";
+import type { LocalVerdict } from "../../engine/commit-under-way.ts";
 import { Tail } from "../../core/tail.ts";
 import type { KeyHash, LogPosition, Timestamp } from "../../core/types.ts";
 

@@ -21,13 +21,19 @@ beforeEach(() => {
   const ports = followerPorts(log);
   session = new ShardSession(
     ports,
-    { shard: "shardId-000000000000" as ShardId, hashes: sampleHashes },
+    {
+      shard: "shardId-000000000000" as ShardId,
+      hashes: sampleHashes,
+      onVerdict: (verdict) => {
+        chains.fold(verdict);
+      },
+    },
     {
       retention: () => Promise.reject(new Error("nothing is installed")),
       onHelped: () => undefined,
-      own: (follower) => (chains = new Chains(ports.clock, follower)),
     },
   );
+  chains = new Chains(ports.clock, session.follower);
 });
 
 /** The commit, and an unknown process's request that it has beaten. */

@@ -14,6 +14,8 @@ export type Import = {
   readonly target: string | undefined;
   /** What is taken of it; undefined: the module as a whole. */
   readonly names: readonly string[] | undefined;
+  /** Whether it comes when it is asked for: `await import("…")`. */
+  readonly onDemand: boolean;
 };
 
 /** A function, class, variable or type that other files may import. */
@@ -204,7 +206,8 @@ export function factsOf(path: string, text: string): SourceFacts {
       const target = specifier.startsWith(".")
         ? normalize(join(dirname(path), specifier))
         : undefined;
-      imports.push({ specifier, target, names: namesTaken(node) });
+      const onDemand = ts.isCallExpression(node);
+      imports.push({ specifier, target, names: namesTaken(node), onDemand });
     }
     push(ambient, ambientUse(node));
     push(asynchronous, asynchronousUse(node));
