@@ -252,6 +252,31 @@ export const sentRequestsMax = 10_000;
 /** Commits whose losers a process goes on to look for, and the most writes of such a commit. */
 export const courtesyCommitsMax = 256;
 export const courtesyWritesMax = 64;
+/** Refused puts in a row after which a process goes by the stream, where all have their turn. */
+export const expressLossesMax = 3;
+/**
+ * How much of the log's time may be taken by others: above the first a put is as likely refused as
+ * not, and a process goes by the stream; below the second the log is calm. Apart, so that nobody
+ * goes to and fro at one load.
+ */
+export const expressBusyShareMax = 0.5;
+export const expressCalmShareMax = 0.25;
+/** How far back a process looks for that, and the blocks and makers that it remembers. */
+export const expressWindowMs = 1_000;
+export const expressBlocksMax = 512;
+/**
+ * How long the log must have been calm before a process comes back. Who has to leave again soon
+ * after it waits twice as long the next time: to try costs refused puts.
+ */
+export const expressCalmMsMin = 3_000;
+export const expressCalmMsMax = 60_000;
+/** Longest wait before a put, for which the stream would have committed. */
+export const expressWaitMsMax = 100;
+/**
+ * How far behind the store's clock the time of an express commit may lie: one that is less certain
+ * goes by the stream. No decision relies on it; `asOf` and expiry do.
+ */
+export const storeClockErrorMsMax = 2_000;
 export const installConcurrencyMax = 64;
 /** Commits of others that a process finishes at once: a shard gives few reads a second. */
 export const finishConcurrencyMax = 4;
