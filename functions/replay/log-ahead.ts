@@ -5,10 +5,11 @@
  *
  * Half of each hash is kept: what meets by chance is told apart by whoever reads the block.
  */
-import { StoreError } from "../../core/errors.ts";
+import { assertCursorKept } from "../../core/cursor.ts";
+import { CorruptDataError, StoreError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
-import type { CallOptions, CommitLog } from "../../core/ports.ts";
-import type { KeyHash, LogBlock, LogPosition, ShardId } from "../../core/types.ts";
+import type { CallOptions, CommitLog, StoredBlock } from "../../core/ports.ts";
+import type { KeyHash, LogBlock, LogPosition, ShardId, Watermark } from "../../core/types.ts";
 import { decodeBlock } from "../../engine/stored-block.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
 
@@ -20,14 +21,19 @@ export type LogReading = {
   readonly isTimeUp: () => boolean;
 };
 
+/** Behind a block: what the next one has to follow. */
+export type LogPlace = Pick<Watermark, "position" | "cursor">;
+
+const beginning: LogPlace = { position: 0 as LogPosition, cursor: undefined };
+
 /** Belongs to one invocation at a time; the next one may go on with it. */
 export class LogAhead {
   /** By half of the hash. */
   readonly #newest = new Map<number, LogPosition>();
   readonly #keysMax: number;
   /** Blocks in `(#from, #through]` are entered. */
-  #from = 0 as LogPosition;
-  #through = 0 as LogPosition;
+  #from = beginning.position;
+  #through = beginning;
 
   constructor(keysMax: number = limits.replayAheadKeysMax) {
     this.#keysMax = keysMax;
@@ -42,10 +48,10 @@ export class LogAhead {
    * Enters all blocks from `after` to the log's end as it is now, or as many as there is room for.
    * @throws StoreError when the invocation's time is up before that; the next one goes on.
    */
-  async reach(after: LogPosition, reading: LogReading): Promise<void> {
-    if (!this.#isWorthKeeping(after)) {
+  async reach(after: LogPlace, reading: LogReading): Promise<void> {
+    if (!this.#isWorthKeeping(after.position)) {
       this.#newest.clear();
-      this.#from = after;
+      this.#from = after.position;
       this.#through = after;
     }
     for await (const block of blocksAfter(this.#through, reading)) {
@@ -54,7 +60,7 @@ export class LogAhead {
         if (verdict.kind !== "committed") continue;
         for (const { key } of verdict.writes) this.#newest.set(halfOf(key), block.position);
       }
-      this.#through = block.position;
+      this.#through = placeBehind(block, this.#through);
     }
   }
 
@@ -65,30 +71,49 @@ export class LogAhead {
 
   /** Less than half of it lies at or before the place: each block is entered thrice at most. */
   #isWorthKeeping(after: LogPosition): boolean {
-    return after >= this.#from && (after - this.#from) * 2 < this.#through - this.#from;
+    return after >= this.#from && (after - this.#from) * 2 < this.#through.position - this.#from;
   }
 }
 
 /**
- * The log's blocks above the position, up to its end as it is when that is met.
- * @throws StoreError when the invocation's time is up before; CorruptDataError
+ * The log's blocks behind the place, up to its end as it is when that is met. A block that may not
+ * stand there ends them, too: replay never passes it, nor does anybody read beyond it.
+ * @throws StoreError when the invocation's time is up before.
  */
 export async function* blocksAfter(
-  position: LogPosition,
+  after: LogPlace,
   { log, shard, hashes, call, isTimeUp }: LogReading,
 ): AsyncGenerator<LogBlock, void, undefined> {
-  let from = position;
+  let place = after;
   for (;;) {
-    const page = await log.readAfter(shard, from, call);
+    const page = await log.readAfter(shard, place.position, call);
     for (const stored of page.blocks) {
-      yield decodeBlock(stored, hashes);
-      from = stored.position;
+      const block = following(place, stored, hashes);
+      if (block === undefined) return;
+      yield block;
+      place = placeBehind(block, place);
     }
     if (page.complete) return;
     if (isTimeUp()) {
-      throw new StoreError("unavailable", `the log's end, beyond ${from}, was not reached in time`);
+      const { position } = place;
+      throw new StoreError("unavailable", `the log goes on behind ${position}, and time is up`);
     }
   }
+}
+
+function following(place: LogPlace, stored: StoredBlock, hashes: KeyHashes): LogBlock | undefined {
+  try {
+    const block = decodeBlock(stored, hashes);
+    assertCursorKept(block, place.cursor);
+    return block.position === place.position + 1 ? block : undefined;
+  } catch (error) {
+    if (error instanceof CorruptDataError) return undefined;
+    throw error;
+  }
+}
+
+function placeBehind({ position, cursor }: LogBlock, before: LogPlace): LogPlace {
+  return { position, cursor: cursor ?? before.cursor };
 }
 
 /** A small integer, which a map holds without an object of its own. */

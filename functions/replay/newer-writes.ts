@@ -11,7 +11,7 @@ import type { CommittedVerdict, KeyHash, LogBlock, LogPosition } from "../../cor
 import { describeTable, writeAt, writtenItem } from "../../engine/installer.ts";
 import { decodeBlock } from "../../engine/stored-block.ts";
 import type { PlannedWrite, RefusalOf } from "./chunk.ts";
-import { blocksAfter, type LogAhead, type LogReading } from "./log-ahead.ts";
+import { blocksAfter, type LogAhead, type LogPlace, type LogReading } from "./log-ahead.ts";
 import type { ReplayPayloads } from "./payloads.ts";
 
 /** Committed writes of some hashes, oldest first. */
@@ -23,7 +23,7 @@ export class NewerWrites {
   readonly #payloads: ReplayPayloads;
   readonly #refusalOf: RefusalOf;
   /** Where the chunk ends: within it, its plan has the newest write of each item. */
-  readonly #after: LogPosition;
+  readonly #after: LogPlace;
   #block: LogBlock | undefined;
 
   constructor(parts: {
@@ -31,7 +31,7 @@ export class NewerWrites {
     readonly reading: LogReading & { readonly log: Pick<CommitLog, "readAt"> };
     readonly payloads: ReplayPayloads;
     readonly refusalOf: RefusalOf;
-    readonly after: LogPosition;
+    readonly after: LogPlace;
   }) {
     this.#ahead = parts.ahead;
     this.#reading = parts.reading;
@@ -58,7 +58,7 @@ export class NewerWrites {
       const newest = this.#ahead.newest(this.#keyOf(planned));
       if (this.#ahead.isFull) {
         unsure.push(planned);
-      } else if (newest === undefined || newest <= this.#after) {
+      } else if (newest === undefined || newest <= this.#after.position) {
         yield planned;
       } else {
         const found = await this.#inBlock(newest, planned);

@@ -23,7 +23,6 @@ import type {
   CommittedVerdict,
   HistoryRetention,
   LogBlock,
-  LogPosition,
   SequenceNumber,
   ShardId,
   StreamCursor,
@@ -262,7 +261,7 @@ class ReplayRun {
       await this.#registryReady();
       return this.#registry.retention;
     };
-    const newer = this.#newerWrites(reached.position);
+    const newer = this.#newerWrites(reached);
     const work = { shard, window, call: this.#call, ownInstallMs, newer, retention };
     const installer = new ChunkInstaller(this.#ports, this.#observability, work);
     // mutant: watermark-before-installs
@@ -277,7 +276,7 @@ class ReplayRun {
     metrics.count("ForgedInstallReports", this.#installed.takeForged());
   }
 
-  #newerWrites(after: LogPosition): NewerWrites {
+  #newerWrites(after: Watermark): NewerWrites {
     const { log } = this.#ports;
     const { shard } = this.#batch;
     const isTimeUp = (): boolean => this.#isTimeUp();

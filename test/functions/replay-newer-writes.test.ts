@@ -4,7 +4,16 @@ import { expect, test } from "vitest";
 import { StoreError } from "../../core/errors.ts";
 import { KeyHasher } from "../../core/key-hash.ts";
 import type { ControlStore, StoredBlock } from "../../core/ports.ts";
-import type { Item, LogPosition, ShardId, Timestamp, TransactionId } from "../../core/types.ts";
+import type {
+  Item,
+  LogPosition,
+  MakerNumber,
+  SequenceNumber,
+  ShardId,
+  StreamCursor,
+  Timestamp,
+  TransactionId,
+} from "../../core/types.ts";
 import type { Commit, PlannedWrite } from "../../functions/replay/chunk.ts";
 import { LogAhead } from "../../functions/replay/log-ahead.ts";
 import { NewerWrites } from "../../functions/replay/newer-writes.ts";
@@ -51,16 +60,22 @@ function commitAt(position: number, writes: readonly Write[]): Commit {
   };
 }
 
-function blockOf(position: number, { verdict }: Commit): StoredBlock {
+function blockOf(
+  position: number,
+  { verdict }: Commit,
+  cursor: StreamCursor | undefined,
+): StoredBlock {
   const at = position as LogPosition;
   const bytes = encodeLogBlock(
     {
       position: at,
       previousTimestamp: (10 * position - 10) as Timestamp,
       throughTimestamp: verdict.timestamp,
-      cursor: undefined,
+      cursor,
       arrivalMs: 1,
       rejectedRecords: 0,
+      // Only a client's block holds payloads.
+      maker: { number: 1 as MakerNumber, installed: [] },
       verdicts: [verdict],
     },
     hashes,
@@ -68,10 +83,21 @@ function blockOf(position: number, { verdict }: Commit): StoredBlock {
   return { position: at, bytes };
 }
 
-type Scene = { readonly commits: readonly Commit[]; readonly pageBlocks: number };
+type Scene = {
+  readonly commits: readonly Commit[];
+  readonly pageBlocks: number;
+  /** From the block at this position on, what a client's block must not have. */
+  readonly cursorMovesAt?: number;
+};
 
-function readingOf({ commits, pageBlocks }: Scene, isTimeUp = (): boolean => false) {
-  const blocks = commits.map((commit, i) => blockOf(i + 1, commit));
+function readingOf(
+  { commits, pageBlocks, cursorMovesAt = Infinity }: Scene,
+  isTimeUp = (): boolean => false,
+) {
+  const moved = { sequenceNumber: "9" as SequenceNumber, requestsDone: "all" } as const;
+  const blocks = commits.map((commit, i) =>
+    blockOf(i + 1, commit, i + 1 < cursorMovesAt ? undefined : moved),
+  );
   const log = {
     readAfter: (_: ShardId, after: LogPosition) => {
       const behind = blocks.slice(after);
@@ -102,7 +128,7 @@ async function newestOf(
     payloads: new ReplayPayloads(noStores, { shard, records: [] }, {}),
     refusalOf: (payload, index) =>
       refused.has(JSON.stringify(payload.writes[index]?.key)) ? "refused" : undefined,
-    after: work.after as LogPosition,
+    after: { position: work.after as LogPosition, cursor: undefined },
   });
   const found: PlannedWrite[] = [];
   for await (const each of newer.of(writes)) found.push(each);
@@ -167,6 +193,16 @@ test("what must not be made is no newer write", async () => {
   expect((await ask(new Set())).map(nameOf)).toEqual(['{"pk":{"S":"a"}} at 30']);
   const all = new Set([JSON.stringify(keyOf("a"))]);
   expect((await ask(all)).map(nameOf)).toEqual(['{"pk":{"S":"a"}} at 10']);
+});
+
+test("behind a block that stops the shard nothing is newer", async () => {
+  const commits = "aaaa".split("").map((pk, i) => commitAt(i + 1, [{ pk, history: false }]));
+  const [first] = commits;
+  if (first === undefined) throw new Error("no commit");
+  const reading = readingOf({ commits, pageBlocks: 2, cursorMovesAt: 3 });
+  const ahead = new LogAhead();
+  const found = await newestOf([{ commit: first, index: 0 }], { ahead, after: 1, reading });
+  expect(found.map(nameOf)).toEqual(['{"pk":{"S":"a"}} at 20']);
 });
 
 test("nothing is given out before the log's end; the next invocation goes on", async () => {
