@@ -87,6 +87,7 @@ export default defineConfig(
       "no-restricted-syntax": ["error", newerNode],
       eqeqeq: "error",
       "no-console": "error",
+      "no-duplicate-imports": ["error", { allowSeparateTypeImports: true }],
       "object-shorthand": "error",
       "prefer-const": "error",
     },
