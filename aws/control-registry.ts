@@ -44,7 +44,6 @@ import {
   integerOf,
   mapsOf,
   textOf,
-  textsOf,
   type Stored,
 } from "./stored-attributes.ts";
 
@@ -217,9 +216,8 @@ function fromDescription(table: TableDescription): Item {
     ...(table.indexKeys === undefined
       ? {}
       : { indexKeys: { L: table.indexKeys.map(fromIndexKey) } }),
-    ...(table.indexNames === undefined
-      ? {}
-      : { indexNames: { L: table.indexNames.map((name) => ({ S: name })) } }),
+    // No name has a comma in it.
+    ...(table.indexNames === undefined ? {} : { indexes: { S: table.indexNames.join() } }),
     ...fromHistory(table),
     access: { S: table.access },
   };
@@ -257,7 +255,7 @@ function toDescription(stored: Stored): TableDescription {
     name,
     partitionKey: toKeyAttribute(stored, "partitionKey"),
     ...(has(stored, "indexKeys") ? { indexKeys: mapsOf(stored, "indexKeys").map(toIndexKey) } : {}),
-    ...(has(stored, "indexNames") ? { indexNames: textsOf(stored, "indexNames") } : {}),
+    ...(has(stored, "indexes") ? { indexNames: textOf(stored, "indexes").split(",") } : {}),
     history: booleanOf(stored, "history"),
     ...(has(stored, "historySince")
       ? { historySince: integerOf(stored, "historySince") as Timestamp }

@@ -46,14 +46,6 @@ export function mapsOf(stored: Stored, name: string): readonly Stored[] {
   });
 }
 
-/** The members of a list, each of which must be a text. @throws CorruptDataError. */
-export function textsOf(stored: Stored, name: string): readonly string[] {
-  return contentOf(stored, name, "L").map((member) => {
-    if (!("S" in member)) throw corrupt(stored, name);
-    return member.S;
-  });
-}
-
 type Content = {
   readonly S: string;
   readonly N: string;

@@ -32,8 +32,8 @@ export class OnDemand<Part> {
       (cause: unknown) => {
         this.#loading = undefined;
         throw new UnavailableError(
-          `the part "${this.#name}" of Tidemark could not be loaded; are all files there that it ` +
-            "was built or bundled into?",
+          `the part "${this.#name}" of Tidemark could not be loaded; is every file of the build ` +
+            "there?",
           { cause },
         );
       },

@@ -243,7 +243,7 @@ export class AttemptRunner {
     const isRefused = error instanceof TableRefusedError;
     if (attempts > 1 && !isRefused) return { retry: false, error };
     await registry.lookAgain(signal);
-    return { retry: true, error: isRefused ? error.comparedWith(registry) : error };
+    return { retry: true, error: isRefused ? await error.comparedWith(registry) : error };
   }
 }
 

@@ -281,7 +281,7 @@ async function refused(registry: TableRegistry, call: Call, error: unknown): Pro
     () => true,
     () => false,
   );
-  throw looked ? error.comparedWith(registry) : error;
+  throw looked ? await error.comparedWith(registry) : error;
 }
 
 /**

@@ -8,11 +8,14 @@
 import { assert } from "../core/assert.ts";
 import { InvalidRequestError, UnavailableError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
+import { OnDemand } from "../core/on-demand.ts";
 import { isOwnTable } from "../core/own-tables.ts";
 import type { ClientPorts, Clock } from "../core/ports.ts";
 import type { HistoryRetention, TableDescription } from "../core/types.ts";
 import { orAborted } from "./concurrency.ts";
 import { elapsedMs, instantOf, type Instant } from "./elapsed.ts";
+
+const refusedTables = new OnDemand("refused tables", () => import("./refused-tables.ts"));
 
 export class TableRegistry {
   readonly #control: ClientPorts["control"];
@@ -99,7 +102,7 @@ export class TableRegistry {
   }
 }
 
-/** The oracle's registry differs; told apart inside the engine, as the one above is. */
+/** The oracle's registry differs; told apart inside the engine, as the one below is. */
 export class TableRefusedError extends UnavailableError {
   /** What was written to, as the process knew it then. */
   readonly #tables: readonly TableDescription[];
@@ -110,37 +113,13 @@ export class TableRefusedError extends UnavailableError {
   }
 
   /** The same, with what differs from a registry that was read since, and what to do. */
-  comparedWith(registry: Pick<TableRegistry, "find">): TableRefusedError {
-    if (this.#tables.length === 0) return this;
-    const found = this.#tables.flatMap((known) => differences(known, registry.find(known.name)));
-    const text =
-      found.length === 0
-        ? "the registry now says what this process had; the oracle reads it within seconds: run " +
-          "it again"
-        : `${found.join("; ")}. This process has read the registry anew: run it again. If the ` +
-          "registry is wrong, register the table as it is: `npx tidemark register`";
-    return new TableRefusedError(`${this.message}: ${text}`);
+  async comparedWith(registry: Pick<TableRegistry, "find">): Promise<TableRefusedError> {
+    const tables = this.#tables;
+    if (tables.length === 0) return this;
+    return refusedTables.use(({ remedyFor }) =>
+      Promise.resolve(new TableRefusedError(`${this.message}: ${remedyFor(tables, registry)}`)),
+    );
   }
-}
-
-/** Field by field, with both sides. */
-function differences(known: TableDescription, now: TableDescription | undefined): string[] {
-  const name = `table "${known.name}"`;
-  if (now === undefined) return [`${name} is not registered any more`];
-  const sides = (each: TableDescription): readonly (readonly [string, string])[] => [
-    ["partition key", keyText(each.partitionKey)],
-    ["sort key", keyText(each.sortKey)],
-    ["index keys", (each.indexKeys ?? []).map(keyText).join(", ") || "none"],
-    ["history", String(each.history)],
-  ];
-  return sides(known).flatMap(([field, had], i) => {
-    const has = sides(now)[i]?.[1] ?? "";
-    return had === has ? [] : [`${name}: ${field} was ${had} here, and is registered as ${has}`];
-  });
-}
-
-function keyText(key: TableDescription["sortKey"]): string {
-  return key === undefined ? "none" : `${key.name} (${key.type})`;
 }
 
 /** Told apart inside the engine, which reloads the registry and tries once more. */

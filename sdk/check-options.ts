@@ -81,7 +81,7 @@ export const aSignal: Check<AbortSignal> = (value) =>
 export const anHttpUrl: Check<string> = (value) =>
   isText(value) && /^https?:/iu.test(value) && URL.canParse(value)
     ? undefined
-    : 'an http or https URL such as "http://127.0.0.1:4600"';
+    : 'an http or https URL as text, such as "http://127.0.0.1:4600"';
 
 export function oneOf<Value extends string>(...values: readonly Value[]): Check<Value> {
   return (value) =>

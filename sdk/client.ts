@@ -11,7 +11,6 @@ import { Call } from "../engine/call.ts";
 import { ignore, orAborted } from "../engine/concurrency.ts";
 import { publicError } from "../engine/public-error.ts";
 import type {
-  BodyTransaction,
   ClientEngine,
   Receipt,
   SnapshotOptions as EngineSnapshotOptions,
@@ -26,6 +25,7 @@ import {
   type TransactOptions,
   transactChecks,
 } from "./call-options.ts";
+import { withCaller } from "./caller.ts";
 import { checkOptions } from "./check-options.ts";
 import type { Handles } from "./handles.ts";
 import type { MarshallOptions } from "./marshall.ts";
@@ -112,21 +112,9 @@ export class ConnectedClient implements Client {
       second,
     );
     checkTransactOptions(options);
-    const { engine, handles, left } = await this.#begin(options);
-    let attempt = 0;
-    const run = async (transaction: BodyTransaction): Promise<Result> => {
-      attempt += 1;
-      const handle = handles.transaction(transaction, attempt);
-      try {
-        const result = await body(handle);
-        await handle.settled(result);
-        return result;
-      } catch (error) {
-        handle.abandon();
-        throw error;
-      }
-    };
     try {
+      const { engine, handles, left } = await this.#begin(options);
+      const run = handles.transactions(body);
       if (options.idempotencyKey === undefined) return await engine.transact(left, run);
       const { resultCodec } = await keptResults.load();
       const codec = resultCodec<Result>(this.#parts.numbers, options.idempotencyRequest);
@@ -134,7 +122,7 @@ export class ConnectedClient implements Client {
       if (done.receipt.replayed) return done;
       return { ...done, result: codec.normalized(done.result) };
     } catch (error) {
-      throw publicError(error);
+      throw withCaller(publicError(error));
     }
   }
 
@@ -144,16 +132,12 @@ export class ConnectedClient implements Client {
   ): Promise<Result> {
     const { options, body } = optionsAndBody<SnapshotOptions, SnapshotBody<Result>>(first, second);
     const engineOptions = checkedSnapshotOptions(options);
-    const { engine, handles, left } = await this.#begin(engineOptions);
-    let attempt = 0;
     try {
-      const { result } = await engine.snapshot(left, async (reader) => {
-        attempt += 1;
-        return body(handles.snapshot(reader, attempt));
-      });
+      const { engine, handles, left } = await this.#begin(engineOptions);
+      const { result } = await engine.snapshot(left, handles.snapshots(body));
       return result;
     } catch (error) {
-      throw publicError(error);
+      throw withCaller(publicError(error));
     }
   }
 
@@ -163,11 +147,11 @@ export class ConnectedClient implements Client {
   ): Promise<"committed" | "aborted"> {
     checkOptions("", options, outcomeChecks);
     const id = parseTransactionId(transactionId);
-    const { engine, left } = await this.#begin(options);
     try {
+      const { engine, left } = await this.#begin(options);
       return (await engine.outcome(id, left)).kind;
     } catch (error) {
-      throw publicError(error);
+      throw withCaller(publicError(error));
     }
   }
 

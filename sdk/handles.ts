@@ -2,11 +2,12 @@
  * What the bodies of one client are given. A part of its own, with all that makes rows of items:
  * nothing of it is needed before there is an engine, and it is loaded beside that.
  */
+import { InvalidRequestError } from "../core/errors.ts";
 import type { BodyTransaction, Reader } from "../engine/types.ts";
 import { RowCodec } from "./row-codec.ts";
 import type { MarshallOptions } from "./marshall.ts";
 import type { Numbers } from "./numbers.ts";
-import { ReadHandle, TransactionHandle } from "./transaction.ts";
+import { ReadHandle, TransactionHandle, type Snapshot, type Transaction } from "./transaction.ts";
 
 export class Handles {
   readonly #codec: RowCodec;
@@ -15,11 +16,46 @@ export class Handles {
     this.#codec = new RowCodec(options);
   }
 
-  transaction(transaction: BodyTransaction, attempt: number): TransactionHandle {
-    return new TransactionHandle(transaction, { attempt, codec: this.#codec });
+  /** What runs the body at every attempt, and waits for the updates that it began. */
+  transactions<Result>(
+    body: (transaction: Transaction) => Promise<Result>,
+  ): (transaction: BodyTransaction) => Promise<Result> {
+    const codec = this.#codec;
+    let attempt = 0;
+    return async (transaction) => {
+      attempt += 1;
+      const handle = new TransactionHandle(transaction, { attempt, codec });
+      try {
+        const result = await body(handle);
+        await handle.settled(result);
+        return result;
+      } catch (error) {
+        handle.abandon();
+        throw error;
+      }
+    };
   }
 
-  snapshot(reader: Reader, attempt: number): ReadHandle {
-    return new ReadHandle(reader, { attempt, codec: this.#codec });
+  snapshots<Result>(
+    body: (snapshot: Snapshot) => Promise<Result>,
+  ): (reader: Reader) => Promise<Result> {
+    const codec = this.#codec;
+    let attempt = 0;
+    return async (reader) => {
+      attempt += 1;
+      return body(new SnapshotHandle(reader, { attempt, codec }));
+    };
   }
+}
+
+/** For callers without types: what a snapshot does not do. */
+class SnapshotHandle extends ReadHandle {
+  put = readsOnly;
+  update = readsOnly;
+  delete = readsOnly;
+  rollback = readsOnly;
+}
+
+function readsOnly(): never {
+  throw new InvalidRequestError("body", "a snapshot only reads; use `db.transact`");
 }

@@ -34,6 +34,7 @@ export type MarshallContext = MarshallOptions & { readonly special?: SpecialValu
  * @throws InvalidRequestError whose `field` is the path of the offending attribute.
  */
 export function marshallItem(row: object, path: string, context: MarshallContext): Item {
+  refusePromise(row, path);
   if (!isPlainObject(row) && !(row instanceof Map)) {
     if (context.convertClassInstanceToMap !== true || Array.isArray(row)) {
       throw new InvalidRequestError(path, `${path} must be a plain object, not ${kindOf(row)}`);
@@ -96,6 +97,7 @@ function marshallObject(value: object, place: Place): AttributeValue {
       ? { NULL: true }
       : { B: bytes };
   }
+  refusePromise(value, path);
   if (isPlainObject(value) || value instanceof Map || context.convertClassInstanceToMap === true) {
     return { M: mapOf(value, place) };
   }
@@ -104,6 +106,11 @@ function marshallObject(value: object, place: Place): AttributeValue {
     `${path} is ${kindOf(value)}, which DynamoDB has no type for; convert it first` +
       " (`marshall: { convertClassInstanceToMap: true }` stores its properties as a map)",
   );
+}
+
+function refusePromise(value: object, path: string): void {
+  if (!(value instanceof Promise)) return;
+  throw new InvalidRequestError(path, `${path} is a Promise; is an \`await\` missing?`);
 }
 
 function mapOf(value: object, { path, depth, context }: Place): Item {

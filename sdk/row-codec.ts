@@ -149,7 +149,7 @@ function validate(schema: Validator<unknown, object>, row: object): ValidatorRes
   result.then(undefined, () => undefined);
   throw new InvalidRequestError(
     "schema",
-    "the table's validator is asynchronous; a write is checked at once, so use a synchronous one",
+    "the table's validator is asynchronous; writes need a synchronous one",
   );
 }
 

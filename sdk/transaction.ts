@@ -11,6 +11,7 @@ import { InvalidRequestError, TransactionClosedError } from "../core/errors.ts";
 import type { Item, Timestamp } from "../core/types.ts";
 import { publicError } from "../engine/public-error.ts";
 import type { BodyTransaction, Reader, RowPage } from "../engine/types.ts";
+import { withCaller } from "./caller.ts";
 import { checkOptions } from "./check-options.ts";
 import { keyText } from "./cursor.ts";
 import {
@@ -126,6 +127,8 @@ type UpdatedRow = {
 export class ReadHandle implements Snapshot {
   readonly attempt: number;
   protected readonly codec: RowCodec;
+  /** Reads by key that the body has begun and that have not come back. */
+  protected readsUnderWay = 0;
   readonly #reader: Reader;
 
   constructor(reader: Reader, { attempt, codec }: { attempt: number; codec: RowCodec }) {
@@ -139,7 +142,7 @@ export class ReadHandle implements Snapshot {
   }
 
   get<T extends AnyTable>(table: T, key: KeyInput<KeyOf<T>>): Promise<RowOf<T> | undefined> {
-    return rejectionHandled(this.#get(table, key));
+    return this.#underWay(this.#get(table, key));
   }
 
   async #get<T extends AnyTable>(table: T, key: KeyInput<KeyOf<T>>): Promise<RowOf<T> | undefined> {
@@ -160,7 +163,7 @@ export class ReadHandle implements Snapshot {
     first: AnyTable | readonly (readonly [AnyTable, unknown])[],
     keys?: readonly unknown[],
   ): Promise<unknown[]> {
-    return rejectionHandled(this.#batchGet(first, keys));
+    return this.#underWay(this.#batchGet(first, keys));
   }
 
   async #batchGet(
@@ -198,6 +201,20 @@ export class ReadHandle implements Snapshot {
       fetch: (page) => this.page(table, () => this.#reader.scanPage(table.name, {}, page)),
       decode: (item) => this.row(table, item),
     });
+  }
+
+  /**
+   * A body may begin two reads and wait for one after the other. If a conflict ends both, the
+   * second one's rejection has no handler of the body's yet, and Node would end the process,
+   * although the transaction is about to be retried; so it has one here.
+   */
+  #underWay<T>(read: Promise<T>): Promise<T> {
+    this.readsUnderWay += 1;
+    const back = (): void => {
+      this.readsUnderWay -= 1;
+    };
+    read.then(back, back);
+    return read;
   }
 
   protected keyItem(table: AnyTable, key: unknown): Item {
@@ -334,7 +351,8 @@ export class TransactionHandle extends ReadHandle implements Transaction {
         // What the body has not come to wait for must not end the process where the transaction
         // fails anyway. Other failures are the body's: one that it ignores must stay an unhandled
         // rejection, not vanish.
-        if (this.#isFatal(error)) void rejectionHandled(update);
+        if (!this.#isFatal(error)) throw withCaller(error);
+        update.catch(() => undefined);
         throw error;
       } finally {
         this.#underWay.delete(update);
@@ -421,10 +439,17 @@ export class TransactionHandle extends ReadHandle implements Transaction {
    * Waits for updates that the body began and did not wait for: they belong to the transaction.
    * @param result what the body has returned.
    * @throws the first failure among them, or why an earlier update could not read its row;
-   * InvalidRequestError where the body rolled back and returns something else.
+   * InvalidRequestError where the body rolled back and returns something else, or did not wait for
+   * a read: what it has made of the row is made of a promise.
    */
   async settled(result: unknown): Promise<void> {
     const rolledBack = this.#rolledBack;
+    if (this.readsUnderWay > 0 && rolledBack === undefined) {
+      throw new InvalidRequestError(
+        "body",
+        "the body returned while a read was under way; is an `await` missing?",
+      );
+    }
     if (rolledBack !== undefined) await Promise.allSettled(this.#underWay);
     else await Promise.all(this.#underWay);
     const [failure] = this.#readFailures;
@@ -434,16 +459,6 @@ export class TransactionHandle extends ReadHandle implements Transaction {
       throw new InvalidRequestError("result", "rolled back; the body must `return tx.rollback(…)`");
     }
   }
-}
-
-/**
- * A body may begin two reads and wait for one after the other. If a conflict ends both, the second
- * one's rejection has no handler yet, and Node would end the process, although the transaction is
- * about to be retried. A read that is not awaited is a value that is not used.
- */
-function rejectionHandled<T>(read: Promise<T>): Promise<T> {
-  read.catch(() => undefined);
-  return read;
 }
 
 /** @throws what the engine throws, as the public API names it. */
