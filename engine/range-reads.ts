@@ -190,6 +190,7 @@ function overtakenError(view: ReadView, { table }: PageSource, conflict: ReadCon
   return new SnapshotTooOldError(
     `rows of table "${table.name}" were overwritten after ${view.readTimestamp}, and the table ` +
       "keeps no history",
+    { retryable: view.mode !== "fixed" },
   );
 }
 

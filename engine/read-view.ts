@@ -281,7 +281,7 @@ export class ReadView {
             ? `history of table "${table.name}" does not reach back to ${at}`
             : `an item of table "${table.name}" was overwritten after ${at}, and the table ` +
                 "keeps no history",
-          { retryable: table.history || this.mode !== "fixed" },
+          { retryable: this.mode !== "fixed" },
         ),
       );
     }
