@@ -158,12 +158,14 @@ class SignalWatch {
 
 /** @throws InvalidRequestError for tables that contradict each other. */
 function stackOptions(options: StartOptions, config: StackConfig): EmbeddedStackOptions {
+  const ports = {
+    api: options.apiPort ?? config.ports?.api ?? defaultPorts.api,
+    dynamodb: options.dynamodbPort ?? config.ports?.dynamodb ?? defaultPorts.dynamodb,
+    kinesis: options.kinesisPort ?? config.ports?.kinesis ?? defaultPorts.kinesis,
+  };
+  assertOwnPorts(ports);
   return {
-    ports: {
-      api: options.apiPort ?? config.ports?.api ?? defaultPorts.api,
-      dynamodb: options.dynamodbPort ?? config.ports?.dynamodb ?? defaultPorts.dynamodb,
-      kinesis: options.kinesisPort ?? config.ports?.kinesis ?? defaultPorts.kinesis,
-    },
+    ports,
     dataFolder: options.data ?? config.data,
     deployment: options.deployment ?? config.deployment ?? "local",
     region: options.region ?? config.region ?? "us-east-1",
@@ -177,6 +179,20 @@ function stackOptions(options: StartOptions, config: StackConfig): EmbeddedStack
       colors: process.stderr.isTTY && process.env["NO_COLOR"] === undefined,
     }),
   };
+}
+
+/** @throws InvalidRequestError naming two servers that would have one port. */
+function assertOwnPorts(ports: Readonly<Record<keyof typeof defaultPorts, number>>): void {
+  const servers = Object.entries(ports).filter(([, port]) => port !== 0);
+  for (const [at, [server, port]] of servers.entries()) {
+    const [other] = servers.slice(0, at).find(([, taken]) => taken === port) ?? [];
+    if (other === undefined) continue;
+    throw new InvalidRequestError(
+      `ports.${server}`,
+      `--${other}-port and --${server}-port are both ${port.toString()} (as given, configured, or ` +
+        "by default); give each server a port of its own, or 0 for any free one",
+    );
+  }
 }
 
 /** Those of the command line count before the configuration's of the same name. */

@@ -77,7 +77,8 @@ export type Receipt = {
   readonly consumed: Consumption;
   readonly phases: Phases;
   /**
-   * False when installs are still under way or were left to replay; the commit stands either way.
+   * False when installs are still under way or were left to replay, and in a replayed receipt,
+   * where nobody looks; the commit stands either way.
    */
   readonly installed: boolean;
   /** True when an earlier call with the same idempotency key did the work. */

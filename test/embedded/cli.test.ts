@@ -130,6 +130,16 @@ describe("what cannot start ends with one clear line and an exit code", () => {
   });
 });
 
+test.each([
+  [["--api-port", "14999", "--dynamodb-port", "14999"], "api", "dynamodb", 14999],
+  [["--kinesis-port", "4600"], "api", "kinesis", 4600],
+])("one port for two servers is refused with both options: %j", async (args, one, other, port) => {
+  const cli = run(...args);
+  expect(await cli.ended).toBe(1);
+  expect(cli.errors()).toContain(`--${one}-port and --${other}-port are both ${port}`);
+  expect(cli.output()).toBe("");
+});
+
 describe("tables of one's own", () => {
   test("come from the command line and a file, with types, indexes and history", async () => {
     const folder = temporaryFolder();
