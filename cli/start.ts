@@ -189,7 +189,7 @@ function assertOwnPorts(ports: Readonly<Record<keyof typeof defaultPorts, number
     if (other === undefined) continue;
     throw new InvalidRequestError(
       `ports.${server}`,
-      `--${other}-port and --${server}-port are both ${port.toString()} (as given, configured, or ` +
+      `--${other}-port and --${server}-port are both ${port.toString()} (given, configured, or ` +
         "by default); give each server a port of its own, or 0 for any free one",
     );
   }

@@ -31,7 +31,7 @@ export function validateQuery({ table, index, partitionKey, sortKey }: QueryRequ
   if (compareKeyValues(sortKey.low, sortKey.high) <= 0) return;
   throw new InvalidRequestError(
     sortName,
-    `\`between\` takes the lower bound of "${sortName}" first, then the higher one`,
+    `\`between\` takes the lower bound of "${sortName}" first`,
   );
 }
 

@@ -29,7 +29,7 @@ test("a snapshot `asOf` a moment that is gone says that a repeat is in vain", as
   await expect(read(first - 7_200_000_000)).rejects.toMatchObject(gone);
 });
 
-test("history that is not there any more does not come back, for an item nor for a page", async () => {
+test("history that is gone does not come back, for an item nor for a page", async () => {
   const cloud = await createTestCloud({
     tables: [testTable(rows, { partitionKey: "id", history: true })],
   });
