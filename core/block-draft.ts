@@ -21,7 +21,7 @@ import {
   writeCountBytesMax,
 } from "./block-bytes.ts";
 import * as limits from "./limits.ts";
-import { outcomeCode } from "./outcomes.ts";
+import { outcomeCode } from "./verdict-kinds.ts";
 import { sortKeyWords, writeWords, type RequestBatch } from "./request-batch.ts";
 import {
   timestampZero,

@@ -25,12 +25,11 @@
 import { assert } from "./assert.ts";
 import { cacheLines, lineWords } from "./cache-lines.ts";
 import * as limits from "./limits.ts";
-import { SlotJournal } from "./slot-journal.ts";
+import { SlotJournal, slotWords } from "./slot-journal.ts";
 import { spread, type SlotSeed } from "./slot-seed.ts";
 import type { Timestamp } from "./types.ts";
 
-/** High word, low word, timestamp − epoch (0: the slot is empty). */
-const slotWords = 3;
+/** A slot is high word, low word, timestamp − epoch (0: it is empty). */
 const slotsPerBucket = 5;
 const bucketsMin = 205;
 /** Where in a bucket its slots end. */

@@ -166,3 +166,20 @@ function isAboveSafe(bytes: Uint8Array, first: number): boolean {
 function signOf({ negative, digits }: Decimal): number {
   return digits === "" ? 0 : negative ? -1 : 1;
 }
+
+/**
+ * The canonical text of the exact sum.
+ * @param field names the input in the error.
+ * @throws InvalidRequestError when the sum has more digits than DynamoDB stores.
+ */
+export function addNumbers(a: string, b: string, field: string): string {
+  const terms = [requireDecimal(a, field), requireDecimal(b, field)];
+  const scale = Math.min(...terms.map(({ exponent, digits }) => exponent - digits.length + 1));
+  let total = 0n;
+  for (const { negative, digits, exponent } of terms) {
+    const zeros = exponent - digits.length + 1 - scale;
+    const term = BigInt(digits === "" ? "0" : digits + "0".repeat(zeros));
+    total += negative ? -term : term;
+  }
+  return canonicalNumber(`${total.toString()}e${scale.toString()}`, field);
+}

@@ -84,6 +84,12 @@ export const certificationWindowMicros = 10_000_000;
  */
 export const indexEntriesMax = 16 * 1024 * 1024;
 /**
+ * Key, partition and table. Writes of one table share an entry for it, and an item without a sort
+ * key is its partition: they count in full all the same, so that a decision's weight follows from
+ * the log alone.
+ */
+export const indexEntriesPerWriteMax = 3;
+/**
  * What a decided id counts for among them: it takes 64 bytes, and half as much again while the ring
  * grows. Nothing but probes, while stream time stands still, fill 4 million places, 256 MB.
  */

@@ -20,7 +20,7 @@ import { CertificationIndex } from "./certification-index.ts";
 import { DecidedIds } from "./decided-ids.ts";
 import { assertCursorKept, compareCursors, firstUncovered, requestsDone } from "./cursor.ts";
 import * as limits from "./limits.ts";
-import { outcomeCode } from "./outcomes.ts";
+import { outcomeCode } from "./verdict-kinds.ts";
 import {
   checkWords,
   columnCode,
@@ -68,8 +68,6 @@ export const oracleBoundsDefault: OracleBounds = {
   blockStepsMax: limits.blockStepsMax,
 };
 
-/** Index entries that one write makes at most: key, partition, table. */
-const entriesPerWrite = 3;
 /** How many requests ahead of certification their index slots are touched. */
 const touchAhead = 16;
 
@@ -436,7 +434,7 @@ export class Oracle {
   #remember(batch: RequestBatch, request: number, timestamp: Timestamp, committed: boolean): void {
     assert(timestamp > this.#last, "I2: timestamps rise");
     const { writes, writesOf } = this.#planned;
-    const entries = committed ? entriesPerWrite * writeCount(writes, writesOf) : 0;
+    const entries = committed ? limits.indexEntriesPerWriteMax * writeCount(writes, writesOf) : 0;
     const weight = limits.decidedIdWeight + entries;
     this.#decided.add(batch.ids, request * idWords, timestamp, weight, this.#slot);
     this.#index.raiseFloor(this.#decided.floor);
@@ -486,6 +484,7 @@ function cursorWithin(
 }
 
 assert(
-  limits.decidedIdWeight + entriesPerWrite * limits.transactionKeysMax <= limits.indexEntriesMax,
+  limits.decidedIdWeight + limits.indexEntriesPerWriteMax * limits.transactionKeysMax <=
+    limits.indexEntriesMax,
   "limits: the index holds the largest transaction",
 );

@@ -3,8 +3,10 @@
  * long as the draft, whatever the size of the table; its memory is reused from draft to draft.
  */
 
-/** The slot, and its three words as they were. */
-const entryWords = 4;
+/** Of such a table: the two words of a hash, and a value that is 0 where the slot is empty. */
+export const slotWords = 3;
+/** Which slot, and its words as they were. */
+const entryWords = 1 + slotWords;
 
 export class SlotJournal {
   #entries = new Uint32Array(1024 * entryWords);

@@ -2,7 +2,7 @@
  * The vocabulary of the protocol: identifiers, timestamps, values and the shapes that cross layers.
  * No behaviour beyond trivial constructors. The terms are those of docs/glossary.md.
  */
-import type { PlainAbort } from "./outcomes.ts";
+import type { PlainAbort } from "./verdict-kinds.ts";
 
 declare const brand: unique symbol;
 type Brand<Base, Name extends string> = Base & { readonly [brand]: Name };

@@ -7,7 +7,7 @@
 import { assert } from "../core/assert.ts";
 import type { BlockDraft, OracleInput } from "../core/block-draft.ts";
 import * as limits from "../core/limits.ts";
-import { isPlainAbort, outcomeCode, outcomes } from "../core/outcomes.ts";
+import { isPlainAbort, outcomeCode, outcomes } from "../core/verdict-kinds.ts";
 import {
   columnCode,
   idWords,

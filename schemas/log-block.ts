@@ -7,7 +7,7 @@
 import { FrameError } from "../core/errors.ts";
 import { keyHash } from "../core/key-hash.ts";
 import * as limits from "../core/limits.ts";
-import type { PlainAbort } from "../core/outcomes.ts";
+import type { PlainAbort } from "../core/verdict-kinds.ts";
 import { isSequenceNumber } from "../core/sequence-number.ts";
 import type {
   AbortReason,

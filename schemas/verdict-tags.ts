@@ -2,7 +2,7 @@
  * First byte of each verdict in a block of the log (docs/formats/log-block.md). Imported as a
  * namespace.
  */
-import type { PlainAbort } from "../core/outcomes.ts";
+import type { PlainAbort } from "../core/verdict-kinds.ts";
 
 /**
  * Payload in the stream: in the request after the verdict before; elsewhere in that record; in

@@ -12,7 +12,7 @@ import type { EngineTransaction, Reader, RowPage } from "../../engine/types.ts";
 import type { ReadsAnswer } from "../../schemas/rest/answers.ts";
 import { encodeItem, type ItemFormat, type JsonObject } from "../../schemas/rest/items.ts";
 import { AnswerItems, requireDeliverable } from "./answer-items.ts";
-import { ItemInWork } from "./apply.ts";
+import { ItemInWork } from "./item-in-work.ts";
 import { canonicalItem, judge, type ItemCondition } from "./conditions.ts";
 import type { Pace } from "./pace.ts";
 import {

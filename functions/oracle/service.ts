@@ -11,7 +11,7 @@ import { CorruptDataError, FrameError, StoreError } from "../../core/errors.ts";
 import type { BlockDraft, OracleInput } from "../../core/block-draft.ts";
 import * as limits from "../../core/limits.ts";
 import type { Oracle, OracleBounds } from "../../core/oracle.ts";
-import { outcomeCode, outcomes, type Outcome } from "../../core/outcomes.ts";
+import { outcomeCode, outcomes, type Outcome } from "../../core/verdict-kinds.ts";
 import type {
   Appended,
   Clock,

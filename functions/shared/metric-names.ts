@@ -1,4 +1,4 @@
-import type { Outcome } from "../../core/outcomes.ts";
+import type { Outcome } from "../../core/verdict-kinds.ts";
 
 /** The oracle's answers. */
 export const outcomeMetrics = {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { InvariantViolation } from "../../core/assert.ts";
 import { CorruptDataError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
-import { outcomeCode, outcomes } from "../../core/outcomes.ts";
+import { outcomeCode, outcomes } from "../../core/verdict-kinds.ts";
 import { oracleBoundsDefault } from "../../core/oracle.ts";
 import type {
   LogBlock,

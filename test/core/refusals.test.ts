@@ -1,7 +1,7 @@
 /** A request with several faults: docs/protocol.md §3 says which of them counts. */
 import { expect, test } from "vitest";
 import * as limits from "../../core/limits.ts";
-import { outcomes } from "../../core/outcomes.ts";
+import { outcomes } from "../../core/verdict-kinds.ts";
 import {
   certify,
   hash,

@@ -1,11 +1,10 @@
 /** Items between JSON and core: lossless, or refused by name. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { canonicalNumber } from "../../core/decimal.ts";
+import { addNumbers, canonicalNumber } from "../../core/decimal.ts";
 import { InvalidRequestError } from "../../core/errors.ts";
 import type { AttributeValue, Item } from "../../core/types.ts";
 import { isWellFormed } from "../../core/utf8.ts";
-import { addNumbers } from "../../functions/api/apply.ts";
 import { canonicalItem } from "../../functions/api/conditions.ts";
 import { decodeItem, encodeItem, type ItemFormat } from "../../schemas/rest/items.ts";
 import { findJsonTextFault, isLosslessNumber } from "../../schemas/rest/json-text.ts";

@@ -1,6 +1,6 @@
 /** Generators of log blocks, and one of each maker that is small enough to be read. */
 import fc from "fast-check";
-import { isPlainAbort, outcomes } from "../../core/outcomes.ts";
+import { isPlainAbort, outcomes } from "../../core/verdict-kinds.ts";
 import type {
   AbortReason,
   BlockMaker,

@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { outcomes } from "../../core/outcomes.ts";
+import { outcomes } from "../../core/verdict-kinds.ts";
 import type { Judgement } from "../../core/visibility.ts";
 import { oracleMachine } from "./oracle-machine.ts";
 import { tailMachine } from "./tail-machine.ts";

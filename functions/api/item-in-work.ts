@@ -1,5 +1,5 @@
 /** What a request's writes make of an item, one after the other, before it is written once. */
-import { canonicalNumber, requireDecimal } from "../../core/decimal.ts";
+import { addNumbers } from "../../core/decimal.ts";
 import { InvalidRequestError } from "../../core/errors.ts";
 import type { AttributeValue, Item } from "../../core/types.ts";
 import type { PlannedWrite } from "./plan.ts";
@@ -53,17 +53,4 @@ function sum(value: AttributeValue | undefined, amount: AttributeValue, field: s
     throw new InvalidRequestError(field, message);
   }
   return { N: addNumbers(stored.N, amount.N, field) };
-}
-
-/** Exact. @throws InvalidRequestError when the sum has more digits than DynamoDB stores. */
-export function addNumbers(a: string, b: string, field: string): string {
-  const terms = [requireDecimal(a, field), requireDecimal(b, field)];
-  const scale = Math.min(...terms.map(({ exponent, digits }) => exponent - digits.length + 1));
-  let total = 0n;
-  for (const { negative, digits, exponent } of terms) {
-    const zeros = exponent - digits.length + 1 - scale;
-    const term = BigInt(digits === "" ? "0" : digits + "0".repeat(zeros));
-    total += negative ? -term : term;
-  }
-  return canonicalNumber(`${total.toString()}e${scale.toString()}`, field);
 }
