@@ -1,9 +1,11 @@
-/** What an oracle service asks of the control table, answered from memory. */
+/** The oracle's service over memory: what it asks of the control table, and its log. */
+import { systemDigest } from "../aws/system-digest.ts";
 import { KeyHasher } from "../core/key-hash.ts";
-import type { ControlStore } from "../core/ports.ts";
+import type { CommitLog, ControlStore, StoredBlock } from "../core/ports.ts";
 import type { LogPosition, TableDescription, Timestamp } from "../core/types.ts";
-import type { OracleServiceOptions } from "../functions/oracle/service.ts";
-import { sampleHashSecret } from "../testing/sample-hashes.ts";
+import { createOracleService, type OracleServiceOptions } from "../functions/oracle/service.ts";
+import { silentObservability } from "../functions/shared/silent-observability.ts";
+import { sampleHashSecret, sampleRandom } from "../testing/sample-hashes.ts";
 
 const controlTable: TableDescription = {
   name: "tidemark-bench-control",
@@ -38,3 +40,30 @@ export const stillClock: OracleServiceOptions["clock"] = {
   monotonicMs: () => 0,
   sleep: () => Promise.resolve(),
 };
+
+/** A service whose every block is appended, told to the caller, and never read again. */
+export function oracleInMemory({
+  control,
+  appended,
+}: {
+  readonly control: OracleServiceOptions["control"];
+  readonly appended: (block: StoredBlock) => void;
+}): ReturnType<typeof createOracleService> {
+  const log: Pick<CommitLog, "append" | "readBackward" | "readAfter" | "readSpilled"> = {
+    append(_shard, block) {
+      appended(block);
+      return Promise.resolve("appended");
+    },
+    readBackward: () => Promise.resolve([]),
+    readAfter: () => Promise.resolve({ blocks: [], complete: true }),
+    readSpilled: () => Promise.resolve(undefined),
+  };
+  return createOracleService({
+    log,
+    control,
+    clock: stillClock,
+    random: sampleRandom,
+    digest: systemDigest,
+    observability: silentObservability,
+  });
+}

@@ -5,17 +5,13 @@
  *
  *     npm run bench:oracle
  */
-import { systemDigest } from "../aws/system-digest.ts";
-import type { CommitLog, StoredBlock } from "../core/ports.ts";
+import type { StoredBlock } from "../core/ports.ts";
 import type { ShardId, Timestamp } from "../core/types.ts";
-import { createOracleService } from "../functions/oracle/service.ts";
 import { timeLimitMs } from "../functions/shared/settings.ts";
-import { silentObservability } from "../functions/shared/silent-observability.ts";
 import { decodeLogBlockHeader } from "../schemas/log-block.ts";
 import { figure, printFigures, Stopwatch } from "./measure.ts";
-import { oracleControl, stillClock } from "./oracle-control.ts";
+import { oracleControl, oracleInMemory } from "./oracle-control.ts";
 import { requestsPerRecord, TransferRecords, transferTable } from "./transfer-records.ts";
-import { sampleRandom } from "../testing/sample-hashes.ts";
 
 const recordsPerBatch = 48;
 const transactionsPerBatch = recordsPerBatch * requestsPerRecord;
@@ -35,23 +31,12 @@ const transfers = new TransferRecords(batchesWarm * recordsPerBatch);
 const start = (startMs * 1000) as Timestamp;
 let newest: StoredBlock | undefined;
 let blockBytes = 0;
-const log: Pick<CommitLog, "append" | "readBackward" | "readAfter" | "readSpilled"> = {
-  append(_shard, block) {
+const service = oracleInMemory({
+  control: oracleControl(start, transferTable),
+  appended: (block) => {
     newest = block;
     blockBytes += block.bytes.length;
-    return Promise.resolve("appended");
   },
-  readBackward: () => Promise.resolve([]),
-  readAfter: () => Promise.resolve({ blocks: [], complete: true }),
-  readSpilled: () => Promise.resolve(undefined),
-};
-const service = createOracleService({
-  log,
-  control: oracleControl(start, transferTable),
-  clock: stillClock,
-  random: sampleRandom,
-  digest: systemDigest,
-  observability: silentObservability,
 });
 
 type Measured = {

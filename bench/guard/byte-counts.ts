@@ -1,18 +1,16 @@
 /** Bytes of what is stored, sent and kept in memory per transaction or key. */
 import { systemDigest } from "../../aws/system-digest.ts";
-import type { CommitLog, StreamRecord } from "../../core/ports.ts";
+import type { StreamRecord } from "../../core/ports.ts";
 import type { SequenceNumber, ShardId } from "../../core/types.ts";
-import { createOracleService } from "../../functions/oracle/service.ts";
 import { timeLimitMs } from "../../functions/shared/settings.ts";
-import { silentObservability } from "../../functions/shared/silent-observability.ts";
 import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
 import { encodePayload } from "../../schemas/payload.ts";
 import { spillPayload } from "../../schemas/spill.ts";
 import { ShardUnderLoad } from "../certification-load.ts";
-import { oracleControl, stillClock } from "../oracle-control.ts";
+import { oracleControl, oracleInMemory } from "../oracle-control.ts";
 import { checkedTo, itselfBytes, payloadOf, requestOf, sampleTable } from "../sample-requests.ts";
 import type { Count } from "./budgets.ts";
-import { sampleHashes, sampleRandom } from "../../testing/sample-hashes.ts";
+import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const batchedRequests = 50;
 /** As many as a transaction may have. */
@@ -81,22 +79,9 @@ function spilledBytes(): Count {
 /** What the oracle's service appends for one batch of requests, of one record. */
 async function blockCount(requests: number, writes: number): Promise<Count> {
   let bytes = 0;
-  const log: Pick<CommitLog, "append" | "readBackward" | "readAfter" | "readSpilled"> = {
-    append(_shard, block) {
-      bytes += block.bytes.length;
-      return Promise.resolve("appended");
-    },
-    readBackward: () => Promise.resolve([]),
-    readAfter: () => Promise.resolve({ blocks: [], complete: true }),
-    readSpilled: () => Promise.resolve(undefined),
-  };
-  const service = createOracleService({
-    log,
+  const service = oracleInMemory({
     control: oracleControl(checkedTo, sampleTable),
-    clock: stillClock,
-    random: sampleRandom,
-    digest: systemDigest,
-    observability: silentObservability,
+    appended: (block) => (bytes += block.bytes.length),
   });
   const encoded = Array.from({ length: requests }, (_, i) =>
     encodeCommitRequest(requestOf(payloadOf(writes, i * writes), i)),
