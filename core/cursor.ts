@@ -4,9 +4,8 @@
  */
 import { assert } from "./assert.ts";
 import type { BatchRecord } from "./block-draft.ts";
-import { CorruptDataError } from "./errors.ts";
 import { compareSequenceNumbers } from "./sequence-number.ts";
-import type { LogBlock, SequenceNumber, StreamCursor } from "./types.ts";
+import type { SequenceNumber, StreamCursor } from "./types.ts";
 
 /** Whether the cursor covers the record as a whole. */
 export function isCovered(
@@ -52,22 +51,4 @@ export function compareCursors(
   const rightDone = right.requestsDone === "all" ? Number.MAX_SAFE_INTEGER : right.requestsDone;
   assert(leftDone > 0 && rightDone > 0, "cursor: a record that was begun has requests done");
   return leftDone - rightDone;
-}
-
-/**
- * A client decides nothing of the stream, so its block has the cursor of the one before. One that
- * moves it on would have every oracle pass requests that nobody has answered (docs/adr/0013).
- * @param before that of the block before.
- * @throws CorruptDataError for a client's block with another cursor: nothing may be folded over it.
- */
-export function assertCursorKept(
-  { cursor, maker, position }: Pick<LogBlock, "cursor" | "maker" | "position">,
-  before: StreamCursor | undefined,
-): void {
-  if (maker === undefined || compareCursors(cursor, before) === 0) return;
-  const client = maker.number.toString(16).padStart(8, "0");
-  throw new CorruptDataError(
-    `I9: block ${position} of the log, made by client ${client}, moves the stream's cursor: ` +
-      "requests would stay unanswered (docs/operations.md, A block that stops the shard)",
-  );
 }

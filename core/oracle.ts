@@ -16,9 +16,10 @@
 import { assert } from "./assert.ts";
 import { BlockDraft } from "./block-draft.ts";
 import type { BatchRecord, OracleInput, PlannedCommit, SpilledPayload } from "./block-draft.ts";
+import { assertContinues, assertCursorMayFollow } from "./block-order.ts";
 import { CertificationIndex } from "./certification-index.ts";
 import { DecidedIds } from "./decided-ids.ts";
-import { assertCursorKept, compareCursors, firstUncovered, requestsDone } from "./cursor.ts";
+import { compareCursors, firstUncovered, requestsDone } from "./cursor.ts";
 import * as limits from "./limits.ts";
 import { outcomeCode } from "./verdict-kinds.ts";
 import {
@@ -243,14 +244,13 @@ export class Oracle {
 
   /**
    * Takes in a block that the log holds, whoever made it.
-   * @throws CorruptDataError for a client's block that moves the cursor.
+   * @throws CorruptDataError for one that may not follow the block before.
    */
   fold(block: LogBlock): void {
     assert(!this.hasDraft, "I1: a draft is undone before its position is folded");
     assert(block.position === this.#position + 1, "I1: positions are dense");
-    assert(block.previousTimestamp === this.#last, "I2: a block continues the one before");
-    assert(compareCursors(block.cursor, this.#cursor) >= 0, "I9: the cursor only moves forward");
-    assertCursorKept(block, this.#cursor);
+    assertContinues(block, this.#last);
+    assertCursorMayFollow(block, this.#cursor);
     const batch = this.#folded;
     for (const verdict of block.verdicts) {
       if (verdict.kind === "stale") continue;

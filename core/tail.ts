@@ -9,6 +9,7 @@
  * §3.2 (watermarks, local check); here the log replaces the validators' answers.
  */
 import { assert } from "./assert.ts";
+import { assertContinues } from "./block-order.ts";
 import type {
   CommittedVerdict,
   KeyHash,
@@ -101,13 +102,13 @@ export class Tail {
     return this.#entries;
   }
 
-  /** Adds the next block. Blocks arrive in position order without gaps; the follower sees to it. */
+  /**
+   * Adds the next block. Blocks arrive in position order without gaps; the follower sees to it.
+   * @throws CorruptDataError for a block that does not continue the one before.
+   */
   fold(block: LogBlock): void {
     assert(block.position === this.#position + 1, "I1: the tail folds dense positions");
-    assert(
-      block.previousTimestamp === this.#newest && block.throughTimestamp >= this.#newest,
-      "I2: a block continues the timestamps of the one before",
-    );
+    assertContinues(block, this.#newest);
     let last = block.previousTimestamp;
     for (const verdict of block.verdicts) {
       if (verdict.kind === "stale") continue;

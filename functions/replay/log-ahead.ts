@@ -5,13 +5,19 @@
  *
  * Half of each hash is kept: what meets by chance is told apart by whoever reads the block.
  */
-import { assertCursorKept } from "../../core/cursor.ts";
 import { CorruptDataError, StoreError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { CallOptions, CommitLog, StoredBlock } from "../../core/ports.ts";
-import type { KeyHash, LogBlock, LogPosition, ShardId, Watermark } from "../../core/types.ts";
-import { decodeBlock } from "../../engine/stored-block.ts";
+import {
+  timestampZero,
+  type KeyHash,
+  type LogBlock,
+  type LogPosition,
+  type ShardId,
+  type Watermark,
+} from "../../core/types.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
+import { decodeFollowing, placeBehind } from "./following.ts";
 
 export type LogReading = {
   readonly log: Pick<CommitLog, "readAfter">;
@@ -21,10 +27,11 @@ export type LogReading = {
   readonly isTimeUp: () => boolean;
 };
 
-/** Behind a block: what the next one has to follow. */
-export type LogPlace = Pick<Watermark, "position" | "cursor">;
-
-const beginning: LogPlace = { position: 0 as LogPosition, cursor: undefined };
+const beginning: Watermark = {
+  position: 0 as LogPosition,
+  timestamp: timestampZero,
+  cursor: undefined,
+};
 
 /** Belongs to one invocation at a time; the next one may go on with it. */
 export class LogAhead {
@@ -48,7 +55,7 @@ export class LogAhead {
    * Enters all blocks from `after` to the log's end as it is now, or as many as there is room for.
    * @throws StoreError when the invocation's time is up before that; the next one goes on.
    */
-  async reach(after: LogPlace, reading: LogReading): Promise<void> {
+  async reach(after: Watermark, reading: LogReading): Promise<void> {
     if (!this.#isWorthKeeping(after.position)) {
       this.#newest.clear();
       this.#from = after.position;
@@ -81,7 +88,7 @@ export class LogAhead {
  * @throws StoreError when the invocation's time is up before.
  */
 export async function* blocksAfter(
-  after: LogPlace,
+  after: Watermark,
   { log, shard, hashes, call, isTimeUp }: LogReading,
 ): AsyncGenerator<LogBlock, void, undefined> {
   let place = after;
@@ -101,19 +108,13 @@ export async function* blocksAfter(
   }
 }
 
-function following(place: LogPlace, stored: StoredBlock, hashes: KeyHashes): LogBlock | undefined {
+function following(place: Watermark, stored: StoredBlock, hashes: KeyHashes): LogBlock | undefined {
   try {
-    const block = decodeBlock(stored, hashes);
-    assertCursorKept(block, place.cursor);
-    return block.position === place.position + 1 ? block : undefined;
+    return decodeFollowing(place, stored, hashes);
   } catch (error) {
     if (error instanceof CorruptDataError) return undefined;
     throw error;
   }
-}
-
-function placeBehind({ position, cursor }: LogBlock, before: LogPlace): LogPlace {
-  return { position, cursor: cursor ?? before.cursor };
 }
 
 /** A small integer, which a map holds without an object of its own. */

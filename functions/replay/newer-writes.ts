@@ -7,11 +7,17 @@
 import { keyNamesOf } from "../../core/attributes.ts";
 import { CorruptDataError } from "../../core/errors.ts";
 import type { CommitLog } from "../../core/ports.ts";
-import type { CommittedVerdict, KeyHash, LogBlock, LogPosition } from "../../core/types.ts";
+import type {
+  CommittedVerdict,
+  KeyHash,
+  LogBlock,
+  LogPosition,
+  Watermark,
+} from "../../core/types.ts";
 import { describeTable, writeAt, writtenItem } from "../../engine/installer.ts";
 import { decodeBlock } from "../../engine/stored-block.ts";
 import type { PlannedWrite, RefusalOf } from "./chunk.ts";
-import { blocksAfter, type LogAhead, type LogPlace, type LogReading } from "./log-ahead.ts";
+import { blocksAfter, type LogAhead, type LogReading } from "./log-ahead.ts";
 import type { ReplayPayloads } from "./payloads.ts";
 
 /** Committed writes of some hashes, oldest first. */
@@ -23,7 +29,7 @@ export class NewerWrites {
   readonly #payloads: ReplayPayloads;
   readonly #refusalOf: RefusalOf;
   /** Where the chunk ends: within it, its plan has the newest write of each item. */
-  readonly #after: LogPlace;
+  readonly #after: Watermark;
   #block: LogBlock | undefined;
 
   constructor(parts: {
@@ -31,7 +37,7 @@ export class NewerWrites {
     readonly reading: LogReading & { readonly log: Pick<CommitLog, "readAt"> };
     readonly payloads: ReplayPayloads;
     readonly refusalOf: RefusalOf;
-    readonly after: LogPlace;
+    readonly after: Watermark;
   }) {
     this.#ahead = parts.ahead;
     this.#reading = parts.reading;

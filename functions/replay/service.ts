@@ -8,7 +8,7 @@
  * §4.3 (helper), Salt §5 (roll-forward).
  */
 import { CorruptDataError } from "../../core/errors.ts";
-import { assertCursorKept, firstUncovered } from "../../core/cursor.ts";
+import { firstUncovered } from "../../core/cursor.ts";
 import { tombstoneLifeMs } from "../../core/history.ts";
 import * as limits from "../../core/limits.ts";
 import type {
@@ -29,13 +29,13 @@ import type {
   Watermark,
 } from "../../core/types.ts";
 import { orAborted } from "../../engine/concurrency.ts";
-import { decodeBlock } from "../../engine/stored-block.ts";
 import { TableRegistry } from "../../engine/table-registry.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { callOptions, type InvocationBudget } from "../shared/invocation-budget.ts";
 import type { Observability } from "../shared/observability.ts";
 import { ChunkInstaller } from "./chunk-installer.ts";
 import { planChunk, type ChunkPlan, type Commit, type RefusalOf } from "./chunk.ts";
+import { decodeFollowing, placeBehind } from "./following.ts";
 import { InstallReports } from "./install-reports.ts";
 import { LogAhead } from "./log-ahead.ts";
 import { NewerWrites } from "./newer-writes.ts";
@@ -208,7 +208,7 @@ class ReplayRun {
           if (next.position > watermark.position) await this.#installChunk(chunk.commits, next);
           throw error;
         }
-        next = watermarkAt(block, next);
+        next = placeBehind(block, next);
         if (!this.#isFull(chunk)) continue;
         await this.#installChunk(chunk.commits, next);
         watermark = next;
@@ -227,10 +227,7 @@ class ReplayRun {
    */
   #decode(stored: StoredBlock, before: Watermark): LogBlock {
     try {
-      const block = decodeBlock(stored, this.#hashes);
-      if (block.position !== before.position + 1) throw gap(before, block);
-      assertCursorKept(block, before.cursor);
-      return block;
+      return decodeFollowing(before, stored, this.#hashes);
     } catch (error) {
       if (error instanceof CorruptDataError) {
         const { shard } = this.#batch;
@@ -387,19 +384,4 @@ class ReplayRun {
     if (this.#batch.records.length > 0)
       this.#observability.metrics.milliseconds("WatermarkLag", lagMs);
   }
-}
-
-function watermarkAt(block: LogBlock, before: Watermark): Watermark {
-  return {
-    position: block.position,
-    timestamp: block.throughTimestamp,
-    cursor: block.cursor ?? before.cursor,
-  };
-}
-
-function gap(before: Watermark, block: LogBlock): CorruptDataError {
-  return new CorruptDataError(
-    `I1: the log goes from position ${before.position} to ${block.position}; blocks above the ` +
-      "watermark are missing",
-  );
 }

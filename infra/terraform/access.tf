@@ -19,12 +19,15 @@ locals {
     oracle    = concat(["oracle", "mapping"], var.enhanced_fan_out ? ["fanOut"] : [])
     replay    = ["replay", "mapping"]
     reaper    = ["reaper"]
-    api       = ["readOnly", "write", "rest"]
+    api       = ["readOnly", "write", "express", "rest"]
     provision = ["provision"]
   }
+  # `express` lets its holder append to the log, and is given beside `read-write`: it trusts a
+  # client as the oracle is trusted (docs/operations.md, Who can do what).
   user_grant_sets = {
     read-only  = ["readOnly"]
     read-write = ["readOnly", "write"]
+    express    = ["express"]
   }
 
   key_arns = distinct(
@@ -80,7 +83,11 @@ locals {
             )
           ]
         ]),
-        local.key_statements[name == "read-only" ? "read" : "write"],
+        # Who has `express` has the keys by `read-write`.
+        [
+          for statement in local.key_statements[name == "read-only" ? "read" : "write"] : statement
+          if name != "express"
+        ],
       )
     })
   }

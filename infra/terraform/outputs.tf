@@ -22,10 +22,14 @@ output "rest" {
 }
 
 output "policies" {
-  description = "Managed policies for the roles of applications that use the SDK."
+  description = <<-EOT
+    Managed policies for the roles of applications that use the SDK. `express` comes beside
+    `read_write`, for clients that are trusted to append to the commit log themselves.
+  EOT
   value = {
     read_only_arn  = aws_iam_policy.sdk["read-only"].arn
     read_write_arn = aws_iam_policy.sdk["read-write"].arn
+    express_arn    = aws_iam_policy.sdk["express"].arn
   }
 }
 

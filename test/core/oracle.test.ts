@@ -361,16 +361,28 @@ describe("folding", () => {
     rejectedRecords: 0,
     verdicts: [],
   };
-  test.each<[string, Partial<LogBlock>]>([
-    ["I1: a position that is not the next", { position: 2 as LogBlock["position"] }],
-    [
-      "I2: a block that does not continue the one before",
-      { previousTimestamp: 5 as typeof startTimestamp },
-    ],
-  ])("refuses %s", (_, change) => {
+  test("I1: refuses a position that is not the next", () => {
     expect(() => {
-      newOracle().fold({ ...block, ...change });
+      newOracle().fold({ ...block, position: 2 as LogBlock["position"] });
     }).toThrow(InvariantViolation);
+  });
+
+  const cursorAt = (sequence: string): LogBlock["cursor"] => ({
+    sequenceNumber: sequence as SequenceNumber,
+    requestsDone: "all",
+  });
+  test.each<[string, Partial<LogBlock>]>([
+    ["I2: a block that begins elsewhere in time", { previousTimestamp: 5 as Timestamp }],
+    ["I9: a cursor that goes back", { cursor: cursorAt("8") }],
+  ])("refuses %s, and names the block", (_, change) => {
+    const oracle = newOracle();
+    oracle.fold({ ...block, cursor: cursorAt("9") });
+    const next = { ...block, position: 2 as LogBlock["position"], cursor: cursorAt("9") };
+    expect(() => {
+      oracle.fold({ ...next, ...change });
+    }).toThrow(/block 2 .*(not continue the log|moves the stream's cursor back)/);
+    oracle.fold(next);
+    expect(oracle.position).toBe(2);
   });
 
   test("I3: refuses a second decision of an id", () => {

@@ -17,6 +17,7 @@ export type GrantSet =
   | "provision"
   | "readOnly"
   | "write"
+  | "express"
   | "rest"
   | "mapping"
   | "fanOut";

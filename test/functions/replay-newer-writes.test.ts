@@ -128,7 +128,11 @@ async function newestOf(
     payloads: new ReplayPayloads(noStores, { shard, records: [] }, {}),
     refusalOf: (payload, index) =>
       refused.has(JSON.stringify(payload.writes[index]?.key)) ? "refused" : undefined,
-    after: { position: work.after as LogPosition, cursor: undefined },
+    after: {
+      position: work.after as LogPosition,
+      timestamp: (10 * work.after) as Timestamp,
+      cursor: undefined,
+    },
   });
   const found: PlannedWrite[] = [];
   for await (const each of newer.of(writes)) found.push(each);

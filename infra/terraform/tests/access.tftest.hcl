@@ -89,6 +89,31 @@ run "a_client_cannot_write_blocks_watermarks_or_the_registry" {
   }
 }
 
+run "express_appends_blocks_and_nothing_else" {
+  assert {
+    condition = [
+      for statement in jsondecode(aws_iam_policy.sdk["express"].policy).Statement :
+      [statement.Action, statement.Resource, statement.Condition]
+      ] == [[
+        ["dynamodb:PutItem"],
+        ["arn:aws:dynamodb:eu-west-1:123456789012:table/tidemark-shop-log"],
+        { "ForAllValues:StringLike" = { "dynamodb:LeadingKeys" = ["shardId-*"] } },
+    ]]
+    error_message = "Beside read-write, express puts under shard ids in the log."
+  }
+  assert {
+    condition     = output.policies.express_arn == aws_iam_policy.sdk["express"].arn
+    error_message = "Applications are told the policy."
+  }
+  assert {
+    condition = anytrue([
+      for statement in jsondecode(aws_iam_role_policy.function["api"].policy).Statement :
+      statement.Sid == "ExpressAppendBlocks"
+    ])
+    error_message = "REST commits express for callers that may not."
+  }
+}
+
 run "only_the_function_writes_to_its_log" {
   assert {
     condition = alltrue([
@@ -167,7 +192,7 @@ run "a_reader_cannot_encrypt" {
         contains(statement.Action, "kms:Encrypt")
         if statement.Sid == "UseKeys"
       ]
-    } == { read-only = [false], read-write = [true] }
+    } == { express = [], read-only = [false], read-write = [true] }
     error_message = "Who only reads can decrypt, and no more."
   }
   assert {

@@ -20,9 +20,11 @@ import { encodeLogBlock } from "../../schemas/encode-log-block.ts";
 import { sealedAt } from "../../simulation/producer.ts";
 import { storedN } from "../fragile.ts";
 import { key, number, putAll, readOne, text, textCodec } from "../support.ts";
+import { expressTrials } from "./express-trials.ts";
 import { parts, tableWith } from "./page.ts";
 import { columns } from "./probes.ts";
 import type { Role } from "./roles.ts";
+import type { Breakage, Trials } from "./trial.ts";
 import { startWorld, type World } from "./world.ts";
 
 let world: World;
@@ -36,10 +38,6 @@ beforeAll(async () => {
   rest = callerOf(createApi({ engine, control, clock, random, logger }));
 });
 afterAll(() => world.stop());
-
-/** A test, or the files in which it is tried. */
-type Trial = (() => Promise<void>) | readonly string[];
-type Trials = Readonly<Record<string, Trial>>;
 
 const put = (table: string, item: object) =>
   rest("/v1/transactions", { writes: [{ op: "put", table, item }] });
@@ -88,7 +86,7 @@ const noBlocks: Trials = {
   },
 };
 
-const trials: Readonly<Record<string, { readonly can: Trials; readonly not: Trials }>> = {
+const trials: Readonly<Record<string, Breakage>> = {
   "a caller of REST": {
     can: {
       "any item of any registered table, by commits": async () => {
@@ -263,6 +261,7 @@ const trials: Readonly<Record<string, { readonly can: Trials; readonly not: Tria
       "the secret of REST's tokens": () => lacks("policy read-write", /secret/),
     },
   },
+  "policy express": expressTrials,
   "a plain writer": {
     can: {
       "the items of its table": async () => {

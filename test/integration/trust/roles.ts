@@ -10,7 +10,7 @@ import { startCallRecorder } from "../../deploy/call-recorder.ts";
 import { allows, readGrants, type Grant } from "../../deploy/grants.ts";
 import type { LocalStores } from "../../harness/local-stores.ts";
 
-const { oracle, replay, reaper, provision, readOnly, write, rest, mapping } = readGrants();
+const { oracle, replay, reaper, provision, readOnly, write, express, rest, mapping } = readGrants();
 
 /** Functions have the rights of their mappings: it is one role. */
 export const roles = {
@@ -20,7 +20,9 @@ export const roles = {
   provision,
   "policy read-only": readOnly,
   "policy read-write": [...readOnly, ...write],
-  api: [...readOnly, ...write, ...rest],
+  "policy express": express,
+  api: [...readOnly, ...write, ...express, ...rest],
+  "an express client": [...readOnly, ...write, ...express],
   "a producer": write.filter(({ sid }) => sid === "Commit"),
   "a plain writer": [
     {

@@ -1,0 +1,47 @@
+/**
+ * What may follow a block of the log. Whoever folds the log asks, so that a block that nobody
+ * certified there stops the shard, and is named, instead of being built upon (docs/operations.md).
+ */
+import { compareCursors } from "./cursor.ts";
+import { CorruptDataError } from "./errors.ts";
+import type { LogBlock, StreamCursor, Timestamp } from "./types.ts";
+
+/**
+ * Invariant: I2.
+ * @param before `throughTimestamp` of the block before.
+ * @throws CorruptDataError for a block that does not continue it.
+ */
+export function assertContinues(
+  { position, previousTimestamp }: Pick<LogBlock, "position" | "previousTimestamp">,
+  before: Timestamp,
+): void {
+  if (previousTimestamp !== before) {
+    throw new CorruptDataError(`I2: block ${position} does not continue the log`);
+  }
+}
+
+/**
+ * The cursor only moves forward, and a client decides nothing of the stream, so its block has that
+ * of the block before. One that moves it on would have every oracle pass requests that nobody has
+ * answered (docs/adr/0013).
+ * Invariant: I9.
+ * @param before the cursor of the block before.
+ * @throws CorruptDataError for a block with another cursor: nothing may be folded over it.
+ */
+export function assertCursorMayFollow(
+  { cursor, maker, position }: Pick<LogBlock, "cursor" | "maker" | "position">,
+  before: StreamCursor | undefined,
+): void {
+  const order = compareCursors(cursor, before);
+  if (maker === undefined ? order >= 0 : order === 0) return;
+  const by = maker === undefined ? "" : `, made by client ${nameOf(maker.number)},`;
+  throw new CorruptDataError(
+    `I9: block ${position} of the log${by} moves the stream's cursor ` +
+      (order < 0 ? "back" : "on: requests would stay unanswered") +
+      " (docs/operations.md, A block that stops the shard)",
+  );
+}
+
+function nameOf(maker: number): string {
+  return maker.toString(16).padStart(8, "0");
+}
