@@ -1,15 +1,14 @@
 /**
  * The commit log on DynamoDB: one item per block under (shard, position), spilled payloads beside
- * them under (spill#id, chunk). The conditional put of `append` is the commit point of every
- * transaction in the block (I1).
+ * them under (spill#id, chunk).
  */
 import { OnDemand } from "../core/on-demand.ts";
-import type { ClientPorts, Clock, CommitLog, StoredBlock } from "../core/ports.ts";
-import type { Item, LogPosition } from "../core/types.ts";
+import type { Clock, CommitLog } from "../core/ports.ts";
 import { fromSdkItem } from "./attribute-values.ts";
-import type { ClientDynamoDb, DynamoDb } from "./dynamodb.ts";
-import { expiresAtSeconds, bytesOf, integerOf } from "./stored-attributes.ts";
+import type { ClientDynamoDb } from "./dynamodb.ts";
+import { storedBlock } from "./stored-block.ts";
 
+const appending = new OnDemand("appended blocks", () => import("./dynamodb-append.ts"));
 const spilling = new OnDemand("spilled payloads", () => import("./dynamodb-spills.ts"));
 
 export type CommitLogParts = {
@@ -18,49 +17,20 @@ export type CommitLogParts = {
   readonly table: string;
 };
 
-export function createDynamoDbCommitLog(
-  parts: CommitLogParts & { readonly dynamodb: DynamoDb },
-): CommitLog {
-  return { ...createClientCommitLog(parts), ...appender(parts), ...backwardReader(parts) };
+export function createDynamoDbCommitLog(parts: CommitLogParts): CommitLog {
+  return { ...createClientCommitLog(parts), ...backwardReader(parts) };
 }
 
 /** What a client needs of it. */
-export function createClientCommitLog(parts: CommitLogParts): ClientPorts["log"] {
+export function createClientCommitLog(parts: CommitLogParts): Omit<CommitLog, "readBackward"> {
   return {
     ...readers(parts),
+    append: (shard, block, options) =>
+      appending.use(({ append }) => append(parts, { shard, block }, options)),
     spill: (id, chunks, options) =>
       spilling.use(({ spill }) => spill(parts, { id, chunks }, options)),
     readSpilled: (id, chunks, options) =>
       spilling.use(({ readSpilled }) => readSpilled(parts, { id, chunks }, options)),
-  };
-}
-
-function appender({
-  dynamodb,
-  table,
-  clock,
-}: Parameters<typeof createDynamoDbCommitLog>[0]): Pick<CommitLog, "append"> {
-  return {
-    async append(shard, block, options) {
-      const result = await dynamodb.putOrSee(
-        {
-          TableName: table,
-          Item: {
-            shard: { S: shard },
-            position: { N: block.position.toString() },
-            block: { B: block.bytes },
-            expiresAt: { N: expiresAtSeconds(clock) },
-          },
-          // mutant: block-put-without-condition
-          ConditionExpression: "attribute_not_exists(#position)",
-          // mutant: block-put-without-condition
-          ExpressionAttributeNames: { "#position": "position" },
-        },
-        options,
-      );
-      if (result === "done") return "appended";
-      return { taken: result.stored === undefined ? undefined : storedBlock(result.stored) };
-    },
   };
 }
 
@@ -123,13 +93,5 @@ function backwardReader({ dynamodb, table }: CommitLogParts): Pick<CommitLog, "r
       );
       return (page.Items ?? []).map((item) => storedBlock(fromSdkItem(item)));
     },
-  };
-}
-
-function storedBlock(item: Item): StoredBlock {
-  const stored = { what: "log block", item };
-  return {
-    position: integerOf(stored, "position") as LogPosition,
-    bytes: bytesOf(stored, "block"),
   };
 }

@@ -21,7 +21,11 @@ import { fromSdkItem } from "./attribute-values.ts";
 import { callRead, callWrite, type Call, type SignDeadline } from "./call.ts";
 import type { DynamoDbHandle } from "./clients.ts";
 
+type Source = () => Promise<DynamoDbHandle>;
+
 export type ClientDynamoDb = {
+  /** For operations that few need (dynamodb-append.ts). */
+  readonly handle: Source;
   get(input: GetItemCommandInput, options?: CallOptions): Promise<Item | undefined>;
   batchGet(
     input: BatchGetItemCommandInput,
@@ -39,14 +43,6 @@ export type ClientDynamoDb = {
 
 /** Functions alone delete anything; a client's deletes are tombstones, which are puts. */
 export type DynamoDb = ClientDynamoDb & {
-  /**
-   * A conditional put that is told what stands there when its condition fails. Undefined from a
-   * store that does not know the question, as dynalite.
-   */
-  putOrSee(
-    input: PutItemCommandInput,
-    options?: CallOptions,
-  ): Promise<"done" | { readonly stored: Item | undefined }>;
   delete(
     input: DeleteItemCommandInput,
     options?: CallOptions,
@@ -63,7 +59,7 @@ function metered(options: CallOptions | undefined): Metered {
   return options?.consumption === undefined ? {} : { ReturnConsumedCapacity: "TOTAL" };
 }
 
-function count(
+export function count(
   options: CallOptions | undefined,
   kind: "readUnits" | "writeUnits",
   consumed: ConsumedCapacity | readonly ConsumedCapacity[] | undefined,
@@ -73,10 +69,8 @@ function count(
   for (const { CapacityUnits } of [consumed].flat()) consumption[kind] += CapacityUnits ?? 0;
 }
 
-type Source = () => Promise<DynamoDbHandle>;
-
 export function createClientDynamoDb(handle: Source): ClientDynamoDb {
-  return { ...reads(handle), ...puts(handle) };
+  return { handle, ...reads(handle), ...puts(handle) };
 }
 
 type Operation = {
@@ -94,7 +88,7 @@ type Prepare<Output> = (
 ) => Pick<Call<Output>, "command" | "send">;
 
 /** The call, counted as one that is made, whatever comes of it. */
-async function prepared<Output>(
+export async function prepared<Output>(
   { handle, name, table, options, signDeadline }: Operation,
   prepare: Prepare<Output>,
 ): Promise<Call<Output>> {
@@ -170,21 +164,6 @@ function puts(handle: Source): Pick<ClientDynamoDb, "put"> {
 export function createDynamoDb(handle: Source): DynamoDb {
   return {
     ...createClientDynamoDb(handle),
-    async putOrSee(input, options) {
-      const operation = { handle, name: "PutItem", table: input.TableName, options };
-      const call = await prepared(operation, (to, metered) => {
-        const asking = { ...input, ReturnValuesOnConditionCheckFailure: "ALL_OLD" } as const;
-        const command = new to.sdk.PutItemCommand({ ...asking, ...metered });
-        return { command, send: (http) => to.client.send(command, http) };
-      });
-      const result = await callWrite(call);
-      if (result.kind === "done") {
-        count(options, "writeUnits", result.output.ConsumedCapacity);
-        return "done";
-      }
-      const { Item } = result.error;
-      return { stored: Item === undefined ? undefined : fromSdkItem(Item) };
-    },
     delete: (input, options) =>
       write({ handle, name: "DeleteItem", table: input.TableName, options }, (to, metered) => {
         const command = new to.sdk.DeleteItemCommand({ ...input, ...metered });

@@ -334,8 +334,18 @@ export const searchesKeptMax = 1_000;
  * has a sort key; so up to 600 MB. Beyond it the process reads on when replay has installed some.
  */
 export const tailEntriesMax = 1_000_000;
+/** Bytes of payloads in the tail's blocks that count as one more entry. */
+export const tailEntryBytes = 512;
 /** Log reads under way at once; a second one lets a newcomer start before the first is back. */
 export const tailRefreshesMax = 2;
+/**
+ * How long a process waits for the answer to an express block before it asks the log: many times
+ * what a put takes. Who waits behind it goes by the stream then.
+ */
+export const expressAnswerMsMax = 250;
+/** How long commits go by the stream after the log's table has throttled, or refused, a block. */
+export const expressThrottledMs = 1_000;
+export const expressDeniedMs = 10 * 60_000;
 /** A missing table is looked for again at most this often, so that a typo costs no call per use. */
 export const registryReloadMsMin = 1_000;
 /** How long an embedded stack may take to say where its parts are. */

@@ -377,11 +377,12 @@ export type Ports = {
 };
 
 /**
- * What of it a client needs. Functions alone append blocks, look at bare versions, and keep the
- * books of replay and of the reaper; an SDK need not carry that.
+ * What of it a client needs. Functions alone look at bare versions, and keep the books of replay
+ * and of the reaper; an SDK need not carry that. A client appends blocks where it commits express.
  */
 export type ClientPorts = Omit<Ports, "log" | "items" | "control"> & {
-  readonly log: Pick<CommitLog, "readAfter" | "readAt" | "spill" | "readSpilled">;
+  readonly log: Pick<CommitLog, "readAfter" | "readAt" | "spill" | "readSpilled"> &
+    Partial<Pick<CommitLog, "append">>;
   readonly items: Pick<ItemStore, "get" | "batchGet" | "query" | "scan" | "install">;
   readonly control: Pick<
     ControlStore,

@@ -10,11 +10,13 @@
  */
 import { assert } from "./assert.ts";
 import { assertContinues } from "./block-order.ts";
+import * as limits from "./limits.ts";
 import type {
   CommittedVerdict,
   KeyHash,
   LogBlock,
   LogPosition,
+  StreamCursor,
   Timestamp,
   TransactionId,
   Verdict,
@@ -54,6 +56,8 @@ export class Tail {
   #position: LogPosition;
   /** L: newest timestamp handed out by the log as far as it is known here. */
   #newest: Timestamp;
+  /** How far into the stream the log reaches as far as it is known here. */
+  #cursor: StreamCursor | undefined;
   /** Nothing is known of commits at or below the floor; a read timestamp below it is too old. */
   #floor: Timestamp;
   /** Position of the newest block that the tail no longer holds. */
@@ -71,9 +75,10 @@ export class Tail {
   readonly #commitsByKey = new Map<KeyHash, TailCommit[]>();
   readonly #decisions = new Map<TransactionId, Verdict>();
 
-  constructor(start: Pick<Watermark, "position" | "timestamp">) {
+  constructor(start: Omit<Watermark, "cursor"> & Partial<Watermark>) {
     this.#position = start.position;
     this.#newest = start.timestamp;
+    this.#cursor = start.cursor;
     this.#floor = start.timestamp;
     this.#floorPosition = start.position;
     this.#installedThrough = start.timestamp;
@@ -84,6 +89,10 @@ export class Tail {
   }
   get newest(): Timestamp {
     return this.#newest;
+  }
+  /** An express block repeats it: it decides nothing of the stream. */
+  get cursor(): StreamCursor | undefined {
+    return this.#cursor;
   }
   get floor(): Timestamp {
     return this.#floor;
@@ -97,7 +106,10 @@ export class Tail {
   get blockCount(): number {
     return this.#blocks.length - this.#first;
   }
-  /** What its memory grows with: blocks, verdicts and writes that it holds. */
+  /**
+   * What its memory grows with: blocks, verdicts and writes that it holds, and payloads that lie in
+   * blocks.
+   */
   get entries(): number {
     return this.#entries;
   }
@@ -124,6 +136,7 @@ export class Tail {
     this.#entries += entriesOf(block);
     this.#position = block.position;
     this.#newest = block.throughTimestamp;
+    this.#cursor = block.cursor;
     this.#blocks.push({
       position: block.position,
       throughTimestamp: block.throughTimestamp,
@@ -271,8 +284,12 @@ export class Tail {
 }
 
 function entriesOf({ verdicts }: Pick<LogBlock, "verdicts">): number {
-  return verdicts.reduce(
-    (sum, verdict) => sum + 1 + (verdict.kind === "committed" ? verdict.writes.length : 0),
-    1,
-  );
+  return verdicts.reduce((sum, verdict) => sum + entriesOfVerdict(verdict), 1);
+}
+
+function entriesOfVerdict(verdict: Verdict): number {
+  if (verdict.kind !== "committed") return 1;
+  const { payload, writes } = verdict;
+  const bytes = payload.kind === "inline" ? payload.bytes.length : 0;
+  return 1 + writes.length + Math.ceil(bytes / limits.tailEntryBytes);
 }

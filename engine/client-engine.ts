@@ -31,7 +31,7 @@ export function clientEngineOf(core: EngineCore): ClientEngine {
           id,
           signal: call.signal,
           call: call.options,
-          onSent: (transactionId, resend) => emit?.({ kind: "sent", transactionId, resend }),
+          onSent: (transactionId, how) => emit?.({ kind: "sent", transactionId, ...how }),
         });
       }),
     close: () => core.close(),

@@ -2,15 +2,12 @@
  * Puts commit requests onto one shard of the stream. Requests of concurrent transactions share
  * records and calls: while a call is under way the next ones gather, so a busy process pays for few
  * calls and a lone transaction waits for no other.
- *
- * The records also tell replay which commits this process has installed, so that it need not look
- * at their items: some twelve bytes a commit instead of half a read unit for each of its writes.
- * What gets lost is looked at. Not in the papers.
+ * A record also says what the process has installed (install-outbox.ts).
  */
 import { StoreError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { CommitStream, PutRecordResult } from "../core/ports.ts";
-import type { InstalledReport, ShardId, Timestamp } from "../core/types.ts";
+import type { InstalledReport, ShardId } from "../core/types.ts";
 import {
   encodeCommitRecord,
   recordHeaderBytesMax,
@@ -18,6 +15,7 @@ import {
 } from "../schemas/commit-record.ts";
 import { installedBytesMax } from "../schemas/installed-reports.ts";
 import type { KeyHashes } from "../schemas/key-hashes.ts";
+import type { InstallOutbox } from "./install-outbox.ts";
 
 /** `throttled` and `rejected` were certainly not stored; `unknown` possibly. */
 export type SendResult =
@@ -39,11 +37,11 @@ export class CommitSender {
   readonly #hashFingerprint: number;
   #queue: Queued[] = [];
   #puts = 0;
-  /** Commits of which replay is to be told, the oldest first. */
-  readonly #installed = new Map<Timestamp, Uint8Array>();
+  readonly #reports: InstallOutbox;
 
-  constructor(stream: CommitStream, { shard, hashes }: SendTarget) {
+  constructor(stream: CommitStream, { shard, hashes }: SendTarget, reports: InstallOutbox) {
     this.#stream = stream;
+    this.#reports = reports;
     this.#shard = shard;
     this.#hashFingerprint = hashes.fingerprint;
   }
@@ -59,15 +57,6 @@ export class CommitSender {
         queueMicrotask(() => void this.#drain());
       }
     });
-  }
-
-  /**
-   * All writes of the commit have reached their tables, or later ones have. The next record says
-   * so, with the proof that it was ours.
-   */
-  reportInstalled({ timestamp, proof }: InstalledReport): void {
-    // More than a record takes replay finds out by itself.
-    if (this.#installed.size < limits.installedReportsMax) this.#installed.set(timestamp, proof);
   }
 
   async #drain(): Promise<void> {
@@ -101,11 +90,7 @@ export class CommitSender {
    */
   #takeRecords(): { readonly bytes: Uint8Array; readonly queued: readonly Queued[] }[] {
     const records: { bytes: Uint8Array; queued: Queued[] }[] = [];
-    let installed = Array.from(this.#installed, ([timestamp, proof]) => ({
-      timestamp,
-      proof,
-    })).sort((a, b) => a.timestamp - b.timestamp);
-    this.#installed.clear();
+    let installed: readonly InstalledReport[] = this.#reports.take();
     let taken = 0;
     let callBytes = 0;
     while (taken < this.#queue.length && records.length < limits.recordsPerPutMax) {

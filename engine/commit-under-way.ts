@@ -145,10 +145,10 @@ export class CommitUnderWay {
         call: { signal, consumption: this.consumption },
         freshMs,
         beforeCheck: () => this.#group?.close(),
-        onSent: (transactionId, resend) => {
+        onSent: (transactionId, how) => {
           sentMs ??= ports.clock.monotonicMs();
           this.#group?.sent(transactionId);
-          emit?.({ kind: "sent", transactionId, resend });
+          emit?.({ kind: "sent", transactionId, ...how });
         },
       });
       this.verdict = { kind: "committed", timestamp: certified.verdict.timestamp };
@@ -203,7 +203,9 @@ export class CommitUnderWay {
     const { session, ports, emit, background } = this.#services;
     const { verdict, payload, sentMs } = certified;
     const { id: transactionId, timestamp: commitTimestamp } = verdict;
-    emit?.({ kind: "certified", transactionId, commitTimestamp });
+    // An oracle's block has no payload.
+    const via = verdict.payload.kind === "inline" ? "express" : "stream";
+    emit?.({ kind: "certified", transactionId, commitTimestamp, via });
     const report = { timestamp: commitTimestamp, proof: this.#what.proof };
     // mutant: installed-said-too-early
     const nowMs = ports.clock.nowMs();
@@ -218,7 +220,7 @@ export class CommitUnderWay {
           for (const write of payload.writes.keys()) {
             session.installed.note({ timestamp, write }, writtenItem(payload, write));
           }
-          session.sender.reportInstalled(report);
+          session.reports.add(report);
         },
         (cause: unknown) => {
           emit?.({ kind: "install-left", transactionId: verdict.id, cause });

@@ -31,7 +31,7 @@ import type {
 import { encodePayload } from "../schemas/payload.ts";
 import { orAborted } from "./concurrency.ts";
 import { DecisionSearch } from "./decision-search.ts";
-import { settleRequest } from "./request-settler.ts";
+import { settleRequest, type OnSent } from "./request-settler.ts";
 import { assertWithinTail, conflictError } from "./conflict-error.ts";
 import { TableRefusedError } from "./table-registry.ts";
 import type { ShardSession } from "./shard-session.ts";
@@ -60,7 +60,7 @@ export type CommitOptions = {
   readonly freshMs: number;
   /** Called in the very turn in which payload and checks are taken, before they are. */
   readonly beforeCheck: () => void;
-  readonly onSent: (id: TransactionId, resend: boolean) => void;
+  readonly onSent: OnSent;
 };
 
 export type Certified = {
@@ -108,6 +108,7 @@ export async function certify(
     search: new DecisionSearch(session, { id: options.id, undecidedTo: options.undecidedTo }),
     pagesMax: Number.POSITIVE_INFINITY,
     onSent: options.onSent,
+    writes: () => Array.from(writes.values(), ({ hashes }) => hashes),
     // A stale or lost request is sent again only after the local check has covered what came since.
     recheck: () => checkLocally(session, subject),
   });

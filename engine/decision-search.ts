@@ -16,11 +16,8 @@
  */
 import type { CallOptions } from "../core/ports.ts";
 import type { Verdict } from "../core/types.ts";
-import type { Decision, SearchState } from "./log-searches.ts";
+import type { Decision, Found, SearchState } from "./log-searches.ts";
 import type { ShardSession } from "./shard-session.ts";
-
-/** `gap`: the tail does not reach down to where the search stands. */
-export type Found = Decision | "gap" | undefined;
 
 export class DecisionSearch {
   readonly #session: ShardSession;

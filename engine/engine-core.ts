@@ -14,9 +14,10 @@ import { publicError } from "./public-error.ts";
 import { ShardSession } from "./shard-session.ts";
 import { TableRegistry } from "./table-registry.ts";
 import type { FollowerOptions } from "./tail-follower.ts";
-import type { EngineEvent } from "./types.ts";
+import type { CommitPreference, EngineEvent } from "./types.ts";
 
 const chaining = new OnDemand("chaining", () => import("./chaining/chains.ts"));
+const expressing = new OnDemand("express", () => import("./express/express.ts"));
 
 export type EngineOptions = {
   readonly follower?: Partial<FollowerOptions> | undefined;
@@ -30,6 +31,11 @@ export type EngineOptions = {
    * certified with them. Default true.
    */
   readonly chaining?: boolean | undefined;
+  /**
+   * Which way transactions are committed: `"express"`, by blocks of this process's own, and what no
+   * block takes by the stream; `"auto"`, by what serves better. Default `"stream"`.
+   */
+  readonly commit?: CommitPreference | undefined;
   /** Called synchronously; what it throws is ignored. */
   readonly onEvent?: ((event: EngineEvent) => void) | undefined;
 };
@@ -128,6 +134,10 @@ export class EngineCore {
     // Loaded beside what is asked first, and not when something is about to be committed.
     const loading = this.#options.chaining === false ? undefined : chaining.load();
     loading?.catch(ignore);
+    const { commit = "stream" } = this.#options;
+    const { append } = this.ports.log;
+    const expressLoading = commit === "stream" ? undefined : expressing.load();
+    expressLoading?.catch(ignore);
     const shards = await this.ports.control.shards();
     const shard = shards[0];
     if (shard === undefined || shards.length > 1) {
@@ -139,10 +149,15 @@ export class EngineCore {
       );
     }
     const hashes = new KeyHashes(await this.ports.control.keyHasher(shard));
-    const part = await loading;
+    const [part, expressPart] = await Promise.all([loading, expressLoading]);
     const session = new ShardSession(
       this.ports,
-      { shard, hashes, onVerdict: (verdict) => own?.fold(verdict) },
+      {
+        shard,
+        hashes,
+        onVerdict: (verdict) => own?.fold(verdict),
+        onBlock: expressPart && ((block, others) => session.express?.saw(block, others)),
+      },
       {
         retention: () => Promise.resolve(this.registry.retention),
         onHelped: (verdict) =>
@@ -154,6 +169,14 @@ export class EngineCore {
       },
     );
     const own: OwnCommits | undefined = part && new part.Chains(this.ports.clock, session.follower);
+    if (expressPart !== undefined && append !== undefined) {
+      session.express = expressPart.createExpress({
+        ...{ append, session },
+        mode: commit,
+        ports: this.ports,
+        onDenied: (cause) => this.#emit?.({ kind: "express-denied", cause }),
+      });
+    }
     return { session, own };
   }
 

@@ -20,6 +20,9 @@ import { blocksAfter, positionAtOrBelow } from "./log-search.ts";
 
 export type Decision = Exclude<Verdict, { kind: "stale" }>;
 
+/** `gap`: the tail does not reach down to where the search stands. */
+export type Found = Decision | "gap" | undefined;
+
 /** What is known of an id. It stays true, whoever found it out. */
 export type SearchState = {
   readonly id: TransactionId;

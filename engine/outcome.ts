@@ -10,7 +10,7 @@ import type { TransactionId } from "../core/types.ts";
 import { transactionIdTimestamp } from "../schemas/transaction-id.ts";
 import { orAborted } from "./concurrency.ts";
 import { DecisionSearch } from "./decision-search.ts";
-import { settleRequest } from "./request-settler.ts";
+import { settleRequest, type OnSent } from "./request-settler.ts";
 import type { ShardSession } from "./shard-session.ts";
 import type { Outcome } from "./types.ts";
 
@@ -27,7 +27,7 @@ export async function settleOutcome(
     readonly id: TransactionId;
     readonly signal: AbortSignal;
     readonly call: CallOptions;
-    readonly onSent: (id: TransactionId, resend: boolean) => void;
+    readonly onSent: OnSent;
   },
 ): Promise<Outcome> {
   const { follower } = session;

@@ -1,5 +1,7 @@
 /**
- * Sends one commit or abort request until its id has a decision, or the caller's time is up.
+ * Sends one commit or abort request until its id has a decision, or the caller's time is up. There
+ * are two ways to a decision: the stream and its oracle, and a block of the process's own
+ * (express/block-appender.ts).
  *
  * The same id is sent again after a lost answer, an answer `stale`, or long silence: always after a
  * refresh of the tail that shows no decision, with `checkedTo` raised to that tail's end. So at
@@ -11,6 +13,13 @@
  *   client   send c=100 ──?──────────── refresh to 130: none ── send c=130 ──▶ decided 141
  *   shard              (late copy, c=100) ───────────────────────────────────▶ duplicate, or
  *                                                after 10 s of stream time ──▶ stale: 100 < floor
+ *
+ * A block on its way is one more copy. It is worth something at one position only, the one behind
+ * the log as it was when its request was checked. So the same id may go by the other way before
+ * that position is known, after the same look at the log (model/TidemarkExpress.tla):
+ *
+ *   client   block for 7, log to 6 ──?── log to 6 or 7: none ── send c=130 ──▶ decided 141, in 8
+ *   log                    (late block for 7) ───────────────────────────────▶ position is taken
  */
 import { InvariantViolation } from "../core/assert.ts";
 import {
@@ -22,13 +31,14 @@ import {
 } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts } from "../core/ports.ts";
-import type { CommitRequest, Timestamp, TransactionId } from "../core/types.ts";
+import type { CommitRequest, Timestamp, TransactionId, WriteHashes } from "../core/types.ts";
 import { encodeCommitRequest } from "../schemas/commit-record.ts";
 import { waitBackoff } from "./backoff.ts";
 import { asError, ignore, noLongerNeeded, orAborted } from "./concurrency.ts";
 import type { DecisionSearch } from "./decision-search.ts";
 import type { Decision } from "./log-searches.ts";
 import type { ShardSession } from "./shard-session.ts";
+import type { CommitWay } from "./types.ts";
 
 export type SettleOptions = {
   readonly request: CommitRequest;
@@ -37,10 +47,15 @@ export type SettleOptions = {
   readonly search: DecisionSearch;
   /** Pages of the log that are read for it, before a request is sent. */
   readonly pagesMax: number;
-  readonly onSent: (id: TransactionId, resend: boolean) => void;
+  readonly onSent: OnSent;
+  /** What the payload writes, in its order; undefined: the request commits nothing. */
+  readonly writes?: () => readonly WriteHashes[];
   /** Checks up to the tail's end and returns it; throws if the request can no longer succeed. */
   readonly recheck: () => Timestamp;
 };
+
+export type OnSent = (id: TransactionId, how: SentHow) => void;
+export type SentHow = { readonly resend: boolean; readonly via: CommitWay };
 
 const resendBackoff = { baseMs: 10, capMs: 1_000 };
 
@@ -62,8 +77,21 @@ export async function settleRequest(
     try {
       options.signal.throwIfAborted();
       if (attempt > 0) await orAborted(session.follower.refresh(), options.signal);
+      const isExpress = session.express?.isReady === true;
+      if (isExpress) {
+        const onWay = (isOpen: boolean): void => {
+          possiblyStored = storedBefore || isOpen;
+        };
+        const decision = await sendExpress(ports, session, { ...options, onWay, attempt });
+        if (decision !== undefined) {
+          search.note(decision);
+          return decision;
+        }
+        // A block of it may stand in the log by now: it is looked for first.
+        if (possiblyStored) continue;
+      }
       let found = search.look();
-      const isStale = attempt > 0 || found === "gap";
+      const isStale = attempt > 0 || isExpress || found === "gap";
       while (found === "gap") {
         await orAborted(search.fill(options.call, options.pagesMax), options.signal);
         found = search.look();
@@ -167,7 +195,7 @@ async function sendOnce(
   const verdict = session.follower.awaitVerdict(id, signal);
   verdict.catch(ignore);
   try {
-    options.onSent(id, options.resend);
+    options.onSent(id, { resend: options.resend, via: "stream" });
     const sent = await Promise.race([
       session.sender.send(options.encoded),
       verdict.then((): { readonly kind: "stored" } => ({ kind: "stored" })),
@@ -176,6 +204,46 @@ async function sendOnce(
     const answer = await Promise.race([verdict, silence(ports, signal)]);
     if (answer === undefined || answer.kind === "stale") return { kind: "undecided" };
     return { kind: "decided", decision: answer };
+  } finally {
+    waiting.abort(noLongerNeeded);
+  }
+}
+
+/**
+ * By a block of the process's own. Undefined: it goes by the stream. The appender looks for a
+ * decision, and checks, in the turn in which its block is made.
+ */
+async function sendExpress(
+  ports: ClientPorts,
+  session: ShardSession,
+  options: SettleOptions & {
+    readonly onWay: (isOpen: boolean) => void;
+    readonly attempt: number;
+  },
+): Promise<Decision | undefined> {
+  const { request, search, recheck, call, writes } = options;
+  const { id, checks, payload } = request;
+  if (writes === undefined || payload.kind !== "inline") return undefined;
+  const waiting = new AbortController();
+  const signal = AbortSignal.any([options.signal, waiting.signal]);
+  let resend = options.attempt > 0;
+  const onWay = (isOpen: boolean): void => {
+    // What becomes of the block once it was given up says nothing of other copies.
+    if (waiting.signal.aborted) return;
+    options.onWay(isOpen);
+    if (!isOpen) return;
+    options.onSent(id, { resend, via: "express" });
+    resend = true;
+  };
+  try {
+    const committed = session.express?.commit({
+      ...{ id, checks, recheck, call, signal, onWay },
+      writes: writes(),
+      payload: payload.bytes,
+      look: () => search.look(),
+    });
+    const answer = await Promise.race([committed, silence(ports, signal)]);
+    return answer?.kind === "decided" ? answer.decision : undefined;
   } finally {
     waiting.abort(noLongerNeeded);
   }

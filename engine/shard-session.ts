@@ -16,7 +16,9 @@ import type { KeyHashes } from "../schemas/key-hashes.ts";
 import { waitBackoff } from "./backoff.ts";
 import { CommitSender } from "./commit-sender.ts";
 import { Semaphore } from "./concurrency.ts";
+import type { ExpressWay } from "./express-way.ts";
 import { InstalledCommits } from "./installed-commits.ts";
+import { InstallOutbox } from "./install-outbox.ts";
 import { Installer, type InstallJob, writeAt, writtenItem } from "./installer.ts";
 import type { LogSearches } from "./log-searches.ts";
 import type { PayloadLoader } from "./payload-loader.ts";
@@ -38,6 +40,10 @@ export class ShardSession {
   readonly installer: Installer;
   /** What of the log's newest commits needs no waiting for. */
   readonly installed = new InstalledCommits();
+  /** Of own commits, to replay. */
+  readonly reports = new InstallOutbox();
+  /** Undefined where all of its commits go by the stream. */
+  express: ExpressWay | undefined;
   #loader: PayloadLoader | undefined;
   #searches: LogSearches | undefined;
   readonly #ports: ClientPorts;
@@ -58,7 +64,7 @@ export class ShardSession {
     this.hashes = log.hashes;
     this.#onHelped = options.onHelped;
     this.follower = new TailFollower(ports, log, options.follower);
-    this.sender = new CommitSender(ports.stream, log);
+    this.sender = new CommitSender(ports.stream, log, this.reports);
     this.installer = new Installer(ports, {
       retention: options.retention,
       earlier: {

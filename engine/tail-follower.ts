@@ -12,6 +12,7 @@ import * as limits from "../core/limits.ts";
 import type { Consumption, ClientPorts, StoredBlock } from "../core/ports.ts";
 import { Tail } from "../core/tail.ts";
 import type {
+  LogBlock,
   LogPosition,
   ShardId,
   Timestamp,
@@ -50,6 +51,8 @@ export type FollowedLog = {
   readonly hashes: KeyHashes;
   /** Called with each verdict, in the order of the log. */
   readonly onVerdict?: ((verdict: Verdict) => void) | undefined;
+  /** Called with each block, and how many of its decisions nobody here waits for. */
+  readonly onBlock?: ((block: LogBlock, others: number) => void) | undefined;
 };
 
 /** A transaction that needs the tail's memory back to its read timestamp. */
@@ -67,6 +70,7 @@ export class TailFollower {
   readonly #shard: ShardId;
   readonly #hashes: KeyHashes;
   readonly #onVerdict: FollowedLog["onVerdict"];
+  readonly #onBlock: FollowedLog["onBlock"];
   readonly #options: FollowerOptions;
   #tail: Tail | undefined;
   #starting: Promise<void> | undefined;
@@ -106,6 +110,7 @@ export class TailFollower {
     this.#shard = log.shard;
     this.#hashes = log.hashes;
     this.#onVerdict = log.onVerdict;
+    this.#onBlock = log.onBlock;
     this.#options = { ...followerDefaults, ...options };
   }
 
@@ -208,7 +213,7 @@ export class TailFollower {
           break;
         }
       }
-      if (beganMs >= (this.#completeTo?.monotonicMs ?? -Infinity)) this.#completeTo = began;
+      this.#noteComplete(began);
       this.#refreshMs = this.#ports.clock.monotonicMs() - beganMs;
       this.#noteMissed(beganMs);
     } finally {
@@ -248,9 +253,33 @@ export class TailFollower {
     return true;
   }
 
+  /**
+   * Takes in a block that is known to stand in the log, without reading it; of no use, and ignored,
+   * unless it is the next one.
+   * @param completeTo whoever has put it there knows that no other one came before it: when it
+   * began to.
+   * @throws CorruptDataError
+   */
+  adopt(stored: StoredBlock, completeTo?: Instant): void {
+    if (stored.position !== this.tail.position + 1) return;
+    this.#fold(stored);
+    if (completeTo !== undefined) this.#noteComplete(completeTo);
+    this.#maintain();
+  }
+
+  #noteComplete(to: Instant): void {
+    if (to.monotonicMs >= (this.#completeTo?.monotonicMs ?? -Infinity)) this.#completeTo = to;
+  }
+
   #fold(stored: StoredBlock): void {
     const block = decodeBlock(stored, this.#hashes);
     this.tail.fold(block);
+    if (this.#onBlock !== undefined) {
+      const others = block.verdicts.filter(
+        ({ kind, id }) => kind !== "stale" && !this.#waiters.has(id),
+      );
+      this.#onBlock(block, others.length);
+    }
     for (const verdict of block.verdicts) {
       if (verdict.kind !== "stale") this.#watches.get(verdict.id)?.();
       this.#onVerdict?.(verdict);

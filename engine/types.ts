@@ -87,6 +87,10 @@ export type Receipt = {
   readonly recordedResult?: AttributeValue;
 };
 
+/** By a block of the process's own, or by the stream and its oracle (docs/adr/0013). */
+export type CommitWay = "express" | "stream";
+export type CommitPreference = CommitWay | "auto";
+
 /** What happened, for hooks, logs and metrics. Nothing is built without a listener. */
 export type EngineEvent =
   | { readonly kind: "attempt-started"; readonly attempt: number; readonly isolation: Isolation }
@@ -99,7 +103,12 @@ export type EngineEvent =
       /** Found on the tail, before anything was sent. */
       readonly early: boolean;
     }
-  | { readonly kind: "sent"; readonly transactionId: TransactionId; readonly resend: boolean }
+  | {
+      readonly kind: "sent";
+      readonly transactionId: TransactionId;
+      readonly resend: boolean;
+      readonly via: CommitWay;
+    }
   /**
    * It will be certified together with another one of this process, under that one's id; instead of
    * `sent`.
@@ -113,9 +122,12 @@ export type EngineEvent =
       readonly kind: "certified";
       readonly transactionId: TransactionId;
       readonly commitTimestamp: Timestamp;
+      readonly via: CommitWay;
     }
   | { readonly kind: "committed"; readonly receipt: Receipt }
   | { readonly kind: "unknown"; readonly transactionId: TransactionId }
+  /** The process may not put blocks: for some minutes, its commits go by the stream. */
+  | { readonly kind: "express-denied"; readonly cause: unknown }
   | { readonly kind: "helped"; readonly transactionId: TransactionId; readonly writes: number }
   | {
       readonly kind: "install-left";

@@ -8,7 +8,7 @@ import { deploymentNames } from "../aws/names.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { Clock, Random } from "../core/ports.ts";
-import type { EngineEvent } from "../engine/types.ts";
+import type { CommitPreference, EngineEvent } from "../engine/types.ts";
 import {
   aBoolean,
   aFunction,
@@ -54,6 +54,12 @@ export type SharedClientOptions = {
    * round trips, log entries and installs. Default true.
    */
   readonly chaining?: boolean;
+  /**
+   * New, and off by default: which way transactions are committed. `"express"`: by blocks that the
+   * client itself appends to the commit log, in one round trip, with the right to do so; what no
+   * block takes goes by the stream. `"auto"`: by what serves better. Default `"stream"`.
+   */
+  readonly commit?: CommitPreference;
   /** Time of your own, for tests. Default: the machine's. */
   readonly clock?: Clock;
   /** Random numbers of your own, for tests. Default: the machine's. */
@@ -123,6 +129,7 @@ export const clientChecks = {
   callTriesMax: integerIn({ min: 1, max: limits.callTriesMax }),
   callTimeoutMs: integerIn({ min: 1, max: limits.callTimeoutMsMax }),
   chaining: aBoolean,
+  commit: oneOf("auto", "express", "stream"),
   clock: anObject,
   random: anObject,
 } satisfies Checks<ClientOptions>;

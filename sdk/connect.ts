@@ -29,7 +29,7 @@ export function createClient(options: ClientOptions): Client {
 /** Where a client's engine comes from; options that `createClient` would take. */
 export async function connect(options: ClientOptions): Promise<Connection> {
   const { credentials, callTriesMax, callTimeoutMs, clock, random } = options;
-  const { onEvent, chaining } = options;
+  const { onEvent, chaining, commit } = options;
   const shared = { credentials, callTriesMax, callTimeoutMs, clock, random };
   // Beside each other: who has not even loaded them all may know already that nothing answers.
   const [{ createAwsClientPorts }, { createClientEngine }, where] = await Promise.all([
@@ -38,7 +38,7 @@ export async function connect(options: ClientOptions): Promise<Connection> {
     target(options),
   ]);
   const ports = createAwsClientPorts({ ...shared, ...where });
-  const engine = createClientEngine(ports, { onEvent, chaining });
+  const engine = createClientEngine(ports, { onEvent, chaining, commit });
   return { engine, close: () => ports.close() };
 }
 

@@ -109,6 +109,7 @@ function lineOf(event: EngineEvent): Line | undefined {
     case "attempt-started":
     case "certified":
     case "joined":
+    case "express-denied":
       return undefined;
     case "attempt-aborted":
       return abortLine(event);

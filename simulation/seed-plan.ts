@@ -6,6 +6,7 @@
  */
 import * as limits from "../core/limits.ts";
 import type { Isolation } from "../core/types.ts";
+import type { CommitPreference } from "../engine/types.ts";
 import type { Change } from "../functions/shared/settings.ts";
 import { faultNames, type FaultName, type FaultPlan } from "../testing/kernel/faults.ts";
 import { SeededRandom } from "../testing/kernel/seeded-random.ts";
@@ -35,6 +36,8 @@ export type SeedPlan = {
   readonly hurried: number;
   /** Of every hash: 64, or so few that most items collide with others. */
   readonly hashBits: number;
+  /** Which way the clients' commits go; `mixed`: of two of them one goes express. */
+  readonly commit: CommitPreference | "mixed";
   readonly faults: FaultPlan;
   readonly strikesMax?: number;
 };
@@ -105,6 +108,8 @@ const narrowShare = 0.25;
 const narrowBitsMin = 6;
 const narrowBitsMax = 12;
 export const hashBitsMax = 64;
+/** Of the seeds in which clients may append blocks of their own. */
+const expressShare = 0.25;
 /** One seed in ten runs without faults: what breaks there needs none. */
 const calmShare = 0.1;
 
@@ -127,6 +132,7 @@ export function planOf(seed: number): SeedPlan {
     ...oracleOf(random.fork("oracle")),
     hurried: random.chance(0.3) ? random.between(0.05, 0.3) : 0,
     hashBits: hashBitsOf(random.fork("hashes")),
+    commit: commitOf(random.fork("commit")),
     faults: random.chance(calmShare) ? {} : faultsOf(random),
   };
 }
@@ -151,6 +157,11 @@ function oracleOf(
     rebuildBlocksMax: Math.round(random.logarithmic(2, 200)),
     rebuildPageBlocksMax: random.integer(1, 4),
   };
+}
+
+function commitOf(random: SeededRandom): SeedPlan["commit"] {
+  if (!random.chance(expressShare)) return "stream";
+  return random.pick(["express", "auto", "mixed"] as const);
 }
 
 function lanesOf(workload: WorkloadName, random: SeededRandom): number {

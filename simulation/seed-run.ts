@@ -120,6 +120,7 @@ function tablesOfNobody({ faults, history }: SeedPlan): readonly TestTable[] {
 class SeedRunner {
   readonly #cloud: TestCloud;
   readonly #workload: Workload;
+  #clientsMade = 0;
   readonly #plan: SeedPlan;
   readonly #recorder: HistoryRecorder;
   readonly #journal: VersionJournal;
@@ -303,7 +304,11 @@ class SeedRunner {
 
   #clientOptions(process: string, isUnderFaults = false): TestClientOptions {
     const { appendTables, universe } = this.#workload;
+    const { commit } = this.#plan;
+    this.#clientsMade += 1;
+    const isExpress = this.#clientsMade % 2 === 0;
     return {
+      commit: commit !== "mixed" ? commit : isExpress ? "express" : "stream",
       onEvent: (event) => {
         this.#balance.observe(event);
         this.#starvation.observe(process, event);

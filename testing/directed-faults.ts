@@ -3,8 +3,9 @@
  * commit, or its commit's outcome stays unknown. They act where the client meets its ports and its
  * engine; engine and adapters are the real ones, and what follows from a fault is theirs.
  */
+import { StoreError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
-import type { CallOptions, ClientPorts } from "../core/ports.ts";
+import type { CallOptions, ClientPorts, CommitLog } from "../core/ports.ts";
 import type { Isolation } from "../core/types.ts";
 import type { ClientEngine, EngineEvent } from "../engine/types.ts";
 import { TouchedKeys } from "./touched-keys.ts";
@@ -104,6 +105,7 @@ export class DirectedFaults {
       },
       log: {
         ...ports.log,
+        ...this.#append(ports),
         readAfter: async (shard, after, options) => {
           await heard(options);
           return ports.log.readAfter(shard, after, options);
@@ -112,6 +114,24 @@ export class DirectedFaults {
           await heard(options);
           return ports.log.readAt(shard, position, options);
         },
+      },
+    };
+  }
+
+  /** A block of the client's own is lost like a request, or its answer is. */
+  #append({ log, clock }: ClientPorts): Partial<Pick<CommitLog, "append">> {
+    const { append } = log;
+    if (append === undefined) return {};
+    return {
+      append: async (shard, block, options) => {
+        const silence = this.#silence;
+        if (silence?.outcome === "aborted") {
+          await clock.sleep(limits.callTimeoutMsDefault, options?.signal);
+          throw new StoreError("unavailable", "the block was lost");
+        }
+        const answer = await append(shard, block, options);
+        if (silence !== undefined) await unlessAborted(silence.over, options?.signal);
+        return answer;
       },
     };
   }

@@ -2,7 +2,7 @@
 import { InvalidRequestError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { Clock } from "../core/ports.ts";
-import type { EngineEvent } from "../engine/types.ts";
+import type { CommitPreference, EngineEvent } from "../engine/types.ts";
 import {
   aBoolean,
   aFunction,
@@ -69,6 +69,8 @@ export type TestClientOptions = {
   readonly numbers?: Numbers;
   /** As in `createClient`. */
   readonly chaining?: boolean;
+  /** As in `createClient`. */
+  readonly commit?: CommitPreference;
   /** By how much the process's wall clock is wrong. Default: as the fault `clock-skew` says. */
   readonly clockOffsetMs?: number;
   /**
@@ -107,6 +109,7 @@ export const testClientChecks = {
   marshall: clientChecks.marshall,
   numbers: clientChecks.numbers,
   chaining: clientChecks.chaining,
+  commit: clientChecks.commit,
   clockOffsetMs: (value) => (Number.isFinite(value) ? undefined : "a number"),
   wrapEngine: aFunction,
 } satisfies Checks<TestClientOptions>;

@@ -122,6 +122,8 @@ export class TestCloud {
   readonly #test: SimulatedProcess;
   readonly #competitor: Competitor;
   readonly #recorder: HistoryRecorder | undefined;
+  /** Whether a client may have appended to the log. */
+  #isExpress = false;
   #processes = 0;
 
   /** @internal */
@@ -341,8 +343,8 @@ export class TestCloud {
   }
 
   /**
-   * Waits until oracle and replay have done all that is in the stream; within `run` or outside of
-   * it.
+   * Waits until oracle and replay have done all that is in the stream, and all that clients have
+   * appended to the log; within `run` or outside of it.
    * @returns whether they have within `limitMs`.
    */
   settled(limitMs = 10 * 60_000): Promise<boolean> {
@@ -353,7 +355,11 @@ export class TestCloud {
   async #settled(limitMs: number): Promise<boolean> {
     const untilMs = this.world.time.nowMs + limitMs;
     const { oracle, replay } = this.deployment;
-    while (oracle.behind > 0 || replay.behind > 0) {
+    const isBusy = async (): Promise<boolean> =>
+      oracle.behind > 0 ||
+      replay.behind > 0 ||
+      (this.#isExpress && (await this.deployment.owesExpress()));
+    while (await isBusy()) {
       if (this.world.time.nowMs >= untilMs) return false;
       await this.world.time.sleep(settleLookMs);
     }
@@ -367,11 +373,13 @@ export class TestCloud {
   #engine(
     process: SimulatedProcess,
     faults: DirectedFaults,
-    { onEvent, wrapEngine, chaining }: TestClientOptions,
+    { onEvent, wrapEngine, chaining, commit }: TestClientOptions,
   ): Connection["engine"] {
     const ports = faults.ports(this.deployment.clientPortsOf(process));
+    this.#isExpress ||= commit === "express" || commit === "auto";
     const engine = createClientEngine(ports, {
       chaining,
+      commit,
       onEvent: (event) => {
         faults.observe(event);
         onEvent?.(event);

@@ -10,7 +10,7 @@ import { provisionDeployment } from "../aws/provision.ts";
 import { registerTables } from "../aws/register-tables.ts";
 import { InvariantViolation } from "../core/assert.ts";
 import type { StreamRecord } from "../core/ports.ts";
-import type { SequenceNumber, ShardId, TableDescription } from "../core/types.ts";
+import type { LogPosition, SequenceNumber, ShardId, TableDescription } from "../core/types.ts";
 import { rebuildBoundsDefault } from "../functions/oracle/rebuild.ts";
 import { createOracleService } from "../functions/oracle/service.ts";
 import { reap } from "../functions/reaper/service.ts";
@@ -22,6 +22,7 @@ import {
   type FunctionRole,
 } from "../functions/shared/settings.ts";
 import { KeyHashes } from "../schemas/key-hashes.ts";
+import { decodeLogBlockHeader } from "../schemas/log-block.ts";
 import type { Observability } from "../functions/shared/observability.ts";
 import { hostileRecord } from "./kernel/hostile-producer.ts";
 import type { HostileAims } from "./kernel/table-lies.ts";
@@ -87,6 +88,8 @@ export class TestDeployment {
   readonly programErrors: string[] = [];
   readonly stream: string;
   readonly #aims: HostileAims;
+  /** Ports without faults. */
+  readonly #calm: AwsPorts;
 
   static async create(world: World, options: DeploymentOptions): Promise<TestDeployment> {
     const operator = world.startProcess("operator", { exact: true });
@@ -120,11 +123,11 @@ export class TestDeployment {
     this.metrics = metrics;
     const observability = countingObservability(metrics);
     const calm = world.startProcess("inspector", { exact: true });
-    const { names } = this.portsOf(calm);
-    this.stream = names.stream;
+    this.#calm = this.portsOf(calm);
+    this.stream = this.#calm.names.stream;
     this.#aims = {
       shard,
-      controlTable: names.controlTable,
+      controlTable: this.#calm.names.controlTable,
       hashFingerprint: hashes.fingerprint,
       tables: options.tables.map((table) => ({ history: false, ...table })),
     };
@@ -160,6 +163,16 @@ export class TestDeployment {
   ): ReturnType<typeof createAwsClientPorts> {
     const ports = createAwsClientPorts(this.#portsOptions(process, calm));
     return withHashBits(ports, this.options.hashBits);
+  }
+
+  /** Whether the log holds blocks of clients' own that the watermark has not passed. */
+  async owesExpress(): Promise<boolean> {
+    const { control, log } = this.#calm;
+    const watermark = await control.readWatermark(this.shard);
+    const page = await log.readAfter(this.shard, watermark?.position ?? (0 as LogPosition));
+    return page.blocks.some(
+      ({ bytes, position }) => decodeLogBlockHeader(bytes, position).maker !== undefined,
+    );
   }
 
   /** Another function of the deployment, such as the REST service. */

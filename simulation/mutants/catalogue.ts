@@ -6,6 +6,7 @@
  */
 import * as limits from "../../core/limits.ts";
 import { chains } from "./chains.ts";
+import { express } from "./express.ts";
 import { always, instead, never, omitted, preceded, when, type Mutant } from "./mutant.ts";
 import { pasts } from "./past.ts";
 import { trust } from "./trust.ts";
@@ -249,7 +250,7 @@ const installs: readonly Mutant[] = [
   {
     name: "installed-said-too-early",
     breaks: "a client tells replay that it has installed what it is about to install",
-    edit: preceded("session.sender.reportInstalled(report);"),
+    edit: preceded("session.reports.add(report);"),
     changes: { faults: { "crash-after-call": 0.003 } },
   },
   {
@@ -342,6 +343,7 @@ export const mutants: readonly Mutant[] = [
   ...oracles,
   ...installs,
   ...chains,
+  ...express,
   ...trust,
   ...pasts,
 ];

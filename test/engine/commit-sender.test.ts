@@ -11,6 +11,7 @@ import type {
   Timestamp,
 } from "../../core/types.ts";
 import { CommitSender, type SendResult } from "../../engine/commit-sender.ts";
+import { InstallOutbox } from "../../engine/install-outbox.ts";
 import { encodeCommitRequest } from "../../schemas/commit-record.ts";
 import { decodeCommitRecord, readInstalled } from "../../schemas/commit-record-reading.ts";
 import { idOf } from "./memory-log.ts";
@@ -36,7 +37,11 @@ type Call = {
 };
 
 /** A stream that answers when it is told to. */
-function scriptedSender(): { readonly sender: CommitSender; readonly calls: Call[] } {
+function scriptedSender(): {
+  readonly sender: CommitSender;
+  readonly reports: InstallOutbox;
+  readonly calls: Call[];
+} {
   const calls: Call[] = [];
   const put: CommitStream["put"] = (_, records) =>
     new Promise((resolve) => {
@@ -47,10 +52,18 @@ function scriptedSender(): { readonly sender: CommitSender; readonly calls: Call
         },
       });
     });
-  return {
-    sender: new CommitSender({ put } as CommitStream, { shard, hashes: sampleHashes }),
-    calls,
-  };
+  const reports = new InstallOutbox();
+  const sender = new CommitSender(
+    { put } as CommitStream,
+    { shard, hashes: sampleHashes },
+    reports,
+  );
+  return { sender, reports, calls };
+}
+
+function senderOf(put: CommitStream["put"]): CommitSender {
+  const target = { shard, hashes: sampleHashes };
+  return new CommitSender({ put } as CommitStream, target, new InstallOutbox());
 }
 
 function resultOf(kind: PutRecordResult["kind"]): PutRecordResult {
@@ -93,10 +106,10 @@ test("requests that become ready together travel in one record, in order", async
 });
 
 test("the next record says which commits were installed, each once, in order", async () => {
-  const { sender, calls } = scriptedSender();
+  const { sender, reports, calls } = scriptedSender();
   const said = (call: number): readonly (readonly number[])[] =>
     (calls[call]?.records ?? []).map(saidIn);
-  for (const at of [30, 10, 20, 10]) sender.reportInstalled(report(at));
+  for (const at of [30, 10, 20, 10]) reports.add(report(at));
   await turn();
   // Nothing is sent for that alone.
   expect(calls).toHaveLength(0);
@@ -112,9 +125,9 @@ test("the next record says which commits were installed, each once, in order", a
 });
 
 test("of more installed commits than a record takes, some are not said", async () => {
-  const { sender, calls } = scriptedSender();
+  const { sender, reports, calls } = scriptedSender();
   const most = limits.installedReportsMax;
-  for (let at = 1; at <= most + 100; at += 1) sender.reportInstalled(report(at));
+  for (let at = 1; at <= most + 100; at += 1) reports.add(report(at));
   void sender.send(request(1));
   await turn();
   const said = saidIn(calls[0]?.records[0] ?? new Uint8Array());
@@ -144,7 +157,7 @@ test("a call that fails leaves its requests unknown, and the next ones go on", a
     if (calls === 1) return Promise.reject(new Error("down"));
     return Promise.resolve(records.map(() => resultOf("stored")));
   };
-  const sender = new CommitSender({ put } as CommitStream, { shard, hashes: sampleHashes });
+  const sender = senderOf(put);
   expect(await sender.send(request(1))).toMatchObject({ kind: "unknown" });
   expect(await sender.send(request(2))).toMatchObject({ kind: "stored" });
 });
@@ -152,16 +165,16 @@ test("a call that fails leaves its requests unknown, and the next ones go on", a
 test("a call that the stream refuses for good says so, with the reason", async () => {
   const cause = new StoreError("rejected", "no such stream");
   const put: CommitStream["put"] = () => Promise.reject(cause);
-  const sender = new CommitSender({ put } as CommitStream, { shard, hashes: sampleHashes });
+  const sender = senderOf(put);
   expect(await sender.send(request(1))).toEqual({ kind: "rejected", cause });
 });
 
 test("no record and no call exceeds its limits, and no request is lost or sent twice", async () => {
-  const { sender, calls } = scriptedSender();
+  const { sender, reports, calls } = scriptedSender();
   const sizes = Array.from({ length: 60 }, (_, i) => ((i * 7_919) % 500) * 1_000 + 1);
   const sent = sizes.map((bytes, i) => sender.send(request(i, bytes)));
   for (let i = 1; i <= limits.installedReportsMax; i += 1) {
-    sender.reportInstalled(report(i * 2 ** 42));
+    reports.add(report(i * 2 ** 42));
   }
   const seen: string[] = [];
   for (let answered = 0; ; answered += 1) {

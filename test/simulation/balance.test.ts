@@ -10,6 +10,7 @@ const sent: EngineEvent = {
   kind: "sent",
   transactionId: "0".repeat(32) as TransactionId,
   resend: false,
+  via: "stream",
 };
 
 function conflict(early: boolean): EngineEvent {

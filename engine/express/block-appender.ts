@@ -1,0 +1,324 @@
+/**
+ * Appends blocks of this process to its shard's log (docs/adr/0013-express-commit.md): one put in
+ * flight, and all that is sealed meanwhile makes the next block.
+ *
+ *   idle ──bid──▶ certifying ──put──▶ in flight ──appended──▶ idle, or certifying what has come
+ *                   ▲   ▲                │    └──taken──▶ folds the block that stands there ─┐
+ *                   │   └────────────────┼──────── what still holds ────────────────────────┘
+ *                   └── not ours ── open ◀── no answer: looks at the log, puts again
+ *
+ * - *Certifying* takes one turn of the event loop, from the check against the tail to the put: so
+ *   what was checked is what the put's position follows (I4, I5), and the id has no decision below
+ *   it (I3). A tail that lags finds its position taken.
+ * - *In flight*, a put holds its bids: nothing else is known of them until its position is.
+ * - *Open*, the log is asked who stands at the position, and the same bytes are put again. Whoever
+ *   is not in flight goes by the stream meanwhile, and so does in the end who is: the same id may,
+ *   after a look at the log (request-settler.ts). A put that comes minutes late finds its position
+ *   taken, or the log where it was when the block was certified.
+ */
+import { assert } from "../../core/assert.ts";
+import { StoreError } from "../../core/errors.ts";
+import * as limits from "../../core/limits.ts";
+import type { Appended, ClientPorts, CommitLog, StoredBlock } from "../../core/ports.ts";
+import type {
+  InstalledReport,
+  LogBlock,
+  LogPosition,
+  MakerNumber,
+  ShardId,
+} from "../../core/types.ts";
+import { waitBackoff } from "../backoff.ts";
+import { asError, ignore, noLongerNeeded } from "../concurrency.ts";
+import { instantOf } from "../elapsed.ts";
+import type { ExpressAnswer, ExpressBid, ExpressWay } from "../express-way.ts";
+import type { InstallOutbox } from "../install-outbox.ts";
+import type { TailFollower } from "../tail-follower.ts";
+import { fitsBlock, planBlock } from "./block-plan.ts";
+import type { CommitPolicy } from "./commit-policy.ts";
+
+export type AppenderParts = {
+  readonly ports: Pick<ClientPorts, "clock" | "random">;
+  readonly append: CommitLog["append"];
+  readonly shard: ShardId;
+  readonly follower: Pick<TailFollower, "tail" | "refresh" | "adopt">;
+  /** Which way commits go at the moment. */
+  readonly policy: CommitPolicy;
+  /** Microseconds since the epoch, by the store's clock; undefined: not known well enough. */
+  readonly nowMicros: () => number | undefined;
+  readonly encode: (block: LogBlock) => Uint8Array;
+  /** The process's own. */
+  readonly number: MakerNumber;
+  /** What it has installed, and has told nobody. */
+  readonly reports: Pick<InstallOutbox, "add" | "take">;
+  /** The store refuses this process's blocks for good: it has no right to put them. */
+  readonly onDenied: (cause: StoreError) => void;
+};
+
+type Waiting = ExpressBid & {
+  readonly answer: (answer: ExpressAnswer) => void;
+  readonly fail: (error: unknown) => void;
+};
+
+/** A block, and whom it commits. */
+type Flight = {
+  readonly block: StoredBlock;
+  readonly bids: readonly Waiting[];
+  readonly installed: readonly InstalledReport[];
+  /** A put of it has ended without an answer: it may stand, or come late. */
+  isUnclear: boolean;
+};
+
+/** What one put came to. */
+type PutAnswer = Appended | "throttled" | "unanswered" | { readonly denied: StoreError };
+
+export type AppenderState = "idle" | "certifying" | "in-flight" | "open";
+
+const openBackoff = { baseMs: 10, capMs: 1_000 };
+
+export class BlockAppender implements ExpressWay {
+  readonly #parts: AppenderParts;
+  #waiting: Waiting[] = [];
+  #state: AppenderState = "idle";
+  /** Monotonic time before which nothing is put: the store has refused to take it. */
+  #restUntilMs = Number.NEGATIVE_INFINITY;
+  #isDenied = false;
+  /** Own puts in a row that found their position taken. */
+  #losses = 0;
+  /** Of the newest flight; and who made the block that stands there. */
+  #flightPosition: LogPosition | undefined;
+  #taker: MakerNumber | undefined;
+
+  constructor(parts: AppenderParts) {
+    this.#parts = parts;
+  }
+
+  get state(): AppenderState {
+    return this.#state;
+  }
+
+  get isReady(): boolean {
+    const { clock } = this.#parts.ports;
+    if (this.#state === "open" || clock.monotonicMs() < this.#restUntilMs) return false;
+    return this.#decide(0).way === "express";
+  }
+
+  #decide(random: number): ReturnType<CommitPolicy["decide"]> {
+    const { ports, policy, nowMicros } = this.#parts;
+    const nowMs = ports.clock.monotonicMs();
+    return policy.decide({ nowMs, mayExpress: nowMicros() !== undefined, random });
+  }
+
+  saw({ maker, position }: LogBlock, others: number): void {
+    const { policy, ports, number } = this.#parts;
+    if (position === this.#flightPosition) this.#taker = maker?.number;
+    if (maker?.number === number) return;
+    const atMs = ports.clock.monotonicMs();
+    policy.saw({ atMs, maker: maker?.number, decisions: others });
+  }
+
+  commit(bid: ExpressBid): Promise<ExpressAnswer> {
+    if (!this.isReady || !fitsBlock(bid)) return Promise.resolve({ kind: "by-stream" });
+    return new Promise((resolve, reject) => {
+      bid.signal.throwIfAborted();
+      const abort = (): void => {
+        reject(asError(bid.signal.reason));
+      };
+      bid.signal.addEventListener("abort", abort, { once: true });
+      const settled = (): void => {
+        bid.signal.removeEventListener("abort", abort);
+      };
+      const answer = (given: ExpressAnswer): void => {
+        settled();
+        resolve(given);
+      };
+      const fail = (error: unknown): void => {
+        settled();
+        reject(asError(error));
+      };
+      this.#waiting.push({ ...bid, answer, fail });
+      if (this.#state !== "idle") return;
+      this.#state = "certifying";
+      // After the current turn of the event loop, so that transactions that became ready together
+      // travel together.
+      queueMicrotask(() => void this.#run());
+    });
+  }
+
+  async #run(): Promise<void> {
+    const { ports } = this.#parts;
+    while (this.#waiting.length > 0) {
+      this.#state = "certifying";
+      const { waitMs } = this.#decide(ports.random.next());
+      if (waitMs > 0) await ports.clock.sleep(waitMs);
+      let bids = this.#certified();
+      if (bids.length === 0) continue;
+      try {
+        const flight = this.#boarded(bids);
+        bids = flight.bids;
+        await this.#land(flight);
+      } catch (error) {
+        // The log holds what is no block, or cannot be read: each caller goes on, or ends, as after
+        // a refresh of its own that fails.
+        for (const bid of bids) bid.fail(error);
+      }
+    }
+    this.#state = "idle";
+  }
+
+  /** Those that hold at the tail's end. */
+  #certified(): readonly Waiting[] {
+    if (!this.isReady) this.#dismiss();
+    return this.#waiting.splice(0).filter((bid) => !bid.signal.aborted && holds(bid));
+  }
+
+  /** The next block, in the turn in which they were certified; whom it has no room for, waits. */
+  #boarded(bids: readonly Waiting[]): Flight {
+    const { follower, nowMicros, number, reports, encode } = this.#parts;
+    const now = nowMicros();
+    assert(now !== undefined, "express: whoever commits knows the time");
+    const maker = { number, installed: reports.take() };
+    const { block, isIn } = planBlock(bids, { log: follower.tail, nowMicros: now, maker });
+    this.#waiting = bids.filter((_, i) => isIn[i] !== true);
+    return {
+      block: { position: block.position, bytes: encode(block) },
+      bids: bids.filter((_, i) => isIn[i]),
+      installed: maker.installed,
+      isUnclear: false,
+    };
+  }
+
+  /** Whoever waits goes by the stream. */
+  #dismiss(): void {
+    for (const bid of this.#waiting.splice(0)) bid.answer({ kind: "by-stream" });
+  }
+
+  /** Puts the block until it is known who stands at its position, or nobody waits for it. */
+  async #land(flight: Flight): Promise<void> {
+    const { ports, follower, policy } = this.#parts;
+    this.#flightPosition = flight.block.position;
+    this.#taker = undefined;
+    for (const bid of flight.bids) bid.onWay(true);
+    for (let attempt = 0; ; attempt += 1) {
+      const began = instantOf(ports.clock);
+      const answer = await this.#put(flight);
+      if (!flight.isUnclear && isRefusal(answer)) {
+        this.#refused(flight, answer);
+        return;
+      }
+      if (answer === "appended") {
+        this.#isDenied = false;
+        follower.adopt(flight.block, began);
+        // Unless it was read before the answer came.
+        if (follower.tail.position < flight.block.position) await follower.refresh();
+      } else if (isTaken(answer)) {
+        if (answer.taken !== undefined) follower.adopt(answer.taken);
+        // A second one in a row: the tail lags further behind than by one block.
+        const isBehind = follower.tail.position < flight.block.position || this.#losses > 0;
+        if (isBehind) await follower.refresh();
+      } else {
+        // probe: express-answer-lost
+        flight.isUnclear = true;
+        this.#state = "open";
+        this.#dismiss();
+        await follower.refresh().catch(ignore);
+      }
+      if (follower.tail.position >= flight.block.position) {
+        const isOwn = this.#settle(flight);
+        this.#losses = isOwn ? 0 : this.#losses + 1;
+        const nowMs = ports.clock.monotonicMs();
+        const put = { nowMs, tookMs: nowMs - began.monotonicMs };
+        if (isOwn) policy.won(put);
+        else policy.lost({ ...put, to: this.#taker });
+        return;
+      }
+      if (flight.bids.every(({ signal }) => signal.aborted)) return;
+      await waitBackoff(ports, { backoff: openBackoff, attempt });
+    }
+  }
+
+  /** One put of it. A late answer is as good as none: the log is asked. */
+  async #put(flight: Flight): Promise<PutAnswer> {
+    const { append, shard, ports } = this.#parts;
+    const consumption = { readUnits: 0, writeUnits: 0, calls: 0 };
+    this.#state = flight.isUnclear ? "open" : "in-flight";
+    const answered = new AbortController();
+    const put = append(shard, flight.block, { consumption }).catch(putFailure);
+    const patience = ports.clock
+      .sleep(limits.expressAnswerMsMax, answered.signal)
+      .then((): PutAnswer => "unanswered");
+    patience.catch(ignore);
+    const answer = await Promise.race([put, patience]);
+    answered.abort(noLongerNeeded);
+    for (const [i, { call }] of flight.bids.entries()) {
+      if (call.consumption === undefined) continue;
+      call.consumption.writeUnits += consumption.writeUnits / flight.bids.length;
+      if (i === 0) call.consumption.calls += consumption.calls;
+    }
+    return answer;
+  }
+
+  /** Certainly not stored: whoever it was for goes by the stream, and others for a while. */
+  #refused(flight: Flight, answer: PutAnswer): void {
+    const denied = typeof answer === "object" && "denied" in answer ? answer.denied : undefined;
+    const restMs = denied === undefined ? limits.expressThrottledMs : limits.expressDeniedMs;
+    this.#restUntilMs = this.#parts.ports.clock.monotonicMs() + restMs;
+    if (denied !== undefined && !this.#isDenied) this.#parts.onDenied(denied);
+    this.#isDenied = denied !== undefined;
+    for (const bid of flight.bids) {
+      bid.onWay(false);
+      bid.answer({ kind: "by-stream" });
+    }
+    this.#dismiss();
+  }
+
+  /** The log says who stands at its position. Whether it is the block itself. */
+  #settle(flight: Flight): boolean {
+    const beaten: Waiting[] = [];
+    for (const bid of flight.bids) {
+      const found = bid.look();
+      // The tail has begun anew beyond the block: the caller has to search the log.
+      if (found === "gap") bid.answer({ kind: "by-stream" });
+      else if (found !== undefined) bid.answer({ kind: "decided", decision: found });
+      else beaten.push(bid);
+    }
+    if (beaten.length === 0) return true;
+    // probe: express-position-taken
+    for (const bid of beaten) bid.onWay(false);
+    for (const report of flight.installed) this.#parts.reports.add(report);
+    this.#waiting.unshift(...beaten);
+    return false;
+  }
+}
+
+/** Whether it holds at the tail's end, and is undecided there; else it is answered. */
+function holds(bid: Waiting): boolean {
+  const found = bid.look();
+  if (found !== undefined) {
+    bid.answer(found === "gap" ? { kind: "by-stream" } : { kind: "decided", decision: found });
+    return false;
+  }
+  try {
+    // In the same turn: what is checked now is not the id's own commit.
+    // mutant: express-without-check
+    bid.recheck();
+    return true;
+  } catch (error) {
+    // probe: express-conflict
+    bid.fail(error);
+    return false;
+  }
+}
+
+function isRefusal(answer: PutAnswer): boolean {
+  return answer === "throttled" || (typeof answer === "object" && "denied" in answer);
+}
+
+function isTaken(answer: PutAnswer): answer is Exclude<Appended, "appended"> {
+  return typeof answer === "object" && "taken" in answer;
+}
+
+function putFailure(cause: unknown): PutAnswer {
+  if (!(cause instanceof StoreError)) throw cause;
+  if (cause.fault === "throttled") return "throttled";
+  return cause.fault === "rejected" ? { denied: cause } : "unanswered";
+}

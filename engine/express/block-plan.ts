@@ -1,0 +1,106 @@
+/**
+ * What one express block commits (docs/adr/0013-express-commit.md): transactions of a process that
+ * hold at the log's end, in their order, as far as they have room beside one another. Pure.
+ *
+ * Each of them has been checked up to the log's end by itself; that says nothing of the others.
+ * What reads or scans where one before it in the same block writes waits for the next block, and is
+ * checked against this one as against any other of the log. So the block is the one that an oracle
+ * would have made of them (I4, I5), less its refusals.
+ */
+import { assert } from "../../core/assert.ts";
+import type {
+  BlockMaker,
+  CommittedVerdict,
+  KeyHash,
+  LogBlock,
+  LogPosition,
+  StreamCursor,
+  Timestamp,
+  WriteHashes,
+} from "../../core/types.ts";
+import type { ExpressRequest } from "../express-way.ts";
+import { ClientBlockSize } from "../../schemas/client-block-size.ts";
+
+/** Where the log ends: the block stands at the next position. */
+export type LogEnd = {
+  readonly position: LogPosition;
+  readonly newest: Timestamp;
+  readonly cursor: StreamCursor | undefined;
+};
+
+export type BlockPlan = {
+  readonly block: LogBlock;
+  /** For each request whether the block commits it. */
+  readonly isIn: readonly boolean[];
+};
+
+/** Whether any block has room for it; else it goes by the stream. */
+export function fitsBlock(request: Pick<ExpressRequest, "payload" | "writes">): boolean {
+  return new ClientBlockSize(0).fits(sized(request));
+}
+
+/**
+ * @param requests one at least; each fits a block, and has been checked up to the log's end.
+ * @param parts.nowMicros microseconds since the epoch; timestamps are `max(last + 1, now)`.
+ * @param parts.maker what it says is installed is left out where it leaves the first no room.
+ */
+export function planBlock(
+  requests: readonly ExpressRequest[],
+  parts: { readonly log: LogEnd; readonly nowMicros: number; readonly maker: BlockMaker },
+): BlockPlan {
+  const { log, nowMicros } = parts;
+  const [first] = requests;
+  assert(first !== undefined && fitsBlock(first), "express: a block commits something");
+  const { size, maker } = roomFor(first, parts.maker);
+  const verdicts: CommittedVerdict[] = [];
+  const written = new Set<KeyHash>();
+  let last = log.newest;
+  const isIn = requests.map((request) => {
+    const commit = sized(request);
+    if (!size.fits(commit)) return false;
+    // mutant: express-block-conflicts-with-itself
+    if (request.checks.some((check) => written.has(check))) return false;
+    size.add(commit);
+    last = Math.max(last + 1, nowMicros) as Timestamp;
+    for (const { table, partition, key } of commit.writes) {
+      written.add(table).add(partition).add(key);
+    }
+    verdicts.push({ kind: "committed", id: request.id, timestamp: last, ...commit });
+    return true;
+  });
+  return {
+    isIn,
+    block: {
+      position: (log.position + 1) as LogPosition,
+      previousTimestamp: log.newest,
+      throughTimestamp: last,
+      // mutant: express-moves-cursor
+      cursor: log.cursor,
+      arrivalMs: Math.floor(last / 1_000),
+      rejectedRecords: 0,
+      maker,
+      verdicts,
+    },
+  };
+}
+
+function roomFor(
+  first: ExpressRequest,
+  maker: BlockMaker,
+): { readonly size: ClientBlockSize; readonly maker: BlockMaker } {
+  const size = new ClientBlockSize(maker.installed.length);
+  if (size.fits(sized(first))) return { size, maker };
+  return { size: new ClientBlockSize(0), maker: { ...maker, installed: [] } };
+}
+
+function sized({ writes, payload }: Pick<ExpressRequest, "payload" | "writes">): {
+  readonly writes: readonly WriteHashes[];
+  readonly payload: { readonly kind: "inline"; readonly bytes: Uint8Array };
+} {
+  return { writes: writes.map(asInBlock), payload: { kind: "inline", bytes: payload } };
+}
+
+/** Whose key happens to hash as its partition stands there as if it had no sort key. */
+function asInBlock(write: WriteHashes): WriteHashes {
+  return write.partition === write.key ? { ...write, sortKey: undefined } : write;
+}

@@ -1,0 +1,227 @@
+/**
+ * A log in memory to which a client appends: what becomes of each put is scripted. Its clock is
+ * virtual, and blocks of others come in between.
+ */
+import { ConflictError, StoreError } from "../../../core/errors.ts";
+import type { Appended, Consumption, StoredBlock } from "../../../core/ports.ts";
+import type {
+  InstalledReport,
+  KeyHash,
+  LogBlock,
+  LogPosition,
+  MakerNumber,
+  ShardId,
+  Timestamp,
+  WriteHashes,
+} from "../../../core/types.ts";
+import { conflictError } from "../../../engine/conflict-error.ts";
+import { BlockAppender } from "../../../engine/express/block-appender.ts";
+import { CommitPolicy, type CommitMode } from "../../../engine/express/commit-policy.ts";
+import { planBlock } from "../../../engine/express/block-plan.ts";
+import type { ExpressAnswer } from "../../../engine/express-way.ts";
+import { InstallOutbox } from "../../../engine/install-outbox.ts";
+import { TailFollower, type FollowedLog } from "../../../engine/tail-follower.ts";
+import { encodeLogBlock } from "../../../schemas/log-block-encoding.ts";
+import { decodeLogBlock } from "../../../schemas/log-block.ts";
+import { sampleHashes } from "../../../testing/sample-hashes.ts";
+import { VirtualClock } from "../../embedded/fixtures/memory-stream.ts";
+import { followerPorts, idOf, MemoryLog } from "../memory-log.ts";
+
+const shard = "shardId-000000000000" as ShardId;
+
+/** What becomes of a put. */
+export type PutFate =
+  /** Answered as the log is. */
+  | "answered"
+  /** The same, and the store does not say which block stands there. */
+  | "answered-blindly"
+  /** Done, and the answer is lost. */
+  | "answer-lost"
+  | "request-lost"
+  | "throttled"
+  | "denied"
+  /** Neither done nor answered until it is let go. */
+  | "held";
+
+export type Commit = { readonly id: number; readonly key: number; readonly reads?: number };
+
+function keyHashOf(key: number): KeyHash {
+  return BigInt(key) as KeyHash;
+}
+
+function writesOf({ key }: Commit): readonly WriteHashes[] {
+  const hash = keyHashOf(key);
+  return [{ table: keyHashOf(99), partition: hash, key: hash, sortKey: undefined }];
+}
+
+export class AppendingLog {
+  readonly clock = new VirtualClock();
+  readonly log = new MemoryLog();
+  readonly reports = new InstallOutbox();
+  readonly follower: TailFollower;
+  readonly appender: BlockAppender;
+  /** Of the puts to come; beyond it all are answered. */
+  readonly fates: PutFate[] = [];
+  readonly puts: StoredBlock[] = [];
+  readonly denials: unknown[] = [];
+  /** Each id as often as a block with it was put on its way. */
+  readonly sent: number[] = [];
+  /** Ids of which certainly no block is on its way any more. */
+  readonly grounded: number[] = [];
+  nowMicros: number | undefined = 5_000;
+  /** Lets the puts go that are held. */
+  release: () => void = () => undefined;
+
+  constructor(mode: CommitMode = "express") {
+    const ports = { ...followerPorts(this.log), clock: this.clock };
+    const log: FollowedLog = {
+      shard,
+      hashes: sampleHashes,
+      onBlock: (block, others) => {
+        this.appender.saw(block, others);
+      },
+    };
+    this.follower = new TailFollower(ports, log);
+    this.appender = new BlockAppender({
+      ports: { clock: this.clock, random: { next: () => 0, bytes: (n) => new Uint8Array(n) } },
+      append: (_, block, options) => this.#append(block, options?.consumption),
+      shard,
+      follower: this.follower,
+      reports: this.reports,
+      policy: new CommitPolicy(mode),
+      nowMicros: () => this.nowMicros,
+      encode: (block) => encodeLogBlock(block, sampleHashes),
+      number: 7 as MakerNumber,
+      onDenied: (cause) => this.denials.push(cause),
+    });
+  }
+
+  get positions(): readonly number[] {
+    return this.puts.map(({ position }) => position);
+  }
+
+  /** Its blocks, as everybody reads them. */
+  blocks(): readonly LogBlock[] {
+    return this.log.blocks.map((stored) =>
+      decodeLogBlock(stored.bytes, stored.position, sampleHashes),
+    );
+  }
+
+  /** The ids of each block. */
+  ids(): readonly (readonly number[])[] {
+    return this.blocks().map(({ verdicts }) => verdicts.map(({ id }) => Number(`0x${id}`)));
+  }
+
+  /** A transaction that has read at the tail's end as it is now. */
+  commit(
+    commit: Commit,
+    options: { readonly signal?: AbortSignal; readonly consumption?: Consumption } = {},
+  ): Promise<ExpressAnswer> {
+    const id = idOf(commit.id);
+    const { newest } = this.follower.tail;
+    const user = { readTimestamp: newest };
+    this.follower.enter(user);
+    const checks = [keyHashOf(commit.reads ?? commit.key)];
+    return this.appender
+      .commit({
+        id,
+        checks,
+        writes: writesOf(commit),
+        payload: Uint8Array.of(commit.id),
+        look: () => {
+          const { tail } = this.follower;
+          if (newest < tail.floor) return "gap";
+          const found = tail.decision(id);
+          return found?.kind === "stale" ? undefined : found;
+        },
+        recheck: () => {
+          this.#check(checks, newest);
+        },
+        onWay: (isOpen) => (isOpen ? this.sent : this.grounded).push(commit.id),
+        signal: options.signal ?? new AbortController().signal,
+        call: options.consumption === undefined ? {} : { consumption: options.consumption },
+      })
+      .finally(() => {
+        this.follower.leave(user);
+      });
+  }
+
+  #check(checks: readonly KeyHash[], readTimestamp: Timestamp): void {
+    for (const check of checks) {
+      const timestamp = this.follower.tail.lastCommit(check);
+      if (timestamp === undefined || timestamp <= readTimestamp) continue;
+      throw conflictError({ read: { table: "t", key: {} } }, { timestamp });
+    }
+  }
+
+  /** Another client's block, at the log's end. */
+  competitor(...commits: readonly Commit[]): void {
+    const last = this.blocks().at(-1);
+    const end = {
+      position: (last?.position ?? 0) as LogPosition,
+      newest: last?.throughTimestamp ?? this.log.watermark.timestamp,
+      cursor: last?.cursor,
+    };
+    const requests = commits.map((commit) => ({
+      id: idOf(commit.id),
+      checks: [],
+      writes: writesOf(commit),
+      payload: Uint8Array.of(commit.id),
+    }));
+    const maker = { number: 8 as MakerNumber, installed: [] };
+    const { block } = planBlock(requests, { log: end, nowMicros: 0, maker });
+    this.#store({ position: block.position, bytes: encodeLogBlock(block, sampleHashes) });
+  }
+
+  #store(block: StoredBlock): Appended {
+    const taken = this.log.blocks.find(({ position }) => position === block.position);
+    if (taken !== undefined) return { taken };
+    this.log.blocks.push(block);
+    return "appended";
+  }
+
+  async #append(block: StoredBlock, consumption: Consumption | undefined): Promise<Appended> {
+    this.puts.push(block);
+    if (consumption !== undefined) {
+      consumption.calls += 1;
+      consumption.writeUnits += 3;
+    }
+    const fate = this.fates.shift() ?? "answered";
+    switch (fate) {
+      case "answered":
+        return Promise.resolve(this.#store(block));
+      case "answered-blindly": {
+        const answer = this.#store(block);
+        return Promise.resolve(answer === "appended" ? answer : { taken: undefined });
+      }
+      case "answer-lost":
+        this.#store(block);
+        throw new StoreError("unavailable", "the answer was lost");
+      case "request-lost":
+        throw new StoreError("unavailable", "the request was lost");
+      case "throttled":
+        throw new StoreError("throttled", "too many requests");
+      case "denied":
+        throw new StoreError("rejected", "access denied");
+      case "held":
+        await new Promise<void>((resolve) => {
+          this.release = resolve;
+        });
+        return this.#store(block);
+    }
+  }
+}
+
+/** What an id became, in a word. */
+export async function endOf(answer: Promise<ExpressAnswer>): Promise<string> {
+  try {
+    const end = await answer;
+    return end.kind === "decided" ? end.decision.kind : end.kind;
+  } catch (error) {
+    return error instanceof ConflictError ? "conflict" : String(error);
+  }
+}
+
+export function reportOf(timestamp: number): InstalledReport {
+  return { timestamp: timestamp as Timestamp, proof: new Uint8Array(9).fill(1) };
+}
