@@ -15,6 +15,7 @@ import { deploymentNames } from "./names.ts";
 import { systemClock, systemRandom } from "./system.ts";
 import { systemDigest } from "./system-digest.ts";
 
+const dates = new OnDemand("store dates", () => import("./store-dates.ts"));
 const history = new OnDemand("history", () => import("./dynamodb-version-store.ts"));
 
 export type AwsPortsOptions = AwsClientOptions & {
@@ -51,6 +52,10 @@ export function clientPortsOn(clients: AwsClients, options: AwsPortsOptions): Aw
     control,
     stream: createKinesisCommitStream({ kinesis, clock, random, stream, shardEntries }),
     log: createClientCommitLog({ dynamodb, clock, table: names.logTable }),
+    watchDates: (tell) =>
+      dates.use(async ({ watchStoreDates }) => {
+        watchStoreDates((await clients.dynamodb()).client, clock, tell);
+      }),
     items: createClientItemStore({ dynamodb, clock, random }),
     versions: {
       save: (entry, options) => history.use(({ save }) => save(versions, entry, options)),

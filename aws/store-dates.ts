@@ -3,14 +3,7 @@
  * engine/express/store-clock.ts is fed with. Refusals and errors of the service are dated as well;
  * of repeated tries each is told by itself, since the middleware stands below the retry loop.
  */
-import type { Clock } from "../core/ports.ts";
-
-/** Monotonic milliseconds of this process, and milliseconds since the epoch, whole seconds. */
-export type StoreDate = {
-  readonly sentMs: number;
-  readonly receivedMs: number;
-  readonly dateMs: number;
-};
+import type { Clock, DatedAnswer } from "../core/ports.ts";
 
 type Answered = { readonly response?: unknown };
 type Handler = (args: object) => Promise<Answered>;
@@ -37,7 +30,7 @@ type MiddlewareHost = {
 export function watchStoreDates(
   client: MiddlewareHost,
   clock: Pick<Clock, "monotonicMs">,
-  tell: (date: StoreDate) => void,
+  tell: (answer: DatedAnswer) => void,
 ): void {
   let text: string | undefined;
   let dateMs = Number.NaN;

@@ -364,6 +364,16 @@ export type ControlStore = {
   saveDeadLetter(letter: DeadLetter, options?: CallOptions): Promise<void>;
 };
 
+/**
+ * The `Date` of one of the store's answers: milliseconds since the epoch, whole seconds; and this
+ * process's monotonic milliseconds when it was asked for, and there.
+ */
+export type DatedAnswer = {
+  readonly sentMs: number;
+  readonly receivedMs: number;
+  readonly dateMs: number;
+};
+
 /** Everything together, as the functions take it. */
 export type Ports = {
   readonly clock: Clock;
@@ -383,6 +393,8 @@ export type Ports = {
 export type ClientPorts = Omit<Ports, "log" | "items" | "control"> & {
   readonly log: Pick<CommitLog, "readAfter" | "readAt" | "spill" | "readSpilled"> &
     Partial<Pick<CommitLog, "append">>;
+  /** Tells of each dated answer from when it resolves on; the last one to ask is told. */
+  readonly watchDates?: (tell: (answer: DatedAnswer) => void) => Promise<void>;
   readonly items: Pick<ItemStore, "get" | "batchGet" | "query" | "scan" | "install">;
   readonly control: Pick<
     ControlStore,

@@ -170,7 +170,7 @@ export class EngineCore {
     );
     const own: OwnCommits | undefined = part && new part.Chains(this.ports.clock, session.follower);
     if (expressPart !== undefined && append !== undefined) {
-      session.express = expressPart.createExpress({
+      session.express = await expressPart.createExpress({
         ...{ append, session },
         mode: commit,
         ports: this.ports,

@@ -10,14 +10,7 @@
  * whose clock differs) begins anew.
  */
 import * as limits from "../../core/limits.ts";
-
-export type DatedAnswer = {
-  /** Monotonic milliseconds of this process. */
-  readonly sentMs: number;
-  readonly receivedMs: number;
-  /** The `Date` of the answer: milliseconds since the epoch, whole seconds. */
-  readonly dateMs: number;
-};
+import type { DatedAnswer } from "../../core/ports.ts";
 
 /** By how much the store's clock is ahead, as of a local moment: in `[lowMs, highMs)`. */
 type Bounds = { readonly atMs: number; readonly lowMs: number; readonly highMs: number };

@@ -3,14 +3,15 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { DynamoDBClient, GetItemCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { watchStoreDates, type StoreDate } from "../../aws/store-dates.ts";
+import { watchStoreDates } from "../../aws/store-dates.ts";
+import type { DatedAnswer } from "../../core/ports.ts";
 
 type Answer = { readonly status: number; readonly date?: string; readonly body: object };
 
 let server: Server;
 let client: DynamoDBClient;
 let answers: Answer[] = [];
-let told: StoreDate[] = [];
+let told: DatedAnswer[] = [];
 let localMs = 0;
 
 /** Of this machine: the SDK takes another time for a skewed clock, and repeats the call. */

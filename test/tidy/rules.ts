@@ -190,12 +190,6 @@ export function sdkDependencyViolations(
   return found;
 }
 
-/**
- * Parts of express commit (docs/adr/0013-express-commit.md) that are there before the appender that
- * will use them. None may stay here longer than it has to.
- */
-const awaitingTheirUser = new Set(["aws/store-dates.ts", "engine/express/store-clock.ts"]);
-
 /** Every file of the product is reached from an entry, a handler, or a command. */
 export function unusedFileViolations(files: Files): string[] {
   const starts = [...files.values()]
@@ -212,14 +206,7 @@ export function unusedFileViolations(files: Files): string[] {
       ({ path, layer }) => product.includes(layer) && !path.endsWith(".d.ts") && !used.has(path),
     )
     .map(({ path }) => path);
-  return [
-    ...unused
-      .filter((path) => !awaitingTheirUser.has(path))
-      .map((path) => `${path}: nothing but tests reaches it`),
-    ...[...awaitingTheirUser]
-      .filter((path) => files.has(path) && !unused.includes(path))
-      .map((path) => `${path}: an exception that nothing needs`),
-  ];
+  return unused.map((path) => `${path}: nothing but tests reaches it`);
 }
 
 /** Stand-ins that a deployed run puts in the place of modules of the same exports. */

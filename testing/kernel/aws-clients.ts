@@ -34,15 +34,16 @@ export type SimulatedClients = {
 
 type Handler = (args: object) => Promise<object>;
 
+/** Into which of the SDK's steps a middleware goes, and where there. */
+type Place = { readonly name: string; readonly step: "finalizeRequest" | "deserialize" };
+type Middleware = (next: Handler) => Handler;
+
 /** A command as it comes from the SDK's packages. */
 type SentCommand = {
   readonly input: Readonly<Record<string, unknown>>;
   readonly middlewareStack: {
     clone(): {
-      add(
-        middleware: (next: Handler) => Handler,
-        options: { readonly name: string; readonly step: "finalizeRequest" },
-      ): void;
+      add(middleware: Middleware, place: Place): void;
       resolve(handler: Handler, context: object): Handler;
     };
   };
@@ -56,18 +57,26 @@ export function createSimulatedClients(
   const client = (
     service: ServiceName,
     perform: (operation: string, input: object, where: string) => unknown,
-  ): unknown => ({
-    send: (command: SentCommand, options: { readonly abortSignal?: AbortSignal } = {}) =>
-      sendRepeatedly({
-        world,
-        process,
-        callTriesMax,
-        command,
-        signal: options.abortSignal,
-        call: callOf({ service, command, process, perform }),
-      }),
-    destroy: () => undefined,
-  });
+  ): unknown => {
+    const added = new Map<string, AddedMiddleware>();
+    return {
+      middlewareStack: {
+        add: (middleware: Middleware, place: Place) =>
+          void added.set(place.name, { middleware, place }),
+      },
+      send: (command: SentCommand, options: { readonly abortSignal?: AbortSignal } = {}) =>
+        sendRepeatedly({
+          world,
+          process,
+          callTriesMax,
+          command,
+          signal: options.abortSignal,
+          call: callOf({ service, command, process, perform }),
+          added: [...added.values()],
+        }),
+      destroy: () => undefined,
+    };
+  };
   const dynamodb = client("dynamodb", (operation, input, where) =>
     performDynamoDb(world, { operation, input, where }),
   );
@@ -101,6 +110,9 @@ function plainCopyOf(output: unknown): unknown {
   return output instanceof Promise ? output.then(plainCopy) : plainCopy(output);
 }
 
+/** What its user has added to a client, for all of its commands. */
+type AddedMiddleware = { readonly middleware: Middleware; readonly place: Place };
+
 type Sending = {
   readonly world: AwsWorld;
   readonly process: SimulatedProcess;
@@ -108,6 +120,7 @@ type Sending = {
   readonly command: SentCommand;
   readonly call: ServiceCall;
   readonly signal: AbortSignal | undefined;
+  readonly added: readonly AddedMiddleware[];
 };
 
 const retryMsBase = 100;
@@ -115,12 +128,19 @@ const throttledRetryMsBase = 500;
 const retryMsMax = 20_000;
 
 async function sendRepeatedly(sending: Sending): Promise<unknown> {
-  const { world, process, command, call, signal } = sending;
+  const { world, process, command, call, signal, added } = sending;
   const stack = command.middlewareStack.clone();
   stack.add((next) => next, { name: "httpSigningMiddleware", step: "finalizeRequest" });
+  for (const { middleware, place } of added) stack.add(middleware, place);
   const oneTry = stack.resolve(async () => {
-    const output = await world.link.try(process, call, signal);
-    return { output: output as object };
+    let servedMs = world.time.nowMs;
+    const perform = (): unknown => {
+      servedMs = world.time.nowMs;
+      return call.perform();
+    };
+    const output = await world.link.try(process, { ...call, perform }, signal);
+    const date = added.length === 0 ? "" : new Date(servedMs).toUTCString();
+    return { output: output as object, response: { headers: { date } } };
   }, {});
   for (let tries = 1; ; tries += 1) {
     try {

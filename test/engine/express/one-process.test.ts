@@ -29,3 +29,21 @@ test("a lone read-modify-write is one put in the log, and nothing in the stream"
   expect(receipt.installed).toBe(true);
   expect(cloud.rows(counters)).toEqual([{ id: "a", n: 1 }]);
 });
+
+test.each([-600_000, 600_000])(
+  "it is dated by the store's clock, not by that of its process, which is off by %d ms",
+  async (clockOffsetMs) => {
+    const cloud = await createTestCloud({ tables });
+    const { client } = cloud.startProcess("app", { commit: "express", clockOffsetMs });
+    const moments = await cloud.run(async () => {
+      await cloud.world.time.sleep(5_000);
+      const { receipt } = await client.transact((tx) => {
+        tx.put(counters, { id: "a", n: 1 });
+        return Promise.resolve();
+      });
+      return { nowMs: cloud.world.time.nowMs, atMs: (receipt.commitTimestamp ?? 0) / 1_000 };
+    });
+    expect(moments.atMs).toBeLessThanOrEqual(moments.nowMs);
+    expect(moments.atMs).toBeGreaterThan(moments.nowMs - 2_000);
+  },
+);
