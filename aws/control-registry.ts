@@ -48,8 +48,9 @@ import {
 } from "./stored-attributes.ts";
 
 const partition = "registry";
-/** No table's name: those have no such character. */
+/** No tables' names: those have no such character. */
 const retentionName = "#history";
+const streamName = "#stream";
 
 export async function readRegistry(
   control: ControlReads,
@@ -58,19 +59,28 @@ export async function readRegistry(
   const items = await allOf(control, { pk: partition }, options);
   const tables: TableDescription[] = [];
   let retention = retentionDefault;
+  let streamless = false;
   for (const item of items) {
     const stored = { what: "table registry", item };
-    if (textOf(stored, "sk") === retentionName) retention = toRetention(stored);
+    const name = textOf(stored, "sk");
+    if (name === retentionName) retention = toRetention(stored);
+    else if (name === streamName) streamless = !booleanOf(stored, "exists");
     else tables.push(toDescription(stored));
   }
-  return { tables, retention };
+  return { tables, retention, streamless };
 }
+
+export type RegistryStore = Pick<ControlStore, "registerTable" | "retainHistory"> & {
+  /**
+   * Records whether the deployment has a stream; one of which nothing is recorded has one. Called
+   * by provisioning alone.
+   */
+  recordStream(exists: boolean, options?: CallOptions): Promise<void>;
+};
 
 type RegistryParts = { readonly control: ControlTable; readonly clock: Clock };
 
-export function createRegistryStore(
-  parts: RegistryParts,
-): Pick<ControlStore, "registerTable" | "retainHistory"> {
+export function createRegistryStore(parts: RegistryParts): RegistryStore {
   return {
     registerTable: async (table, options) => {
       assertUsersTable(table.name);
@@ -105,6 +115,9 @@ export function createRegistryStore(
             : toRetention({ what: "retention", item: stored });
         return fromRetention(retentionAfter(before, { retentionMs, nowMs }));
       });
+    },
+    async recordStream(exists, options) {
+      await change(parts, { sk: streamName, options }, () => ({ exists: { BOOL: exists } }));
     },
   };
 }

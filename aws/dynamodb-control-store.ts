@@ -22,7 +22,7 @@ import {
   notExists,
   type ControlCondition,
 } from "./control-table.ts";
-import { createRegistryStore, readRegistry } from "./control-registry.ts";
+import { createRegistryStore, readRegistry, type RegistryStore } from "./control-registry.ts";
 import { createReaperStore } from "./control-tombstones.ts";
 import type { ClientDynamoDb, DynamoDb } from "./dynamodb.ts";
 import { bytesOf, corrupt, has, integerOf, textOf, type Stored } from "./stored-attributes.ts";
@@ -51,6 +51,7 @@ export type AwsControlReader = ClientPorts["control"] & {
 
 /** The port, and what only provisioning and the stream adapter need of the same table. */
 export type AwsControlStore = ControlStore &
+  RegistryStore &
   AwsControlReader & {
     /**
      * Adds the shard, under 16 new secret bytes, and its first watermark, unless they are there.

@@ -1,14 +1,14 @@
 /**
- * Fills the control table of a deployment whose stream and tables exist already, as Terraform
- * leaves them: each shard's entry and first watermark, and the registry of user tables. Repeatable;
- * a second run moves no watermark.
+ * Fills the control table of a deployment whose tables, and stream if it has one, exist already, as
+ * Terraform leaves them: each shard's entry and first watermark, and the registry of user tables.
+ * Repeatable; a second run moves no watermark.
  */
 import type { Clock, Random } from "../core/ports.ts";
 import type { ShardId } from "../core/types.ts";
 import { withAwsClients, type AwsClientOptions } from "./clients.ts";
 import { createDynamoDb } from "./dynamodb.ts";
 import { createDynamoDbControlStore, type ShardEntry } from "./dynamodb-control-store.ts";
-import { addShards, firstShards } from "./first-shards.ts";
+import { addShardOfTables, addShards, firstShards, recordNewStream } from "./first-shards.ts";
 import { deploymentNames } from "./names.ts";
 import { adoptTables, type AdoptedTable } from "./register-tables.ts";
 import { systemClock, systemRandom } from "./system.ts";
@@ -16,6 +16,8 @@ import { systemClock, systemRandom } from "./system.ts";
 export type ControlTableOptions = AwsClientOptions & {
   readonly deployment: string;
   readonly tables: readonly AdoptedTable[];
+  /** False: tables alone. Default true. */
+  readonly stream?: boolean | undefined;
   /** How long history is kept on tables that have one. */
   readonly historyRetentionMs: number;
   readonly clock?: Clock | undefined;
@@ -31,7 +33,8 @@ export type FilledControlTable = {
 /**
  * Tables that are registered and not named here stay registered: commits that touch them may still
  * be on their way.
- * @throws InvalidRequestError when a table is missing, or is registered with another key.
+ * @throws InvalidRequestError when a table is missing, or is registered with another key; or when
+ *   the deployment is to be one of tables alone, and has had a stream.
  * @throws StoreError when a call fails.
  */
 export async function fillControlTable(options: ControlTableOptions): Promise<FilledControlTable> {
@@ -43,9 +46,15 @@ export async function fillControlTable(options: ControlTableOptions): Promise<Fi
       clock,
       table: names.controlTable,
     });
-    const listed = await control.shards();
-    const open = await firstShards(await clients.kinesis(), { stream: names.stream, listed });
-    await addShards({ control, clock, random }, listed.length === 0 ? lowest(open) : []);
+    const parts = { control, clock, random };
+    if (options.stream === false) {
+      await addShardOfTables(parts);
+    } else {
+      const listed = await control.shards();
+      const open = await firstShards(await clients.kinesis(), { stream: names.stream, listed });
+      await addShards(parts, listed.length === 0 ? lowest(open) : []);
+      await recordNewStream(parts);
+    }
     await control.retainHistory(options.historyRetentionMs);
     const { client: dynamodb } = await clients.dynamodb();
     // Whoever fills it has no right to read items: docs/adoption.md says who looks.

@@ -8,6 +8,7 @@
  * let replay and clients start over from a log whose beginning may be gone (I7, docs/protocol.md
  * §3).
  */
+import { InvalidRequestError } from "../core/errors.ts";
 import { hashSecretBytes } from "../core/key-hash.ts";
 import type { Clock, Random } from "../core/ports.ts";
 import type { LogPosition, ShardId, Timestamp } from "../core/types.ts";
@@ -20,6 +21,41 @@ type ShardParts = {
   readonly clock: Clock;
   readonly random: Random;
 };
+
+/**
+ * The one shard of a deployment without a stream. It is called what a stream's first one is called,
+ * and lies where that begins: a stream that is made later carries it on.
+ */
+const shardOfTables: ShardEntry = {
+  shard: "shardId-000000000000" as ShardId,
+  startingHashKey: "0",
+};
+
+/**
+ * Makes a deployment of tables alone usable. A second run changes nothing.
+ * @throws InvalidRequestError when it has had a stream: that may hold requests that nobody has
+ *   answered, and the only copy of what is committed and not installed.
+ */
+export async function addShardOfTables(parts: ShardParts): Promise<void> {
+  const { control } = parts;
+  const [listed, { streamless }] = await Promise.all([control.shards(), control.registry()]);
+  if (listed.length > 0 && streamless !== true) {
+    throw new InvalidRequestError(
+      "stream",
+      "this deployment has had a stream, and this version cannot take one away: keep it, or move " +
+        "to a new deployment (docs/operations.md, Tables alone)",
+    );
+  }
+  // Before the shard: who finds one must know how it commits.
+  await control.recordStream(false);
+  await addShards(parts, listed.length === 0 ? [shardOfTables] : []);
+}
+
+/** A stream that was made beside tables alone: clients go by it within seconds. */
+export async function recordNewStream({ control }: ShardParts): Promise<void> {
+  const { streamless } = await control.registry();
+  if (streamless === true) await control.recordStream(true);
+}
 
 /** Adds those that the control table does not know yet. */
 export async function addShards(

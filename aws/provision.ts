@@ -10,12 +10,14 @@ import { createStream } from "./create-stream.ts";
 import { createTable, enableExpiry, type TableDefinition } from "./create-tables.ts";
 import { createDynamoDb } from "./dynamodb.ts";
 import { createDynamoDbControlStore } from "./dynamodb-control-store.ts";
-import { addShards, firstShards } from "./first-shards.ts";
+import { addShardOfTables, addShards, firstShards, recordNewStream } from "./first-shards.ts";
 import { deploymentNames, type DeploymentNames } from "./names.ts";
 import { systemClock, systemRandom } from "./system.ts";
 
 export type ProvisionOptions = AwsClientOptions & {
   readonly deployment: string;
+  /** False: tables alone, and no stream is made. Default true. */
+  readonly stream?: boolean | undefined;
   /** Default 1. Only used when the stream is created; an existing stream keeps its shards. */
   readonly shardCount?: number | undefined;
   /** How long history is kept; what holds already unless said. */
@@ -27,20 +29,22 @@ export type ProvisionOptions = AwsClientOptions & {
 
 /**
  * Makes the deployment usable and returns its shards. A second run changes nothing.
- * @throws InvalidRequestError when a table of that name has another key.
+ * @throws InvalidRequestError when a table of that name has another key, or when the deployment is
+ *   to be one of tables alone, and has had a stream.
  * @throws StoreError when something does not become active in time, or a call fails.
  */
 export async function provisionDeployment(options: ProvisionOptions): Promise<readonly ShardId[]> {
   const names = deploymentNames(options.deployment);
   const { clock = systemClock, random = systemRandom, shardCount = 1 } = options;
   return withAwsClients(options, async (clients) => {
-    const [dynamodb, kinesis] = await Promise.all([clients.dynamodb(), clients.kinesis()]);
+    const dynamodb = await clients.dynamodb();
+    const kinesis = options.stream === false ? undefined : await clients.kinesis();
     const makeTable = async (table: TableDefinition): Promise<void> => {
       await createTable({ dynamodb, clock }, table);
       await enableExpiry(dynamodb, { name: table.name, attribute: "expiresAt" });
     };
     await Promise.all([
-      createStream({ kinesis, clock, name: names.stream, shardCount }),
+      kinesis && createStream({ kinesis, clock, name: names.stream, shardCount }),
       ...systemTables(names).map(makeTable),
     ]);
     const control = createDynamoDbControlStore({
@@ -48,9 +52,15 @@ export async function provisionDeployment(options: ProvisionOptions): Promise<re
       clock,
       table: names.controlTable,
     });
-    const listed = await control.shards();
-    const entries = await firstShards(kinesis, { stream: names.stream, listed });
-    await addShards({ control, clock, random }, entries);
+    const parts = { control, clock, random };
+    if (kinesis === undefined) {
+      await addShardOfTables(parts);
+    } else {
+      const listed = await control.shards();
+      const entries = await firstShards(kinesis, { stream: names.stream, listed });
+      await addShards(parts, entries);
+      await recordNewStream(parts);
+    }
     const { historyRetentionMs } = options;
     if (historyRetentionMs !== undefined) await control.retainHistory(historyRetentionMs);
     return await control.shards();

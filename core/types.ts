@@ -114,6 +114,8 @@ export type HistoryRetention = {
 export type Registry = {
   readonly tables: readonly TableDescription[];
   readonly retention: HistoryRetention;
+  /** Tables alone: nobody certifies, so clients append to the log themselves (docs/adr/0013). */
+  readonly streamless?: boolean;
 };
 
 // --- Commit requests ---------------------------------------------------------------------------

@@ -16,9 +16,9 @@ import { historyRetentionMsDefault as historyRetentionMs } from "../core/limits.
 import { createTables, type TableDefinition } from "../aws/create-tables.ts";
 import { systemTables } from "../aws/provision.ts";
 import {
-  functionRoles,
   functionSettings,
   scheduleExpression,
+  rolesOf,
   type FunctionRole,
   type FunctionSettings,
 } from "../functions/shared/settings.ts";
@@ -52,7 +52,7 @@ export async function deployLight(options: LightDeploymentOptions): Promise<Ligh
 
   await makeStream(parts);
   await createTables(aws, [...systemTables(names), ...options.tables]);
-  for (const role of functionRoles) await makeFunction(parts, role);
+  for (const role of rolesOf("stream")) await makeFunction(parts, role);
   await invokeProvision(parts);
   const mappings = await makeMappings(parts);
   await makeSchedules(parts);
@@ -150,7 +150,7 @@ async function invokeProvision({ clients, functionName, options }: Parts): Promi
 
 async function makeMappings({ clients, names, functionName }: Parts): Promise<readonly string[]> {
   const made: string[] = [];
-  for (const role of functionRoles) {
+  for (const role of rolesOf("stream")) {
     const { mapping }: FunctionSettings = functionSettings[role];
     if (mapping === undefined) continue;
     const { UUID } = await clients.lambda.send(
@@ -173,7 +173,7 @@ async function makeMappings({ clients, names, functionName }: Parts): Promise<re
 }
 
 async function makeSchedules({ clients, functionName }: Parts): Promise<void> {
-  for (const role of functionRoles) {
+  for (const role of rolesOf("stream")) {
     const { schedule }: FunctionSettings = functionSettings[role];
     if (schedule === undefined) continue;
     const Name = functionName(role);
@@ -242,7 +242,7 @@ async function destroy(
   for (const UUID of made.mappings) {
     await clients.lambda.send(new lambda.DeleteEventSourceMappingCommand({ UUID }));
   }
-  for (const role of functionRoles) {
+  for (const role of rolesOf("stream")) {
     const Name = functionName(role);
     const { schedule }: FunctionSettings = functionSettings[role];
     if (schedule !== undefined) {

@@ -1,9 +1,11 @@
 /**
- * What Terraform asks of the provision function: the user tables of the deployment, and how long
- * their history is kept. Everything else it finds itself.
+ * What Terraform asks of the provision function: the user tables of the deployment, how long their
+ * history is kept, and whether there is a stream. Everything else it finds itself.
  */
 
 export type ProvisionEvent = {
+  /** False: tables alone. */
+  readonly stream: boolean;
   readonly tables: readonly { readonly name: string; readonly history: boolean }[];
   readonly historyRetentionMs: number;
 };
@@ -16,7 +18,10 @@ export function parseProvisionEvent(event: unknown): ProvisionEvent {
   if (typeof historyRetentionMs !== "number") {
     throw new RangeError('the event has no number "historyRetentionMs"');
   }
+  const stream = isRecord(event) ? (event["stream"] ?? true) : undefined;
+  if (typeof stream !== "boolean") throw new RangeError('"stream" is true or false');
   return {
+    stream,
     historyRetentionMs,
     tables: tables.map((table: unknown, index) => {
       const { name, history } = isRecord(table) ? table : {};

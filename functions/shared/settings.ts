@@ -6,7 +6,14 @@
  * elsewhere.
  */
 
-export const functionRoles = ["oracle", "replay", "reaper", "api", "provision"] as const;
+export const functionRoles = [
+  "oracle",
+  "replay",
+  "reaper",
+  "housekeeping",
+  "api",
+  "provision",
+] as const;
 export type FunctionRole = (typeof functionRoles)[number];
 
 /** How a mapping hands the stream to a function. Units and names are Lambda's. */
@@ -33,6 +40,8 @@ export type ScheduleSettings = {
 
 export type FunctionSettings = {
   readonly description: string;
+  /** Which deployments have it: those with a stream, those of tables alone, or both. */
+  readonly deployedWith: "stream" | "tables" | "either";
   /** Processor time grows with it: 1,769 MB are one core. */
   readonly memoryMb: number;
   /** An invocation that takes longer is ended. */
@@ -61,6 +70,7 @@ const notRepeated = { retriesMax: 0, eventAgeSecondsMax: 60 } as const;
 export const functionSettings = {
   oracle: {
     description: "Certifies commits, one batch at a time per shard",
+    deployedWith: "stream",
     // A whole core: certification is one thread's work, and every commit waits for it.
     memoryMb: 1769,
     // Room for a rebuild, which reads the certification window's part of the log.
@@ -79,6 +89,7 @@ export const functionSettings = {
   },
   replay: {
     description: "Installs what clients did not, and moves the watermark on",
+    deployedWith: "stream",
     memoryMb: 1024,
     timeoutSeconds: 120,
     mapping: {
@@ -96,23 +107,44 @@ export const functionSettings = {
   },
   reaper: {
     description: "Removes tombstones that no late install can miss any more",
+    deployedWith: "stream",
     memoryMb: 512,
     timeoutSeconds: 300,
     // Tombstones cost a little in queries and stay for a quarter of an hour anyway.
     schedule: { everyMinutes: 10, ...notRepeated },
   },
+  housekeeping: {
+    description: "Replay and reaper in one, for a deployment of tables alone",
+    deployedWith: "tables",
+    memoryMb: 1024,
+    // One run after the other: the reaper gets what replay leaves of it.
+    timeoutSeconds: 300,
+    // Nothing wakes it earlier. Meanwhile clients install their own commits, and readers those of
+    // clients that died.
+    schedule: { everyMinutes: 1, ...notRepeated },
+  },
   api: {
     description: "REST in front of the same engine as the SDK",
+    deployedWith: "either",
     memoryMb: 1024,
     // Longer than the service takes to answer, shorter than an HTTP API waits (30 s).
     timeoutSeconds: 29,
   },
   provision: {
     description: "Fills the control table; invoked by Terraform",
+    deployedWith: "either",
     memoryMb: 512,
     timeoutSeconds: 120,
   },
 } as const satisfies Readonly<Record<FunctionRole, FunctionSettings>>;
+
+/** The functions of a deployment with a stream, or of one of tables alone. */
+export function rolesOf(kind: "stream" | "tables"): readonly FunctionRole[] {
+  return functionRoles.filter((role) => {
+    const { deployedWith }: FunctionSettings = functionSettings[role];
+    return deployedWith === kind || deployedWith === "either";
+  });
+}
 
 /** What a place that is not AWS has otherwise, and the reason. */
 export type Change<Value> = { readonly value: Value; readonly because: string };
@@ -141,7 +173,7 @@ export function timeLimitMs(role: FunctionRole): number {
 }
 
 export function scheduleMs(
-  role: "replay" | "reaper",
+  role: "replay" | "reaper" | "housekeeping",
   changes: Changes<{ readonly everyMs: number }> = {},
 ): number {
   const everyMs = functionSettings[role].schedule.everyMinutes * 60_000;

@@ -5,7 +5,7 @@ locals {
   grants = jsondecode(file("${path.module}/grants.json"))
 
   granted_resources = {
-    stream   = [local.stream_arn]
+    stream   = var.stream.enabled ? [local.stream_arn] : []
     consumer = aws_kinesis_stream_consumer.oracle[*].arn
     log      = ["${local.table_arn_prefix}/${local.system_tables.log.name}"]
     control  = ["${local.table_arn_prefix}/${local.system_tables.control.name}"]
@@ -16,11 +16,13 @@ locals {
 
   # What each role, and each policy for users, is put together from.
   grant_sets = {
-    oracle    = concat(["oracle", "mapping"], var.enhanced_fan_out ? ["fanOut"] : [])
-    replay    = ["replay", "mapping"]
-    reaper    = ["reaper"]
-    api       = ["readOnly", "write", "express", "rest"]
-    provision = ["provision"]
+    oracle = concat(["oracle", "mapping"], var.enhanced_fan_out ? ["fanOut"] : [])
+    replay = ["replay", "mapping"]
+    reaper = ["reaper"]
+    # Both their rights, but for the stream's.
+    housekeeping = ["replay", "reaper"]
+    api          = ["readOnly", "write", "express", "rest"]
+    provision    = ["provision"]
   }
   # `express` lets its holder append to the log, and is given beside `read-write`: it trusts a
   # client as the oracle is trusted (docs/operations.md, Who can do what).
@@ -52,10 +54,10 @@ locals {
         Resource = arns
         Condition = {
           StringEquals = {
-            "kms:ViaService" = [
-              "dynamodb.${local.region}.amazonaws.com",
-              "kinesis.${local.region}.amazonaws.com",
-            ]
+            "kms:ViaService" = concat(
+              ["dynamodb.${local.region}.amazonaws.com"],
+              var.stream.enabled ? ["kinesis.${local.region}.amazonaws.com"] : [],
+            )
           }
         }
       } if length(arns) > 0
@@ -80,7 +82,7 @@ locals {
                 "Condition" => { "ForAllValues:StringLike" = { "dynamodb:LeadingKeys" = keys } }
                 if keys != null
               },
-            )
+            ) if length(local.granted_resources[grant.on]) > 0
           ]
         ]),
         # Who has `express` has the keys by `read-write`.

@@ -2,59 +2,69 @@
 # about each, under the alarm's name.
 
 locals {
+  # Housekeeping is both of them, where there is no stream.
+  replay_service = var.stream.enabled ? "tidemark-replay" : "tidemark-housekeeping"
+  reaper_service = var.stream.enabled ? "tidemark-reaper" : "tidemark-housekeeping"
+
+  stream_alarm_definitions = {
+    oracle-iterator-age = {
+      description = "Commits wait to be certified: the oldest record of the oracle is too old."
+      namespace   = "AWS/Lambda", metric = "IteratorAge", statistic = "Maximum"
+      dimensions  = { FunctionName = "${local.prefix}-oracle" }
+      threshold   = var.alarms.oracle_iterator_age_seconds * 1000
+      minutes     = 3
+    }
+    replay-iterator-age = {
+      description = "Replay is behind the stream. At the stream's retention payloads are lost."
+      namespace   = "AWS/Lambda", metric = "IteratorAge", statistic = "Maximum"
+      dimensions  = { FunctionName = "${local.prefix}-replay" }
+      threshold   = var.alarms.replay_iterator_age_seconds * 1000
+      minutes     = 5
+    }
+    watermark-lag = {
+      description = "The watermark lags behind the log: clients hold more of it in memory."
+      namespace   = "Tidemark", metric = "WatermarkLag", statistic = "Maximum"
+      dimensions  = { service = "tidemark-replay", deployment = var.deployment }
+      threshold   = var.alarms.watermark_lag_seconds * 1000
+      minutes     = 5
+    }
+    rejected-records = {
+      description = "Something that is no commit record of this version was put on the stream."
+      namespace   = "Tidemark", metric = "RejectedRecords", statistic = "Sum"
+      dimensions  = { service = "tidemark-oracle", deployment = var.deployment }
+      threshold   = 0
+      minutes     = 1
+    }
+    stream-throttled = {
+      description = "The commit stream takes no more: its shard is at its limit."
+      namespace   = "AWS/Kinesis"
+      metric      = "WriteProvisionedThroughputExceeded"
+      statistic   = "Sum"
+      dimensions  = { StreamName = local.stream_name }
+      threshold   = 0
+      minutes     = 3
+    }
+  }
+
   alarm_definitions = merge(
     {
-      oracle-iterator-age = {
-        description = "Commits wait to be certified: the oldest record of the oracle is too old."
-        namespace   = "AWS/Lambda", metric = "IteratorAge", statistic = "Maximum"
-        dimensions  = { FunctionName = "${local.prefix}-oracle" }
-        threshold   = var.alarms.oracle_iterator_age_seconds * 1000
-        minutes     = 3
-      }
-      replay-iterator-age = {
-        description = "Replay is behind the stream. At the stream's retention payloads are lost."
-        namespace   = "AWS/Lambda", metric = "IteratorAge", statistic = "Maximum"
-        dimensions  = { FunctionName = "${local.prefix}-replay" }
-        threshold   = var.alarms.replay_iterator_age_seconds * 1000
-        minutes     = 5
-      }
-      watermark-lag = {
-        description = "The watermark lags behind the log: clients hold more of it in memory."
-        namespace   = "Tidemark", metric = "WatermarkLag", statistic = "Maximum"
-        dimensions  = { service = "tidemark-replay", deployment = var.deployment }
-        threshold   = var.alarms.watermark_lag_seconds * 1000
-        minutes     = 5
-      }
-      rejected-records = {
-        description = "Something that is no commit record of this version was put on the stream."
-        namespace   = "Tidemark", metric = "RejectedRecords", statistic = "Sum"
-        dimensions  = { service = "tidemark-oracle", deployment = var.deployment }
-        threshold   = 0
-        minutes     = 1
-      }
+      for name, alarm in local.stream_alarm_definitions : name => alarm if var.stream.enabled
+    },
+    {
       dead-letters = {
         description = "A committed write can never be installed."
         namespace   = "Tidemark", metric = "DeadLetters", statistic = "Sum"
-        dimensions  = { service = "tidemark-replay", deployment = var.deployment }
+        dimensions  = { service = local.replay_service, deployment = var.deployment }
         threshold   = 0
         minutes     = 1
       }
       reaper-failures = {
         description = "Tombstones cannot be removed."
         namespace   = "Tidemark", metric = "ReaperFailures", statistic = "Sum"
-        dimensions  = { service = "tidemark-reaper", deployment = var.deployment }
+        dimensions  = { service = local.reaper_service, deployment = var.deployment }
         threshold   = 0
         minutes     = 60
         datapoints  = 3
-      }
-      stream-throttled = {
-        description = "The commit stream takes no more: its shard is at its limit."
-        namespace   = "AWS/Kinesis"
-        metric      = "WriteProvisionedThroughputExceeded"
-        statistic   = "Sum"
-        dimensions  = { StreamName = local.stream_name }
-        threshold   = 0
-        minutes     = 3
       }
     },
     {
@@ -123,7 +133,7 @@ resource "aws_cloudwatch_metric_alarm" "this" {
 
 # A share of few decisions says nothing, so below 100 in five minutes it counts as none.
 resource "aws_cloudwatch_metric_alarm" "conflict_rate" {
-  count = var.alarms.enabled ? 1 : 0
+  count = var.alarms.enabled && var.stream.enabled ? 1 : 0
 
   alarm_name = "${local.prefix}-conflict-rate"
   alarm_description = join(" ", [

@@ -3,45 +3,61 @@
 
 locals {
   oracle_dimensions = ["service", "tidemark-oracle", "deployment", var.deployment]
-  replay_dimensions = ["service", "tidemark-replay", "deployment", var.deployment]
+  replay_dimensions = ["service", local.replay_service, "deployment", var.deployment]
+  reaper_dimensions = ["service", local.reaper_service, "deployment", var.deployment]
+
+  # Of a deployment with a stream.
+  stream_widgets = [
+    {
+      title = "Decisions", stat = "Sum", unit = "count"
+      metrics = [
+        for metric in ["Committed", "AbortedConflict", "Stale", "AbortedProbed"] :
+        concat(["Tidemark", metric], local.oracle_dimensions)
+      ]
+    },
+    {
+      title = "Age of the oldest record", stat = "Maximum", unit = "milliseconds"
+      metrics = [
+        for name in keys(local.mappings) : [
+          "AWS/Lambda", "IteratorAge", "FunctionName", "${local.prefix}-${name}"
+        ]
+      ]
+    },
+    {
+      title   = "Watermark lag", stat = "Maximum", unit = "milliseconds"
+      metrics = [concat(["Tidemark", "WatermarkLag"], local.replay_dimensions)]
+    },
+    {
+      title = "Oracle: blocks and what they hold", stat = "Sum", unit = "count"
+      metrics = [
+        for metric in ["Records", "Blocks", "Duplicates", "Rebuilds", "PositionsTaken"] :
+        concat(["Tidemark", metric], local.oracle_dimensions)
+      ]
+    },
+    {
+      title = "Stream: bytes in", stat = "Sum", unit = "bytes"
+      metrics = [
+        ["AWS/Kinesis", "IncomingBytes", "StreamName", local.stream_name],
+        ["AWS/Kinesis", "WriteProvisionedThroughputExceeded", "StreamName", local.stream_name],
+      ]
+    },
+  ]
 
   widgets = concat(
+    [for widget in local.stream_widgets : widget if var.stream.enabled],
     [
       {
-        title = "Decisions", stat = "Sum", unit = "count"
-        metrics = [
-          for metric in ["Committed", "AbortedConflict", "Stale", "AbortedProbed"] :
-          concat(["Tidemark", metric], local.oracle_dimensions)
-        ]
-      },
-      {
-        title = "Age of the oldest record", stat = "Maximum", unit = "milliseconds"
-        metrics = [
-          for name in keys(local.mappings) : [
-            "AWS/Lambda", "IteratorAge", "FunctionName", "${local.prefix}-${name}"
-          ]
-        ]
-      },
-      {
-        title   = "Watermark lag", stat = "Maximum", unit = "milliseconds"
-        metrics = [concat(["Tidemark", "WatermarkLag"], local.replay_dimensions)]
-      },
-      {
         title = "What needs somebody", stat = "Sum", unit = "count"
-        metrics = [
-          concat(["Tidemark", "RejectedRecords"], local.oracle_dimensions),
-          concat(["Tidemark", "DeadLetters"], local.replay_dimensions),
+        metrics = concat(
           [
-            "Tidemark", "ReaperFailures", "service", "tidemark-reaper", "deployment", var.deployment
+            for metric in ["RejectedRecords"] :
+            concat(["Tidemark", metric], local.oracle_dimensions) if var.stream.enabled
           ],
-        ]
-      },
-      {
-        title = "Oracle: blocks and what they hold", stat = "Sum", unit = "count"
-        metrics = [
-          for metric in ["Records", "Blocks", "Duplicates", "Rebuilds", "PositionsTaken"] :
-          concat(["Tidemark", metric], local.oracle_dimensions)
-        ]
+          [
+            concat(["Tidemark", "DeadLetters"], local.replay_dimensions),
+            concat(["Tidemark", "ReaperFailures"], local.reaper_dimensions),
+          ],
+        )
       },
       {
         title = "Replay: installed for others", stat = "Sum", unit = "count"
@@ -66,13 +82,6 @@ locals {
           for name in keys(local.functions) : [
             "AWS/Lambda", "Duration", "FunctionName", "${local.prefix}-${name}"
           ]
-        ]
-      },
-      {
-        title = "Stream: bytes in", stat = "Sum", unit = "bytes"
-        metrics = [
-          ["AWS/Kinesis", "IncomingBytes", "StreamName", local.stream_name],
-          ["AWS/Kinesis", "WriteProvisionedThroughputExceeded", "StreamName", local.stream_name],
         ]
       },
       {

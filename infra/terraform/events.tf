@@ -7,7 +7,7 @@ resource "aws_lambda_event_source_mapping" "stream" {
   event_source_arn = (
     each.value.enhancedFanOut && var.enhanced_fan_out
     ? aws_kinesis_stream_consumer.oracle[0].arn
-    : aws_kinesis_stream.commits.arn
+    : aws_kinesis_stream.commits[0].arn
   )
 
   starting_position = each.value.startingPosition

@@ -11,6 +11,9 @@ locals {
   account   = data.aws_caller_identity.current.account_id
   partition = data.aws_partition.current.partition
 
+  # Without a stream the deployment is one of tables alone.
+  stream_count = var.stream.enabled ? 1 : 0
+
   prefix        = "tidemark-${var.deployment}"
   global_prefix = "${local.prefix}-${local.region}"
 
@@ -47,7 +50,8 @@ locals {
   functions = {
     for name, settings in local.all_functions :
     name => settings
-    if name != "api" || var.rest.enabled
+    if contains(["either", var.stream.enabled ? "stream" : "tables"], settings.deployedWith) &&
+    (name != "api" || var.rest.enabled)
   }
   mappings = {
     for name, settings in local.functions :

@@ -34,10 +34,10 @@ output "policies" {
 }
 
 output "stream" {
-  description = "The commit stream."
-  value = {
-    name = aws_kinesis_stream.commits.name
-    arn  = aws_kinesis_stream.commits.arn
+  description = "The commit stream; null for a deployment of tables alone."
+  value = !var.stream.enabled ? null : {
+    name = aws_kinesis_stream.commits[0].name
+    arn  = aws_kinesis_stream.commits[0].arn
   }
 }
 
@@ -59,7 +59,10 @@ output "user_tables" {
 }
 
 output "functions" {
-  description = "Names and ARNs of the functions, by role."
+  description = <<-EOT
+    Names and ARNs of the functions, by role: oracle, replay and reaper with a stream, housekeeping
+    without, api with REST, and provision.
+  EOT
   value = {
     for name, function in aws_lambda_function.this :
     name => { name = function.function_name, arn = function.arn }

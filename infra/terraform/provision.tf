@@ -9,15 +9,16 @@ resource "aws_lambda_invocation" "provision" {
   # Invoked again when any of this changes; every invocation is repeatable.
   input = jsonencode({
     historyRetentionMs = var.history_retention_minutes * 60 * 1000
+    stream             = var.stream.enabled
     tables = [
       for name in sort(keys(var.tables)) :
       { name = name, history = var.tables[name].history }
     ]
   })
-  triggers = {
-    stream  = aws_kinesis_stream.commits.arn
-    control = aws_dynamodb_table.system["control"].arn
-  }
+  triggers = merge(
+    { control = aws_dynamodb_table.system["control"].arn },
+    { for stream in aws_kinesis_stream.commits : "stream" => stream.arn },
+  )
 
   depends_on = [
     aws_dynamodb_table.system,

@@ -1,6 +1,13 @@
-# The commit stream: the write-ahead log, payloads included.
+# The commit stream: the write-ahead log, payloads included. A deployment of tables alone has none.
+
+moved {
+  from = aws_kinesis_stream.commits
+  to   = aws_kinesis_stream.commits[0]
+}
 
 resource "aws_kinesis_stream" "commits" {
+  count = local.stream_count
+
   name             = local.stream_name
   shard_count      = var.stream.mode == "PROVISIONED" ? var.stream.shards : null
   retention_period = var.stream.retention_hours
@@ -19,9 +26,9 @@ resource "aws_kinesis_stream" "commits" {
 
 # The oracle's own pipe: records are pushed, and nobody else's reads slow it down.
 resource "aws_kinesis_stream_consumer" "oracle" {
-  count = var.enhanced_fan_out ? 1 : 0
+  count = var.stream.enabled && var.enhanced_fan_out ? 1 : 0
 
   name       = "${local.prefix}-oracle"
-  stream_arn = aws_kinesis_stream.commits.arn
+  stream_arn = aws_kinesis_stream.commits[0].arn
   tags       = local.tags
 }

@@ -86,8 +86,11 @@ variable "stream" {
   description = <<-EOT
     The commit stream. `retention_hours` is how long replay may be down before payloads are lost. An
     on-demand stream works, costs more, and takes no more: all records have one hash key.
+    `enabled = false` is a deployment of tables alone: no stream and no oracle; clients append to
+    the log themselves, and one function keeps house (docs/operations.md, Tables alone).
   EOT
   type = object({
+    enabled         = optional(bool, true)
     mode            = optional(string, "PROVISIONED")
     shards          = optional(number, 1)
     retention_hours = optional(number, 168)
@@ -95,6 +98,13 @@ variable "stream" {
   default  = {}
   nullable = false
 
+  validation {
+    condition     = var.stream.enabled || length(var.deployment) <= 27
+    error_message = <<-EOT
+      Without a stream a deployment's name takes 27 characters: roles take 64, and the function
+      housekeeping has a longer name than the others.
+    EOT
+  }
   validation {
     condition     = contains(["PROVISIONED", "ON_DEMAND"], var.stream.mode)
     error_message = "stream.mode is \"PROVISIONED\" or \"ON_DEMAND\"."
@@ -116,6 +126,24 @@ variable "stream" {
     error_message = <<-EOT
       stream.retention_hours is a whole number from 24 to 168: Kinesis keeps records for a day at
       least, and the log's blocks, which say what became of them, live for eight days.
+    EOT
+  }
+}
+
+variable "housekeeping" {
+  description = <<-EOT
+    What replay and reaper do, in a deployment of tables alone: one function, once a minute. With a
+    stream the two are functions of their own, and this says nothing.
+  EOT
+  type        = object({ enabled = optional(bool, true) })
+  default     = {}
+  nullable    = false
+
+  validation {
+    condition     = var.housekeeping.enabled || var.stream.enabled
+    error_message = <<-EOT
+      Without a stream somebody has to keep house, and no client of this version does: leave
+      housekeeping.enabled at true, or nothing installs what a client that died left behind.
     EOT
   }
 }
@@ -170,6 +198,13 @@ variable "rest" {
   default  = {}
   nullable = false
 
+  validation {
+    condition     = var.stream.enabled || !var.rest.enabled
+    error_message = <<-EOT
+      REST commits by the stream, which stream.enabled = false leaves out: set
+      rest = { enabled = false }, and have clients use the SDK; or keep the stream.
+    EOT
+  }
   validation {
     condition     = contains(["AWS_IAM", "JWT"], var.rest.authorization)
     error_message = <<-EOT
@@ -339,9 +374,21 @@ variable "memory_mb" {
   validation {
     condition = alltrue([
       for name in keys(var.memory_mb) :
-      contains(["oracle", "replay", "reaper", "api", "provision"], name)
+      contains(["oracle", "replay", "reaper", "housekeeping", "api", "provision"], name)
     ])
-    error_message = "memory_mb takes the functions oracle, replay, reaper, api and provision."
+    error_message = <<-EOT
+      memory_mb takes the functions oracle, replay, reaper, housekeeping, api and provision.
+    EOT
+  }
+  validation {
+    condition = length(setintersection(
+      keys(var.memory_mb),
+      var.stream.enabled ? ["housekeeping"] : ["oracle", "replay", "reaper"],
+    )) == 0
+    error_message = <<-EOT
+      memory_mb names a function that this deployment does not have: oracle, replay and reaper
+      belong to a stream, and housekeeping stands for them where stream.enabled = false.
+    EOT
   }
   validation {
     condition     = alltrue([for size in values(var.memory_mb) : size >= 256 && size <= 10240])
@@ -364,9 +411,21 @@ variable "reserved_concurrency" {
   validation {
     condition = alltrue([
       for name in keys(var.reserved_concurrency) :
-      contains(["oracle", "replay", "reaper", "api"], name)
+      contains(["oracle", "replay", "reaper", "housekeeping", "api"], name)
     ])
-    error_message = "reserved_concurrency takes the functions oracle, replay, reaper and api."
+    error_message = <<-EOT
+      reserved_concurrency takes the functions oracle, replay, reaper, housekeeping and api.
+    EOT
+  }
+  validation {
+    condition = length(setintersection(
+      keys(var.reserved_concurrency),
+      var.stream.enabled ? ["housekeeping"] : ["oracle", "replay", "reaper"],
+    )) == 0
+    error_message = <<-EOT
+      reserved_concurrency names a function that this deployment does not have: oracle, replay and
+      reaper belong to a stream, and housekeeping stands for them where stream.enabled = false.
+    EOT
   }
   validation {
     condition = alltrue([
@@ -397,7 +456,10 @@ variable "alarms" {
   nullable = false
 
   validation {
-    condition     = var.alarms.replay_iterator_age_seconds * 2 <= var.stream.retention_hours * 3600
+    condition = (
+      !var.stream.enabled ||
+      var.alarms.replay_iterator_age_seconds * 2 <= var.stream.retention_hours * 3600
+    )
     error_message = <<-EOT
       alarms.replay_iterator_age_seconds must leave half of the stream's retention to act: beyond it
       payloads are lost.

@@ -49,6 +49,7 @@ beforeAll(async () => {
   await callRest(committed);
   await leaveWorkToReplay();
   await reapTombstones();
+  await deployed.invoke("housekeeping", scheduledEvent("housekeeping", "us-east-1"));
 }, 180_000);
 
 afterAll(() => deployed.stop());
@@ -71,6 +72,13 @@ describe("what the functions ask for", () => {
     const granted = asked.flatMap((set) => grants[set]);
     expect(unused(granted, deployed.recorders[role].calls())).toEqual([]);
   });
+});
+
+test("housekeeping is granted what replay and reaper are, but for the stream's", () => {
+  const granted = [...grants.replay, ...grants.reaper].filter(({ on }) => on !== "stream");
+  const calls = deployed.recorders.housekeeping.calls();
+  expect(calls.length).toBeGreaterThan(0);
+  expect(denied(granted, calls)).toEqual([]);
 });
 
 describe("what SDK clients ask for", () => {

@@ -11,7 +11,7 @@ import { systemTables } from "../../aws/provision.ts";
 import * as limits from "../../core/limits.ts";
 import { functionMetrics } from "../../functions/shared/metric-names.ts";
 import { logLevels } from "../../functions/shared/observability.ts";
-import { functionRoles, functionSettings } from "../../functions/shared/settings.ts";
+import { functionRoles, functionSettings, rolesOf } from "../../functions/shared/settings.ts";
 import { moduleFile } from "../../localstack/module-settings.ts";
 import { functionSettingsText } from "../../scripts/function-settings.ts";
 import { readGrants } from "./grants.ts";
@@ -147,12 +147,17 @@ describe("bounds", () => {
   });
 
   test("the deployment's name leaves room for the longest role's", () => {
-    const [, lengthMax] = /length\(var\.deployment\) <= (\d+)/.exec(text) ?? [];
-    const longest = Math.max(...functionRoles.map((role) => role.length));
-    const region = "ap-southeast-1".length;
-    expect("tidemark-".length + Number(lengthMax) + 1 + region + 1 + longest).toBeLessThanOrEqual(
-      64,
-    );
+    const tablesAlone = /var\.stream\.enabled \|\| length\(var\.deployment\) <= (\d+)/;
+    for (const [kind, pattern] of [
+      ["stream", /&& length\(var\.deployment\) <= (\d+)/],
+      ["tables", tablesAlone],
+    ] as const) {
+      const [, lengthMax] = pattern.exec(text) ?? [];
+      const longest = Math.max(...rolesOf(kind).map((role) => role.length));
+      const region = "ap-southeast-1".length;
+      const length = "tidemark-".length + Number(lengthMax) + 1 + region + 1 + longest;
+      expect(length, kind).toBeLessThanOrEqual(64);
+    }
   });
 });
 
@@ -219,7 +224,7 @@ describe("the mocks of the module's tests", () => {
 describe("what is watched", () => {
   const alarms = [
     ...new Set(
-      [...moduleFile("alarms.tf").matchAll(/^ {6}([a-z]+(?:-[a-z]+)+) = \{/gm)].map(
+      [...moduleFile("alarms.tf").matchAll(/^ {4,6}([a-z]+(?:-[a-z]+)+) = \{/gm)].map(
         ([, name = ""]) => name,
       ),
     ),

@@ -47,6 +47,8 @@ export type LocalDeploymentOptions = {
   readonly replay?: Interpose;
   /** Functions not started; a test starts them itself. */
   readonly stopped?: readonly ("oracle" | "replay")[];
+  /** Of a deployment that is there already, and stop with this one. */
+  readonly stores?: LocalStores;
 };
 
 type StreamRole = "oracle" | "replay";
@@ -54,7 +56,7 @@ type StreamRole = "oracle" | "replay";
 export async function startLocalDeployment(
   options: LocalDeploymentOptions = {},
 ): Promise<LocalDeployment> {
-  const stores = await startLocalStores();
+  const stores = options.stores ?? (await startLocalStores());
   const finishHistory = startHistoryExport(stores);
   const engines: Engine[] = [];
   const observability = silentObservability;

@@ -53,6 +53,8 @@ export async function startLocalStores(
   options: {
     readonly dataFolder?: string;
     readonly shardCount?: number;
+    /** False: tables alone. */
+    readonly stream?: boolean;
     readonly ports?: Partial<AwsPortsOptions>;
   } = {},
 ): Promise<LocalStores> {
@@ -68,7 +70,8 @@ export async function startLocalStores(
     return made;
   };
   const shardCount = options.shardCount ?? 1;
-  const shards = await provisionDeployment({ ...clientOptions, deployment, shardCount });
+  const { stream } = options;
+  const shards = await provisionDeployment({ ...clientOptions, deployment, shardCount, stream });
   const shard = shards[0];
   assert(shard !== undefined, "a deployment has a shard");
   const ports = openPorts();

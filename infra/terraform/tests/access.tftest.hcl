@@ -141,7 +141,7 @@ run "without_a_consumer_nobody_may_subscribe" {
   assert {
     condition = (
       aws_lambda_event_source_mapping.stream["oracle"].event_source_arn ==
-      aws_kinesis_stream.commits.arn
+      aws_kinesis_stream.commits[0].arn
     )
     error_message = "The oracle then reads the shared iterator."
   }
@@ -153,7 +153,7 @@ run "a_key_of_ones_own_encrypts_everything_and_is_used_through_services" {
   }
   assert {
     condition = (
-      aws_kinesis_stream.commits.kms_key_id == var.kms_key_arn &&
+      aws_kinesis_stream.commits[0].kms_key_id == var.kms_key_arn &&
       alltrue([
         for table in aws_dynamodb_table.system :
         table.server_side_encryption[0].enabled &&

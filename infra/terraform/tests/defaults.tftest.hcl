@@ -20,24 +20,24 @@ variables {
 
 run "the_stream_keeps_a_week_encrypted_on_one_shard" {
   assert {
-    condition     = aws_kinesis_stream.commits.name == "tidemark-shop-commits"
+    condition     = aws_kinesis_stream.commits[0].name == "tidemark-shop-commits"
     error_message = "SDK clients look for the stream under this name (aws/names.ts)."
   }
   assert {
-    condition     = aws_kinesis_stream.commits.retention_period == 168
+    condition     = aws_kinesis_stream.commits[0].retention_period == 168
     error_message = "Retention is how long replay may be down: a week."
   }
   assert {
     condition = (
-      aws_kinesis_stream.commits.encryption_type == "KMS" &&
-      aws_kinesis_stream.commits.kms_key_id == "alias/aws/kinesis"
+      aws_kinesis_stream.commits[0].encryption_type == "KMS" &&
+      aws_kinesis_stream.commits[0].kms_key_id == "alias/aws/kinesis"
     )
     error_message = "Payloads lie in the stream: it is encrypted."
   }
   assert {
     condition = (
-      aws_kinesis_stream.commits.shard_count == 1 &&
-      aws_kinesis_stream.commits.stream_mode_details[0].stream_mode == "PROVISIONED"
+      aws_kinesis_stream.commits[0].shard_count == 1 &&
+      aws_kinesis_stream.commits[0].stream_mode_details[0].stream_mode == "PROVISIONED"
     )
     error_message = "This version certifies on one shard."
   }
@@ -49,8 +49,8 @@ run "an_on_demand_stream_counts_its_own_shards" {
   }
   assert {
     condition = (
-      aws_kinesis_stream.commits.shard_count == null &&
-      aws_kinesis_stream.commits.stream_mode_details[0].stream_mode == "ON_DEMAND"
+      aws_kinesis_stream.commits[0].shard_count == null &&
+      aws_kinesis_stream.commits[0].stream_mode_details[0].stream_mode == "ON_DEMAND"
     )
     error_message = "AWS refuses a number of shards for an on-demand stream."
   }
@@ -98,7 +98,7 @@ run "replay_shares_the_stream_and_answers_in_part" {
   assert {
     condition = (
       aws_lambda_event_source_mapping.stream["replay"].event_source_arn ==
-      aws_kinesis_stream.commits.arn
+      aws_kinesis_stream.commits[0].arn
     )
     error_message = "Replay can wait for the shared iterator."
   }
@@ -268,7 +268,7 @@ run "everything_that_takes_tags_has_them" {
     condition = alltrue([
       for tags in concat(
         [
-          aws_kinesis_stream.commits.tags,
+          aws_kinesis_stream.commits[0].tags,
           aws_apigatewayv2_api.rest[0].tags,
           aws_apigatewayv2_stage.rest[0].tags,
         ],

@@ -292,3 +292,49 @@ run "refuses_an_endpoint_with_a_path" {
   }
   expect_failures = [var.local_endpoints]
 }
+
+run "refuses_rest_without_a_stream" {
+  command = plan
+  variables {
+    stream = { enabled = false }
+  }
+  expect_failures = [var.rest]
+}
+
+run "refuses_that_nobody_keeps_house" {
+  command = plan
+  variables {
+    stream       = { enabled = false }
+    rest         = { enabled = false }
+    housekeeping = { enabled = false }
+  }
+  expect_failures = [var.housekeeping]
+}
+
+run "refuses_memory_for_an_oracle_without_a_stream" {
+  command = plan
+  variables {
+    stream    = { enabled = false }
+    rest      = { enabled = false }
+    memory_mb = { oracle = 1769 }
+  }
+  expect_failures = [var.memory_mb]
+}
+
+run "refuses_concurrency_for_housekeeping_beside_a_stream" {
+  command = plan
+  variables {
+    reserved_concurrency = { housekeeping = 1 }
+  }
+  expect_failures = [var.reserved_concurrency]
+}
+
+run "refuses_a_long_name_without_a_stream" {
+  command = plan
+  variables {
+    deployment = "abcdefghij-abcdefghij-abcdef"
+    stream     = { enabled = false }
+    rest       = { enabled = false }
+  }
+  expect_failures = [var.stream]
+}

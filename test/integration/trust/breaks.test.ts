@@ -68,19 +68,21 @@ const everyTable: Trials = {
     for (const [role, right] of [
       ["replay", "puts"],
       ["reaper", "deletes"],
+      ["housekeeping", "puts"],
+      ["housekeeping", "deletes"],
     ] as const) {
       expect(await world.may(role, "your tables")).toContain(right);
     }
   },
   watermarks: async () => {
-    for (const role of ["replay", "reaper"] as const) {
+    for (const role of ["replay", "reaper", "housekeeping"] as const) {
       expect(await world.may(role, "control")).toContain("moves watermarks");
     }
   },
 };
 const noBlocks: Trials = {
   "the log's blocks": async () => {
-    for (const role of ["replay", "reaper"] as const) {
+    for (const role of ["replay", "reaper", "housekeeping"] as const) {
       expect((await world.may(role, "log")).filter((right) => right !== "reads")).toEqual([]);
     }
   },
@@ -288,6 +290,7 @@ const trials: Readonly<Record<string, Breakage>> = {
   },
   replay: { can: everyTable, not: noBlocks },
   reaper: { can: everyTable, not: noBlocks },
+  housekeeping: { can: everyTable, not: noBlocks },
   oracle: {
     can: {
       "every decision from then on": async () => {

@@ -17,6 +17,8 @@ export const roles = {
   oracle: [...oracle, ...mapping],
   replay: [...replay, ...mapping],
   reaper,
+  // Where there is no stream, nobody is granted one.
+  housekeeping: [...replay, ...reaper].filter(({ on }) => on !== "stream"),
   provision,
   "policy read-only": readOnly,
   "policy read-write": [...readOnly, ...write],

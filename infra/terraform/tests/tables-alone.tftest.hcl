@@ -1,0 +1,103 @@
+# A deployment of tables alone: no stream, no oracle, and one function that keeps house.
+
+mock_provider "aws" {
+  source = "./tests/mocks"
+}
+
+variables {
+  deployment = "shop"
+  tables     = { stock = {} }
+  stream     = { enabled = false }
+  rest       = { enabled = false }
+}
+
+run "there_is_no_stream_and_nothing_that_reads_one" {
+  assert {
+    condition = (
+      length(aws_kinesis_stream.commits) == 0 &&
+      length(aws_kinesis_stream_consumer.oracle) == 0 &&
+      length(aws_lambda_event_source_mapping.stream) == 0 &&
+      output.stream == null
+    )
+    error_message = "Neither stream nor consumer nor mapping."
+  }
+  assert {
+    condition     = keys(aws_lambda_function.this) == ["housekeeping", "provision"]
+    error_message = "Housekeeping stands for replay and reaper; nobody is an oracle."
+  }
+  assert {
+    condition     = keys(aws_dynamodb_table.system) == ["control", "log", "versions"]
+    error_message = "The tables are the same."
+  }
+}
+
+run "housekeeping_runs_once_a_minute" {
+  assert {
+    condition = (
+      {
+        for name, rule in aws_cloudwatch_event_rule.schedule : name => rule.schedule_expression
+      } == { housekeeping = "rate(1 minute)" }
+    )
+    error_message = "One schedule."
+  }
+}
+
+run "nobody_is_granted_a_stream_that_is_not_there" {
+  assert {
+    condition = alltrue([
+      for policy in concat(
+        values(aws_iam_role_policy.function)[*].policy, values(aws_iam_policy.sdk)[*].policy
+      ) : !strcontains(policy, "kinesis")
+    ])
+    error_message = "No statement names a stream, and none an empty list of resources."
+  }
+  assert {
+    condition = alltrue(flatten([
+      for policy in aws_iam_role_policy.function : [
+        for statement in jsondecode(policy.policy).Statement : length(statement.Resource) > 0
+      ]
+    ]))
+    error_message = "IAM refuses a statement without a resource."
+  }
+}
+
+run "provision_is_told" {
+  assert {
+    condition     = jsondecode(aws_lambda_invocation.provision.input).stream == false
+    error_message = "It lists the shard that a stream would begin with."
+  }
+  assert {
+    condition     = keys(aws_lambda_invocation.provision.triggers) == ["control"]
+    error_message = "A stream that comes later has it invoked again."
+  }
+}
+
+run "alarms_and_dashboard_speak_of_what_is_there" {
+  assert {
+    condition = length(setintersection(
+      keys(aws_cloudwatch_metric_alarm.this),
+      ["oracle-errors", "oracle-iterator-age", "stream-throttled", "watermark-lag"],
+    )) == 0 && length(aws_cloudwatch_metric_alarm.conflict_rate) == 0
+    error_message = "No alarm of a stream or an oracle."
+  }
+  assert {
+    condition = (
+      aws_cloudwatch_metric_alarm.this["dead-letters"].dimensions["service"] ==
+      "tidemark-housekeeping" &&
+      aws_cloudwatch_metric_alarm.this["housekeeping-errors"].threshold == 0
+    )
+    error_message = "Housekeeping writes the metrics of replay and reaper."
+  }
+  assert {
+    condition = alltrue(flatten([
+      for widget in jsondecode(aws_cloudwatch_dashboard.this.dashboard_body).widgets : [
+        length(widget.properties.metrics) > 0,
+        [
+          for metric in widget.properties.metrics :
+          !contains(["AWS/Kinesis"], metric[0]) && !contains(metric, "tidemark-oracle")
+        ],
+      ]
+    ]))
+    error_message = "No widget is empty, and none of something that is not there."
+  }
+}
