@@ -36,7 +36,7 @@ export type SeedPlan = {
   readonly hurried: number;
   /** Of every hash: 64, or so few that most items collide with others. */
   readonly hashBits: number;
-  /** Which way the clients' commits go; `mixed`: of two of them one goes express. */
+  /** Which way the clients' commits go; `mixed`: each client its own (`clientCommitOf`). */
   readonly commit: CommitPreference | "mixed";
   readonly faults: FaultPlan;
   readonly strikesMax?: number;
@@ -108,8 +108,9 @@ const narrowShare = 0.25;
 const narrowBitsMin = 6;
 const narrowBitsMax = 12;
 export const hashBitsMax = 64;
-/** Of the seeds in which clients may append blocks of their own. */
-const expressShare = 0.25;
+/** Of the seeds in which clients may append blocks of their own; in a third of these, some do. */
+const expressShare = 1 / 3;
+const ways: readonly CommitPreference[] = ["stream", "auto", "express"];
 /** One seed in ten runs without faults: what breaks there needs none. */
 const calmShare = 0.1;
 
@@ -162,6 +163,18 @@ function oracleOf(
 function commitOf(random: SeededRandom): SeedPlan["commit"] {
   if (!random.chance(expressShare)) return "stream";
   return random.pick(["express", "auto", "mixed"] as const);
+}
+
+/**
+ * Which way the commits of the run's nth client go. Among any three that start one after another
+ * there is one of each kind, and who is first differs from seed to seed.
+ */
+export function clientCommitOf(
+  { seed, commit }: Pick<SeedPlan, "seed" | "commit">,
+  nth: number,
+): CommitPreference {
+  if (commit !== "mixed") return commit;
+  return ways[(seed + nth) % ways.length] ?? "stream";
 }
 
 function lanesOf(workload: WorkloadName, random: SeededRandom): number {

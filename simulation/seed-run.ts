@@ -29,7 +29,7 @@ import { wrongPasts } from "./judges/past-reads.ts";
 import { StarvationJudge } from "./judges/starvation.ts";
 import { finalStateOf, VersionJournal } from "./judges/version-journal.ts";
 import { RestService } from "./rest-service.ts";
-import { hashBitsMax, type SeedPlan } from "./seed-plan.ts";
+import { clientCommitOf, hashBitsMax, type SeedPlan } from "./seed-plan.ts";
 import { workloads } from "./workloads/catalogue.ts";
 import { WorkloadFinding, type Workload } from "./workloads/workload.ts";
 
@@ -304,11 +304,9 @@ class SeedRunner {
 
   #clientOptions(process: string, isUnderFaults = false): TestClientOptions {
     const { appendTables, universe } = this.#workload;
-    const { commit } = this.#plan;
     this.#clientsMade += 1;
-    const isExpress = this.#clientsMade % 2 === 0;
     return {
-      commit: commit !== "mixed" ? commit : isExpress ? "express" : "stream",
+      commit: clientCommitOf(this.#plan, this.#clientsMade),
       onEvent: (event) => {
         this.#balance.observe(event);
         this.#starvation.observe(process, event);

@@ -1,0 +1,24 @@
+/** What the seeds of a sweep run, taken together. */
+import { expect, test } from "vitest";
+import { clientCommitOf, planOf } from "../../simulation/seed-plan.ts";
+import { workloadNames } from "../../simulation/workloads/catalogue.ts";
+
+const plans = Array.from({ length: 900 }, (_unused, i) => planOf(i + 1));
+
+test("a third of the seeds commit express, in each way in every workload", () => {
+  const express = plans.filter(({ commit }) => commit !== "stream");
+  expect(express.length / plans.length).toBeGreaterThan(0.28);
+  expect(express.length / plans.length).toBeLessThan(0.38);
+  for (const workload of workloadNames) {
+    const met = new Set(plans.filter((plan) => plan.workload === workload).map((it) => it.commit));
+    expect([...met].sort(), workload).toEqual(["auto", "express", "mixed", "stream"]);
+  }
+});
+
+test("in a mixed run three clients go three ways, and elsewhere all go one", () => {
+  const waysOf = (commit: "mixed" | "auto", seed: number) =>
+    [1, 2, 3].map((nth) => clientCommitOf({ seed, commit }, nth));
+  expect(waysOf("auto", 1)).toEqual(["auto", "auto", "auto"]);
+  expect(waysOf("mixed", 2).sort()).toEqual(["auto", "express", "stream"]);
+  expect(new Set([1, 2, 3].map((seed) => waysOf("mixed", seed)[0])).size).toBe(3);
+});
