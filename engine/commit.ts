@@ -31,7 +31,8 @@ import type {
 import { encodePayload } from "../schemas/payload.ts";
 import { orAborted } from "./concurrency.ts";
 import { DecisionSearch } from "./decision-search.ts";
-import { settleRequest, type OnSent } from "./request-settler.ts";
+import type { OnSent } from "./express-way.ts";
+import { settleRequest } from "./request-settler.ts";
 import { assertWithinTail, conflictError } from "./conflict-error.ts";
 import { TableRefusedError } from "./table-registry.ts";
 import type { ShardSession } from "./shard-session.ts";

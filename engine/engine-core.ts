@@ -156,7 +156,7 @@ export class EngineCore {
         shard,
         hashes,
         onVerdict: (verdict) => own?.fold(verdict),
-        onBlock: expressPart && ((block, others) => session.express?.saw(block, others)),
+        onBlock: expressPart && ((block, awaited) => session.express?.saw(block, awaited)),
       },
       {
         retention: () => Promise.resolve(this.registry.retention),

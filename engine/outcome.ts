@@ -10,7 +10,8 @@ import type { TransactionId } from "../core/types.ts";
 import { transactionIdTimestamp } from "../schemas/transaction-id.ts";
 import { orAborted } from "./concurrency.ts";
 import { DecisionSearch } from "./decision-search.ts";
-import { settleRequest, type OnSent } from "./request-settler.ts";
+import type { OnSent } from "./express-way.ts";
+import { settleRequest } from "./request-settler.ts";
 import type { ShardSession } from "./shard-session.ts";
 import type { Outcome } from "./types.ts";
 

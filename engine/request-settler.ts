@@ -36,9 +36,9 @@ import { encodeCommitRequest } from "../schemas/commit-record.ts";
 import { waitBackoff } from "./backoff.ts";
 import { asError, ignore, noLongerNeeded, orAborted } from "./concurrency.ts";
 import type { DecisionSearch } from "./decision-search.ts";
+import type { OnSent } from "./express-way.ts";
 import type { Decision } from "./log-searches.ts";
 import type { ShardSession } from "./shard-session.ts";
-import type { CommitWay } from "./types.ts";
 
 export type SettleOptions = {
   readonly request: CommitRequest;
@@ -53,9 +53,6 @@ export type SettleOptions = {
   /** Checks up to the tail's end and returns it; throws if the request can no longer succeed. */
   readonly recheck: () => Timestamp;
 };
-
-export type OnSent = (id: TransactionId, how: SentHow) => void;
-export type SentHow = { readonly resend: boolean; readonly via: CommitWay };
 
 const resendBackoff = { baseMs: 10, capMs: 1_000 };
 
@@ -77,18 +74,22 @@ export async function settleRequest(
     try {
       options.signal.throwIfAborted();
       if (attempt > 0) await orAborted(session.follower.refresh(), options.signal);
-      const isExpress = session.express?.isReady === true;
+      const { express } = session;
+      const isExpress = express?.isReady === true;
       if (isExpress) {
+        const block = { isOnWay: false };
         const onWay = (isOpen: boolean): void => {
+          block.isOnWay = isOpen;
           possiblyStored = storedBefore || isOpen;
         };
-        const decision = await sendExpress(ports, session, { ...options, onWay, attempt });
+        const resend = attempt > 0;
+        const decision = await express.settle({ ...options, request, resend, onWay });
         if (decision !== undefined) {
           search.note(decision);
           return decision;
         }
         // A block of it may stand in the log by now: it is looked for first.
-        if (possiblyStored) continue;
+        if (block.isOnWay) continue;
       }
       let found = search.look();
       const isStale = attempt > 0 || isExpress || found === "gap";
@@ -204,46 +205,6 @@ async function sendOnce(
     const answer = await Promise.race([verdict, silence(ports, signal)]);
     if (answer === undefined || answer.kind === "stale") return { kind: "undecided" };
     return { kind: "decided", decision: answer };
-  } finally {
-    waiting.abort(noLongerNeeded);
-  }
-}
-
-/**
- * By a block of the process's own. Undefined: it goes by the stream. The appender looks for a
- * decision, and checks, in the turn in which its block is made.
- */
-async function sendExpress(
-  ports: ClientPorts,
-  session: ShardSession,
-  options: SettleOptions & {
-    readonly onWay: (isOpen: boolean) => void;
-    readonly attempt: number;
-  },
-): Promise<Decision | undefined> {
-  const { request, search, recheck, call, writes } = options;
-  const { id, checks, payload } = request;
-  if (writes === undefined || payload.kind !== "inline") return undefined;
-  const waiting = new AbortController();
-  const signal = AbortSignal.any([options.signal, waiting.signal]);
-  let resend = options.attempt > 0;
-  const onWay = (isOpen: boolean): void => {
-    // What becomes of the block once it was given up says nothing of other copies.
-    if (waiting.signal.aborted) return;
-    options.onWay(isOpen);
-    if (!isOpen) return;
-    options.onSent(id, { resend, via: "express" });
-    resend = true;
-  };
-  try {
-    const committed = session.express?.commit({
-      ...{ id, checks, recheck, call, signal, onWay },
-      writes: writes(),
-      payload: payload.bytes,
-      look: () => search.look(),
-    });
-    const answer = await Promise.race([committed, silence(ports, signal)]);
-    return answer?.kind === "decided" ? answer.decision : undefined;
   } finally {
     waiting.abort(noLongerNeeded);
   }

@@ -45,14 +45,16 @@ const followerDefaults: FollowerOptions = {
   entriesMax: limits.tailEntriesMax,
 };
 
+export type AwaitedIds = { has(id: TransactionId): boolean };
+
 /** Whose log it is, and under which key its hashes are made. */
 export type FollowedLog = {
   readonly shard: ShardId;
   readonly hashes: KeyHashes;
   /** Called with each verdict, in the order of the log. */
   readonly onVerdict?: ((verdict: Verdict) => void) | undefined;
-  /** Called with each block, and how many of its decisions nobody here waits for. */
-  readonly onBlock?: ((block: LogBlock, others: number) => void) | undefined;
+  /** Called with each block, and the ids whose verdicts are waited for, before they are told. */
+  readonly onBlock?: ((block: LogBlock, awaited: AwaitedIds) => void) | undefined;
 };
 
 /** A transaction that needs the tail's memory back to its read timestamp. */
@@ -274,12 +276,7 @@ export class TailFollower {
   #fold(stored: StoredBlock): void {
     const block = decodeBlock(stored, this.#hashes);
     this.tail.fold(block);
-    if (this.#onBlock !== undefined) {
-      const others = block.verdicts.filter(
-        ({ kind, id }) => kind !== "stale" && !this.#waiters.has(id),
-      );
-      this.#onBlock(block, others.length);
-    }
+    this.#onBlock?.(block, this.#waiters);
     for (const verdict of block.verdicts) {
       if (verdict.kind !== "stale") this.#watches.get(verdict.id)?.();
       this.#onVerdict?.(verdict);

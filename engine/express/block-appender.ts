@@ -19,7 +19,13 @@
 import { assert } from "../../core/assert.ts";
 import { StoreError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
-import type { Appended, ClientPorts, CommitLog, StoredBlock } from "../../core/ports.ts";
+import type {
+  Appended,
+  CallOptions,
+  ClientPorts,
+  CommitLog,
+  StoredBlock,
+} from "../../core/ports.ts";
 import type {
   InstalledReport,
   LogBlock,
@@ -30,11 +36,29 @@ import type {
 import { waitBackoff } from "../backoff.ts";
 import { asError, ignore, noLongerNeeded } from "../concurrency.ts";
 import { instantOf } from "../elapsed.ts";
-import type { ExpressAnswer, ExpressBid, ExpressWay } from "../express-way.ts";
 import type { InstallOutbox } from "../install-outbox.ts";
-import type { TailFollower } from "../tail-follower.ts";
-import { fitsBlock, planBlock } from "./block-plan.ts";
+import type { Decision, Found } from "../log-searches.ts";
+import type { AwaitedIds, TailFollower } from "../tail-follower.ts";
+import { fitsBlock, planBlock, type ExpressRequest } from "./block-plan.ts";
 import type { CommitPolicy } from "./commit-policy.ts";
+
+/** A transaction that wants into the next block. */
+export type ExpressBid = ExpressRequest & {
+  /** What the log says of its id, up to the tail's end. */
+  readonly look: () => Found;
+  /** Checks what it has read up to the tail's end; throws if that has been overtaken. */
+  readonly recheck: () => void;
+  /** A block that commits it is on its way, or certainly none is any more. */
+  readonly onWay: (isOpen: boolean) => void;
+  /** Aborts when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
+  readonly call: CallOptions;
+};
+
+export type ExpressAnswer =
+  | { readonly kind: "decided"; readonly decision: Decision }
+  /** It goes by the stream. What may be on its way of it, `onWay` has said. */
+  | { readonly kind: "by-stream" };
 
 export type AppenderParts = {
   readonly ports: Pick<ClientPorts, "clock" | "random">;
@@ -75,7 +99,7 @@ export type AppenderState = "idle" | "certifying" | "in-flight" | "open";
 
 const openBackoff = { baseMs: 10, capMs: 1_000 };
 
-export class BlockAppender implements ExpressWay {
+export class BlockAppender {
   readonly #parts: AppenderParts;
   #waiting: Waiting[] = [];
   #state: AppenderState = "idle";
@@ -96,6 +120,7 @@ export class BlockAppender implements ExpressWay {
     return this.#state;
   }
 
+  /** Whether a bid would be taken up now. */
   get isReady(): boolean {
     const { clock } = this.#parts.ports;
     if (this.#state === "open" || clock.monotonicMs() < this.#restUntilMs) return false;
@@ -108,14 +133,20 @@ export class BlockAppender implements ExpressWay {
     return policy.decide({ nowMs, mayExpress: nowMicros() !== undefined, random });
   }
 
-  saw({ maker, position }: LogBlock, others: number): void {
+  /** A block of the log was folded. @param awaited ids whose verdicts are waited for here. */
+  saw({ maker, position, verdicts }: LogBlock, awaited: AwaitedIds): void {
     const { policy, ports, number } = this.#parts;
     if (position === this.#flightPosition) this.#taker = maker?.number;
     if (maker?.number === number) return;
     const atMs = ports.clock.monotonicMs();
-    policy.saw({ atMs, maker: maker?.number, decisions: others });
+    const others = verdicts.filter(({ kind, id }) => kind !== "stale" && !awaited.has(id));
+    policy.saw({ atMs, maker: maker?.number, decisions: others.length });
   }
 
+  /**
+   * Resolves when the log is known to say what became of it, or it has to go by the stream.
+   * @throws what its `recheck` throws, when nothing of it is on its way; and the signal's reason.
+   */
   commit(bid: ExpressBid): Promise<ExpressAnswer> {
     if (!this.isReady || !fitsBlock(bid)) return Promise.resolve({ kind: "by-stream" });
     return new Promise((resolve, reject) => {

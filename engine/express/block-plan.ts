@@ -16,10 +16,21 @@ import type {
   LogPosition,
   StreamCursor,
   Timestamp,
+  TransactionId,
   WriteHashes,
 } from "../../core/types.ts";
-import type { ExpressRequest } from "../express-way.ts";
 import { ClientBlockSize } from "../../schemas/client-block-size.ts";
+
+/** A transaction to be committed. */
+export type ExpressRequest = {
+  readonly id: TransactionId;
+  /** Keys, partitions and tables in which nothing may have been written since. */
+  readonly checks: readonly KeyHash[];
+  /** In the payload's order. */
+  readonly writes: readonly WriteHashes[];
+  /** Encoded (schemas/payload.ts); it lies in the block. */
+  readonly payload: Uint8Array;
+};
 
 /** Where the log ends: the block stands at the next position. */
 export type LogEnd = {

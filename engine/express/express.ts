@@ -2,10 +2,13 @@
  * Express commit, as one process has it for its shard (docs/adr/0013-express-commit.md): what a
  * client loads that may append blocks of its own.
  */
-import type { CommitLog, ClientPorts } from "../../core/ports.ts";
+import * as limits from "../../core/limits.ts";
+import type { ClientPorts, Clock, CommitLog } from "../../core/ports.ts";
 import type { MakerNumber } from "../../core/types.ts";
 import { encodeLogBlock } from "../../schemas/log-block-encoding.ts";
-import type { ExpressWay } from "../express-way.ts";
+import { noLongerNeeded } from "../concurrency.ts";
+import type { ExpressWay, ExpressWish } from "../express-way.ts";
+import type { Decision } from "../log-searches.ts";
 import type { ShardSession } from "../shard-session.ts";
 import type { CommitPreference } from "../types.ts";
 import { BlockAppender } from "./block-appender.ts";
@@ -32,7 +35,7 @@ export async function createExpress({
     clock.observe(answer);
   });
   const { shard, hashes, follower, reports } = session;
-  return new BlockAppender({
+  const appender = new BlockAppender({
     ...{ ...parts, shard, follower, reports },
     policy: new CommitPolicy(mode),
     nowMicros: () => {
@@ -42,4 +45,48 @@ export async function createExpress({
     encode: (block) => encodeLogBlock(block, hashes),
     number: new DataView(ports.random.bytes(4).buffer).getUint32(0) as MakerNumber,
   });
+  return {
+    get isReady() {
+      return appender.isReady;
+    },
+    settle: (wish) => settle(appender, wish, ports.clock),
+    saw: (block, awaited) => {
+      appender.saw(block, awaited);
+    },
+  };
+}
+
+/** Whoever has waited as long as one waits for the stream goes by the stream. */
+async function settle(
+  appender: BlockAppender,
+  wish: ExpressWish,
+  clock: Clock,
+): Promise<Decision | undefined> {
+  const { search, recheck, call, writes, onSent } = wish;
+  const { id, checks, payload } = wish.request;
+  if (writes === undefined || payload.kind !== "inline") return undefined;
+  const over = new AbortController();
+  const signal = AbortSignal.any([wish.signal, over.signal]);
+  let { resend } = wish;
+  const onWay = (isOpen: boolean): void => {
+    // What becomes of the block once it was given up says nothing of other copies.
+    if (over.signal.aborted) return;
+    wish.onWay(isOpen);
+    if (!isOpen) return;
+    onSent(id, { resend, via: "express" });
+    resend = true;
+  };
+  try {
+    const committed = appender.commit({
+      ...{ id, checks, recheck, call, signal, onWay },
+      writes: writes(),
+      payload: payload.bytes,
+      look: () => search.look(),
+    });
+    const patience = clock.sleep(limits.silenceMsMax, signal).then(() => undefined);
+    const answer = await Promise.race([committed, patience]);
+    return answer?.kind === "decided" ? answer.decision : undefined;
+  } finally {
+    over.abort(noLongerNeeded);
+  }
 }

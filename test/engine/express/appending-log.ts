@@ -15,10 +15,9 @@ import type {
   WriteHashes,
 } from "../../../core/types.ts";
 import { conflictError } from "../../../engine/conflict-error.ts";
-import { BlockAppender } from "../../../engine/express/block-appender.ts";
+import { BlockAppender, type ExpressAnswer } from "../../../engine/express/block-appender.ts";
 import { CommitPolicy, type CommitMode } from "../../../engine/express/commit-policy.ts";
 import { planBlock } from "../../../engine/express/block-plan.ts";
-import type { ExpressAnswer } from "../../../engine/express-way.ts";
 import { InstallOutbox } from "../../../engine/install-outbox.ts";
 import { TailFollower, type FollowedLog } from "../../../engine/tail-follower.ts";
 import { encodeLogBlock } from "../../../schemas/log-block-encoding.ts";
@@ -77,8 +76,8 @@ export class AppendingLog {
     const log: FollowedLog = {
       shard,
       hashes: sampleHashes,
-      onBlock: (block, others) => {
-        this.appender.saw(block, others);
+      onBlock: (block, awaited) => {
+        this.appender.saw(block, awaited);
       },
     };
     this.follower = new TailFollower(ports, log);

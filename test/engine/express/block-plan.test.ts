@@ -13,8 +13,7 @@ import type {
   Timestamp,
   WriteHashes,
 } from "../../../core/types.ts";
-import { fitsBlock, planBlock } from "../../../engine/express/block-plan.ts";
-import type { ExpressRequest } from "../../../engine/express-way.ts";
+import { fitsBlock, planBlock, type ExpressRequest } from "../../../engine/express/block-plan.ts";
 import { encodeLogBlock } from "../../../schemas/log-block-encoding.ts";
 import { decodeLogBlock } from "../../../schemas/log-block.ts";
 import { sampleHashes } from "../../../testing/sample-hashes.ts";
