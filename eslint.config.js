@@ -46,6 +46,12 @@ const newerNode = {
   message: 'Use fileURLToPath(new URL("…", import.meta.url)).',
 };
 
+/** A bundler would keep every bound and its name, in every function. */
+const allLimits = {
+  selector: "VariableDeclarator[id.type='ObjectPattern'][init.name='limits']",
+  message: "Name each bound where it is used: limits.keysMax.",
+};
+
 export default defineConfig(
   { ignores: ["node_modules/", "dist/", "coverage/", ".cache/", ".tidemark/"] },
   { linterOptions: { noInlineConfig: true, reportUnusedDisableDirectives: "error" } },
@@ -84,7 +90,7 @@ export default defineConfig(
       "@typescript-eslint/require-await": "off",
       "max-lines": ["error", { max: 500 }],
       "max-lines-per-function": ["error", { max: 70, skipBlankLines: true, skipComments: true }],
-      "no-restricted-syntax": ["error", newerNode],
+      "no-restricted-syntax": ["error", newerNode, allLimits],
       eqeqeq: "error",
       "no-console": "error",
       "no-duplicate-imports": ["error", { allowSeparateTypeImports: true }],
@@ -100,7 +106,7 @@ export default defineConfig(
       "no-restricted-globals": ["error", ...clockAndTimers, ...processState, ...randomness],
       "no-restricted-properties": ["error", ...ambientProperties],
       "no-restricted-imports": ["error", { paths: ambientModules }],
-      "no-restricted-syntax": ["error", newerNode, readsClock],
+      "no-restricted-syntax": ["error", newerNode, readsClock, allLimits],
     },
   },
   {
@@ -127,6 +133,7 @@ export default defineConfig(
       "no-restricted-syntax": [
         "error",
         newerNode,
+        allLimits,
         { selector: ":function[async=true]", message: "core is synchronous." },
         { selector: "AwaitExpression", message: "core is synchronous." },
         { selector: "ImportExpression", message: "core is synchronous." },

@@ -193,7 +193,7 @@ function assertSameKey(table: WantedTable, before: TableDescription): void {
 }
 
 function assertRetention(retentionMs: number): void {
-  const { historyRetentionMsMin: min, historyRetentionMsMax: max } = limits;
+  const [min, max] = [limits.historyRetentionMsMin, limits.historyRetentionMsMax];
   if (Number.isSafeInteger(retentionMs) && retentionMs >= min && retentionMs <= max) return;
   throw new InvalidRequestError(
     "historyRetentionMs",

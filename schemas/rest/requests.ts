@@ -9,8 +9,6 @@ import { transactionIdPattern } from "../transaction-id-text.ts";
 import { listOf, recordOf } from "./bounded.ts";
 import { isJsonObject, type Json, type JsonObject } from "./items.ts";
 
-const { restComparandsMax, restPageItemsMax, restPagesPerRequestMax, transactionKeysMax } = limits;
-
 export const item = z.custom<JsonObject>(isJsonObject, { error: "must be a JSON object" }).meta({
   id: "Item",
   type: "object",
@@ -48,7 +46,7 @@ const cursor = z
 const pageLimit = z
   .int()
   .min(1)
-  .max(restPageItemsMax)
+  .max(limits.restPageItemsMax)
   .meta({ description: "Rows examined by this page; a page also ends at 1 MB." });
 
 const format = z
@@ -122,8 +120,8 @@ const scanRequest = z
   .meta({ id: "Scan" });
 
 /** Keys of all lists together are counted by the service. */
-const keys = { max: transactionKeysMax, limit: "transactionKeysMax" };
-const pages = { max: restPagesPerRequestMax };
+const keys = { max: limits.transactionKeysMax, limit: "transactionKeysMax" };
+const pages = { max: limits.restPagesPerRequestMax };
 
 const readsRequest = z
   .strictObject({
@@ -138,7 +136,7 @@ const comparison = z
     exists: z.boolean().optional(),
     ...comparisons,
     ne: value.optional(),
-    in: listOf(value, { min: 1, max: restComparandsMax }).optional(),
+    in: listOf(value, { min: 1, max: limits.restComparandsMax }).optional(),
   })
   .refine((given) => Object.keys(given).length > 0, { error: "must have at least one comparison" })
   .meta({
@@ -152,7 +150,7 @@ const comparison = z
 const condition = z
   .strictObject({
     exists: z.boolean().optional(),
-    attributes: recordOf(comparison, { max: restComparandsMax }).optional(),
+    attributes: recordOf(comparison, { max: limits.restComparandsMax }).optional(),
   })
   .refine((given) => given.exists !== undefined || Object.keys(given.attributes ?? {}).length > 0, {
     error: "must say exists or compare attributes",
