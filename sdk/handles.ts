@@ -5,6 +5,8 @@
 import { InvalidRequestError } from "../core/errors.ts";
 import type { BodyTransaction, Reader } from "../engine/types.ts";
 import { RowCodec } from "./row-codec.ts";
+import { RowReader } from "./row-reader.ts";
+import { RowUpdates } from "./row-updates.ts";
 import type { MarshallOptions } from "./marshall.ts";
 import type { Numbers } from "./numbers.ts";
 import { ReadHandle, TransactionHandle, type Snapshot, type Transaction } from "./transaction.ts";
@@ -24,13 +26,14 @@ export class Handles {
     let attempt = 0;
     return async (transaction) => {
       attempt += 1;
-      const handle = new TransactionHandle(transaction, { attempt, codec });
+      const rows = new RowUpdates(transaction, codec);
+      const handle = new TransactionHandle(rows, attempt);
       try {
         const result = await body(handle);
         await handle.settled(result);
         return result;
       } catch (error) {
-        handle.abandon();
+        rows.abandon();
         throw error;
       }
     };
@@ -43,7 +46,7 @@ export class Handles {
     let attempt = 0;
     return async (reader) => {
       attempt += 1;
-      return body(new SnapshotHandle(reader, { attempt, codec }));
+      return body(new SnapshotHandle(new RowReader(reader, codec), attempt));
     };
   }
 }

@@ -32,7 +32,8 @@ export type {
   ValidatorIssue,
   ValidatorResult,
 } from "./table.ts";
-export type { BatchRows, Change, Snapshot, Transaction } from "./transaction.ts";
+export type { Change } from "./row-updates.ts";
+export type { BatchRows, Snapshot, Transaction } from "./transaction.ts";
 export type {
   AllOptions,
   IndexWhere,

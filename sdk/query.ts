@@ -7,7 +7,7 @@ import { InvalidRequestError, TransactionTooLargeError } from "../core/errors.ts
 import * as limits from "../core/limits.ts";
 import type { SortKeyCondition } from "../core/ports.ts";
 import type { AttributeValue, Item } from "../core/types.ts";
-import type { PageRequest, QuerySpec, Reader, RowPage } from "../engine/types.ts";
+import type { PageRequest, QuerySpec, RowPage } from "../engine/types.ts";
 import {
   aBoolean,
   aFunction,
@@ -20,6 +20,7 @@ import {
 } from "./check-options.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
 import { keyNames, type RowCodec } from "./row-codec.ts";
+import type { RowReader } from "./row-reader.ts";
 import type { AnyTable, KeyOf, KeyValue, PartitionNameOf, PartitionOf, RowOf } from "./table.ts";
 
 /** Exactly one member of `T`. */
@@ -234,11 +235,12 @@ type LooseQuery = {
 
 /**
  * @throws InvalidRequestError naming what is wrong with `where`: exactly one plain value (the
- * partition
- *   key) and at most one condition (the sort key), of the table's own key unless an index is named.
+ * partition key) and at most one condition (the sort key), of the table's own key unless an index
+ * is named.
  */
 export function querySpec(
-  { table, reader, codec }: { table: AnyTable; reader: Reader; codec: RowCodec },
+  { items, codec }: RowReader,
+  table: AnyTable,
   options: LooseQuery,
 ): QuerySpec {
   checkOptions("", options, queryChecks);
@@ -257,7 +259,7 @@ export function querySpec(
     );
   }
   if (options.index === undefined) {
-    const [partitionName, sortName] = keyNames(table, reader.describe(table.name));
+    const [partitionName, sortName] = keyNames(table, items.describe(table.name));
     checkName(partition[0], partitionName, "partition key");
     if (sort !== undefined) checkName(sort[0], sortName, "sort key");
   }

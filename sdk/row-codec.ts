@@ -12,7 +12,7 @@ import {
   marshallValue,
 } from "./marshall.ts";
 import { isPlainObject } from "./check-options.ts";
-import type { AnyTable, Validator, ValidatorIssue, ValidatorResult } from "./table.ts";
+import type { AnyTable, RowOf, Validator, ValidatorIssue, ValidatorResult } from "./table.ts";
 import { type NumberReader, numberReader, numberWriter, unmarshallItem } from "./unmarshall.ts";
 import { type Numbers } from "./numbers.ts";
 
@@ -100,12 +100,15 @@ export class RowCodec {
     return this.encodeAt(table, current.key, unmarshallItem(merged, this.#readNumber));
   }
 
-  /** @throws CorruptDataError when reads are validated and the stored row does not pass. */
-  decode(table: AnyTable, item: Item): Record<string, unknown> {
+  /**
+   * The row's type is the table definition's word, checked where the table validates reads.
+   * @throws CorruptDataError where they are validated and the stored row does not pass.
+   */
+  decode<T extends AnyTable>(table: T, item: Item): RowOf<T> {
     const row = unmarshallItem(item, this.#readNumber);
-    if (table.schema === undefined || !table.validateReads) return row;
+    if (table.schema === undefined || !table.validateReads) return row as RowOf<T>;
     const result = validate(table.schema, row);
-    if (result.issues === undefined) return result.value as Record<string, unknown>;
+    if (result.issues === undefined) return result.value as RowOf<T>;
     throw new CorruptDataError(
       `a stored row of table ${table.name} does not fit its schema: ` +
         describeIssues(result.issues),
@@ -129,6 +132,12 @@ export function keyNames(table: AnyTable, { partitionKey, sortKey }: TableDescri
     );
   }
   return registered;
+}
+
+/** For callers without types. @throws InvalidRequestError for no object, or an array. */
+export function asObject(value: unknown, field: string): object {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  throw new InvalidRequestError(field, `\`${field}\` must be an object`);
 }
 
 /** @throws InvalidRequestError unless the item carries exactly this key. */

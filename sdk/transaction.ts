@@ -1,19 +1,12 @@
 /**
  * What a transaction's body works with: typed rows over the engine's items. Everything that makes a
  * transaction one (own writes, read set, conflicts, closing) is the engine's; here values are
- * converted, and two ways to lose a write inside one body are closed:
- *
- * - operations on one row take effect in the order of their calls, even when the body starts them
- *   together: an update that is still reading stores nothing over a later put or delete;
- * - a body that ends before its updates did is not committed before they are through.
+ * converted, and what a body leaves unfinished is found (updates: row-updates.ts).
  */
-import { InvalidRequestError, TransactionClosedError } from "../core/errors.ts";
-import type { Item, Timestamp } from "../core/types.ts";
-import { publicError } from "../engine/public-error.ts";
-import type { BodyTransaction, Reader, RowPage } from "../engine/types.ts";
-import { withCaller } from "./caller.ts";
+import { InvalidRequestError } from "../core/errors.ts";
+import type { Timestamp } from "../core/types.ts";
+import type { PageRequest, RowPage } from "../engine/types.ts";
 import { checkOptions } from "./check-options.ts";
-import { keyText } from "./cursor.ts";
 import {
   type QueryOptions,
   querySpec,
@@ -22,17 +15,15 @@ import {
   scanChecks,
   type ScanOptions,
 } from "./query.ts";
-import type { RowCodec } from "./row-codec.ts";
-import type { AnyTable, InputOf, KeyInput, KeyOf, KeyValue, Patch, RowOf, Table } from "./table.ts";
+import { asObject } from "./row-codec.ts";
+import { assertTable, type RowReader } from "./row-reader.ts";
+import type { Change, RowUpdates } from "./row-updates.ts";
+import type { AnyTable, InputOf, KeyInput, KeyOf, KeyValue, RowOf, Table } from "./table.ts";
 
 /** Typed tables and keys to one typed row each. */
 export type BatchRows<Tables extends readonly AnyTable[]> = {
   -readonly [Index in keyof Tables]: RowOf<Tables[Index]> | undefined;
 };
-
-/** What `tx.update` takes: a function of the current row, or attributes to merge into it. */
-export type Change<T extends AnyTable> =
-  ((current: RowOf<T> | undefined) => InputOf<T> | undefined) | Patch<InputOf<T>>;
 
 /** Consistent reads at one timestamp: what a snapshot offers, and a transaction as well. */
 export type Snapshot = {
@@ -113,32 +104,19 @@ export type Transaction = Snapshot & {
   rollback<const Result>(result: Result): Result;
 };
 
-type KeyRequest = { readonly table: AnyTable; readonly key: Item };
-
-/** A row with updates under way. */
-type UpdatedRow = {
-  readonly table: string;
-  /** As the last update called so far leaves it; rejects only where it cannot be read. */
-  last: Promise<Item | undefined>;
-  /** The body has written the row since: what the updates make of it is not stored. */
-  isSuperseded: boolean;
-};
-
-export class ReadHandle implements Snapshot {
+export class ReadHandle<Reading extends RowReader = RowReader> implements Snapshot {
   readonly attempt: number;
-  protected readonly codec: RowCodec;
+  protected readonly rows: Reading;
   /** Reads by key that the body has begun and that have not come back. */
   protected readsUnderWay = 0;
-  readonly #reader: Reader;
 
-  constructor(reader: Reader, { attempt, codec }: { attempt: number; codec: RowCodec }) {
-    this.#reader = reader;
+  constructor(rows: Reading, attempt: number) {
+    this.rows = rows;
     this.attempt = attempt;
-    this.codec = codec;
   }
 
   get readTimestamp(): Timestamp {
-    return this.#reader.readTimestamp;
+    return this.rows.items.readTimestamp;
   }
 
   get<T extends AnyTable>(table: T, key: KeyInput<KeyOf<T>>): Promise<RowOf<T> | undefined> {
@@ -146,7 +124,8 @@ export class ReadHandle implements Snapshot {
   }
 
   async #get<T extends AnyTable>(table: T, key: KeyInput<KeyOf<T>>): Promise<RowOf<T> | undefined> {
-    return this.decoded(table, await this.readItem(table, this.keyItem(table, key)));
+    const rows = this.rows;
+    return rows.row(table, await rows.read(table, rows.keyItem(table, key)));
   }
 
   batchGet<T extends AnyTable>(
@@ -170,36 +149,42 @@ export class ReadHandle implements Snapshot {
     first: AnyTable | readonly (readonly [AnyTable, unknown])[],
     keys: readonly unknown[] | undefined,
   ): Promise<unknown[]> {
+    const rows = this.rows;
     const requests = isPairs(first)
       ? first
       : checkedKeys(keys).map((key): readonly [AnyTable, unknown] => [first, key]);
-    const items = await this.readItems(
-      requests.map(([table, key]) => ({ table, key: this.keyItem(table, key) })),
+    const items = await rows.readAll(
+      requests.map(([table, key]) => ({ table, key: rows.keyItem(table, key) })),
     );
-    return requests.map(([table], index) => this.decoded(table, items[index]));
+    return requests.map(([table], index) => rows.row(table, items[index]));
   }
 
   query<T extends AnyTable>(table: T, options: QueryOptions<T>): Rows<RowOf<T>> {
     assertTable(table);
-    const spec = querySpec({ table, reader: this.#reader, codec: this.codec }, options);
-    return new RowStream<RowOf<T>>({
-      table,
-      index: options.index,
-      filter: options.filter,
-      fetch: (page) => this.page(table, () => this.#reader.queryPage(table.name, spec, page)),
-      decode: (item) => this.row(table, item),
-    });
+    const { items } = this.rows;
+    const spec = querySpec(this.rows, table, options);
+    return this.#stream(table, options, (page) => items.queryPage(table.name, spec, page));
   }
 
   scan<T extends AnyTable>(table: T, options: ScanOptions<T> = {}): Rows<RowOf<T>> {
     assertTable(table);
     checkOptions("", options, scanChecks);
+    const { items } = this.rows;
+    return this.#stream(table, options, (page) => items.scanPage(table.name, {}, page));
+  }
+
+  #stream<T extends AnyTable>(
+    table: T,
+    { index, filter }: ScanOptions<T> & { readonly index?: string },
+    fetch: (page: PageRequest) => Promise<RowPage>,
+  ): Rows<RowOf<T>> {
+    const { rows } = this;
     return new RowStream<RowOf<T>>({
       table,
-      index: undefined,
-      filter: options.filter,
-      fetch: (page) => this.page(table, () => this.#reader.scanPage(table.name, {}, page)),
-      decode: (item) => this.row(table, item),
+      index,
+      filter,
+      fetch: (page) => rows.page(table, () => fetch(page)),
+      decode: (item) => rows.codec.decode(table, item),
     });
   }
 
@@ -216,53 +201,11 @@ export class ReadHandle implements Snapshot {
     read.then(back, back);
     return read;
   }
-
-  protected keyItem(table: AnyTable, key: unknown): Item {
-    assertTable(table);
-    return this.codec.key(table, this.#reader.describe(table.name), key);
-  }
-
-  protected readItem(table: AnyTable, key: Item): Promise<Item | undefined> {
-    return reported(this.#reader.get(table.name, key));
-  }
-
-  protected readItems(requests: readonly KeyRequest[]): Promise<readonly (Item | undefined)[]> {
-    const keys = requests.map(({ table, key }) => ({ table: table.name, key }));
-    return reported(this.#reader.batchGet(keys));
-  }
-
-  protected page(_table: AnyTable, fetch: () => Promise<RowPage>): Promise<RowPage> {
-    return reported(fetch());
-  }
-
-  /** The row's type is the table definition's word, checked where the table validates reads. */
-  protected row<T extends AnyTable>(table: T, item: Item): RowOf<T> {
-    return this.codec.decode(table, item) as RowOf<T>;
-  }
-
-  protected decoded<T extends AnyTable>(table: T, item: Item | undefined): RowOf<T> | undefined {
-    return item === undefined ? undefined : this.row(table, item);
-  }
 }
 
-export class TransactionHandle extends ReadHandle implements Transaction {
-  readonly #transaction: BodyTransaction;
-  /** Rows with updates under way, by key. */
-  readonly #rows = new Map<string, UpdatedRow>();
-  /** Updates under way, as the body holds them. */
-  readonly #underWay = new Set<Promise<unknown>>();
-  /** Why updates could not read their rows. With any of these the transaction cannot commit. */
-  readonly #readFailures: Error[] = [];
+export class TransactionHandle extends ReadHandle<RowUpdates> implements Transaction {
   /** What the body rolled back with, and so must return. */
   #rolledBack: { readonly result: unknown } | undefined;
-
-  constructor(
-    transaction: BodyTransaction,
-    options: { readonly attempt: number; readonly codec: RowCodec },
-  ) {
-    super(transaction, options);
-    this.#transaction = transaction;
-  }
 
   put<T extends AnyTable>(table: T, key: KeyInput<KeyOf<T>>, item: InputOf<T>): void;
   put<Item extends object, Key extends object, Input extends object>(
@@ -270,73 +213,19 @@ export class TransactionHandle extends ReadHandle implements Transaction {
     row: Key extends KeyValue ? never : Input & Key,
   ): void;
   put(table: AnyTable, ...given: readonly unknown[]): void {
-    const [keyOrRow, item] = given;
-    if (given.length < 2) {
-      // The row is its own key; encodeAt refuses a validator that changes it.
-      const row = asObject(keyOrRow, "item");
-      this.#put(table, this.keyItem(table, row), row);
-      return;
-    }
-    this.#put(table, this.keyItem(table, keyOrRow), asObject(item, "item"));
-  }
-
-  #put(table: AnyTable, key: Item, item: object): void {
-    this.#transaction.put(table.name, this.codec.encodeAt(table, key, item));
-    this.#supersede(table, key);
+    // A row is its own key; encodeAt refuses a validator that changes it.
+    const [key, item] = given.length < 2 ? [asObject(given[0], "item"), given[0]] : given;
+    const { rows } = this;
+    const keyItem = rows.keyItem(table, key);
+    rows.items.put(table.name, rows.codec.encodeAt(table, keyItem, asObject(item, "item")));
+    rows.supersede(table, keyItem);
   }
 
   delete<T extends AnyTable>(table: T, key: KeyInput<KeyOf<T>>): void {
-    const keyItem = this.keyItem(table, key);
-    this.#transaction.delete(table.name, keyItem);
-    this.#supersede(table, keyItem);
-  }
-
-  /**
-   * A write of the whole row comes after the updates of it that were called before: those still
-   * give what they would have stored, and store nothing.
-   */
-  #supersede(table: AnyTable, key: Item): void {
-    const row = this.#rowOf(table, key);
-    if (row === undefined) return;
-    row.isSuperseded = true;
-    this.#rows.delete(keyText(table.name, key));
-  }
-
-  /** The row, if updates of it are under way. */
-  #rowOf(table: AnyTable, key: Item): UpdatedRow | undefined {
-    return this.#rows.size === 0 ? undefined : this.#rows.get(keyText(table.name, key));
-  }
-
-  /** As the updates leave it that were called before. */
-  protected override readItem(table: AnyTable, key: Item): Promise<Item | undefined> {
-    return this.#rowOf(table, key)?.last ?? super.readItem(table, key);
-  }
-
-  protected override async readItems(
-    requests: readonly KeyRequest[],
-  ): Promise<readonly (Item | undefined)[]> {
-    const updated = requests.map(({ table, key }) => this.#rowOf(table, key)?.last);
-    const read = super.readItems(requests.filter((_, at) => updated[at] === undefined));
-    const items = await Promise.all([read, ...updated]);
-    const rest = items[0][Symbol.iterator]();
-    return updated.map((row, at) =>
-      row === undefined ? rest.next().value : (items[at + 1] as Item | undefined),
-    );
-  }
-
-  protected override async page(table: AnyTable, fetch: () => Promise<RowPage>): Promise<RowPage> {
-    const rows = [...this.#rows.values()].filter((row) => row.table === table.name);
-    if (rows.length > 0) await Promise.allSettled(rows.map(({ last }) => last));
-    return super.page(table, fetch);
-  }
-
-  rollback(): undefined;
-  rollback<const Result>(result: Result): Result;
-  rollback(result?: unknown): unknown {
-    this.#transaction.rollback();
-    this.#rolledBack = { result };
-    this.abandon();
-    return result;
+    const { rows } = this;
+    const keyItem = rows.keyItem(table, key);
+    rows.items.delete(table.name, keyItem);
+    rows.supersede(table, keyItem);
   }
 
   update<T extends AnyTable>(
@@ -344,103 +233,24 @@ export class TransactionHandle extends ReadHandle implements Transaction {
     key: KeyInput<KeyOf<T>>,
     change: Change<T>,
   ): Promise<RowOf<T> | undefined> {
-    const run = async (): Promise<RowOf<T> | undefined> => {
-      try {
-        return await this.#inTurn(table, key, change);
-      } catch (error) {
-        // What the body has not come to wait for must not end the process where the transaction
-        // fails anyway. Other failures are the body's: one that it ignores must stay an unhandled
-        // rejection, not vanish.
-        if (!this.#isFatal(error)) throw withCaller(error);
-        update.catch(() => undefined);
-        throw error;
-      } finally {
-        this.#underWay.delete(update);
-      }
-    };
-    const update = run();
-    this.#underWay.add(update);
-    return update;
+    return this.rows.update(table, key, change);
   }
 
-  #isFatal(error: unknown): boolean {
-    return error instanceof TransactionClosedError || this.#readFailures.includes(error as Error);
-  }
-
-  /** Updates of one row run one after another; each has what the one before leaves. */
-  async #inTurn<T extends AnyTable>(
-    table: T,
-    key: KeyInput<KeyOf<T>>,
-    change: Change<T>,
-  ): Promise<RowOf<T> | undefined> {
-    const keyItem = this.keyItem(table, key);
-    const text = keyText(table.name, keyItem);
-    const current = this.#readForUpdate(table, keyItem);
-    const row = this.#rows.get(text) ?? { table: table.name, last: current, isSuperseded: false };
-    const changed = current.then((item) => this.#changed(table, { key: keyItem, item }, change));
-    const stored = changed.then((item) => {
-      if (item !== undefined && !row.isSuperseded) this.#transaction.put(table.name, item);
-      return item;
-    });
-    // Where an update fails the row stays as it is; what could not be read nobody goes on with.
-    const last = stored.then(
-      async (item) => item ?? current,
-      () => current,
-    );
-    last.catch(() => undefined);
-    row.last = last;
-    this.#rows.set(text, row);
-    try {
-      const item = await stored;
-      return this.decoded(table, item ?? (await current));
-    } finally {
-      if (row.last === last && !row.isSuperseded) this.#rows.delete(text);
-    }
-  }
-
-  /** What the change makes of the row; undefined leaves it as it is. */
-  #changed(
-    table: AnyTable,
-    { key, item }: { readonly key: Item; readonly item: Item | undefined },
-    change: Change<AnyTable>,
-  ): Item | undefined {
-    if (typeof change !== "function") {
-      const patch = asObject(change, "change");
-      return item && this.codec.encodePatched(table, { key, item }, patch);
-    }
-    const next: unknown = change(this.decoded(table, item));
-    if (next === undefined) return undefined;
-    if (next instanceof Promise) {
-      next.catch(() => undefined); // Refused below; how it ends does not matter.
-      throw new InvalidRequestError("change", "the function of an update must not be asynchronous");
-    }
-    return this.codec.encodeAt(table, key, asObject(next, "item"));
-  }
-
-  async #readForUpdate(table: AnyTable, key: Item): Promise<Item | undefined> {
-    try {
-      return await this.readItem(table, key);
-    } catch (error) {
-      this.#readFailures.push(error as Error);
-      throw error;
-    }
+  rollback(): undefined;
+  rollback<const Result>(result: Result): Result;
+  rollback(result?: unknown): unknown {
+    this.rows.items.rollback();
+    this.#rolledBack = { result };
+    this.rows.abandon();
+    return result;
   }
 
   /**
-   * The body has failed or rolled back, and the transaction with it: updates under way end with it.
-   * That is no failure of their own, and nobody is left to hear of it; Node would end the process
-   * over an unhandled rejection.
-   */
-  abandon(): void {
-    for (const update of this.#underWay) update.catch(() => undefined);
-  }
-
-  /**
-   * Waits for updates that the body began and did not wait for: they belong to the transaction.
+   * Waits for updates that the body began and did not wait for.
    * @param result what the body has returned.
-   * @throws the first failure among them, or why an earlier update could not read its row;
-   * InvalidRequestError where the body rolled back and returns something else, or did not wait for
-   * a read: what it has made of the row is made of a promise.
+   * @throws what fails the transaction (RowUpdates.settled); InvalidRequestError where the body
+   * rolled back and returns something else, or did not wait for a read: what it has made of the row
+   * is made of a promise.
    */
   async settled(result: unknown): Promise<void> {
     const rolledBack = this.#rolledBack;
@@ -450,23 +260,11 @@ export class TransactionHandle extends ReadHandle implements Transaction {
         "the body returned while a read was under way; is an `await` missing?",
       );
     }
-    if (rolledBack !== undefined) await Promise.allSettled(this.#underWay);
-    else await Promise.all(this.#underWay);
-    const [failure] = this.#readFailures;
-    if (failure !== undefined) throw failure;
+    await this.rows.settled();
     // A caller would take the other result for one of a commit.
     if (rolledBack !== undefined && !Object.is(await rolledBack.result, result)) {
       throw new InvalidRequestError("result", "rolled back; the body must `return tx.rollback(…)`");
     }
-  }
-}
-
-/** @throws what the engine throws, as the public API names it. */
-async function reported<T>(call: Promise<T>): Promise<T> {
-  try {
-    return await call;
-  } catch (error) {
-    throw publicError(error);
   }
 }
 
@@ -476,19 +274,7 @@ function isPairs(
   return Array.isArray(value);
 }
 
-/** For callers without types: a table's name is no table. */
-function assertTable(table: unknown): void {
-  if (typeof table === "object" && table !== null) return;
-  const given = typeof table === "string" ? `"${table}"` : typeof table;
-  throw new InvalidRequestError("table", `a table is what defineTable(name) returns; got ${given}`);
-}
-
 function checkedKeys(keys: readonly unknown[] | undefined): readonly unknown[] {
   if (Array.isArray(keys)) return keys;
   throw new InvalidRequestError("keys", "`batchGet` takes a table and an array of keys, or pairs");
-}
-
-function asObject(value: unknown, field: string): object {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
-  throw new InvalidRequestError(field, `\`${field}\` must be an object`);
 }

@@ -297,6 +297,18 @@ describe("update", () => {
     expect(engine.stored("accounts", { id: { S: "a" } })).toEqual(stored("a", 2));
   });
 
+  test("a key that does not fit is refused by the update, not by the call of it", async () => {
+    const { db } = openShop();
+    const seen: unknown[] = [];
+    const failed = db.transact(async (tx) => {
+      const update = tx.update(accounts, { name: "a" } as never, { balanceCents: 1 });
+      seen.push(update instanceof Promise);
+      await update;
+    });
+    await expect(failed).rejects.toMatchObject({ code: "invalid-request", field: "key.id" });
+    expect(seen).toEqual([true]);
+  });
+
   test("an asynchronous function is refused", async () => {
     const { db } = openShop();
     const later = (() => Promise.reject(new Error("late"))) as never;
