@@ -46,6 +46,8 @@ export const suites: readonly Suite[] = [
 export const leftOut: Readonly<Record<string, string>> = {
   "test/integration/adoption.test.ts": "registers a table, and takes it out of the registry again",
   "test/integration/demo.test.ts": "starts, and kills, the processes of a stack of its own",
+  "test/integration/express.test.ts":
+    "appends to the log, to which the rights of a deployed suite's clients do not reach",
   "test/integration/hermitage/page.test.ts": "compares a document with the scripts; asks no server",
   "test/integration/hermitage/uninstalled.test.ts": "begins with replay stopped",
   "test/integration/newcomer-errors.test.ts": "makes mistakes with servers of its own",
