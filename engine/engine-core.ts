@@ -134,7 +134,9 @@ export class EngineCore {
     // Loaded beside what is asked first, and not when something is about to be committed.
     const loading = this.#options.chaining === false ? undefined : chaining.load();
     loading?.catch(ignore);
-    const { commit = "stream" } = this.#options;
+    // Tables alone leave no choice.
+    const { streamless } = this.registry;
+    const commit = streamless ? "express" : (this.#options.commit ?? "stream");
     const { append } = this.ports.log;
     const expressLoading = commit === "stream" ? undefined : expressing.load();
     expressLoading?.catch(ignore);
@@ -169,12 +171,20 @@ export class EngineCore {
       },
     );
     const own: OwnCommits | undefined = part && new part.Chains(this.ports.clock, session.follower);
+    let denied: unknown;
+    if (streamless && expressPart !== undefined) {
+      session.withoutStream = (request, writes) =>
+        expressPart.withoutStream(request, { writes, denied });
+    }
     if (expressPart !== undefined && append !== undefined) {
       session.express = await expressPart.createExpress({
         ...{ append, session },
         mode: commit,
         ports: this.ports,
-        onDenied: (cause) => this.#emit?.({ kind: "express-denied", cause }),
+        onDenied: (cause) => {
+          denied = cause;
+          this.#emit?.({ kind: "express-denied", cause });
+        },
       });
     }
     return { session, own };

@@ -2,6 +2,7 @@
  * The second way to a verdict: a block of the process's own. The seam between the engine and
  * engine/express, a part on demand that a process may do without (ADR 11, 13).
  */
+import type { UnavailableError } from "../core/errors.ts";
 import type { CallOptions } from "../core/ports.ts";
 import type { CommitRequest, LogBlock, TransactionId, WriteHashes } from "../core/types.ts";
 import type { Decision, Found } from "./log-searches.ts";
@@ -25,6 +26,15 @@ export type ExpressWish = {
   readonly signal: AbortSignal;
   readonly call: CallOptions;
 };
+
+/**
+ * Why no block takes a request now, where nothing else is there that could; it may be tried again.
+ * @throws TransactionTooLargeError, InvalidRequestError for one that no block ever takes.
+ */
+export type WithoutStream = (
+  request: Pick<CommitRequest, "payload">,
+  writes: (() => readonly WriteHashes[]) | undefined,
+) => UnavailableError;
 
 export interface ExpressWay {
   /** Whether a request would be taken up now. */

@@ -107,6 +107,11 @@ export async function settleRequest(
         // mutant: resend-without-check
         request = { ...request, checkedTo: options.recheck() };
       }
+      if (session.withoutStream !== undefined) {
+        lastFailure = session.withoutStream(request, options.writes);
+        await waitBackoff(ports, { backoff: resendBackoff, attempt, signal: options.signal });
+        continue;
+      }
       const encoded = encodeCommitRequest(request);
       possiblyStored = true; // From here on until the stream says otherwise.
       const answer = await sendOnce(ports, session, { ...options, encoded, resend: attempt > 0 });

@@ -16,7 +16,7 @@ import type { KeyHashes } from "../schemas/key-hashes.ts";
 import { waitBackoff } from "./backoff.ts";
 import { CommitSender } from "./commit-sender.ts";
 import { Semaphore } from "./concurrency.ts";
-import type { ExpressWay } from "./express-way.ts";
+import type { ExpressWay, WithoutStream } from "./express-way.ts";
 import { InstalledCommits } from "./installed-commits.ts";
 import { InstallOutbox } from "./install-outbox.ts";
 import { Installer, type InstallJob, writeAt, writtenItem } from "./installer.ts";
@@ -44,6 +44,8 @@ export class ShardSession {
   readonly reports = new InstallOutbox();
   /** Undefined where all of its commits go by the stream. */
   express: ExpressWay | undefined;
+  /** What is told instead of going by the stream, where there is none. */
+  withoutStream: WithoutStream | undefined;
   #loader: PayloadLoader | undefined;
   #searches: LogSearches | undefined;
   readonly #ports: ClientPorts;

@@ -23,6 +23,8 @@ export class TableRegistry {
   #tables: Map<string, TableDescription> | undefined;
   #loading: Promise<void> | undefined;
   #retention: HistoryRetention | undefined;
+  /** Whether the deployment is one of tables alone, as far as that is known. */
+  streamless = false;
   /** When what is in memory was asked for. */
   #asked: Instant | undefined;
 
@@ -48,8 +50,9 @@ export class TableRegistry {
 
   async #load(): Promise<void> {
     const asked = instantOf(this.#clock);
-    const { tables, retention } = await this.#control.registry();
+    const { tables, retention, streamless } = await this.#control.registry();
     this.#retention = retention;
+    this.streamless = streamless === true;
     // Even where somebody has registered one: watermarks, the registry and secrets are nobody's
     // rows.
     const users = tables.filter(({ name }) => !isOwnTable(name));

@@ -15,6 +15,8 @@ import { BlockAppender } from "./block-appender.ts";
 import { CommitPolicy } from "./commit-policy.ts";
 import { StoreClock } from "./store-clock.ts";
 
+export { withoutStream } from "./without-stream.ts";
+
 export type ExpressParts = {
   readonly ports: Pick<ClientPorts, "clock" | "random" | "watchDates">;
   readonly append: CommitLog["append"];

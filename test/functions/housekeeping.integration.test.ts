@@ -3,18 +3,21 @@
  * house is kept, and how a stream comes beside it while it is used.
  */
 import { ListStreamsCommand } from "@aws-sdk/client-kinesis";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { createAwsClients } from "../../aws/clients.ts";
 import { provisionDeployment } from "../../aws/provision.ts";
 import { systemDigest } from "../../aws/system-digest.ts";
 import type {
+  Item,
   LogBlock,
   LogPosition,
   MakerNumber,
   TableDescription,
   Timestamp,
+  TransactionId,
 } from "../../core/types.ts";
 import { createEngine } from "../../engine/engine.ts";
+import type { Engine } from "../../engine/types.ts";
 import { decodeBlock } from "../../engine/stored-block.ts";
 import { keepHouse } from "../../functions/housekeeping/service.ts";
 import { createReplayService } from "../../functions/replay/service.ts";
@@ -25,7 +28,8 @@ import { transactionIdFor } from "../../schemas/transaction-id.ts";
 import { startLocalDeployment } from "../harness/local-deployment.ts";
 import { startLocalStores, type LocalStores } from "../harness/local-stores.ts";
 import { storedN } from "../integration/fragile.ts";
-import { key, number, putAll, readOne } from "../integration/support.ts";
+import { key, number, numberOf, putAll, readOne, text } from "../integration/support.ts";
+import { actorAs } from "../integration/trust/roles.ts";
 import { putOf } from "../simulation/producer.ts";
 
 const observability = silentObservability;
@@ -156,4 +160,67 @@ test("a stream comes beside a log that clients have written, and carries it on",
     expect(await storedN(stores, table, key(name))).toBe(n);
   }
   await engine.close();
+});
+
+test("clients commit express where there is no stream, without being told", async () => {
+  const { stores, table } = await tablesAlone();
+  const first = createEngine(stores.openPorts());
+  await putAll(first, table, [{ ...key("a"), n: number(1) }]);
+  const second = createEngine(stores.openPorts());
+  const { receipt } = await second.transact({}, async (tx) => {
+    const row = await tx.get(table.name, key("a"));
+    tx.put(table.name, { ...key("a"), n: number(numberOf(row) + 1) });
+  });
+  expect(await readOne(first, table, key("a"))).toMatchObject({ n: number(2) });
+  await keep(stores);
+  expect((await stores.ports.control.readWatermark(stores.shard))?.timestamp).toBe(
+    receipt.commitTimestamp,
+  );
+  await Promise.all([first.close(), second.close()]);
+});
+
+describe("where no block takes it, and no stream is there that could", () => {
+  const commit = (engine: Engine, table: TableDescription, items: readonly Item[]) =>
+    engine.transact({ deadlineMs: 1_000 }, (tx) => {
+      for (const item of items) tx.put(table.name, item);
+      return Promise.resolve();
+    });
+
+  test("a large commit is told the limit of a block, at once", async () => {
+    const { stores, table } = await tablesAlone();
+    const engine = createEngine(stores.openPorts());
+    const data = text("x".repeat(200 * 1_024));
+    for (const count of [2, 4]) {
+      const rows = Array.from({ length: count }, (_, i) => ({ ...key(i.toString()), data }));
+      await expect(commit(engine, table, rows)).rejects.toMatchObject({
+        code: "transaction-too-large",
+        limit: { name: "blockBytesMax" },
+      });
+    }
+    await engine.close();
+  });
+
+  test("who may not append is told of the right, and nothing is committed", async () => {
+    const { stores, table } = await tablesAlone();
+    const denied = await actorAs("policy read-write", stores, [table.name]);
+    const engine = createEngine(denied.ports);
+    await expect(commit(engine, table, [key("a")])).rejects.toMatchObject({
+      outcome: "aborted",
+      field: "commit",
+      message: expect.stringContaining("policy express") as string,
+    });
+    expect(await storedN(stores, table, key("a"))).toBe(0);
+    await engine.close();
+    await denied.stop();
+  });
+
+  test("a decided outcome is known, and one that is not cannot be settled", async () => {
+    const { stores, table } = await tablesAlone();
+    const engine = createEngine(stores.openPorts());
+    const { transactionId: id = "" } = await putAll(engine, table, [key("a")]);
+    expect(await engine.outcome(id as TransactionId)).toMatchObject({ kind: "committed" });
+    const undecided = `${id.slice(0, 14)}${"0".repeat(18)}` as TransactionId;
+    await expect(engine.outcome(undecided)).rejects.toMatchObject({ field: "outcome" });
+    await engine.close();
+  });
 });
