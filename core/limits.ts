@@ -455,8 +455,11 @@ export const gatewayDrainMsMax = 5_000;
 export const tablesRequestBytesMax = 1024 * 1024;
 /** A process of the stack that has not reported by then is ended, and counts as having died. */
 export const processReadyMsMax = 30_000;
-/** Lines of a process's error output that are kept to explain its end. */
-export const processErrorLinesMax = 20;
+/**
+ * Lines of a process's error output that are kept to explain its end: a stack of twenty frames, the
+ * ten of an error and the ten of who awaits it, with what Node writes above and below.
+ */
+export const processErrorLinesMax = 40;
 /** A process that has not stopped by then is killed: a function's, after its last invocation. */
 export const functionStopMsMax = 10_000;
 export const storesStopMsMax = 10_000;
