@@ -2,7 +2,7 @@
  * The conditional put that appends a block to the log: the commit point of every transaction in the
  * block (I1). A client needs it only where it commits express.
  */
-import type { Appended, CallOptions, Clock, StoredBlock } from "../core/ports.ts";
+import type { AppendOptions, Appended, Clock, StoredBlock } from "../core/ports.ts";
 import type { ShardId } from "../core/types.ts";
 import { fromSdkItem } from "./attribute-values.ts";
 import { callWrite } from "./call.ts";
@@ -20,17 +20,20 @@ type AppendParts = {
 export async function append(
   { dynamodb, table, clock }: AppendParts,
   { shard, block }: { readonly shard: ShardId; readonly block: StoredBlock },
-  options: CallOptions | undefined,
+  options: AppendOptions | undefined,
 ): Promise<Appended> {
   const { handle } = dynamodb;
-  const call = await prepared({ handle, name: "PutItem", table, options }, (to, metered) => {
+  const beforeMs = options?.signBeforeMs;
+  const signDeadline = beforeMs === undefined ? undefined : { clock, beforeMs };
+  const operation = { handle, name: "PutItem", table, options, signDeadline };
+  const call = await prepared(operation, (to, metered) => {
     const command = new to.sdk.PutItemCommand({
       TableName: table,
       Item: {
         shard: { S: shard },
         position: { N: block.position.toString() },
         block: { B: block.bytes },
-        expiresAt: { N: expiresAtSeconds(clock) },
+        expiresAt: { N: expiresAtSeconds(options?.dateMs ?? clock.nowMs()) },
       },
       // mutant: block-put-without-condition
       ConditionExpression: "attribute_not_exists(#position)",

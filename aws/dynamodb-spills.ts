@@ -27,7 +27,7 @@ export async function spill(
         Item: {
           ...chunkKey(id, index),
           chunk: { B: chunk },
-          expiresAt: { N: expiresAtSeconds(clock) },
+          expiresAt: { N: expiresAtSeconds(clock.nowMs()) },
         },
       },
       options,

@@ -5,7 +5,6 @@
 import { attribute } from "../core/attributes.ts";
 import { CorruptDataError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
-import type { Clock } from "../core/ports.ts";
 import type { AttributeValue, Item } from "../core/types.ts";
 
 /** An item and what to call it in an error. */
@@ -74,7 +73,7 @@ export function corrupt(stored: Stored, name: string): CorruptDataError {
   return new CorruptDataError(`${stored.what}: the attribute "${name}" is missing or invalid`);
 }
 
-/** The time at which DynamoDB may drop the item, seconds since the epoch. */
-export function expiresAtSeconds(clock: Clock): string {
-  return (Math.ceil(clock.nowMs() / 1000) + limits.logRetentionSeconds).toString();
+/** The time at which DynamoDB may drop what was made then, seconds since the epoch. */
+export function expiresAtSeconds(madeMs: number): string {
+  return (Math.ceil(madeMs / 1000) + limits.logRetentionSeconds).toString();
 }

@@ -343,6 +343,11 @@ export const tailRefreshesMax = 2;
  * what a put takes. Who waits behind it goes by the stream then.
  */
 export const expressAnswerMsMax = 250;
+/**
+ * How long after its tail was read an express block may be signed. With the time that AWS accepts
+ * a signature it must be far below the log's retention, and a live process never comes near it.
+ */
+export const expressTailAgeMsMax = 60_000;
 /** How long commits go by the stream after the log's table has throttled, or refused, a block. */
 export const expressThrottledMs = 1_000;
 export const expressDeniedMs = 10 * 60_000;

@@ -111,9 +111,20 @@ export type StoredBlock = { readonly position: LogPosition; readonly bytes: Uint
  */
 export type Appended = "appended" | { readonly taken: StoredBlock | undefined };
 
+export type AppendOptions = CallOptions & {
+  /**
+   * Wall clock, by which the put must be signed; later it is refused by `LateSignatureError`. The
+   * log lets go of its oldest blocks, and a put that came long after would find such a position
+   * free.
+   */
+  readonly signBeforeMs?: number;
+  /** Milliseconds since the epoch, from which the block's expiry counts; missing: the clock's. */
+  readonly dateMs?: number;
+};
+
 export type CommitLog = {
   /** Puts a block under `attribute_not_exists`. */
-  append(shard: ShardId, block: StoredBlock, options?: CallOptions): Promise<Appended>;
+  append(shard: ShardId, block: StoredBlock, options?: AppendOptions): Promise<Appended>;
   /**
    * Blocks at positions above `after`, ascending, consistent; one page (at most 1 MB). `complete`
    * is false when the page was cut and more may follow.

@@ -15,6 +15,8 @@
  *   is not in flight goes by the stream meanwhile, and so does in the end who is: the same id may,
  *   after a look at the log (request-settler.ts). A put that comes minutes late finds its position
  *   taken, or the log where it was when the block was certified.
+ * - The log lets go of its oldest blocks. So no put is signed long after its tail was read: whoever
+ *   slept for days would find the position free that another's block has left.
  */
 import { assert } from "../../core/assert.ts";
 import { StoreError } from "../../core/errors.ts";
@@ -64,7 +66,7 @@ export type AppenderParts = {
   readonly ports: Pick<ClientPorts, "clock" | "random">;
   readonly append: CommitLog["append"];
   readonly shard: ShardId;
-  readonly follower: Pick<TailFollower, "tail" | "refresh" | "adopt">;
+  readonly follower: Pick<TailFollower, "tail" | "ageMs" | "refresh" | "adopt">;
   /** Which way commits go at the moment. */
   readonly policy: CommitPolicy;
   /** Microseconds since the epoch, by the store's clock; undefined: not known well enough. */
@@ -88,6 +90,9 @@ type Flight = {
   readonly block: StoredBlock;
   readonly bids: readonly Waiting[];
   readonly installed: readonly InstalledReport[];
+  readonly signBeforeMs: number;
+  /** The block's own time: its expiry must not go by a clock that is wrong. */
+  readonly dateMs: number;
   /** A put of it has ended without an answer: it may stand, or come late. */
   isUnclear: boolean;
 };
@@ -124,6 +129,7 @@ export class BlockAppender {
   get isReady(): boolean {
     const { clock } = this.#parts.ports;
     if (this.#state === "open" || clock.monotonicMs() < this.#restUntilMs) return false;
+    if (this.#parts.follower.ageMs > limits.expressTailAgeMsMax) return false;
     return this.#decide(0).way === "express";
   }
 
@@ -204,7 +210,10 @@ export class BlockAppender {
 
   /** The next block, in the turn in which they were certified; whom it has no room for, waits. */
   #boarded(bids: readonly Waiting[]): Flight {
-    const { follower, nowMicros, number, reports, encode } = this.#parts;
+    const { follower, nowMicros, number, reports, encode, ports } = this.#parts;
+    // From when the tail was read, and not from now: the process may have slept since, even within
+    // this turn.
+    const signBeforeMs = ports.clock.nowMs() - follower.ageMs + limits.expressTailAgeMsMax;
     const now = nowMicros();
     assert(now !== undefined, "express: whoever commits knows the time");
     const maker = { number, installed: reports.take() };
@@ -214,6 +223,8 @@ export class BlockAppender {
       block: { position: block.position, bytes: encode(block) },
       bids: bids.filter((_, i) => isIn[i]),
       installed: maker.installed,
+      signBeforeMs,
+      dateMs: block.throughTimestamp / 1_000,
       isUnclear: false,
     };
   }
@@ -273,7 +284,9 @@ export class BlockAppender {
     const consumption = { readUnits: 0, writeUnits: 0, calls: 0 };
     this.#state = flight.isUnclear ? "open" : "in-flight";
     const answered = new AbortController();
-    const put = append(shard, flight.block, { consumption }).catch(putFailure);
+    const { block, signBeforeMs, dateMs } = flight;
+    const options = { consumption, signBeforeMs, dateMs };
+    const put = append(shard, block, options).catch(putFailure);
     const patience = ports.clock
       .sleep(limits.expressAnswerMsMax, answered.signal)
       .then((): PutAnswer => "unanswered");

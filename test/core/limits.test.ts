@@ -174,3 +174,9 @@ test("one client's connections suffice for what a process does at a time", () =>
   const { putsMax, tailRefreshesMax } = limits;
   expect(calls + putsMax + tailRefreshesMax).toBeLessThan(limits.socketsMax);
 });
+
+test("no express block comes so late that the log has let go of the one at its position", () => {
+  const { expressTailAgeMsMax, signatureMsMax, awsClockErrorMsMax, logRetentionSeconds } = limits;
+  const latestPutMs = expressTailAgeMsMax + signatureMsMax + 2 * awsClockErrorMsMax;
+  expect(10 * latestPutMs).toBeLessThan(1_000 * logRetentionSeconds);
+});
