@@ -23,7 +23,9 @@ for (const file of readdirSync(folder).filter((name) => name.endsWith(".json")))
   );
   const title = `${file}: no more "${finding.slice(0, 80)}"`;
   test(title, { timeout: runMsMax }, async () => {
-    const kept: SeedPlan = { ...planOf(plan.seed), ...(plan as Partial<SeedPlan>) };
+    // Those that do not say so are older than express commit.
+    const drawn: SeedPlan = { ...planOf(plan.seed), commit: "stream" };
+    const kept: SeedPlan = { ...drawn, ...(plan as Partial<SeedPlan>) };
     const { report } = await runSeed(kept);
     expect(report.findings).toEqual([]);
   });
