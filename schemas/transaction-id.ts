@@ -29,8 +29,7 @@ export function makeTransactionId(seen: Timestamp, random: Uint8Array): Transact
   const isFit =
     Number.isSafeInteger(seen) && seen >= 0 && random.length === transactionIdRandomBytes;
   assert(isFit, "transaction id: takes a timestamp and nine bytes");
-  let text = seen.toString(16).padStart(14, "0");
-  for (const byte of random) text += byte.toString(16).padStart(2, "0");
+  const text = seen.toString(16).padStart(14, "0") + Buffer.from(random).toString("hex");
   return text as TransactionId;
 }
 
@@ -86,6 +85,13 @@ export function readFirstIdWord(reader: ByteReader): number {
   return word;
 }
 
+/**
+ * The id that is about to become text, twice the same memory: a page of the log has thousands, and
+ * one native call takes a tenth of the time that digits put together word by word do.
+ */
+const wordsOfId = new DataView(new ArrayBuffer(transactionIdBytes));
+const bytesOfId = Buffer.from(wordsOfId.buffer);
+
 /** An id of four big-endian words, as RequestBatch keeps them. */
 export function transactionIdOfWords(words: {
   readonly id0: number;
@@ -93,10 +99,9 @@ export function transactionIdOfWords(words: {
   readonly id2: number;
   readonly id3: number;
 }): TransactionId {
-  const text = hex(words.id0) + hex(words.id1) + hex(words.id2) + hex(words.id3);
-  return text as TransactionId;
-}
-
-function hex(word: number): string {
-  return (word >>> 0).toString(16).padStart(8, "0");
+  wordsOfId.setUint32(0, words.id0);
+  wordsOfId.setUint32(4, words.id1);
+  wordsOfId.setUint32(8, words.id2);
+  wordsOfId.setUint32(12, words.id3);
+  return bytesOfId.toString("hex") as TransactionId;
 }
