@@ -6,18 +6,34 @@
  * the names. How the bounds must relate is a test (test/core/limits.test.ts): nothing can change
  * them at run time.
  */
-// --- A transaction ---
+
+// --- A call: its transaction, its idempotency key ---
 /** Keys read plus keys written. */
 export const transactionKeysMax = 10_000;
 export const payloadBytesMax = 16 * 1024 * 1024;
-/** DynamoDB's own, by its own way of counting (core/item-size.ts), reserved attributes included. */
-export const itemBytesMax = 400 * 1024;
+export const tablesPerTransactionMax = 255;
 export const transactionAgeMsMax = 60_000;
 /** The deadline of a call that names none. One of its own is at most a transaction's age. */
 export const deadlineMsDefault = 30_000;
 /** Runs of a transaction's body: unless a caller asks for another number, and the most. */
 export const attemptsDefault = 10;
 export const attemptsMax = 1_000;
+/** 1 January 2000 in microseconds. A moment below it was meant as milliseconds. */
+export const momentMicrosMin = 946_684_800_000_000;
+/** How far beyond this machine's clock `asOf` may lie: other clocks may be so much ahead. */
+export const asOfAheadMsMax = 60_000;
+export const idempotencyKeyBytesMax = 512;
+export const idempotencyResultBytesMax = 300 * 1024;
+export const idempotencyRetentionSeconds = 24 * 3600;
+/**
+ * How long after its arrival an entry may end: the clock that reckoned it may be wrong by a
+ * day, and still nobody makes an entry that stands for ever.
+ */
+export const idempotencyExpirySecondsMax = 3 * idempotencyRetentionSeconds;
+
+// --- Items: DynamoDB's own bounds, and what Tidemark adds ---
+/** DynamoDB's own, by its own way of counting (core/item-size.ts), reserved attributes included. */
+export const itemBytesMax = 400 * 1024;
 /** What the attributes that Tidemark adds to an item (`_v`, `_f`, `_b`) may take of that. */
 export const reservedAttributeBytes = 64;
 export const attributeNameBytesMax = 65_535;
@@ -31,11 +47,8 @@ export const numberExponentMin = -130;
 export const itemDepthMax = 32;
 export const partitionKeyBytesMax = 2048;
 export const sortKeyBytesMax = 1024;
-export const tablesPerTransactionMax = 255;
-export const idempotencyKeyBytesMax = 512;
-export const idempotencyResultBytesMax = 300 * 1024;
 
-// --- Stream (Kinesis) ---
+// --- Over the wire: records of the stream (Kinesis) ---
 export const recordBytesMax = 1024 * 1024 - 256;
 export const recordsPerPutMax = 500;
 export const putBytesMax = 5 * 1024 * 1024 - 64 * 1024;
@@ -44,22 +57,26 @@ export const putBytesMax = 5 * 1024 * 1024 - 64 * 1024;
  * one's answer travels.
  */
 export const putsMax = 2;
+/** GetRecords calls of one read; pages may be empty although records follow. */
+export const streamReadCallsMax = 32;
 /** Digits of a sequence number: as many as blocks leave room for. Kinesis uses 56. */
 export const sequenceDigitsMax = 128;
 export const requestsPerRecordMax = 4_096;
 /** Commits that one record, or one block of a client's, says are installed. */
 export const installedReportsMax = 512;
-/** SHA-256, of a spilled payload: nobody can make other chunks of the same. */
-export const digestBytes = 32;
+/** Kinesis keeps no record longer (infra/terraform checks `retention_hours` against it). */
+export const streamRetentionMsMax = 7 * 24 * 3600_000;
+
+// --- Over the wire: spilled payloads ---
 /** A request whose frame would be larger spills its payload to the log table. */
 export const inlineRequestBytesMax = 512 * 1024;
 export const spillChunkBytesMax = 384 * 1024;
 export const spillChunksMax = 64;
+export const spillConcurrencyMax = 8;
+/** SHA-256, of a spilled payload: nobody can make other chunks of the same. */
+export const digestBytes = 32;
 
-/** Kinesis keeps no record longer (infra/terraform checks `retention_hours` against it). */
-export const streamRetentionMsMax = 7 * 24 * 3600_000;
-
-// --- Log (DynamoDB) ---
+// --- Over the wire: blocks of the log (DynamoDB) ---
 /** A block's encoded bytes: leaves room below 400 KB for the item's other attributes. */
 export const blockBytesMax = 390 * 1024;
 export const blockVerdictsMax = 16_384;
@@ -75,7 +92,71 @@ export const hashedTablesMax = 1_024;
 /** Stream retention plus a day: a block outlives every record that it decides. */
 export const logRetentionSeconds = 8 * 24 * 3600;
 
-// --- Certification ---
+// --- Clocks, installs and tombstones (docs/protocol.md §7, Deletes) ---
+/** How far the clock of an application's machine may be off: as far as AWS takes its signatures. */
+export const clientClockErrorMsMax = 5 * 60_000;
+/**
+ * The same for AWS's own machines: the stream's arrival times, and functions. They follow a time
+ * service and are off by milliseconds.
+ */
+export const awsClockErrorMsMax = 40_000;
+/**
+ * How far behind the store's clock the time of an express commit may lie: one that is less certain
+ * goes by the stream. No decision relies on it; `asOf` and expiry do.
+ */
+export const storeClockErrorMsMax = 2_000;
+/** How long AWS accepts a signature. */
+export const signatureMsMax = 5 * 60_000;
+/** An install is signed at most this long after its installer learned that it is missing. */
+export const installSignMsMax = 10_000;
+/** Longest that an acknowledged client may go on installing its own commit after sending it. */
+export const ownInstallMsMax = 60_000;
+export const tombstoneGraceMs = 15 * 60_000;
+
+// --- Reads in the past (core/history.ts) ---
+/** A process may go by what it has read of the registry for so long. */
+export const registryMsMax = 60_000;
+/**
+ * By how much tombstones outlive the oldest moment that a reader may ask for. Its clock may
+ * be slow when it begins, and it may go on for its age; the arrival time that dates a delete, the
+ * reaper that saw the watermark pass it, and the one that removes it have a clock each.
+ */
+export const readerMarginMs = transactionAgeMsMax + clientClockErrorMsMax + 3 * awsClockErrorMsMax;
+/**
+ * How far back `asOf` may reach on a table without history: what was deleted earlier cannot be told
+ * from what never was.
+ */
+export const asOfWithoutHistoryMsMax = tombstoneGraceMs - readerMarginMs;
+/** By how much a superseded version outlives it: the process that saves it may be slow as well. */
+export const versionMarginMs = readerMarginMs + clientClockErrorMsMax;
+/** A change of what is kept is signed at most this long after the time that it is reckoned from. */
+export const registryChangeSignMsMax = 10_000;
+/**
+ * After a change of what is kept, everybody knows of it: the change itself may be signed late, and
+ * come as late as its signature lives, and the clocks of its sender and of the reaper may be off.
+ */
+export const historyChangeMs =
+  registryChangeSignMsMax +
+  signatureMsMax +
+  registryMsMax +
+  transactionAgeMsMax +
+  clientClockErrorMsMax +
+  awsClockErrorMsMax;
+export const historyRetentionMsDefault = 60 * 60_000;
+/** Longer than any transaction may read at one timestamp, and than an installer may be delayed. */
+export const historyRetentionMsMin = 15 * 60_000;
+export const historyRetentionMsMax = 35 * 24 * 3600_000;
+
+// --- Functions ---
+/**
+ * An invocation that still waits for a call is given up this long before Lambda would end its
+ * process.
+ */
+export const invocationMarginMs = 500;
+/** Lambda's own, of the JSON of an event and of an answer. */
+export const invocationPayloadBytesMax = 6 * 1024 * 1024;
+
+// --- The oracle: certification ---
 /** Stream time that the index looks back; a request older than that is answered `stale`. */
 export const certificationWindowMicros = 10_000_000;
 /**
@@ -95,16 +176,7 @@ export const indexEntriesPerWriteMax = 3;
  */
 export const decidedIdWeight = 4;
 
-// --- Functions ---
-/**
- * An invocation that still waits for a call is given up this long before Lambda would end its
- * process.
- */
-export const invocationMarginMs = 500;
-/** Lambda's own, of the JSON of an event and of an answer. */
-export const invocationPayloadBytesMax = 6 * 1024 * 1024;
-
-// --- Oracle function ---
+// --- The oracle: its function ---
 /** Tries of one step (rebuild, read payloads, append) before the batch is left for redelivery. */
 export const oracleTriesMax = 8;
 export const oracleBackoffMsMin = 20;
@@ -140,62 +212,7 @@ export const spilledReadsMax = 8;
 export const spilledHeldMax = 64;
 export const spilledHeldBytesMax = 64 * 1024 * 1024;
 
-// --- Installing and removing (docs/protocol.md §7, Deletes) ---
-/** An install is signed at most this long after its installer learned that it is missing. */
-export const installSignMsMax = 10_000;
-/** How long AWS accepts a signature. */
-export const signatureMsMax = 5 * 60_000;
-/** Longest that an acknowledged client may go on installing its own commit after sending it. */
-export const ownInstallMsMax = 60_000;
-export const tombstoneGraceMs = 15 * 60_000;
-
-// --- Reads in the past (core/history.ts) ---
-/** How far the clock of an application's machine may be off: as far as AWS takes its signatures. */
-export const clientClockErrorMsMax = 5 * 60_000;
-/**
- * The same for AWS's own machines: the stream's arrival times, and functions. They follow a time
- * service and are off by milliseconds.
- */
-export const awsClockErrorMsMax = 40_000;
-/** A process may go by what it has read of the registry for so long. */
-export const registryMsMax = 60_000;
-/**
- * By how much tombstones outlive the oldest moment that a reader may ask for. Its clock may
- * be slow when it begins, and it may go on for its age; the arrival time that dates a delete, the
- * reaper that saw the watermark pass it, and the one that removes it have a clock each.
- */
-export const readerMarginMs = transactionAgeMsMax + clientClockErrorMsMax + 3 * awsClockErrorMsMax;
-/**
- * How far back `asOf` may reach on a table without history: what was deleted earlier cannot be told
- * from what never was.
- */
-export const asOfWithoutHistoryMsMax = tombstoneGraceMs - readerMarginMs;
-/** By how much a superseded version outlives it: the process that saves it may be slow as well. */
-export const versionMarginMs = readerMarginMs + clientClockErrorMsMax;
-/** A change of what is kept is signed at most this long after the time that it is reckoned from. */
-export const registryChangeSignMsMax = 10_000;
-/**
- * After a change of what is kept, everybody knows of it: the change itself may be signed late, and
- * come as late as its signature lives, and the clocks of its sender and of the reaper may be off.
- */
-export const historyChangeMs =
-  registryChangeSignMsMax +
-  signatureMsMax +
-  registryMsMax +
-  transactionAgeMsMax +
-  clientClockErrorMsMax +
-  awsClockErrorMsMax;
-export const historyRetentionMsDefault = 60 * 60_000;
-/** Longer than any transaction may read at one timestamp, and than an installer may be delayed. */
-export const historyRetentionMsMin = 15 * 60_000;
-export const historyRetentionMsMax = 35 * 24 * 3600_000;
-export const idempotencyRetentionSeconds = 24 * 3600;
-/**
- * How long after its arrival an entry may end: the clock that reckoned it may be wrong by a
- * day, and still nobody makes an entry that stands for ever.
- */
-export const idempotencyExpirySecondsMax = 3 * idempotencyRetentionSeconds;
-
+// --- Replay (functions/replay) ---
 /** Payload bytes at which replay installs what it has loaded, before it loads the next block. */
 export const replayChunkBytes = 8 * 1024 * 1024;
 /**
@@ -215,13 +232,39 @@ export const replayAheadKeysMax = 2_000_000;
 /** Time that replay keeps back from its invocation to return what is unfinished. */
 export const replayReserveMs = 2_000;
 
-// --- SDK and REST ---
+// --- Reaper (functions/reaper) ---
+export const watermarkSamplesMax = 512;
+export const reaperRemovalsMax = 50_000;
+export const reaperConcurrencyMax = 32;
+/** Time left before the invocation's deadline at which no new removal begins. */
+export const reaperStopMs = 5_000;
+/** Failures kept in a report; more are the same story. */
+export const reaperFailuresMax = 20;
+
+// --- Clients: what they send, and what they wait for ---
+/**
+ * Silence after which a stored request is sent again: the record may have been lost to a consumer.
+ */
+export const silenceMsMax = 5_000;
+/** Undecided requests that a process knows to be its own; of older ones it forgets that. */
+export const sentRequestsMax = 10_000;
+/**
+ * Pages of the log, 1 MB each, that one question for an outcome reads before it has to be asked
+ * again, and the shortest time between two of them in one process: a third of the reads that one
+ * partition of DynamoDB gives, so that nobody who makes up ids keeps others from the log.
+ */
+export const outcomePagesMax = 16;
+export const searchPageMsMin = 250;
+/** Ids of which a process remembers how far the log has been searched. */
+export const searchesKeptMax = 1_000;
 /** CloudWatch's own, of one metric. */
 export const metricDimensionsMax = 30;
-/** 1 January 2000 in microseconds. A moment below it was meant as milliseconds. */
-export const momentMicrosMin = 946_684_800_000_000;
+/** A missing table is looked for again at most this often, so that a typo costs no call per use. */
+export const registryReloadMsMin = 1_000;
+/** How long an embedded stack may take to say where its parts are. */
+export const discoveryTimeoutMs = 5_000;
 
-// --- SDK ---
+// --- Clients: chains, turns and courtesy at contended items ---
 /**
  * Transactions of one process that are certified as one, each having read what the ones before it
  * wrote.
@@ -253,11 +296,11 @@ export const gatherMsMax = 20;
  */
 export const courtesyRoundTripsMax = 2;
 export const courtesyMsMax = 250;
-/** Undecided requests that a process knows to be its own; of older ones it forgets that. */
-export const sentRequestsMax = 10_000;
 /** Commits whose losers a process goes on to look for, and the most writes of such a commit. */
 export const courtesyCommitsMax = 256;
 export const courtesyWritesMax = 64;
+
+// --- Clients: express commits (docs/adr/0013) ---
 /** Refused puts in a row after which a process goes by the stream, where all have their turn. */
 export const expressLossesMax = 3;
 /**
@@ -279,15 +322,29 @@ export const expressCalmMsMax = 60_000;
 /** Longest wait before a put, for which the stream would have committed. */
 export const expressWaitMsMax = 100;
 /**
- * How far behind the store's clock the time of an express commit may lie: one that is less certain
- * goes by the stream. No decision relies on it; `asOf` and expiry do.
+ * How long a process waits for the answer to an express block before it asks the log: many times
+ * what a put takes. Who waits behind it goes by the stream then.
  */
-export const storeClockErrorMsMax = 2_000;
-export const installConcurrencyMax = 64;
-/** Commits of others that a process finishes at once: a shard gives few reads a second. */
-export const finishConcurrencyMax = 4;
-/** Installed writes above the watermark that a process remembers; about 100 B each. */
-export const installedCommitsMax = 10_000;
+export const expressAnswerMsMax = 250;
+/**
+ * How long after its tail was read an express block may be signed. With the time that AWS accepts
+ * a signature it must be far below the log's retention, and a live process never comes near it.
+ */
+export const expressTailAgeMsMax = 60_000;
+/** How long commits go by the stream after the log's table has throttled, or refused, a block. */
+export const expressThrottledMs = 1_000;
+export const expressDeniedMs = 10 * 60_000;
+
+// --- Clients: the tail, reads and installs ---
+/**
+ * Blocks, verdicts and writes that a process's tail holds: 300 to 600 B each, by whether the table
+ * has a sort key; so up to 600 MB. Beyond it the process reads on when replay has installed some.
+ */
+export const tailEntriesMax = 1_000_000;
+/** Bytes of payloads in the tail's blocks that count as one more entry. */
+export const tailEntryBytes = 512;
+/** Log reads under way at once; a second one lets a newcomer start before the first is back. */
+export const tailRefreshesMax = 2;
 /** Tries of one read before a pending write is installed by the reader. */
 export const pendingReadTriesMax = 6;
 /**
@@ -307,6 +364,11 @@ export const watermarkWaitMsMax = 2_500;
  * its client for a second, and looks at it with its next batch.
  */
 export const deadLetterWaitMsMax = 10_000;
+export const installConcurrencyMax = 64;
+/** Commits of others that a process finishes at once: a shard gives few reads a second. */
+export const finishConcurrencyMax = 4;
+/** Installed writes above the watermark that a process remembers; about 100 B each. */
+export const installedCommitsMax = 10_000;
 /** Tries of one write whose item changes between being read and being written. */
 export const installTriesMax = 12;
 /** Of these, how many wait for the owner of an earlier commit; then its install is done here. */
@@ -316,45 +378,6 @@ export const earlierInstallPatienceTries = 5;
  * up.
  */
 export const lateInstallTriesMax = 3;
-/**
- * Silence after which a stored request is sent again: the record may have been lost to a consumer.
- */
-export const silenceMsMax = 5_000;
-/**
- * Pages of the log, 1 MB each, that one question for an outcome reads before it has to be asked
- * again, and the shortest time between two of them in one process: a third of the reads that one
- * partition of DynamoDB gives, so that nobody who makes up ids keeps others from the log.
- */
-export const outcomePagesMax = 16;
-export const searchPageMsMin = 250;
-/** Ids of which a process remembers how far the log has been searched. */
-export const searchesKeptMax = 1_000;
-/**
- * Blocks, verdicts and writes that a process's tail holds: 300 to 600 B each, by whether the table
- * has a sort key; so up to 600 MB. Beyond it the process reads on when replay has installed some.
- */
-export const tailEntriesMax = 1_000_000;
-/** Bytes of payloads in the tail's blocks that count as one more entry. */
-export const tailEntryBytes = 512;
-/** Log reads under way at once; a second one lets a newcomer start before the first is back. */
-export const tailRefreshesMax = 2;
-/**
- * How long a process waits for the answer to an express block before it asks the log: many times
- * what a put takes. Who waits behind it goes by the stream then.
- */
-export const expressAnswerMsMax = 250;
-/**
- * How long after its tail was read an express block may be signed. With the time that AWS accepts
- * a signature it must be far below the log's retention, and a live process never comes near it.
- */
-export const expressTailAgeMsMax = 60_000;
-/** How long commits go by the stream after the log's table has throttled, or refused, a block. */
-export const expressThrottledMs = 1_000;
-export const expressDeniedMs = 10 * 60_000;
-/** A missing table is looked for again at most this often, so that a typo costs no call per use. */
-export const registryReloadMsMin = 1_000;
-/** How long an embedded stack may take to say where its parts are. */
-export const discoveryTimeoutMs = 5_000;
 
 // --- REST ---
 /** Bytes of a request's body. As base64 it stays below the 6 MB that Lambda takes per event. */
@@ -396,11 +419,7 @@ export const restDeadlineMs = 25_000;
  */
 export const restDeadlineMarginMs = 750;
 
-/** How far beyond this machine's clock `asOf` may lie: other clocks may be so much ahead. */
-export const asOfAheadMsMax = 60_000;
-
-// --- AWS adapters (aws/) ---
-export const deploymentNameLengthMax = 64;
+// --- Calls of AWS (aws/) ---
 /** Tries of one call inside the AWS SDK, the first included: by itself, and the most to ask for. */
 export const callTriesDefault = 4;
 export const callTriesMax = 100;
@@ -417,9 +436,10 @@ export const batchGetConcurrencyMax = 8;
 export const batchGetTriesMax = 8;
 export const backoffMsBase = 25;
 export const backoffMsMax = 1_000;
-export const spillConcurrencyMax = 8;
-/** GetRecords calls of one read; pages may be empty although records follow. */
-export const streamReadCallsMax = 32;
+/** Web Crypto refuses more at a time. */
+export const randomBytesPerCallMax = 65_536;
+
+// --- Tables of a deployment (aws/) ---
 /**
  * DynamoDB's item limit less room for names and numbers; a larger version entry is cut in parts.
  */
@@ -428,28 +448,18 @@ export const versionPartBytesMax = 380 * 1024;
 export const tombstoneItemBytesMax = 256 * 1024;
 /** A dead letter keeps the item it could not install up to this size. */
 export const deadLetterItemBytesMax = 256 * 1024;
-/** Pages (up to 1 MB, 128 read units) looked through before a table comes under Tidemark. */
-export const adoptionLookPagesMax = 4;
+/** Characters of a dead letter's reason: enough for any message, beside the item it keeps. */
+export const deadLetterReasonLengthMax = 2_048;
+export const deploymentNameLengthMax = 64;
 /** How long a new table or stream may take to become usable. */
 export const provisionWaitMsMax = 120_000;
+/** Pages (up to 1 MB, 128 read units) looked through before a table comes under Tidemark. */
+export const adoptionLookPagesMax = 4;
 /**
  * Tries of one change of the registry of tables: it gives way to changes by others, and begins anew
  * where it was held up until it was too late to sign it.
  */
 export const registryChangeTriesMax = 8;
-/** Web Crypto refuses more at a time. */
-export const randomBytesPerCallMax = 65_536;
-/** Characters of a dead letter's reason: enough for any message, beside the item it keeps. */
-export const deadLetterReasonLengthMax = 2_048;
-
-// --- Reaper (functions/reaper) ---
-export const watermarkSamplesMax = 512;
-export const reaperRemovalsMax = 50_000;
-export const reaperConcurrencyMax = 32;
-/** Time left before the invocation's deadline at which no new removal begins. */
-export const reaperStopMs = 5_000;
-/** Failures kept in a report; more are the same story. */
-export const reaperFailuresMax = 20;
 
 // --- Stacks on one machine (localstack/) ---
 /** API Gateway's own, of a request's body. */
@@ -468,11 +478,6 @@ export const processErrorLinesMax = 40;
 /** A process that has not stopped by then is killed: a function's, after its last invocation. */
 export const functionStopMsMax = 10_000;
 export const storesStopMsMax = 10_000;
-/**
- * A full data folder is used again once so much is free: opening the stores writes the logs of both
- * anew, of 4 MB each, and joins tables of 2 MB.
- */
-export const storesRoomBytes = 16 * 1024 * 1024;
 /** The same for the programs of others, which take longer to start (a Java VM, Python). */
 export const dynamodbLocalReadyMsMax = 60_000;
 export const dynamodbLocalStopMsMax = 5_000;
@@ -484,3 +489,8 @@ export const cloudLogBytesMax = 4 * 1024 * 1024;
 export const quietFailuresMax = 4;
 /** Pages of 1,000 shards; far above what an account may have. */
 export const shardPagesMax = 100;
+/**
+ * A full data folder is used again once so much is free: opening the stores writes the logs of both
+ * anew, of 4 MB each, and joins tables of 2 MB.
+ */
+export const storesRoomBytes = 16 * 1024 * 1024;
