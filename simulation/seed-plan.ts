@@ -8,7 +8,12 @@ import * as limits from "../core/limits.ts";
 import type { Isolation } from "../core/types.ts";
 import type { CommitPreference } from "../engine/types.ts";
 import type { Change } from "../functions/shared/settings.ts";
-import { faultNames, type FaultName, type FaultPlan } from "../testing/kernel/faults.ts";
+import {
+  appendFaultNames,
+  faultNames,
+  type FaultName,
+  type FaultPlan,
+} from "../testing/kernel/faults.ts";
 import { SeededRandom } from "../testing/kernel/seeded-random.ts";
 import { workloadNames, type WorkloadName } from "./workloads/catalogue.ts";
 
@@ -85,7 +90,15 @@ const strengths: Readonly<Record<FaultName, readonly [min: number, max: number]>
   "record-duplicated": [0.02, 0.3],
   "answer-slow": [0.001, 0.03],
   "arrival-ahead": [0.0005, 0.02],
+  "freeze-before-call": [0.0002, 0.003],
+  "log-throttled": [0.005, 0.05],
+  "append-denied": [0.01, 0.05],
 };
+
+/** Of every seed; those about appends are drawn where clients append. */
+const generalFaultNames = faultNames.filter((name) =>
+  appendFaultNames.every((other) => other !== name),
+);
 
 const clientsMin = 4;
 const clientsMax = 8;
@@ -118,6 +131,7 @@ export function planOf(seed: number): SeedPlan {
   const random = new SeededRandom(`plan ${seed.toString()}`);
   const workload = random.pick(workloadNames);
   const isolation = random.pick(["serializable", "serializable", "snapshot", "mixed"] as const);
+  const commit = commitOf(random.fork("commit"));
   return {
     seed,
     workload,
@@ -133,8 +147,13 @@ export function planOf(seed: number): SeedPlan {
     ...oracleOf(random.fork("oracle")),
     hurried: random.chance(0.3) ? random.between(0.05, 0.3) : 0,
     hashBits: hashBitsOf(random.fork("hashes")),
-    commit: commitOf(random.fork("commit")),
-    faults: random.chance(calmShare) ? {} : faultsOf(random),
+    commit,
+    faults: random.chance(calmShare)
+      ? {}
+      : {
+          ...faultsOf(random, generalFaultNames),
+          ...(commit === "stream" ? {} : faultsOf(random.fork("append"), appendFaultNames)),
+        },
   };
 }
 
@@ -186,11 +205,11 @@ function hashBitsOf(random: SeededRandom): number {
   return random.chance(narrowShare) ? random.integer(narrowBitsMin, narrowBitsMax) : hashBitsMax;
 }
 
-function faultsOf(random: SeededRandom): FaultPlan {
+function faultsOf(random: SeededRandom, names: readonly FaultName[]): FaultPlan {
   // How many are on at once differs from seed to seed, from a few to nearly all.
   const share = random.between(0.1, 0.8);
   const plan: { [Name in FaultName]?: number } = {};
-  for (const name of faultNames) {
+  for (const name of names) {
     const [min, max] = strengths[name];
     const strength = random.logarithmic(min, max);
     if (random.chance(share)) plan[name] = strength;

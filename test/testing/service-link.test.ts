@@ -182,6 +182,66 @@ describe("the process that makes a call", () => {
     expect(atMs).toBeGreaterThanOrEqual(20);
     expect(atMs).toBeLessThanOrEqual(30 * 60_000);
   });
+
+  test("may stop just before it, and then the call goes out when it wakes", async () => {
+    const it = stage({ "freeze-before-call": 1 });
+    const moments: number[] = [];
+    for (let i = 0; i < 20; i += 1) {
+      const beganMs = it.time.nowMs;
+      const { ends, atMs } = await outcomeOf(it);
+      expect(ends).toBe("answer");
+      const sentMs = (it.effectsAtMs.at(-1) ?? 0) - beganMs;
+      expect(atMs - beganMs - sentMs).toBeLessThan(latencyMs);
+      moments.push(sentMs);
+    }
+    expect(Math.min(...moments)).toBeGreaterThanOrEqual(20);
+    expect(Math.max(...moments)).toBeLessThan(5 * 60_000);
+  });
+
+  test("that stopped for longer than a signature is good for has sent nothing", async () => {
+    const it = stage({ "freeze-before-call": 1 });
+    const ends = it.attempt().catch((error: unknown) => (error instanceof Error ? "failed" : ""));
+    it.process.freeze(10 * 60_000);
+    expect(await it.time.runUntil(ends, hourMs)).toBe("failed");
+    expect(it.effectsAtMs).toEqual([]);
+  });
+});
+
+describe("trouble with the log", () => {
+  const block = { operation: "PutItem", target: "tidemark-test-log" };
+  const others = [
+    { operation: "Query", target: "tidemark-test-log" },
+    { operation: "PutItem", target: "accounts" },
+  ];
+
+  test.each([
+    ["append-denied", "AccessDeniedException"],
+    ["log-throttled", "ProvisionedThroughputExceededException"],
+  ] as const)("%s meets blocks that are put, and nothing else", async (fault, error) => {
+    const it = stage({ [fault]: 1 });
+    await it.time.runUntil(it.time.sleep(1_001), hourMs);
+    const end = (call: Partial<ServiceCall>) =>
+      it.time.runUntil(
+        it.link
+          .try(it.process, { ...it.call, ...call }, undefined)
+          .catch((thrown: unknown) => (thrown instanceof Error ? thrown.name : thrown)),
+        hourMs,
+      );
+    const met = new Set<unknown>();
+    for (let i = 0; i < 10; i += 1) met.add(await end(block));
+    expect(met).toContain(error);
+    for (const other of others) expect(await end(other)).toBe("answer");
+  });
+
+  test("a function keeps the right that clients lose", async () => {
+    const it = stage({ "append-denied": 1 });
+    await it.time.runUntil(it.time.sleep(1_001), hourMs);
+    const random = new SeededRandom("oracle");
+    const parts = { name: "oracle", time: it.time, random, clockError: exactClock };
+    const oracle = new SimulatedProcess({ ...parts, isAws: true });
+    const put = it.link.try(oracle, { ...it.call, ...block }, undefined);
+    expect(await it.time.runUntil(put, hourMs)).toBe("answer");
+  });
 });
 
 describe("ordered trouble", () => {

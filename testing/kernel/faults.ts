@@ -47,7 +47,14 @@ export const faultDescriptions = {
     "a: the answer is under way for up to the caller's time limit; the world goes on meanwhile",
   "arrival-ahead":
     "a: an arrival time lies ahead; those that follow lie behind what is decided for as long",
+  "freeze-before-call":
+    "t: the process stops for up to 4 minutes, and its call goes out when it goes on",
+  "log-throttled": "s: for seconds, most blocks are refused for want of capacity, and nothing else",
+  "append-denied": "s: for up to minutes, no client has the right to append blocks to the log",
 } as const;
+
+/** Those that are about blocks of clients' own, or show there. */
+export const appendFaultNames = ["freeze-before-call", "log-throttled", "append-denied"] as const;
 
 export type FaultName = keyof typeof faultDescriptions;
 

@@ -23,6 +23,12 @@ export type ServiceCall = {
   readonly perform: () => unknown;
 };
 
+type Try = {
+  readonly process: SimulatedProcess;
+  readonly call: ServiceCall;
+  readonly where: string;
+};
+
 /** Milliseconds of one round trip without faults. */
 export type Latency = (
   call: Pick<ServiceCall, "service" | "operation" | "target">,
@@ -44,6 +50,9 @@ const slowAnswerMsMin = 50;
 const slowAnswerShareMax = 0.9;
 /** Share of calls refused during a storm. */
 const stormShare = 0.8;
+/** As a place of the weather. */
+const theLog = "log";
+const logTable = /^tidemark-.+-log$/u;
 
 export class ServiceLink {
   readonly #time: VirtualTime;
@@ -82,6 +91,8 @@ export class ServiceLink {
       this.#weather.add("throttling-storm", service);
       this.#weather.add("slow-service", service);
     }
+    this.#weather.add("log-throttled", theLog);
+    this.#weather.add("append-denied", theLog);
   }
 
   /** Calls made so far. */
@@ -128,24 +139,43 @@ export class ServiceLink {
           fail(reset ? connectionReset() : timeoutError());
         });
       };
-      const { thereMs, backMs, arrives, late } = this.#journey(process, call, where);
-      if (!arrives || late) unheard();
-      if (!arrives) return;
-      this.#time.after(thereMs, () => {
-        void this.#arrive(call, where).then(({ settle, heard, what }) => {
-          this.#trace.note(this.#time.nowMs, `${where} arrived: ${what}`);
-          if (late) return;
-          if (!heard) {
-            unheard();
-            return;
-          }
-          this.#time.after(backMs + this.#slowAnswerMs(where), () => {
-            answer(() => {
-              settle(resolve, reject);
-            }, what);
+      this.#leave(process, where, (heldMs) => {
+        const { thereMs, backMs, arrives, late } = this.#journey({ process, call, where, heldMs });
+        if (!arrives || late) unheard();
+        if (!arrives) return;
+        this.#time.after(thereMs, () => {
+          void this.#arrive({ process, call, where }).then(({ settle, heard, what }) => {
+            this.#trace.note(this.#time.nowMs, `${where} arrived: ${what}`);
+            if (late) return;
+            if (!heard) {
+              unheard();
+              return;
+            }
+            this.#time.after(backMs + this.#slowAnswerMs(where), () => {
+              answer(() => {
+                settle(resolve, reject);
+              }, what);
+            });
           });
         });
       });
+    });
+  }
+
+  /**
+   * Lets a call out that is made and signed: now, or when a process that stops there goes on.
+   */
+  #leave(process: SimulatedProcess, where: string, goOut: (heldMs: number) => void): void {
+    if (!this.#faults.strikes("freeze-before-call", where)) {
+      goOut(0);
+      return;
+    }
+    const sinceMs = this.#time.nowMs;
+    process.freeze(
+      this.#faults.of("freeze-before-call").logarithmic(freezeMsMin, requestLateMsMax),
+    );
+    process.deliver(() => {
+      goOut(this.#time.nowMs - sinceMs);
     });
   }
 
@@ -170,11 +200,13 @@ export class ServiceLink {
     return false;
   }
 
-  #journey(
-    process: SimulatedProcess,
-    call: ServiceCall,
-    where: string,
-  ): { thereMs: number; backMs: number; arrives: boolean; late: boolean } {
+  /** Held and late, a request is under way for no longer than its signature is good for. */
+  #journey({ process, call, where, heldMs }: Try & { readonly heldMs: number }): {
+    thereMs: number;
+    backMs: number;
+    arrives: boolean;
+    late: boolean;
+  } {
     let totalMs = this.#latency(call, process.random);
     if (this.#weather.isActive("slow-service", call.service)) {
       totalMs *= this.#faults.of("slow-service").between(slowFactorMin, slowFactorMax);
@@ -185,10 +217,11 @@ export class ServiceLink {
     const delayMs = late
       ? this.#faults.of("request-late").logarithmic(this.#callTimeoutMs, requestLateMsMax)
       : 0;
+    const isLost = this.#faults.strikes("request-lost", where);
     return {
-      thereMs: thereMs + delayMs,
+      thereMs: thereMs + Math.min(delayMs, Math.max(0, requestLateMsMax - heldMs)),
       backMs: totalMs - thereMs,
-      arrives: !this.#faults.strikes("request-lost", where),
+      arrives: !isLost && heldMs <= requestLateMsMax,
       late,
     };
   }
@@ -199,15 +232,12 @@ export class ServiceLink {
     return this.#faults.of("answer-slow").logarithmic(slowAnswerMsMin, maxMs);
   }
 
-  async #arrive(
-    call: ServiceCall,
-    where: string,
-  ): Promise<{
+  async #arrive({ process, call, where }: Try): Promise<{
     heard: boolean;
     what: string;
     settle: (resolve: (output: unknown) => void, reject: (error: Error) => void) => void;
   }> {
-    const refusal = this.#refusal(call, where);
+    const refusal = this.#refusal({ process, call, where });
     const failed = (error: Error, heard = true) => ({
       heard,
       what: error.name,
@@ -233,10 +263,17 @@ export class ServiceLink {
     }
   }
 
-  #refusal(call: ServiceCall, where: string): ServiceError | undefined {
+  #refusal({ process, call, where }: Try): ServiceError | undefined {
+    const isAppend = call.operation === "PutItem" && logTable.test(call.target);
+    if (isAppend && !process.isAws && this.#weather.isActive("append-denied", theLog)) {
+      return new ServiceError("AccessDeniedException", {
+        message: "User is not authorized to perform: dynamodb:PutItem",
+        status: 400,
+      });
+    }
     const storm =
-      this.#weather.isActive("throttling-storm", call.service) &&
-      this.#faults.of("throttling-storm").chance(stormShare);
+      this.#storms("throttling-storm", call.service) ||
+      (isAppend && this.#storms("log-throttled", theLog));
     const refused = this.#trouble?.refuses(call.service) ?? false;
     if (storm || refused || this.#faults.strikes("throttled", where)) {
       return new ServiceError("ProvisionedThroughputExceededException", {
@@ -245,6 +282,10 @@ export class ServiceLink {
       });
     }
     return this.#faults.strikes("service-error", where) ? internalError() : undefined;
+  }
+
+  #storms(fault: "throttling-storm" | "log-throttled", place: string): boolean {
+    return this.#weather.isActive(fault, place) && this.#faults.of(fault).chance(stormShare);
   }
 }
 

@@ -25,6 +25,8 @@ export class SimulatedProcess {
   readonly name: string;
   readonly clock: Clock;
   readonly random: SeededRandom;
+  /** An instance of a function, and no client. */
+  readonly isAws: boolean;
   readonly #time: VirtualTime;
   #state: "running" | "frozen" | "dead" = "running";
   /** Deliveries that wait for the end of a freeze. */
@@ -40,8 +42,11 @@ export class SimulatedProcess {
     readonly time: VirtualTime;
     readonly random: SeededRandom;
     readonly clockError: ClockError;
+    /** Default false. */
+    readonly isAws?: boolean;
   }) {
     this.name = parts.name;
+    this.isAws = parts.isAws ?? false;
     this.random = parts.random;
     this.#time = parts.time;
     this.clock = this.#clockWith(parts.clockError);

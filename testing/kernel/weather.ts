@@ -1,17 +1,23 @@
 /**
- * Faults that last: for some seconds a service is slow, or refuses most calls, or a consumer stands
- * still. Looked at once a second of virtual time, so that a run of any length meets its share.
+ * Faults that last: for some seconds a service is slow, or refuses most calls or some, or a
+ * consumer stands still. Looked at once a second of virtual time, so that a run of any length meets
+ * its share.
  */
 import type { FaultName, Faults } from "./faults.ts";
 import type { Trace } from "./trace.ts";
 import type { Cancel, VirtualTime } from "./virtual-time.ts";
 
-type LastingFault = Extract<FaultName, "throttling-storm" | "slow-service" | "consumer-pause">;
+type LastingFault = Extract<
+  FaultName,
+  "throttling-storm" | "slow-service" | "consumer-pause" | "log-throttled" | "append-denied"
+>;
 
 const spells: readonly { readonly fault: LastingFault; readonly msMin: number; msMax: number }[] = [
   { fault: "throttling-storm", msMin: 500, msMax: 20_000 },
   { fault: "slow-service", msMin: 1_000, msMax: 30_000 },
   { fault: "consumer-pause", msMin: 1_000, msMax: 60_000 },
+  { fault: "log-throttled", msMin: 500, msMax: 20_000 },
+  { fault: "append-denied", msMin: 100, msMax: 120_000 },
 ];
 
 const lookMs = 1_000;
@@ -26,6 +32,8 @@ export class Weather {
     "throttling-storm": new Set(),
     "slow-service": new Set(),
     "consumer-pause": new Set(),
+    "log-throttled": new Set(),
+    "append-denied": new Set(),
   };
   #next: Cancel | undefined;
 

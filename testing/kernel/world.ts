@@ -108,7 +108,8 @@ export class World {
     const clockError =
       options.exact === true ? exactClock : (options.clockError ?? this.#clockError(name, options));
     const random = this.random.fork(`process ${name}`);
-    return new SimulatedProcess({ name, time: this.time, random, clockError });
+    const { isAws = false } = options;
+    return new SimulatedProcess({ name, time: this.time, random, clockError, isAws });
   }
 
   /** @param calm on a way on which nothing goes wrong. */
