@@ -303,11 +303,16 @@ export class BlockAppender {
 
   /** Certainly not stored: whoever it was for goes by the stream, and others for a while. */
   #refused(flight: Flight, answer: PutAnswer): void {
-    const denied = typeof answer === "object" && "denied" in answer ? answer.denied : undefined;
-    const restMs = denied === undefined ? limits.expressThrottledMs : limits.expressDeniedMs;
+    let restMs: number = limits.expressThrottledMs;
+    if (typeof answer === "object" && "denied" in answer) {
+      // probe: express-denied
+      restMs = limits.expressDeniedMs;
+      if (!this.#isDenied) this.#parts.onDenied(answer.denied);
+      this.#isDenied = true;
+    } else {
+      this.#isDenied = false;
+    }
     this.#restUntilMs = this.#parts.ports.clock.monotonicMs() + restMs;
-    if (denied !== undefined && !this.#isDenied) this.#parts.onDenied(denied);
-    this.#isDenied = denied !== undefined;
     for (const bid of flight.bids) {
       bid.onWay(false);
       bid.answer({ kind: "by-stream" });
@@ -329,6 +334,7 @@ export class BlockAppender {
     // probe: express-position-taken
     for (const bid of beaten) bid.onWay(false);
     for (const report of flight.installed) this.#parts.reports.add(report);
+    // mutant: express-beaten-not-checked
     this.#waiting.unshift(...beaten);
     return false;
   }

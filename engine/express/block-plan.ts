@@ -72,6 +72,7 @@ export function planBlock(
     // mutant: express-block-conflicts-with-itself
     if (request.checks.some((check) => written.has(check))) return false;
     size.add(commit);
+    // mutant: express-time-runs-back
     last = Math.max(last + 1, nowMicros) as Timestamp;
     for (const { table, partition, key } of commit.writes) {
       written.add(table).add(partition).add(key);
@@ -82,6 +83,7 @@ export function planBlock(
   return {
     isIn,
     block: {
+      // mutant: express-position-guessed
       position: (log.position + 1) as LogPosition,
       previousTimestamp: log.newest,
       throughTimestamp: last,

@@ -104,6 +104,7 @@ export class CommitPolicy {
       if (nowMs - Math.max(this.#calmSinceMs, this.#chosenMs) < this.#calmMs) {
         return { way: "stream", waitMs: 0 };
       }
+      // probe: express-comes-back
       this.#choose("express", nowMs);
     }
     return { way: "express", waitMs: this.#waitMs(random) };
@@ -142,6 +143,7 @@ export class CommitPolicy {
 
   #leave(nowMs: number): void {
     if (this.#way === "stream") return;
+    // probe: express-goes-by-stream
     const isRelapse = nowMs - this.#chosenMs < 2 * this.#calmMs;
     if (isRelapse) this.#calmMs = Math.min(2 * this.#calmMs, limits.expressCalmMsMax);
     this.#choose("stream", nowMs);

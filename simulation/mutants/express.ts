@@ -21,4 +21,22 @@ export const express: readonly Mutant[] = [
     edit: instead("undefined"),
     changes: { commit: "mixed" },
   },
+  {
+    name: "express-beaten-not-checked",
+    breaks: "what has lost its position is put again as it was checked before: lost updates",
+    edit: instead("this.#waiting.unshift(...beaten.map((bid) => ({ ...bid, recheck: ignore })))"),
+    changes: { commit: "express", isolation: "serializable" },
+  },
+  {
+    name: "express-position-guessed",
+    breaks: "a block stands where none has been read before it: a hole in the log",
+    edit: instead("(log.position + 2) as LogPosition"),
+    changes: { commit: "mixed" },
+  },
+  {
+    name: "express-time-runs-back",
+    breaks: "a block is dated by the clock alone, and not above the log's end",
+    edit: instead("nowMicros as Timestamp"),
+    changes: { commit: "mixed", faults: { "clock-skew": 1 } },
+  },
 ];
