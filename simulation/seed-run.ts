@@ -79,8 +79,8 @@ const judgedTransactionsMin = 60;
 const asksAtOnceShare = 0.5;
 /** More of them tell nothing more. */
 const wrongPastsMax = 20;
-/** Twice as much as any of a hundred seeds came to; without courtesy it is 27 and more. */
-const leftOutMax = 24;
+/** Twice as much as any of fifty seeds came to; without courtesy up to 36 were seen. */
+const leftOutMax = 16;
 const runLimitMs = 12 * 3600_000;
 
 export async function runSeed(

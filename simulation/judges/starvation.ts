@@ -1,11 +1,16 @@
 /**
- * Watches who is beaten where. A process whose transactions conflict at an item, again and again,
+ * Watches who is beaten where. A process whose requests are beaten at an item, again and again,
  * while other processes commit there, is left out: it keeps trying, and its turn never comes. Each
  * of its own commits there, and a while without a try, begins the count anew.
  *
- * How often a process may be beaten in a row has no exact bound: courtesy between processes
- * (engine/chaining/courtesy.ts) is a guess about who comes again. What is judged is far above what
- * it was seen to come to, and just below what comes without it.
+ * Only what the oracle has refused counts: courtesy between processes (engine/chaining/courtesy.ts)
+ * gives way to requests that the log shows to be beaten. What a transaction finds on its own tail,
+ * before it has sent anything, nobody else can know. A slow body meets that often: with others'
+ * commits every 100 ms it is overtaken wherever it stands, in each of its process's lanes.
+ *
+ * How often a process may be beaten in a row has no exact bound: courtesy is a guess about who
+ * comes again. What is judged is far above what it was seen to come to, and below what comes
+ * without it.
  */
 import type { EngineEvent } from "../../engine/types.ts";
 import type { Item } from "../../core/types.ts";
@@ -73,7 +78,7 @@ export class StarvationJudge {
         : known;
     rows.set(process, row);
     row.triedMs = nowMs;
-    if (version === undefined || version === row.by) return;
+    if (foundBy !== "oracle" || version === undefined || version === row.by) return;
     row.by = version;
     row.beaten += 1;
     const { beaten, passed } = row;

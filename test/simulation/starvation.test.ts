@@ -81,6 +81,25 @@ describe("a process that is beaten again and again", () => {
     expect(judge.findings).toEqual([]);
   });
 
+  test("on its own tail only, where nobody else can see it, is not", () => {
+    const { judge, beaten, commits } = judged();
+    for (let i = 0; i < 20; i += 1) {
+      beaten("tail");
+      commits("fast");
+    }
+    expect(judge.findings).toEqual([]);
+  });
+
+  test("at times on its own tail is left out by what the log shows", () => {
+    const { judge, beaten, commits } = judged();
+    for (let i = 0; i < 14; i += 1) {
+      beaten(i % 2 === 0 ? "tail" : "oracle");
+      commits("fast");
+    }
+    expect(judge.longest).toMatchObject({ beaten: 7, passed: 13 });
+    expect(judge.findings).toHaveLength(1);
+  });
+
   test("and pauses for long has given up: its count begins anew", () => {
     const { judge, clock, beaten, commits } = judged();
     for (let i = 0; i < 20; i += 1) {
