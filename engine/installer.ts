@@ -20,6 +20,7 @@ import type {
   PayloadTable,
   TableDescription,
   Timestamp,
+  Version,
   Write,
 } from "../core/types.ts";
 import { waitBackoff } from "./backoff.ts";
@@ -33,6 +34,11 @@ export type InstallJob = {
   readonly signBeforeMs: number;
   /** Indices of the payload's writes; all of them when undefined. */
   readonly writes?: readonly number[];
+  /**
+   * By index of a write to a table without history: put it only over that very version, which was
+   * seen there. Else a plain writer may have taken a newer one away since.
+   */
+  readonly over?: ReadonlyMap<number, Version>;
   /**
    * Whether the commit's own client installs it. Anybody else cannot tell whether it has done so
    * already, and leaves what a plain writer has put in the place of a version.
@@ -75,32 +81,44 @@ export class Installer {
 
   /**
    * Resolves once every write is installed or superseded. Tries every write, then throws the first
-   * failure.
+   * failure. Gives those that found another version than they were to be put over.
    * @throws StoreError, UnavailableError, CorruptDataError
    */
-  async install(job: InstallJob, options: CallOptions = {}): Promise<void> {
-    const indices = job.writes ?? job.payload.writes.keys();
+  async install(job: InstallJob, options: CallOptions = {}): Promise<readonly number[]> {
+    const indices = job.writes ?? [...job.payload.writes.keys()];
     const results = await Promise.allSettled(
-      Array.from(indices, (index) => this.#installWrite(job, index, options)),
+      indices.map((index) => this.#installWrite(job, index, options)),
     );
     const failed = results.find((result) => result.status === "rejected");
     if (failed !== undefined) throw failed.reason;
+    return indices.filter(
+      (index, i) =>
+        job.over?.has(index) === true &&
+        results[i]?.status === "fulfilled" &&
+        results[i].value === "superseded",
+    );
   }
 
-  async #installWrite(job: InstallJob, index: number, options: CallOptions): Promise<void> {
+  async #installWrite(
+    job: InstallJob,
+    index: number,
+    options: CallOptions,
+  ): Promise<"installed" | "superseded"> {
     const { write, table } = writeAt(job.payload, index);
     if (table.history) {
       await this.#installInOrder(job, index, options);
-      return;
+      return "installed";
     }
-    await this.#places.run(() =>
+    return this.#places.run(() =>
       this.#ports.items.install(
         {
           table: table.name,
           key: write.key,
           item: write.item,
           version: job.verdict.timestamp,
-          expects: !job.isOwn && write.sawVersion === true ? "below-or-gone" : "below",
+          expects:
+            job.over?.get(index) ??
+            (!job.isOwn && write.sawVersion === true ? "below-or-gone" : "below"),
           signBeforeMs: job.signBeforeMs,
         },
         options,

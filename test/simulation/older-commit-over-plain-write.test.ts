@@ -117,3 +117,18 @@ test.each([false, true])(
     });
   },
 );
+
+test("a reader of a moment before the later commit, plain delete: no older value", async () => {
+  const cloud = await cloudWithoutReplay();
+  await cloud.run(async () => {
+    const { commitTimestamp: asOf } = (await put(cloud, "first", 1)).receipt;
+    if (asOf === undefined) throw new Error("nothing was committed");
+    await put(cloud, "second", 2);
+    expect(cloud.rows(rows)).toEqual([{ id: "x", n: 2 }]);
+    await plainDelete(cloud);
+    const reader = cloud.createClient("reader");
+    const options = { asOf, attemptsMax: 1 };
+    await reader.snapshot(options, (s) => s.get(rows, { id: "x" })).catch(() => undefined);
+    expect([undefined, 2]).toContain(cloud.rows(rows)[0]?.n);
+  });
+});
