@@ -12,20 +12,33 @@ import {
 import * as limits from "../core/limits.ts";
 import type { ClientPorts } from "../core/ports.ts";
 import type { TailCommit } from "../core/tail.ts";
-import type { CommittedVerdict, Payload, Timestamp, Version } from "../core/types.ts";
+import type { CommittedVerdict, Payload, ShardId, Timestamp, Version } from "../core/types.ts";
 import { waitBackoff } from "./backoff.ts";
 import { Semaphore } from "./concurrency.ts";
-import { describeTable, type InstallJob, writeAt, writtenItem } from "./installer.ts";
+import type { InstalledCommits } from "./installed-commits.ts";
+import {
+  describeTable,
+  type Installer,
+  type InstallJob,
+  writeAt,
+  writtenItem,
+} from "./installer.ts";
 import { PayloadLoader } from "./payload-loader.ts";
 import { isRefusedForGood } from "./refused-for-good.ts";
-import type { ShardSession } from "./shard-session.ts";
+import type { TailFollower } from "./tail-follower.ts";
 
 const deadLetterBackoff = { baseMs: 50, capMs: 500 };
 
 /** When installs for others may be signed. */
 type Window = { readonly signBeforeMs: number; readonly installedThrough: Timestamp };
 
-type Session = Pick<ShardSession, "shard" | "follower" | "installer" | "installed">;
+/** What a process holds for the shard (shard-session.ts), as far as helping needs it. */
+type Session = {
+  readonly shard: ShardId;
+  readonly follower: TailFollower;
+  readonly installer: Pick<Installer, "install">;
+  readonly installed: InstalledCommits;
+};
 
 type How = {
   /** Runs a task in its turn, or at once. */
