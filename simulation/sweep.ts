@@ -102,8 +102,6 @@ export type SweepOptions = {
   readonly jobs: number;
   /** Stop at the first failure. */
   readonly stopAtFailure: boolean;
-  /** Real milliseconds since the epoch after which no further seed begins. */
-  readonly endMs: number | undefined;
   /** Totals of an earlier run to go on from. */
   readonly resumed?: LongRunState | undefined;
   readonly onResult: (result: SeedResult, totals: SweepTotals) => void;
@@ -115,8 +113,7 @@ export async function sweep(options: SweepOptions): Promise<SweepTotals> {
   let stopped = false;
   function* orders(): Generator<SeedOrder> {
     for (const order of options.orders) {
-      const isLate = options.endMs !== undefined && Date.now() >= options.endMs;
-      if (stopped || isLate) return;
+      if (stopped) return;
       yield order;
     }
   }
