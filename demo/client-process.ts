@@ -216,6 +216,7 @@ class DemoClient {
         return;
       case "attempt-started":
       case "committed":
+      case "express-denied":
         return;
     }
   }
