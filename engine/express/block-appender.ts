@@ -240,6 +240,8 @@ export class BlockAppender {
     this.#flightPosition = flight.block.position;
     this.#taker = undefined;
     for (const bid of flight.bids) bid.onWay(true);
+    // Listeners hear of it before it is put, each in the context of its own call (express.ts).
+    await Promise.resolve();
     for (let attempt = 0; ; attempt += 1) {
       const began = instantOf(ports.clock);
       const answer = await this.#put(flight);

@@ -6,7 +6,7 @@ import * as limits from "../../core/limits.ts";
 import type { ClientPorts, Clock, CommitLog } from "../../core/ports.ts";
 import type { MakerNumber } from "../../core/types.ts";
 import { encodeLogBlock } from "../../schemas/log-block-encoding.ts";
-import { noLongerNeeded } from "../concurrency.ts";
+import { ignore, noLongerNeeded } from "../concurrency.ts";
 import type { ExpressWay, ExpressWish } from "../express-way.ts";
 import type { Decision } from "../log-searches.ts";
 import type { ShardSession } from "../shard-session.ts";
@@ -64,19 +64,17 @@ async function settle(
   wish: ExpressWish,
   clock: Clock,
 ): Promise<Decision | undefined> {
-  const { search, recheck, call, writes, onSent } = wish;
+  const { search, recheck, call, writes } = wish;
   const { id, checks, payload } = wish.request;
   if (writes === undefined || payload.kind !== "inline") return undefined;
   const over = new AbortController();
   const signal = AbortSignal.any([wish.signal, over.signal]);
-  let { resend } = wish;
+  const announce = announcer(wish);
   const onWay = (isOpen: boolean): void => {
     // What becomes of the block once it was given up says nothing of other copies.
     if (over.signal.aborted) return;
     wish.onWay(isOpen);
-    if (!isOpen) return;
-    onSent(id, { resend, via: "express" });
-    resend = true;
+    if (isOpen) announce();
   };
   try {
     const committed = appender.commit({
@@ -91,4 +89,28 @@ async function settle(
   } finally {
     over.abort(noLongerNeeded);
   }
+}
+
+/**
+ * Says that the request was sent, in the asynchronous context of its own transaction: the appender
+ * runs in that of whichever began it, and listeners may tell their requests apart by that. It
+ * takes a microtask, for which the appender waits.
+ */
+function announcer({ request, resend, onSent }: ExpressWish): () => void {
+  let isAgain = resend;
+  let fire = ignore;
+  const arm = (): void => {
+    const fired = new Promise<void>((resolve) => {
+      fire = resolve;
+    });
+    void fired.then(() => {
+      arm();
+      onSent(request.id, { resend: isAgain, via: "express" });
+      isAgain = true;
+    });
+  };
+  arm();
+  return () => {
+    fire();
+  };
 }

@@ -1,4 +1,5 @@
 /** Express commit of one process, on the test cloud (docs/adr/0013-express-commit.md). */
+import { AsyncLocalStorage } from "node:async_hooks";
 import { expect, test } from "vitest";
 import { defineTable } from "../../../sdk/index.ts";
 import { createClientEngine } from "../../../engine/client-engine.ts";
@@ -114,3 +115,32 @@ test("a client without the right commits by the stream, and says so once", async
   expect(events.filter(({ kind }) => kind === "express-denied")).toHaveLength(1);
   expect(cloud.rows(counters)).toEqual([{ id: "a", n: 2 }]);
 });
+
+test.each(["express", "stream"] as const)(
+  "requests that travel together are told each in its own asynchronous context, %s",
+  async (commit) => {
+    const cloud = await createTestCloud({ tables });
+    const caller = new AsyncLocalStorage<string>();
+    const told: (string | undefined)[] = [];
+    const { client } = cloud.startProcess("app", {
+      ...{ commit, chaining: false },
+      onEvent: ({ kind }) => {
+        if (kind === "sent" || kind === "certified") told.push(caller.getStore());
+      },
+    });
+    const ids = ["a", "b", "c", "d"];
+    await cloud.run(() =>
+      Promise.all(
+        ids.map((id) =>
+          caller.run(id, () =>
+            client.transact((tx) => {
+              tx.put(counters, { id, n: 1 });
+              return Promise.resolve();
+            }),
+          ),
+        ),
+      ),
+    );
+    expect(told.toSorted()).toEqual([...ids, ...ids].toSorted());
+  },
+);
