@@ -196,10 +196,22 @@ describe("what the store refuses", () => {
     await app.clock.sleep(limits.expressDeniedMs - 1);
     expect(app.appender.isReady).toBe(false);
     await app.clock.sleep(1);
+    await app.follower.refresh();
     expect(await endOf(app.commit({ id: 2, key: 2 }))).toBe("by-stream");
+    expect(app.positions).toHaveLength(2);
     expect(app.denials).toHaveLength(1);
     await app.clock.sleep(limits.expressDeniedMs);
+    await app.follower.refresh();
     expect(await endOf(app.commit({ id: 3, key: 3 }))).toBe("committed");
+  });
+
+  test("nothing is put on a tail that was read long ago", async () => {
+    expect(await endOf(app.commit({ id: 1, key: 1 }))).toBe("committed");
+    await app.clock.sleep(limits.expressTailAgeMsMax + 1);
+    expect(await endOf(app.commit({ id: 2, key: 2 }))).toBe("by-stream");
+    await app.follower.refresh();
+    expect(await endOf(app.commit({ id: 3, key: 3 }))).toBe("committed");
+    expect(app.positions).toEqual([1, 2]);
   });
 
   test("after a lost answer proves nothing about the put before", async () => {
