@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { PassThrough } from "node:stream";
 import { finished } from "node:stream/promises";
+import { processErrorLinesMax } from "../../core/limits.ts";
 import { countKills, missedKills, planKills } from "../../demo/chaos.ts";
 import { Journal, type JournalEntry, lastEntry, readJournals } from "../../demo/journal.ts";
 import type { Operation } from "../../demo/operations.ts";
@@ -162,14 +163,14 @@ describe("the logs of a run's processes", () => {
     return { said, logs: new ProcessLogs((line) => said.push(line)) };
   };
 
-  test("keep each process's last twenty lines, and pass errors on at once", () => {
+  test("keep each process's last lines, and pass errors on at once", () => {
     const { said, logs } = record();
     const log = logs.stackLog().child({ process: "oracle" });
-    for (let line = 1; line <= 21; line += 1) log.warn(`slow ${line.toString()}`);
+    for (let line = 0; line <= processErrorLinesMax; line += 1) log.warn(`slow ${line.toString()}`);
     expect(said).toEqual([]);
     log.error({ err: new Error("broken") }, "batch failed");
     const lines = logs.last()["oracle"] ?? [];
-    expect(lines).toHaveLength(20);
+    expect(lines).toHaveLength(processErrorLinesMax);
     expect(said[0]).toMatch(/error oracle .*batch failed/);
     expect(said.join("\n")).toContain("Error: broken");
     expect(lines.slice(-said.length)).toEqual(said);
