@@ -6,13 +6,18 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { lastEntry } from "./journal.ts";
 import {
   type ClientSettings,
+  commitWays,
   type FromClient,
   fromClientSchema,
   type ToClient,
 } from "./messages.ts";
 import type { ProcessLogs } from "./process-logs.ts";
 
-export type FleetSettings = Omit<ClientSettings, "client" | "life"> & { readonly clients: number };
+export type FleetSettings = Omit<ClientSettings, "client" | "life" | "commit"> & {
+  readonly clients: number;
+  /** Mixed: each client its own way, in turn. */
+  readonly commit: ClientSettings["commit"] | "mixed";
+};
 
 export type FleetSurroundings = {
   /** The client's program, a JavaScript file. */
@@ -157,8 +162,9 @@ export class ClientFleet {
     const { script, logs, onProgress } = this.#surroundings;
     const life = (this.#lives[client] ?? 0) + 1;
     this.#lives[client] = life;
-    const { clients: _clients, ...shared } = this.#settings;
-    const settings: ClientSettings = { ...shared, client, life };
+    const { clients: _clients, commit, ...shared } = this.#settings;
+    const way = commit === "mixed" ? commitWays[client % commitWays.length] : commit;
+    const settings: ClientSettings = { ...shared, client, life, commit: way ?? "stream" };
     const child = spawn(
       process.execPath,
       ["--enable-source-maps", script, JSON.stringify(settings)],

@@ -45,7 +45,7 @@ class DemoClient {
   #stopping = false;
 
   constructor(settings: ClientSettings) {
-    const { endpoint, folder, client, life, seed } = settings;
+    const { endpoint, folder, client, life, seed, commit } = settings;
     this.#settings = settings;
     this.#unfinished = readJournals(folder, client)
       .filter(({ acknowledged, aborted }) => acknowledged === undefined && !aborted)
@@ -54,7 +54,7 @@ class DemoClient {
     this.#journal = new Journal(folder, settings);
     this.#workload = new Workload(settings, new SeededRandom(seed, client, life));
     this.#opened = openClient({
-      endpoint,
+      ...{ endpoint, commit },
       name: `client-${client}-${life}`,
       history: settings.history,
       onEvent: (event) => {

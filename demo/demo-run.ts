@@ -93,10 +93,10 @@ async function runOn(world: World): Promise<DemoReport> {
       `${opened.eventIds.length} events of ${opened.seatIds.length} seats; seed ${options.seed}`,
   );
   const measurements = new Measurements();
-  const { clients, concurrency, seed } = options;
+  const { clients, concurrency, commit, seed } = options;
   const fleet = await ClientFleet.start(
     {
-      ...{ endpoint, folder, runId, clients, concurrency, seed, history },
+      ...{ endpoint, folder, runId, clients, concurrency, commit, seed, history },
       ...{ eventIds: opened.eventIds, seatIds: opened.seatIds, impatience: options.chaos },
       accountIds: opened.accounts.map(({ id }) => id),
     },

@@ -16,7 +16,7 @@ import { createAwsPorts } from "../aws/ports.ts";
 import { ConnectedClient } from "../sdk/client.ts";
 import { connect } from "../sdk/connect.ts";
 import { discover } from "../sdk/discovery.ts";
-import { type Client, createClient, type EngineEvent } from "../sdk/index.ts";
+import { type Client, type ClientOptions, createClient, type EngineEvent } from "../sdk/index.ts";
 import { mergeTransactions, wholeLines } from "../testing/history/merge.ts";
 import { parseLines, parseTransaction } from "../testing/history/parse.ts";
 import { HistoryRecorder } from "../testing/history/recorder.ts";
@@ -59,12 +59,13 @@ export type OpenedClient = {
  */
 export function openClient(options: {
   readonly endpoint: string;
+  readonly commit?: NonNullable<ClientOptions["commit"]>;
   readonly name: string;
   readonly history: DemoHistory | undefined;
   readonly onEvent?: (event: EngineEvent) => void;
 }): OpenedClient {
-  const { endpoint, name, history, onEvent } = options;
-  const settings = { endpoint, ...(onEvent === undefined ? {} : { onEvent }) };
+  const { name, history, onEvent, ...where } = options;
+  const settings = { ...where, ...(onEvent === undefined ? {} : { onEvent }) };
   if (history === undefined) return { db: createClient(settings), finish: () => undefined };
   const origin = BigInt(history.originNs);
   const file = join(history.folder, `${name}${partSuffix}`);

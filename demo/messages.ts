@@ -1,6 +1,9 @@
 /** What the demo and its client processes say to each other over the IPC channel. */
 import { z } from "zod";
 
+/** How a client commits (docs/sdk.md, `commit`). */
+export const commitWays = ["stream", "auto", "express"] as const;
+
 /** What a client is told when it starts, as its only argument. */
 export const clientSettingsSchema = z.object({
   endpoint: z.string(),
@@ -14,6 +17,7 @@ export const clientSettingsSchema = z.object({
   history: z.object({ folder: z.string(), originNs: z.string() }).optional(),
   seed: z.int(),
   concurrency: z.int(),
+  commit: z.enum(commitWays),
   /** Give some transfers a deadline that they may well miss, so that outcomes stay unknown. */
   impatience: z.boolean(),
   accountIds: z.array(z.string()).readonly(),

@@ -1,11 +1,13 @@
 /** The demo's command line. */
-import { Command, InvalidArgumentError } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
 import { z } from "zod";
+import { commitWays } from "./messages.ts";
 
 const optionsSchema = z.object({
   endpoint: z.string().optional(),
   clients: z.int(),
   concurrency: z.int(),
+  commit: z.enum([...commitWays, "mixed"]),
   seconds: z.number(),
   accounts: z.int(),
   seed: z.int(),
@@ -37,6 +39,7 @@ Examples:
   npm run demo
   npm run demo -- --seconds 60 --clients 2 --accounts 20
   npm run demo -- --chaos --seed 7
+  npm run demo -- --chaos --commit mixed
   npm run demo -- --chaos --history histories/demo
   npm run check-history -- histories/demo --strict
   npm run demo -- --endpoint http://127.0.0.1:4600 --json
@@ -49,6 +52,11 @@ export function parseOptions(parameters: readonly string[]): DemoOptions {
     .option("--endpoint <url>", "address of a running stack (default: start one)", parseUrl)
     .option("--clients <number>", "client processes", whole(1, clientsMax), 4)
     .option("--concurrency <number>", "transactions at a time in each", whole(1, concurrencyMax), 8)
+    .addOption(
+      new Option("--commit <way>", "how clients commit; mixed: each its own way")
+        .choices([...commitWays, "mixed"])
+        .default("stream"),
+    )
     .option("--seconds <number>", "how long to run", parseSeconds, 15)
     .option(
       "--accounts <number>",
