@@ -79,7 +79,7 @@ const judgedTransactionsMin = 60;
 const asksAtOnceShare = 0.5;
 /** More of them tell nothing more. */
 const wrongPastsMax = 20;
-/** Twice as much as any of fifty seeds came to; without courtesy up to 36 were seen. */
+/** 9 is the most that was seen, in some forty runs; without courtesy up to 36 were. */
 const leftOutMax = 16;
 const runLimitMs = 12 * 3600_000;
 
