@@ -3,10 +3,10 @@ import { describe, expect, test } from "vitest";
 import { checkHistory } from "../../testing/checker/check-history.ts";
 import { Findings } from "../../testing/checker/findings.ts";
 import { buildModel } from "../../testing/checker/model.ts";
-import { guessChoices, nullReadsOf } from "../../testing/checker/null-reads.ts";
+import { guessChoices, isTimed, nullReadsOf } from "../../testing/checker/null-reads.ts";
 import { versionOrders } from "../../testing/checker/version-order.ts";
 import type { History, HistoryTransaction } from "../../testing/history/types.ts";
-import { init, orders, snapshot, tx } from "./history-builder.ts";
+import { init, orders, snapshot, tx, unknown } from "./history-builder.ts";
 
 function anomalies(
   transactions: readonly HistoryTransaction[],
@@ -106,4 +106,25 @@ test.each([
   const reads = nullReadsOf(model, keyOrders, () => true);
   const choices = guessChoices(model, keyOrders, reads);
   expect(reads.map((read) => choices.get(read))).toEqual([candidate]);
+});
+
+test("a read of nothing by one that nobody saw commit is guessed before its own write", () => {
+  const transactions = [
+    tx("first", "w x 1", at(2)),
+    tx("gone", "r x 1, d x 2", at(4)),
+    tx("again", "r x -, w x 3", at(10)),
+    // Of the same process as the next one, which reads what this is about to leave.
+    tx("deleter", "r x 3, d x 4", at(20)),
+    tx("open", "r x -, w x 5", { ...unknown, snapshotTs: 10 }),
+    tx("reader", "r x 5, w y 1", at(30)),
+  ];
+  const versionOrder = orders("x: 1 2 3 4 5");
+  expect(anomalies(transactions, { versionOrder })).toEqual([]);
+  const findings = new Findings(10);
+  const model = buildModel({ transactions }, { abortedReads: false, findings });
+  const keyOrders = versionOrders(model, { transactions, versionOrder }, findings);
+  const [, read] = nullReadsOf(model, keyOrders, () => true);
+  if (read === undefined) throw new Error("two transactions read nothing");
+  expect(guessChoices(model, keyOrders, [read]).get(read)).toBe(3);
+  expect(isTimed(model, keyOrders, read)).toBe(false);
 });

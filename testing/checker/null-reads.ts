@@ -88,6 +88,11 @@ function guess(
     const deleter = memberAt(model, entry.member).transaction;
     return isCommittedBefore(deleter, reader) ?? deleter.end < reader.start;
   };
+  if (isOpen(reader)) {
+    // What it has read is as true at its commit, which comes right before what it has left there.
+    const own = segment.findLastIndex((entry) => entry.member === member);
+    if (own >= 0 && candidates.includes(own - 1)) return own - 1;
+  }
   return candidates.findLast(isBefore) ?? candidates[0];
 }
 
@@ -123,5 +128,13 @@ function isCommittedBefore(
     const isSame = deleter.commitTs === commitTs;
     return isSame ? (deleter.place ?? 0) < (reader.place ?? 0) : deleter.commitTs < commitTs;
   }
-  return snapshotTs === undefined ? undefined : deleter.commitTs <= snapshotTs;
+  if (snapshotTs === undefined) return undefined;
+  const isBefore = deleter.commitTs <= snapshotTs;
+  // It may have read what came later, such as a commit of its own process that it was chained to.
+  return isOpen(reader) && !isBefore ? undefined : isBefore;
+}
+
+/** Whether nobody knows when it was committed, nor therefore when its reads were true. */
+function isOpen({ isolation, commitTs }: HistoryTransaction): boolean {
+  return isolation === "serializable" && commitTs === undefined;
 }
