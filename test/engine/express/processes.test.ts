@@ -1,65 +1,24 @@
 /** Processes that commit express, beside each other and beside the oracle (docs/adr/0013). */
 import { expect, test } from "vitest";
-import { CommitUnknownError, defineTable, type EngineEvent } from "../../../sdk/index.ts";
+import { CommitUnknownError, type EngineEvent } from "../../../sdk/index.ts";
 import {
-  checkHistory,
   createTestCloud,
-  testTable,
+  type TestClientOptions,
   type TestCloud,
+  type TestProcess,
 } from "../../../testing/index.ts";
+import { counters, countersTable, incrementAll } from "../increments.ts";
 
-const counters = defineTable<{ readonly n: number }, { readonly id: string }>("counters", {
-  key: "id",
-});
-const plain = testTable("counters", { partitionKey: "id" });
 type Commit = "auto" | "express" | "stream";
 
-/** Each app increments so often; gives how the attempts ended that were not refused. */
-async function incrementAll(
+function startApps(
   cloud: TestCloud,
   commits: readonly Commit[],
-  options: { readonly times: number; readonly chaining?: boolean; readonly events?: EngineEvent[] },
-): Promise<readonly string[]> {
-  cloud.seed(counters, [
-    { id: "a", n: 0 },
-    { id: "b", n: 0 },
-  ]);
-  const apps = commits.map((commit, i) =>
-    cloud.startProcess(`app-${i.toString()}`, {
-      commit,
-      chaining: options.chaining ?? true,
-      onEvent: (event) => options.events?.push(event),
-    }),
+  options: Pick<TestClientOptions, "chaining" | "onEvent"> = {},
+): readonly TestProcess[] {
+  return commits.map((commit, i) =>
+    cloud.startProcess(`app-${i.toString()}`, { commit, ...options }),
   );
-  const increment = async ({ client }: (typeof apps)[number], ids: readonly string[]) =>
-    client
-      .transact({ attemptsMax: 300, deadlineMs: 60_000 }, async (tx) => {
-        for (const id of ids) {
-          const n = (await tx.get(counters, id))?.n ?? 0;
-          tx.put(counters, { id, n: n + 1 });
-        }
-      })
-      .then(
-        () => "committed",
-        async (error: unknown) => {
-          if (!(error instanceof CommitUnknownError)) throw error;
-          return client.outcome(error.transactionId);
-        },
-      );
-  const ends = await cloud.run(() =>
-    Promise.all(
-      apps.map(async (app) => {
-        const each: string[] = [];
-        for (let i = 0; i < options.times; i += 1) {
-          each.push(await increment(app, i % 2 === 0 ? ["a", "b"] : ["b"]));
-        }
-        return each;
-      }),
-    ),
-  );
-  await cloud.settled();
-  expect(checkHistory(cloud.history(), { strict: true }).findings).toEqual([]);
-  return ends.flat();
 }
 
 const calm: readonly (readonly Commit[])[] = [
@@ -69,9 +28,12 @@ const calm: readonly (readonly Commit[])[] = [
 ];
 
 test.each(calm)("count every increment of a hot row, %s %s %s", async (...commits) => {
-  const cloud = await createTestCloud({ tables: [plain], recordHistory: true });
+  const cloud = await createTestCloud({ tables: [countersTable], recordHistory: true });
   const events: EngineEvent[] = [];
-  const ends = await incrementAll(cloud, commits.filter(Boolean), { times: 8, events });
+  const apps = startApps(cloud, commits.filter(Boolean), {
+    onEvent: (event) => events.push(event),
+  });
+  const ends = await incrementAll(cloud, apps, { times: 8 });
   expect(new Set(ends)).toEqual(new Set(["committed"]));
   expect(cloud.rows(counters)).toContainEqual({ id: "b", n: ends.length });
   expect(events.some((event) => event.kind === "certified" && event.via === "express")).toBe(true);
@@ -84,10 +46,11 @@ const faults = {
 
 test.each([1, 2, 3, 4])("are serializable under faults, seed %d", async (seed) => {
   const history = seed % 2 === 0;
-  const tables = [{ ...plain, history }];
+  const tables = [{ ...countersTable, history }];
   const cloud = await createTestCloud({ seed, tables, faults, recordHistory: true });
   const commits = ["express", "express", seed > 2 ? "stream" : "auto"] as const;
-  const ends = await incrementAll(cloud, commits, { times: 6, chaining: seed !== 1 });
+  const apps = startApps(cloud, commits, { chaining: seed !== 1 });
+  const ends = await incrementAll(cloud, apps, { times: 6 });
   const committed = ends.filter((end) => end === "committed").length;
   expect(committed).toBeGreaterThan(0);
   expect(cloud.rows(counters)).toContainEqual({ id: "b", n: committed });
@@ -96,7 +59,7 @@ test.each([1, 2, 3, 4])("are serializable under faults, seed %d", async (seed) =
 test.each(["committed", "aborted"] as const)(
   "an outcome that is not known can be asked for: %s",
   async (wanted) => {
-    const cloud = await createTestCloud({ tables: [plain] });
+    const cloud = await createTestCloud({ tables: [countersTable] });
     cloud.seed(counters, [{ id: "a", n: 0 }]);
     const { client, ...app } = cloud.startProcess("app", { commit: "express" });
     app.nextCommitUnknown(wanted);
