@@ -5,8 +5,8 @@
 import type { UnavailableError } from "../core/errors.ts";
 import type { CallOptions } from "../core/ports.ts";
 import type { CommitRequest, LogBlock, TransactionId, WriteHashes } from "../core/types.ts";
+import type { AwaitedIds } from "./awaited-verdicts.ts";
 import type { Decision, Found } from "./log-searches.ts";
-import type { AwaitedIds } from "./tail-follower.ts";
 import type { CommitWay } from "./types.ts";
 
 /** One request, as the settler has it. */

@@ -21,14 +21,12 @@ import type {
   Watermark,
 } from "../core/types.ts";
 import type { KeyHashes } from "../schemas/key-hashes.ts";
-import { asError, ignore } from "./concurrency.ts";
+import { type AwaitedIds, AwaitedVerdicts, type PollOptions } from "./awaited-verdicts.ts";
+import { ignore } from "./concurrency.ts";
 import { elapsedMs, instantOf, type Instant } from "./elapsed.ts";
 import { decodeBlock } from "./stored-block.ts";
 
-export type FollowerOptions = {
-  /** Shortest and longest pause between two polls while a caller waits for a decision. */
-  readonly pollMsMin: number;
-  readonly pollMsMax: number;
+export type FollowerOptions = PollOptions & {
   /** The watermark is read again at most this often while the tail is in use. */
   readonly watermarkMs: number;
   /** Log reads under way at once; a second one lets a newcomer start before the first is back. */
@@ -45,8 +43,6 @@ const followerDefaults: FollowerOptions = {
   entriesMax: limits.tailEntriesMax,
 };
 
-export type AwaitedIds = { has(id: TransactionId): boolean };
-
 /** Whose log it is, and under which key its hashes are made. */
 export type FollowedLog = {
   readonly shard: ShardId;
@@ -59,13 +55,6 @@ export type FollowedLog = {
 
 /** A transaction that needs the tail's memory back to its read timestamp. */
 export type TailUser = { readonly readTimestamp: Timestamp };
-
-type Waiter = {
-  readonly sinceMs: number;
-  /** How long after `sinceMs` the last refresh began that did not bring the verdict. */
-  missedMs: number | undefined;
-  readonly resolve: (verdict: Verdict) => void;
-};
 
 export class TailFollower {
   readonly #ports: ClientPorts;
@@ -87,23 +76,10 @@ export class TailFollower {
   #watermarkReadMs = Number.NEGATIVE_INFINITY;
   /** With the monotonic time at which each began. */
   readonly #users = new Map<TailUser, number>();
-  readonly #waiters = new Map<TransactionId, Set<Waiter>>();
+  readonly #awaited: AwaitedVerdicts;
   readonly #watches = new Map<TransactionId, () => void>();
-  #polling = false;
-  #napping: { readonly wake: AbortController; readonly untilMs: number } | undefined;
-  #closed = false;
   /** What the watermark was last waited for in vain. */
   #missedTimestamp = 0 as Timestamp;
-  /**
-   * When to look for a verdict first, after its request is sent: where a look or two most often
-   * suffice.
-   */
-  #firstPollMs = 10;
-  /**
-   * What the last refresh took. Polling pauses as long, so that a busy process does not poll all
-   * the time.
-   */
-  #refreshMs = 0;
   /** What the tail's own reads cost; they belong to no transaction in particular. */
   readonly consumption: Consumption = { readUnits: 0, writeUnits: 0, calls: 0 };
 
@@ -114,6 +90,7 @@ export class TailFollower {
     this.#onVerdict = log.onVerdict;
     this.#onBlock = log.onBlock;
     this.#options = { ...followerDefaults, ...options };
+    this.#awaited = new AwaitedVerdicts(ports.clock, this.#options, () => this.refresh());
   }
 
   /** The tail as it is now. `refresh` must have resolved once. */
@@ -195,7 +172,6 @@ export class TailFollower {
   async #readLog(): Promise<void> {
     this.#refreshing += 1;
     const began = instantOf(this.#ports.clock);
-    const beganMs = began.monotonicMs;
     try {
       let restarted = false;
       for (;;) {
@@ -216,8 +192,7 @@ export class TailFollower {
         }
       }
       this.#noteComplete(began);
-      this.#refreshMs = this.#ports.clock.monotonicMs() - beganMs;
-      this.#noteMissed(beganMs);
+      this.#awaited.looked(began.monotonicMs);
     } finally {
       this.#refreshing -= 1;
       const next = this.#next;
@@ -276,17 +251,11 @@ export class TailFollower {
   #fold(stored: StoredBlock): void {
     const block = decodeBlock(stored, this.#hashes);
     this.tail.fold(block);
-    this.#onBlock?.(block, this.#waiters);
+    this.#onBlock?.(block, this.#awaited);
     for (const verdict of block.verdicts) {
       if (verdict.kind !== "stale") this.#watches.get(verdict.id)?.();
       this.#onVerdict?.(verdict);
-      const waiters = this.#waiters.get(verdict.id);
-      if (waiters === undefined) continue;
-      this.#waiters.delete(verdict.id);
-      for (const waiter of waiters) {
-        this.#learnDelay(waiter);
-        waiter.resolve(verdict);
-      }
+      this.#awaited.tell(verdict);
     }
   }
 
@@ -298,10 +267,7 @@ export class TailFollower {
    */
   async #restart(): Promise<void> {
     this.#tail = new Tail(await this.readWatermark());
-    for (const [id, waiters] of this.#waiters) {
-      for (const waiter of waiters) waiter.resolve({ kind: "stale", id });
-    }
-    this.#waiters.clear();
+    this.#awaited.tellStale();
   }
 
   /**
@@ -362,117 +328,12 @@ export class TailFollower {
    * waits. `signal` ends the wait, with its reason.
    */
   async awaitVerdict(id: TransactionId, signal: AbortSignal): Promise<Verdict> {
-    const known = this.#tail?.decision(id);
-    if (known !== undefined) return known;
-    signal.throwIfAborted();
-    const verdict = await new Promise<Verdict>((resolve, reject) => {
-      const sinceMs = this.#ports.clock.monotonicMs();
-      const waiter: Waiter = { sinceMs, missedMs: undefined, resolve: settle };
-      const waiters = this.#waiters.get(id) ?? new Set();
-      const abort = (): void => {
-        waiters.delete(waiter);
-        if (waiters.size === 0 && this.#waiters.get(id) === waiters) this.#waiters.delete(id);
-        reject(asError(signal.reason));
-      };
-      function settle(found: Verdict): void {
-        signal.removeEventListener("abort", abort);
-        resolve(found);
-      }
-      signal.addEventListener("abort", abort, { once: true });
-      waiters.add(waiter);
-      this.#waiters.set(id, waiters);
-      if (!this.#polling) void this.#poll();
-      else this.#shortenNap();
-    });
-    return verdict;
-  }
-
-  #noteMissed(beganMs: number): void {
-    for (const waiters of this.#waiters.values()) {
-      for (const waiter of waiters) {
-        if (beganMs >= waiter.sinceMs) waiter.missedMs = beganMs - waiter.sinceMs;
-      }
-    }
-  }
-
-  /**
-   * The first look at its time found the verdict: it may have been there long before, so look
-   * earlier next time; but not so early as others have looked in vain, who came along meanwhile for
-   * reasons of their own. Looks after the first one were in vain: look later. How long the verdict
-   * took in all must not count, since that contains the wait for the first look, and a guess that
-   * feeds on itself never shrinks.
-   */
-  #learnDelay({ missedMs = 0 }: Waiter): void {
-    const guessMs = this.#firstPollMs;
-    if (missedMs > guessMs) this.#firstPollMs = guessMs + 0.2 * (missedMs - guessMs);
-    else this.#firstPollMs = Math.max(0.9 * guessMs, missedMs);
-    this.#firstPollMs = Math.min(this.#firstPollMs, this.#options.pollMsMax);
-  }
-
-  async #poll(): Promise<void> {
-    this.#polling = true;
-    let failures = 0;
-    try {
-      while (this.#waiters.size > 0 && !this.#closed) {
-        await this.#nap(this.#pauseMs(failures));
-        if (this.#waiters.size === 0) break;
-        try {
-          await this.refresh();
-          failures = 0;
-        } catch {
-          // Every caller has a deadline; a log that cannot be read now may be readable before it.
-          failures += 1;
-        }
-      }
-    } finally {
-      this.#polling = false;
-    }
-  }
-
-  async #nap(pauseMs: number): Promise<void> {
-    const { clock } = this.#ports;
-    const wake = new AbortController();
-    this.#napping = { wake, untilMs: clock.monotonicMs() + pauseMs };
-    await clock.sleep(pauseMs, wake.signal).catch(ignore);
-    this.#napping = undefined;
-  }
-
-  /** A newcomer must not wait for the long pause that another's overdue verdict has earned. */
-  #shortenNap(): void {
-    const napping = this.#napping;
-    if (napping === undefined) return;
-    const dueMs =
-      this.#ports.clock.monotonicMs() + Math.max(this.#firstPollMs, this.#options.pollMsMin);
-    if (napping.untilMs > dueMs) napping.wake.abort();
-  }
-
-  /**
-   * Sleep until the first waiter's verdict is due, then look often; ever more rarely the longer it
-   * is overdue.
-   */
-  #pauseMs(failures: number): number {
-    const nowMs = this.#ports.clock.monotonicMs();
-    let dueMs = Number.POSITIVE_INFINITY;
-    let waitedMs = Number.POSITIVE_INFINITY;
-    for (const waiters of this.#waiters.values()) {
-      for (const { sinceMs } of waiters) {
-        dueMs = Math.min(dueMs, sinceMs + this.#firstPollMs - nowMs);
-        waitedMs = Math.min(waitedMs, nowMs - sinceMs);
-      }
-    }
-    const { pollMsMin, pollMsMax } = this.#options;
-    const stepMs = Math.max(
-      pollMsMin,
-      0.1 * waitedMs,
-      Math.min(this.#refreshMs, 20),
-      failures > 0 ? 10 * 2 ** failures : 0,
-    );
-    return Math.min(Math.max(stepMs, dueMs), pollMsMax);
+    return this.#tail?.decision(id) ?? (await this.#awaited.next(id, signal));
   }
 
   /** Ends the polling; waiters are left to their own signals. */
   close(): void {
-    this.#closed = true;
+    this.#awaited.close();
   }
 }
 

@@ -35,12 +35,13 @@ import type {
   MakerNumber,
   ShardId,
 } from "../../core/types.ts";
+import type { AwaitedIds } from "../awaited-verdicts.ts";
 import { waitBackoff } from "../backoff.ts";
 import { asError, ignore, noLongerNeeded } from "../concurrency.ts";
 import { instantOf } from "../elapsed.ts";
 import type { InstallOutbox } from "../install-outbox.ts";
 import type { Decision, Found } from "../log-searches.ts";
-import type { AwaitedIds, TailFollower } from "../tail-follower.ts";
+import type { TailFollower } from "../tail-follower.ts";
 import { fitsBlock, planBlock, type ExpressRequest } from "./block-plan.ts";
 import type { CommitPolicy } from "./commit-policy.ts";
 
