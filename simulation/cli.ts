@@ -5,11 +5,12 @@
 import { randomInt } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { SingleBar } from "cli-progress";
 import { Command, InvalidArgumentError } from "commander";
 import { z } from "zod";
+import { lastLines, summaryOf, testReport } from "./failure-summary.ts";
 import { buildInstrumented, type InstrumentedBuild } from "./instrumented-build.ts";
 import { readLongRun, writeLongRun } from "./long-run.ts";
 import { failsLike, kindOf, minimized } from "./minimize.ts";
@@ -149,9 +150,16 @@ async function main(): Promise<void> {
   const build = await buildInstrumented({ name: "simulation", mutant: options.mutant });
   const totals = await run(options, build);
   report(totals);
-  for (const failure of totals.failures) await reportFailure(failure, build, options.minimize);
-  const uncovered = options.coverage === true && totals.unreached.length > 0;
-  process.exitCode = totals.failures.length > 0 || uncovered ? 1 : 0;
+  const { failures } = totals;
+  const unreached = options.coverage === true ? totals.unreached : [];
+  const reportFile = process.env["TIDEMARK_TEST_REPORT"];
+  if (reportFile !== undefined) {
+    mkdirSync(dirname(reportFile), { recursive: true });
+    writeFileSync(reportFile, testReport({ failures, unreached }));
+  }
+  for (const failure of failures) await reportFailure(failure, build, options.minimize);
+  for (const line of lastLines(failures)) console.log(line);
+  process.exitCode = failures.length > 0 || unreached.length > 0 ? 1 : 0;
 }
 
 async function run(options: Options, build: InstrumentedBuild): Promise<SweepTotals> {
@@ -169,6 +177,9 @@ async function run(options: Options, build: InstrumentedBuild): Promise<SweepTot
     onResult: (result, so) => {
       highest = Math.max(highest, result.order.seed);
       if (options.state !== undefined) writeLongRun(options.state, so.state(highest + 1));
+      const failure = so.failures.at(-1);
+      // At once: a sweep may be ended from outside before it can report.
+      if (failure?.order === result.order) console.error(`\n${summaryOf(failure)}`);
       if (options.json === true) console.log(JSON.stringify(result));
       else bar.update(so.seeds, { commits: so.commits });
     },
