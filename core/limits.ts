@@ -343,6 +343,8 @@ export const expressDeniedMs = 10 * 60_000;
 export const tailEntriesMax = 1_000_000;
 /** Bytes of payloads in the tail's blocks that count as one more entry. */
 export const tailEntryBytes = 512;
+/** Payloads of others' blocks that a process keeps decoded, by their encoded size. */
+export const blockValuesBytesMax = 4 * 1024 * 1024;
 /** Log reads under way at once; a second one lets a newcomer start before the first is back. */
 export const tailRefreshesMax = 2;
 /** Tries of one read before a pending write is installed by the reader. */

@@ -69,6 +69,7 @@ export class AttemptRunner {
         isolation,
         maxStalenessMs: 0,
         chains: isolation === "serializable",
+        again: isolation === "serializable" && times.attempts > 1,
       });
       return inAttempt(attempt, async () => {
         const { context } = attempt;

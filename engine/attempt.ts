@@ -37,6 +37,8 @@ export type Attempt = {
   /** Shown to replay once its writes are installed. */
   readonly proof: Uint8Array;
   readonly local: OwnReads | undefined;
+  /** Whether it sees all that was acknowledged before it began. */
+  readonly isRefreshed: boolean;
 };
 
 export async function beginAttempt(
@@ -52,6 +54,12 @@ export async function beginAttempt(
     readonly startedMs?: number;
     /** Where to read, for `fixed`; or where a resumed transaction stands. */
     readonly reads?: TransactionReads;
+    /**
+     * Whether it is another run of a body that is to be serializable. What beat the run before is
+     * in the tail, and most often nothing more is in the log; certification finds out. So it does
+     * not wait for a refresh, unless it ends without a commit.
+     */
+    readonly again?: boolean;
     /** Whether it may read what other transactions of this process are about to write. */
     readonly chains?: boolean;
   },
@@ -61,10 +69,17 @@ export async function beginAttempt(
   const isFirst = !follower.started;
   if (isFirst) await orAborted(follower.refresh(), call.signal);
   const { maxStalenessMs } = options;
-  // Never by age alone: a clock that stands still would make a refresh from before this attempt
-  // look new enough.
+  // Never by age alone: a clock that stands still would make a refresh from before this call look
+  // new enough.
   const isFresh = isFirst || (maxStalenessMs > 0 && follower.ageMs <= maxStalenessMs);
-  const refreshed = isFresh ? Promise.resolve() : follower.refresh();
+  call.isTailComplete ||= isFirst;
+  const isLate = options.again === true && call.isTailComplete;
+  const refreshed =
+    isFresh || isLate
+      ? Promise.resolve()
+      : follower.refresh().then(() => {
+          call.isTailComplete = true;
+        });
   const { newest } = follower.tail;
   const reads = options.reads ?? new TransactionReads(newest);
   const local =
@@ -88,7 +103,8 @@ export async function beginAttempt(
   });
   const proof = ports.random.bytes(transactionIdProofBytes);
   const id = transactionIdFor(newest, proof, ports.digest);
-  return { context: new TransactionContext(view, registry), id, proof, local };
+  const context = new TransactionContext(view, registry);
+  return { context, id, proof, local, isRefreshed: !isLate };
 }
 
 export type AttemptTimes = {
@@ -120,6 +136,8 @@ export async function finishAttempt(
     context.view.assertOpen();
     // mutant: reads-let-out-early
     await context.view.settleChained();
+    // mutant: no-refresh-at-end
+    if (!attempt.isRefreshed) await context.view.extendToEnd();
     return {
       ...base,
       readTimestamp: context.readTimestamp,

@@ -89,7 +89,7 @@ export async function certify(
   subject: Committable,
   options: CommitOptions,
 ): Promise<Certified> {
-  if (session.follower.ageMs > options.freshMs) {
+  if (session.follower.heardMs > options.freshMs) {
     await orAborted(session.follower.refresh(), options.signal);
   }
   options.beforeCheck();

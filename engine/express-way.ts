@@ -3,10 +3,12 @@
  * engine/express, a part on demand that a process may do without (ADR 11, 13).
  */
 import type { UnavailableError } from "../core/errors.ts";
-import type { CallOptions } from "../core/ports.ts";
+import type { CallOptions, StoredItem } from "../core/ports.ts";
+import type { TailCommit } from "../core/tail.ts";
 import type { CommitRequest, LogBlock, TransactionId, WriteHashes } from "../core/types.ts";
 import type { AwaitedIds } from "./awaited-verdicts.ts";
 import type { Decision, Found } from "./log-searches.ts";
+import type { ReadKey } from "./read-key.ts";
 import type { CommitWay } from "./types.ts";
 
 /** One request, as the settler has it. */
@@ -44,6 +46,11 @@ export interface ExpressWay {
    * @throws what its `recheck` throws, when nothing of it is on its way; and the signal's reason.
    */
   settle(wish: ExpressWish): Promise<Decision | undefined>;
+  /**
+   * What a committed write has left of an item, where its block says so; undefined: it does not, or
+   * the write is another item's.
+   */
+  written(commit: TailCommit, key: ReadKey): StoredItem | undefined;
   /** A block of the log was folded. @param awaited ids whose verdicts are waited for here. */
   saw(block: LogBlock, awaited: AwaitedIds): void;
 }

@@ -1,10 +1,12 @@
 /**
- * Items by key at a view's read timestamp (docs/protocol.md §5). They come from the store; or from
- * what this process is about to write there, or has just written (chaining/).
+ * Items by key at a view's read timestamp (docs/protocol.md §5). They come from the store; from
+ * what this process is about to write there, or has just written (chaining/); or from the log's
+ * blocks (express/block-values.ts).
  */
 import { UnavailableError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { StoredItem } from "../core/ports.ts";
+import { commitName } from "../core/tail.ts";
 import type { Item, Timestamp } from "../core/types.ts";
 import { itemAnswer, type Known } from "../core/visibility.ts";
 import { ignore } from "./concurrency.ts";
@@ -20,12 +22,7 @@ export async function getItem(view: ReadView, key: ReadKey): Promise<Item | unde
   view.assertOpen();
   view.assertReachesBack(key.table);
   const found = await getLocally(view, key);
-  if (found !== undefined) return found.item;
-  const known = view.known();
-  const asked = view.ports.items.get(key.table, key.key, view.call);
-  asked.catch(ignore); // Reported below, after the refresh, if that does not fail first.
-  await view.ready();
-  return resolve(view, key, { stored: await asked, known, joins: true });
+  return found === undefined ? getFromLogOrTable(view, key, { joins: true }) : found.item;
 }
 
 /**
@@ -39,17 +36,61 @@ export async function batchGetItems(
 ): Promise<readonly (Item | undefined)[]> {
   view.assertOpen();
   for (const { table } of keys) view.assertReachesBack(table);
+  const places = new Map<ReadKey, number>();
+  for (const key of keys) if (valueInLog(view, key) === undefined) places.set(key, places.size);
   const known = view.known();
-  const asked = view.ports.items.batchGet(keys, view.call);
+  const asked =
+    places.size === 0
+      ? Promise.resolve([])
+      : view.ports.items.batchGet([...places.keys()], view.call);
   asked.catch(ignore);
   await view.ready();
   const answers = await asked;
   return Promise.all(
-    keys.map(async (key, i) => {
-      const stored = answers[i];
+    keys.map(async (key) => {
+      const place = places.get(key);
+      if (place === undefined) return getFromLogOrTable(view, key, { joins });
+      const stored = answers[place];
       return stored === undefined ? undefined : resolve(view, key, { stored, known, joins });
     }),
   );
+}
+
+/**
+ * From the log's blocks where they say it: a transaction that was beaten there runs again on what
+ * has beaten it, and asks nobody.
+ */
+async function getFromLogOrTable(
+  view: ReadView,
+  key: ReadKey,
+  { joins }: { readonly joins: boolean },
+): Promise<Item | undefined> {
+  if (valueInLog(view, key) !== undefined) {
+    await view.ready();
+    // By now others may have written there.
+    const stored = valueInLog(view, key);
+    if (stored !== undefined) return resolve(view, key, { stored, known: nothingKnown, joins });
+  }
+  const known = view.known();
+  const asked = view.ports.items.get(key.table, key.key, view.call);
+  asked.catch(ignore); // Reported below, after the refresh, if that does not fail first.
+  await view.ready();
+  return resolve(view, key, { stored: await asked, known, joins });
+}
+
+/**
+ * What the newest commit of the item has left at the read timestamp, where its block says so. What
+ * is known to be installed the table says: a plain writer may have been there since, or it is a
+ * dead letter.
+ */
+function valueInLog(view: ReadView, key: ReadKey): StoredItem | undefined {
+  const { follower, express } = view.session;
+  if (express === undefined || !follower.started) return undefined;
+  const { installedThrough: above, installed } = view.known();
+  const range = { above, upTo: view.readTimestamp };
+  const commit = follower.tail.newestCommit(key.hashes.key, range);
+  if (commit === undefined || installed.has(commitName(commit))) return undefined;
+  return express.written(commit, key);
 }
 
 /** What this process itself is about to write, or has just written, where that is to be read. */
@@ -104,8 +145,10 @@ async function resolve(view: ReadView, key: ReadKey, asked: Asked): Promise<Item
       case "lacking": {
         const [commit] = judgement.lacking.commits;
         const own = ownCommit(view, key);
-        if (own?.version === commit.timestamp) {
-          stored = own;
+        const written =
+          own?.version === commit.timestamp ? own : view.session.express?.written(commit, key);
+        if (written !== undefined) {
+          stored = written;
           known = nothingKnown;
           continue;
         }

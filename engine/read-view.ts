@@ -28,7 +28,7 @@ import {
 } from "../core/visibility.ts";
 import type { KeyHashes } from "../schemas/key-hashes.ts";
 import { waitBackoff } from "./backoff.ts";
-import { assertWithinTail } from "./conflict-error.ts";
+import { assertWithinTail, conflictError } from "./conflict-error.ts";
 import { asError, ignore, orAborted } from "./concurrency.ts";
 import type { OwnCommits, OwnReads } from "./own-commits.ts";
 import type { ReadKey } from "./read-key.ts";
@@ -190,6 +190,17 @@ export class ReadView {
     if (this.reads.size === 0 && this.#options.local?.isChained !== true) {
       this.reads.extend(this.tail);
     }
+  }
+
+  /**
+   * Moves the read timestamp to the log's end, as it is now.
+   * @throws ConflictError if what was read has changed; the attempt is over.
+   */
+  async extendToEnd(): Promise<void> {
+    await orAborted(this.#session.follower.refresh(), this.call.signal);
+    this.assertWithinTail();
+    const conflict = this.reads.extend(this.tail);
+    if (conflict !== undefined) throw this.doom(conflictError(conflict, conflict));
   }
 
   assertWithinTail(): void {

@@ -73,6 +73,8 @@ export class TailFollower {
   #next: { promise: Promise<void>; start: () => void } | undefined;
   /** When the newest finished refresh began: the tail is complete up to then. */
   #completeTo: Instant | undefined;
+  /** When the log last said something, if only in part. */
+  #heard: Instant | undefined;
   #watermarkReadMs = Number.NEGATIVE_INFINITY;
   /** With the monotonic time at which each began. */
   readonly #users = new Map<TailUser, number>();
@@ -109,6 +111,14 @@ export class TailFollower {
    */
   get ageMs(): number {
     return elapsedMs(this.#ports.clock, this.#completeTo);
+  }
+
+  /**
+   * Milliseconds since the log was last heard of: since then, or since a block came along that was
+   * not asked for. Of a log that goes on nobody knows more.
+   */
+  get heardMs(): number {
+    return Math.min(this.ageMs, elapsedMs(this.#ports.clock, this.#heard));
   }
 
   /** Keeps the tail's memory back to the user's read timestamp until `leave`. */
@@ -240,6 +250,7 @@ export class TailFollower {
   adopt(stored: StoredBlock, completeTo?: Instant): void {
     if (stored.position !== this.tail.position + 1) return;
     this.#fold(stored);
+    this.#heard = instantOf(this.#ports.clock);
     if (completeTo !== undefined) this.#noteComplete(completeTo);
     this.#maintain();
   }

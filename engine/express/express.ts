@@ -12,6 +12,7 @@ import type { Decision } from "../log-searches.ts";
 import type { ShardSession } from "../shard-session.ts";
 import type { CommitPreference } from "../types.ts";
 import { BlockAppender } from "./block-appender.ts";
+import { BlockValues } from "./block-values.ts";
 import { CommitPolicy } from "./commit-policy.ts";
 import { StoreClock } from "./store-clock.ts";
 
@@ -47,11 +48,13 @@ export async function createExpress({
     encode: (block) => encodeLogBlock(block, hashes),
     number: new DataView(ports.random.bytes(4).buffer).getUint32(0) as MakerNumber,
   });
+  const values = new BlockValues();
   return {
     get isReady() {
       return appender.isReady;
     },
     settle: (wish) => settle(appender, wish, ports.clock),
+    written: (commit, key) => values.find(commit, key),
     saw: (block, awaited) => {
       appender.saw(block, awaited);
     },

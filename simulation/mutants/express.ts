@@ -39,4 +39,21 @@ export const express: readonly Mutant[] = [
     edit: instead("nowMicros as Timestamp"),
     changes: { commit: "mixed", faults: { "clock-skew": 1 } },
   },
+  {
+    name: "no-refresh-at-end",
+    breaks: "a body that runs again, and then writes nothing, misses what was acknowledged",
+    edit: omitted,
+    changes: { commit: "express" },
+  },
+  {
+    name: "older-value-from-a-block",
+    breaks: "what an earlier block has left of an item is taken for what the newest one has",
+    edit: instead(
+      (own) =>
+        "[...this.#payloads.values()].filter((payload) => " +
+        "payload?.writes[write] !== undefined && " +
+        `writtenItem(payload, write) === identity)[0] ?? ${own}`,
+    ),
+    changes: { commit: "express", isolation: "serializable" },
+  },
 ];
