@@ -211,6 +211,7 @@ export class AttemptRunner {
         call.lastFailure = error;
         if (!retry || attempts >= max) throw error;
         if (services !== undefined) call.phase = "retrying";
+        if (services !== undefined && isBeaten(services, error)) continue;
         await waitBackoff(this.#core.ports, {
           backoff: retryBackoff,
           attempt: attempts - 1,
@@ -246,6 +247,16 @@ export class AttemptRunner {
     await registry.lookAgain(signal);
     return { retry: true, error: isRefused ? await error.comparedWith(registry) : error };
   }
+}
+
+/**
+ * Whether the log has shown what it conflicts with, and it can be put anew: whoever competes waits
+ * before the put (express/commit-policy.ts). Those of a process that are beaten together begin
+ * together, and chain.
+ */
+function isBeaten({ session }: AttemptServices, error: unknown): boolean {
+  if (!(error instanceof ConflictError) || error.detail.foundBy !== "tail") return false;
+  return session.express?.isReady === true;
 }
 
 /** The deadline passed, or the caller gave up: the reason why, but what is open stays open. */

@@ -29,9 +29,10 @@ import type {
   TransactionId,
 } from "../core/types.ts";
 import { encodePayload } from "../schemas/payload.ts";
-import { orAborted } from "./concurrency.ts";
+import { ignore, orAborted } from "./concurrency.ts";
 import { DecisionSearch } from "./decision-search.ts";
 import type { OnSent } from "./express-way.ts";
+import type { Decision } from "./log-searches.ts";
 import { settleRequest } from "./request-settler.ts";
 import { assertWithinTail, conflictError } from "./conflict-error.ts";
 import { TableRefusedError } from "./table-registry.ts";
@@ -92,6 +93,42 @@ export async function certify(
   if (session.follower.heardMs > options.freshMs) {
     await orAborted(session.follower.refresh(), options.signal);
   }
+  // Until the next block can be put, others may join.
+  const leave = (await session.express?.board(options.signal)) ?? ignore;
+  let sent: Sent;
+  try {
+    sent = await send(ports, session, subject, { ...options, leave });
+  } finally {
+    leave();
+  }
+  const { checkedTo, checks, payload, sentMs } = sent;
+  const verdict = await sent.verdict;
+  if (verdict.kind === "aborted") {
+    const written = Array.from(
+      subject.writes.values(),
+      ({ table }) => [table.name, table] as const,
+    );
+    throw abortError(verdict.reason, checks, [...new Map(written).values()]);
+  }
+  assert(verdict.id === options.id, "I3: the verdict is on the transaction that was sent");
+  assert(verdict.timestamp > checkedTo, "I2: a commit lies above what its client had checked");
+  assert(verdict.writes.length === payload.writes.length, "I3: the verdict covers every write");
+  return { verdict, payload, sentMs };
+}
+
+type Sent = Pick<Certified, "payload" | "sentMs"> & {
+  readonly checks: Checks;
+  readonly checkedTo: Timestamp;
+  readonly verdict: Promise<Decision>;
+};
+
+/** Resolves in the turn in which the request is on its way, or in the next block. */
+async function send(
+  ports: ClientPorts,
+  session: ShardSession,
+  subject: Committable,
+  options: CommitOptions & { readonly leave: () => void },
+): Promise<Sent> {
   options.beforeCheck();
   const { writes } = subject;
   assert(writes.size > 0, "I3: only a transaction that wrote something is sent");
@@ -102,7 +139,7 @@ export async function certify(
   const checkedTo = checkLocally(session, subject);
   const request = await buildRequest(ports, { ...options, subject, checkedTo, checks, payload });
   const sentMs = ports.clock.nowMs();
-  const verdict = await settleRequest(ports, session, {
+  const verdict = settleRequest(ports, session, {
     request,
     signal: options.signal,
     call: options.call,
@@ -113,14 +150,8 @@ export async function certify(
     // A stale or lost request is sent again only after the local check has covered what came since.
     recheck: () => checkLocally(session, subject),
   });
-  if (verdict.kind === "aborted") {
-    const tables = new Map(Array.from(writes.values(), ({ table }) => [table.name, table]));
-    throw abortError(verdict.reason, checks, [...tables.values()]);
-  }
-  assert(verdict.id === options.id, "I3: the verdict is on the transaction that was sent");
-  assert(verdict.timestamp > checkedTo, "I2: a commit lies above what its client had checked");
-  assert(verdict.writes.length === payload.writes.length, "I3: the verdict covers every write");
-  return { verdict, payload, sentMs };
+  verdict.catch(ignore);
+  return { checkedTo, checks, payload, sentMs, verdict };
 }
 
 function checksOf({ isolation, reads, writes }: Committable): Checks {
@@ -171,6 +202,7 @@ async function buildRequest(
     readonly subject: Committable;
     readonly call: CallOptions;
     readonly signal: AbortSignal;
+    readonly leave: () => void;
   },
 ): Promise<CommitRequest> {
   const { id, checkedTo, checks, call } = parts;
@@ -186,6 +218,7 @@ async function buildRequest(
   if (requestBytes <= limits.inlineRequestBytesMax) {
     return { ...request, payload: { kind: "inline", bytes } };
   }
+  parts.leave();
   const { spillPayload } = await orAborted(spilling.load(), parts.signal);
   const { chunks, source } = spillPayload(bytes, ports.digest);
   await orAborted(ports.log.spill(id, chunks, call), parts.signal);

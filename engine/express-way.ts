@@ -42,6 +42,11 @@ export interface ExpressWay {
   /** Whether a request would be taken up now. */
   readonly isReady: boolean;
   /**
+   * Resolves when a wish would travel with the next block, with what to call once it is told, or
+   * there is none; at once where no wish would be taken up.
+   */
+  board(signal: AbortSignal): Promise<() => void>;
+  /**
    * Its decision; undefined: it goes by the stream, and `onWay` has said what may be on its way.
    * @throws what its `recheck` throws, when nothing of it is on its way; and the signal's reason.
    */

@@ -123,7 +123,7 @@ export class TestDeployment {
     this.metrics = metrics;
     const observability = countingObservability(metrics);
     const calm = world.startProcess("inspector", { exact: true });
-    this.#calm = this.portsOf(calm);
+    this.#calm = this.portsOf(calm, { calm: true });
     this.stream = this.#calm.names.stream;
     this.#aims = {
       shard,

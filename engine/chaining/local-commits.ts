@@ -183,7 +183,8 @@ export class LocalCommits {
   overtakes(reads: TransactionReads, tail: Tail): LocalConflict | undefined {
     if (this.#counted.size === 0) return undefined;
     for (const [hash, read] of reads.keys) {
-      if (this.#writes.get(hash)?.some((write) => isUndecided(write, tail)) === true) {
+      const writes = this.#writes.get(hash);
+      if (writes?.some((write) => isUndecided(write, tail) && mayCommit(write, tail)) === true) {
         return { read, timestamp: undefined };
       }
     }
@@ -192,6 +193,10 @@ export class LocalCommits {
     }
     return undefined;
   }
+}
+
+function mayCommit({ commit }: LocalWrite, tail: Tail): boolean {
+  return commit.conflict(tail) === undefined;
 }
 
 function isUndecided({ commit }: LocalWrite, tail: Tail): boolean {

@@ -43,6 +43,7 @@ import type { InstallOutbox } from "../install-outbox.ts";
 import type { Decision, Found } from "../log-searches.ts";
 import type { TailFollower } from "../tail-follower.ts";
 import { fitsBlock, planBlock, type ExpressRequest } from "./block-plan.ts";
+import { BoardingGate } from "./boarding-gate.ts";
 import type { CommitPolicy } from "./commit-policy.ts";
 
 /** A transaction that wants into the next block. */
@@ -108,6 +109,7 @@ const openBackoff = { baseMs: 10, capMs: 1_000 };
 export class BlockAppender {
   readonly #parts: AppenderParts;
   #waiting: Waiting[] = [];
+  readonly #gate = new BoardingGate();
   #state: AppenderState = "idle";
   /** Monotonic time before which nothing is put: the store has refused to take it. */
   #restUntilMs = Number.NEGATIVE_INFINITY;
@@ -174,20 +176,36 @@ export class BlockAppender {
         reject(asError(error));
       };
       this.#waiting.push({ ...bid, answer, fail });
-      if (this.#state !== "idle") return;
-      this.#state = "certifying";
-      // After the current turn of the event loop, so that transactions that became ready together
-      // travel together.
-      queueMicrotask(() => void this.#run());
+      this.#begin();
     });
+  }
+
+  /**
+   * Resolves when a bid would travel with the next block, with what to call once it is made
+   * (boarding-gate.ts); at once where none would be taken up.
+   */
+  async board(signal: AbortSignal): Promise<() => void> {
+    if (!this.isReady) return ignore;
+    const called = this.#gate.wait(signal);
+    this.#begin();
+    return called;
+  }
+
+  #begin(): void {
+    if (this.#state !== "idle") return;
+    this.#state = "certifying";
+    // After the current turn of the event loop, so that transactions that became ready together
+    // travel together.
+    queueMicrotask(() => void this.#run());
   }
 
   async #run(): Promise<void> {
     const { ports } = this.#parts;
-    while (this.#waiting.length > 0) {
+    while (this.#waiting.length > 0 || !this.#gate.isEmpty) {
       this.#state = "certifying";
       const { waitMs } = this.#decide(ports.random.next());
       if (waitMs > 0) await ports.clock.sleep(waitMs);
+      await this.#gate.call();
       let bids = this.#certified();
       if (bids.length === 0) continue;
       try {
@@ -232,6 +250,7 @@ export class BlockAppender {
 
   /** Whoever waits goes by the stream. */
   #dismiss(): void {
+    this.#gate.open();
     for (const bid of this.#waiting.splice(0)) bid.answer({ kind: "by-stream" });
   }
 

@@ -53,6 +53,7 @@ export async function createExpress({
     get isReady() {
       return appender.isReady;
     },
+    board: (signal) => appender.board(signal),
     settle: (wish) => settle(appender, wish, ports.clock),
     written: (commit, key) => values.find(commit, key),
     saw: (block, awaited) => {

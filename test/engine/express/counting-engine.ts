@@ -1,0 +1,71 @@
+/** A client of the test cloud that commits express, whose calls are counted and may be held. */
+import type { ClientPorts } from "../../../core/ports.ts";
+import type { Item } from "../../../core/types.ts";
+import { createClientEngine } from "../../../engine/client-engine.ts";
+import type { ClientEngine } from "../../../engine/types.ts";
+import type { TestCloud } from "../../../testing/index.ts";
+
+export type Calls = { reads: number; looks: number; puts: number };
+
+type Hooks = {
+  /** Called before each block is put. */
+  readonly beforePut?: (put: number) => Promise<void>;
+  /** Installs of this process never come. */
+  readonly neverInstalls?: boolean;
+  /** Nor does what it spills. */
+  readonly neverSpills?: boolean;
+};
+
+/** An engine that commits express, and counts what it asks for. */
+export function startCounting(
+  cloud: TestCloud,
+  name: string,
+  hooks: Hooks = {},
+): ClientEngine & { calls: Calls } {
+  const calls: Calls = { reads: 0, looks: 0, puts: 0 };
+  const process = cloud.world.startProcess(name, { exact: true });
+  const ports: ClientPorts = cloud.deployment.clientPortsOf(process);
+  const { items, log } = ports;
+  const engine = createClientEngine(
+    {
+      ...ports,
+      items: {
+        ...items,
+        get: (...args) => {
+          calls.reads += 1;
+          return items.get(...args);
+        },
+        batchGet: (keys, options) => {
+          calls.reads += keys.length;
+          return items.batchGet(keys, options);
+        },
+        install: (...args) =>
+          hooks.neverInstalls === true ? new Promise(() => undefined) : items.install(...args),
+      },
+      log: {
+        ...log,
+        readAfter: (...args) => {
+          calls.looks += 1;
+          return log.readAfter(...args);
+        },
+        spill: (...args) =>
+          hooks.neverSpills === true ? new Promise(() => undefined) : log.spill(...args),
+        append: async (...args) => {
+          calls.puts += 1;
+          await hooks.beforePut?.(calls.puts);
+          if (log.append === undefined) throw new Error("this cloud has no append");
+          return log.append(...args);
+        },
+      },
+    },
+    { commit: "express" },
+  );
+  return Object.assign(engine, { calls });
+}
+
+export const keyOf = (id: string): Item => ({ id: { S: id } });
+
+export function numberIn(item: Item | undefined): number {
+  const { n } = item ?? {};
+  return n !== undefined && "N" in n ? Number(n.N) : 0;
+}
