@@ -208,8 +208,10 @@ describe("the process that makes a call", () => {
 });
 
 describe("trouble with the log", () => {
-  const block = { operation: "PutItem", target: "tidemark-test-log" };
+  const block = { operation: "PutItem", target: "tidemark-test-log", partition: "shardId-0" };
   const others = [
+    // The right to write includes that to spill.
+    { ...block, partition: "spill#0660df2729eb00bf" },
     { operation: "Query", target: "tidemark-test-log" },
     { operation: "PutItem", target: "accounts" },
   ];

@@ -97,11 +97,13 @@ function callOf(parts: {
   const input = plainCopy(command.input);
   const named = input["TableName"] ?? input["StreamName"];
   const target = typeof named === "string" ? named : "";
+  const item = input["Item"] as Readonly<Record<string, { readonly S?: string }>> | undefined;
   const where = `${process.name} ${operation} ${target}`;
   return {
     service,
     operation,
     target,
+    partition: item?.["shard"]?.S,
     perform: () => plainCopyOf(perform(operation, input, where)),
   };
 }

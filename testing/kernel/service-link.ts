@@ -19,6 +19,8 @@ export type ServiceCall = {
   readonly operation: string;
   /** Table or stream, for the trace. */
   readonly target: string;
+  /** Of a put into the log: its partition, a shard's or that of a spilled payload. */
+  readonly partition?: string | undefined;
   /** What happens at the service; throws its refusal. A promise where it takes virtual time. */
   readonly perform: () => unknown;
 };
@@ -53,6 +55,7 @@ const stormShare = 0.8;
 /** As a place of the weather. */
 const theLog = "log";
 const logTable = /^tidemark-.+-log$/u;
+const spilledPartition = /^spill#/u;
 
 export class ServiceLink {
   readonly #time: VirtualTime;
@@ -264,8 +267,8 @@ export class ServiceLink {
   }
 
   #refusal({ process, call, where }: Try): ServiceError | undefined {
-    const isAppend = call.operation === "PutItem" && logTable.test(call.target);
-    if (isAppend && !process.isAws && this.#weather.isActive("append-denied", theLog)) {
+    const append = isAppend(call);
+    if (append && !process.isAws && this.#weather.isActive("append-denied", theLog)) {
       return new ServiceError("AccessDeniedException", {
         message: "User is not authorized to perform: dynamodb:PutItem",
         status: 400,
@@ -273,7 +276,7 @@ export class ServiceLink {
     }
     const storm =
       this.#storms("throttling-storm", call.service) ||
-      (isAppend && this.#storms("log-throttled", theLog));
+      (append && this.#storms("log-throttled", theLog));
     const refused = this.#trouble?.refuses(call.service) ?? false;
     if (storm || refused || this.#faults.strikes("throttled", where)) {
       return new ServiceError("ProvisionedThroughputExceededException", {
@@ -287,6 +290,11 @@ export class ServiceLink {
   #storms(fault: "throttling-storm" | "log-throttled", place: string): boolean {
     return this.#weather.isActive(fault, place) && this.#faults.of(fault).chance(stormShare);
   }
+}
+
+/** Chunks of spilled payloads lie beside the blocks; every writer has the right to put them. */
+function isAppend({ operation, target, partition = "" }: ServiceCall): boolean {
+  return operation === "PutItem" && logTable.test(target) && !spilledPartition.test(partition);
 }
 
 function internalError(): ServiceError {
