@@ -152,7 +152,12 @@ class SeedRunner {
       },
     });
     const { options, hashes } = cloud.deployment;
-    this.#stores = new StoreJudge(options.deployment, judged, hashes);
+    this.#stores = new StoreJudge({
+      deployment: options.deployment,
+      tables: judged,
+      hashes,
+      nowMs: () => time.nowMs,
+    });
     this.#journal = new VersionJournal(workload.tables);
     const tables = new Map(workload.tables.map((table) => [table.name, table]));
     this.#starvation = new StarvationJudge({

@@ -17,8 +17,11 @@ type Bounds = { readonly atMs: number; readonly lowMs: number; readonly highMs: 
 
 /** HTTP dates are cut to whole seconds. */
 const resolutionMs = 1_000;
-/** Of two machines' clocks against each other; a quartz keeps to a tenth of it. */
-const driftRate = 0.000_5;
+/**
+ * Of two machines' clocks against each other: a quartz keeps to a tenth of it, and who sets a clock
+ * by the network may let it gain or lose half of it until it is right.
+ */
+const driftRate = 0.001;
 
 export class StoreClock {
   #bounds: Bounds | undefined;

@@ -2,7 +2,8 @@
  * Watches the stores while a simulation runs and judges, at every single change, what the
  * invariants of docs/protocol.md §10 say of log, tables and watermark: I1 to I3 and I6, I7. It
  * decodes what is stored and trusts nothing that the code under test believes; items go by their
- * names, since hashes collide.
+ * names, since hashes collide. And no client dates a block ahead of the store's clock: others'
+ * `asOf` and expiry go by it.
  */
 import type { Item, LogBlock, LogPosition } from "../../core/types.ts";
 import { deploymentNames } from "../../aws/names.ts";
@@ -39,6 +40,7 @@ export class StoreJudge {
   readonly #names: ReturnType<typeof deploymentNames>;
   readonly #tables: ReadonlyMap<string, TestTable>;
   readonly #hashes: KeyHashes;
+  readonly #nowMs: () => number;
   readonly #decided = new Set<string>();
   readonly #items = new Map<string, ItemState>();
   /** In the order in which they came, each with the number of changes before it. */
@@ -46,11 +48,18 @@ export class StoreJudge {
   #changes = 0;
   #last = 0;
 
-  /** @param hashes as blocks are decoded; nothing may change their secret. */
-  constructor(deployment: string, tables: readonly TestTable[], hashes: KeyHashes) {
-    this.#names = deploymentNames(deployment);
-    this.#tables = new Map(tables.map((table) => [table.name, table]));
-    this.#hashes = hashes;
+  constructor(parts: {
+    readonly deployment: string;
+    readonly tables: readonly TestTable[];
+    /** As blocks are decoded; nothing may change their secret. */
+    readonly hashes: KeyHashes;
+    /** The store's clock. */
+    readonly nowMs: () => number;
+  }) {
+    this.#names = deploymentNames(parts.deployment);
+    this.#tables = new Map(parts.tables.map((table) => [table.name, table]));
+    this.#hashes = parts.hashes;
+    this.#nowMs = parts.nowMs;
   }
 
   /** Timestamp of the newest watermark. */
@@ -114,6 +123,11 @@ export class StoreJudge {
     let last: number = block.previousTimestamp;
     for (const verdict of block.verdicts) {
       if (verdict.kind === "stale") continue;
+      // Oracles go by the stream's arrival times, which may lie ahead.
+      const aheadMs = verdict.timestamp / 1_000 - this.#nowMs();
+      if (block.maker !== undefined && verdict.timestamp > last + 1 && aheadMs > 0) {
+        this.#found(`time: ${at} is dated ${aheadMs.toFixed(3)} ms ahead of the store's clock`);
+      }
       if (verdict.timestamp <= last) this.#found(`I2: ${verdict.timestamp.toString()} in ${at}`);
       last = verdict.timestamp;
       // Whoever claims to have seen the future can have its own id refused again and again; no
