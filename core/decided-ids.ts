@@ -143,7 +143,8 @@ export class DecidedIds {
 
   /**
    * Remembers a decision and forgets what leaves by it. `weight` is its share of the bound, at most
-   * `weightMax`: its own (`limits.decidedIdWeight`), plus the index entries that it makes.
+   * `weightMax`: its own (`limits.decidedIdWeight`), plus the index entries that it makes. An id
+   * that is remembered already is so until its later decision leaves.
    */
   add(
     ids: Uint32Array,
@@ -153,7 +154,6 @@ export class DecidedIds {
     hash = this.slotOf(ids, at),
   ): void {
     assert(timestamp > this.#newest(), "I2: decisions rise");
-    assert(!this.has(ids, at, hash), "I3: an id is decided at most once");
     assert(weight >= 1 && weight <= this.#bounds.weightMax, "decided ids: weight out of range");
     this.#evict(timestamp - this.#bounds.windowMicros, this.#bounds.weightMax - weight);
     if (this.#keptSize === this.#capacity) this.#grow();

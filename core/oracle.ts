@@ -243,7 +243,8 @@ export class Oracle {
   }
 
   /**
-   * Takes in a block that the log holds, whoever made it.
+   * Takes in a block that the log holds, whoever made it. It may decide what is decided: of an id
+   * that a liar sends again with a check that nobody has made, by an oracle that remembers less.
    * @throws CorruptDataError for one that may not follow the block before.
    */
   fold(block: LogBlock): void {
@@ -357,6 +358,7 @@ export class Oracle {
     else if (outcome === outcomeCode.conflict) {
       draft.addConflict(request, timestamp, this.#conflictCheck, this.#conflictTimestamp);
     } else draft.addAbort(request, timestamp, outcome);
+    assert(!this.#decided.has(requests.ids, request * idWords, this.#slot), "I3: decided once");
     // mutant: probe-without-abort
     this.#remember(requests, request, timestamp, committed);
     return true;

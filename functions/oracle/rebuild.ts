@@ -7,8 +7,7 @@
  * The window is one of stream time, which may stand still while the log grows. So blocks and bytes
  * are bounded as well, counted from the newest block: what lies further back is forgotten, and the
  * floor rises over it. A rebuild that was stopped forgets the same as one that begins now: no cold
- * oracle has a lower floor than a warm one, and what a warm one may have decided again (a hostile
- * producer's own id) no cold one remembers.
+ * oracle has a lower floor than a warm one.
  *
  * Invariants: I1–I3 carry over, since above the floor the state follows from the log. Paper:
  * Centiman §3.4.

@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { InvariantViolation } from "../../core/assert.ts";
 import { DecidedIds } from "../../core/decided-ids.ts";
 import type { Timestamp } from "../../core/types.ts";
 import { sampleSeed } from "../../testing/sample-hashes.ts";
@@ -100,12 +99,17 @@ describe("decided ids", () => {
     expect(ids.floor).toBe(floor);
   });
 
-  test("I3: refuses an id twice", () => {
-    const ids = new DecidedIds(at(0), sampleSeed, bounds);
+  test("remembers an id that is decided twice until the later decision leaves", () => {
+    const ids = new DecidedIds(at(0), sampleSeed, { windowMicros: 50, weightMax: 1_000 });
     ids.add(words(1), 0, at(1), 1);
-    expect(() => {
-      ids.add(words(1), 0, at(2), 1);
-    }).toThrow(InvariantViolation);
+    ids.add(words(1), 0, at(20), 1);
+    ids.add(words(2), 0, at(69), 1);
+    expect(ids.has(words(1), 0)).toBe(true);
+    ids.mark();
+    ids.add(words(3), 0, at(70), 1);
+    expect(ids.has(words(1), 0)).toBe(false);
+    ids.undo();
+    expect(ids.has(words(1), 0)).toBe(true);
   });
 
   test("tells apart ids that differ in one bit of 128", () => {

@@ -3,7 +3,7 @@ import { InvariantViolation } from "../../core/assert.ts";
 import { CorruptDataError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import { outcomeCode, outcomes } from "../../core/verdict-kinds.ts";
-import { oracleBoundsDefault } from "../../core/oracle.ts";
+import { Oracle, oracleBoundsDefault } from "../../core/oracle.ts";
 import type {
   LogBlock,
   LogPosition,
@@ -12,6 +12,7 @@ import type {
   Timestamp,
   Verdict,
 } from "../../core/types.ts";
+import { sampleSeed } from "../../testing/sample-hashes.ts";
 import {
   appendedDrafts,
   certify,
@@ -121,6 +122,41 @@ describe("conflicts", () => {
       "committed",
       "committed",
     ]);
+  });
+});
+
+describe("an id that is sent again with a check that nobody has made", () => {
+  const aheadOfLog = 2 ** 50;
+  const againMs = arrivalMs + 5_000;
+
+  test.each([
+    ["ahead of the log, twice", aheadOfLog, aheadOfLog, "aborted"],
+    ["ahead of the log, then within it", aheadOfLog, arrivalMicros, "committed"],
+    ["honestly, then ahead of the log", startTimestamp, aheadOfLog, "aborted"],
+    ["honestly, then within the log", startTimestamp, arrivalMicros, "committed"],
+  ])("%s, is decided again by an oracle that remembers less: others fold that", (...row) => {
+    const [, checkedTo, checkedToAgain, kind] = row;
+    const warm = newOracle();
+    const [first] = certify(warm, [record([writeOf(9, 9, checkedTo)])]);
+    if (first === undefined) throw new Error("the id is decided");
+    const { position, throughTimestamp: timestamp, cursor } = first;
+    // Its rebuild was cut above that decision.
+    const cold = new Oracle({ position, timestamp, cursor }, sampleSeed);
+    const [again] = certify(cold, [record([writeOf(9, 9, checkedToAgain)], againMs)]);
+    if (again === undefined) throw new Error("the id is decided again");
+    expect(again.verdicts).toMatchObject([{ kind, id: id(9) }]);
+    warm.fold(again);
+    const rebuilt = newOracle();
+    for (const block of [first, again]) rebuilt.fold(block);
+    const { last } = warm;
+    for (const oracle of [warm, cold, rebuilt]) {
+      const requestOf = (n: number) => writeOf(n, n, last);
+      // Remembered until its later decision leaves; then all judge it alike.
+      const kept = certify(oracle, [record([requestOf(9), requestOf(1)], againMs + 9_999)]);
+      expect(verdicts(kept)).toMatchObject([{ kind: "committed", id: id(1) }]);
+      const left = certify(oracle, [record([requestOf(2), requestOf(9)], againMs + 10_000)]);
+      expect(verdicts(left)).toMatchObject([{ id: id(2) }, { kind: "committed", id: id(9) }]);
+    }
   });
 });
 
@@ -383,27 +419,6 @@ describe("folding", () => {
     }).toThrow(/block 2 .*(not continue the log|moves the stream's cursor back)/);
     oracle.fold(next);
     expect(oracle.position).toBe(2);
-  });
-
-  test("I3: refuses a second decision of an id", () => {
-    const oracle = newOracle();
-    const [first] = certify(oracle, [record([writeOf(1, 1)])]);
-    const again = {
-      kind: "aborted",
-      id: id(1),
-      timestamp: oracle.last + 1,
-      reason: { kind: "probed" },
-    };
-    expect(() => {
-      oracle.fold({
-        ...block,
-        position: 2 as LogBlock["position"],
-        previousTimestamp: oracle.last,
-        throughTimestamp: (oracle.last + 1) as typeof startTimestamp,
-        cursor: first?.cursor,
-        verdicts: [again as Verdict],
-      });
-    }).toThrow(/^I3/);
   });
 });
 
