@@ -44,6 +44,7 @@ export function clientPortsOn(clients: AwsClients, options: AwsPortsOptions): Aw
   const { kinesis } = clients;
   const { stream } = names;
   const shardEntries = (callOptions?: CallOptions) => control.shardEntries(callOptions);
+  let unwatch: (() => void) | undefined;
   const versions = { dynamodb, clock, table: names.versionsTable };
   return {
     clock,
@@ -54,7 +55,7 @@ export function clientPortsOn(clients: AwsClients, options: AwsPortsOptions): Aw
     log: createClientCommitLog({ dynamodb, clock, table: names.logTable }),
     watchDates: (tell) =>
       dates.use(async ({ watchStoreDates }) => {
-        watchStoreDates((await clients.dynamodb()).client, clock, tell);
+        unwatch = watchStoreDates((await clients.dynamodb()).client, clock, tell);
       }),
     items: createClientItemStore({ dynamodb, clock, random }),
     versions: {
@@ -62,6 +63,9 @@ export function clientPortsOn(clients: AwsClients, options: AwsPortsOptions): Aw
       find: (table, key, at, options) =>
         history.use(({ find }) => find(versions, { table, key, at }, options)),
     },
-    close: clients.close,
+    close: () => {
+      unwatch?.();
+      return clients.close();
+    },
   };
 }

@@ -2,11 +2,13 @@
  * The conditional put that appends a block to the log: the commit point of every transaction in the
  * block (I1). A client needs it only where it commits express.
  */
+import { StoreError } from "../core/errors.ts";
 import type { AppendOptions, Appended, Clock, StoredBlock } from "../core/ports.ts";
 import type { ShardId } from "../core/types.ts";
 import { fromSdkItem } from "./attribute-values.ts";
 import { callWrite } from "./call.ts";
 import { count, prepared, type ClientDynamoDb } from "./dynamodb.ts";
+import { sentOnce } from "./single-try.ts";
 import { expiresAtSeconds } from "./stored-attributes.ts";
 import { storedBlock } from "./stored-block.ts";
 
@@ -16,10 +18,38 @@ type AppendParts = {
   readonly table: string;
 };
 
-/** Taken without its block where the store does not know the question, as dynalite. */
+/** Clients whose stores were found not to tell what stands in a put's way, as dynalite. */
+const untold = new WeakSet();
+
+/** Taken without its block where the store does not tell it: it is asked for that once. */
 export async function append(
+  parts: AppendParts,
+  append: { readonly shard: ShardId; readonly block: StoredBlock },
+  options: AppendOptions | undefined,
+): Promise<Appended> {
+  const { client } = await parts.dynamodb.handle();
+  const asks = !untold.has(client);
+  try {
+    const answer = await put(parts, { ...append, asks }, options);
+    if (answer !== "appended" && answer.taken === undefined) untold.add(client);
+    return answer;
+  } catch (error) {
+    if (!asks || !isNotUnderstood(error)) throw error;
+    const answer = await put(parts, { ...append, asks: false }, options);
+    untold.add(client);
+    return answer;
+  }
+}
+
+/** A store that knows less than DynamoDB may take the question itself for a mistake. */
+function isNotUnderstood(error: unknown): boolean {
+  if (!(error instanceof StoreError)) return false;
+  return error.code === "ValidationException" || error.code === "SerializationException";
+}
+
+async function put(
   { dynamodb, table, clock }: AppendParts,
-  { shard, block }: { readonly shard: ShardId; readonly block: StoredBlock },
+  { shard, block, asks }: Parameters<typeof append>[1] & { readonly asks: boolean },
   options: AppendOptions | undefined,
 ): Promise<Appended> {
   const { handle } = dynamodb;
@@ -39,10 +69,11 @@ export async function append(
       ConditionExpression: "attribute_not_exists(#position)",
       // mutant: block-put-without-condition
       ExpressionAttributeNames: { "#position": "position" },
-      ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+      ...(asks ? { ReturnValuesOnConditionCheckFailure: "ALL_OLD" } : {}),
       ...metered,
     });
-    return { command, send: (http) => to.client.send(command, http) };
+    const send = (http: { abortSignal?: AbortSignal }) => to.client.send(command, http);
+    return { command, send: options?.once === true ? sentOnce(command, send) : send };
   });
   const result = await callWrite(call);
   if (result.kind === "done") {

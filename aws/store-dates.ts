@@ -23,30 +23,51 @@ type MiddlewareHost = {
   };
 };
 
+type Watcher = {
+  readonly clock: Pick<Clock, "monotonicMs">;
+  readonly tell: (answer: DatedAnswer) => void;
+};
+
+/** A client may serve several deployments, each of which has a clock of its own. */
+const watched = new WeakMap<MiddlewareHost, Set<Watcher>>();
+
 /**
- * Tells of each dated answer of the client from now on. The answer is not read, and a date that was
- * just parsed is not parsed again.
+ * Tells of each dated answer of the client from now on, until the function that this returns is
+ * called. The answer is not read, and a date that was just parsed is not parsed again.
  */
 export function watchStoreDates(
   client: MiddlewareHost,
-  clock: Pick<Clock, "monotonicMs">,
-  tell: (answer: DatedAnswer) => void,
-): void {
+  clock: Watcher["clock"],
+  tell: Watcher["tell"],
+): () => void {
+  const watchers = watched.get(client) ?? new Set();
+  if (!watched.has(client)) addMiddleware(client, watchers);
+  watched.set(client, watchers);
+  const watcher = { clock, tell };
+  watchers.add(watcher);
+  return () => watchers.delete(watcher);
+}
+
+function addMiddleware(client: MiddlewareHost, watchers: ReadonlySet<Watcher>): void {
   let text: string | undefined;
   let dateMs = Number.NaN;
   const middleware =
     (next: Handler): Handler =>
     async (args) => {
-      const sentMs = clock.monotonicMs();
+      const sent = Array.from(watchers, (watcher) => {
+        return { watcher, sentMs: watcher.clock.monotonicMs() };
+      });
       const answered = await next(args);
-      const receivedMs = clock.monotonicMs();
       const date = dateOf(answered.response);
       if (date === undefined) return answered;
       if (date !== text) {
         text = date;
         dateMs = Date.parse(date);
       }
-      if (!Number.isNaN(dateMs)) tell({ sentMs, receivedMs, dateMs });
+      if (Number.isNaN(dateMs)) return answered;
+      for (const { watcher, sentMs } of sent) {
+        watcher.tell({ sentMs, receivedMs: watcher.clock.monotonicMs(), dateMs });
+      }
       return answered;
     };
   client.middlewareStack.add(middleware as never, {

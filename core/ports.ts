@@ -118,6 +118,8 @@ export type AppendOptions = CallOptions & {
    * free.
    */
   readonly signBeforeMs?: number;
+  /** Whether a failure is told at once, and not tried again first. */
+  readonly once?: boolean;
   /** Milliseconds since the epoch, from which the block's expiry counts; missing: the clock's. */
   readonly dateMs?: number;
 };

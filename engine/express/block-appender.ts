@@ -307,7 +307,7 @@ export class BlockAppender {
     this.#state = flight.isUnclear ? "open" : "in-flight";
     const answered = new AbortController();
     const { block, signBeforeMs, dateMs } = flight;
-    const options = { consumption, signBeforeMs, dateMs };
+    const options = { consumption, signBeforeMs, dateMs, once: true };
     const put = append(shard, block, options).catch(putFailure);
     const patience = ports.clock
       .sleep(limits.expressAnswerMsMax, answered.signal)

@@ -39,8 +39,6 @@ beforeAll(async () => {
   });
   const clock = { monotonicMs: () => (localMs += 5) };
   watchStoreDates(client, clock, (date) => told.push(date));
-  // As often as one likes: told once.
-  watchStoreDates(client, clock, (date) => told.push(date));
 });
 beforeEach(() => {
   told = [];
@@ -76,6 +74,20 @@ test("each try of a repeated call is told by itself", async () => {
     [5, 10],
     [15, 20],
   ]);
+});
+
+test("each of those who share a client is told by its own clock, until it has enough", async () => {
+  const others: DatedAnswer[] = [];
+  const clock = { monotonicMs: () => 1_000 };
+  const unwatch = watchStoreDates(client, clock, (date) => others.push(date));
+  answers = [200, 200].map((status) => ({ status, date: second, body: {} }));
+  await client.send(get);
+  expect(told).toEqual([{ sentMs: 5, receivedMs: 10, dateMs: Date.parse(second) }]);
+  expect(others).toEqual([{ sentMs: 1_000, receivedMs: 1_000, dateMs: Date.parse(second) }]);
+  unwatch();
+  await client.send(get);
+  expect(told).toHaveLength(2);
+  expect(others).toHaveLength(1);
 });
 
 test.each([
