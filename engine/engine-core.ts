@@ -171,20 +171,16 @@ export class EngineCore {
       },
     );
     const own: OwnCommits | undefined = part && new part.Chains(this.ports.clock, session.follower);
-    let denied: unknown;
     if (streamless && expressPart !== undefined) {
       session.withoutStream = (request, writes) =>
-        expressPart.withoutStream(request, { writes, denied });
+        expressPart.withoutStream(request, { writes, denied: session.express?.denied });
     }
     if (expressPart !== undefined && append !== undefined) {
       session.express = await expressPart.createExpress({
         ...{ append, session },
         mode: commit,
         ports: this.ports,
-        onDenied: (cause) => {
-          denied = cause;
-          this.#emit?.({ kind: "express-denied", cause });
-        },
+        onDenied: (cause) => this.#emit?.({ kind: "express-denied", cause }),
       });
     }
     return { session, own };

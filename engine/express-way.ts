@@ -14,7 +14,7 @@ import type { CommitWay } from "./types.ts";
 /** One request, as the settler has it. */
 export type ExpressWish = {
   readonly request: CommitRequest;
-  /** What the payload writes, in its order; missing: it commits nothing. */
+  /** What the payload writes, in its order; missing: it aborts an id that somebody asks for. */
   readonly writes?: () => readonly WriteHashes[];
   /** Whether a copy of it may have been sent before. */
   readonly resend: boolean;
@@ -41,6 +41,8 @@ export type WithoutStream = (
 export interface ExpressWay {
   /** Whether a request would be taken up now. */
   readonly isReady: boolean;
+  /** What the store answered, if it has denied this process's newest block. */
+  readonly denied: unknown;
   /**
    * Resolves when a wish would travel with the next block, with what to call once it is told, or
    * there is none; at once where no wish would be taken up.

@@ -1,7 +1,8 @@
 /**
  * Settles the outcome of a transaction id for good. The log says what was decided; an id that it
- * does not decide is aborted by a request of its own through the same shard, after which no late
- * copy can commit. The id carries the timestamp below which no decision on it can lie.
+ * does not decide is aborted by a request of its own through the same shard, or by a block where
+ * there is no stream, after which no late copy can commit. The id carries the timestamp below which
+ * no decision on it can lie.
  */
 import { InvalidRequestError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
@@ -47,6 +48,7 @@ export async function settleOutcome(
   const user = { readTimestamp: follower.tail.floor };
   follower.enter(user);
   try {
+    // mutant: outcome-without-block
     const decision = await settleRequest(ports, session, {
       ...asked,
       request: {

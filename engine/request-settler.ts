@@ -92,7 +92,8 @@ export async function settleRequest(
         if (block.isOnWay) continue;
       }
       let found = search.look();
-      const isStale = attempt > 0 || isExpress || found === "gap";
+      const hadGap = found === "gap";
+      const isStale = attempt > 0 || isExpress || hadGap;
       while (found === "gap") {
         await orAborted(search.fill(options.call, options.pagesMax), options.signal);
         found = search.look();
@@ -108,6 +109,8 @@ export async function settleRequest(
         request = { ...request, checkedTo: options.recheck() };
       }
       if (session.withoutStream !== undefined) {
+        // A block needs to know what lies below the tail.
+        if (isExpress && hadGap) continue;
         lastFailure = session.withoutStream(request, options.writes);
         await waitBackoff(ports, { backoff: resendBackoff, attempt, signal: options.signal });
         continue;

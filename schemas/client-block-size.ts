@@ -17,6 +17,9 @@ export type SizedCommit = {
   readonly payload: Exclude<PayloadLocation, { readonly kind: "stream" }>;
 };
 
+/** An abort has no writes and no payload. */
+export type SizedDecision = SizedCommit | "abort";
+
 export class ClientBlockSize {
   #bytesBound: number;
   #verdicts = 0;
@@ -32,19 +35,21 @@ export class ClientBlockSize {
     return this.#bytesBound;
   }
 
-  fits(commit: SizedCommit): boolean {
-    const reached = this.#bytesBound + commitBytesMax(commit);
+  fits(decision: SizedDecision): boolean {
+    const reached = this.#bytesBound + decisionBytesMax(decision);
     return this.#verdicts < limits.blockVerdictsMax && reached <= limits.blockBytesMax;
   }
 
-  add(commit: SizedCommit): void {
-    assert(this.fits(commit), "client block: what is added has room");
+  add(decision: SizedDecision): void {
+    assert(this.fits(decision), "client block: what is added has room");
     this.#verdicts += 1;
-    this.#bytesBound += commitBytesMax(commit);
+    this.#bytesBound += decisionBytesMax(decision);
   }
 }
 
-function commitBytesMax({ writes, payload }: SizedCommit): number {
+function decisionBytesMax(decision: SizedDecision): number {
+  if (decision === "abort") return bytes.abortBytesMax;
+  const { writes, payload } = decision;
   const location =
     payload.kind === "inline"
       ? bytes.inlineLengthBytesMax + payload.bytes.length

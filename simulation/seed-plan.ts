@@ -41,6 +41,8 @@ export type SeedPlan = {
   readonly hurried: number;
   /** Of every hash: 64, or so few that most items collide with others. */
   readonly hashBits: number;
+  /** A deployment without a stream, in which every commit is its client's own block. */
+  readonly tablesOnly: boolean;
   /** Which way the clients' commits go; `mixed`: each client its own (`clientCommitOf`). */
   readonly commit: CommitPreference | "mixed";
   readonly faults: FaultPlan;
@@ -124,6 +126,13 @@ export const hashBitsMax = 64;
 /** Of the seeds in which clients may append blocks of their own; in a third of these, some do. */
 const expressShare = 1 / 3;
 const ways: readonly CommitPreference[] = ["stream", "auto", "express"];
+/** Of those that commit express only, how many have no stream to go by. */
+const tablesOnlyShare = 0.5;
+/** There, a client that is denied is refused, and so is a payload that no block takes. */
+const needsStream: {
+  readonly faults: readonly FaultName[];
+  readonly workloads: readonly string[];
+} = { faults: ["append-denied"], workloads: ["large-payload"] };
 /** One seed in ten runs without faults: what breaks there needs none. */
 const calmShare = 0.1;
 
@@ -132,6 +141,13 @@ export function planOf(seed: number): SeedPlan {
   const workload = random.pick(workloadNames);
   const isolation = random.pick(["serializable", "serializable", "snapshot", "mixed"] as const);
   const commit = commitOf(random.fork("commit"));
+  const tablesOnly =
+    commit === "express" &&
+    !needsStream.workloads.includes(workload) &&
+    random.fork("tables-only").chance(tablesOnlyShare);
+  const appendFaults = tablesOnly
+    ? appendFaultNames.filter((name) => !needsStream.faults.includes(name))
+    : appendFaultNames;
   return {
     seed,
     workload,
@@ -148,11 +164,12 @@ export function planOf(seed: number): SeedPlan {
     hurried: random.chance(0.3) ? random.between(0.05, 0.3) : 0,
     hashBits: hashBitsOf(random.fork("hashes")),
     commit,
+    tablesOnly,
     faults: random.chance(calmShare)
       ? {}
       : {
           ...faultsOf(random, generalFaultNames),
-          ...(commit === "stream" ? {} : faultsOf(random.fork("append"), appendFaultNames)),
+          ...(commit === "stream" ? {} : faultsOf(random.fork("append"), appendFaults)),
         },
   };
 }

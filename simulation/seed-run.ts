@@ -98,6 +98,7 @@ export async function runSeed(
     ...(plan.strikesMax === undefined ? {} : { strikesMax: plan.strikesMax }),
     // As short as it may be, so that a run sees versions and tombstones go.
     historyRetentionMs: workload.historyRetentionMs ?? limits.historyRetentionMsMin,
+    tablesOnly: plan.tablesOnly,
     oracleConsumer: plan.oracleConsumer,
     functionTimeLimitMs: plan.functionTimeLimitMs,
     oracle: {

@@ -43,6 +43,11 @@ export type TestCloudOptions = {
   readonly historyRetentionMs?: number;
   /** How long calls take. Default 2 to 10 ms, some up to 60. */
   readonly latency?: Latency;
+  /**
+   * Tidemark without its stream: every commit is a block that its client appends, and what clients
+   * leave is installed within a minute or so. Default false.
+   */
+  readonly tablesOnly?: boolean;
   /** How the oracle is fed. Default `fan-out`. */
   readonly oracleConsumer?: "fan-out" | "standard";
   /** When an invocation of oracle, replay or reaper is stopped. Default: as deployed. */
@@ -93,6 +98,7 @@ const testCloudChecks = {
     max: limits.historyRetentionMsMax,
   }),
   latency: aFunction,
+  tablesOnly: aBoolean,
   oracleConsumer: oneOf("fan-out", "standard"),
   functionTimeLimitMs: (value) =>
     typeof value === "number" && value >= 1 && value <= 15 * 60_000

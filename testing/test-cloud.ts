@@ -23,6 +23,7 @@ import type { History } from "./history/types.ts";
 import type { FaultName } from "./kernel/faults.ts";
 import type { ServiceName } from "./kernel/service-link.ts";
 import type { SimulatedProcess } from "./kernel/simulated-process.ts";
+import type { StreamMapping } from "./kernel/stream-mapping.ts";
 import { World } from "./kernel/world.ts";
 import { loadAllParts } from "./loaded-parts.ts";
 import { plainRows, putPlainRows } from "./table-contents.ts";
@@ -100,6 +101,7 @@ export async function createTestCloud(options: TestCloudOptions = {}): Promise<T
       functionTimeLimitMs: options.functionTimeLimitMs,
       oracle: options.oracle ?? {},
       hashBits: options.hashBits,
+      stream: options.tablesOnly !== true,
     }).catch((error: unknown) => {
       throw publicError(error);
     }),
@@ -319,22 +321,29 @@ export class TestCloud {
   /**
    * No decisions are made until `resumeOracle`: commits that are sent stay open, and time out as
    * unknown.
+   * @throws InvalidRequestError where there is no oracle, with `tablesOnly`.
    */
   pauseOracle(): void {
-    this.deployment.oracle.pause();
+    this.#oracle.pause();
   }
 
   resumeOracle(): void {
-    this.deployment.oracle.resume();
+    this.#oracle.resume();
+  }
+
+  get #oracle(): StreamMapping {
+    const { oracle } = this.deployment;
+    if (oracle !== undefined) return oracle;
+    throw new InvalidRequestError("tablesOnly", "the cloud was made without a stream and oracle");
   }
 
   /** Nothing is replayed until `resumeReplay`: what crashed clients left stays uninstalled. */
   pauseReplay(): void {
-    this.deployment.replay.pause();
+    this.deployment.pauseReplay();
   }
 
   resumeReplay(): void {
-    this.deployment.replay.resume();
+    this.deployment.resumeReplay();
   }
 
   /** Ends all faults. */
@@ -354,11 +363,10 @@ export class TestCloud {
 
   async #settled(limitMs: number): Promise<boolean> {
     const untilMs = this.world.time.nowMs + limitMs;
-    const { oracle, replay } = this.deployment;
+    const { deployment } = this;
+    const isExpress = this.#isExpress || deployment.oracle === undefined;
     const isBusy = async (): Promise<boolean> =>
-      oracle.behind > 0 ||
-      replay.behind > 0 ||
-      (this.#isExpress && (await this.deployment.owesExpress()));
+      deployment.isBehind || (isExpress && (await deployment.owesExpress()));
     while (await isBusy()) {
       if (this.world.time.nowMs >= untilMs) return false;
       await this.world.time.sleep(settleLookMs);

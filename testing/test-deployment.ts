@@ -14,6 +14,7 @@ import type { LogPosition, SequenceNumber, ShardId, TableDescription } from "../
 import { rebuildBoundsDefault } from "../functions/oracle/rebuild.ts";
 import { createOracleService } from "../functions/oracle/service.ts";
 import { reap } from "../functions/reaper/service.ts";
+import { keepHouse } from "../functions/housekeeping/service.ts";
 import { createReplayService } from "../functions/replay/service.ts";
 import {
   batchSettings,
@@ -51,6 +52,8 @@ export type DeploymentOptions = {
   /** Instead of each function's own, where a test asks for it. */
   readonly functionTimeLimitMs?: number | undefined;
   readonly oracle?: OracleOptions;
+  /** False: tables alone, and one function that keeps house on a schedule. Default true. */
+  readonly stream?: boolean | undefined;
   /** Bits of every hash, up to 32, in place of 64: few, and most items collide with others. */
   readonly hashBits?: number | undefined;
 };
@@ -80,8 +83,10 @@ export class TestDeployment {
   readonly shard: ShardId;
   /** As every process of the deployment makes them. */
   readonly hashes: KeyHashes;
-  readonly oracle: StreamMapping;
-  readonly replay: StreamMapping;
+  /** Undefined where there is no stream. */
+  readonly oracle: StreamMapping | undefined;
+  readonly #replay: StreamMapping | undefined;
+  #isHousePaused = false;
   /** What the functions counted, by metric name. */
   readonly metrics: ReadonlyMap<string, number>;
   /** Errors in functions that no fault excuses: the program itself is wrong. */
@@ -95,8 +100,9 @@ export class TestDeployment {
     const operator = world.startProcess("operator", { exact: true });
     const { clock, random } = operator;
     const aws = { handles: world.handles(operator, { calm: true }), clock };
-    const { deployment, historyRetentionMs } = options;
-    const [shard] = await provisionDeployment({ ...aws, random, deployment, historyRetentionMs });
+    const { deployment, historyRetentionMs, stream } = options;
+    const kept = { historyRetentionMs, stream };
+    const [shard] = await provisionDeployment({ ...aws, random, deployment, ...kept });
     if (shard === undefined) throw new Error("a deployment without a shard");
     await createTables(aws, options.tables);
     const described = options.tables.map(({ indexes: _indexes, history = false, ...table }) => ({
@@ -131,22 +137,30 @@ export class TestDeployment {
       hashFingerprint: hashes.fingerprint,
       tables: options.tables.map((table) => ({ history: false, ...table })),
     };
-    const functions = this.#functions(observability);
-    this.oracle = this.#mapping("oracle", functions.oracle, options.oracleConsumer);
-    this.replay = this.#mapping("replay", functions.replay, "standard");
-    void runSchedule(functions.replay, scheduleMs("replay"), this.#part("replay-schedule"));
-    void runSchedule(functions.reaper, scheduleMs("reaper"), this.#part("reaper-schedule"));
+    const { stream = true } = options;
+    if (stream) {
+      const functions = this.#functions(observability);
+      this.oracle = this.#mapping("oracle", functions.oracle, options.oracleConsumer);
+      this.#replay = this.#mapping("replay", functions.replay, "standard");
+      void runSchedule(functions.replay, scheduleMs("replay"), this.#part("replay-schedule"));
+      void runSchedule(functions.reaper, scheduleMs("reaper"), this.#part("reaper-schedule"));
+    } else {
+      const { name, housekeeping } = this.#housekeeping(observability);
+      const part = this.#part("housekeeping-schedule");
+      void runSchedule({ name, invoke: housekeeping }, scheduleMs("housekeeping"), part);
+    }
     this.#every(expiryMs, () => {
       if (!world.faults.strikes("ttl-late", "tables")) world.dynamodb.expire();
     });
+    if (!stream) return;
     this.#every(hostileLookMs, () => {
       this.#maybeHostile();
     });
     // The stream tells its consumers of new records; what they then wait is the delivery's own
     // time.
     world.onStreamWrite(() => {
-      this.oracle.wake();
-      this.replay.wake();
+      this.oracle?.wake();
+      this.#replay?.wake();
     });
   }
 
@@ -163,6 +177,22 @@ export class TestDeployment {
   ): ReturnType<typeof createAwsClientPorts> {
     const ports = createAwsClientPorts(this.#portsOptions(process, calm));
     return withHashBits(ports, this.options.hashBits);
+  }
+
+  /** Nothing is installed for clients, until `resumeReplay`. */
+  pauseReplay(): void {
+    this.#replay?.pause();
+    this.#isHousePaused = true;
+  }
+
+  resumeReplay(): void {
+    this.#replay?.resume();
+    this.#isHousePaused = false;
+  }
+
+  /** Whether the stream holds what its functions have not done. */
+  get isBehind(): boolean {
+    return [this.oracle, this.#replay].some((mapping) => (mapping?.behind ?? 0) > 0);
   }
 
   /** Whether the log holds blocks of clients' own that the watermark has not passed. */
@@ -254,6 +284,26 @@ export class TestDeployment {
         },
       }),
     };
+  }
+
+  #housekeeping(observability: Observability): {
+    readonly name: FunctionRole;
+    readonly housekeeping: () => Promise<unknown>;
+  } {
+    const name = "housekeeping";
+    const house = this.defineFunction({
+      name,
+      timeLimitMs: this.options.functionTimeLimitMs ?? timeLimitMs(name),
+      start: (process) => {
+        const ports = this.portsOf(process);
+        const replay = createReplayService(ports, observability);
+        return (_event: undefined, { remainingMs }) =>
+          keepHouse({ ports, replay, observability }, { remainingMs });
+      },
+    });
+    const housekeeping = async (): Promise<unknown> =>
+      this.#isHousePaused ? undefined : house.invoke(undefined);
+    return { name, housekeeping };
   }
 
   #mapping(

@@ -80,6 +80,8 @@ export type AppenderParts = {
   readonly reports: Pick<InstallOutbox, "add" | "take">;
   /** The store refuses this process's blocks for good: it has no right to put them. */
   readonly onDenied: (cause: StoreError) => void;
+  /** For how long it then tries no more. */
+  readonly deniedRestMs: number;
 };
 
 type Waiting = ExpressBid & {
@@ -113,7 +115,7 @@ export class BlockAppender {
   #state: AppenderState = "idle";
   /** Monotonic time before which nothing is put: the store has refused to take it. */
   #restUntilMs = Number.NEGATIVE_INFINITY;
-  #isDenied = false;
+  #denied: StoreError | undefined;
   /** Own puts in a row that found their position taken. */
   #losses = 0;
   /** Of the newest flight; and who made the block that stands there. */
@@ -126,6 +128,11 @@ export class BlockAppender {
 
   get state(): AppenderState {
     return this.#state;
+  }
+
+  /** What the store answered, if it has denied the newest block. */
+  get denied(): StoreError | undefined {
+    return this.#denied;
   }
 
   /** Whether a bid would be taken up now. */
@@ -270,7 +277,7 @@ export class BlockAppender {
         return;
       }
       if (answer === "appended") {
-        this.#isDenied = false;
+        this.#denied = undefined;
         follower.adopt(flight.block, began);
         // Unless it was read before the answer came.
         if (follower.tail.position < flight.block.position) await follower.refresh();
@@ -328,11 +335,11 @@ export class BlockAppender {
     let restMs: number = limits.expressThrottledMs;
     if (typeof answer === "object" && "denied" in answer) {
       // probe: express-denied
-      restMs = limits.expressDeniedMs;
-      if (!this.#isDenied) this.#parts.onDenied(answer.denied);
-      this.#isDenied = true;
+      restMs = this.#parts.deniedRestMs;
+      if (this.#denied === undefined) this.#parts.onDenied(answer.denied);
+      this.#denied = answer.denied;
     } else {
-      this.#isDenied = false;
+      this.#denied = undefined;
     }
     this.#restUntilMs = this.#parts.ports.clock.monotonicMs() + restMs;
     for (const bid of flight.bids) {

@@ -10,26 +10,26 @@
 import { assert } from "../../core/assert.ts";
 import type {
   BlockMaker,
-  CommittedVerdict,
   KeyHash,
   LogBlock,
   LogPosition,
   StreamCursor,
   Timestamp,
   TransactionId,
+  Verdict,
   WriteHashes,
 } from "../../core/types.ts";
-import { ClientBlockSize } from "../../schemas/client-block-size.ts";
+import { ClientBlockSize, type SizedDecision } from "../../schemas/client-block-size.ts";
 
-/** A transaction to be committed. */
+/** A transaction to be committed, or an id that must not be committed any more. */
 export type ExpressRequest = {
   readonly id: TransactionId;
   /** Keys, partitions and tables in which nothing may have been written since. */
   readonly checks: readonly KeyHash[];
   /** In the payload's order. */
   readonly writes: readonly WriteHashes[];
-  /** Encoded (schemas/payload.ts); it lies in the block. */
-  readonly payload: Uint8Array;
+  /** Encoded (schemas/payload.ts); it lies in the block. Undefined: the id is aborted, `probed`. */
+  readonly payload: Uint8Array | undefined;
 };
 
 /** Where the log ends: the block stands at the next position. */
@@ -47,7 +47,7 @@ export type BlockPlan = {
 
 /** Whether any block has room for it; else it goes by the stream. */
 export function fitsBlock(request: Pick<ExpressRequest, "payload" | "writes">): boolean {
-  return new ClientBlockSize(0).fits(sized(request));
+  return new ClientBlockSize(0).fits(decisionOf(request));
 }
 
 /**
@@ -63,21 +63,31 @@ export function planBlock(
   const [first] = requests;
   assert(first !== undefined && fitsBlock(first), "express: a block commits something");
   const { size, maker } = roomFor(first, parts.maker);
-  const verdicts: CommittedVerdict[] = [];
+  const verdicts: Verdict[] = [];
+  const decided = new Set<TransactionId>();
   const written = new Set<KeyHash>();
   let last = log.newest;
   const isIn = requests.map((request) => {
-    const commit = sized(request);
-    if (!size.fits(commit)) return false;
+    const decision = decisionOf(request);
+    if (!size.fits(decision)) return false;
+    // Whoever asks for an id learns what became of it once the block stands in the log (I3).
+    if (decided.has(request.id)) return false;
     // mutant: express-block-conflicts-with-itself
     if (request.checks.some((check) => written.has(check))) return false;
-    size.add(commit);
+    size.add(decision);
+    decided.add(request.id);
     // mutant: express-time-runs-back
     last = Math.max(last + 1, nowMicros) as Timestamp;
-    for (const { table, partition, key } of commit.writes) {
+    const made = { id: request.id, timestamp: last };
+    if (decision === "abort") {
+      // probe: express-outcome-asked
+      verdicts.push({ kind: "aborted", ...made, reason: { kind: "probed" } });
+      return true;
+    }
+    for (const { table, partition, key } of decision.writes) {
       written.add(table).add(partition).add(key);
     }
-    verdicts.push({ kind: "committed", id: request.id, timestamp: last, ...commit });
+    verdicts.push({ kind: "committed", ...made, ...decision });
     return true;
   });
   return {
@@ -102,14 +112,15 @@ function roomFor(
   maker: BlockMaker,
 ): { readonly size: ClientBlockSize; readonly maker: BlockMaker } {
   const size = new ClientBlockSize(maker.installed.length);
-  if (size.fits(sized(first))) return { size, maker };
+  if (size.fits(decisionOf(first))) return { size, maker };
   return { size: new ClientBlockSize(0), maker: { ...maker, installed: [] } };
 }
 
-function sized({ writes, payload }: Pick<ExpressRequest, "payload" | "writes">): {
-  readonly writes: readonly WriteHashes[];
-  readonly payload: { readonly kind: "inline"; readonly bytes: Uint8Array };
-} {
+function decisionOf({
+  writes,
+  payload,
+}: Pick<ExpressRequest, "payload" | "writes">): SizedDecision {
+  if (payload === undefined) return "abort";
   return { writes: writes.map(asInBlock), payload: { kind: "inline", bytes: payload } };
 }
 

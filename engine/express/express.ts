@@ -40,6 +40,9 @@ export async function createExpress({
   const { shard, hashes, follower, reports } = session;
   const appender = new BlockAppender({
     ...{ ...parts, shard, follower, reports },
+    // Who has nowhere else to go is not refused for minutes after the right was given.
+    deniedRestMs:
+      session.withoutStream === undefined ? limits.expressDeniedMs : limits.expressThrottledMs,
     policy: new CommitPolicy(mode),
     nowMicros: () => {
       const nowMs = clock.nowMs(ports.clock.monotonicMs());
@@ -50,11 +53,18 @@ export async function createExpress({
   });
   const values = new BlockValues();
   return {
+    get denied() {
+      return appender.denied;
+    },
     get isReady() {
       return appender.isReady;
     },
     board: (signal) => appender.board(signal),
-    settle: (wish) => settle(appender, wish, ports.clock),
+    settle: (wish) => {
+      // Where there is a stream, its oracle says what becomes of ids that are asked for.
+      const takesProbes = session.withoutStream !== undefined;
+      return settle(appender, wish, { clock: ports.clock, takesProbes });
+    },
     written: (commit, key) => values.find(commit, key),
     saw: (block, awaited) => {
       appender.saw(block, awaited);
@@ -66,11 +76,12 @@ export async function createExpress({
 async function settle(
   appender: BlockAppender,
   wish: ExpressWish,
-  clock: Clock,
+  options: { readonly clock: Clock; readonly takesProbes: boolean },
 ): Promise<Decision | undefined> {
   const { search, recheck, call, writes } = wish;
-  const { id, checks, payload } = wish.request;
-  if (writes === undefined || payload.kind !== "inline") return undefined;
+  const { kind, id, checks, payload } = wish.request;
+  const isProbe = kind === "abort" && options.takesProbes;
+  if (!isProbe && (writes === undefined || payload.kind !== "inline")) return undefined;
   const over = new AbortController();
   const signal = AbortSignal.any([wish.signal, over.signal]);
   const announce = announcer(wish);
@@ -83,11 +94,11 @@ async function settle(
   try {
     const committed = appender.commit({
       ...{ id, checks, recheck, call, signal, onWay },
-      writes: writes(),
-      payload: payload.bytes,
+      writes: writes?.() ?? [],
+      payload: payload.kind === "inline" ? payload.bytes : undefined,
       look: () => search.look(),
     });
-    const patience = clock.sleep(limits.silenceMsMax, signal).then(() => undefined);
+    const patience = options.clock.sleep(limits.silenceMsMax, signal).then(() => undefined);
     const answer = await Promise.race([committed, patience]);
     return answer?.kind === "decided" ? answer.decision : undefined;
   } finally {

@@ -9,7 +9,7 @@ import { ClientBlockSize } from "../../schemas/client-block-size.ts";
 
 /**
  * Why no block takes the request now; it may be tried again.
- * @param of.writes of its payload, in order; undefined: it commits nothing.
+ * @param of.writes of its payload, in order; undefined: it aborts an id that somebody asks for.
  * @param of.denied what the log's table has answered, if it has denied a block.
  * @throws TransactionTooLargeError, InvalidRequestError for one that no block ever takes.
  */
@@ -18,16 +18,10 @@ export function withoutStream(
   of: { readonly writes: (() => readonly WriteHashes[]) | undefined; readonly denied: unknown },
 ): UnavailableError {
   const { writes, denied } = of;
-  if (writes === undefined || payload.kind === "none") {
-    throw new InvalidRequestError(
-      "outcome",
-      "what is not decided cannot be settled: this deployment has no stream, and this version " +
-        "asks by the stream alone; ask again when its commit's deadline has passed",
-    );
-  }
   const fits =
-    payload.kind === "inline" && new ClientBlockSize(0).fits({ payload, writes: writes() });
-  if (!fits) {
+    writes === undefined ||
+    (payload.kind === "inline" && new ClientBlockSize(0).fits({ payload, writes: writes() }));
+  if (!fits && payload.kind !== "none") {
     const actual = payload.kind === "inline" ? payload.bytes.length : payload.byteLength;
     throw tooLarge(
       { name: "blockBytesMax", max: limits.blockBytesMax, actual },

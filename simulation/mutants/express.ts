@@ -56,4 +56,14 @@ export const express: readonly Mutant[] = [
     ),
     changes: { commit: "express", isolation: "serializable" },
   },
+  {
+    name: "outcome-without-block",
+    breaks: "an id that the log does not decide is said to be aborted: its late block commits",
+    edit: instead(
+      (own) =>
+        "session.withoutStream && !follower.tail.decision(asked.id) " +
+        `? { kind: "aborted" } : ${own}`,
+    ),
+    changes: { commit: "express", tablesOnly: true, hurried: 0.3 },
+  },
 ];

@@ -9,7 +9,7 @@ import type { Trace } from "./trace.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 
 export async function runSchedule(
-  fn: SimulatedFunction<undefined, unknown>,
+  fn: Pick<SimulatedFunction<undefined, unknown>, "name" | "invoke">,
   everyMs: number,
   world: {
     readonly time: VirtualTime;

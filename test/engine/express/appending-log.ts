@@ -3,6 +3,7 @@
  * virtual, and blocks of others come in between.
  */
 import { ConflictError, StoreError } from "../../../core/errors.ts";
+import * as limits from "../../../core/limits.ts";
 import type { Appended, Consumption, StoredBlock } from "../../../core/ports.ts";
 import type {
   InstalledReport,
@@ -92,6 +93,7 @@ export class AppendingLog {
       encode: (block) => encodeLogBlock(block, sampleHashes),
       number: 7 as MakerNumber,
       onDenied: (cause) => this.denials.push(cause),
+      deniedRestMs: limits.expressDeniedMs,
     });
   }
 

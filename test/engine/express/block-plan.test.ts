@@ -195,6 +195,19 @@ describe("a planned block", () => {
     expect(stored(block).verdicts).toEqual(block.verdicts);
   });
 
+  test("I3: an id that is asked for stands in no block with its own commit", () => {
+    const writes = [hashesOf(simpleWrite(1))];
+    const commit = { id: id(1), checks: [], writes, payload: new Uint8Array(1) };
+    const asked = (n: number) => ({ id: id(n), checks: [], writes: [], payload: undefined });
+    const plan = (...given: ExpressRequest[]) => planBlock(given, { log, nowMicros, maker });
+    expect(plan(commit, asked(1), asked(2)).isIn).toEqual([true, false, true]);
+    const { block, isIn } = plan(asked(1), commit, asked(1));
+    expect(isIn).toEqual([true, false, false]);
+    expect(stored(block).verdicts).toEqual([
+      { kind: "aborted", id: id(1), timestamp: nowMicros, reason: { kind: "probed" } },
+    ]);
+  });
+
   test("a commit that no block takes is told beforehand", () => {
     const writes = [hashesOf(simpleWrite(1))];
     expect(fitsBlock({ writes, payload: new Uint8Array(limits.blockBytesMax - 400) })).toBe(true);
