@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import type { StackScripts } from "../localstack/stack-bundle.ts";
 import { StackError } from "../localstack/stack-error.ts";
-import { stackFunctions } from "../localstack/stack-functions.ts";
+import { handlerFiles } from "../localstack/stack-functions.ts";
 
 const require = createRequire(import.meta.url);
 
@@ -31,7 +31,7 @@ export function builtScripts(): StackScripts | undefined {
   return {
     stores: script("stores"),
     host: script("host"),
-    handlers: new Map(stackFunctions.map(({ name }) => [name, script(`function-${name}`)])),
+    handlers: new Map([...handlerFiles.keys()].map((name) => [name, script(`function-${name}`)])),
   };
 }
 

@@ -30,6 +30,8 @@ type StartOptions = {
   readonly config?: string;
   /** Undefined if not said. */
   readonly sampleTables?: boolean;
+  /** Undefined if not said. */
+  readonly tablesOnly?: boolean;
   readonly logLevel: LogLevel;
   readonly json: boolean;
 };
@@ -54,6 +56,7 @@ export function startCommand(): Command {
     .option("--data <folder>", "keep the data here over restarts (default: in memory)", parseFolder)
     .option("--deployment <name>", "name of the deployment (default: local)", parseDeployment)
     .option("--region <name>", "AWS region to pretend (default: us-east-1)")
+    .option("--tables-only", "no stream and no oracle: clients append to the log themselves")
     .option("--sample-tables", "create and fill the sample tables (default)")
     .option("--no-sample-tables", "do not")
     .addOption(
@@ -69,6 +72,7 @@ export function startCommand(): Command {
         "  tidemark start --table orders:customer,placedAt:N --table accounts:id\n" +
         "  tidemark start --table accounts:id --history accounts\n" +
         "  tidemark start --data .tidemark --log-level debug\n" +
+        "  tidemark start --tables-only\n" +
         "  tidemark start --api-port 0 --dynamodb-port 0 --kinesis-port 0 --json\n",
     )
     .showHelpAfterError("(tidemark start --help shows all options)")
@@ -170,6 +174,7 @@ function stackOptions(options: StartOptions, config: StackConfig): EmbeddedStack
     deployment: options.deployment ?? config.deployment ?? "local",
     region: options.region ?? config.region ?? "us-east-1",
     sampleTables: options.sampleTables ?? config.sampleTables ?? true,
+    tablesOnly: options.tablesOnly ?? config.tablesOnly ?? false,
     tables: ownTables(options, config),
     scripts: builtScripts(),
     log: createStackLog({

@@ -3,7 +3,7 @@
  * edits a source file meanwhile changes nothing about this run, restarted processes and the audit
  * included.
  */
-import { stackFunctions } from "../localstack/stack-functions.ts";
+import { handlerFiles } from "../localstack/stack-functions.ts";
 import {
   bundleScripts,
   stackEntries,
@@ -21,10 +21,9 @@ export type DemoScripts = {
 
 /** @throws StackError if they cannot be built. */
 export async function takeSnapshot(): Promise<DemoScripts> {
-  const handlers = new Map(stackFunctions.map(({ name, handlerFile }) => [name, handlerFile]));
   const scripts = await bundleScripts(
     new Map([
-      ...stackEntries(handlers),
+      ...stackEntries(handlerFiles),
       ["demo-command", "demo/command.ts"],
       ["demo-client", "demo/client-process.ts"],
     ]),

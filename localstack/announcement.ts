@@ -14,7 +14,7 @@ export function announcement(
   },
 ): string {
   const { dataFolder, ownTables, configFile } = settings;
-  const { endpoint, endpoints, deployment, region, tables } = stack;
+  const { endpoint, endpoints, deployment, region, tables, tablesOnly } = stack;
   const kept = dataFolder === undefined ? "in memory, gone when this stops" : `in ${dataFolder}`;
   const samples = tables.filter((name) => !ownTables.includes(name));
   const lines = [
@@ -23,7 +23,9 @@ export function announcement(
     "",
     `  REST API     ${endpoint}`,
     `  DynamoDB     ${endpoints.dynamodb}`,
-    `  Kinesis      ${endpoints.kinesis}`,
+    tablesOnly
+      ? "  Commits      clients append them to the log's table; there is no stream"
+      : `  Kinesis      ${endpoints.kinesis}`,
     `  Deployment   ${deployment}   (region ${region}; any credentials do)`,
     `  Data         ${kept}`,
     ...(configFile === undefined ? [] : [`  Settings     from ${configFile}`]),
@@ -50,8 +52,9 @@ export function announcement(
 
 /** One line for programs; `processes` are the children's process ids. */
 export function announcementJson(stack: EmbeddedStack): string {
-  const { endpoint, endpoints, deployment, region, tables, processes } = stack;
-  return `${JSON.stringify({ endpoint, endpoints, deployment, region, tables, processes })}\n`;
+  const { endpoint, endpoints, deployment, region, tables, tablesOnly, processes } = stack;
+  const described = { endpoint, endpoints, deployment, region, tables, tablesOnly, processes };
+  return `${JSON.stringify(described)}\n`;
 }
 
 function firstTries(endpoint: string): readonly string[] {

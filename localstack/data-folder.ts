@@ -32,6 +32,8 @@ type Marker = {
   readonly format: number;
   /** The stores have been made: from then on their files must be there. */
   readonly storesMade: boolean;
+  /** Kinesis was not among them; absent: it was. */
+  readonly tablesOnly?: boolean;
   /** Sample tables that were filled once, and whose rows are the user's business since. */
   readonly filledTables: readonly string[];
 };
@@ -101,8 +103,12 @@ export class DataFolder {
     return this.#marker.filledTables;
   }
 
-  storesMade(): void {
-    if (!this.#marker.storesMade) this.#change({ storesMade: true });
+  /** @param made.stream Kinesis was made, too; once it was, it stays. */
+  storesMade({ stream }: { readonly stream: boolean }): void {
+    const { storesMade, tablesOnly = false } = this.#marker;
+    if (!storesMade || (tablesOnly && stream)) {
+      this.#change({ storesMade: true, tablesOnly: !stream });
+    }
   }
 
   tableFilled(table: string): void {
@@ -146,6 +152,7 @@ export class DataFolder {
   #checkStores(): void {
     if (!this.#marker.storesMade) return;
     for (const store of storeFolders) {
+      if (store === "kinesis" && this.#marker.tablesOnly === true) continue;
       if (existsSync(join(this.path, store, "CURRENT"))) continue;
       throw corruptDataFolder(this.path, `${store}/CURRENT is missing`);
     }

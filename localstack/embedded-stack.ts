@@ -15,7 +15,7 @@ import type {
 } from "./process-messages.ts";
 import type { StackScripts } from "./stack-bundle.ts";
 import { StackError } from "./stack-error.ts";
-import { stackFunctions, type FunctionDefinition } from "./stack-functions.ts";
+import { stackFunctions, tablesOnlyFunctions, type FunctionDefinition } from "./stack-functions.ts";
 import { createStackLog, type LogLevel, type StackLog } from "./stack-log.ts";
 import { SupervisedProcess } from "./supervised-process.ts";
 import type { TableSetup } from "./table-setup.ts";
@@ -46,6 +46,8 @@ export type EmbeddedStackOptions = {
   readonly sampleTables?: boolean;
   /** Created unless they are there, and registered. One named like a sample table replaces it. */
   readonly tables?: readonly TableSetup[];
+  /** No stream and no oracle: clients append to the log themselves; default false. */
+  readonly tablesOnly?: boolean;
   /** Default: all of a deployment. */
   readonly functions?: readonly FunctionDefinition[];
   readonly provision?: Provision;
@@ -61,6 +63,8 @@ export type EmbeddedStack = {
   readonly endpoints: StackEndpoints;
   readonly deployment: string;
   readonly region: string;
+  /** There is no stream, and nothing listens where Kinesis would. */
+  readonly tablesOnly: boolean;
   readonly tables: readonly string[];
   /** Names and process ids of the children that live right now. */
   readonly processes: Readonly<Record<string, number>>;
@@ -93,6 +97,7 @@ export async function startEmbeddedStack(
 class Stack implements EmbeddedStack {
   readonly deployment: string;
   readonly region: string;
+  readonly tablesOnly: boolean;
   readonly lost: Promise<StackError>;
   readonly #options: EmbeddedStackOptions;
   readonly #functions: readonly FunctionDefinition[];
@@ -121,7 +126,8 @@ class Stack implements EmbeddedStack {
     this.deployment = options.deployment ?? "local";
     this.region = options.region ?? "us-east-1";
     this.#stream = deploymentNames(this.deployment).stream;
-    this.#functions = options.functions ?? stackFunctions;
+    this.tablesOnly = options.tablesOnly ?? false;
+    this.#functions = options.functions ?? (this.tablesOnly ? tablesOnlyFunctions : stackFunctions);
     this.#ports = { dynamodb: options.dynamodbAt ?? 0, kinesis: 0, api: 0, ...options.ports };
     this.#log =
       options.log ??
@@ -167,7 +173,7 @@ class Stack implements EmbeddedStack {
       ).bundleStack(new Map(this.#functions.map(({ name, handlerFile }) => [name, handlerFile]))));
     this.#stores = this.#storesProcess(scripts);
     await this.#stores.start();
-    this.#dataFolder?.storesMade();
+    this.#dataFolder?.storesMade({ stream: !this.tablesOnly });
     for (const definition of this.#functions) {
       const host = this.#hostProcess(definition, scripts);
       this.#hosts.push(host);
@@ -178,6 +184,7 @@ class Stack implements EmbeddedStack {
     const tables = this.#options.tables ?? [];
     const target = {
       ...{ deployment, region, endpoints, sampleTables, tables },
+      stream: !this.tablesOnly,
       dataFolder: this.#dataFolder,
     };
     // Settled, not raced: after a failure nothing may go on behind the caller's back.
@@ -237,7 +244,10 @@ class Stack implements EmbeddedStack {
   #storesProcess(scripts: StackScripts): SupervisedProcess {
     const settings = (): StoresSettings => ({
       kind: "stores",
-      services: this.#options.dynamodbAt === undefined ? ["dynamodb", "kinesis"] : ["kinesis"],
+      services: [
+        ...(this.#options.dynamodbAt === undefined ? (["dynamodb"] as const) : []),
+        ...(this.tablesOnly ? [] : (["kinesis"] as const)),
+      ],
       dynamodbPort: this.#ports.dynamodb,
       kinesisPort: this.#ports.kinesis,
       dataFolder: this.#dataFolder?.path,

@@ -6,7 +6,7 @@
  */
 import { createAwsClients } from "../aws/clients.ts";
 import { createTables } from "../aws/create-tables.ts";
-import { provisionDeployment } from "../aws/provision.ts";
+import { provisionDeployment, type ProvisionOptions } from "../aws/provision.ts";
 import { adoptTables } from "../aws/register-tables.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import type { TableDescription } from "../core/types.ts";
@@ -17,8 +17,8 @@ import { StackError } from "./stack-error.ts";
 import type { TableSetup } from "./table-setup.ts";
 
 /**
- * Makes the deployment's stream and tables; may be repeated on one that is there. Returns the
- * tables.
+ * Makes the deployment's tables and, if it is to have one, its stream; may be repeated on one that
+ * is there. Returns the tables.
  */
 export type Provision = (target: {
   readonly deployment: string;
@@ -26,18 +26,20 @@ export type Provision = (target: {
   readonly endpoints: StackEndpoints;
   readonly sampleTables: boolean;
   readonly tables: readonly TableSetup[];
+  /** False: tables alone. */
+  readonly stream: boolean;
   readonly dataFolder: DataFolder | undefined;
 }) => Promise<readonly string[]>;
 
 export const provisionStack: Provision = async (target) => {
-  const { deployment, region, endpoints, dataFolder } = target;
+  const { deployment, region, endpoints, stream, dataFolder } = target;
   const aws = {
     region,
     endpoint: endpoints,
     // Explicit, so that a developer's own credentials are never even read.
     credentials: { accessKeyId: "local", secretAccessKey: "local" },
   };
-  await provisionDeployment({ ...aws, deployment });
+  await makeDeployment({ ...aws, deployment, stream });
   const own = new Set(target.tables.map(({ name }) => name));
   const samples = target.sampleTables ? sampleTables.filter(({ name }) => !own.has(name)) : [];
   await makeTables(aws, { deployment, tables: [...samples, ...target.tables] });
@@ -48,6 +50,17 @@ export const provisionStack: Provision = async (target) => {
   }
   return [...own, ...samples.map(({ name }) => name)];
 };
+
+/** @throws StackError when it has had a stream, and is to do without. */
+async function makeDeployment(options: ProvisionOptions): Promise<void> {
+  try {
+    await provisionDeployment(options);
+  } catch (error) {
+    if (!(error instanceof InvalidRequestError)) throw error;
+    const remedy = "start without --tables-only, or name another folder with --data <folder>";
+    throw new StackError("config", `${error.message}; ${remedy}`, { cause: error });
+  }
+}
 
 /** @throws StackError when a table is there already with another key. */
 async function makeTables(

@@ -37,6 +37,7 @@ const configChecks = {
   deployment: aText,
   region: aText,
   sampleTables: aBoolean,
+  tablesOnly: aBoolean,
 } satisfies Checks<TidemarkConfig>;
 
 const portChecks = {

@@ -4,6 +4,7 @@
  */
 import {
   batchSettings,
+  rolesOf,
   scheduleMs,
   timeLimitMs,
   type FunctionRole,
@@ -22,7 +23,7 @@ export type FunctionDefinition = {
 
 const because = "nobody pays for invocations here, and somebody sits before the result";
 
-export const stackFunctions: readonly FunctionDefinition[] = [
+const definitions = [
   definition("oracle", [{ kind: "stream", ...batchSettings("oracle") }]),
   definition("replay", [
     { kind: "stream", ...batchSettings("replay") },
@@ -31,8 +32,28 @@ export const stackFunctions: readonly FunctionDefinition[] = [
   definition("reaper", [
     { kind: "schedule", everyMs: scheduleMs("reaper", { everyMs: { value: 60_000, because } }) },
   ]),
+  definition("housekeeping", [
+    {
+      kind: "schedule",
+      everyMs: scheduleMs("housekeeping", { everyMs: { value: 5_000, because } }),
+    },
+  ]),
   definition("api", [{ kind: "http" }]),
 ];
+
+/** Of a deployment with a stream. */
+export const stackFunctions = functionsOf("stream");
+/** Of a deployment of tables alone. */
+export const tablesOnlyFunctions = functionsOf("tables");
+/** The files of all their handlers, by name. */
+export const handlerFiles: ReadonlyMap<string, string> = new Map(
+  definitions.map(({ name, handlerFile }) => [name, handlerFile]),
+);
+
+function functionsOf(kind: "stream" | "tables"): readonly FunctionDefinition[] {
+  const roles = new Set<string>(rolesOf(kind));
+  return definitions.filter(({ name }) => roles.has(name));
+}
 
 function definition(role: FunctionRole, sources: readonly EventSource[]): FunctionDefinition {
   return {

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { stackEntries } from "../localstack/stack-bundle.ts";
-import { stackFunctions } from "../localstack/stack-functions.ts";
+import { handlerFiles } from "../localstack/stack-functions.ts";
 import { requireBanner } from "./function-bundles.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -19,8 +19,7 @@ const cliBytesMax = 3 * 1024 * 1024;
 
 async function main(): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
-  const handlers = new Map(stackFunctions.map(({ name, handlerFile }) => [name, handlerFile]));
-  const entries = [["tidemark", "cli/main.ts"], ...stackEntries(handlers)] as const;
+  const entries = [["tidemark", "cli/main.ts"], ...stackEntries(handlerFiles)] as const;
   const { metafile, warnings } = await build({
     entryPoints: Object.fromEntries(entries),
     absWorkingDir: root,

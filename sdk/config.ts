@@ -37,6 +37,8 @@ export type TidemarkConfig = {
   readonly region?: string;
   /** Default true. */
   readonly sampleTables?: boolean;
+  /** No stream and no oracle: clients append to the log themselves. Default false. */
+  readonly tablesOnly?: boolean;
 };
 
 /**

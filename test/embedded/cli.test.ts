@@ -76,7 +76,14 @@ async function started(cli: Cli): Promise<Announcement> {
 test("--help names every option", async () => {
   const cli = run("--help");
   expect(await cli.ended).toBe(0);
-  for (const option of ["--api-port", "--dynamodb-port", "--kinesis-port", "--data", "--log-level"])
+  for (const option of [
+    "--api-port",
+    "--dynamodb-port",
+    "--kinesis-port",
+    "--data",
+    "--tables-only",
+    "--log-level",
+  ])
     expect(cli.output()).toContain(option);
 });
 

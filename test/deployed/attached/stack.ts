@@ -46,6 +46,7 @@ export async function startEmbeddedStack(
     endpoints: clientOptions.endpoint,
     deployment,
     region,
+    tablesOnly: false,
     tables: tables.map(({ name }) => name),
     get processes() {
       return needsControl("looks at the stack's processes");
