@@ -14,7 +14,7 @@ import { writtenItem } from "./installer.ts";
 import { unknownError } from "./request-settler.ts";
 import type { ShardSession } from "./shard-session.ts";
 import type { TailUser } from "./tail-follower.ts";
-import type { EngineEvent } from "./types.ts";
+import type { CommitWay, EngineEvent } from "./types.ts";
 
 /**
  * What tells a commit from all others: members of one group share the id, and each has its place.
@@ -77,6 +77,8 @@ export class CommitUnderWay {
   readonly #what: Committable & CommitId;
   readonly #group: GroupSteps | undefined;
   #started: Started | undefined;
+  /** The last time. */
+  #sentVia: CommitWay = "stream";
   readonly #givenUp = new AbortController();
   /** Keeps the tail back to where it was sealed. */
   readonly #pin: TailUser;
@@ -146,6 +148,7 @@ export class CommitUnderWay {
         freshMs,
         beforeCheck: () => this.#group?.close(),
         onSent: (transactionId, how) => {
+          this.#sentVia = how.via;
           sentMs ??= ports.clock.monotonicMs();
           this.#group?.sent(transactionId);
           emit?.({ kind: "sent", transactionId, ...how });
@@ -203,8 +206,9 @@ export class CommitUnderWay {
     const { session, ports, emit, background } = this.#services;
     const { verdict, payload, sentMs } = certified;
     const { id: transactionId, timestamp: commitTimestamp } = verdict;
-    // An oracle's block has no payload.
-    const via = verdict.payload.kind === "inline" ? "express" : "stream";
+    // An oracle's block has no payload; of a spilled one the block does not say who made it.
+    const { kind } = verdict.payload;
+    const via = kind === "spilled" ? this.#sentVia : kind === "inline" ? "express" : "stream";
     emit?.({ kind: "certified", transactionId, commitTimestamp, via });
     const report = { timestamp: commitTimestamp, proof: this.#what.proof };
     // mutant: installed-said-too-early

@@ -27,6 +27,7 @@ import type {
   TableDescription,
   Timestamp,
   TransactionId,
+  WriteHashes,
 } from "../core/types.ts";
 import { encodePayload } from "../schemas/payload.ts";
 import { ignore, orAborted } from "./concurrency.ts";
@@ -137,7 +138,9 @@ async function send(
   const payload = writes.toPayload();
   const checks = checksOf(subject);
   const checkedTo = checkLocally(session, subject);
-  const request = await buildRequest(ports, { ...options, subject, checkedTo, checks, payload });
+  const hashes = () => Array.from(writes.values(), (write) => write.hashes);
+  const prepared = { ...options, subject, checkedTo, checks, payload, hashes };
+  const request = await buildRequest(ports, session, prepared);
   const sentMs = ports.clock.nowMs();
   const verdict = settleRequest(ports, session, {
     request,
@@ -146,7 +149,7 @@ async function send(
     search: new DecisionSearch(session, { id: options.id, undecidedTo: options.undecidedTo }),
     pagesMax: Number.POSITIVE_INFINITY,
     onSent: options.onSent,
-    writes: () => Array.from(writes.values(), ({ hashes }) => hashes),
+    writes: hashes,
     // A stale or lost request is sent again only after the local check has covered what came since.
     recheck: () => checkLocally(session, subject),
   });
@@ -194,11 +197,13 @@ function checkLocally(session: ShardSession, subject: Committable): Timestamp {
 
 async function buildRequest(
   ports: ClientPorts,
+  { express, withoutStream }: ShardSession,
   parts: {
     readonly id: TransactionId;
     readonly checkedTo: Timestamp;
     readonly checks: Checks;
     readonly payload: Payload;
+    readonly hashes: () => readonly WriteHashes[];
     readonly subject: Committable;
     readonly call: CallOptions;
     readonly signal: AbortSignal;
@@ -216,11 +221,16 @@ async function buildRequest(
   } as const;
   const requestBytes = bytes.length + 8 * checks.hashes.length + 64;
   if (requestBytes <= limits.inlineRequestBytesMax) {
-    return { ...request, payload: { kind: "inline", bytes } };
+    const inline = { kind: "inline", bytes } as const;
+    // Where there is a stream it takes what is too large for a block.
+    const isForBlock =
+      withoutStream !== undefined && express?.takes(inline, parts.hashes()) === false;
+    if (!isForBlock) return { ...request, payload: inline };
   }
   parts.leave();
   const { spillPayload } = await orAborted(spilling.load(), parts.signal);
   const { chunks, source } = spillPayload(bytes, ports.digest);
+  // mutant: express-refers-to-nothing
   await orAborted(ports.log.spill(id, chunks, call), parts.signal);
   return { ...request, payload: source };
 }

@@ -38,6 +38,8 @@ export type WithoutStream = (
   writes: (() => readonly WriteHashes[]) | undefined,
 ) => UnavailableError;
 
+type InlinePayload = Extract<CommitRequest["payload"], { readonly kind: "inline" }>;
+
 export interface ExpressWay {
   /** Whether a request would be taken up now. */
   readonly isReady: boolean;
@@ -53,6 +55,8 @@ export interface ExpressWay {
    * @throws what its `recheck` throws, when nothing of it is on its way; and the signal's reason.
    */
   settle(wish: ExpressWish): Promise<Decision | undefined>;
+  /** Whether a block has room for a payload that writes this. */
+  takes(payload: InlinePayload, writes: readonly WriteHashes[]): boolean;
   /**
    * What a committed write has left of an item, where its block says so; undefined: it does not, or
    * the write is another item's.

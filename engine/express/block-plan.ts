@@ -10,6 +10,7 @@
 import { assert } from "../../core/assert.ts";
 import type {
   BlockMaker,
+  CommitRequest,
   KeyHash,
   LogBlock,
   LogPosition,
@@ -19,7 +20,11 @@ import type {
   Verdict,
   WriteHashes,
 } from "../../core/types.ts";
-import { ClientBlockSize, type SizedDecision } from "../../schemas/client-block-size.ts";
+import {
+  ClientBlockSize,
+  type SizedCommit,
+  type SizedDecision,
+} from "../../schemas/client-block-size.ts";
 
 /** A transaction to be committed, or an id that must not be committed any more. */
 export type ExpressRequest = {
@@ -28,8 +33,8 @@ export type ExpressRequest = {
   readonly checks: readonly KeyHash[];
   /** In the payload's order. */
   readonly writes: readonly WriteHashes[];
-  /** Encoded (schemas/payload.ts); it lies in the block. Undefined: the id is aborted, `probed`. */
-  readonly payload: Uint8Array | undefined;
+  /** It lies in the block, or was spilled for this very id. None: the id is aborted, `probed`. */
+  readonly payload: CommitRequest["payload"];
 };
 
 /** Where the log ends: the block stands at the next position. */
@@ -45,7 +50,7 @@ export type BlockPlan = {
   readonly isIn: readonly boolean[];
 };
 
-/** Whether any block has room for it; else it goes by the stream. */
+/** Whether any block has room for it; else its payload is spilled, or it goes by the stream. */
 export function fitsBlock(request: Pick<ExpressRequest, "payload" | "writes">): boolean {
   return new ClientBlockSize(0).fits(decisionOf(request));
 }
@@ -116,12 +121,15 @@ function roomFor(
   return { size: new ClientBlockSize(0), maker: { ...maker, installed: [] } };
 }
 
+/** As an oracle's: without sort keys where no block would hold it with them. */
 function decisionOf({
   writes,
   payload,
 }: Pick<ExpressRequest, "payload" | "writes">): SizedDecision {
-  if (payload === undefined) return "abort";
-  return { writes: writes.map(asInBlock), payload: { kind: "inline", bytes: payload } };
+  if (payload.kind === "none") return "abort";
+  const commit: SizedCommit = { writes: writes.map(asInBlock), payload };
+  if (new ClientBlockSize(0).fits(commit)) return commit;
+  return { payload, writes: commit.writes.map((write) => ({ ...write, sortKey: undefined })) };
 }
 
 /** Whose key happens to hash as its partition stands there as if it had no sort key. */

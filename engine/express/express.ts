@@ -12,6 +12,7 @@ import type { Decision } from "../log-searches.ts";
 import type { ShardSession } from "../shard-session.ts";
 import type { CommitPreference } from "../types.ts";
 import { BlockAppender } from "./block-appender.ts";
+import { fitsBlock } from "./block-plan.ts";
 import { BlockValues } from "./block-values.ts";
 import { CommitPolicy } from "./commit-policy.ts";
 import { StoreClock } from "./store-clock.ts";
@@ -65,6 +66,7 @@ export async function createExpress({
       const takesProbes = session.withoutStream !== undefined;
       return settle(appender, wish, { clock: ports.clock, takesProbes });
     },
+    takes: (payload, writes) => fitsBlock({ payload, writes }),
     written: (commit, key) => values.find(commit, key),
     saw: (block, awaited) => {
       appender.saw(block, awaited);
@@ -79,9 +81,8 @@ async function settle(
   options: { readonly clock: Clock; readonly takesProbes: boolean },
 ): Promise<Decision | undefined> {
   const { search, recheck, call, writes } = wish;
-  const { kind, id, checks, payload } = wish.request;
-  const isProbe = kind === "abort" && options.takesProbes;
-  if (!isProbe && (writes === undefined || payload.kind !== "inline")) return undefined;
+  const { id, checks, payload } = wish.request;
+  if (payload.kind === "none" ? !options.takesProbes : writes === undefined) return undefined;
   const over = new AbortController();
   const signal = AbortSignal.any([wish.signal, over.signal]);
   const announce = announcer(wish);
@@ -95,7 +96,7 @@ async function settle(
     const committed = appender.commit({
       ...{ id, checks, recheck, call, signal, onWay },
       writes: writes?.() ?? [],
-      payload: payload.kind === "inline" ? payload.bytes : undefined,
+      payload,
       look: () => search.look(),
     });
     const patience = options.clock.sleep(limits.silenceMsMax, signal).then(() => undefined);

@@ -5,7 +5,7 @@
 import { InvalidRequestError, tooLarge, UnavailableError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { CommitRequest, WriteHashes } from "../../core/types.ts";
-import { ClientBlockSize } from "../../schemas/client-block-size.ts";
+import { fitsBlock } from "./block-plan.ts";
 
 /**
  * Why no block takes the request now; it may be tried again.
@@ -18,10 +18,8 @@ export function withoutStream(
   of: { readonly writes: (() => readonly WriteHashes[]) | undefined; readonly denied: unknown },
 ): UnavailableError {
   const { writes, denied } = of;
-  const fits =
-    writes === undefined ||
-    (payload.kind === "inline" && new ClientBlockSize(0).fits({ payload, writes: writes() }));
-  if (!fits && payload.kind !== "none") {
+  const fits = payload.kind === "none" || fitsBlock({ payload, writes: writes?.() ?? [] });
+  if (!fits) {
     const actual = payload.kind === "inline" ? payload.bytes.length : payload.byteLength;
     throw tooLarge(
       { name: "blockBytesMax", max: limits.blockBytesMax, actual },

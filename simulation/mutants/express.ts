@@ -40,6 +40,12 @@ export const express: readonly Mutant[] = [
     changes: { commit: "mixed", faults: { "clock-skew": 1 } },
   },
   {
+    name: "express-refers-to-nothing",
+    breaks: "a block commits what nobody can read: no oracle looks whether it was spilled",
+    edit: omitted,
+    changes: { commit: "express", workload: "large-payload" },
+  },
+  {
     name: "no-refresh-at-end",
     breaks: "a body that runs again, and then writes nothing, misses what was acknowledged",
     edit: omitted,

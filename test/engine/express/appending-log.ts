@@ -128,7 +128,7 @@ export class AppendingLog {
         id,
         checks,
         writes: writesOf(commit),
-        payload: Uint8Array.of(commit.id),
+        payload: { kind: "inline" as const, bytes: Uint8Array.of(commit.id) },
         look: () => {
           const { tail } = this.follower;
           if (newest < tail.floor) return "gap";
@@ -167,7 +167,7 @@ export class AppendingLog {
       id: idOf(commit.id),
       checks: [],
       writes: writesOf(commit),
-      payload: Uint8Array.of(commit.id),
+      payload: { kind: "inline" as const, bytes: Uint8Array.of(commit.id) },
     }));
     const maker = { number: 8 as MakerNumber, installed: [] };
     const { block } = planBlock(requests, { log: end, nowMicros: 0, maker });

@@ -76,7 +76,10 @@ function hashesOf(written: TestWrite): WriteHashes {
 }
 
 function expressRequests(drawn: Drawn): ExpressRequest[] {
-  return drawn.map((each) => ({ ...each, writes: each.writes.map(hashesOf) }));
+  return drawn.map(({ payload: bytes, ...each }) => ({
+    ...each,
+    ...{ payload: { kind: "inline", bytes }, writes: each.writes.map(hashesOf) },
+  }));
 }
 
 /** What the log would give back of it. */
@@ -92,6 +95,14 @@ function asRecord(drawn: Drawn, order: readonly number[] = [...drawn.keys()]) {
   return { sequence: 1n, arrivalMs: nowMs, requests: all };
 }
 const id0 = id(0);
+
+const inline = (bytes: number) => ({ kind: "inline", bytes: new Uint8Array(bytes) }) as const;
+const spilled = {
+  kind: "spilled",
+  chunks: 45,
+  byteLength: limits.payloadBytesMax,
+  digest: new Uint8Array(32).fill(7),
+} as const;
 
 describe("a planned block", () => {
   test("I4: commits what an oracle commits of the same requests, and refuses the same", () => {
@@ -190,15 +201,20 @@ describe("a planned block", () => {
   test("takes a key that hashes as its partition", () => {
     const both = hash(5);
     const writes = [{ table: hash(9), partition: both, key: both, sortKey: Uint8Array.of(1) }];
-    const request = { id: id(1), checks: [], writes, payload: new Uint8Array(1) };
+    const request = { id: id(1), checks: [], writes, payload: inline(1) };
     const { block } = planBlock([request], { log, nowMicros, maker });
     expect(stored(block).verdicts).toEqual(block.verdicts);
   });
 
   test("I3: an id that is asked for stands in no block with its own commit", () => {
     const writes = [hashesOf(simpleWrite(1))];
-    const commit = { id: id(1), checks: [], writes, payload: new Uint8Array(1) };
-    const asked = (n: number) => ({ id: id(n), checks: [], writes: [], payload: undefined });
+    const commit = { id: id(1), checks: [], writes, payload: inline(1) };
+    const asked = (n: number) => ({
+      id: id(n),
+      checks: [],
+      writes: [],
+      payload: { kind: "none" } as const,
+    });
     const plan = (...given: ExpressRequest[]) => planBlock(given, { log, nowMicros, maker });
     expect(plan(commit, asked(1), asked(2)).isIn).toEqual([true, false, true]);
     const { block, isIn } = plan(asked(1), commit, asked(1));
@@ -210,7 +226,20 @@ describe("a planned block", () => {
 
   test("a commit that no block takes is told beforehand", () => {
     const writes = [hashesOf(simpleWrite(1))];
-    expect(fitsBlock({ writes, payload: new Uint8Array(limits.blockBytesMax - 400) })).toBe(true);
-    expect(fitsBlock({ writes, payload: new Uint8Array(limits.blockBytesMax) })).toBe(false);
+    expect(fitsBlock({ writes, payload: inline(limits.blockBytesMax - 400) })).toBe(true);
+    expect(fitsBlock({ writes, payload: inline(limits.blockBytesMax) })).toBe(false);
+    expect(fitsBlock({ writes, payload: spilled })).toBe(true);
+  });
+
+  test("as many writes as a transaction has find room: without their sort keys", () => {
+    const sortKey = new Uint8Array(limits.blockSortKeyBytesMax);
+    const writes = Array.from({ length: limits.transactionKeysMax }, (_, n) =>
+      hashesOf({ table: hash(9), partition: hash(n), sortKey }),
+    );
+    const request = { id: id(1), checks: [], writes, payload: spilled };
+    const { block, isIn } = planBlock([request], { log, nowMicros, maker });
+    expect(isIn).toEqual([true]);
+    expect(stored(block).verdicts).toEqual(block.verdicts);
+    expect(block.verdicts[0]).toMatchObject({ payload: spilled });
   });
 });
