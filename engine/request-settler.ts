@@ -89,6 +89,7 @@ export async function settleRequest(
           return decision;
         }
         // A block of it may stand in the log by now: it is looked for first.
+        // mutant: express-silence-is-refusal
         if (block.isOnWay) continue;
       }
       let found = search.look();

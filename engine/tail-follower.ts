@@ -249,6 +249,7 @@ export class TailFollower {
    */
   adopt(stored: StoredBlock, completeTo?: Instant): void {
     if (stored.position !== this.tail.position + 1) return;
+    // mutant: express-taken-not-folded
     this.#fold(stored);
     this.#heard = instantOf(this.#ports.clock);
     if (completeTo !== undefined) this.#noteComplete(completeTo);

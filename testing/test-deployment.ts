@@ -91,6 +91,8 @@ export class TestDeployment {
   readonly metrics: ReadonlyMap<string, number>;
   /** Errors in functions that no fault excuses: the program itself is wrong. */
   readonly programErrors: string[] = [];
+  /** Of all oracles' puts, the longest row that found their position taken, one after another. */
+  longestRowOfTaken = 0;
   readonly stream: string;
   readonly #aims: HostileAims;
   /** Ports without faults. */
@@ -127,7 +129,9 @@ export class TestDeployment {
     this.hashes = hashes;
     const metrics = new Map<string, number>();
     this.metrics = metrics;
-    const observability = countingObservability(metrics);
+    const observability = countingObservability(metrics, (tries) => {
+      this.longestRowOfTaken = Math.max(this.longestRowOfTaken, tries);
+    });
     const calm = world.startProcess("inspector", { exact: true });
     this.#calm = this.portsOf(calm, { calm: true });
     this.stream = this.#calm.names.stream;
@@ -361,13 +365,21 @@ function isProgramError(error: unknown): boolean {
   );
 }
 
-function countingObservability(metrics: Map<string, number>): Observability {
+/** @param onTaken an oracle lost its position, so many times in a row. */
+function countingObservability(
+  metrics: Map<string, number>,
+  onTaken: (tries: number) => void,
+): Observability {
   const add = (name: string, value: number): void => {
     metrics.set(name, (metrics.get(name) ?? 0) + value);
   };
   const ignore = (): void => undefined;
+  const warn: Observability["log"]["warn"] = (_message, fields) => {
+    const { reason, tries } = fields ?? {};
+    if (reason === "contention" && typeof tries === "number") onTaken(tries);
+  };
   return {
-    log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
+    log: { debug: ignore, info: ignore, warn, error: ignore },
     metrics: { count: add, milliseconds: ignore, bytes: ignore },
   };
 }

@@ -272,6 +272,7 @@ export class BlockAppender {
     for (let attempt = 0; ; attempt += 1) {
       const began = instantOf(ports.clock);
       const answer = await this.#put(flight);
+      // mutant: express-lost-answer-is-refusal
       if (!flight.isUnclear && isRefusal(answer)) {
         this.#refused(flight, answer);
         return;

@@ -89,6 +89,7 @@ export class CommitPolicy {
     this.#learnPut(tookMs);
     this.#losses += 1;
     this.#hasWon = false;
+    // mutant: express-never-yields
     if (to === undefined || this.#losses >= limits.expressLossesMax) this.#leave(nowMs);
   }
 
@@ -120,6 +121,7 @@ export class CommitPolicy {
     const makers = new Set(this.#seen.map(({ maker }) => maker)).size;
     if (makers === 0) return 0;
     const behindMs = this.#hasWon ? this.#putMs : 0;
+    // mutant: express-never-waits
     return Math.min(behindMs + random * makers * this.#putMs, limits.expressWaitMsMax);
   }
 
@@ -136,6 +138,7 @@ export class CommitPolicy {
     }
     const perBlock = this.#putMs / limits.expressWindowMs;
     this.#share = blocks * perBlock;
+    // mutant: express-never-yields
     if (this.#share > limits.expressBusyShareMax) this.#leave(nowMs);
     // What the stream carries would be blocks of their own if all came back.
     if (decisions * perBlock > limits.expressCalmShareMax) this.#calmSinceMs = nowMs;

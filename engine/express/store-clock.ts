@@ -55,6 +55,7 @@ export class StoreClock {
     const bounds = this.#at(monotonicMs);
     if (bounds === undefined) return undefined;
     if (bounds.highMs - bounds.lowMs > limits.storeClockErrorMsMax) return undefined;
+    // mutant: express-clock-ahead
     return monotonicMs + bounds.lowMs;
   }
 

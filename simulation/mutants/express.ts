@@ -1,5 +1,5 @@
 /** Breaks of express commit (docs/adr/0013-express-commit.md). */
-import { instead, never, omitted, type Mutant } from "./mutant.ts";
+import { instead, never, omitted, when, type Mutant } from "./mutant.ts";
 
 export const express: readonly Mutant[] = [
   {
@@ -71,5 +71,43 @@ export const express: readonly Mutant[] = [
         `? { kind: "aborted" } : ${own}`,
     ),
     changes: { commit: "express", tablesOnly: true, hurried: 0.3 },
+  },
+  {
+    name: "express-clock-ahead",
+    breaks: "a block is dated as late as the store's clock may be, and not as it is at least",
+    edit: instead("monotonicMs + bounds.highMs"),
+    changes: { commit: "express" },
+  },
+  {
+    name: "express-taken-not-folded",
+    breaks: "what stands at a lost position is passed without a look: lost updates",
+    edit: instead(
+      "completeTo === undefined ? this.tail.fold({ ...decodeBlock(stored, this.#hashes), " +
+        "verdicts: [] }) : this.#fold(stored)",
+    ),
+    changes: { commit: "express" },
+  },
+  {
+    name: "express-silence-is-refusal",
+    breaks: "a block of whose put nothing is known counts as refused: its body runs again",
+    edit: instead('throw new ConflictError("its position is taken", {})'),
+    changes: { commit: "express", faults: { "answer-lost": 0.05, "log-throttled": 0.1 } },
+  },
+  {
+    name: "express-lost-answer-is-refusal",
+    breaks: "a put whose answer is lost counts as refused: what is committed is called given up",
+    edit: when('answer !== "appended" && !isTaken(answer)'),
+    // Whom the stream then throttles until its time is up, has no other copy on its way.
+    changes: {
+      commit: "express",
+      hurried: 0.9,
+      faults: { "answer-lost": 0.1, "request-late": 0.1, "throttling-storm": 0.1 },
+    },
+  },
+  {
+    name: "express-never-yields",
+    breaks: "whoever is beaten puts again at once, and never leaves the log to the oracle",
+    edit: { "express-never-yields": never, "express-never-waits": instead("0") },
+    changes: { commit: "mixed", clients: 8, lanes: 2, pauseMs: 1, transactions: 800, faults: {} },
   },
 ];
