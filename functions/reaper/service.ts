@@ -103,7 +103,8 @@ function reportRun({ log, metrics }: Observability, report: ReaperReport): void 
   metrics.count("ReaperFailures", report.failures.length);
   for (const failure of report.failures) log.warn("a tombstone could not be removed", failure);
   const { failures: _, ...figures } = report;
-  log.info("tombstones looked through", figures);
+  const isIdle = report.removed + report.kept + report.batchesDropped === 0;
+  log[isIdle ? "debug" : "info"]("tombstones looked through", figures);
 }
 
 /**

@@ -6,6 +6,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { createAwsClients } from "../../aws/clients.ts";
 import { createAwsPorts } from "../../aws/ports.ts";
+import { awaitWatermark } from "../../demo/stored-rows.ts";
 import type { EmbeddedStack } from "../../localstack/embedded-stack.ts";
 import { createClient, defineTable, type Client } from "../../sdk/index.ts";
 import { eventually, startTestStack, temporaryFolder } from "./fixtures/test-stack.ts";
@@ -63,6 +64,22 @@ test("clients count together, beside one that dies between its block and its ins
     const watermark = shard && (await ports.control.readWatermark(shard));
     return watermark?.position === last?.position;
   });
+});
+
+test("REST commits by blocks of its own, and a killed housekeeping goes on", async () => {
+  const stack = await startTestStack(options);
+  await stack.kill("housekeeping");
+  const write = { op: "update", table: accounts.name, key: { id: "rest" }, add: { n: 2 } };
+  const response = await fetch(`${stack.endpoint}/v1/transactions`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ writes: [write], returnItems: true }),
+  });
+  const answer = (await response.json()) as {
+    readonly receipt: { readonly commitTimestamp: number };
+  };
+  expect(answer).toMatchObject({ written: [{ id: "rest", n: 2 }] });
+  await awaitWatermark(stack, answer.receipt.commitTimestamp);
 });
 
 test("the data stays, and a stream is added by a start without the option", async () => {
