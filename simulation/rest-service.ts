@@ -3,7 +3,7 @@
  * that wait, lose answers and send again. Its engine records like everybody's.
  */
 import { createEngine } from "../engine/engine.ts";
-import type { EngineEvent } from "../engine/types.ts";
+import type { EngineOptions } from "../engine/engine-core.ts";
 import { createApi } from "../functions/api/service.ts";
 import { timeLimitMs } from "../functions/shared/settings.ts";
 import { recordingEngine } from "../testing/history/recording-engine.ts";
@@ -22,7 +22,11 @@ export class RestService {
   readonly #cloud: TestCloud;
   readonly #function: SimulatedFunction<RestRequest, WireAnswer>;
 
-  constructor(cloud: TestCloud, recorder: HistoryRecorder, onEvent: (event: EngineEvent) => void) {
+  constructor(
+    cloud: TestCloud,
+    recorder: HistoryRecorder,
+    engineOptions: Pick<EngineOptions, "commit" | "onEvent">,
+  ) {
     this.#cloud = cloud;
     const { deployment } = cloud;
     const ignore = (): void => undefined;
@@ -34,7 +38,7 @@ export class RestService {
           recorder.abandon(process.name);
         });
         const ports = deployment.portsOf(process);
-        const engine = createEngine(ports, { onEvent });
+        const engine = createEngine(ports, engineOptions);
         const api = createApi({
           engine: recordingEngine(engine, recorder, { process: process.name }),
           control: ports.control,

@@ -190,8 +190,11 @@ class SeedRunner {
       onCrash: (name) => {
         this.#recorder.abandon(name);
       },
-      rest: new RestService(cloud, this.#recorder, (event) => {
-        this.#balance.observe(event);
+      rest: new RestService(cloud, this.#recorder, {
+        commit: this.#plan.commit === "mixed" ? "auto" : this.#plan.commit,
+        onEvent: (event) => {
+          this.#balance.observe(event);
+        },
       }),
       mood: () => this.#balance.mood,
     });

@@ -2,6 +2,7 @@
  * The environment of a function, as Terraform and the embedded stack set it, checked once at its
  * start.
  */
+import type { CommitPreference } from "../../engine/types.ts";
 import { logLevels, type LogLevel } from "./observability.ts";
 
 export type FunctionEnvironment = {
@@ -14,6 +15,8 @@ export type FunctionEnvironment = {
   };
   readonly logLevel: LogLevel;
 };
+
+const commitPreferences = ["auto", "express", "stream"] as const satisfies CommitPreference[];
 
 /** @throws RangeError naming the variable that is missing or wrong, and what it takes. */
 export function readFunctionEnvironment(
@@ -37,4 +40,20 @@ export function readFunctionEnvironment(
     },
     logLevel,
   };
+}
+
+/**
+ * Which way a function of the engine's own commits go, by `TIDEMARK_COMMIT`: as `commit` of
+ * `createClient`, but by what serves better where nothing is said.
+ * @throws RangeError
+ */
+export function readCommitPreference(
+  variables: Readonly<Record<string, string | undefined>>,
+): CommitPreference {
+  const wanted = variables["TIDEMARK_COMMIT"] ?? "auto";
+  const found = commitPreferences.find((each) => each === wanted);
+  if (found !== undefined) return found;
+  throw new RangeError(
+    `TIDEMARK_COMMIT is "${wanted}": use one of ${commitPreferences.join(", ")}`,
+  );
 }

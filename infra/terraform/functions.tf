@@ -32,6 +32,7 @@ resource "aws_lambda_function" "this" {
         TIDEMARK_DEPLOYMENT = var.deployment
         TIDEMARK_LOG_LEVEL  = var.log_level
       },
+      each.key == "api" ? { TIDEMARK_COMMIT = var.rest.commit } : {},
       var.local_endpoints == null ? {} : {
         TIDEMARK_ENDPOINT_DYNAMODB = var.local_endpoints.dynamodb
         TIDEMARK_ENDPOINT_KINESIS  = var.local_endpoints.kinesis

@@ -184,7 +184,8 @@ variable "rest" {
   description = <<-EOT
     The REST service behind an HTTP API. `authorization` is AWS_IAM or JWT; the service itself
     authenticates nobody, so there is no "none". A token needs one of `jwt.scopes`, if any are
-    named. `throttling` is in requests a second.
+    named. `throttling` is in requests a second. `commit` is the SDK's option of that name: which
+    way the service's commits go.
   EOT
   type = object({
     enabled       = optional(bool, true)
@@ -194,15 +195,18 @@ variable "rest" {
     )
     throttling   = optional(object({ rate = number, burst = number }), { rate = 200, burst = 400 })
     cors_origins = optional(list(string), [])
+    commit       = optional(string, "auto")
   })
   default  = {}
   nullable = false
 
   validation {
-    condition     = var.stream.enabled || !var.rest.enabled
+    condition = contains(
+      var.stream.enabled ? ["auto", "express", "stream"] : ["auto", "express"], var.rest.commit
+    )
     error_message = <<-EOT
-      REST commits by the stream, which stream.enabled = false leaves out: set
-      rest = { enabled = false }, and have clients use the SDK; or keep the stream.
+      rest.commit is "auto" (by what serves better), "express" (by blocks of its own) or "stream";
+      with stream.enabled = false there is no stream to commit by.
     EOT
   }
   validation {

@@ -1,7 +1,10 @@
 import type { KinesisStreamEvent, KinesisStreamRecord } from "aws-lambda";
 import { describe, expect, test } from "vitest";
 import { InvariantViolation } from "../../core/assert.ts";
-import { readFunctionEnvironment } from "../../functions/shared/environment.ts";
+import {
+  readCommitPreference,
+  readFunctionEnvironment,
+} from "../../functions/shared/environment.ts";
 import { parseKinesisEvent } from "../../functions/shared/kinesis-event.ts";
 
 function eventRecord(
@@ -83,5 +86,12 @@ describe("function environment", () => {
       logLevel: "WARN",
       endpoint: { dynamodb: "http://127.0.0.1:1", kinesis: undefined },
     });
+  });
+
+  test("says which way commits go, by what serves better where nothing is said", () => {
+    expect(readCommitPreference({})).toBe("auto");
+    expect(readCommitPreference({ TIDEMARK_COMMIT: "stream" })).toBe("stream");
+    const wrong = { TIDEMARK_COMMIT: "fast" };
+    expect(() => readCommitPreference(wrong)).toThrow(/TIDEMARK_COMMIT.*auto, express, stream/);
   });
 });

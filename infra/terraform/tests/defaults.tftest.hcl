@@ -216,6 +216,12 @@ run "functions_run_where_and_as_what_was_tested" {
     EOT
   }
   assert {
+    condition = (
+      aws_lambda_function.this["api"].environment[0].variables["TIDEMARK_COMMIT"] == "auto"
+    )
+    error_message = "REST commits by what serves better."
+  }
+  assert {
     condition     = aws_lambda_function.this["api"].timeout < 30
     error_message = "The HTTP API gives up after 30 seconds."
   }

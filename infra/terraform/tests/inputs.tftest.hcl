@@ -293,10 +293,19 @@ run "refuses_an_endpoint_with_a_path" {
   expect_failures = [var.local_endpoints]
 }
 
-run "refuses_rest_without_a_stream" {
+run "refuses_rest_by_a_stream_that_is_not_there" {
   command = plan
   variables {
     stream = { enabled = false }
+    rest   = { commit = "stream" }
+  }
+  expect_failures = [var.rest]
+}
+
+run "refuses_a_way_to_commit_that_there_is_not" {
+  command = plan
+  variables {
+    rest = { commit = "fast" }
   }
   expect_failures = [var.rest]
 }
@@ -305,7 +314,6 @@ run "refuses_that_nobody_keeps_house" {
   command = plan
   variables {
     stream       = { enabled = false }
-    rest         = { enabled = false }
     housekeeping = { enabled = false }
   }
   expect_failures = [var.housekeeping]
@@ -315,7 +323,6 @@ run "refuses_memory_for_an_oracle_without_a_stream" {
   command = plan
   variables {
     stream    = { enabled = false }
-    rest      = { enabled = false }
     memory_mb = { oracle = 1769 }
   }
   expect_failures = [var.memory_mb]
@@ -334,7 +341,6 @@ run "refuses_a_long_name_without_a_stream" {
   variables {
     deployment = "abcdefghij-abcdefghij-abcdef"
     stream     = { enabled = false }
-    rest       = { enabled = false }
   }
   expect_failures = [var.stream]
 }

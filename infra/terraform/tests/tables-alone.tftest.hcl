@@ -8,7 +8,6 @@ variables {
   deployment = "shop"
   tables     = { stock = {} }
   stream     = { enabled = false }
-  rest       = { enabled = false }
 }
 
 run "there_is_no_stream_and_nothing_that_reads_one" {
@@ -22,7 +21,7 @@ run "there_is_no_stream_and_nothing_that_reads_one" {
     error_message = "Neither stream nor consumer nor mapping."
   }
   assert {
-    condition     = keys(aws_lambda_function.this) == ["housekeeping", "provision"]
+    condition     = keys(aws_lambda_function.this) == ["api", "housekeeping", "provision"]
     error_message = "Housekeeping stands for replay and reaper; nobody is an oracle."
   }
   assert {
@@ -58,6 +57,20 @@ run "nobody_is_granted_a_stream_that_is_not_there" {
       ]
     ]))
     error_message = "IAM refuses a statement without a resource."
+  }
+}
+
+run "rest_commits_by_blocks_of_its_own" {
+  assert {
+    condition = length([
+      for statement in jsondecode(aws_iam_role_policy.function["api"].policy).Statement : statement
+      if startswith(statement.Sid, "Express")
+    ]) > 0
+    error_message = "It has the right to append to the log."
+  }
+  assert {
+    condition     = output.rest.endpoint == aws_apigatewayv2_api.rest[0].api_endpoint
+    error_message = "REST needs no stream."
   }
 }
 
