@@ -20,6 +20,8 @@ Deletes == {
   t2 :> Tx("snapshot", {b}, {b}, {}) @@
   t3 :> Tx("serializable", {a, b}, {a}, {})}
 
+SkewOrDeletes == Skew \cup Deletes
+
 \* Two that need each other's key, for temporal properties.
 Pair == {
   t1 :> Tx("serializable", {a}, {a, b}, {}) @@

@@ -64,6 +64,28 @@ ExpressGivesUp(t) ==
   /\ UNCHANGED <<work, net, stream, oracle, log, commits, store, high, replay, mark, left, puts>>
 
 -----------------------------------------------------------------------------
+(* Tables alone: no stream, no oracle.  Whoever asks for an outcome answers it by a block, after a
+   look at the log; it is on its way for ever like any other. *)
+
+ExpressProbe(t) ==
+  LET p == Len(log)
+      ts == Through(p) + 1
+  IN /\ client[t].pc \in {"crashed", "probed"}
+     /\ Mutant # "express-probe-blindly" => ~IsDecided(t)
+     /\ ~\E m \in puts : m.t = t /\ m.pos = p + 1 /\ m.block.verdicts[1].kind = "probed"
+     /\ client' = [client EXCEPT ![t].pc = "probed"]
+     /\ puts' = puts \cup {[t |-> t, pos |-> p + 1, block |->
+          [cursor |-> Covered(p), verdicts |-> <<[t |-> t, kind |-> "probed", ts |-> ts]>>,
+           through |-> ts]]}
+     /\ UNCHANGED <<work, net, stream, oracle, log, commits, store, high, replay, mark, left>>
+
+TablesStep ==
+  \/ \E t \in Txs : \/ \E k \in Keys : ClientRead(t, k) \/ ClientInstall(t, k)
+                     \/ ClientCrash(t)
+  \/ ReplayStep \/ ReaperStep
+  \/ \E p \in Replays : ReplayCrash(p)
+
+-----------------------------------------------------------------------------
 
 ExpressStep ==
   \/ \E t \in Txs : ExpressDraft(t) \/ ExpressGivesUp(t)
@@ -72,6 +94,12 @@ ExpressStep ==
 ExpressSpec ==
   /\ Init /\ puts = {}
   /\ [][(Next /\ UNCHANGED puts) \/ ExpressStep]_expressVars
+
+TablesSpec ==
+  /\ Init /\ puts = {}
+  /\ [][\/ TablesStep /\ UNCHANGED puts
+        \/ ExpressStep
+        \/ \E t \in Txs : ExpressProbe(t)]_expressVars
 
 \* A put is worth something only at the position that follows the log's end (or, for mutants, beyond
 \* it); a position that is taken refuses it for ever.

@@ -20,7 +20,8 @@ import { formatTrace } from "./harness/trace.ts";
  * `install` (overlapping replays, deletes, the reaper) is the other one to run after a change of
  * the model; CI has no time for it.
  */
-const ciConfigs = ["whole", "resend", "express", "express-crash", "liveness"];
+const expressConfigs = ["express", "express-crash", "express-tables"];
+const ciConfigs = ["whole", "resend", ...expressConfigs, "liveness"];
 
 /** The module that a configuration is of. */
 function moduleOf(config: string): string {

@@ -45,4 +45,7 @@ export const modelMutants: readonly ModelMutant[] = [
   { name: "express-lost-is-refused", config: "express", violates: ["I3"] },
   { name: "express-stale-tail", config: "express", violates: ["I4", "I5"] },
   { name: "express-moves-cursor", config: "express", violates: ["NothingPassed"] },
+  { name: "express-probe-blindly", config: "express-tables", violates: ["I3"] },
+  { name: "unknown-is-aborted", config: "express-tables", violates: ["I3"] },
+  { name: "watermark-first", config: "express-tables", violates: ["I7"] },
 ];
