@@ -1,16 +1,12 @@
 /**
  * The same reads and writes as plain DynamoDB calls: consistent reads, and when the body ends all
- * its writes side by side, unconditional. No isolation, no atomicity, lost updates: what ACID is
- * the price above.
+ * its writes, unconditional. No isolation, no atomicity, lost updates: what ACID is the price
+ * above. The writes go side by side, or one after another, as the pH1 paper measures a store
+ * without transactions.
  */
 import { DeleteItemCommand, type DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { createAwsClients } from "../../aws/clients.ts";
-import {
-  type BenchTarget,
-  type ContestantClient,
-  type Outcome,
-  physicalName,
-} from "../harness/contestant.ts";
+import { type BenchTarget, type ContestantClient, physicalName } from "../harness/contestant.ts";
 import {
   type BenchTable,
   type BenchTransaction,
@@ -20,36 +16,52 @@ import {
 import { BufferedWrites, type BufferedWrite, toSdkItem } from "./buffered-writes.ts";
 import { PlainReads } from "./plain-reads.ts";
 
-const tableName = (table: BenchTable): string => physicalName("native", table);
+type NativeContestant = "native" | "native-in-turn";
+type TableName = (table: BenchTable) => string;
 
-export async function openNative(target: BenchTarget): Promise<ContestantClient> {
-  const aws = createAwsClients({ region: target.region, endpoint: target.endpoints });
-  const { client } = await aws.dynamodb();
-  return { ...nativeOn(client), close: () => aws.close() };
+export function openNative(
+  name: NativeContestant,
+): (target: BenchTarget) => Promise<ContestantClient> {
+  return async (target) => {
+    const aws = createAwsClients({ region: target.region, endpoint: target.endpoints });
+    const { client } = await aws.dynamodb();
+    return { ...nativeOn(client, name), close: () => aws.close() };
+  };
 }
 
-export function nativeOn(client: DynamoDBClient): Omit<ContestantClient, "close"> {
+export function nativeOn(
+  client: DynamoDBClient,
+  name: NativeContestant = "native",
+): Omit<ContestantClient, "close"> {
+  const tableName: TableName = (table) => physicalName(name, table);
   const reads = new PlainReads(client, tableName);
+  const inTurn = name === "native-in-turn";
   return {
-    run: (operation) => run(client, reads, operation),
+    async run(operation) {
+      const writes = await writesOf(reads, operation);
+      if (writes === undefined) return { kind: "rolled-back", attempts: 1 };
+      const sends = writes.map((write) => () => send(client, tableName, write));
+      if (inTurn) for (const sendNext of sends) await sendNext();
+      else await Promise.all(sends.map((start) => start()));
+      return { kind: "committed", attempts: 1 };
+    },
     read: (body) => body(transactionOf(reads, new BufferedWrites())),
   };
 }
 
-async function run(
-  client: DynamoDBClient,
+/** Undefined: it was rolled back. */
+async function writesOf(
   reads: PlainReads,
   operation: Operation,
-): Promise<Outcome> {
+): Promise<readonly BufferedWrite[] | undefined> {
   const writes = new BufferedWrites();
   try {
     await operation.body(transactionOf(reads, writes));
   } catch (error) {
-    if (error instanceof RolledBack) return { kind: "rolled-back", attempts: 1 };
+    if (error instanceof RolledBack) return undefined;
     throw error;
   }
-  await Promise.all(Array.from(writes.entries.values(), (write) => send(client, write)));
-  return { kind: "committed", attempts: 1 };
+  return [...writes.entries.values()];
 }
 
 function transactionOf(reads: PlainReads, writes: BufferedWrites): BenchTransaction {
@@ -79,7 +91,11 @@ function transactionOf(reads: PlainReads, writes: BufferedWrites): BenchTransact
   };
 }
 
-async function send(client: DynamoDBClient, { table, key, item }: BufferedWrite): Promise<void> {
+async function send(
+  client: DynamoDBClient,
+  tableName: TableName,
+  { table, key, item }: BufferedWrite,
+): Promise<void> {
   const TableName = tableName(table);
   await (item === undefined
     ? client.send(new DeleteItemCommand({ TableName, Key: toSdkItem(key) }))

@@ -1,12 +1,13 @@
 /**
  * The SDK as an application uses it: serializable transactions, and snapshots for operations that
- * only read.
+ * only read. Each way to commit is a contestant of its own.
  */
 import {
   ConflictError,
   createClient,
   defineTable,
   type Client,
+  type ClientOptions,
   type Snapshot,
   type Table,
 } from "../../sdk/index.ts";
@@ -16,6 +17,7 @@ import {
   GaveUp,
   type Outcome,
   physicalName,
+  type TidemarkContestant,
 } from "../harness/contestant.ts";
 import {
   type BenchItem,
@@ -27,39 +29,54 @@ import {
 } from "../harness/workload.ts";
 import { retryLimits } from "./retry-limits.ts";
 
-const tables = new Map<string, Table>();
+type TableOf = (table: BenchTable) => Table;
 
-function tableOf(table: BenchTable): Table {
-  let found = tables.get(table.name);
-  if (found === undefined) {
-    found = defineTable(physicalName("tidemark", table));
-    tables.set(table.name, found);
-  }
-  return found;
+/** Undefined: as the SDK does unless it is told. */
+const commitOf: Readonly<Record<TidemarkContestant, ClientOptions["commit"]>> = {
+  tidemark: undefined,
+  "tidemark-stream": "stream",
+  "tidemark-auto": "auto",
+  "tidemark-express": "express",
+};
+
+export function openTidemark(
+  name: TidemarkContestant,
+): (target: BenchTarget) => Promise<ContestantClient> {
+  const tables = new Map<string, Table>();
+  const tableOf: TableOf = (table) => {
+    let found = tables.get(table.name);
+    if (found === undefined) {
+      found = defineTable(physicalName(name, table));
+      tables.set(table.name, found);
+    }
+    return found;
+  };
+  const commit = commitOf[name];
+  return ({ deployment, region, endpoints }) => {
+    const client = createClient({
+      deployment,
+      region,
+      ...(endpoints === undefined ? {} : { endpoints }),
+      ...(commit === undefined ? {} : { commit }),
+    });
+    return Promise.resolve({
+      run: (operation) =>
+        operation.readOnly
+          ? runReadOnly(client, tableOf, operation)
+          : run(client, tableOf, operation),
+      read: (body) => client.snapshot((snapshot) => body(readOnly(snapshot, tableOf))),
+      close: () => client.close(),
+    });
+  };
 }
 
-export function openTidemark(target: BenchTarget): Promise<ContestantClient> {
-  const { deployment, region, endpoints } = target;
-  const client = createClient({
-    deployment,
-    region,
-    ...(endpoints === undefined ? {} : { endpoints }),
-  });
-  return Promise.resolve({
-    run: (operation) =>
-      operation.readOnly ? runReadOnly(client, operation) : run(client, operation),
-    read: (body) => client.snapshot((snapshot) => body(readOnly(snapshot))),
-    close: () => client.close(),
-  });
-}
-
-async function run(client: Client, operation: Operation): Promise<Outcome> {
+async function run(client: Client, tableOf: TableOf, operation: Operation): Promise<Outcome> {
   let attempts = 0;
   try {
     const { receipt } = await client.transact(retryLimits, (tx) => {
       attempts += 1;
       return operation.body({
-        ...readsOf(tx),
+        ...readsOf(tx, tableOf),
         // Of an object that serves as key only the key attributes count.
         put: (table, item) => tx.put(tableOf(table), item as never, item),
         delete: (table, key) => tx.delete(tableOf(table), key),
@@ -71,12 +88,16 @@ async function run(client: Client, operation: Operation): Promise<Outcome> {
   }
 }
 
-async function runReadOnly(client: Client, operation: Operation): Promise<Outcome> {
+async function runReadOnly(
+  client: Client,
+  tableOf: TableOf,
+  operation: Operation,
+): Promise<Outcome> {
   let attempts = 0;
   try {
     await client.snapshot(retryLimits, (snapshot) => {
       attempts += 1;
-      return operation.body(readOnly(snapshot));
+      return operation.body(readOnly(snapshot, tableOf));
     });
     return { kind: "committed", attempts };
   } catch (error) {
@@ -94,23 +115,27 @@ function outcomeOf(error: unknown, attempts: number): Outcome {
 }
 
 /** Keys are of whatever type the workload's tables have; the registry checks them. */
-function readsOf(reader: Snapshot): Pick<BenchTransaction, "get" | "batchGet" | "query"> {
+function readsOf(
+  reader: Snapshot,
+  tableOf: TableOf,
+): Pick<BenchTransaction, "get" | "batchGet" | "query"> {
   return {
     get: (table, key) => reader.get(tableOf(table), key),
     batchGet: (table, keys) => reader.batchGet(tableOf(table), keys as never),
-    query: (table, query) => rowsOf(reader, table, query),
+    query: (table, query) => rowsOf(reader, tableOf, table, query),
   };
 }
 
-function readOnly(snapshot: Snapshot): BenchTransaction {
+function readOnly(snapshot: Snapshot, tableOf: TableOf): BenchTransaction {
   const refuse = (): never => {
     throw new TypeError("a read-only operation writes");
   };
-  return { ...readsOf(snapshot), put: refuse, delete: refuse };
+  return { ...readsOf(snapshot, tableOf), put: refuse, delete: refuse };
 }
 
 function rowsOf(
   reader: Snapshot,
+  tableOf: TableOf,
   table: BenchTable,
   { partition, from, to, limit, descending }: BenchQuery,
 ): Promise<readonly BenchItem[]> {

@@ -5,9 +5,22 @@
 import type { Phases } from "../../sdk/index.ts";
 import type { BenchTable, BenchTransaction, Operation } from "./workload.ts";
 
-const inProcessContestants = ["tidemark", "native", "transact-write-items"] as const;
+/** Tidemark by its ways to commit; the first is what the SDK does unless it is told. */
+const tidemarkContestants = [
+  "tidemark",
+  "tidemark-stream",
+  "tidemark-auto",
+  "tidemark-express",
+] as const;
+const inProcessContestants = [
+  ...tidemarkContestants,
+  "native",
+  "native-in-turn",
+  "transact-write-items",
+] as const;
 export const contestantNames = [...inProcessContestants, "scalardb"] as const;
 
+export type TidemarkContestant = (typeof tidemarkContestants)[number];
 export type InProcessContestant = (typeof inProcessContestants)[number];
 export type ContestantName = (typeof contestantNames)[number];
 
@@ -32,6 +45,10 @@ export type ContestantClient = {
   read<Result>(body: (read: BenchTransaction) => Promise<Result>): Promise<Result>;
   close(): Promise<void>;
 };
+
+export function isTidemark(name: ContestantName): name is TidemarkContestant {
+  return tidemarkContestants.some((known) => known === name);
+}
 
 /** Each contestant has tables of its own: what one stores, another would take for damage. */
 export function physicalName(contestant: ContestantName, table: BenchTable): string {

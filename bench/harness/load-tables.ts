@@ -7,7 +7,7 @@ import { createAwsClients, type DynamoDbHandle } from "../../aws/clients.ts";
 import { createTables } from "../../aws/create-tables.ts";
 import { registerTables } from "../../aws/register-tables.ts";
 import { toSdkItem, type SdkItem } from "../contestants/buffered-writes.ts";
-import { type BenchTarget, type ContestantName, physicalName } from "./contestant.ts";
+import { type BenchTarget, type ContestantName, isTidemark, physicalName } from "./contestant.ts";
 import type { BenchTable, Workload } from "./workload.ts";
 
 /** DynamoDB's limit per BatchWriteItem. */
@@ -26,7 +26,7 @@ export async function loadTables(
     ...(table.sortKey === undefined ? {} : { sortKey: table.sortKey }),
   }));
   await createTables(options, definitions);
-  if (contestant === "tidemark") {
+  if (isTidemark(contestant)) {
     await registerTables(
       { ...options, deployment: target.deployment },
       definitions.map((table) => ({ ...table, history: false, access: "transactional" as const })),

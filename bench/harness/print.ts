@@ -40,6 +40,14 @@ export function cellLine(cell: MeasuredCell | SkippedCell): string {
   return `${line(figures)}${failures}${unstarted}`;
 }
 
+type Figure = (cell: MeasuredCell) => readonly number[] | undefined;
+
+const throughput: Figure = (cell) => cell.perSecond.each;
+const medianLatency: Figure = (cell) => cell.p50Ms?.each;
+const clientProcessor: Figure = (cell) => cell.clientProcessorMs?.each;
+const dollars: Figure = ({ costs }) =>
+  costs === null ? undefined : [costs.total.dollarsPerMillion];
+
 /**
  * Medians over repetitions of the ratio within each repetition: what else the machine did meets
  * both.
@@ -48,6 +56,7 @@ export function ratiosTo(
   results: Pick<BenchResults, "cells">,
   cell: MeasuredCell,
   contestant: MeasuredCell["contestant"],
+  figure: Figure = throughput,
 ): { readonly median: number; readonly low: number; readonly high: number } | undefined {
   const other = results.cells.find(
     (one): one is MeasuredCell =>
@@ -56,9 +65,9 @@ export function ratiosTo(
       one.workload === cell.workload &&
       one.concurrency === cell.concurrency,
   );
-  if (other === undefined) return undefined;
-  const ratios = cell.perSecond.each.flatMap((value, n) => {
-    const against = other.perSecond.each[n];
+  const beside = other === undefined ? [] : (figure(other) ?? []);
+  const ratios = (figure(cell) ?? []).flatMap((value, n) => {
+    const against = beside[n];
     return against === undefined || against === 0 ? [] : [value / against];
   });
   if (ratios.length === 0) return undefined;
@@ -70,14 +79,22 @@ export function printSummary(results: BenchResults): void {
   const cells = results.cells.filter(
     (cell): cell is MeasuredCell => cell.kind === "measured" && cell.contestant !== "native",
   );
-  const lines = cells.flatMap((cell) => {
-    const ratio = ratiosTo(results, cell, "native");
-    if (ratio === undefined) return [];
-    const { median, low, high } = ratio;
-    const text = `${median.toFixed(2)} × native  [${low.toFixed(2)} … ${high.toFixed(2)}]`;
-    return [`  ${line([cell.workload, cell.contestant, cell.concurrency.toString()])}   ${text}`];
-  });
-  if (lines.length > 0) console.log(`\nthroughput\n${lines.join("\n")}`);
+  const figures: readonly (readonly [string, Figure])[] = [
+    ["throughput × native", throughput],
+    ["median latency × native", medianLatency],
+    ["the client's processor time per commit × native", clientProcessor],
+    ["dollars per commit × native", dollars],
+  ];
+  for (const [title, figure] of figures) {
+    const lines = cells.flatMap((cell) => {
+      const ratio = ratiosTo(results, cell, "native", figure);
+      if (ratio === undefined) return [];
+      const { median, low, high } = ratio;
+      const text = `${median.toFixed(2)}  [${low.toFixed(2)} … ${high.toFixed(2)}]`;
+      return [`  ${line([cell.workload, cell.contestant, cell.concurrency.toString()])}   ${text}`];
+    });
+    if (lines.length > 0) console.log(`\n${title}\n${lines.join("\n")}`);
+  }
   printProcessorTime(results);
   for (const { workload, contestant, violations } of results.checks) {
     const verdict = violations.length === 0 ? "hold" : violations.slice(0, 5).join("; ");

@@ -67,6 +67,10 @@ const measured = z.object({
   phasesMs: z
     .object({ retryMs: amount, bodyMs: amount, certifyMs: amount, installMs: amount })
     .nullable(),
+  /** The client process's own per committed transaction: what remains the user's on AWS. */
+  clientProcessorMs: spread.optional(),
+  /** The median latency of each repetition, for ratios within it. */
+  p50Ms: spread.optional(),
   /** Processor time per committed transaction, by process. */
   processorMs: z.record(z.string(), amount),
   /** How long the functions went on after the last timed run. */

@@ -10,7 +10,7 @@ import { scalarDbParticipant } from "../contestants/scalardb.ts";
 import { processorMs, whileMeasuring } from "../process-time.ts";
 import { makeWorkload } from "../workloads/catalogue.ts";
 import type { GroupTask } from "./client-processes.ts";
-import type { ContestantName } from "./contestant.ts";
+import { type ContestantName, isTidemark } from "./contestant.ts";
 import type { Loop } from "./drivers.ts";
 import { clientParticipant, type Participant } from "./participants.ts";
 import type { Plan, Scene } from "./plan.ts";
@@ -143,7 +143,7 @@ class PlanRun {
         );
         entry.repetitions.push({ runs, spentMs });
         const drainMs = await this.#drained();
-        if (entry.participant.name === "tidemark") entry.drainMs = drainMs;
+        if (isTidemark(entry.participant.name)) entry.drainMs = drainMs;
       }
     }
     const cells: MeasuredCell[] = [];
@@ -174,8 +174,9 @@ class PlanRun {
     const after = (await functions?.read()) ?? new Map<string, Cost>();
     functions?.count(false);
     // Functions idle beside the other contestants, and what they look up then is no cost of theirs.
-    const spent =
-      participant.name === "tidemark" ? differences(before, after) : new Map<string, Cost>();
+    const spent = isTidemark(participant.name)
+      ? differences(before, after)
+      : new Map<string, Cost>();
     const costs = costsOf(runs, spent);
     if (costs?.total.calls === 0) throw new Error("the meter has seen no call");
     return costs;

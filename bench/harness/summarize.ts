@@ -68,6 +68,8 @@ export function summarized(
     failures: summed(recorded.map(({ failures }) => failures)),
     unstarted: runs.reduce((sum, { unstarted }) => sum + unstarted, 0),
     phasesMs: phasesOf(recorded),
+    clientProcessorMs: spreadOf(repetitions.map(clientProcessorOf)),
+    p50Ms: spreadOf(repetitions.map(medianLatencyOf)),
     processorMs: processorOf(repetitions, committed),
     drainMs: rest.drainMs ?? null,
     costs: rest.costs ?? null,
@@ -77,6 +79,15 @@ export function summarized(
 function throughputOf({ runs }: Repetition): number {
   const elapsedMs = Math.max(...runs.map((run) => run.elapsedMs));
   return (committedIn(runs.map((run) => run.recorded)) / elapsedMs) * 1_000;
+}
+
+function clientProcessorOf({ runs }: Repetition): number {
+  const committed = committedIn(runs.map((run) => run.recorded));
+  return committed === 0 ? 0 : runs.reduce((sum, { cpuMs }) => sum + cpuMs, 0) / committed;
+}
+
+function medianLatencyOf({ runs }: Repetition): number {
+  return latencyOf(mergedOperations(runs.map((run) => run.recorded)).all).p50;
 }
 
 /** Undefined when nothing committed: there is nothing to divide by. */

@@ -9,7 +9,11 @@ import { targetsOf } from "./targets.ts";
 /** How contestants are called in the report. */
 const titles: Readonly<Record<ContestantName, string>> = {
   tidemark: "Tidemark",
+  "tidemark-stream": "Tidemark, stream",
+  "tidemark-auto": "Tidemark, auto",
+  "tidemark-express": "Tidemark, express",
   native: "native",
+  "native-in-turn": "native, writes in turn",
   "transact-write-items": "TransactWriteItems",
   scalardb: "ScalarDB",
 };

@@ -2,7 +2,7 @@
  * The contestants beside Tidemark, on the model of DynamoDB in memory, which knows
  * TransactWriteItems.
  */
-import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import type { DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { beforeEach, describe, expect, test } from "vitest";
 import { toSdkItem } from "../../bench/contestants/buffered-writes.ts";
 import { nativeOn } from "../../bench/contestants/native.ts";
@@ -88,6 +88,31 @@ describe("native", () => {
       }),
     );
     expect(names()).toEqual(["GetItem", "PutItem", "DeleteItem"]);
+  });
+
+  test.each([
+    ["native", 2],
+    ["native-in-turn", 1],
+  ] as const)("%s has at most %i writes under way", async (name, expected) => {
+    fill(name, script);
+    let [underWay, most] = [0, 0];
+    const counting = {
+      async send(command: PutItemCommand): Promise<unknown> {
+        underWay += 1;
+        most = Math.max(most, underWay);
+        await Promise.resolve();
+        underWay -= 1;
+        return client.send(command);
+      },
+    } as unknown as DynamoDBClient;
+    await nativeOn(counting, name).run(
+      writing((tx) => {
+        tx.put(table, { ...key(1), text: "a" });
+        tx.put(table, { ...key(2), text: "b" });
+        return Promise.resolve();
+      }),
+    );
+    expect(most).toBe(expected);
   });
 
   test("reads consistently", async () => {

@@ -160,6 +160,17 @@ describe("results", () => {
     expect(ratiosTo(resultsWith([twice, other]), twice, "native")?.median).toBeCloseTo(0.7, 9);
     expect(ratiosTo(resultsWith([own]), own, "native")).toBeUndefined();
   });
+
+  test("compare any figure that a cell has", () => {
+    const spent = (each: readonly number[]) => ({ clientProcessorMs: spreadOf(each) });
+    const own = cellWith(spent([3, 4]));
+    const native = cellWith({ contestant: "native", ...spent([1, 1]) });
+    const both = resultsWith([own, native]);
+    const figure = (cell: MeasuredCell) => cell.clientProcessorMs?.each;
+    expect(ratiosTo(both, own, "native", figure)).toEqual({ median: 3.5, low: 3, high: 4 });
+    // An older file has none.
+    expect(ratiosTo(both, own, "native", (cell) => cell.p50Ms?.each)).toBeUndefined();
+  });
 });
 
 describe("targets", () => {

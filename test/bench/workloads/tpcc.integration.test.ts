@@ -21,7 +21,7 @@ beforeAll(async () => {
   deployment = await startLocalDeployment();
   const { deployment: name, clientOptions } = deployment.stores;
   target = { deployment: name, region: clientOptions.region, endpoints: clientOptions.endpoint };
-  client = await openTidemark(target);
+  client = await openTidemark("tidemark")(target);
 });
 
 afterAll(async () => {
