@@ -331,6 +331,11 @@ export const expressAnswerMsMax = 250;
  * a signature it must be far below the log's retention, and a live process never comes near it.
  */
 export const expressTailAgeMsMax = 60_000;
+/**
+ * How old the copy of the registry may be by which a client commits express: as old as an oracle's.
+ * It is read again in the background at half that age, so that no commit waits for it.
+ */
+export const expressRegistryMsMax = 10_000;
 /** How long commits go by the stream after the log's table has throttled, or refused, a block. */
 export const expressThrottledMs = 1_000;
 export const expressDeniedMs = 10 * 60_000;

@@ -138,6 +138,10 @@ async function send(
   const payload = writes.toPayload();
   const checks = checksOf(subject);
   const checkedTo = checkLocally(session, subject);
+  // An oracle asks that by itself.
+  if (session.express?.isReady === true) {
+    session.express.assertUnchanged(Array.from(writes.values(), ({ table }) => table));
+  }
   const hashes = () => Array.from(writes.values(), (write) => write.hashes);
   const prepared = { ...options, subject, checkedTo, checks, payload, hashes };
   const request = await buildRequest(ports, session, prepared);

@@ -3,6 +3,7 @@
  * way.
  */
 import { InvalidRequestError, StoreError, TransactionClosedError } from "../core/errors.ts";
+import * as limits from "../core/limits.ts";
 import { OnDemand } from "../core/on-demand.ts";
 import type { ClientPorts } from "../core/ports.ts";
 import { KeyHashes } from "../schemas/key-hashes.ts";
@@ -99,9 +100,11 @@ export class EngineCore {
       throw this.#notDeployed(error) ?? error;
     });
     await orAborted(registered, call.signal);
+    const open = await orAborted(this.#sharedSession(), call.signal);
+    if (open.session.express !== undefined) this.registry.keepBelow(limits.expressRegistryMsMax);
     return {
       ports: this.ports,
-      ...(await orAborted(this.#sharedSession(), call.signal)),
+      ...open,
       registry: this.registry,
       call,
       freshMs: this.#options.freshMs ?? 100,
@@ -177,7 +180,7 @@ export class EngineCore {
     }
     if (expressPart !== undefined && append !== undefined) {
       session.express = await expressPart.createExpress({
-        ...{ append, session },
+        ...{ append, session, registry: this.registry },
         mode: commit,
         ports: this.ports,
         onDenied: (cause) => this.#emit?.({ kind: "express-denied", cause }),

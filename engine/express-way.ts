@@ -5,7 +5,13 @@
 import type { UnavailableError } from "../core/errors.ts";
 import type { CallOptions, StoredItem } from "../core/ports.ts";
 import type { TailCommit } from "../core/tail.ts";
-import type { CommitRequest, LogBlock, TransactionId, WriteHashes } from "../core/types.ts";
+import type {
+  CommitRequest,
+  LogBlock,
+  TableDescription,
+  TransactionId,
+  WriteHashes,
+} from "../core/types.ts";
 import type { AwaitedIds } from "./awaited-verdicts.ts";
 import type { Decision, Found } from "./log-searches.ts";
 import type { ReadKey } from "./read-key.ts";
@@ -55,6 +61,11 @@ export interface ExpressWay {
    * @throws what its `recheck` throws, when nothing of it is on its way; and the signal's reason.
    */
   settle(wish: ExpressWish): Promise<Decision | undefined>;
+  /**
+   * That the tables are as the registry has them now.
+   * @throws TableRefusedError, and the body runs again.
+   */
+  assertUnchanged(written: Iterable<TableDescription>): void;
   /** Whether a block has room for a payload that writes this. */
   takes(payload: InlinePayload, writes: readonly WriteHashes[]): boolean;
   /**

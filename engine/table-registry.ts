@@ -12,7 +12,7 @@ import { OnDemand } from "../core/on-demand.ts";
 import { isOwnTable } from "../core/own-tables.ts";
 import type { ClientPorts, Clock } from "../core/ports.ts";
 import type { HistoryRetention, TableDescription } from "../core/types.ts";
-import { orAborted } from "./concurrency.ts";
+import { ignore, orAborted } from "./concurrency.ts";
 import { elapsedMs, instantOf, type Instant } from "./elapsed.ts";
 
 const refusedTables = new OnDemand("refused tables", () => import("./refused-tables.ts"));
@@ -38,7 +38,17 @@ export class TableRegistry {
    * of the past (core/history.ts), and a machine may have slept since.
    */
   async ready(): Promise<void> {
-    if (elapsedMs(this.#clock, this.#asked) > limits.registryMsMax) await this.reload();
+    if (this.ageMs > limits.registryMsMax) await this.reload();
+  }
+
+  /** How long ago what is in memory was asked for; infinite before that. */
+  get ageMs(): number {
+    return elapsedMs(this.#clock, this.#asked);
+  }
+
+  /** Loads it again in the background, so that who uses it all the time finds it younger. */
+  keepBelow(ageMsMax: number): void {
+    if (this.ageMs > ageMsMax / 2) this.reload().catch(ignore);
   }
 
   async reload(): Promise<void> {
@@ -56,7 +66,10 @@ export class TableRegistry {
     // Even where somebody has registered one: watermarks, the registry and secrets are nobody's
     // rows.
     const users = tables.filter(({ name }) => !isOwnTable(name));
-    this.#tables = new Map(users.map((description) => [description.name, description]));
+    const known = this.#tables;
+    this.#tables = new Map(
+      users.map((found) => [found.name, unchanged(known?.get(found.name), found) ?? found]),
+    );
     this.#asked = asked;
   }
 
@@ -103,6 +116,14 @@ export class TableRegistry {
       if (isOld()) await orAborted(this.reload(), signal);
     }
   }
+}
+
+/** The one that is known, if the other says the same: who holds it sees that nothing has changed. */
+function unchanged(
+  known: TableDescription | undefined,
+  found: TableDescription,
+): TableDescription | undefined {
+  return JSON.stringify(known) === JSON.stringify(found) ? known : undefined;
 }
 
 /** The oracle's registry differs; told apart inside the engine, as the one below is. */

@@ -10,11 +10,13 @@ import { ignore, noLongerNeeded } from "../concurrency.ts";
 import type { ExpressWay, ExpressWish } from "../express-way.ts";
 import type { Decision } from "../log-searches.ts";
 import type { ShardSession } from "../shard-session.ts";
+import type { TableRegistry } from "../table-registry.ts";
 import type { CommitPreference } from "../types.ts";
 import { BlockAppender } from "./block-appender.ts";
 import { fitsBlock } from "./block-plan.ts";
 import { BlockValues } from "./block-values.ts";
 import { CommitPolicy } from "./commit-policy.ts";
+import { KnownTables } from "./known-tables.ts";
 import { StoreClock } from "./store-clock.ts";
 
 export { withoutStream } from "./without-stream.ts";
@@ -23,6 +25,7 @@ export type ExpressParts = {
   readonly ports: Pick<ClientPorts, "clock" | "random" | "watchDates">;
   readonly append: CommitLog["append"];
   readonly session: ShardSession;
+  readonly registry: TableRegistry;
   readonly mode: CommitPreference;
   readonly onDenied: (cause: unknown) => void;
 };
@@ -30,6 +33,7 @@ export type ExpressParts = {
 /** The store's answers are dated from when it resolves on: whoever knows no time goes by stream. */
 export async function createExpress({
   session,
+  registry,
   mode,
   ...parts
 }: ExpressParts): Promise<ExpressWay> {
@@ -53,14 +57,21 @@ export async function createExpress({
     number: new DataView(ports.random.bytes(4).buffer).getUint32(0) as MakerNumber,
   });
   const values = new BlockValues();
+  const tables = new KnownTables(registry, ports.clock);
   return {
     get denied() {
       return appender.denied;
     },
     get isReady() {
-      return appender.isReady;
+      return appender.isReady && tables.areFresh;
     },
-    board: (signal) => appender.board(signal),
+    board: async (signal) => {
+      if (appender.isReady) await tables.refreshed();
+      return appender.board(signal);
+    },
+    assertUnchanged: (written) => {
+      tables.assertUnchanged(written);
+    },
     settle: (wish) => {
       // Where there is a stream, its oracle says what becomes of ids that are asked for.
       const takesProbes = session.withoutStream !== undefined;
