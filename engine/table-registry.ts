@@ -118,7 +118,7 @@ export class TableRegistry {
   }
 }
 
-/** The one that is known, if the other says the same: who holds it sees that nothing has changed. */
+/** The one that is known, if the other says the same: its holders see that nothing changed. */
 function unchanged(
   known: TableDescription | undefined,
   found: TableDescription,
