@@ -2,8 +2,8 @@
 import type { Workload } from "../harness/workload.ts";
 import { contention, disjoint, hotRow, updates } from "./counters.ts";
 import { tatp } from "./tatp.ts";
-import { ticketing } from "./ticketing/ticketing.ts";
-import { tpcc, tpccCentiman, tpccPh1 } from "./tpcc/tpcc.ts";
+import { ticketing, ticketSaltScale } from "./ticketing/ticketing.ts";
+import { tpcc, tpccCentiman, tpccPh1, tpccSalt } from "./tpcc/tpcc.ts";
 import { ycsb, ycsbMixes } from "./ycsb.ts";
 
 type Make = () => Workload | Promise<Workload>;
@@ -20,9 +20,10 @@ function* catalogue(): Generator<readonly [name: string, make: Make]> {
   for (const keys of contentionKeySpaces) {
     yield [`contention-${keys.toString()}`, () => contention(keys)];
   }
-  for (const make of [tpcc, tpccPh1, tpccCentiman]) yield [make().name, () => make()];
+  for (const make of [tpcc, tpccPh1, tpccCentiman, tpccSalt]) yield [make().name, () => make()];
   yield ["tatp", () => tatp()];
   yield ["ticketing", () => ticketing()];
+  yield ["ticketing-salt", () => ticketing(ticketSaltScale, "ticketing-salt")];
   yield ["hot-row", hotRow];
   yield ["disjoint", disjoint];
 }

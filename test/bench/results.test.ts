@@ -169,7 +169,8 @@ describe("results", () => {
     const figure = (cell: MeasuredCell) => cell.clientProcessorMs?.each;
     expect(ratiosTo(both, own, "native", figure)).toEqual({ median: 3.5, low: 3, high: 4 });
     // An older file has none.
-    expect(ratiosTo(both, own, "native", (cell) => cell.p50Ms?.each)).toBeUndefined();
+    const old = cellWith({ contestant: "native", clientProcessorMs: undefined });
+    expect(ratiosTo(resultsWith([own, old]), own, "native", figure)).toBeUndefined();
   });
 });
 

@@ -20,6 +20,7 @@ import {
   tpcc,
   tpccCentiman,
   tpccPh1,
+  tpccSalt,
   tpccStandardMix,
 } from "../../../bench/workloads/tpcc/tpcc.ts";
 import { type TypedTable } from "../../../bench/workloads/typed-rows.ts";
@@ -334,10 +335,31 @@ describe("a run", () => {
     expect(Math.max(...counts.values())).toBeGreaterThan(60);
   });
 
-  test("is named after the paper whose workload it is, and says what is not known of it", () => {
-    expect([tpcc(), tpccPh1(), tpccCentiman()].map(({ name }) => name)).toEqual([
-      ...["tpcc", "tpcc-ph1", "tpcc-centiman"],
-    ]);
-    expect(tpccPh1().description).toContain("could not be looked up");
+  test.each([
+    [tpccPh1, "tpcc-ph1", { "new-order": 45, payment: 45, "order-status": 5, "stock-level": 5 }],
+    [tpccCentiman, "tpcc-centiman", { "new-order": 50, payment: 50 }],
+    [
+      tpccSalt,
+      "tpcc-salt",
+      {
+        ...{ "new-order": 43.5, payment: 43.5 },
+        ...{ "order-status": 4.35, delivery: 4.35, "stock-level": 4.35 },
+      },
+    ],
+  ])("%o is named after its paper and draws its mix", (make, name, mix) => {
+    const workload = make();
+    expect(workload.name).toBe(name);
+    const random = namedRandom(name);
+    const drawn = new Map<string, number>();
+    const draws = 20_000;
+    for (let n = 0; n < draws; n += 1) {
+      const { name: kind } = workload.next(random, n);
+      drawn.set(kind, (drawn.get(kind) ?? 0) + 1);
+    }
+    expect([...drawn.keys()].sort()).toEqual(Object.keys(mix).sort());
+    for (const [kind, percent] of Object.entries(mix)) {
+      expect(((drawn.get(kind) ?? 0) / draws) * 100).toBeGreaterThan(percent * 0.9 - 0.5);
+      expect(((drawn.get(kind) ?? 0) / draws) * 100).toBeLessThan(percent * 1.1 + 0.5);
+    }
   });
 });
