@@ -303,6 +303,10 @@ async function callRest(committed: TransactionId): Promise<void> {
       { op: "put", table: "kept", item: { id: "larger", data: large } },
     ],
   });
+  // What no block has room for, and a record takes: by the stream.
+  const { transaction } = await rest("POST", "/v1/transactions/begin", {});
+  const single = { op: "put", table: "kept", item: { id: "single", data: large } };
+  await rest("POST", "/v1/transactions/commit", { transaction, writes: [single] });
   await rest("GET", "/v1/health?deep=true");
   await leftToRest();
 }
