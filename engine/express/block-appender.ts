@@ -38,7 +38,7 @@ import type {
 import type { AwaitedIds } from "../awaited-verdicts.ts";
 import { waitBackoff } from "../backoff.ts";
 import { asError, ignore, noLongerNeeded } from "../concurrency.ts";
-import { instantOf } from "../elapsed.ts";
+import { instantOf, WakefulClock } from "../elapsed.ts";
 import type { InstallOutbox } from "../install-outbox.ts";
 import type { Decision, Found } from "../log-searches.ts";
 import type { TailFollower } from "../tail-follower.ts";
@@ -113,7 +113,8 @@ export class BlockAppender {
   #waiting: Waiting[] = [];
   readonly #gate = new BoardingGate();
   #state: AppenderState = "idle";
-  /** Monotonic time before which nothing is put: the store has refused to take it. */
+  readonly #time: WakefulClock;
+  /** Time before which nothing is put: the store has refused to take it. */
   #restUntilMs = Number.NEGATIVE_INFINITY;
   #denied: StoreError | undefined;
   /** Own puts in a row that found their position taken. */
@@ -124,6 +125,7 @@ export class BlockAppender {
 
   constructor(parts: AppenderParts) {
     this.#parts = parts;
+    this.#time = new WakefulClock(parts.ports.clock);
   }
 
   get state(): AppenderState {
@@ -137,24 +139,26 @@ export class BlockAppender {
 
   /** Whether a bid would be taken up now. */
   get isReady(): boolean {
-    const { clock } = this.#parts.ports;
-    if (this.#state === "open" || clock.monotonicMs() < this.#restUntilMs) return false;
+    if (this.#state === "open" || this.#time.nowMs() < this.#restUntilMs) return false;
     if (this.#parts.follower.ageMs > limits.expressTailAgeMsMax) return false;
     return this.#decide(0).way === "express";
   }
 
   #decide(random: number): ReturnType<CommitPolicy["decide"]> {
-    const { ports, policy, nowMicros } = this.#parts;
-    const nowMs = ports.clock.monotonicMs();
+    const { policy, nowMicros } = this.#parts;
+    const nowMs = this.#time.nowMs();
     return policy.decide({ nowMs, mayExpress: nowMicros() !== undefined, random });
   }
 
   /** A block of the log was folded. @param awaited ids whose verdicts are waited for here. */
-  saw({ maker, position, verdicts }: LogBlock, awaited: AwaitedIds): void {
-    const { policy, ports, number } = this.#parts;
+  saw({ maker, position, throughTimestamp, verdicts }: LogBlock, awaited: AwaitedIds): void {
+    const { policy, nowMicros, number } = this.#parts;
     if (position === this.#flightPosition) this.#taker = maker?.number;
     if (maker?.number === number) return;
-    const atMs = ports.clock.monotonicMs();
+    // Whoever has slept reads the blocks of hours at once: they say nothing of the log's load now.
+    const ageMs = Math.max(0, (nowMicros() ?? 0) - throughTimestamp) / 1_000;
+    if (ageMs > limits.expressWindowMs) return;
+    const atMs = this.#time.nowMs() - ageMs;
     const others = verdicts.filter(({ kind, id }) => kind !== "stale" && !awaited.has(id));
     policy.saw({ atMs, maker: maker?.number, decisions: others.length });
   }
@@ -297,8 +301,8 @@ export class BlockAppender {
       if (follower.tail.position >= flight.block.position) {
         const isOwn = this.#settle(flight);
         this.#losses = isOwn ? 0 : this.#losses + 1;
-        const nowMs = ports.clock.monotonicMs();
-        const put = { nowMs, tookMs: nowMs - began.monotonicMs };
+        const tookMs = ports.clock.monotonicMs() - began.monotonicMs;
+        const put = { nowMs: this.#time.nowMs(), tookMs };
         if (isOwn) policy.won(put);
         else policy.lost({ ...put, to: this.#taker });
         return;
@@ -342,7 +346,7 @@ export class BlockAppender {
     } else {
       this.#denied = undefined;
     }
-    this.#restUntilMs = this.#parts.ports.clock.monotonicMs() + restMs;
+    this.#restUntilMs = this.#time.nowMs() + restMs;
     for (const bid of flight.bids) {
       bid.onWay(false);
       bid.answer({ kind: "by-stream" });

@@ -1,0 +1,60 @@
+/** A process that was frozen, as a function is between two calls, and then commits express. */
+import { expect, test } from "vitest";
+import type { EngineEvent } from "../../../engine/types.ts";
+import { createTestCloud, type TestCloud, type TestProcess } from "../../../testing/index.ts";
+import { counters, countersTable } from "../increments.ts";
+
+async function increment({ client }: Pick<TestProcess, "client">, id = "a"): Promise<number> {
+  const { receipt } = await client.transact(async (tx) => {
+    tx.put(counters, { id, n: ((await tx.get(counters, id))?.n ?? 0) + 1 });
+  });
+  return (receipt.commitTimestamp ?? 0) / 1_000;
+}
+
+function sleeperOn(cloud: TestCloud) {
+  const ways: string[] = [];
+  const onEvent = (event: EngineEvent): void => {
+    if (event.kind === "sent") ways.push(event.via);
+  };
+  return { ...cloud.startProcess("sleeper", { commit: "auto", onEvent }), ways };
+}
+
+const clocks = ["run", "stand"] as const;
+
+test.each(clocks)("commits at once, dated now, whatever the log did: clocks %s", async (each) => {
+  const cloud = await createTestCloud({ tables: [countersTable] });
+  const sleeper = sleeperOn(cloud);
+  const others = cloud.startProcess("others", { commit: "express" });
+  await cloud.run(async () => {
+    await increment(sleeper);
+    sleeper.freeze(undefined, each);
+    // More blocks than fit into a second, over ten minutes.
+    for (let block = 0; block < 100; block += 1) {
+      await increment(others);
+      await cloud.clock.sleep(6_000);
+    }
+    sleeper.thaw();
+    const committedMs = await increment(sleeper);
+    expect(sleeper.ways).toEqual(["express", "express"]);
+    expect(committedMs).toBeLessThanOrEqual(cloud.world.time.nowMs);
+    expect(committedMs).toBeGreaterThan(cloud.world.time.nowMs - 2_000);
+  });
+  expect(cloud.rows(counters)).toEqual([{ id: "a", n: 102 }]);
+});
+
+test.each(clocks)("comes back from the stream after a calm that it slept: %s", async (each) => {
+  const cloud = await createTestCloud({ tables: [countersTable] });
+  const sleeper = sleeperOn(cloud);
+  const others = cloud.startProcess("others", { commit: "express" });
+  await cloud.run(async () => {
+    const busy = (async () => {
+      for (let times = 0; times < 60; times += 1) await increment(others, "b");
+    })();
+    while (sleeper.ways.at(-1) !== "stream") await increment(sleeper);
+    await busy;
+    sleeper.freeze(60_000, each);
+    await cloud.clock.sleep(60_000);
+    await increment(sleeper);
+    expect(sleeper.ways.at(-1)).toBe("express");
+  });
+});
