@@ -141,8 +141,9 @@ describe("the demo", () => {
     expect(report.kills).toEqual([]);
   });
 
-  test("audits green when clients and every function are killed while it runs", async () => {
-    const demo = await runDemo(...small, "--seconds", "6", "--seed", "6", "--chaos");
+  test("audits green when clients of every way and all functions are killed", async () => {
+    const mixed = ["--clients", "3", "--commit", "mixed"];
+    const demo = await runDemo(...small, ...mixed, "--seconds", "6", "--seed", "6", "--chaos");
     const report = expectGreen(demo);
     const kinds = ["api", "client", "client-at-decision", "oracle", "reaper", "replay"];
     expect(Object.keys(report.killed).sort()).toEqual(kinds);
