@@ -23,6 +23,7 @@ import {
   type ControlCondition,
 } from "./control-table.ts";
 import { createRegistryStore, readRegistry, type RegistryStore } from "./control-registry.ts";
+import { createHouseTurns } from "./control-house-turn.ts";
 import { createReaperStore } from "./control-tombstones.ts";
 import type { ClientDynamoDb, DynamoDb } from "./dynamodb.ts";
 import { bytesOf, corrupt, has, integerOf, textOf, type Stored } from "./stored-attributes.ts";
@@ -117,6 +118,7 @@ export function createDynamoDbControlStore(parts: ControlStoreParts): AwsControl
   return {
     ...createDynamoDbControlReader(parts),
     ...createReaperStore(control),
+    ...createHouseTurns(control),
     ...createRegistryStore({ control, clock: parts.clock }),
     async advanceWatermark(shard, watermark, options) {
       // After a lost answer the SDK's own repeat finds the condition broken by its first success:

@@ -229,6 +229,8 @@ export const ownInstallPatienceMs = 1_000;
  * to 112 MB. What lies beyond, it reads again for each chunk that has to know.
  */
 export const replayAheadKeysMax = 2_000_000;
+/** Longest that a client keeps house at a time, where clients do; then another has its turn. */
+export const houseTurnMsMax = 20_000;
 /** Time that replay keeps back from its invocation to return what is unfinished. */
 export const replayReserveMs = 2_000;
 

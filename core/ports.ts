@@ -326,6 +326,9 @@ export type DeadLetter = {
 
 export type WatermarkSample = { readonly observedMs: number; readonly timestamp: Timestamp };
 
+/** Turns are numbered from 1 on. They bound how often work is done; no decision relies on them. */
+export type HouseTurn = { readonly turn: number; readonly isOver: boolean };
+
 export type ControlStore = {
   /**
    * The table that holds idempotency entries (the control table itself), as transactions read and
@@ -356,6 +359,14 @@ export type ControlStore = {
   retainHistory(retentionMs: number, options?: CallOptions): Promise<void>;
   /** Bytes that every instance of a deployment shares (REST token signing); made on first call. */
   secret(name: string, make: () => Uint8Array, options?: CallOptions): Promise<Uint8Array>;
+
+  /** The newest turn at keeping house, of clients where no function does; undefined: none yet. */
+  houseTurn(options?: CallOptions): Promise<HouseTurn | undefined>;
+  /**
+   * Puts a turn where the one numbered `after`, or none, still stands. Returns whether it did;
+   * `false` also after a lost answer of its own success.
+   */
+  putHouseTurn(turn: HouseTurn, after: number | undefined, options?: CallOptions): Promise<boolean>;
 
   queueTombstones(batch: TombstoneBatch, options?: CallOptions): Promise<void>;
   /** Oldest first, those behind the batch `after`; at most one page, and none at the end. */

@@ -217,6 +217,8 @@ class DemoClient {
       case "attempt-started":
       case "committed":
       case "express-denied":
+      case "house-kept":
+      case "housekeeping-failed":
         return;
     }
   }

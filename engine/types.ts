@@ -128,6 +128,10 @@ export type EngineEvent =
   | { readonly kind: "unknown"; readonly transactionId: TransactionId }
   /** The process may not put blocks: for some minutes, its commits go by the stream. */
   | { readonly kind: "express-denied"; readonly cause: unknown }
+  /** A turn of this client's at keeping house has ended (`housekeeping` of `createClient`). */
+  | { readonly kind: "house-kept" }
+  /** It did not end well: another client's, or the next one, goes on. */
+  | { readonly kind: "housekeeping-failed"; readonly cause: unknown }
   | { readonly kind: "helped"; readonly transactionId: TransactionId; readonly writes: number }
   | {
       readonly kind: "install-left";

@@ -81,7 +81,8 @@ function sdkOptions(entry: string) {
     format: "esm" as const,
     target: "node20",
     platform: "neutral" as const,
-    external: ["@aws-sdk/*", "@smithy/*", "node:*"],
+    // A function's program, which a client with `housekeeping` loads.
+    external: ["@aws-sdk/*", "@smithy/*", "node:*", "../functions/*"],
     logLevel: "silent" as const,
   };
 }

@@ -60,6 +60,13 @@ export type SharedClientOptions = {
    * block takes goes by the stream. `"auto"`: by what serves better. Default `"stream"`.
    */
   readonly commit?: CommitPreference;
+  /**
+   * Whether this client keeps house in the background, by turns with others, where no function
+   * does: it installs what clients that died have committed, and removes tombstones. For
+   * deployments without a stream and without the function housekeeping, whose rights it needs
+   * (docs/sdk.md). Runs until `close`. Default false.
+   */
+  readonly housekeeping?: boolean;
   /** Time of your own, for tests. Default: the machine's. */
   readonly clock?: Clock;
   /** Random numbers of your own, for tests. Default: the machine's. */
@@ -130,6 +137,7 @@ export const clientChecks = {
   callTimeoutMs: integerIn({ min: 1, max: limits.callTimeoutMsMax }),
   chaining: aBoolean,
   commit: oneOf("auto", "express", "stream"),
+  housekeeping: aBoolean,
   clock: anObject,
   random: anObject,
 } satisfies Checks<ClientOptions>;

@@ -28,18 +28,19 @@ export function createClient(options: ClientOptions): Client {
 
 /** Where a client's engine comes from; options that `createClient` would take. */
 export async function connect(options: ClientOptions): Promise<Connection> {
-  const { credentials, callTriesMax, callTimeoutMs, clock, random } = options;
-  const { onEvent, chaining, commit } = options;
-  const shared = { credentials, callTriesMax, callTimeoutMs, clock, random };
   // Beside each other: who has not even loaded them all may know already that nothing answers.
   const [{ createAwsClientPorts }, { createClientEngine }, where] = await Promise.all([
     import("../aws/client-ports.ts"),
     import("../engine/client-engine.ts"),
     target(options),
   ]);
-  const ports = createAwsClientPorts({ ...shared, ...where });
-  const engine = createClientEngine(ports, { onEvent, chaining, commit });
-  return { engine, close: () => ports.close() };
+  const aws = { ...options, ...where };
+  const ports = createAwsClientPorts(aws);
+  const engine = createClientEngine(ports, options);
+  const connection = { engine, close: () => ports.close() };
+  if (options.housekeeping !== true) return connection;
+  const { withKeeper } = await import("../functions/housekeeping/by-clients/on-aws.ts");
+  return withKeeper(connection, aws, options.onEvent);
 }
 
 type Target = Pick<AwsPortsOptions, "deployment" | "region" | "endpoint" | "dynamodb" | "kinesis">;

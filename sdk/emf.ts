@@ -110,6 +110,8 @@ function lineOf(event: EngineEvent): Line | undefined {
     case "certified":
     case "joined":
     case "express-denied":
+    case "house-kept":
+    case "housekeeping-failed":
       return undefined;
     case "attempt-aborted":
       return abortLine(event);

@@ -48,6 +48,11 @@ export type TestCloudOptions = {
    * leave is installed within a minute or so. Default false.
    */
   readonly tablesOnly?: boolean;
+  /**
+   * With `tablesOnly`: whether a function keeps house. False leaves it to the clients that have
+   * `housekeeping`. Default true.
+   */
+  readonly housekeeping?: boolean;
   /** How the oracle is fed. Default `fan-out`. */
   readonly oracleConsumer?: "fan-out" | "standard";
   /** When an invocation of oracle, replay or reaper is stopped. Default: as deployed. */
@@ -76,6 +81,8 @@ export type TestClientOptions = {
   readonly chaining?: boolean;
   /** As in `createClient`. */
   readonly commit?: CommitPreference;
+  /** As in `createClient`. */
+  readonly housekeeping?: boolean;
   /** By how much the process's wall clock is wrong. Default: as the fault `clock-skew` says. */
   readonly clockOffsetMs?: number;
   /**
@@ -99,6 +106,7 @@ const testCloudChecks = {
   }),
   latency: aFunction,
   tablesOnly: aBoolean,
+  housekeeping: aBoolean,
   oracleConsumer: oneOf("fan-out", "standard"),
   functionTimeLimitMs: (value) =>
     typeof value === "number" && value >= 1 && value <= 15 * 60_000
@@ -116,6 +124,7 @@ export const testClientChecks = {
   numbers: clientChecks.numbers,
   chaining: clientChecks.chaining,
   commit: clientChecks.commit,
+  housekeeping: clientChecks.housekeeping,
   clockOffsetMs: (value) => (Number.isFinite(value) ? undefined : "a number"),
   wrapEngine: aFunction,
 } satisfies Checks<TestClientOptions>;

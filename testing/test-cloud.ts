@@ -9,6 +9,7 @@ import { InvalidRequestError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { KeyAttribute, TableDescription } from "../core/types.ts";
 import { createClientEngine } from "../engine/client-engine.ts";
+import { startKeeperThatTells } from "../functions/housekeeping/by-clients/on-aws.ts";
 import { publicError } from "../engine/public-error.ts";
 import { checkOptions } from "../sdk/check-options.ts";
 import { ConnectedClient, type Client, type Connection } from "../sdk/client.ts";
@@ -102,6 +103,7 @@ export async function createTestCloud(options: TestCloudOptions = {}): Promise<T
       oracle: options.oracle ?? {},
       hashBits: options.hashBits,
       stream: options.tablesOnly !== true,
+      housekeeping: options.housekeeping,
     }).catch((error: unknown) => {
       throw publicError(error);
     }),
@@ -194,11 +196,14 @@ export class TestCloud {
     });
     const faults = new DirectedFaults((body) => this.#competitor.beforeCommit(body));
     const client = new ConnectedClient({
-      connect: () =>
-        Promise.resolve({
-          engine: this.#engine(process, faults, options),
-          close: () => Promise.resolve(),
-        }),
+      connect: () => {
+        const keeper =
+          options.housekeeping === true
+            ? startKeeperThatTells(this.deployment.portsOf(process), options.onEvent)
+            : undefined;
+        const engine = this.#engine(process, faults, options);
+        return Promise.resolve({ engine, close: async () => keeper?.stop() });
+      },
       clock: process.clock,
       marshall: options.marshall ?? {},
       numbers: options.numbers ?? "bigint-when-unsafe",

@@ -54,6 +54,8 @@ export type DeploymentOptions = {
   readonly oracle?: OracleOptions;
   /** False: tables alone, and one function that keeps house on a schedule. Default true. */
   readonly stream?: boolean | undefined;
+  /** False, without a stream: no function keeps house. Default true. */
+  readonly housekeeping?: boolean | undefined;
   /** Bits of every hash, up to 32, in place of 64: few, and most items collide with others. */
   readonly hashBits?: number | undefined;
 };
@@ -148,7 +150,7 @@ export class TestDeployment {
       this.#replay = this.#mapping("replay", functions.replay, "standard");
       void runSchedule(functions.replay, scheduleMs("replay"), this.#part("replay-schedule"));
       void runSchedule(functions.reaper, scheduleMs("reaper"), this.#part("reaper-schedule"));
-    } else {
+    } else if (options.housekeeping !== false) {
       const { name, housekeeping } = this.#housekeeping(observability);
       const part = this.#part("housekeeping-schedule");
       void runSchedule({ name, invoke: housekeeping }, scheduleMs("housekeeping"), part);

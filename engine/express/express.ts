@@ -7,6 +7,7 @@ import type { ClientPorts, Clock, CommitLog } from "../../core/ports.ts";
 import type { MakerNumber } from "../../core/types.ts";
 import { encodeLogBlock } from "../../schemas/log-block-encoding.ts";
 import { ignore, noLongerNeeded } from "../concurrency.ts";
+import { StoreClock } from "../store-clock.ts";
 import type { ExpressWay, ExpressWish } from "../express-way.ts";
 import type { Decision } from "../log-searches.ts";
 import type { ShardSession } from "../shard-session.ts";
@@ -17,7 +18,6 @@ import { fitsBlock } from "./block-plan.ts";
 import { BlockValues } from "./block-values.ts";
 import { CommitPolicy } from "./commit-policy.ts";
 import { KnownTables } from "./known-tables.ts";
-import { StoreClock } from "./store-clock.ts";
 
 export { withoutStream } from "./without-stream.ts";
 

@@ -13,11 +13,14 @@ export type HousekeepingParts = {
   readonly ports: Pick<Ports, "clock" | "items" | "control">;
   readonly replay: ReplayService;
   readonly observability: Observability;
+  /** False: replay alone. Default true. */
+  readonly withReaper?: boolean;
 };
 
 export type HousekeepingReport = {
   readonly replayed: readonly ReplayResult[];
-  readonly reaped: ReaperReport;
+  /** Undefined where the reaper did not run. */
+  readonly reaped: ReaperReport | undefined;
 };
 
 /**
@@ -26,7 +29,7 @@ export type HousekeepingReport = {
  * neither the others nor the reaper.
  */
 export async function keepHouse(
-  { ports, replay, observability }: HousekeepingParts,
+  { ports, replay, observability, withReaper = true }: HousekeepingParts,
   budget: InvocationBudget,
 ): Promise<HousekeepingReport> {
   const failures: unknown[] = [];
@@ -39,7 +42,7 @@ export async function keepHouse(
       failures.push(error);
     }
   }
-  const reaped = await reap({ ports, observability, budget });
+  const reaped = withReaper ? await reap({ ports, observability, budget }) : undefined;
   if (failures.length > 0) throw failures[0];
   return { replayed, reaped };
 }

@@ -165,6 +165,8 @@ export class GatedShard {
       registerTable: () => Promise.resolve(modelTable),
       retainHistory: nothing,
       secret: (_, make) => Promise.resolve(make()),
+      houseTurn: () => Promise.resolve(undefined),
+      putHouseTurn: () => Promise.resolve(true),
       queueTombstones: nothing,
       queuedTombstones: () => Promise.resolve([]),
       dropTombstones: nothing,

@@ -8,7 +8,8 @@ import { createAwsClients } from "../../aws/clients.ts";
 import { createAwsPorts } from "../../aws/ports.ts";
 import { awaitWatermark } from "../../demo/stored-rows.ts";
 import type { EmbeddedStack } from "../../localstack/embedded-stack.ts";
-import { createClient, defineTable, type Client } from "../../sdk/index.ts";
+import { tablesOnlyFunctions } from "../../localstack/stack-functions.ts";
+import { createClient, defineTable, type Client, type EngineEvent } from "../../sdk/index.ts";
 import { eventually, startTestStack, temporaryFolder } from "./fixtures/test-stack.ts";
 
 const accounts = defineTable<{ readonly n: number }, { readonly id: string }>("accounts", {
@@ -80,6 +81,28 @@ test("REST commits by blocks of its own, and a killed housekeeping goes on", asy
   };
   expect(answer).toMatchObject({ written: [{ id: "rest", n: 2 }] });
   await awaitWatermark(stack, answer.receipt.commitTimestamp);
+});
+
+test("clients keep house where no function does, on the same terms", async () => {
+  const functions = tablesOnlyFunctions.filter(({ name }) => name === "api");
+  const stack = await startTestStack({ ...options, functions });
+  const kept: EngineEvent[] = [];
+  const { endpoint } = stack;
+  const db = createClient({
+    ...{ endpoint, housekeeping: true },
+    onEvent: (event) => {
+      if (/^house/u.test(event.kind)) kept.push(event);
+    },
+  });
+  onTestFinished(() => db.close());
+  expect(await runToItsDeath(endpoint)).toBe("SIGKILL");
+  const { receipt } = await db.transact(async (tx) => {
+    tx.put(accounts, { id: "after", n: 1 });
+  });
+  await awaitWatermark(stack, receipt.commitTimestamp ?? Infinity);
+  expect(await read(connect(stack), "left")).toMatchObject({ n: 1 });
+  await eventually(() => kept.length > 0);
+  expect(kept[0]).toEqual({ kind: "house-kept" });
 });
 
 test("the data stays, and a stream is added by a start without the option", async () => {

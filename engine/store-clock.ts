@@ -9,8 +9,8 @@
  * bounds with age. An answer that contradicts them (a process that slept, a machine of the store
  * whose clock differs) begins anew.
  */
-import * as limits from "../../core/limits.ts";
-import type { DatedAnswer } from "../../core/ports.ts";
+import * as limits from "../core/limits.ts";
+import type { DatedAnswer } from "../core/ports.ts";
 
 /** By how much the store's clock is ahead, as of a local moment: in `[lowMs, highMs)`. */
 type Bounds = { readonly atMs: number; readonly lowMs: number; readonly highMs: number };
