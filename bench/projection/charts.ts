@@ -1,7 +1,7 @@
 /** The projection as a section of the report (bench/report). */
 import type { ChartSpec, Section, Series } from "../report/chart-spec.ts";
 import { type Percentiles, percentileNames } from "./latency-samples.ts";
-import { auroraDsqlHotRowPerSecond, consumers, serviceLimits } from "./published-figures.ts";
+import { auroraDsqlHotRowPerSecond, serviceLimits } from "./published-figures.ts";
 import type { CostRow } from "./monthly-cost.ts";
 import type { LatencyRow, ProjectionResult } from "./result.ts";
 
@@ -37,12 +37,21 @@ export function projectionCharts(result: ProjectionResult): readonly ChartSpec[]
   ].filter(({ labels, series }) => labels.length > 0 && series.length > 0);
 }
 
+/** Where clients choose, the stream's consumer says little. */
+function way({ commit, consumer }: Pick<LatencyRow, "commit" | "consumer">): string {
+  return commit === "stream" ? `stream, ${consumer}` : commit;
+}
+
 function count(value: number): string {
   return value.toLocaleString("en-US");
 }
 
-function loadName({ consumer, perSecond }: Pick<LatencyRow, "consumer" | "perSecond">): string {
-  return `${consumer}, ${count(perSecond)} tx/s`;
+function loadName({
+  commit,
+  consumer,
+  perSecond,
+}: Pick<LatencyRow, "commit" | "consumer" | "perSecond">): string {
+  return `${way({ commit, consumer })}, ${count(perSecond)} tx/s`;
 }
 
 const percentileLabels: { readonly [Name in keyof Percentiles]: string } = {
@@ -134,27 +143,25 @@ function throughputChart({ shardThroughput: rows }: ProjectionResult): ChartSpec
     series: seriesOf(rows, {
       labels,
       label: ({ clients }) => count(clients),
-      name: ({ consumer, itemBytes }) => `${consumer}, items of ${count(itemBytes)} bytes`,
+      name: (row) => `${way(row)}, items of ${count(row.itemBytes)} bytes`,
       value: ({ committedPerSecond }) => committedPerSecond,
     }),
   };
 }
 
 function processChart({ processes: rows }: ProjectionResult): ChartSpec {
+  const labels = axis(rows.map(({ processes }) => processes));
   return {
     kind: "line",
     title: "Reads of one shard's log by client processes at one load, projected",
     unit: "read units/s",
-    labels: rows.map(({ processes }) => count(processes)),
-    series:
-      rows.length === 0
-        ? []
-        : [
-            {
-              name: "reads of the log",
-              values: rows.map(({ logReadUnitsPerSecond }) => logReadUnitsPerSecond),
-            },
-          ],
+    labels,
+    series: seriesOf(rows, {
+      labels,
+      label: ({ processes }) => count(processes),
+      name: way,
+      value: ({ logReadUnitsPerSecond }) => logReadUnitsPerSecond,
+    }),
     marks: [{ name: "a partition's limit", value: serviceLimits.partitionReadUnitsPerSecond }],
   };
 }
@@ -169,7 +176,7 @@ function contentionChart({ contention: rows }: ProjectionResult): ChartSpec {
     series: seriesOf(rows, {
       labels,
       label: ({ keys }) => count(keys),
-      name: ({ consumer, clients }) => `${consumer}, ${count(clients)} clients`,
+      name: (row) => `${way(row)}, ${count(row.clients)} clients`,
       value: ({ conflictShare }) => 100 * conflictShare,
     }),
   };
@@ -187,8 +194,13 @@ function hotRowChart({ hotRow: rows }: ProjectionResult): ChartSpec {
     series: seriesOf(rows, {
       labels,
       label: (row) => count(clientsOf(row)),
-      name: ({ consumer, processes }) =>
-        `${consumer}, ${processes === 1 ? "one process" : "a process each"}`,
+      name: (row) =>
+        `${way(row)}, ` +
+        (row.processes === 1
+          ? "one process"
+          : row.clientsPerProcess === 1
+            ? "a process each"
+            : `${count(row.clientsPerProcess)} in each process`),
       value: ({ committedPerSecond }) => committedPerSecond,
     }),
     marks: [{ name: "Aurora DSQL, published", value: auroraDsqlHotRowPerSecond }],
@@ -205,8 +217,7 @@ function costChart({ cost: rows }: ProjectionResult): ChartSpec {
     series: seriesOf(rows, {
       labels,
       label: ({ perSecond }) => count(perSecond),
-      name: ({ consumer, itemsPerTransaction }) =>
-        `${consumer}, ${count(itemsPerTransaction)} items`,
+      name: (row) => `${way(row)}, ${count(row.itemsPerTransaction)} items`,
       value: ({ timesTransactWriteItems }) => timesTransactWriteItems,
     }),
     marks: [{ name: "TransactWriteItems", value: 1 }],
@@ -224,14 +235,13 @@ const costLines: { readonly [Line in keyof CostRow["monthly"]]: string } = {
 };
 
 function costLinesChart({ cost }: ProjectionResult): ChartSpec {
-  const rows = cost.filter(({ consumer }) => consumer === consumers[0]);
+  const rows = cost.filter(({ commit, consumer }) => commit !== "stream" || consumer === "fan-out");
   return {
     kind: "bar",
-    title: "What the bill is made of with fan-out, projected",
+    title: "What the bill is made of, projected",
     unit: "% of the bill",
     labels: rows.map(
-      ({ itemsPerTransaction, perSecond }) =>
-        `${count(itemsPerTransaction)} items, ${count(perSecond)} tx/s`,
+      (row) => `${way(row)}: ${count(row.itemsPerTransaction)} items, ${count(row.perSecond)} tx/s`,
     ),
     series: (Object.keys(costLines) as (keyof typeof costLines)[]).map((line) => ({
       name: costLines[line],

@@ -3,7 +3,7 @@
  * client, oracle and replay, in virtual time. One command, one core, a few minutes; the same seed
  * gives the same file.
  *
- *     npm run bench:projection [-- --seed 1] [-- --brief] [-- --only hotRow] [-- --out file.json]
+ *     npm run bench:projection [-- --seed 1] [-- --brief] [-- --only hotRow] [-- --commit auto] [-- --out file.json]
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -18,12 +18,13 @@ const { values } = parseArgs({
     seed: { type: "string", default: "1" },
     brief: { type: "boolean", default: false },
     only: { type: "string" },
+    commit: { type: "string" },
     out: { type: "string" },
   },
 });
 
 const partNames = [
-  ...(["latency", "throughput", "processes", "contention", "hotRow", "cost"] as const),
+  ...(["latency", "beside", "throughput", "processes", "contention", "hotRow", "cost"] as const),
 ];
 
 /** The part of the plan that was asked for; what it leaves out is empty in the result. */
@@ -33,13 +34,40 @@ function planned(plan: ProjectionPlan, only: string | undefined): ProjectionPlan
   if (kept === undefined) {
     throw new TypeError(`--only is one of ${partNames.join(", ")}; got ${only}`);
   }
-  const none = { latency: [], throughput: [], processes: [], contention: [], hotRow: [], cost: [] };
+  const none = {
+    latency: [],
+    beside: [],
+    throughput: [],
+    processes: [],
+    contention: [],
+    hotRow: [],
+    cost: [],
+  };
   return { ...plan, ...none, [kept]: plan[kept], complete: false };
+}
+
+/** Of the plan's cases, those that commit that way. */
+function committing(plan: ProjectionPlan, commit: string | undefined): ProjectionPlan {
+  if (commit === undefined) return plan;
+  const of = <Case extends { readonly commit: string }>(cases: readonly Case[]): readonly Case[] =>
+    cases.filter((each) => each.commit === commit);
+  return {
+    ...plan,
+    complete: false,
+    latency: of(plan.latency),
+    beside: plan.beside.filter(({ loud }) => loud.commit === commit),
+    throughput: of(plan.throughput),
+    processes: of(plan.processes),
+    contention: of(plan.contention),
+    hotRow: of(plan.hotRow),
+    cost: of(plan.cost),
+  };
 }
 
 const seed = Number(values.seed);
 if (!Number.isSafeInteger(seed)) throw new TypeError(`--seed is a whole number`);
-const plan = planned(values.brief ? briefPlan : fullPlan, values.only);
+const whole = values.brief ? briefPlan : fullPlan;
+const plan = committing(planned(whole, values.only), values.commit);
 const result = await project({ seed, plan }, (part, row) => {
   const { curve: _curve, ...shown } = row as Record<string, unknown>;
   process.stderr.write(`${part}: ${JSON.stringify(shown)}\n`);

@@ -3,6 +3,8 @@
  * read units a second. Every partition key counts as a partition of its own, which is the best that
  * adaptive capacity does for a hot one.
  */
+import { itemSizeBytes } from "../../core/item-size.ts";
+import { writeUnits } from "../../testing/cloud/dynamodb/capacity.ts";
 import { DynamoDbModel, type DynamoDbModelOptions } from "../../testing/cloud/dynamodb/model.ts";
 import type {
   CallConditions,
@@ -13,6 +15,11 @@ import { ServiceError } from "../../testing/cloud/service-error.ts";
 import { serviceLimits } from "./published-figures.ts";
 import { TokenBucket } from "./token-bucket.ts";
 import type { UsageLedger } from "./usage-ledger.ts";
+
+/** Of the log's table. */
+const ownTableSuffix = "-log";
+
+type StoredAttributes = Parameters<typeof itemSizeBytes>[0];
 
 type Values = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
@@ -61,10 +68,15 @@ export class LimitedDynamoDb extends DynamoDbModel {
         message: "The level of configured provisioned throughput for the table was exceeded.",
       });
     }
-    const charge = (units: number): void => {
+    const charge = (units: number, isRefused = false): void => {
       for (const bucket of touched) bucket.charge(nowMs, units / touched.length);
-      if (kind === "read") this.#ledger.noteRead(operation, units);
-      else this.#ledger.noteWrite(units);
+      if (kind === "read") {
+        this.#ledger.noteRead(operation, units);
+        return;
+      }
+      this.#ledger.noteWrite(units);
+      const { TableName } = input as Request;
+      if (TableName?.endsWith(ownTableSuffix) === true) this.#ledger.noteBlock(units, isRefused);
     };
     try {
       const metered = { ...input, ReturnConsumedCapacity: "TOTAL" } as typeof input;
@@ -72,9 +84,11 @@ export class LimitedDynamoDb extends DynamoDbModel {
       charge(unitsOf(output as Answer));
       return output;
     } catch (error) {
-      // A condition that failed costs what the write would have; items are below 1 KB here.
+      // A condition that failed costs what the write would have.
       if (error instanceof ServiceError && error.name === "ConditionalCheckFailedException") {
-        charge(1);
+        const { Item } = input as Request;
+        const units = Item === undefined ? 1 : writeUnits(itemSizeBytes(Item as StoredAttributes));
+        charge(units, true);
       }
       throw error;
     }

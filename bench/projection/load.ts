@@ -5,7 +5,7 @@
  * keeps others from being measured).
  */
 import { type Client, CommitUnknownError, type Transaction } from "../../sdk/index.ts";
-import type { EngineEvent } from "../../engine/types.ts";
+import type { CommitPreference, EngineEvent } from "../../engine/types.ts";
 import type { SeededRandom } from "../../testing/kernel/seeded-random.ts";
 import { LatencySamples } from "./latency-samples.ts";
 import type { ProjectedDeployment } from "./projected-deployment.ts";
@@ -18,6 +18,8 @@ export type Arrival =
   | { readonly kind: "open"; readonly perSecond: number };
 
 export type LoadOptions = {
+  /** Which way its clients commit. */
+  readonly commit: CommitPreference;
   readonly processes: number;
   readonly arrival: Arrival;
   readonly body: Body;
@@ -48,6 +50,8 @@ export type LoadResult = {
   readonly usage: PartUsage;
   /** How many commits `usage` is for. */
   readonly usageCommits: number;
+  /** Of the commits, those by blocks of their own process. */
+  readonly expressShare: number;
   /** At the end of the measured time. */
   readonly watermarkLagMs: number;
 };
@@ -60,6 +64,8 @@ class Tally {
   committed = 0;
   early = 0;
   oracle = 0;
+  express = 0;
+  stream = 0;
   readonly failures: Record<string, number> = {};
   readonly latency = new LatencySamples();
   readonly phases = {
@@ -91,42 +97,45 @@ export class Load {
 
   /** Runs the load, and lets what is under way end before it returns. */
   run(): Promise<LoadResult> {
-    return this.#deployment.run(async () => {
-      const { warmUpSeconds, seconds, processes, settle = false } = this.#options;
-      const { world } = this.#deployment;
-      const clients = Array.from({ length: processes }, () =>
-        this.#deployment.startClient((event) => {
-          this.#note(event);
-        }),
-      );
-      if (settle) await this.#warmUp(clients);
-      const before = this.totalCommitted;
+    return this.#deployment.run(() => this.measure());
+  }
+
+  /** Beside others, within one run of the deployment. */
+  async measure(): Promise<LoadResult> {
+    const { warmUpSeconds, seconds, processes, commit, settle = false } = this.#options;
+    const { world } = this.#deployment;
+    const clients = Array.from({ length: processes }, () =>
+      this.#deployment.startClient(commit, (event) => {
+        this.#note(event);
+      }),
+    );
+    if (settle) await this.#warmUp(clients);
+    const before = this.totalCommitted;
+    world.ledger.reset();
+    const running = this.#start(clients);
+    if (!settle) {
+      await world.time.sleep(warmUpSeconds * 1_000);
       world.ledger.reset();
-      const running = this.#start(clients);
-      if (!settle) {
-        await world.time.sleep(warmUpSeconds * 1_000);
-        world.ledger.reset();
-      }
-      this.#tally = new Tally();
-      await world.time.sleep(seconds * 1_000);
-      const measured = this.#tally;
-      const usage = world.ledger.snapshot();
-      this.#stopped = true;
-      this.#tally = new Tally();
-      const watermarkLagMs = await this.#deployment.watermarkLagMs();
-      await running;
-      if (!settle) {
-        return resultOf(measured, {
-          ...{ seconds, usage, watermarkLagMs },
-          usageCommits: measured.committed,
-        });
-      }
-      await this.#deployment.settled();
+    }
+    this.#tally = new Tally();
+    await world.time.sleep(seconds * 1_000);
+    const measured = this.#tally;
+    const usage = world.ledger.snapshot();
+    this.#stopped = true;
+    this.#tally = new Tally();
+    const watermarkLagMs = await this.#deployment.watermarkLagMs();
+    await running;
+    if (!settle) {
       return resultOf(measured, {
-        ...{ seconds, watermarkLagMs },
-        usage: world.ledger.snapshot(),
-        usageCommits: this.totalCommitted - before,
+        ...{ seconds, usage, watermarkLagMs },
+        usageCommits: measured.committed,
       });
+    }
+    await this.#deployment.settled();
+    return resultOf(measured, {
+      ...{ seconds, watermarkLagMs },
+      usage: world.ledger.snapshot(),
+      usageCommits: this.totalCommitted - before,
     });
   }
 
@@ -195,6 +204,7 @@ export class Load {
   }
 
   #note(event: EngineEvent): void {
+    if (event.kind === "certified") this.#tally[event.via] += 1;
     if (event.kind !== "attempt-aborted" || event.reason !== "conflict") return;
     if (event.early) this.#tally.early += 1;
     else this.#tally.oracle += 1;
@@ -205,11 +215,12 @@ function resultOf(
   tally: Tally,
   around: Pick<LoadResult, "seconds" | "usage" | "usageCommits" | "watermarkLagMs">,
 ): LoadResult {
-  const { committed, early, oracle, failures, latency, phases } = tally;
+  const { committed, early, oracle, failures, latency, phases, express, stream } = tally;
   const conflicts = early + oracle;
   return {
     ...around,
     committed,
+    expressShare: express / Math.max(1, express + stream),
     committedPerSecond: committed / around.seconds,
     conflicts: { early, oracle },
     conflictShare: conflicts === 0 ? 0 : conflicts / (conflicts + committed),

@@ -3,6 +3,7 @@
  * docs/performance.md shows, so that a reader can put in other prices. Not in it: storage, data
  * transfer, the application's own machines, HTTP.
  */
+import type { CommitPreference } from "../../engine/types.ts";
 import { hoursPerMonth, pricesDollars as prices, type Consumer } from "./published-figures.ts";
 import type { PartUsage } from "./usage-ledger.ts";
 
@@ -10,6 +11,8 @@ import type { PartUsage } from "./usage-ledger.ts";
 export type CostCounts = {
   readonly writeUnits: {
     readonly install: number;
+    /** By clients. */
+    readonly blocks: number;
     readonly oracle: number;
     readonly replay: number;
   };
@@ -31,6 +34,7 @@ export type CostLines = {
 };
 
 export type CostRow = {
+  readonly commit: CommitPreference;
   readonly consumer: Consumer;
   readonly itemsPerTransaction: number;
   readonly perSecond: number;
@@ -46,6 +50,9 @@ export type CostRow = {
   readonly plainMonthly: number;
   readonly transactWriteItemsMonthly: number;
   readonly timesTransactWriteItems: number;
+  /** Without what is paid by the hour and Lambda's time: what the transactions themselves cost. */
+  readonly timesOfUnits: number;
+  readonly expressShare: number;
 };
 
 const secondsPerMonth = hoursPerMonth * 3_600;
@@ -62,7 +69,8 @@ export function countsOf(
     (ms / 1_000) * (mb / 1_024) * (1 / commits);
   return {
     writeUnits: {
-      install: client.writeUnits / commits,
+      install: (client.writeUnits - client.blockWriteUnits) / commits,
+      blocks: client.blockWriteUnits / commits,
       oracle: oracle.writeUnits / commits,
       replay: replay.writeUnits / commits,
     },
@@ -94,7 +102,7 @@ export function monthlyCost(
   const fanOut = consumer === "fan-out";
   return {
     writes:
-      ((writeUnits.install + writeUnits.oracle + writeUnits.replay) *
+      ((writeUnits.install + writeUnits.blocks + writeUnits.oracle + writeUnits.replay) *
         transactions *
         prices.writeUnitsMillion) /
       million,
@@ -136,7 +144,13 @@ export function nativeMonthly(load: { readonly perSecond: number; readonly items
 export function costRow(
   parts: Pick<
     CostRow,
-    "consumer" | "itemsPerTransaction" | "perSecond" | "shards" | "processes"
+    | "commit"
+    | "consumer"
+    | "itemsPerTransaction"
+    | "perSecond"
+    | "shards"
+    | "processes"
+    | "expressShare"
   > & {
     readonly counts: CostCounts;
   },
@@ -151,5 +165,6 @@ export function costRow(
     plainMonthly: native.plain,
     transactWriteItemsMonthly: native.transactWriteItems,
     timesTransactWriteItems: monthlyTotal / native.transactWriteItems,
+    timesOfUnits: (monthly.writes + monthly.reads + monthly.putUnits) / native.transactWriteItems,
   };
 }

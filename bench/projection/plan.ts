@@ -1,7 +1,9 @@
 /** What a projection runs: sizes and durations in virtual seconds. */
+import type { CommitPreference } from "../../engine/types.ts";
 import type { Consumer } from "./published-figures.ts";
 
 export type LatencyCase = {
+  readonly commit: CommitPreference;
   readonly consumer: Consumer;
   readonly perSecond: number;
   readonly processes: number;
@@ -9,6 +11,7 @@ export type LatencyCase = {
 };
 
 export type ThroughputCase = {
+  readonly commit: CommitPreference;
   readonly consumer: Consumer;
   readonly processes: number;
   readonly clientsPerProcess: number;
@@ -16,17 +19,27 @@ export type ThroughputCase = {
 };
 
 /** At a fixed load, so that only what the processes do for themselves differs. */
-export type ProcessCase = { readonly processes: number; readonly perSecond: number };
+export type ProcessCase = {
+  readonly commit: CommitPreference;
+  readonly processes: number;
+  readonly perSecond: number;
+};
 
-export type ContentionCase = { readonly consumer: Consumer; readonly keys: number };
+export type ContentionCase = {
+  readonly commit: CommitPreference;
+  readonly consumer: Consumer;
+  readonly keys: number;
+};
 
 export type HotRowCase = {
+  readonly commit: CommitPreference;
   readonly consumer: Consumer;
   readonly processes: number;
   readonly clientsPerProcess: number;
 };
 
 export type CostCase = {
+  readonly commit: CommitPreference;
   readonly consumer: Consumer;
   readonly items: number;
   readonly perSecond: number;
@@ -36,10 +49,24 @@ export type CostCase = {
   readonly seconds: number;
 };
 
+/** Clients that keep to the stream, beside others that commit as they may. */
+export type BesideCase = {
+  readonly consumer: Consumer;
+  readonly perSecond: number;
+  readonly processes: number;
+  readonly loud: {
+    readonly commit: CommitPreference;
+    readonly processes: number;
+    readonly clientsPerProcess: number;
+  };
+  readonly seconds: number;
+};
+
 export type ProjectionPlan = {
   readonly complete: boolean;
   readonly warmUpSeconds: number;
   readonly latency: readonly LatencyCase[];
+  readonly beside: readonly BesideCase[];
   readonly throughput: readonly ThroughputCase[];
   readonly throughputSeconds: number;
   readonly processes: readonly ProcessCase[];
@@ -50,76 +77,140 @@ export type ProjectionPlan = {
   readonly cost: readonly CostCase[];
 };
 
-const fanOut = "fan-out";
-const standard = "standard";
+const fanOut = "fan-out" as const;
+const standard = "standard" as const;
 
-/**
- * Clients that share a process, and as many in a process each, where that many processes are
- * likely.
- */
-function hotRowCases(consumer: Consumer, clients: readonly number[]): readonly HotRowCase[] {
+function latencyCases(commit: CommitPreference, consumer: Consumer): readonly LatencyCase[] {
+  return [
+    { commit, consumer, perSecond: 10, processes: 2, seconds: 100 },
+    { commit, consumer, perSecond: 100, processes: 4, seconds: 30 },
+    { commit, consumer, perSecond: 1_000, processes: 8, seconds: 8 },
+  ];
+}
+
+function throughputCases(commit: CommitPreference): readonly ThroughputCase[] {
+  return [1, 8, 32, 128].map((clientsPerProcess) => ({
+    ...{ commit, consumer: fanOut, processes: 8, clientsPerProcess, fillerBytes: 0 },
+  }));
+}
+
+/** As many clients in one process, and in a process each, where so many processes are likely. */
+function hotRowCases(
+  commit: CommitPreference,
+  consumer: Consumer,
+  clients: readonly number[],
+): readonly HotRowCase[] {
   const processesMax = 64;
+  const shared = { commit, consumer, processes: 1 };
+  const apart = { commit, consumer, clientsPerProcess: 1 };
   return clients.flatMap((count) => [
-    { consumer, processes: 1, clientsPerProcess: count },
-    ...(count === 1 || count > processesMax
-      ? []
-      : [{ consumer, processes: count, clientsPerProcess: 1 }]),
+    { ...shared, clientsPerProcess: count },
+    ...(count === 1 || count > processesMax ? [] : [{ ...apart, processes: count }]),
   ]);
 }
 
-function costCases(consumer: Consumer): readonly CostCase[] {
+function costCases(commit: CommitPreference, consumer: Consumer): readonly CostCase[] {
   return [
-    { consumer, items: 2, perSecond: 10, shards: 1, processes: 2, seconds: 60 },
-    { consumer, items: 2, perSecond: 1_000, shards: 1, processes: 8, seconds: 4 },
-    { consumer, items: 2, perSecond: 50_000, shards: 25, processes: 8, seconds: 2 },
-    { consumer, items: 5, perSecond: 10, shards: 1, processes: 2, seconds: 60 },
-    { consumer, items: 5, perSecond: 1_000, shards: 1, processes: 8, seconds: 4 },
-    { consumer, items: 5, perSecond: 50_000, shards: 50, processes: 8, seconds: 3 },
-  ];
+    ...[2, 5].flatMap((items) => [
+      { items, perSecond: 10, shards: 1, processes: 2, seconds: 60 },
+      { items, perSecond: 1_000, shards: 1, processes: 8, seconds: 4 },
+      { items, perSecond: 50_000, shards: 25 * Math.floor(items / 2), processes: 8, seconds: 2 },
+    ]),
+    { items: 25, perSecond: 10, shards: 1, processes: 2, seconds: 60 },
+  ].map((task) => ({ commit, consumer, ...task }));
 }
+
+function besideCases(commit: CommitPreference, processes: readonly number[]): BesideCase[] {
+  const quiet = { consumer: fanOut, perSecond: 10, processes: 2, seconds: 60 } as const;
+  return processes.map((count) => ({
+    ...quiet,
+    loud: { commit, processes: count, clientsPerProcess: 1 },
+  }));
+}
+
+const sixteenBySixteen = { consumer: fanOut, processes: 16, clientsPerProcess: 16 } as const;
 
 /** What docs/performance.md shows. */
 export const fullPlan: ProjectionPlan = {
   complete: true,
   warmUpSeconds: 3,
-  latency: ([fanOut, standard] as const).flatMap((consumer): LatencyCase[] => [
-    { consumer, perSecond: 10, processes: 2, seconds: 100 },
-    { consumer, perSecond: 100, processes: 4, seconds: 30 },
-    { consumer, perSecond: 1_000, processes: 8, seconds: 8 },
-  ]),
+  latency: [
+    ...latencyCases("auto", fanOut),
+    ...latencyCases("stream", fanOut),
+    ...latencyCases("stream", standard),
+  ],
+  beside: [
+    ...besideCases("stream", [0, 2, 8]),
+    ...besideCases("auto", [2, 8]),
+    ...besideCases("express", [2, 8]),
+  ],
   throughput: [
-    ...[1, 8, 32, 128].map((clientsPerProcess): ThroughputCase => ({
-      consumer: fanOut,
-      processes: 8,
-      clientsPerProcess,
+    ...throughputCases("auto"),
+    ...throughputCases("stream"),
+    {
+      ...{ commit: "stream", consumer: standard, processes: 8, clientsPerProcess: 128 },
       fillerBytes: 0,
+    },
+    ...(["auto", "stream"] as const).map((commit) => ({
+      ...{ commit, consumer: fanOut, processes: 8, clientsPerProcess: 64, fillerBytes: 900 },
     })),
-    { consumer: standard, processes: 8, clientsPerProcess: 128, fillerBytes: 0 },
-    { consumer: fanOut, processes: 8, clientsPerProcess: 64, fillerBytes: 900 },
   ],
   throughputSeconds: 3,
-  processes: [4, 16, 64].map((processes) => ({ processes, perSecond: 1_000 })),
+  processes: (["auto", "stream"] as const).flatMap((commit) =>
+    [4, 16, 64].map((processes) => ({ commit, processes, perSecond: 1_000 })),
+  ),
   contention: [
-    ...[100, 1_000, 10_000, 100_000].map((keys) => ({ consumer: fanOut, keys }) as const),
-    ...[100, 1_000, 10_000, 100_000].map((keys) => ({ consumer: standard, keys }) as const),
+    ...(["auto", "stream"] as const).flatMap((commit) =>
+      [100, 1_000, 10_000, 100_000].map((keys) => ({ commit, consumer: fanOut, keys })),
+    ),
+    ...[100, 10_000].map((keys) => ({ commit: "stream", consumer: standard, keys }) as const),
   ],
   contentionSeconds: 6,
-  hotRow: [...hotRowCases(fanOut, [1, 4, 16, 64, 256]), ...hotRowCases(standard, [1, 16, 64])],
+  hotRow: [
+    ...hotRowCases("auto", fanOut, [1, 4, 16, 64, 256]),
+    { commit: "auto", ...sixteenBySixteen },
+    ...hotRowCases("stream", fanOut, [1, 4, 16, 64, 256]),
+    { commit: "stream", ...sixteenBySixteen },
+    ...hotRowCases("stream", standard, [1, 16]),
+  ],
   hotRowSeconds: 10,
-  cost: [...costCases(fanOut), ...costCases(standard)],
+  cost: [
+    ...costCases("auto", standard),
+    ...costCases("stream", fanOut),
+    ...costCases("stream", standard),
+  ],
 };
 
 /** Everything once and briefly: for tests. */
 export const briefPlan: ProjectionPlan = {
   complete: false,
   warmUpSeconds: 1,
-  latency: [{ consumer: fanOut, perSecond: 20, processes: 2, seconds: 2 }],
-  throughput: [{ consumer: fanOut, processes: 2, clientsPerProcess: 4, fillerBytes: 0 }],
+  latency: [
+    { commit: "stream", consumer: fanOut, perSecond: 20, processes: 2, seconds: 2 },
+    { commit: "auto", consumer: fanOut, perSecond: 20, processes: 2, seconds: 2 },
+  ],
+  beside: [
+    {
+      ...{ consumer: fanOut, perSecond: 20, processes: 1, seconds: 1 },
+      loud: { commit: "auto", processes: 2, clientsPerProcess: 1 },
+    },
+  ],
+  throughput: [
+    { commit: "stream", consumer: fanOut, processes: 2, clientsPerProcess: 4, fillerBytes: 0 },
+  ],
   throughputSeconds: 1,
-  processes: [{ processes: 3, perSecond: 20 }],
-  contention: [{ consumer: fanOut, keys: 10 }],
+  processes: [{ commit: "stream", processes: 3, perSecond: 20 }],
+  contention: [{ commit: "stream", consumer: fanOut, keys: 10 }],
   contentionSeconds: 1,
-  hotRow: [{ consumer: fanOut, processes: 1, clientsPerProcess: 3 }],
+  hotRow: [
+    { commit: "stream", consumer: fanOut, processes: 1, clientsPerProcess: 3 },
+    { commit: "auto", consumer: fanOut, processes: 3, clientsPerProcess: 1 },
+  ],
   hotRowSeconds: 1,
-  cost: [{ consumer: standard, items: 2, perSecond: 10, shards: 1, processes: 1, seconds: 3 }],
+  cost: [
+    {
+      ...{ commit: "stream", consumer: standard, items: 2, perSecond: 10, shards: 1 },
+      ...{ processes: 1, seconds: 3 },
+    },
+  ],
 };

@@ -31,6 +31,7 @@ const percentileHeads = ["p50", "p90", "p99", "p99.9"];
 export function projectionTables(result: ProjectionResult): string {
   const sections: readonly (readonly [string, readonly string[]])[] = [
     ["Commit latency, ms", latencyTable(result)],
+    ["Clients of the stream beside others", besideTable(result)],
     ["One shard", throughputTable(result.shardThroughput)],
     ["Processes", throughputTable(result.processes)],
     ["Contention", contentionTable(result)],
@@ -41,14 +42,34 @@ export function projectionTables(result: ProjectionResult): string {
   return sections.map(([title, lines]) => `### ${title}\n\n${lines.join("\n")}\n`).join("\n");
 }
 
-function latencyTable({ commitLatency }: ProjectionResult): readonly string[] {
+function latencyTable({ commitLatency, transactWriteItems }: ProjectionResult): readonly string[] {
   return table(
-    ["consumer", "tx/s", ...percentileHeads, "p50: body", "certify", "install", "commits"],
-    commitLatency.map((row) => [
-      row.consumer,
-      whole(row.perSecond),
-      ...ms(row.latency),
-      ...[row.phases.body, row.phases.certify, row.phases.install].map(({ p50 }) => whole(p50)),
+    [
+      ...["commit", "consumer", "tx/s", ...percentileHeads, "p50: body", "certify", "install"],
+      ...["commits", "express"],
+    ],
+    [
+      ...commitLatency.map((row) => [
+        ...[row.commit, row.consumer],
+        whole(row.perSecond),
+        ...ms(row.latency),
+        ...[row.phases.body, row.phases.certify, row.phases.install].map(({ p50 }) => whole(p50)),
+        ...[whole(row.samples), percent(row.expressShare)],
+      ]),
+      ["TransactWriteItems", "", "", ...ms(transactWriteItems), ...["", "", "", "", ""]],
+    ],
+  );
+}
+
+function besideTable({ beside }: ProjectionResult): readonly string[] {
+  return table(
+    [
+      ...["consumer", "tx/s by the stream", "others commit", "processes", "tx/s of others"],
+      ...["express", ...percentileHeads, "commits"],
+    ],
+    beside.map((row) => [
+      ...[row.consumer, whole(row.perSecond), row.loud.commit, row.loud.processes],
+      ...[whole(row.besidePerSecond), percent(row.besideExpressShare), ...ms(row.latency)],
       whole(row.samples),
     ]),
   );
@@ -57,18 +78,26 @@ function latencyTable({ commitLatency }: ProjectionResult): readonly string[] {
 function throughputTable(rows: ProjectionResult["shardThroughput"]): readonly string[] {
   return table(
     [
-      ...["consumer", "item bytes", "processes", "clients", "tx/s", "p50", "p99"],
-      ...["records/s", "KiB/s in", "log WCU/s", "log RCU/s", "refused/s", "watermark lag, s"],
+      ...["commit", "consumer", "item bytes", "processes", "clients", "tx/s", "p50", "p99"],
+      ...[
+        "express",
+        "records/s",
+        "KiB/s in",
+        "log WCU/s",
+        "log RCU/s",
+        "refused/s",
+        "watermark lag, s",
+      ],
     ],
     rows.map((row) => [
-      row.consumer,
+      ...[row.commit, row.consumer],
       row.itemBytes,
       row.processes,
       row.clients === 0 ? "open" : whole(row.clients),
       whole(row.committedPerSecond),
       whole(row.latency.p50),
       whole(row.latency.p99),
-      whole(row.recordsPerSecond),
+      ...[percent(row.expressShare), whole(row.recordsPerSecond)],
       whole(row.recordBytesPerSecond / 1_024),
       whole(row.logWriteUnitsPerSecond),
       whole(row.logReadUnitsPerSecond),
@@ -80,11 +109,14 @@ function throughputTable(rows: ProjectionResult["shardThroughput"]): readonly st
 
 function contentionTable({ contention }: ProjectionResult): readonly string[] {
   return table(
-    ["consumer", "keys", "tx/s", "attempts in conflict", "found without the oracle", "p50", "p99"],
+    [
+      ...["commit", "consumer", "keys", "tx/s", "express", "attempts in conflict"],
+      ...["found without the oracle", "p50", "p99"],
+    ],
     contention.map((row) => [
-      row.consumer,
+      ...[row.commit, row.consumer],
       whole(row.keys),
-      whole(row.committedPerSecond),
+      ...[whole(row.committedPerSecond), percent(row.expressShare)],
       percent(row.conflictShare),
       percent(row.earlyShare),
       whole(row.latency.p50),
@@ -96,15 +128,16 @@ function contentionTable({ contention }: ProjectionResult): readonly string[] {
 function hotRowTable({ hotRow }: ProjectionResult): readonly string[] {
   return table(
     [
-      ...["consumer", "processes", "clients in each", "increments/s", "× Aurora DSQL"],
-      ...["attempts per commit", "p50", "p99"],
+      ...["commit", "consumer", "processes", "clients in each", "increments/s", "× Aurora DSQL"],
+      ...["express", "puts per block", "attempts per commit", "p50", "p99"],
     ],
     hotRow.map((row) => [
-      row.consumer,
+      ...[row.commit, row.consumer],
       row.processes,
       row.clientsPerProcess,
       row.committedPerSecond.toFixed(1),
       row.timesAuroraDsql.toFixed(2),
+      ...[percent(row.expressShare), row.putsPerBlock.toFixed(2)],
       row.attemptsPerCommit.toFixed(1),
       whole(row.latency.p50),
       whole(row.latency.p99),
@@ -115,10 +148,22 @@ function hotRowTable({ hotRow }: ProjectionResult): readonly string[] {
 function costTable({ cost }: ProjectionResult): readonly string[] {
   return table(
     [
-      ...["items", "tx/s", "consumer", "shards", "writes", "reads", "put units", "shard hours"],
+      ...[
+        "commit",
+        "items",
+        "tx/s",
+        "consumer",
+        "shards",
+        "writes",
+        "reads",
+        "put units",
+        "shard hours",
+      ],
       ...["retention", "fan-out", "functions", "total", "plain calls", "TransactWriteItems", "×"],
+      "× of units alone",
     ],
     cost.map(({ monthly, ...row }) => [
+      row.commit,
       row.itemsPerTransaction,
       whole(row.perSecond),
       row.consumer,
@@ -126,7 +171,7 @@ function costTable({ cost }: ProjectionResult): readonly string[] {
       ...[monthly.writes, monthly.reads, monthly.putUnits, monthly.shards].map(dollars),
       ...[monthly.retention, monthly.fanOut, monthly.functions, row.monthlyTotal].map(dollars),
       ...[row.plainMonthly, row.transactWriteItemsMonthly].map(dollars),
-      row.timesTransactWriteItems.toFixed(2),
+      ...[row.timesTransactWriteItems, row.timesOfUnits].map((times) => times.toFixed(2)),
     ]),
   );
 }
@@ -138,15 +183,28 @@ function dollars(value: number): string {
 function countsTable({ cost }: ProjectionResult): readonly string[] {
   return table(
     [
-      ...["items", "tx/s", "consumer", "W install", "W oracle", "W replay", "R reads", "R tail"],
+      ...[
+        "commit",
+        "items",
+        "tx/s",
+        "consumer",
+        "W install",
+        "W blocks",
+        "W oracle",
+        "W replay",
+        "R reads",
+        "R tail",
+      ],
       ...["R replay", "put units", "record bytes", "oracle calls", "oracle GB-s"],
       ...["replay calls", "replay GB-s"],
     ],
     cost.map(({ counts, ...row }) => [
+      row.commit,
       row.itemsPerTransaction,
       whole(row.perSecond),
       row.consumer,
-      ...[counts.writeUnits.install, counts.writeUnits.oracle, counts.writeUnits.replay].map(short),
+      ...[counts.writeUnits.install, counts.writeUnits.blocks].map(short),
+      ...[counts.writeUnits.oracle, counts.writeUnits.replay].map(short),
       ...[counts.readUnits.reads, counts.readUnits.tail, counts.readUnits.replay].map(short),
       short(counts.putUnits),
       whole(counts.recordBytes),

@@ -1,6 +1,6 @@
 /**
- * Tidemark deployed in a projected world: the real client, oracle and replay, on mappings as
- * they are deployed (functions/shared/settings.ts), on one shard.
+ * Tidemark deployed in a projected world: the real client, oracle and replay, on mappings and on
+ * the schedule as they are deployed (functions/shared/settings.ts), on one shard.
  */
 import { createAwsClientPorts } from "../../aws/client-ports.ts";
 import { type AwsPorts, type AwsPortsOptions, createAwsPorts } from "../../aws/ports.ts";
@@ -8,12 +8,17 @@ import { createTables } from "../../aws/create-tables.ts";
 import { provisionDeployment } from "../../aws/provision.ts";
 import { registerTables } from "../../aws/register-tables.ts";
 import type { StreamRecord } from "../../core/ports.ts";
-import type { SequenceNumber, ShardId } from "../../core/types.ts";
+import type { LogPosition, SequenceNumber, ShardId } from "../../core/types.ts";
 import { createClientEngine } from "../../engine/client-engine.ts";
-import type { EngineEvent } from "../../engine/types.ts";
+import type { CommitPreference, EngineEvent } from "../../engine/types.ts";
 import { createOracleService } from "../../functions/oracle/service.ts";
 import { createReplayService } from "../../functions/replay/service.ts";
-import { batchSettings, functionSettings, timeLimitMs } from "../../functions/shared/settings.ts";
+import {
+  batchSettings,
+  functionSettings,
+  scheduleMs,
+  timeLimitMs,
+} from "../../functions/shared/settings.ts";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";
 import { type Client, ConnectedClient } from "../../sdk/client.ts";
 import { SimulatedFunction } from "../../testing/kernel/simulated-function.ts";
@@ -31,6 +36,11 @@ export const projectionTable = "items";
 
 type Role = "oracle" | "replay";
 
+/** A function's process, and what it does with each batch. */
+type Start = (
+  process: SimulatedProcess,
+) => (batch: ShardBatch, context: { readonly remainingMs: () => number }) => Promise<BatchAnswer>;
+
 const runLimitMs = 24 * 3600_000;
 
 export class ProjectedDeployment {
@@ -40,6 +50,8 @@ export class ProjectedDeployment {
   readonly #stream: string;
   readonly #oracle: ProjectedMapping;
   readonly #replay: ProjectedMapping;
+  /** No record wakes replay for what clients commit express. */
+  readonly #scheduled: SimulatedFunction<ShardBatch, BatchAnswer>;
   #processes = 0;
 
   static async create(options: {
@@ -83,11 +95,14 @@ export class ProjectedDeployment {
         return {};
       };
     });
-    this.#replay = this.#mapping("replay", "standard", (process) => {
+    const replay: Start = (process) => {
       const ports = createAwsPorts(this.#portsOptions(process));
       const service = createReplayService(ports, silentObservability);
       return (batch, context) => service.handle(batch, context);
-    });
+    };
+    this.#replay = this.#mapping("replay", "standard", replay);
+    this.#scheduled = this.#function("replay", "replay-schedule", replay);
+    void this.#runSchedule();
   }
 
   /** Runs the body; virtual time passes while all of it waits. */
@@ -96,12 +111,12 @@ export class ProjectedDeployment {
   }
 
   /** The client of a new process with a processor of its own. */
-  startClient(onEvent: (event: EngineEvent) => void): Client {
+  startClient(commit: CommitPreference, onEvent: (event: EngineEvent) => void): Client {
     this.#processes += 1;
     const process = this.world.startProcess(`app#${this.#processes.toString()}`);
     this.#register(process, "client", 1);
     const engine = createClientEngine(createAwsClientPorts(this.#portsOptions(process)), {
-      onEvent,
+      ...{ commit, onEvent },
     });
     return new ConnectedClient({
       connect: () => Promise.resolve({ engine, close: () => Promise.resolve() }),
@@ -110,9 +125,31 @@ export class ProjectedDeployment {
     });
   }
 
-  /** Waits until oracle and replay have done all that is in the stream. */
+  /** Waits until oracle and replay have done all that is in the stream, and in the log. */
   async settled(): Promise<void> {
     while (this.#oracle.behind > 0 || this.#replay.behind > 0) await this.world.time.sleep(100);
+    const watermark = await this.#inspector.control.readWatermark(this.shard);
+    const { blocks } = await this.#inspector.log.readAfter(
+      this.shard,
+      watermark?.position ?? (0 as LogPosition),
+    );
+    if (blocks.length > 0) await this.#runScheduled();
+  }
+
+  async #runSchedule(): Promise<never> {
+    const { time } = this.world;
+    const random = this.world.random.fork("replay-schedule");
+    for (;;) {
+      await time.sleep(scheduleMs("replay") * random.between(0.9, 1.1));
+      await this.#runScheduled();
+    }
+  }
+
+  async #runScheduled(): Promise<void> {
+    const { time, ledger } = this.world;
+    const beganMs = time.nowMs;
+    await this.#scheduled.invoke({ shard: this.shard, records: [] });
+    ledger.noteInvocation("replay", time.nowMs - beganMs);
   }
 
   /** How far the watermark lies behind the present. */
@@ -136,33 +173,9 @@ export class ProjectedDeployment {
     };
   }
 
-  #mapping(
-    role: Role,
-    consumer: Consumer,
-    start: (
-      process: SimulatedProcess,
-    ) => (
-      batch: ShardBatch,
-      context: { readonly remainingMs: () => number },
-    ) => Promise<BatchAnswer>,
-  ): ProjectedMapping {
+  #mapping(role: Role, consumer: Consumer, start: Start): ProjectedMapping {
     const { world } = this;
-    const { memoryMb } = functionSettings[role];
-    const { time, faults, trace } = world;
-    const fn = new SimulatedFunction<ShardBatch, BatchAnswer>(
-      {
-        name: role,
-        timeLimitMs: timeLimitMs(role),
-        start: (process) => {
-          this.#register(process, role, Math.min(1, memoryMb / processorFigures.fullProcessorMb));
-          return start(process);
-        },
-      },
-      {
-        ...{ time, faults, trace, random: world.random.fork(role) },
-        startProcess: (name) => world.startProcess(name),
-      },
-    );
+    const fn = this.#function(role, role, start);
     const made = new ProjectedMapping(world, fn, {
       shard: this.shard,
       part: role,
@@ -174,6 +187,26 @@ export class ProjectedDeployment {
     });
     void made.run();
     return made;
+  }
+
+  #function(role: Role, name: string, start: Start): SimulatedFunction<ShardBatch, BatchAnswer> {
+    const { world } = this;
+    const { memoryMb } = functionSettings[role];
+    const { time, faults, trace } = world;
+    return new SimulatedFunction<ShardBatch, BatchAnswer>(
+      {
+        name,
+        timeLimitMs: timeLimitMs(role),
+        start: (process) => {
+          this.#register(process, role, Math.min(1, memoryMb / processorFigures.fullProcessorMb));
+          return start(process);
+        },
+      },
+      {
+        ...{ time, faults, trace, random: world.random.fork(name) },
+        startProcess: (processName) => world.startProcess(processName),
+      },
+    );
   }
 
   #records(start: number, end?: number): readonly StreamRecord[] {

@@ -26,6 +26,10 @@ function assumed(p50: number, note: string): LatencyFigure {
 /** One round trip from a process in the region. */
 export const callLatencies = {
   PutItem: { p50: 7.6, p99: 16, origin: "published", note: "also the oracle's block put" },
+  TransactWriteItems: {
+    ...{ p50: 25, p99: 93, origin: "published" },
+    note: "of 5 items; fewer take hardly less",
+  },
   UpdateItem: { p50: 7.6, p99: 16, origin: "assumed", note: "as PutItem" },
   DeleteItem: { p50: 7.6, p99: 16, origin: "assumed", note: "as PutItem" },
   GetItem: assumed(5, "no figure at hand"),

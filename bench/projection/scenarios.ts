@@ -2,7 +2,9 @@
 import { plainRows } from "../../testing/table-contents.ts";
 import { type Arrival, type Body, Load, type LoadResult } from "./load.ts";
 import { costRow, countsOf, type CostRow } from "./monthly-cost.ts";
+import type { CommitPreference } from "../../engine/types.ts";
 import type {
+  BesideCase,
   ContentionCase,
   CostCase,
   HotRowCase,
@@ -23,7 +25,9 @@ import {
   processorFigures,
   serviceLimits,
 } from "./published-figures.ts";
+import { nativeLatency } from "./native-latency.ts";
 import type {
+  BesideRow,
   ContentionRow,
   HotRowRow,
   LatencyRow,
@@ -42,6 +46,7 @@ const contentionClientsPerProcess = 8;
 type Case = {
   readonly seed: number;
   readonly consumer: Consumer;
+  readonly commit: CommitPreference;
   readonly processes: number;
   readonly arrival: Arrival;
   readonly body: Body;
@@ -66,14 +71,14 @@ async function prepare({ seed, consumer, ...load }: Case): Promise<{
 type Run = { readonly seed: number; readonly plan: ProjectionPlan };
 
 async function latencyRow({ seed, plan }: Run, task: LatencyCase): Promise<LatencyRow> {
-  const { consumer, perSecond, processes, seconds } = task;
-  const { latency, phases } = await runCase({
-    ...{ seed, consumer, processes, seconds, warmUpSeconds: plan.warmUpSeconds },
+  const { commit, consumer, perSecond, processes, seconds } = task;
+  const { latency, phases, expressShare } = await runCase({
+    ...{ seed, commit, consumer, processes, seconds, warmUpSeconds: plan.warmUpSeconds },
     arrival: { kind: "open", perSecond },
     body: readAndWrite({ items: 2, keys: spreadKeys }),
   });
   return {
-    ...{ consumer, perSecond, processes, samples: latency.count },
+    ...{ commit, consumer, perSecond, processes, expressShare, samples: latency.count },
     latency: latency.percentiles,
     curve: latency.curve,
     phases: {
@@ -88,7 +93,7 @@ function throughputOf(
   result: LoadResult,
   around: Pick<
     ThroughputRow,
-    "consumer" | "itemsPerTransaction" | "itemBytes" | "processes" | "clients"
+    "commit" | "consumer" | "itemsPerTransaction" | "itemBytes" | "processes" | "clients"
   >,
 ): ThroughputRow {
   const { usage, seconds, latency } = result;
@@ -97,10 +102,11 @@ function throughputOf(
   return {
     ...around,
     committedPerSecond: result.committedPerSecond,
+    expressShare: result.expressShare,
     latency: latency.percentiles,
     recordsPerSecond: client.records / seconds,
     recordBytesPerSecond: client.recordBytes / seconds,
-    logWriteUnitsPerSecond: oracle.writeUnits / seconds,
+    logWriteUnitsPerSecond: (oracle.writeUnits + client.blockWriteUnits) / seconds,
     logReadUnitsPerSecond: (client.queryReadUnits + replay.queryReadUnits) / seconds,
     throttledPerSecond: throttled / seconds,
     watermarkLagMs: result.watermarkLagMs,
@@ -108,47 +114,48 @@ function throughputOf(
 }
 
 async function throughputRow({ seed, plan }: Run, task: ThroughputCase): Promise<ThroughputRow> {
-  const { consumer, processes, clientsPerProcess, fillerBytes } = task;
+  const { commit, consumer, processes, clientsPerProcess, fillerBytes } = task;
   const result = await runCase({
-    ...{ seed, consumer, processes, warmUpSeconds: plan.warmUpSeconds },
+    ...{ seed, commit, consumer, processes, warmUpSeconds: plan.warmUpSeconds },
     seconds: plan.throughputSeconds,
     arrival: { kind: "closed", clientsPerProcess },
     body: readAndWrite({ items: 2, keys: spreadKeys, fillerBytes }),
   });
   return throughputOf(result, {
-    ...{ consumer, processes, clients: processes * clientsPerProcess },
+    ...{ commit, consumer, processes, clients: processes * clientsPerProcess },
     itemsPerTransaction: 2,
     itemBytes: itemBytes + fillerBytes,
   });
 }
 
 async function processRow({ seed, plan }: Run, task: ProcessCase): Promise<ThroughputRow> {
-  const { processes, perSecond } = task;
+  const { commit, processes, perSecond } = task;
   const consumer = "fan-out";
   const result = await runCase({
-    ...{ seed, consumer, processes, warmUpSeconds: plan.warmUpSeconds },
+    ...{ seed, commit, consumer, processes, warmUpSeconds: plan.warmUpSeconds },
     seconds: plan.throughputSeconds,
     arrival: { kind: "open", perSecond },
     body: readAndWrite({ items: 2, keys: spreadKeys }),
   });
   return throughputOf(result, {
-    ...{ consumer, processes, clients: 0, itemsPerTransaction: 2, itemBytes },
+    ...{ commit, consumer, processes, clients: 0, itemsPerTransaction: 2, itemBytes },
   });
 }
 
 async function contentionRow({ seed, plan }: Run, task: ContentionCase): Promise<ContentionRow> {
-  const { consumer, keys } = task;
+  const { commit, consumer, keys } = task;
   const processes = contentionProcesses;
   const result = await runCase({
-    ...{ seed, consumer, processes, warmUpSeconds: plan.warmUpSeconds },
+    ...{ seed, commit, consumer, processes, warmUpSeconds: plan.warmUpSeconds },
     seconds: plan.contentionSeconds,
     arrival: { kind: "closed", clientsPerProcess: contentionClientsPerProcess },
     body: readAndWrite({ items: 2, keys }),
   });
   const { early, oracle } = result.conflicts;
   return {
-    ...{ consumer, keys, processes, clients: processes * contentionClientsPerProcess },
+    ...{ commit, consumer, keys, processes, clients: processes * contentionClientsPerProcess },
     committedPerSecond: result.committedPerSecond,
+    expressShare: result.expressShare,
     conflictShare: result.conflictShare,
     earlyShare: early + oracle === 0 ? 0 : early / (early + oracle),
     latency: result.latency.percentiles,
@@ -156,9 +163,9 @@ async function contentionRow({ seed, plan }: Run, task: ContentionCase): Promise
 }
 
 async function hotRowRow({ seed, plan }: Run, task: HotRowCase): Promise<HotRowRow> {
-  const { consumer, processes, clientsPerProcess } = task;
+  const { commit, consumer, processes, clientsPerProcess } = task;
   const { deployment, load } = await prepare({
-    ...{ seed, consumer, processes, warmUpSeconds: plan.warmUpSeconds },
+    ...{ seed, commit, consumer, processes, warmUpSeconds: plan.warmUpSeconds },
     seconds: plan.hotRowSeconds,
     arrival: { kind: "closed", clientsPerProcess },
     body: increment,
@@ -166,9 +173,10 @@ async function hotRowRow({ seed, plan }: Run, task: HotRowCase): Promise<HotRowR
   const result = await load.run();
   await deployment.run(() => deployment.settled());
   assertCounted(deployment, load);
-  const { committed, conflicts, committedPerSecond, latency } = result;
+  const { committed, conflicts, committedPerSecond, latency, expressShare, usage } = result;
   return {
-    ...{ consumer, processes, clientsPerProcess, committedPerSecond },
+    ...{ commit, consumer, processes, clientsPerProcess, committedPerSecond, expressShare },
+    putsPerBlock: usage.client.blockPuts / Math.max(1, usage.client.blocks),
     timesAuroraDsql: committedPerSecond / auroraDsqlHotRowPerSecond,
     attemptsPerCommit: (committed + conflicts.early + conflicts.oracle) / Math.max(1, committed),
     latency: latency.percentiles,
@@ -196,18 +204,53 @@ function assertCounted(
 }
 
 async function costOf({ seed, plan }: Run, task: CostCase): Promise<CostRow> {
-  const { consumer, items, perSecond, shards, processes, seconds } = task;
-  const { usage, usageCommits } = await runCase({
-    ...{ seed, consumer, processes, seconds, warmUpSeconds: plan.warmUpSeconds, settle: true },
+  const { commit, consumer, items, perSecond, shards, processes, seconds } = task;
+  const { usage, usageCommits, expressShare } = await runCase({
+    ...{
+      seed,
+      commit,
+      consumer,
+      processes,
+      seconds,
+      warmUpSeconds: plan.warmUpSeconds,
+      settle: true,
+    },
     arrival: { kind: "open", perSecond: perSecond / shards },
     body: readAndWrite({ items, keys: spreadKeys }),
   });
   const { oracle, replay } = functionSettings;
   const memoryMb = { oracle: oracle.memoryMb, replay: replay.memoryMb };
   return costRow({
-    ...{ consumer, itemsPerTransaction: items, perSecond, shards, processes },
+    ...{ commit, consumer, itemsPerTransaction: items, perSecond, shards, processes, expressShare },
     counts: countsOf(usage, usageCommits, memoryMb),
   });
+}
+
+/** Clients that keep to the stream, at a fixed load, beside others in a closed loop. */
+async function besideRow({ seed, plan }: Run, task: BesideCase): Promise<BesideRow> {
+  const { consumer, perSecond, processes, loud, seconds } = task;
+  const around = { seconds, warmUpSeconds: plan.warmUpSeconds };
+  const { deployment, load } = await prepare({
+    ...{ seed, consumer, processes, ...around },
+    commit: "stream",
+    arrival: { kind: "open", perSecond },
+    body: readAndWrite({ items: 2, keys: spreadKeys }),
+  });
+  const { commit, clientsPerProcess } = loud;
+  const others = new Load(deployment, {
+    ...{ commit, processes: loud.processes, ...around },
+    arrival: { kind: "closed", clientsPerProcess },
+    body: readAndWrite({ items: 2, keys: spreadKeys }),
+  });
+  const [quiet, beside] = await deployment.run(() =>
+    Promise.all([load.measure(), others.measure()]),
+  );
+  return {
+    ...{ consumer, perSecond, processes, loud, latency: quiet.latency.percentiles },
+    samples: quiet.latency.count,
+    besidePerSecond: beside.committedPerSecond,
+    besideExpressShare: beside.expressShare,
+  };
 }
 
 async function inTurn<Task, Row>(
@@ -249,6 +292,8 @@ export async function project(
       (task) => latencyRow(run, task),
       part("commit latency"),
     ),
+    transactWriteItems: nativeLatency(seed).percentiles,
+    beside: await inTurn(plan.beside, (task) => besideRow(run, task), part("beside")),
     shardThroughput: await inTurn(
       plan.throughput,
       (task) => throughputRow(run, task),

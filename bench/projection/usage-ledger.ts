@@ -16,6 +16,10 @@ export type Usage = {
   invocationMs: number;
   /** Of those of `readUnits` that are polls of the log: Query. */
   queryReadUnits: number;
+  /** Of those of `writeUnits` that were for blocks of the log, refused ones too; and how many. */
+  blockWriteUnits: number;
+  blockPuts: number;
+  blocks: number;
 };
 
 export type PartUsage = { readonly [Name in Part]: Readonly<Usage> };
@@ -32,6 +36,9 @@ function noUsage(): Usage {
     invocations: 0,
     invocationMs: 0,
     queryReadUnits: 0,
+    blockWriteUnits: 0,
+    blockPuts: 0,
+    blocks: 0,
   };
 }
 
@@ -73,6 +80,13 @@ export class UsageLedger {
 
   noteWrite(units: number): void {
     this.#usages[this.#current].writeUnits += units;
+  }
+
+  noteBlock(units: number, isRefused: boolean): void {
+    const usage = this.#usages[this.#current];
+    usage.blockWriteUnits += units;
+    usage.blockPuts += 1;
+    if (!isRefused) usage.blocks += 1;
   }
 
   noteRecord(record: { readonly bytes: number; readonly putUnits: number }): void {

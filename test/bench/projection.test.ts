@@ -46,7 +46,12 @@ describe("a projection", { timeout: patienceMs }, () => {
   });
 
   test("takes no less time for a commit than its published parts do", () => {
-    for (const { latency, phases } of result.commitLatency) {
+    for (const { commit, latency, phases } of result.commitLatency) {
+      if (commit !== "stream") {
+        // At the least a block, at half of its median.
+        expect(phases.certify.p50).toBeGreaterThan(7.6 / 2);
+        continue;
+      }
       // At the least a put, a delivery, a block and a poll, each at half of its median.
       expect(phases.certify.p50).toBeGreaterThan((10 + 49 + 7.6 + 10) / 2);
       expect(latency.p50).toBeGreaterThan(phases.certify.p50);
@@ -112,6 +117,7 @@ describe("load", { timeout: patienceMs }, () => {
     // Items so large that the shard's bytes are the bound: at most about 30 transactions a second.
     const seconds = 3;
     const load = new Load(deployment, {
+      commit: "stream",
       processes: 4,
       arrival: { kind: "closed", clientsPerProcess: 8 },
       body: readAndWrite({ items: 2, keys: 10_000, fillerBytes: 16_000 }),
@@ -126,26 +132,34 @@ describe("load", { timeout: patienceMs }, () => {
     expect(bytesPerSecond).toBeGreaterThan(0.8 * serviceLimits.shardBytesPerSecond);
   });
 
-  test("that increments one item counts every commit", async () => {
-    const deployment = await ProjectedDeployment.create({ seed: 5, consumer: "fan-out" });
-    const load = new Load(deployment, {
-      processes: 2,
-      arrival: { kind: "closed", clientsPerProcess: 2 },
-      body: increment,
-      warmUpSeconds: 1,
-      seconds: 2,
-    });
-    await load.run();
-    await deployment.run(() => deployment.settled());
-    const [row] = deployment.world.dynamodb.rows("items");
-    expect(load.totalCommitted).toBeGreaterThan(0);
-    expect(row?.item["balanceCents"]).toEqual({ N: load.totalCommitted.toString() });
-  });
+  test.each(["stream", "express", "auto"] as const)(
+    "that increments one item counts every commit: %s",
+    async (commit) => {
+      const deployment = await ProjectedDeployment.create({ seed: 5, consumer: "fan-out" });
+      const load = new Load(deployment, {
+        commit,
+        processes: 2,
+        arrival: { kind: "closed", clientsPerProcess: 2 },
+        body: increment,
+        warmUpSeconds: 1,
+        seconds: 2,
+      });
+      const { expressShare, usage } = await load.run();
+      await deployment.run(() => deployment.settled());
+      const [row] = deployment.world.dynamodb.rows("items");
+      expect(load.totalCommitted).toBeGreaterThan(0);
+      expect(row?.item["balanceCents"]).toEqual({ N: load.totalCommitted.toString() });
+      if (commit === "auto") return;
+      expect(expressShare).toBe(commit === "stream" ? 0 : 1);
+      expect(usage.client.blocks > 0).toBe(commit !== "stream");
+      expect(usage.client.records > 0).toBe(commit === "stream");
+    },
+  );
 });
 
 describe("the monthly cost", () => {
   const counts: CostCounts = {
-    writeUnits: { install: 2, oracle: 0.5, replay: 0 },
+    writeUnits: { install: 2, blocks: 0.25, oracle: 0.25, replay: 0 },
     readUnits: { reads: 2, tail: 1, replay: 2 },
     putUnits: 1,
     recordBytes: 250,
