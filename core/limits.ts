@@ -303,8 +303,18 @@ export const courtesyCommitsMax = 256;
 export const courtesyWritesMax = 64;
 
 // --- Clients: express commits (docs/adr/0013) ---
-/** Refused puts in a row after which a process goes by the stream, where all have their turn. */
-export const expressLossesMax = 3;
+/** Refused puts in a row after which a process goes by the stream, unless all is in conflict. */
+export const expressLossesMax = 16;
+/** How many put at a time, of those who stand in line: the second learns what the first has put. */
+export const expressContendersMax = 4;
+/** How many processes take turns on a busy log: more of them are served sooner by the stream. */
+export const expressMakersMax = 9;
+/** For how long a process that has put a block is taken to stand in line again. */
+export const expressMakersMs = 2_000;
+/** Write units of blocks in the window: of the 1,000 a second that a partition gives. */
+export const expressUnitsMax = 700;
+/** Of the ends of tries, those by conflicts, from which on the stream only makes more of them. */
+export const expressContendedShare = 0.4;
 /**
  * How much of the log's time may be taken by others: above the first a put is as likely refused as
  * not, and a process goes by the stream; below the second the log is calm. Apart, so that nobody
@@ -322,7 +332,7 @@ export const expressBlocksMax = 512;
 export const expressCalmMsMin = 3_000;
 export const expressCalmMsMax = 60_000;
 /** Longest wait before a put, for which the stream would have committed. */
-export const expressWaitMsMax = 100;
+export const expressWaitMsMax = 250;
 /**
  * How long a process waits for the answer to an express block before it asks the log: many times
  * what a put takes. Who waits behind it goes by the stream then.

@@ -197,6 +197,7 @@ export class AttemptRunner {
         const times = { beganMs, retryMs: beganMs - call.beganMs, attempts };
         const finished = await run(services, times);
         services.emit?.({ kind: "committed", receipt: finished.receipt });
+        services.session.express?.ended({ isConflict: false });
         return finished;
       } catch (thrown) {
         services?.emit?.(abortEvent(thrown, attempts));
@@ -223,8 +224,10 @@ export class AttemptRunner {
 
   /** Whoever comes to the same item next takes turns. */
   #noteConflict({ session, own, registry }: AttemptServices, error: unknown): void {
-    if (own === undefined || !(error instanceof ConflictError)) return;
-    const { table, key, on } = error.detail;
+    if (!(error instanceof ConflictError)) return;
+    const { table, key, on, foundBy } = error.detail;
+    if (foundBy !== "process") session.express?.ended({ isConflict: true });
+    if (own === undefined) return;
     if (on !== "key" || table === undefined || key === undefined) return;
     const description = registry.find(table);
     if (description === undefined) return;

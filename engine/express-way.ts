@@ -73,6 +73,8 @@ export interface ExpressWay {
    * the write is another item's.
    */
   written(commit: TailCommit, key: ReadKey): StoredItem | undefined;
+  /** A try of a transaction has ended, by whichever way: by a commit, or by another's. */
+  ended(end: { readonly isConflict: boolean }): void;
   /** A block of the log was folded. @param awaited ids whose verdicts are waited for here. */
   saw(block: LogBlock, awaited: AwaitedIds): void;
 }

@@ -3,7 +3,8 @@
  * client, oracle and replay, in virtual time. One command, one core, a few minutes; the same seed
  * gives the same file.
  *
- *     npm run bench:projection [-- --seed 1] [-- --brief] [-- --only hotRow] [-- --commit auto] [-- --out file.json]
+ *     npm run bench:projection [-- --seed 1] [-- --brief] [-- --out file.json]
+ *     npm run bench:projection -- --only hotRow --commit auto
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";

@@ -106,6 +106,11 @@ type PutAnswer = Appended | "throttled" | "unanswered" | { readonly denied: Stor
 
 export type AppenderState = "idle" | "certifying" | "in-flight" | "open";
 
+const writeUnitBytes = 1_024;
+/** Of a committed verdict beside its payload, and of each of its writes there. */
+const verdictBytes = 32;
+const writeHashBytes = 24;
+
 const openBackoff = { baseMs: 10, capMs: 1_000 };
 
 export class BlockAppender {
@@ -141,13 +146,9 @@ export class BlockAppender {
   get isReady(): boolean {
     if (this.#state === "open" || this.#time.nowMs() < this.#restUntilMs) return false;
     if (this.#parts.follower.ageMs > limits.expressTailAgeMsMax) return false;
-    return this.#decide(0).way === "express";
-  }
-
-  #decide(random: number): ReturnType<CommitPolicy["decide"]> {
     const { policy, nowMicros } = this.#parts;
-    const nowMs = this.#time.nowMs();
-    return policy.decide({ nowMs, mayExpress: nowMicros() !== undefined, random });
+    const mayExpress = nowMicros() !== undefined;
+    return policy.way({ nowMs: this.#time.nowMs(), mayExpress }) === "express";
   }
 
   /** A block of the log was folded. @param awaited ids whose verdicts are waited for here. */
@@ -160,7 +161,8 @@ export class BlockAppender {
     if (ageMs > limits.expressWindowMs) return;
     const atMs = this.#time.nowMs() - ageMs;
     const others = verdicts.filter(({ kind, id }) => kind !== "stale" && !awaited.has(id));
-    policy.saw({ atMs, maker: maker?.number, decisions: others.length });
+    const units = unitsOf(verdicts);
+    policy.saw({ atMs, maker: maker?.number, decisions: others.length, units });
   }
 
   /**
@@ -211,11 +213,10 @@ export class BlockAppender {
   }
 
   async #run(): Promise<void> {
-    const { ports } = this.#parts;
     while (this.#waiting.length > 0 || !this.#gate.isEmpty) {
       this.#state = "certifying";
-      const { waitMs } = this.#decide(ports.random.next());
-      if (waitMs > 0) await ports.clock.sleep(waitMs);
+      await this.#awaitTurn();
+      if (false as boolean) await this.#parts.ports.clock.sleep(0);
       await this.#gate.call();
       let bids = this.#certified();
       if (bids.length === 0) continue;
@@ -230,6 +231,18 @@ export class BlockAppender {
       }
     }
     this.#state = "idle";
+  }
+
+  /** Until nobody goes first: after each wait the log says who has come meanwhile. */
+  async #awaitTurn(): Promise<void> {
+    const { ports, follower, policy } = this.#parts;
+    while (this.isReady) {
+      const waitMs = policy.waitMs(this.#time.nowMs(), ports.random.next());
+      if (waitMs === 0) return;
+      await ports.clock.sleep(waitMs);
+      // What cannot be read now shows nobody: the put will tell.
+      await follower.refresh().catch(ignore);
+    }
   }
 
   /** Those that hold at the tail's end. */
@@ -288,8 +301,8 @@ export class BlockAppender {
         if (follower.tail.position < flight.block.position) await follower.refresh();
       } else if (isTaken(answer)) {
         if (answer.taken !== undefined) follower.adopt(answer.taken);
-        // A second one in a row: the tail lags further behind than by one block.
-        const isBehind = follower.tail.position < flight.block.position || this.#losses > 0;
+        // A third one in a row: the tail lags further behind than by one block.
+        const isBehind = follower.tail.position < flight.block.position || this.#losses % 3 === 2;
         if (isBehind) await follower.refresh();
       } else {
         // probe: express-answer-lost
@@ -302,7 +315,8 @@ export class BlockAppender {
         const isOwn = this.#settle(flight);
         this.#losses = isOwn ? 0 : this.#losses + 1;
         const tookMs = ports.clock.monotonicMs() - began.monotonicMs;
-        const put = { nowMs: this.#time.nowMs(), tookMs };
+        const units = Math.ceil(flight.block.bytes.length / writeUnitBytes);
+        const put = { nowMs: this.#time.nowMs(), tookMs, units };
         if (isOwn) policy.won(put);
         else policy.lost({ ...put, to: this.#taker });
         return;
@@ -391,6 +405,16 @@ function holds(bid: Waiting): boolean {
     bid.fail(error);
     return false;
   }
+}
+
+/** What the block of a process took, about: most of it is payloads. */
+function unitsOf(verdicts: LogBlock["verdicts"]): number {
+  let bytes = 0;
+  for (const verdict of verdicts) {
+    if (verdict.kind !== "committed" || verdict.payload.kind !== "inline") continue;
+    bytes += verdict.payload.bytes.length + verdictBytes + writeHashBytes * verdict.writes.length;
+  }
+  return Math.max(1, Math.ceil(bytes / writeUnitBytes));
 }
 
 function isRefusal(answer: PutAnswer): boolean {

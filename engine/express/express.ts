@@ -43,12 +43,12 @@ export async function createExpress({
     clock.observe(answer);
   });
   const { shard, hashes, follower, reports } = session;
+  const policy = new CommitPolicy(mode);
   const appender = new BlockAppender({
-    ...{ ...parts, shard, follower, reports },
+    ...{ ...parts, shard, follower, reports, policy },
     // Who has nowhere else to go is not refused for minutes after the right was given.
     deniedRestMs:
       session.withoutStream === undefined ? limits.expressDeniedMs : limits.expressThrottledMs,
-    policy: new CommitPolicy(mode),
     nowMicros: () => {
       const nowMs = clock.nowMs(ports.clock.monotonicMs());
       return nowMs === undefined ? undefined : Math.floor(nowMs * 1_000);
@@ -79,6 +79,9 @@ export async function createExpress({
     },
     takes: (payload, writes) => fitsBlock({ payload, writes }),
     written: (commit, key) => values.find(commit, key),
+    ended: (end) => {
+      policy.ended(end);
+    },
     saw: (block, awaited) => {
       appender.saw(block, awaited);
     },

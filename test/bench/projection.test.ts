@@ -149,7 +149,6 @@ describe("load", { timeout: patienceMs }, () => {
       const [row] = deployment.world.dynamodb.rows("items");
       expect(load.totalCommitted).toBeGreaterThan(0);
       expect(row?.item["balanceCents"]).toEqual({ N: load.totalCommitted.toString() });
-      if (commit === "auto") return;
       expect(expressShare).toBe(commit === "stream" ? 0 : 1);
       expect(usage.client.blocks > 0).toBe(commit !== "stream");
       expect(usage.client.records > 0).toBe(commit === "stream");

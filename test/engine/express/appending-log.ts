@@ -156,6 +156,9 @@ export class AppendingLog {
   }
 
   /** Another client's block, at the log's end. */
+  /** How many others append, in turn. */
+  competitors = 1;
+
   competitor(...commits: readonly Commit[]): void {
     const last = this.blocks().at(-1);
     const end = {
@@ -169,7 +172,8 @@ export class AppendingLog {
       writes: writesOf(commit),
       payload: { kind: "inline" as const, bytes: Uint8Array.of(commit.id) },
     }));
-    const maker = { number: 8 as MakerNumber, installed: [] };
+    const number = (8 + (end.position % this.competitors)) as MakerNumber;
+    const maker = { number, installed: [] };
     const { block } = planBlock(requests, { log: end, nowMicros: 0, maker });
     this.#store({ position: block.position, bytes: encodeLogBlock(block, sampleHashes) });
   }

@@ -9,12 +9,34 @@ const other = 7 as MakerNumber;
 const putMs = 8;
 
 function wayOf(policy: CommitPolicy, nowMs: number): string {
-  return policy.decide({ nowMs, mayExpress: true, random: 0.5 }).way;
+  return policy.way({ nowMs, mayExpress: true });
+}
+
+function win(policy: CommitPolicy, nowMs: number, tookMs = putMs): void {
+  policy.won({ nowMs, tookMs, units: 1 });
+}
+
+function see(policy: CommitPolicy, atMs: number, maker: MakerNumber | undefined, more = {}): void {
+  policy.saw({ atMs, maker, decisions: 1, units: 1, ...more });
 }
 
 function lose(policy: CommitPolicy, nowMs: number, to: MakerNumber | undefined): void {
-  policy.saw({ atMs: nowMs, maker: to, decisions: 1 });
-  policy.lost({ nowMs, tookMs: putMs, to });
+  see(policy, nowMs, to);
+  policy.lost({ nowMs, tookMs: putMs, units: 1, to });
+}
+
+/** Makers 1 to `count` in turn, a block every put. */
+function seeBusy(policy: CommitPolicy, count: number, fromMs: number, more = {}): number {
+  let atMs = fromMs;
+  for (let n = 0; n < 120; n++) {
+    atMs = fromMs + putMs * n;
+    see(policy, atMs, ((n % count) + 1) as MakerNumber, more);
+  }
+  return atMs;
+}
+
+function conflict(policy: CommitPolicy, times: number): void {
+  for (let n = 0; n < times; n++) policy.ended({ isConflict: true });
 }
 
 describe("which way a commit goes", () => {
@@ -26,65 +48,144 @@ describe("which way a commit goes", () => {
     ["stream", true, "stream"],
     ["stream", false, "stream"],
   ])("at first: %s, allowed: %s", (mode, mayExpress, way) => {
-    const decision = new CommitPolicy(mode).decide({ nowMs: 0, mayExpress, random: 0.5 });
-    expect(decision).toEqual({ way, waitMs: 0 });
+    const policy = new CommitPolicy(mode);
+    expect(policy.way({ nowMs: 0, mayExpress })).toBe(way);
+    expect(policy.waitMs(0, 0.5)).toBe(0);
   });
 
-  test("to the stream after a few losses in a row; a win between them begins anew", () => {
+  test("to the stream after many losses in a row; a win between them begins anew", () => {
     const policy = new CommitPolicy("auto");
     for (let n = 1; n < limits.expressLossesMax; n++) lose(policy, n, other);
-    policy.won({ nowMs: 10, tookMs: putMs });
+    win(policy, 20);
     for (let n = 1; n < limits.expressLossesMax; n++) lose(policy, 20 + n, other);
-    expect(wayOf(policy, 30)).toBe("express");
-    lose(policy, 31, other);
-    expect(wayOf(policy, 32)).toBe("stream");
+    expect(wayOf(policy, 40)).toBe("express");
+    lose(policy, 41, other);
+    expect(wayOf(policy, 42)).toBe("stream");
   });
 
-  test("to the stream after one loss to an oracle", () => {
-    const policy = new CommitPolicy("auto");
-    lose(policy, 1, undefined);
-    expect(wayOf(policy, 2)).toBe("stream");
+  test("stays where as many as take turns fill the log, and leaves where they are more", () => {
+    const few = new CommitPolicy("auto");
+    expect(wayOf(few, seeBusy(few, limits.expressMakersMax - 1, 0))).toBe("express");
+    const many = new CommitPolicy("auto");
+    expect(wayOf(many, seeBusy(many, limits.expressMakersMax, 0))).toBe("stream");
   });
 
-  test("to the stream when others take more than half of the log's time, before any loss", () => {
+  test("stays, and comes back at once, where what it does is in conflict with others", () => {
     const policy = new CommitPolicy("auto");
-    policy.won({ nowMs: 0, tookMs: 10 });
-    for (let n = 0; n <= 50; n++) {
-      expect(wayOf(policy, 10 * n)).toBe("express");
-      policy.saw({ atMs: 10 * n, maker: other, decisions: 1 });
+    conflict(policy, 20);
+    const nowMs = seeBusy(policy, 30, 0);
+    for (let n = 0; n < 2 * limits.expressLossesMax; n++) lose(policy, nowMs, other);
+    expect(wayOf(policy, nowMs)).toBe("express");
+    for (let n = 0; n < 40; n++) policy.ended({ isConflict: false });
+    expect(wayOf(policy, nowMs + 1)).toBe("stream");
+    conflict(policy, 20);
+    expect(wayOf(policy, nowMs + 2)).toBe("express");
+  });
+
+  test("a few conflicts in a row among many commits are no hot row", () => {
+    const policy = new CommitPolicy("auto");
+    for (let round = 0; round < 20; round++) {
+      conflict(policy, 3);
+      for (let n = 0; n < 15; n++) policy.ended({ isConflict: false });
     }
-    expect(wayOf(policy, 510)).toBe("stream");
+    expect(policy.isContended).toBe(false);
   });
 
-  test("comes back when the log was calm for seconds, and waits longer after a relapse", () => {
+  test("leaves when blocks take most of what the partition writes, also in conflict", () => {
     const policy = new CommitPolicy("auto");
-    policy.won({ nowMs: 0, tookMs: putMs });
-    lose(policy, 1, undefined);
-    expect(wayOf(policy, limits.expressCalmMsMin)).toBe("stream");
-    expect(wayOf(policy, limits.expressCalmMsMin + 1)).toBe("express");
-    const backMs = limits.expressCalmMsMin + 1;
-    lose(policy, backMs + 1, undefined);
-    expect(wayOf(policy, backMs + limits.expressCalmMsMin + 1)).toBe("stream");
-    expect(wayOf(policy, backMs + 2 * limits.expressCalmMsMin + 1)).toBe("express");
+    conflict(policy, 20);
+    const units = Math.ceil((limits.expressUnitsMax + 200) / 120);
+    const nowMs = seeBusy(policy, 2, 0, { units });
+    expect(wayOf(policy, nowMs)).toBe("stream");
   });
 
-  test("does not come back while an oracle's blocks carry what would make it busy again", () => {
+  test("comes back when there was room for seconds, and waits longer after a relapse", () => {
     const policy = new CommitPolicy("auto");
-    lose(policy, 0, undefined);
+    const full = (fromMs: number): number => seeBusy(policy, 30, fromMs);
+    const leftMs = full(0);
+    expect(wayOf(policy, leftMs)).toBe("stream");
+    const calm = leftMs + limits.expressWindowMs + limits.expressCalmMsMin;
+    expect(wayOf(policy, leftMs + limits.expressCalmMsMin - 1)).toBe("stream");
+    expect(wayOf(policy, calm)).toBe("express");
+    const againMs = full(calm + 1);
+    expect(wayOf(policy, againMs)).toBe("stream");
+    expect(wayOf(policy, againMs + limits.expressCalmMsMin + 1)).toBe("stream");
+    const later = againMs + limits.expressWindowMs + 2 * limits.expressCalmMsMin;
+    expect(wayOf(policy, later)).toBe("express");
+  });
+
+  test("goes with the most: by the stream while an oracle's blocks carry more", () => {
+    const policy = new CommitPolicy("auto");
     // Few blocks, many commits.
     for (let atMs = 100; atMs < 60_000; atMs += 100) {
-      policy.saw({ atMs, maker: undefined, decisions: 10 });
-      expect(wayOf(policy, atMs)).toBe("stream");
+      see(policy, atMs, undefined, { decisions: 10 });
+      if (atMs > 1_000) expect(wayOf(policy, atMs)).toBe("stream");
+    }
+    const mixed = new CommitPolicy("auto");
+    for (let atMs = 100; atMs < 60_000; atMs += 100) {
+      see(mixed, atMs, undefined, { decisions: 10 });
+      see(mixed, atMs, other, { decisions: 20 });
+      expect(wayOf(mixed, atMs)).toBe("express");
     }
   });
 });
 
-test("waits never, or for a bounded time that randomness spreads; never in the past", () => {
+describe("turns", () => {
+  test("nobody waits on a calm log", () => {
+    const policy = new CommitPolicy("auto");
+    for (let atMs = 0; atMs < 10_000; atMs += 100) {
+      see(policy, atMs, other);
+      win(policy, atMs + 20);
+      expect(policy.waitMs(atMs + 50, 0.99)).toBe(0);
+    }
+  });
+
+  test("who has won goes behind all who have put; each of their blocks brings it forward", () => {
+    const policy = new CommitPolicy("auto");
+    const makers = 20;
+    const nowMs = seeBusy(policy, makers, 0);
+    win(policy, nowMs + 1);
+    const first = policy.waitMs(nowMs + 1, 0.5);
+    // What it sees now are those before it, by the order of their last blocks.
+    let atMs = nowMs + 1;
+    let last = first;
+    for (let n = 0; n < makers; n++) {
+      see(policy, (atMs += putMs), ((n % makers) + 1) as MakerNumber);
+      const waitMs = policy.waitMs(atMs, 0.5);
+      expect(waitMs).toBeLessThanOrEqual(last);
+      last = waitMs;
+    }
+    expect(first).toBeGreaterThan(putMs * (makers / 2));
+    expect(last).toBe(0);
+  });
+
+  test("nobody waits for those who do not come", () => {
+    const policy = new CommitPolicy("auto");
+    const nowMs = seeBusy(policy, 20, 0);
+    win(policy, nowMs + 1);
+    const waitMs = policy.waitMs(nowMs + 1, 0.5);
+    expect(waitMs).toBeGreaterThan(0);
+    expect(policy.waitMs(nowMs + 1 + waitMs, 0.5)).toBe(0);
+  });
+
+  test("who was beaten by an oracle lets it go first, once", () => {
+    const policy = new CommitPolicy("express");
+    seeBusy(policy, 3, 0);
+    win(policy, 960);
+    lose(policy, 968, undefined);
+    for (const maker of [1, 2, 3]) see(policy, 969, maker as MakerNumber);
+    expect(policy.waitMs(970, 0)).toBeGreaterThan(0);
+    expect(policy.waitMs(971, 0)).toBe(0);
+  });
+});
+
+test("waits never, or for a bounded time, and for no more than a line of turns", () => {
   const event = fc.record({
     laterMs: fc.nat({ max: 200 }),
-    what: fc.constantFrom("saw", "won", "lost", "decide"),
+    what: fc.constantFrom("saw", "won", "lost", "ended", "wait"),
     maker: fc.option(fc.nat({ max: 40 }), { nil: undefined }),
     tookMs: fc.integer({ min: 1, max: 2_000 }),
+    units: fc.integer({ min: 1, max: 400 }),
     decisions: fc.nat({ max: 500 }),
     random: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
     mayExpress: fc.boolean(),
@@ -96,19 +197,27 @@ test("waits never, or for a bounded time that randomness spreads; never in the p
       (mode, events) => {
         const policy = new CommitPolicy(mode);
         let nowMs = 0;
-        for (const { laterMs, what, tookMs, decisions, random, mayExpress, ...rest } of events) {
+        for (const { laterMs, what, tookMs, units, decisions, random, ...rest } of events) {
           nowMs += laterMs;
+          const { mayExpress } = rest;
           const maker = rest.maker as MakerNumber | undefined;
-          if (what === "saw") policy.saw({ atMs: nowMs, maker, decisions });
-          else if (what === "won") policy.won({ nowMs, tookMs });
-          else if (what === "lost") policy.lost({ nowMs, tookMs, to: maker });
-          const { way, waitMs } = policy.decide({ nowMs, mayExpress, random });
-          expect(waitMs).toBeGreaterThanOrEqual(0);
-          expect(waitMs).toBeLessThanOrEqual(limits.expressWaitMsMax);
-          if (way !== "express") expect(waitMs).toBe(0);
+          if (what === "saw") policy.saw({ atMs: nowMs, maker, decisions, units });
+          else if (what === "won") policy.won({ nowMs, tookMs, units });
+          else if (what === "lost") policy.lost({ nowMs, tookMs, units, to: maker });
+          else if (what === "ended") policy.ended({ isConflict: mayExpress });
+          const way = policy.way({ nowMs, mayExpress });
           if (!mayExpress || mode === "stream") expect(way).not.toBe("express");
           if (mode === "express") expect(way).toBe(mayExpress ? "express" : "neither");
           if (mode === "auto") expect(way).not.toBe("neither");
+          // To ask which way it goes changes nothing of whose turn it is.
+          expect(policy.way({ nowMs, mayExpress })).toBe(way);
+          const waitMs = policy.waitMs(nowMs, random);
+          expect(waitMs).toBeGreaterThanOrEqual(0);
+          expect(waitMs).toBeLessThanOrEqual(limits.expressWaitMsMax);
+          // A log that stands still is waited for a few times at most.
+          let waits = 0;
+          while (policy.waitMs(nowMs, random) > 0) waits += 1;
+          expect(waits).toBeLessThan(8);
         }
       },
     ),
@@ -118,13 +227,13 @@ test("waits never, or for a bounded time that randomness spreads; never in the p
 /**
  * Puts of 5 to 11 ms, reads of 3, the stream 50. Commits a second, and refused puts per win:
  *
- *     processes, pause      auto                            express only (without waits)
- *      1, none               91   0     all express
- *      2, 50 ms              32   0.06  all express
- *      4, 100 ms             35   0.11  all express
- *      8, 1 s                 8   0.04  all express
- *      8, none              126   0.004 a commit, all stream       107   0.65   (3.3)
- *     32, none              491   0.004 a commit, all stream       148   1.4    (13)
+ *     processes, pause      auto
+ *      1, none               91   0
+ *      2, 50 ms              32   0.07
+ *      4, 100 ms             36   0.12
+ *      8, 1 s                 8   0.04
+ *      8, none              150   1.6   in turns; by the stream they come to 126
+ *     32, none              484   0.03 a commit, all by the stream; in turns 138, and 1.1
  */
 describe("processes at one log, in virtual time", () => {
   const minuteMs = 60_000;
@@ -159,20 +268,31 @@ describe("processes at one log, in virtual time", () => {
     },
   );
 
-  test.each([4, 8, 32])("%i that commit without a pause find the stream, fairly", (processes) => {
+  test.each([4, 8])("%i that commit without a pause take turns, fairly", (processes) => {
+    for (let seed = 1; seed <= 3; seed++) {
+      const outcome = contend({ processes, thinkMs: () => 0, untilMs: 20_000, seed });
+      expect(sum(outcome.streamShare) / outcome.streamShare.length).toBeLessThan(0.1);
+      expect(outcome.wins / 20).toBeGreaterThan(120);
+      expect(outcome.refused / outcome.wins).toBeLessThan(2);
+      expectFair(outcome);
+      expect(Math.max(...outcome.longestMs)).toBeLessThan(500);
+    }
+  });
+
+  test.each([16, 32])("%i that commit without a pause find the stream, fairly", (processes) => {
     for (let seed = 1; seed <= 5; seed++) {
       const outcome = contend({ processes, thinkMs: () => 0, untilMs: 20_000, seed });
       expect(Math.min(...outcome.streamShare.slice(1))).toBeGreaterThan(0.95);
-      expect(outcome.refused / sum(outcome.commits)).toBeLessThan(0.02);
+      expect(outcome.refused / sum(outcome.commits)).toBeLessThan(0.05);
       // Of the first moment, when nobody knows of anybody.
-      expect(outcome.refused).toBeLessThan(10 * processes);
+      expect(outcome.refused).toBeLessThan(20 * processes);
       expectFair(outcome);
-      expect(Math.max(...outcome.longestMs)).toBeLessThan(400);
+      expect(Math.max(...outcome.longestMs)).toBeLessThan(700);
     }
   });
 
   test.each([
-    [8, 1],
+    [8, 2],
     [32, 2],
   ])("%i with nowhere else to go: at most %i refused puts per win, fairly", (processes, most) => {
     for (let seed = 1; seed <= 3; seed++) {
@@ -186,7 +306,7 @@ describe("processes at one log, in virtual time", () => {
 
   test("they come back to express when the load has gone", () => {
     const outcome = contend({
-      processes: 8,
+      processes: 16,
       thinkMs: (nowMs) => (nowMs < 20_000 ? 0 : 1_000),
       untilMs: minuteMs,
     });
@@ -195,8 +315,8 @@ describe("processes at one log, in virtual time", () => {
   });
 
   test.each<[CommitMode, number]>([
-    ["auto", 0.1],
-    ["express", 2],
+    ["auto", 2.5],
+    ["express", 2.5],
   ])("one without the right is not starved beside others that go %s", (mode, refusedMax) => {
     for (let seed = 1; seed <= 5; seed++) {
       const scene = { processes: 5, without: 1, mode, thinkMs: () => 0, untilMs: minuteMs, seed };

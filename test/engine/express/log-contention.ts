@@ -102,14 +102,16 @@ export function contend(scene: Contention): Outcome {
         let decisions = 0;
         for (const [of, n] of block.decisions) if (of !== process) decisions += n;
         if (block.maker === undefined && decisions === 0) continue;
-        policy.saw({ atMs: nowMs, maker: block.maker as MakerNumber | undefined, decisions });
+        const maker = block.maker as MakerNumber | undefined;
+        policy.saw({ atMs: nowMs, maker, decisions, units: 1 });
       }
     };
     const commit = (sinceMs: number): void => {
       fold();
       const mayExpress = process >= without;
-      const { way, waitMs } = policy.decide({ nowMs, mayExpress, random: random() });
+      const way = policy.way({ nowMs, mayExpress });
       const done = (): void => {
+        policy.ended({ isConflict: false });
         commits[process] = (commits[process] ?? 0) + 1;
         longestMs[process] = Math.max(longestMs[process] ?? 0, nowMs - sinceMs);
         const second = seconds[Math.floor(nowMs / 1_000)];
@@ -126,14 +128,18 @@ export function contend(scene: Contention): Outcome {
         });
         return;
       }
-      // Who has waited takes a look at the log again before it certifies.
-      after(waitMs > 0 ? waitMs + readMs : 0, () => {
-        if (waitMs > 0) fold();
+      const waitMs = policy.waitMs(nowMs, random());
+      if (waitMs > 0) {
+        // After it a look at the log, and the way is asked for again.
+        after(waitMs + readMs, () => commit(sinceMs));
+        return;
+      }
+      after(0, () => {
         const position = folded;
         put(position, { maker: process, decisions: new Map([[process, 1]]) }, (isMine, tookMs) => {
           if (isMine) {
             counts.wins += 1;
-            policy.won({ nowMs, tookMs });
+            policy.won({ nowMs, tookMs, units: 1 });
             fold();
             done();
             return;
@@ -141,7 +147,7 @@ export function contend(scene: Contention): Outcome {
           counts.refused += 1;
           const to = log[position]?.maker as MakerNumber | undefined;
           fold();
-          policy.lost({ nowMs, tookMs, to });
+          policy.lost({ nowMs, tookMs, units: 1, to });
           commit(sinceMs);
         });
       });
