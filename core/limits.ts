@@ -353,6 +353,8 @@ export const expressThrottledMs = 1_000;
 export const expressDeniedMs = 10 * 60_000;
 
 // --- Clients: the tail, reads and installs ---
+/** Up to so many entries a tail is small: what would leave it is not worth a look. */
+export const tailSmallEntriesMax = 256;
 /**
  * Blocks, verdicts and writes that a process's tail holds: 300 to 600 B each, by whether the table
  * has a sort key; so up to 600 MB. Beyond it the process reads on when replay has installed some.

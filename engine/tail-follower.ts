@@ -27,8 +27,11 @@ import { elapsedMs, instantOf, type Instant } from "./elapsed.ts";
 import { decodeBlock } from "./stored-block.ts";
 
 export type FollowerOptions = PollOptions & {
-  /** The watermark is read again at most this often while the tail is in use. */
+  /** The watermark is read again at most this often while the tail is in use … */
   readonly watermarkMs: number;
+  /** … and no oftener than this while the tail is so small that little would leave it. */
+  readonly watermarkRestMs: number;
+  readonly smallEntries: number;
   /** Log reads under way at once; a second one lets a newcomer start before the first is back. */
   readonly refreshesMax: number;
   /** Of the tail; beyond them it reads on only when some have left. */
@@ -39,6 +42,8 @@ const followerDefaults: FollowerOptions = {
   pollMsMin: 1,
   pollMsMax: 250,
   watermarkMs: 1_000,
+  watermarkRestMs: 10_000,
+  smallEntries: limits.tailSmallEntriesMax,
   refreshesMax: limits.tailRefreshesMax,
   entriesMax: limits.tailEntriesMax,
 };
@@ -293,7 +298,10 @@ export class TailFollower {
 
   #maintain(): void {
     const { clock } = this.#ports;
-    if (clock.monotonicMs() - this.#watermarkReadMs >= this.#options.watermarkMs) {
+    const { watermarkMs, watermarkRestMs, smallEntries } = this.#options;
+    const isSmall = (this.#tail?.entries ?? 0) <= smallEntries;
+    const ageMs = clock.monotonicMs() - this.#watermarkReadMs;
+    if (ageMs >= (isSmall ? watermarkRestMs : watermarkMs)) {
       // Beside the work, not in its way: a late or failed watermark only keeps the tail longer.
       this.readWatermark().catch(ignore);
     }

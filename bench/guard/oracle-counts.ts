@@ -1,6 +1,6 @@
 /**
  * Calls of two oracles that take turns at one log, both with warm state: each finds its position
- * taken by the other's last block. What a loss costs is what express clients will cost an oracle.
+ * taken by the other's last block. What a loss costs is what express clients cost an oracle.
  */
 import { systemDigest } from "../../aws/system-digest.ts";
 import type { CommitLog, StoredBlock, StreamRecord } from "../../core/ports.ts";

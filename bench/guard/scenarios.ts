@@ -12,6 +12,8 @@ import { type CloudUsage, createMeteredCloud } from "./metered-cloud.ts";
 
 const concurrency = 64;
 const aloneTransactions = 10;
+/** So that nothing of one is left in the next. */
+const apartMs = 2_000;
 const rowsQueried = 20;
 const accountsCount = { alone: 250, "64 at a time": 6_400 };
 /** Somewhat longer than the pause between a tail's looks at the watermark. */
@@ -39,6 +41,8 @@ export type Scenario = {
    */
   readonly nativeCalls: number;
   readonly load: "alone" | "64 at a time";
+  /** Undefined: as the SDK does unless it is told. */
+  readonly commit?: "express";
   /** Runs the transactions in a cloud that has come to rest. @returns how many. */
   readonly run: (run: Run) => Promise<number>;
 };
@@ -88,6 +92,14 @@ async function runAlone({ cloud }: Run, one: (n: number) => Promise<unknown>): P
   return aloneTransactions;
 }
 
+async function runApart({ cloud }: Run, one: (n: number) => Promise<unknown>): Promise<number> {
+  for (let n = 0; n < aloneTransactions; n++) {
+    await one(n);
+    await cloud.clock.sleep(apartMs);
+  }
+  return aloneTransactions;
+}
+
 /**
  * 64 workers, each one transaction after the other. Replay begins when they are done, as its window
  * on AWS makes it: beside them it would sometimes overtake a slow client, and both pay for the same
@@ -116,11 +128,28 @@ function items(load: Scenario["load"], count: number): Scenario {
   };
 }
 
+/**
+ * The same, by blocks of the client's own. No record wakes replay for them: its schedule, which
+ * belongs to no transaction, finds what is left.
+ */
+function expressItems(load: Scenario["load"], count: number): Scenario {
+  const { name, ...scenario } = items(load, count);
+  return {
+    ...{ ...scenario, name: `${name}, express`, commit: "express" },
+    run: (run) => {
+      const one = (n: number): Promise<void> => readAndWrite(run.client, idsOf(n, count));
+      return load === "alone" ? runApart(run, one) : runAtATime(run, { each: 4, one });
+    },
+  };
+}
+
 const readOnly = { writes: 0, nativeCalls: 1, load: "alone" } as const;
 
 export const scenarios: readonly Scenario[] = [
   ...[2, 5, 25].map((count) => items("alone", count)),
   ...[2, 5, 25].map((count) => items("64 at a time", count)),
+  ...[2, 5, 25].map((count) => expressItems("alone", count)),
+  expressItems("64 at a time", 5),
   {
     name: "64 at a time, 5 items written only",
     ...{ writes: 5, reads: 0, nativeCalls: 5, load: "64 at a time" },
@@ -129,8 +158,12 @@ export const scenarios: readonly Scenario[] = [
   {
     name: "64 at a time, one item incremented by all",
     ...{ writes: 1, reads: 1, nativeCalls: 2, load: "64 at a time" },
-    run: (run) =>
-      runAtATime(run, { each: 12, one: () => readAndWrite(run.client, [accountRow(0).id]) }),
+    run: incrementedByAll,
+  },
+  {
+    name: "64 at a time, one item incremented by all, express",
+    ...{ writes: 1, reads: 1, nativeCalls: 2, load: "64 at a time", commit: "express" },
+    run: incrementedByAll,
   },
   {
     name: "alone, snapshot of 5 items",
@@ -172,6 +205,11 @@ export const scenarios: readonly Scenario[] = [
     run: runRest,
   },
 ];
+
+function incrementedByAll(run: Run): Promise<number> {
+  const one = (): Promise<void> => readAndWrite(run.client, [accountRow(0).id]);
+  return runAtATime(run, { each: 12, one });
+}
 
 const firstList = { where: { list: "list-0" } };
 
@@ -222,10 +260,12 @@ export async function runScenario(scenario: Scenario, seed: number): Promise<Sce
     ...{ list: "list-0", n, text: "a line of no great length, and yet of some" },
   }));
   cloud.seed(lines, rows);
-  const client = cloud.createClient();
+  const { commit } = scenario;
+  const client = cloud.createClient(undefined, commit === undefined ? {} : { commit });
   return cloud.run(async () => {
     await readAndWrite(client, ["warm-up"]);
-    await cloud.settled();
+    if (commit === undefined) await cloud.settled();
+    else await cloud.clock.sleep(apartMs);
     // The process learns the newest watermark: reads under way when it rises are made again, few in
     // a steady load, and here all of them, where all begin at that moment.
     await cloud.clock.sleep(watermarkLookMs);
@@ -233,6 +273,10 @@ export async function runScenario(scenario: Scenario, seed: number): Promise<Sce
     await cloud.clock.sleep(watermarkLookMs / 10);
     metered.reset();
     const transactions = await scenario.run({ cloud, client });
-    return { scenario, transactions, usage: await metered.usage() };
+    return {
+      scenario,
+      transactions,
+      usage: await metered.usage({ settled: commit === undefined }),
+    };
   });
 }

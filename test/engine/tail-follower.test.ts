@@ -89,7 +89,7 @@ test("the tail is kept back to the oldest read timestamp in use, and no further"
   const follower = new TailFollower(
     followerPorts(log),
     { shard, hashes: sampleHashes },
-    { watermarkMs: 0 },
+    { watermarkMs: 0, smallEntries: 0 },
   );
   await follower.refresh();
   const user = { readTimestamp: 1_002 as Timestamp };
@@ -104,6 +104,26 @@ test("the tail is kept back to the oldest read timestamp in use, and no further"
   follower.leave(user);
   await follower.refresh();
   expect(follower.tail.floor).toBe(1_005);
+});
+
+test("a small tail is kept, at the price of no look at the watermark", async () => {
+  const log = new MemoryLog();
+  const follower = new TailFollower(
+    followerPorts(log),
+    { shard, hashes: sampleHashes },
+    { watermarkMs: 0, smallEntries: 6 },
+  );
+  await follower.refresh();
+  const moved = async (to: number): Promise<number> => {
+    log.append(to);
+    log.moveWatermark(to);
+    await follower.refresh();
+    await turn();
+    await follower.refresh();
+    return follower.tail.floor;
+  };
+  expect([await moved(1), await moved(2), await moved(3)]).toEqual([1_000, 1_000, 1_000]);
+  expect(await moved(4)).toBe(1_004);
 });
 
 test("all who wait for one id get its verdict, others go on waiting", async () => {
