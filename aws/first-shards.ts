@@ -51,7 +51,7 @@ export async function addShardOfTables(parts: ShardParts): Promise<void> {
   await addShards(parts, listed.length === 0 ? [shardOfTables] : []);
 }
 
-/** A stream that was made beside tables alone: clients go by it within seconds. */
+/** A stream that was made beside tables alone: clients go by it from their next start. */
 export async function recordNewStream({ control }: ShardParts): Promise<void> {
   const { streamless } = await control.registry();
   if (streamless === true) await control.recordStream(true);

@@ -138,10 +138,11 @@ async function send(
   const payload = writes.toPayload();
   const checks = checksOf(subject);
   const checkedTo = checkLocally(session, subject);
+  const recheckTables = (): void => {
+    session.express?.assertUnchanged(Array.from(writes.values(), ({ table }) => table));
+  };
   // An oracle asks that by itself.
-  if (session.express?.isReady === true) {
-    session.express.assertUnchanged(Array.from(writes.values(), ({ table }) => table));
-  }
+  if (session.express?.isReady === true) recheckTables();
   const hashes = () => Array.from(writes.values(), (write) => write.hashes);
   const prepared = { ...options, subject, checkedTo, checks, payload, hashes };
   const request = await buildRequest(ports, session, prepared);
@@ -156,6 +157,7 @@ async function send(
     writes: hashes,
     // A stale or lost request is sent again only after the local check has covered what came since.
     recheck: () => checkLocally(session, subject),
+    recheckTables,
   });
   verdict.catch(ignore);
   return { checkedTo, checks, payload, sentMs, verdict };

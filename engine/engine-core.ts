@@ -128,6 +128,8 @@ export class EngineCore {
   async #sharedSession(): Promise<OpenSession> {
     this.#session ??= this.#openSession().catch((error: unknown) => {
       this.#session = undefined; // The next call tries again.
+      // What this copy says, `provision` may have changed by then.
+      this.registry.forget();
       throw error;
     });
     return this.#session;

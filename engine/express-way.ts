@@ -31,6 +31,8 @@ export type ExpressWish = {
   readonly search: { look(): Found };
   /** Checks what it has read up to the tail's end; throws if that has been overtaken. */
   readonly recheck: () => void;
+  /** Throws if its tables have changed since it wrote to them: no oracle asks that of a block. */
+  readonly recheckTables?: () => void;
   readonly signal: AbortSignal;
   readonly call: CallOptions;
 };

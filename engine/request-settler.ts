@@ -52,6 +52,8 @@ export type SettleOptions = {
   readonly writes?: () => readonly WriteHashes[];
   /** Checks up to the tail's end and returns it; throws if the request can no longer succeed. */
   readonly recheck: () => Timestamp;
+  /** Throws if its tables have changed since it wrote to them: no oracle asks that of a block. */
+  readonly recheckTables?: () => void;
 };
 
 const resendBackoff = { baseMs: 10, capMs: 1_000 };

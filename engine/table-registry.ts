@@ -51,6 +51,11 @@ export class TableRegistry {
     if (this.ageMs > ageMsMax / 2) this.reload().catch(ignore);
   }
 
+  /** The next `ready` reads it again. */
+  forget(): void {
+    this.#asked = undefined;
+  }
+
   async reload(): Promise<void> {
     this.#loading ??= this.#load().finally(() => {
       this.#loading = undefined;

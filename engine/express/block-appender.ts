@@ -69,6 +69,8 @@ export type AppenderParts = {
   readonly append: CommitLog["append"];
   readonly shard: ShardId;
   readonly follower: Pick<TailFollower, "tail" | "ageMs" | "refresh" | "adopt">;
+  /** The registry, by which a bid's `recheck` goes: who slept has an old copy. */
+  readonly tables: { readonly areFresh: boolean };
   /** Which way commits go at the moment. */
   readonly policy: CommitPolicy;
   /** Microseconds since the epoch, by the store's clock; undefined: not known well enough. */
@@ -151,6 +153,10 @@ export class BlockAppender {
     return policy.way({ nowMs: this.#time.nowMs(), mayExpress }) === "express";
   }
 
+  get #mayCertify(): boolean {
+    return this.isReady && this.#parts.tables.areFresh;
+  }
+
   /** A block of the log was folded. @param awaited ids whose verdicts are waited for here. */
   saw({ maker, position, throughTimestamp, verdicts }: LogBlock, awaited: AwaitedIds): void {
     const { policy, nowMicros, number } = this.#parts;
@@ -170,7 +176,7 @@ export class BlockAppender {
    * @throws what its `recheck` throws, when nothing of it is on its way; and the signal's reason.
    */
   commit(bid: ExpressBid): Promise<ExpressAnswer> {
-    if (!this.isReady || !fitsBlock(bid)) return Promise.resolve({ kind: "by-stream" });
+    if (!this.#mayCertify || !fitsBlock(bid)) return Promise.resolve({ kind: "by-stream" });
     return new Promise((resolve, reject) => {
       bid.signal.throwIfAborted();
       const abort = (): void => {
@@ -216,7 +222,6 @@ export class BlockAppender {
     while (this.#waiting.length > 0 || !this.#gate.isEmpty) {
       this.#state = "certifying";
       await this.#awaitTurn();
-      if (false as boolean) await this.#parts.ports.clock.sleep(0);
       await this.#gate.call();
       let bids = this.#certified();
       if (bids.length === 0) continue;
@@ -247,7 +252,7 @@ export class BlockAppender {
 
   /** Those that hold at the tail's end. */
   #certified(): readonly Waiting[] {
-    if (!this.isReady) this.#dismiss();
+    if (!this.#mayCertify) this.#dismiss();
     return this.#waiting.splice(0).filter((bid) => !bid.signal.aborted && holds(bid));
   }
 

@@ -44,8 +44,9 @@ export async function createExpress({
   });
   const { shard, hashes, follower, reports } = session;
   const policy = new CommitPolicy(mode);
+  const tables = new KnownTables(registry, ports.clock);
   const appender = new BlockAppender({
-    ...{ ...parts, shard, follower, reports, policy },
+    ...{ ...parts, shard, follower, reports, tables, policy },
     // Who has nowhere else to go is not refused for minutes after the right was given.
     deniedRestMs:
       session.withoutStream === undefined ? limits.expressDeniedMs : limits.expressThrottledMs,
@@ -57,7 +58,6 @@ export async function createExpress({
     number: new DataView(ports.random.bytes(4).buffer).getUint32(0) as MakerNumber,
   });
   const values = new BlockValues();
-  const tables = new KnownTables(registry, ports.clock);
   return {
     get denied() {
       return appender.denied;
@@ -94,7 +94,7 @@ async function settle(
   wish: ExpressWish,
   options: { readonly clock: Clock; readonly takesProbes: boolean },
 ): Promise<Decision | undefined> {
-  const { search, recheck, call, writes } = wish;
+  const { search, recheck, recheckTables, call, writes } = wish;
   const { id, checks, payload } = wish.request;
   if (payload.kind === "none" ? !options.takesProbes : writes === undefined) return undefined;
   const over = new AbortController();
@@ -108,7 +108,11 @@ async function settle(
   };
   try {
     const committed = appender.commit({
-      ...{ id, checks, recheck, call, signal, onWay },
+      ...{ id, checks, call, signal, onWay },
+      recheck: () => {
+        recheckTables?.();
+        recheck();
+      },
       writes: writes?.() ?? [],
       payload,
       look: () => search.look(),

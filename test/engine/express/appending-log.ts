@@ -93,6 +93,7 @@ export class AppendingLog {
       encode: (block) => encodeLogBlock(block, sampleHashes),
       number: 7 as MakerNumber,
       onDenied: (cause) => this.denials.push(cause),
+      tables: { areFresh: true },
       deniedRestMs: limits.expressDeniedMs,
     });
   }
