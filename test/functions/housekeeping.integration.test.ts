@@ -179,23 +179,24 @@ test("clients commit express where there is no stream, without being told", asyn
   await Promise.all([first.close(), second.close()]);
 });
 
-describe("where no block takes it, and no stream is there that could", () => {
+describe("where there is no stream", () => {
   const commit = (engine: Engine, table: TableDescription, items: readonly Item[]) =>
     engine.transact({ deadlineMs: 1_000 }, (tx) => {
       for (const item of items) tx.put(table.name, item);
       return Promise.resolve();
     });
 
-  test("a large commit is told the limit of a block, at once", async () => {
+  test("a commit that is larger than a block is spilled, and the block refers to it", async () => {
     const { stores, table } = await tablesAlone();
     const engine = createEngine(stores.openPorts());
     const data = text("x".repeat(200 * 1_024));
     for (const count of [2, 4]) {
-      const rows = Array.from({ length: count }, (_, i) => ({ ...key(i.toString()), data }));
-      await expect(commit(engine, table, rows)).rejects.toMatchObject({
-        code: "transaction-too-large",
-        limit: { name: "blockBytesMax" },
-      });
+      const rows = Array.from({ length: count }, (_, i) => ({
+        ...key(`${count.toString()}-${i.toString()}`),
+        ...{ data, n: number(i) },
+      }));
+      await commit(engine, table, rows);
+      expect(await storedN(stores, table, key(`${count.toString()}-1`))).toBe(1);
     }
     await engine.close();
   });
@@ -214,13 +215,16 @@ describe("where no block takes it, and no stream is there that could", () => {
     await denied.stop();
   });
 
-  test("a decided outcome is known, and one that is not cannot be settled", async () => {
+  test("a decided outcome is known, and one that is not is settled for good", async () => {
     const { stores, table } = await tablesAlone();
     const engine = createEngine(stores.openPorts());
     const { transactionId: id = "" } = await putAll(engine, table, [key("a")]);
     expect(await engine.outcome(id as TransactionId)).toMatchObject({ kind: "committed" });
     const undecided = `${id.slice(0, 14)}${"0".repeat(18)}` as TransactionId;
-    await expect(engine.outcome(undecided)).rejects.toMatchObject({ field: "outcome" });
+    expect(await engine.outcome(undecided)).toMatchObject({ kind: "aborted" });
+    const other = createEngine(stores.openPorts());
+    expect(await other.outcome(undecided)).toMatchObject({ kind: "aborted" });
+    await other.close();
     await engine.close();
   });
 });

@@ -216,8 +216,10 @@ describe("the demo", () => {
   test("takes the programs of all its processes from one build of the sources", async () => {
     const { command, client, stack } = await takeSnapshot();
     const programs = [command, client, stack.stores, stack.host, ...stack.handlers.values()];
-    expect([...stack.handlers.keys()].sort()).toEqual(["api", "oracle", "reaper", "replay"]);
-    expect(new Set(programs).size).toBe(8);
+    expect([...stack.handlers.keys()].sort()).toEqual([
+      ...["api", "housekeeping", "oracle", "reaper", "replay"],
+    ]);
+    expect(new Set(programs).size).toBe(9);
     expect(new Set(programs.map((program) => dirname(program))).size).toBe(1);
     for (const program of programs) expect(existsSync(program)).toBe(true);
   });
