@@ -179,6 +179,11 @@ export const decidedIdWeight = 4;
 // --- The oracle: its function ---
 /** Tries of one step (rebuild, read payloads, append) before the batch is left for redelivery. */
 export const oracleTriesMax = 8;
+/**
+ * Puts of one step that find their position taken: others go on, and so does the oracle, since a
+ * redelivery would only come later than the next put.
+ */
+export const oracleLossesMax = 64;
 export const oracleBackoffMsMin = 20;
 export const oracleBackoffMsMax = 1_000;
 /**

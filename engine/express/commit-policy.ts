@@ -43,6 +43,8 @@ export type OwnPut = { readonly nowMs: number; readonly tookMs: number; readonly
 /** Weight of the newest put in the mean of what one takes; and of the newest end of a try. */
 const putShare = 0.2;
 const endShare = 0.1;
+/** An oracle's refused put comes back, and the next one arrives: with some to spare. */
+const oraclePuts = 1.5;
 /** What a put is taken to last before one was made. */
 const firstPutMs = 10;
 
@@ -54,6 +56,8 @@ export class CommitPolicy {
   #losses = 0;
   /** The last put was lost to an oracle, which goes first. */
   #yields = false;
+  /** Since its last put it has left an oracle the time for one. */
+  #hasGivenWay = false;
   /** Monotonic time of the last win. */
   #wonMs: number | undefined;
   /** Of late, how many tries have ended by a conflict with others. */
@@ -82,6 +86,7 @@ export class CommitPolicy {
     this.#log.put({ atMs: nowMs, units });
     this.#losses = 0;
     this.#yields = false;
+    this.#hasGivenWay = false;
     this.#wonMs = nowMs;
     this.#waiting = undefined;
     // Who has stayed for so long did not come back too early.
@@ -94,6 +99,7 @@ export class CommitPolicy {
     this.#log.put({ atMs: nowMs, units });
     this.#losses += 1;
     this.#yields = to === undefined;
+    this.#hasGivenWay = false;
     this.#waiting = undefined;
     // mutant: express-never-yields
     if (!this.#isContended && this.#losses >= limits.expressLossesMax) this.#leave(nowMs);
@@ -127,7 +133,8 @@ export class CommitPolicy {
   waitMs(nowMs: number, random: number): number {
     assert(random >= 0 && random < 1, "commit policy: randomness lies in [0, 1)");
     this.#look(nowMs);
-    const behindMs = this.#yields ? Math.min(this.#putMs, limits.expressWaitMsMax) : 0;
+    const leftMs = Math.max(this.#yields ? this.#putMs : 0, this.#wayMs(nowMs));
+    const behindMs = Math.min(leftMs, limits.expressWaitMsMax);
     this.#yields = false;
     if (this.#log.share(this.#putMs) <= limits.expressCalmShareMax && this.#losses < 2) {
       return 0;
@@ -152,6 +159,17 @@ export class CommitPolicy {
     const waitMs = Math.max(turns * this.#putMs, 1) + behindMs;
     // mutant: express-never-waits
     return Math.min(waitMs, limits.expressWaitMsMax);
+  }
+
+  /**
+   * Beside an oracle: what is left of the time in which it hears of the newest block and puts its
+   * own behind it. Once for each put of this process, so that it is not put off for ever.
+   */
+  #wayMs(nowMs: number): number {
+    if (this.#hasGivenWay || !this.#log.hasOracle) return 0;
+    this.#hasGivenWay = true;
+    const newestMs = Math.max(this.#log.processBlockMs ?? -Infinity, this.#wonMs ?? -Infinity);
+    return Math.max(0, newestMs + oraclePuts * this.#putMs - nowMs);
   }
 
   /** Whether most of what this process does is in conflict with others. */

@@ -76,6 +76,12 @@ export class LogActivity {
     return ahead;
   }
 
+  /** When the newest block of a process was seen, if no oracle's has come since. */
+  get processBlockMs(): number | undefined {
+    const newest = this.#seen.at(-1);
+    return newest?.maker === undefined ? undefined : newest.atMs;
+  }
+
   /** Whether an oracle has put blocks of late. */
   get hasOracle(): boolean {
     return this.#seen.some(({ maker }) => maker === undefined);

@@ -216,6 +216,21 @@ describe("oracle service", () => {
     expect(kindsOf(log)).toEqual(expectedKinds);
   });
 
+  test("goes on at once however often others take its position", async () => {
+    const log = new MemoryLog(startTimestamp);
+    const { log: calls, ...options } = log.ports();
+    let losses = 3 * limits.oracleTriesMax;
+    const append: typeof calls.append = (...args) => {
+      losses -= 1;
+      return losses < 0 ? calls.append(...args) : Promise.resolve({ taken: undefined });
+    };
+    const service = createOracleService({ ...options, log: { ...calls, append } });
+    await service.handle({ shard, records: stream }, ample);
+    expect(losses).toBeLessThan(0);
+    expect(log.sleeps).toEqual([]);
+    expect(kindsOf(log)).toEqual(expectedKinds);
+  });
+
   test("does not repeat a call that the store rejects for good", async () => {
     const log = new MemoryLog(startTimestamp);
     log.faults.set(2, { kind: "before", error: storeFault("rejected") });
