@@ -259,7 +259,7 @@ describe("the tarball", () => {
     expect(readdirSync(esm).sort()).toEqual([...folders, "package.json"].sort());
     // Of the functions, what an in-memory cloud runs: services, and no handler.
     const functions = readdirSync(join(esm, "functions")).sort();
-    expect(functions).toEqual(["oracle", "reaper", "replay", "shared"]);
+    expect(functions).toEqual(["housekeeping", "oracle", "reaper", "replay", "shared"]);
     expect(files.filter((name) => name.endsWith("handler.js"))).toEqual([]);
   });
 
