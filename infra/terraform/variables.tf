@@ -142,8 +142,9 @@ variable "housekeeping" {
   validation {
     condition     = var.housekeeping.enabled || var.stream.enabled
     error_message = <<-EOT
-      Without a stream somebody has to keep house, and no client of this version does: leave
-      housekeeping.enabled at true, or nothing installs what a client that died left behind.
+      Without a stream somebody has to keep house, and this module has no policy for clients that do
+      (createClient's housekeeping): leave housekeeping.enabled at true, or nothing installs what a
+      client that died left behind.
     EOT
   }
 }
