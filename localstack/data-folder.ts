@@ -32,8 +32,6 @@ type Marker = {
   readonly format: number;
   /** The stores have been made: from then on their files must be there. */
   readonly storesMade: boolean;
-  /** Kinesis was not among them; absent: it was. */
-  readonly tablesOnly?: boolean;
   /** Sample tables that were filled once, and whose rows are the user's business since. */
   readonly filledTables: readonly string[];
 };
@@ -103,12 +101,8 @@ export class DataFolder {
     return this.#marker.filledTables;
   }
 
-  /** @param made.stream Kinesis was made, too; once it was, it stays. */
-  storesMade({ stream }: { readonly stream: boolean }): void {
-    const { storesMade, tablesOnly = false } = this.#marker;
-    if (!storesMade || (tablesOnly && stream)) {
-      this.#change({ storesMade: true, tablesOnly: !stream });
-    }
+  storesMade(): void {
+    if (!this.#marker.storesMade) this.#change({ storesMade: true });
   }
 
   tableFilled(table: string): void {
@@ -152,7 +146,6 @@ export class DataFolder {
   #checkStores(): void {
     if (!this.#marker.storesMade) return;
     for (const store of storeFolders) {
-      if (store === "kinesis" && this.#marker.tablesOnly === true) continue;
       if (existsSync(join(this.path, store, "CURRENT"))) continue;
       throw corruptDataFolder(this.path, `${store}/CURRENT is missing`);
     }

@@ -173,7 +173,7 @@ class Stack implements EmbeddedStack {
       ).bundleStack(new Map(this.#functions.map(({ name, handlerFile }) => [name, handlerFile]))));
     this.#stores = this.#storesProcess(scripts);
     await this.#stores.start();
-    this.#dataFolder?.storesMade({ stream: !this.tablesOnly });
+    this.#dataFolder?.storesMade();
     for (const definition of this.#functions) {
       const host = this.#hostProcess(definition, scripts);
       this.#hosts.push(host);

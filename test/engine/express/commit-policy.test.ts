@@ -232,7 +232,7 @@ test("waits never, or for a bounded time, and for no more than a line of turns",
  *      2, 50 ms              32   0.07
  *      4, 100 ms             36   0.12
  *      8, 1 s                 8   0.04
- *      8, none              150   1.6   in turns; by the stream they come to 126
+ *      8, none              118   < 2   in turns; by the stream they come to 126
  *     32, none              484   0.03 a commit, all by the stream; in turns 138, and 1.1
  */
 describe("processes at one log, in virtual time", () => {
