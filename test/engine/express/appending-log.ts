@@ -69,6 +69,7 @@ export class AppendingLog {
   /** Ids of which certainly no block is on its way any more. */
   readonly grounded: number[] = [];
   nowMicros: number | undefined = 5_000;
+  readonly tables = { areFresh: true };
   /** Lets the puts go that are held. */
   release: () => void = () => undefined;
 
@@ -93,7 +94,7 @@ export class AppendingLog {
       encode: (block) => encodeLogBlock(block, sampleHashes),
       number: 7 as MakerNumber,
       onDenied: (cause) => this.denials.push(cause),
-      tables: { areFresh: true },
+      tables: this.tables,
       deniedRestMs: limits.expressDeniedMs,
     });
   }

@@ -255,6 +255,14 @@ describe("goes by the stream", () => {
     expect(app.puts).toEqual([]);
   });
 
+  test("where the registry has grown old before it is tried again", async () => {
+    const end = endOf(app.commit({ id: 1, key: 1 }));
+    app.competitor({ id: 50, key: 2 });
+    app.tables.areFresh = false;
+    expect(await end).toBe("by-stream");
+    expect(app.ids()).toEqual([[50]]);
+  });
+
   test("where the tail has begun anew above what its id was checked to", async () => {
     const end = endOf(app.commit({ id: 1, key: 1 }));
     app.competitor({ id: 50, key: 2 });
