@@ -14,29 +14,10 @@ import type { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
 import type { Clock, CallOptions } from "../core/ports.ts";
 import { LateSignatureError } from "../core/errors.ts";
 import { faultOf, isNamed, toStoreError } from "./errors.ts";
+import type { Handler, MiddlewareHost } from "./middleware.ts";
 
 /** The wall-clock time after which a request must not be signed. */
 export type SignDeadline = { readonly clock: Clock; readonly beforeMs: number };
-
-type Handler = (args: object) => Promise<object>;
-
-/**
- * What a command of any AWS SDK client offers to middleware, as far as it is needed here. Each
- * command types its middleware by its own input and output; `never` stands for all of them, since
- * tries are watched, not read.
- */
-type MiddlewareHost = {
-  readonly middlewareStack: {
-    addRelativeTo(
-      middleware: never,
-      options: {
-        readonly name: string;
-        readonly relation: "after";
-        readonly toMiddleware: "httpSigningMiddleware";
-      },
-    ): void;
-  };
-};
 
 export type Call<Output> = {
   /** The operation's name, for messages. */

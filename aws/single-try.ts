@@ -5,22 +5,7 @@
  * strategy takes for one to try again.
  */
 import { isNamed } from "./errors.ts";
-
-type Handler = (args: object) => Promise<object>;
-
-/** What a command of any AWS SDK client offers to middleware (aws/call.ts). */
-type MiddlewareHost = {
-  readonly middlewareStack: {
-    addRelativeTo(
-      middleware: never,
-      options: {
-        readonly name: string;
-        readonly relation: "before";
-        readonly toMiddleware: "httpSigningMiddleware";
-      },
-    ): void;
-  };
-};
+import type { Handler, MiddlewareHost } from "./middleware.ts";
 
 /** A failure, as the retry loop sees it: of no kind that it knows, and without a cause. */
 class TriedOnce extends Error {

@@ -102,6 +102,18 @@ async function decisions(cloud: TestCloud): Promise<readonly string[]> {
   );
 }
 
+/** Another process is told that it is aborted, and the dead one's put finds its place taken. */
+async function expectSettled(
+  cloud: TestCloud,
+  id: TransactionId,
+  arrive: () => Promise<unknown>,
+): Promise<void> {
+  expect(await engineOn(cloud).engine.outcome(id)).toEqual({ kind: "aborted" });
+  await cloud.clock.sleep(5 * 60_000);
+  expect(await arrive()).toMatchObject({ taken: {} });
+  expect(await decisions(cloud)).toEqual(["probed"]);
+}
+
 const deadline = { deadlineMs: 2_000 };
 
 describe("without a stream", () => {
@@ -128,10 +140,7 @@ describe("without a stream", () => {
       const { engine, crash } = engineOn(cloud, change);
       const id = await unknownId(put(engine, 1, deadline));
       crash();
-      expect(await engineOn(cloud).engine.outcome(id)).toEqual({ kind: "aborted" });
-      await cloud.clock.sleep(5 * 60_000);
-      expect(await arrive()).toMatchObject({ taken: {} });
-      expect(await decisions(cloud)).toEqual(["probed"]);
+      await expectSettled(cloud, id, arrive);
     });
     await cloud.settled();
     expect(cloud.rows(counters)).toEqual([]);
@@ -215,10 +224,7 @@ test("beside a stream, the put of a client that died finds its position taken", 
     void committing;
     const [id, ...others] = sent;
     if (id === undefined || others.length > 0) throw new Error("it was to be sent once");
-    expect(await engineOn(cloud).engine.outcome(id)).toEqual({ kind: "aborted" });
-    await cloud.clock.sleep(5 * 60_000);
-    expect(await arrive()).toMatchObject({ taken: {} });
-    expect(await decisions(cloud)).toEqual(["probed"]);
+    await expectSettled(cloud, id, arrive);
   });
   await cloud.settled();
   expect(cloud.rows(counters)).toEqual([]);
