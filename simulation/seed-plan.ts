@@ -43,6 +43,8 @@ export type SeedPlan = {
   readonly hashBits: number;
   /** A deployment without a stream, in which every commit is its client's own block. */
   readonly tablesOnly: boolean;
+  /** Who keeps house: its functions, or clients in turns, or both, each safe from the other. */
+  readonly housekeeping: "functions" | "clients" | "both";
   /** Which way the clients' commits go; `mixed`: each client its own (`clientCommitOf`). */
   readonly commit: CommitPreference | "mixed";
   readonly faults: FaultPlan;
@@ -128,7 +130,15 @@ const expressShare = 1 / 3;
 const ways: readonly CommitPreference[] = ["stream", "auto", "express"];
 /** Of all seeds, those without a stream: there, all commit express. */
 const tablesOnlyShare = 0.1;
-/** There, a client that is denied is refused. */
+/**
+ * Who keeps house there. With a stream the functions do in any case; clients that would like to
+ * are in some of these seeds, too, and have to see that they need not.
+ */
+const houses = ["functions", "clients", "clients", "both"] as const;
+const needlessKeepersShare = 0.1;
+/** Turns come every ten seconds: the run has to last for some of them. */
+const keepersSlowness = 10;
+/** Without a stream, a client that is denied is refused. */
 const needsStream: readonly FaultName[] = ["append-denied"];
 /** One seed in ten runs without faults: what breaks there needs none. */
 const calmShare = 0.1;
@@ -138,6 +148,7 @@ export function planOf(seed: number): SeedPlan {
   const workload = random.pick(workloadNames);
   const isolation = random.pick(["serializable", "serializable", "snapshot", "mixed"] as const);
   const tablesOnly = random.fork("tables-only").chance(tablesOnlyShare);
+  const housekeeping = housekeepingOf(tablesOnly, random.fork("housekeeping"));
   const commit = tablesOnly ? "express" : commitOf(random.fork("commit"));
   const appendFaults = tablesOnly
     ? appendFaultNames.filter((name) => !needsStream.includes(name))
@@ -149,7 +160,7 @@ export function planOf(seed: number): SeedPlan {
     clients: random.integer(clientsMin, clientsMax),
     lanes: lanesOf(workload, random.fork("lanes")),
     transactions: random.integer(transactionsMin, transactionsMax),
-    pauseMs: random.logarithmic(1, 100),
+    pauseMs: random.logarithmic(1, 100) * (housekeeping === "clients" ? keepersSlowness : 1),
     keys: random.integer(4, 12),
     history: random.chance(0.5),
     oracleConsumer: random.chance(0.8) ? "fan-out" : "standard",
@@ -159,6 +170,7 @@ export function planOf(seed: number): SeedPlan {
     hashBits: hashBitsOf(random.fork("hashes")),
     commit,
     tablesOnly,
+    housekeeping,
     faults: random.chance(calmShare)
       ? {}
       : {
@@ -205,6 +217,11 @@ export function clientCommitOf(
 ): CommitPreference {
   if (commit !== "mixed") return commit;
   return ways[(seed + nth) % ways.length] ?? "stream";
+}
+
+function housekeepingOf(tablesOnly: boolean, random: SeededRandom): SeedPlan["housekeeping"] {
+  if (tablesOnly) return random.pick(houses);
+  return random.chance(needlessKeepersShare) ? "both" : "functions";
 }
 
 function lanesOf(workload: WorkloadName, random: SeededRandom): number {

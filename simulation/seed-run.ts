@@ -5,7 +5,7 @@
 import * as limits from "../core/limits.ts";
 import type { Clock } from "../core/ports.ts";
 import type { TransactionId } from "../core/types.ts";
-import type { ClientEngine } from "../engine/types.ts";
+import type { ClientEngine, EngineEvent } from "../engine/types.ts";
 import type { Client } from "../sdk/index.ts";
 import { checkHistory } from "../testing/checker/check-history.ts";
 import { withChainedVersions, type LoggedVersions } from "../testing/history/chained-versions.ts";
@@ -17,7 +17,7 @@ import type { FaultName } from "../testing/kernel/faults.ts";
 import { nobodysTable } from "../testing/kernel/overwritten-commits.ts";
 import { createTestCloud, testTable, type TestCloud } from "../testing/test-cloud.ts";
 import type { TestClientOptions } from "../testing/test-cloud-options.ts";
-import type { TestTable } from "../testing/test-deployment.ts";
+import { isProgramError, type TestTable } from "../testing/test-deployment.ts";
 import { Balance } from "./balance.ts";
 import { CalmStage } from "./calm-stage.ts";
 import { ClientFleet, type FleetCounts } from "./client-fleet.ts";
@@ -101,6 +101,7 @@ export async function runSeed(
     // As short as it may be, so that a run sees versions and tombstones go.
     historyRetentionMs: workload.historyRetentionMs ?? limits.historyRetentionMsMin,
     tablesOnly: plan.tablesOnly,
+    housekeeping: plan.housekeeping !== "clients",
     oracleConsumer: plan.oracleConsumer,
     functionTimeLimitMs: plan.functionTimeLimitMs,
     oracle: {
@@ -228,6 +229,7 @@ class SeedRunner {
     fleet.start();
     await this.#until(() => fleet.isIdle, workLimitMs);
     cloud.calm();
+    if (this.#plan.housekeeping === "clients") await this.#startKeeper();
     if (!(await cloud.settled(settleLimitMs)))
       this.#findings.push("liveness: the stream is not done");
     // Frozen processes wake up within half an hour, and must do no harm then.
@@ -248,6 +250,11 @@ class SeedRunner {
     await time.sleep(reapedMs);
     await cloud.settled(settleLimitMs);
     this.#judgeLiveness();
+  }
+
+  /** Whom nothing happens to: what the fleet has left is done when it is closed. */
+  async #startKeeper(): Promise<void> {
+    await this.#client("keeper").snapshot(() => Promise.resolve());
   }
 
   async #afterwards(): Promise<void> {
@@ -322,7 +329,9 @@ class SeedRunner {
     this.#clientsMade += 1;
     return {
       commit: clientCommitOf(this.#plan, this.#clientsMade),
+      housekeeping: this.#plan.housekeeping !== "functions",
       onEvent: (event) => {
+        this.#observeHouse(process, event);
         this.#balance.observe(event);
         this.#starvation.observe(process, event);
       },
@@ -342,6 +351,12 @@ class SeedRunner {
           },
         ),
     };
+  }
+
+  /** What the world does to it may fail a turn; a bug of its own may not. */
+  #observeHouse(process: string, event: EngineEvent): void {
+    if (event.kind !== "housekeeping-failed" || !isProgramError(event.cause)) return;
+    this.#findings.push(`an error in the keeper of ${process}: ${String(event.cause)}`);
   }
 
   async #until(isDone: () => boolean, limitMs: number): Promise<boolean> {

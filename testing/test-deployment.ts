@@ -361,7 +361,8 @@ export class TestDeployment {
   }
 }
 
-function isProgramError(error: unknown): boolean {
+/** Whether no fault excuses it: the program itself is wrong. */
+export function isProgramError(error: unknown): boolean {
   return [InvariantViolation, TypeError, ReferenceError, RangeError, SyntaxError].some(
     (kind) => error instanceof kind,
   );

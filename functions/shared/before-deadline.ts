@@ -4,6 +4,7 @@
  * and cost the next invocation a cold start; an error delivers the same batch again without that.
  * What was under way may still have its effect later, as after any lost answer (docs/failures.md).
  */
+import { setMaxListeners } from "node:events";
 import type { Clock } from "../../core/ports.ts";
 
 /** The invocation's time is up; what it was given has to be delivered again. */
@@ -27,6 +28,8 @@ export async function beforeDeadline<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const expired = new AbortController();
+  // Every call under way listens to it; many at once are no leak, which Node would warn of.
+  setMaxListeners(0, expired.signal);
   const finished = new AbortController();
   const allowedMs = Math.max(0, remainingMs - marginMs);
   const deadline = clock.sleep(allowedMs, finished.signal).then(() => {

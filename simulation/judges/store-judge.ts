@@ -5,6 +5,7 @@
  * names, since hashes collide. And no client dates a block ahead of the store's clock: others'
  * `asOf` and expiry go by it.
  */
+import * as limits from "../../core/limits.ts";
 import type { Item, LogBlock, LogPosition } from "../../core/types.ts";
 import { deploymentNames } from "../../aws/names.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
@@ -33,6 +34,8 @@ type ItemState = {
 type SeenWatermark = { readonly position: number; readonly timestamp: number };
 
 const findingsMax = 20;
+/** The reaper that saw the watermark pass a tombstone, and the one that removes it, have clocks. */
+const graceMsMin = limits.tombstoneGraceMs - 2 * limits.awsClockErrorMsMax;
 
 export class StoreJudge {
   readonly findings: string[] = [];
@@ -44,7 +47,7 @@ export class StoreJudge {
   readonly #decided = new Set<string>();
   readonly #items = new Map<string, ItemState>();
   /** In the order in which they came, each with the number of changes before it. */
-  readonly #watermarks: (SeenWatermark & { readonly change: number })[] = [];
+  readonly #watermarks: (SeenWatermark & { readonly change: number; readonly atMs: number })[] = [];
   #changes = 0;
   #last = 0;
 
@@ -146,6 +149,7 @@ export class StoreJudge {
     const version = after === undefined ? 0 : numberOf(after, "_v");
     if (after === undefined) {
       if (!state.tombstone) this.#found(`I6: an item of ${table.name} was removed`);
+      else this.#judgeGrace(table, state.stored);
       state.removedTombstone = state.stored;
     } else if (version < state.stored) {
       this.#found(`I6: a version fell from ${state.stored.toString()} to ${version.toString()}`);
@@ -156,6 +160,14 @@ export class StoreJudge {
     state.tombstone = after !== undefined && "_x" in after;
     const reached = Math.max(version, state.removedTombstone);
     state.reached.push({ change: this.#changes, version: reached });
+  }
+
+  /** A tombstone is removed long after the watermark has passed it, whoever removes it. */
+  #judgeGrace(table: TestTable, version: number): void {
+    const passed = this.#watermarks.find(({ timestamp }) => timestamp >= version);
+    const graceMs = passed === undefined ? 0 : this.#nowMs() - passed.atMs;
+    if (graceMs >= graceMsMin) return;
+    this.#found(`I6: a tombstone of ${table.name} was removed after ${graceMs.toFixed(0)} ms`);
   }
 
   #stateOf(name: string): ItemState {
@@ -174,7 +186,7 @@ export class StoreJudge {
       timestamp: numberOf(after, "timestamp"),
     };
     const before = this.#watermarks.at(-1);
-    this.#watermarks.push({ ...watermark, change: this.#changes });
+    this.#watermarks.push({ ...watermark, change: this.#changes, atMs: this.#nowMs() });
     if (before === undefined) return;
     if (watermark.position < before.position || watermark.timestamp < before.timestamp) {
       this.#found("I7: the watermark went back");

@@ -7,6 +7,7 @@
 import * as limits from "../../core/limits.ts";
 import { chains } from "./chains.ts";
 import { express } from "./express.ts";
+import { housekeeping } from "./housekeeping.ts";
 import { always, instead, never, omitted, preceded, when, type Mutant } from "./mutant.ts";
 import { pasts } from "./past.ts";
 import { trust } from "./trust.ts";
@@ -344,6 +345,7 @@ export const mutants: readonly Mutant[] = [
   ...installs,
   ...chains,
   ...express,
+  ...housekeeping,
   ...trust,
   ...pasts,
 ];

@@ -2,6 +2,7 @@
  * Clients that keep house where no function does, in virtual time: what one of them leaves is
  * installed, tombstones go when they are due and no earlier, and two never do the same work.
  */
+import { setImmediate } from "node:timers/promises";
 import { ScanCommand } from "@aws-sdk/client-dynamodb";
 import { describe, expect, test } from "vitest";
 import * as limits from "../../core/limits.ts";
@@ -83,6 +84,21 @@ test("what a client left is installed by another, and the watermark rises", asyn
   expect(await watermark(cloud)).toBeGreaterThan(timestamp);
   expect(kept.length).toBeGreaterThan(0);
   expect(failed).toEqual([]);
+});
+
+test("many installs at once are no leak that Node would warn the application of", async () => {
+  const warnings: Error[] = [];
+  const listen = (warning: Error): void => void warnings.push(warning);
+  process.on("warning", listen);
+  const cloud = await cloudOf(12);
+  for (let i = 0; i < 24; i += 1) await putAndDie(cloud, `left ${i.toString()}`);
+  await keeperIn(cloud, "keeper");
+  await cloud.advance(minuteMs);
+  expect(cloud.rows(rows)).toHaveLength(24);
+  // Node tells its listeners in a later turn.
+  await setImmediate();
+  process.off("warning", listen);
+  expect(warnings).toEqual([]);
 });
 
 test("a client without the option keeps no house, nor one that is closed", async () => {

@@ -6,6 +6,7 @@
  * A client's machine may have any time set. The reaper reckons with the time at which others have
  * seen the watermark, so it goes by the store's clock here, or not at all (I6).
  */
+import { setMaxListeners } from "node:events";
 import { UnavailableError } from "../../../core/errors.ts";
 import * as limits from "../../../core/limits.ts";
 import type { CallOptions, Clock, DatedAnswer, Ports } from "../../../core/ports.ts";
@@ -68,6 +69,7 @@ class HouseKeeper {
       try {
         pauseMs = await this.#look();
       } catch (cause) {
+        // probe: house-turn-failed
         if (!this.#isStopped()) this.#parts.onFailed(cause);
       }
       await clock.sleep(pauseMs, this.#signal).catch(() => undefined);
@@ -89,7 +91,13 @@ class HouseKeeper {
     if (restMs > 0) return stored?.isOver === true ? restMs : Math.min(restMs, housePauseMs);
     const turn = (stored?.turn ?? 0) + 1;
     const isMine = await control.putHouseTurn({ turn, isOver: false }, stored?.turn, call);
-    if (!isMine) return 0;
+    if (!isMine) {
+      // probe: house-turn-lost
+      return 0;
+    }
+    if (stored?.isOver === false) {
+      // probe: house-turn-of-the-dead
+    }
     this.#watch.took(turn);
     try {
       await this.#keep(turn);
@@ -106,7 +114,10 @@ class HouseKeeper {
     const remainingMs = (): number => untilMs - clock.monotonicMs();
     const work = async (call: Required<Pick<CallOptions, "signal">>): Promise<void> => {
       // With a stream there are functions for all this.
-      if ((await control.registry(call)).streamless !== true) return;
+      if ((await control.registry(call)).streamless !== true) {
+        // probe: house-kept-by-functions
+        return;
+      }
       const withReaper = !this.#hasReaped || turn % turnsPerReap === 0;
       const parts = {
         ports: { ...this.#ports, clock: this.#reaperClock() },
@@ -119,9 +130,12 @@ class HouseKeeper {
       this.#parts.onKept?.(report);
     };
     const time = { clock, remainingMs: limits.houseTurnMsMax, marginMs: limits.invocationMarginMs };
-    await beforeDeadline(time, (expired) =>
-      work({ signal: AbortSignal.any([this.#signal, expired]) }),
-    );
+    await beforeDeadline(time, (expired) => {
+      const signal = AbortSignal.any([this.#signal, expired]);
+      // Of every call under way, as in an invocation: many at once are no leak.
+      setMaxListeners(0, signal);
+      return work({ signal });
+    });
   }
 
   async #watchDates(): Promise<void> {
@@ -139,6 +153,7 @@ class HouseKeeper {
       monotonicMs: () => clock.monotonicMs(),
       sleep: (durationMs, signal) => clock.sleep(durationMs, signal),
       nowMs: () => {
+        // mutant: keeper-reaps-by-own-clock
         const nowMs = this.#storeClock.nowMs(clock.monotonicMs());
         if (nowMs !== undefined) return nowMs;
         throw new UnavailableError("tombstones stay: the store's answers say no time to go by");

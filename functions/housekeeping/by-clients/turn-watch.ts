@@ -44,6 +44,7 @@ export class TurnWatch {
   /** Random, so that many who have seen the same do not all come at once. */
   #patienceMs({ turn, isOver }: HouseTurn): number {
     const lucky = 1 + this.#random() / 2;
+    // mutant: house-left-to-the-dead
     if (!isOver) return limits.houseTurnMsMax * 2 * lucky;
     return housePauseMs * (turn === this.#mine ? 3 : 1) * lucky;
   }
