@@ -8,7 +8,7 @@ import { CommitUnknownError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { ClientPorts, Consumption } from "../core/ports.ts";
 import type { Timestamp, TransactionId } from "../core/types.ts";
-import { certify, type Certified, type Committable } from "./commit.ts";
+import { certify, type Certified, type Committable, type GroupSteps } from "./commit.ts";
 import { ignore, orAborted } from "./concurrency.ts";
 import { writtenItem } from "./installer.ts";
 import { unknownError } from "./request-settler.ts";
@@ -50,11 +50,7 @@ export type SentCommit = {
 };
 
 /** What a group does besides. */
-export type GroupSteps = {
-  /** Before the transaction is certified; ends with the signal. */
-  gathered(signal: AbortSignal): Promise<void>;
-  /** In the very turn in which payload and checks are taken, before they are. */
-  close(): void;
+export type GroupCourse = GroupSteps & {
   /** A request under the id is on its way. */
   sent(id: TransactionId): void;
   /** @param roundTripMs from the first sending on; undefined if it was not sent. */
@@ -75,7 +71,7 @@ export class CommitUnderWay {
   readonly consumption: Consumption = { readUnits: 0, writeUnits: 0, calls: 0 };
   readonly #services: CommitServices;
   readonly #what: Committable & CommitId;
-  readonly #group: GroupSteps | undefined;
+  readonly #group: GroupCourse | undefined;
   #started: Started | undefined;
   /** The last time. */
   #sentVia: CommitWay = "stream";
@@ -85,7 +81,7 @@ export class CommitUnderWay {
   /** Callers that still wait for the verdict. */
   #waiting = 0;
 
-  constructor(services: CommitServices, what: Committable & CommitId, group?: GroupSteps) {
+  constructor(services: CommitServices, what: Committable & CommitId, group?: GroupCourse) {
     this.#services = services;
     this.#what = what;
     this.#group = group;
@@ -139,14 +135,13 @@ export class CommitUnderWay {
     const { signal } = this.#givenUp;
     let sentMs: number | undefined;
     try {
-      await this.#group?.gathered(signal);
       const certified = await certify(ports, session, this.#what, {
         id: this.id,
         undecidedTo: this.#pin.readTimestamp,
         signal,
         call: { signal, consumption: this.consumption },
         freshMs,
-        beforeCheck: () => this.#group?.close(),
+        group: this.#group,
         onSent: (transactionId, how) => {
           this.#sentVia = how.via;
           sentMs ??= ports.clock.monotonicMs();

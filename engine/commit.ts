@@ -32,7 +32,7 @@ import type {
 import { encodePayload } from "../schemas/payload.ts";
 import { ignore, orAborted } from "./concurrency.ts";
 import { DecisionSearch } from "./decision-search.ts";
-import type { OnSent } from "./express-way.ts";
+import type { OnSent, Predecessors, UndecidedRead } from "./express-way.ts";
 import type { Decision } from "./log-searches.ts";
 import { settleRequest } from "./request-settler.ts";
 import { assertWithinTail, conflictError } from "./conflict-error.ts";
@@ -61,9 +61,18 @@ export type CommitOptions = {
   readonly undecidedTo: Timestamp;
   /** A tail older than this is refreshed before the request is sent. */
   readonly freshMs: number;
-  /** Called in the very turn in which payload and checks are taken, before they are. */
-  readonly beforeCheck: () => void;
+  readonly group: GroupSteps | undefined;
   readonly onSent: OnSent;
+};
+
+/** What a group of several that are certified as one does besides (chaining/commit-group.ts). */
+export type GroupSteps = Predecessors & {
+  /** Resolves when it is time to be certified; others may still join. */
+  gathered(signal: AbortSignal): Promise<void>;
+  /** Whether it still is, where the next block is about to be made; else it gathers again. */
+  readonly isReady: boolean;
+  /** In the very turn in which payload and checks are taken, or checked again, before they are. */
+  close(): void;
 };
 
 export type Certified = {
@@ -91,11 +100,7 @@ export async function certify(
   subject: Committable,
   options: CommitOptions,
 ): Promise<Certified> {
-  if (session.follower.heardMs > options.freshMs) {
-    await orAborted(session.follower.refresh(), options.signal);
-  }
-  // Until the next block can be put, others may join.
-  const leave = (await session.express?.board(options.signal)) ?? ignore;
+  const leave = await boarded(session, options);
   let sent: Sent;
   try {
     sent = await send(ports, session, subject, { ...options, leave });
@@ -117,6 +122,20 @@ export async function certify(
   return { verdict, payload, sentMs };
 }
 
+/** Until the next block can be put, others may join. Resolves with what to call afterwards. */
+async function boarded(
+  { follower, express }: ShardSession,
+  { group, freshMs, signal }: CommitOptions,
+): Promise<() => void> {
+  for (;;) {
+    await group?.gathered(signal);
+    if (follower.heardMs > freshMs) await orAborted(follower.refresh(), signal);
+    const leave = (await express?.board(signal)) ?? ignore;
+    if (group?.isReady !== false) return leave;
+    leave();
+  }
+}
+
 type Sent = Pick<Certified, "payload" | "sentMs"> & {
   readonly checks: Checks;
   readonly checkedTo: Timestamp;
@@ -130,13 +149,15 @@ async function send(
   subject: Committable,
   options: CommitOptions & { readonly leave: () => void },
 ): Promise<Sent> {
-  options.beforeCheck();
+  const { group } = options;
+  group?.close();
   const { writes } = subject;
   assert(writes.size > 0, "I3: only a transaction that wrote something is sent");
+  const undecided = group?.undecidedReads() ?? [];
   // Reads begun at the same time have each found room for themselves alone.
-  assertKeyCount(subject.reads.size, writes.size);
+  assertKeyCount(subject.reads.size + undecided.length, writes.size);
   const payload = writes.toPayload();
-  const checks = checksOf(subject);
+  const checks = checksOf(subject, undecided);
   const checkedTo = checkLocally(session, subject);
   const recheckTables = (): void => {
     session.express?.assertUnchanged(Array.from(writes.values(), ({ table }) => table));
@@ -156,14 +177,21 @@ async function send(
     onSent: options.onSent,
     writes: hashes,
     // A stale or lost request is sent again only after the local check has covered what came since.
-    recheck: () => checkLocally(session, subject),
+    recheck: () => {
+      group?.close();
+      return checkLocally(session, subject);
+    },
     recheckTables,
+    predecessors: group,
   });
   verdict.catch(ignore);
   return { checkedTo, checks, payload, sentMs, verdict };
 }
 
-function checksOf({ isolation, reads, writes }: Committable): Checks {
+function checksOf(
+  { isolation, reads, writes }: Committable,
+  undecided: readonly UndecidedRead[],
+): Checks {
   if (isolation === "snapshot") {
     const written = Array.from(writes.values());
     return {
@@ -176,8 +204,8 @@ function checksOf({ isolation, reads, writes }: Committable): Checks {
   // mutant: no-read-set
   // mutant: no-predicates
   return {
-    hashes: [...keys.keys(), ...predicates.keys()],
-    reads: [...keys.values(), ...predicates.values()],
+    hashes: [...keys.keys(), ...predicates.keys(), ...undecided.map(({ key }) => key)],
+    reads: [...keys.values(), ...predicates.values(), ...undecided.map(({ read }) => read)],
   };
 }
 

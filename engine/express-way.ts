@@ -5,8 +5,10 @@
 import type { UnavailableError } from "../core/errors.ts";
 import type { CallOptions, StoredItem } from "../core/ports.ts";
 import type { TailCommit } from "../core/tail.ts";
+import type { KeyRead } from "../core/transaction-reads.ts";
 import type {
   CommitRequest,
+  KeyHash,
   LogBlock,
   TableDescription,
   TransactionId,
@@ -17,11 +19,31 @@ import type { Decision, Found } from "./log-searches.ts";
 import type { ReadKey } from "./read-key.ts";
 import type { CommitWay } from "./types.ts";
 
+/** A read of what another commit of the process is about to write. */
+export type UndecidedRead = {
+  readonly key: KeyHash;
+  readonly from: TransactionId;
+  readonly read: KeyRead;
+};
+
+/** Commits of the process that a request has read from (chaining/commit-group.ts). */
+export type Predecessors = {
+  /**
+   * What it has read from those that are not decided. A block takes it behind them; no oracle does,
+   * before they are.
+   */
+  undecidedReads(): readonly UndecidedRead[];
+  /** Whether all that it has read from them is checked like what it has read from the tables. */
+  readonly areSettled: boolean;
+  predecessorsDecided(signal: AbortSignal): Promise<void>;
+};
+
 /** One request, as the settler has it. */
 export type ExpressWish = {
   readonly request: CommitRequest;
   /** What the payload writes, in its order; missing: it aborts an id that somebody asks for. */
   readonly writes?: () => readonly WriteHashes[];
+  readonly predecessors?: Pick<Predecessors, "undecidedReads"> | undefined;
   /** Whether a copy of it may have been sent before. */
   readonly resend: boolean;
   readonly onSent: OnSent;

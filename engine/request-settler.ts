@@ -21,7 +21,7 @@
  *   client   block for 7, log to 6 ──?── log to 6 or 7: none ── send c=130 ──▶ decided 141, in 8
  *   log                    (late block for 7) ───────────────────────────────▶ position is taken
  */
-import { InvariantViolation } from "../core/assert.ts";
+import { assert, InvariantViolation } from "../core/assert.ts";
 import {
   CommitUnknownError,
   ConflictError,
@@ -36,7 +36,7 @@ import { encodeCommitRequest } from "../schemas/commit-record.ts";
 import { waitBackoff } from "./backoff.ts";
 import { asError, ignore, noLongerNeeded, orAborted } from "./concurrency.ts";
 import type { DecisionSearch } from "./decision-search.ts";
-import type { OnSent } from "./express-way.ts";
+import type { ExpressWay, ExpressWish, OnSent, Predecessors } from "./express-way.ts";
 import type { Decision } from "./log-searches.ts";
 import type { ShardSession } from "./shard-session.ts";
 
@@ -54,6 +54,7 @@ export type SettleOptions = {
   readonly recheck: () => Timestamp;
   /** Throws if its tables have changed since it wrote to them: no oracle asks that of a block. */
   readonly recheckTables?: () => void;
+  readonly predecessors?: Predecessors | undefined;
 };
 
 const resendBackoff = { baseMs: 10, capMs: 1_000 };
@@ -68,7 +69,7 @@ export async function settleRequest(
   options: SettleOptions,
 ): Promise<Decision> {
   let { request } = options;
-  const { search } = options;
+  const { search, predecessors } = options;
   let possiblyStored = false;
   let lastFailure: unknown;
   for (let attempt = 0; ; attempt += 1) {
@@ -79,24 +80,20 @@ export async function settleRequest(
       const { express } = session;
       const isExpress = express?.isReady === true;
       if (isExpress) {
-        const block = { isOnWay: false };
         const onWay = (isOpen: boolean): void => {
-          block.isOnWay = isOpen;
           possiblyStored = storedBefore || isOpen;
         };
-        const resend = attempt > 0;
-        const decision = await express.settle({ ...options, request, resend, onWay });
-        if (decision !== undefined) {
-          search.note(decision);
-          return decision;
-        }
+        const wish = { ...options, request, resend: attempt > 0, onWay };
+        const answer = await byBlock(express, wish);
+        if (answer.decision !== undefined) return answer.decision;
         // A block of it may stand in the log by now: it is looked for first.
         // mutant: express-silence-is-refusal
-        if (block.isOnWay) continue;
+        if (answer.isOnWay) continue;
       }
       let found = search.look();
       const hadGap = found === "gap";
-      const isStale = attempt > 0 || isExpress || hadGap;
+      const isUnsettled = predecessors?.areSettled === false;
+      const isStale = attempt > 0 || isExpress || hadGap || isUnsettled;
       while (found === "gap") {
         await orAborted(search.fill(options.call, options.pagesMax), options.signal);
         found = search.look();
@@ -104,6 +101,11 @@ export async function settleRequest(
       if (found !== undefined) {
         // probe: decision-found-after-lost-answer
         return found;
+      }
+      if (isUnsettled && predecessors.undecidedReads().length > 0) {
+        // probe: chained-past-a-block
+        await predecessors.predecessorsDecided(options.signal);
+        continue;
       }
       // In the same turn: what is checked now is not the id's own commit.
       if (isStale) {
@@ -118,6 +120,7 @@ export async function settleRequest(
         await waitBackoff(ports, { backoff: resendBackoff, attempt, signal: options.signal });
         continue;
       }
+      assert(predecessors?.areSettled !== false, "I4: what a request has read from is committed");
       const encoded = encodeCommitRequest(request);
       possiblyStored = true; // From here on until the stream says otherwise.
       const answer = await sendOnce(ports, session, { ...options, encoded, resend: attempt > 0 });
@@ -136,6 +139,20 @@ export async function settleRequest(
       await afterFailure(ports, { options, error, possiblyStored, lastFailure });
     }
   }
+}
+
+async function byBlock(
+  express: ExpressWay,
+  wish: ExpressWish & Pick<SettleOptions, "search">,
+): Promise<{ readonly decision: Decision | undefined; readonly isOnWay: boolean }> {
+  let isOnWay = false;
+  const onWay = (isOpen: boolean): void => {
+    isOnWay = isOpen;
+    wish.onWay(isOpen);
+  };
+  const decision = await express.settle({ ...wish, onWay });
+  if (decision !== undefined) wish.search.note(decision);
+  return { decision, isOnWay };
 }
 
 /**

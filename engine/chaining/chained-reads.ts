@@ -12,6 +12,7 @@
  */
 import type { Tail } from "../../core/tail.ts";
 import type { KeyRead, TransactionReads } from "../../core/transaction-reads.ts";
+import type { UndecidedRead } from "../express-way.ts";
 import type { LocalCommits, LocalConflict, LocalWrite, UndecidedCommit } from "./local-commits.ts";
 
 type ChainedRead = { readonly write: LocalWrite; readonly read: KeyRead };
@@ -35,6 +36,13 @@ export class ChainedReads {
       if (write.commit.verdict(tail) === undefined) commits.add(write.commit);
     }
     return commits;
+  }
+
+  /** What was read from those. */
+  undecidedReads(tail: Tail): readonly UndecidedRead[] {
+    return Array.from(this.#reads.values())
+      .filter(({ write }) => write.commit.verdict(tail) === undefined)
+      .map(({ write, read }) => ({ key: write.hashes.key, from: write.commit.id, read }));
   }
 
   /** Resolves once every commit read from has its verdict. */

@@ -18,7 +18,6 @@
  * come directly after one another in the order in which they were sealed; and strict, since they
  * all were under way at the same time. Not in the papers.
  */
-import { assert } from "../../core/assert.ts";
 import * as limits from "../../core/limits.ts";
 import type { Clock, Consumption } from "../../core/ports.ts";
 import type { Tail } from "../../core/tail.ts";
@@ -27,13 +26,14 @@ import type { Isolation, KeyHash, Timestamp, TransactionId } from "../../core/ty
 import {
   CommitUnderWay,
   type CommitServices,
-  type GroupSteps,
+  type GroupCourse,
   type LocalVerdict,
   type SentCommit,
 } from "../commit-under-way.ts";
 import { probedError } from "../commit.ts";
 import { ignore, noLongerNeeded, orAborted } from "../concurrency.ts";
 import { assertWithinTail, conflictError } from "../conflict-error.ts";
+import type { UndecidedRead } from "../express-way.ts";
 import type { Sealed } from "../own-commits.ts";
 import type { ShardSession } from "../shard-session.ts";
 import type { WriteBuffer } from "../write-buffer.ts";
@@ -52,7 +52,7 @@ type Neighbours = {
   readonly foreignTurns: ForeignTurns;
 };
 
-export class CommitGroup implements UndecidedCommit, GroupSteps {
+export class CommitGroup implements UndecidedCommit, GroupCourse {
   readonly id: TransactionId;
   readonly isolation: Isolation;
   readonly reads: TransactionReads;
@@ -71,6 +71,8 @@ export class CommitGroup implements UndecidedCommit, GroupSteps {
   readonly #lastWrites = new Map<string, LocalWrite>();
   /** Decisions on its id lie above it. */
   readonly #madeAbove: Timestamp;
+  /** Resolves when others that have read from it may follow it into a block. */
+  #gathered: Promise<void> = Promise.resolve();
   /** The tail's end up to which no conflict was found. */
   #checkedTo: Timestamp | undefined;
 
@@ -209,10 +211,41 @@ export class CommitGroup implements UndecidedCommit, GroupSteps {
     return conflict;
   }
 
-  async gathered(signal: AbortSignal): Promise<void> {
-    await this.#predecessorsDecided(signal);
+  gathered(signal: AbortSignal): Promise<void> {
+    this.#gathered = this.#gather(signal);
+    return this.#gathered;
+  }
+
+  async #gather(signal: AbortSignal): Promise<void> {
+    if (this.#waitsFor.size === 0) {
+      await this.#foreignTurn(signal);
+      await this.#joined(signal);
+      return;
+    }
+    // One block may take all of them.
+    if (this.#mayBoard) await this.#predecessorsGathered(signal);
+    if (!this.#mayBoard) await this.predecessorsDecided(signal);
     await this.#foreignTurn(signal);
-    if (this.#waitsFor.size === 0) await this.#joined(signal);
+  }
+
+  get #mayBoard(): boolean {
+    return this.#session.express?.isReady === true || this.undecidedReads().length === 0;
+  }
+
+  /** What it boards with may have been decided meanwhile, and then others may have to go first. */
+  get isReady(): boolean {
+    if (this.#waitsFor.size === 0 || this.conflict(this.#tail) !== undefined) return true;
+    if (!this.#mayBoard) return false;
+    const { foreignTurns } = this.#chains;
+    return !Array.from(this.#contendedKeys()).some((key) => foreignTurns.isTaken(key));
+  }
+
+  get areSettled(): boolean {
+    return this.#chained.size === 0;
+  }
+
+  undecidedReads(): readonly UndecidedRead[] {
+    return this.#chained.undecidedReads(this.#tail);
   }
 
   sent(id: TransactionId): void {
@@ -228,12 +261,18 @@ export class CommitGroup implements UndecidedCommit, GroupSteps {
     this.#chains.commits.remove(this, this.writes.values());
   }
 
+  /** Each of them is on its way into the next block, or past that, or is given up. */
+  async #predecessorsGathered(signal: AbortSignal): Promise<void> {
+    const groups = Array.from(this.#waitsFor).filter((each) => each instanceof CommitGroup);
+    const gathered = Promise.all(groups.map((each) => each.#gathered));
+    await orAborted(gathered.then(ignore, ignore), signal);
+  }
+
   /**
    * While the group waits, its id is known to those who have joined it. One of them may give up and
    * ask for the outcome, and then the others run again: nothing is sent for an id that is decided.
    */
-  async #predecessorsDecided(signal: AbortSignal): Promise<void> {
-    if (this.#waitsFor.size === 0) return;
+  async predecessorsDecided(signal: AbortSignal): Promise<void> {
     const unwatch = this.#session.follower.watch(this.id, () => {
       this.#commit.giveUp(probedError());
     });
@@ -279,7 +318,10 @@ export class CommitGroup implements UndecidedCommit, GroupSteps {
     for (const { hashes } of this.writes.values()) yield hashes.key;
   }
 
-  /** Ends joining, and makes what was read from predecessors an ordinary part of the read set. */
+  /**
+   * Ends joining, and makes what was read from predecessors an ordinary part of the read set, where
+   * they are decided.
+   */
   close(): void {
     this.#isOpen = false;
     const tail = this.#tail;
@@ -288,6 +330,5 @@ export class CommitGroup implements UndecidedCommit, GroupSteps {
     const conflict = this.reads.extend(tail) ?? this.#chained.conflict(tail);
     if (conflict !== undefined) throw conflictError(conflict, conflict);
     this.#chained.settle(tail, this.reads);
-    assert(this.#chained.size === 0, "I4: a group is sent after all that it has read from");
   }
 }

@@ -7,7 +7,7 @@ import { assert } from "../../core/assert.ts";
 import type { StoredItem } from "../../core/ports.ts";
 import type { Tail } from "../../core/tail.ts";
 import type { KeyRead, PredicateRead, TransactionReads } from "../../core/transaction-reads.ts";
-import type { Item, KeyHash, Timestamp, WriteHashes } from "../../core/types.ts";
+import type { Item, KeyHash, Timestamp, TransactionId, WriteHashes } from "../../core/types.ts";
 import type { LocalVerdict } from "../commit-under-way.ts";
 
 /** What stands in the way; `timestamp` is missing where it is not committed itself. */
@@ -18,6 +18,7 @@ export type LocalConflict = {
 
 /** A commit of this process from its sealing on, as those see it who read what it writes. */
 export interface UndecidedCommit {
+  readonly id: TransactionId;
   /** Undefined as long as it is open; known at the latest when `decided` resolves. */
   verdict(tail: Tail): LocalVerdict | undefined;
   /** Why it cannot commit any more, as far as the tail shows. */

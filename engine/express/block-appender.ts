@@ -34,6 +34,7 @@ import type {
   LogPosition,
   MakerNumber,
   ShardId,
+  TransactionId,
 } from "../../core/types.ts";
 import type { AwaitedIds } from "../awaited-verdicts.ts";
 import { waitBackoff } from "../backoff.ts";
@@ -61,7 +62,10 @@ export type ExpressBid = ExpressRequest & {
 
 export type ExpressAnswer =
   | { readonly kind: "decided"; readonly decision: Decision }
-  /** It goes by the stream. What may be on its way of it, `onWay` has said. */
+  /**
+   * It goes by the stream, after what it has read from. What may be on its way of it, `onWay` has
+   * said.
+   */
   | { readonly kind: "by-stream" };
 
 export type AppenderParts = {
@@ -250,10 +254,21 @@ export class BlockAppender {
     }
   }
 
-  /** Those that hold at the tail's end. */
+  /** Those that hold at the tail's end, each behind what it has read from. */
   #certified(): readonly Waiting[] {
     if (!this.#mayCertify) this.#dismiss();
-    return this.#waiting.splice(0).filter((bid) => !bid.signal.aborted && holds(bid));
+    const here = new Set<TransactionId>();
+    return this.#waiting.splice(0).filter((bid) => {
+      if (bid.signal.aborted || !holds(bid)) return false;
+      // mutant: express-without-predecessors
+      if (bid.readFrom?.().some(({ from }) => !here.has(from)) === true) {
+        // probe: express-chained-to-what-is-elsewhere
+        bid.answer({ kind: "by-stream" });
+        return false;
+      }
+      here.add(bid.id);
+      return true;
+    });
   }
 
   /** The next block, in the turn in which they were certified; whom it has no room for, waits. */

@@ -6,6 +6,9 @@
  * What reads or scans where one before it in the same block writes waits for the next block, and is
  * checked against this one as against any other of the log. So the block is the one that an oracle
  * would have made of them (I4, I5), less its refusals.
+ *
+ * One that has read what another is about to write (docs/protocol.md §9) stands behind that one, if
+ * nothing between them writes there: an oracle would commit the same of the two, in two blocks.
  */
 import { assert } from "../../core/assert.ts";
 import type {
@@ -26,6 +29,9 @@ import {
   type SizedDecision,
 } from "../../schemas/client-block-size.ts";
 
+/** Of a read: the transaction that is about to write the key as it was read. */
+export type ReadFrom = { readonly key: KeyHash; readonly from: TransactionId };
+
 /** A transaction to be committed, or an id that must not be committed any more. */
 export type ExpressRequest = {
   readonly id: TransactionId;
@@ -35,6 +41,8 @@ export type ExpressRequest = {
   readonly writes: readonly WriteHashes[];
   /** It lies in the block, or was spilled for this very id. None: the id is aborted, `probed`. */
   readonly payload: CommitRequest["payload"];
+  /** What it has read from others that are not decided; none by default. */
+  readonly readFrom?: () => readonly ReadFrom[];
 };
 
 /** Where the log ends: the block stands at the next position. */
@@ -70,7 +78,8 @@ export function planBlock(
   const { size, maker } = roomFor(first, parts.maker);
   const verdicts: Verdict[] = [];
   const decided = new Set<TransactionId>();
-  const written = new Set<KeyHash>();
+  /** The last writer of each key, and of something under each partition and table. */
+  const written = new Map<KeyHash, TransactionId>();
   let last = log.newest;
   const isIn = requests.map((request) => {
     const decision = decisionOf(request);
@@ -78,7 +87,7 @@ export function planBlock(
     // Whoever asks for an id learns what became of it once the block stands in the log (I3).
     if (decided.has(request.id)) return false;
     // mutant: express-block-conflicts-with-itself
-    if (request.checks.some((check) => written.has(check))) return false;
+    if (isOvertaken(request, written)) return false;
     size.add(decision);
     decided.add(request.id);
     // mutant: express-time-runs-back
@@ -90,7 +99,7 @@ export function planBlock(
       return true;
     }
     for (const { table, partition, key } of decision.writes) {
-      written.add(table).add(partition).add(key);
+      for (const hash of [table, partition, key]) written.set(hash, request.id);
     }
     verdicts.push({ kind: "committed", ...made, ...decision });
     return true;
@@ -110,6 +119,24 @@ export function planBlock(
       verdicts,
     },
   };
+}
+
+/**
+ * Whether a key that it has read is written by another in the block before it.
+ * @param written the last writer of each key.
+ */
+function isOvertaken(
+  { checks, readFrom }: ExpressRequest,
+  written: ReadonlyMap<KeyHash, TransactionId>,
+): boolean {
+  const known = new Set<KeyHash>();
+  for (const { key, from } of readFrom?.() ?? []) {
+    // mutant: express-without-predecessors
+    if (written.get(key) !== from) return true;
+    // probe: express-chained-in-one-block
+    known.add(key);
+  }
+  return checks.some((check) => written.has(check) && !known.has(check));
 }
 
 function roomFor(

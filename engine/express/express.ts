@@ -88,7 +88,14 @@ export async function createExpress({
   };
 }
 
-/** Whoever has waited as long as one waits for the stream goes by the stream. */
+/**
+ * Whoever has waited as long as one waits for the stream goes by the stream. Not so what is in a
+ * block with what it has read from: what becomes of that one by another way, or of its caller, says
+ * nothing of the block, which may yet commit them both.
+ *
+ *   A, B   in block 7 ──?── A's caller gives up ── B: "A was not committed", runs again?
+ *   log                                             (late block 7) ───────────────▶ A, B committed
+ */
 async function settle(
   appender: BlockAppender,
   wish: ExpressWish,
@@ -100,15 +107,18 @@ async function settle(
   const over = new AbortController();
   const signal = AbortSignal.any([wish.signal, over.signal]);
   const announce = announcer(wish);
+  const readFrom = () => wish.predecessors?.undecidedReads() ?? [];
+  let isBound = false;
   const onWay = (isOpen: boolean): void => {
     // What becomes of the block once it was given up says nothing of other copies.
     if (over.signal.aborted) return;
+    isBound = isOpen && readFrom().length > 0;
     wish.onWay(isOpen);
     if (isOpen) announce();
   };
   try {
     const committed = appender.commit({
-      ...{ id, checks, call, signal, onWay },
+      ...{ id, checks, call, signal, onWay, readFrom },
       recheck: () => {
         recheckTables?.();
         recheck();
@@ -117,7 +127,9 @@ async function settle(
       payload,
       look: () => search.look(),
     });
-    const patience = options.clock.sleep(limits.silenceMsMax, signal).then(() => undefined);
+    const patience = options.clock
+      .sleep(limits.silenceMsMax, signal)
+      .then(() => (isBound ? committed : undefined));
     const answer = await Promise.race([committed, patience]);
     return answer?.kind === "decided" ? answer.decision : undefined;
   } finally {

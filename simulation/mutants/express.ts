@@ -16,6 +16,12 @@ export const express: readonly Mutant[] = [
     changes: { commit: "express", isolation: "snapshot", lanes: 4 },
   },
   {
+    name: "express-without-predecessors",
+    breaks: "a block commits what has read from a transaction that is in no block: dirty reads",
+    edit: never,
+    changes: { commit: "express", workload: "convoys", isolation: "serializable" },
+  },
+  {
     name: "express-moves-cursor",
     breaks: "a client's block claims to decide of the stream: the shard stands",
     edit: instead("undefined"),

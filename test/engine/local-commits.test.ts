@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { LocalCommits, type UndecidedCommit } from "../../engine/chaining/local-commits.ts";
 import type { LocalVerdict } from "../../engine/commit-under-way.ts";
+import { idOf } from "./memory-log.ts";
 import { Tail } from "../../core/tail.ts";
 import type { KeyHash, LogPosition, Timestamp } from "../../core/types.ts";
 
@@ -12,12 +13,14 @@ const hashes = { key: hash, partition: hash, table: 2n as KeyHash, sortKey: unde
 const tail = new Tail({ position: 0 as LogPosition, timestamp: 0 as Timestamp });
 
 class ACommit implements UndecidedCommit {
+  readonly id;
   readonly depth = 0;
   readonly decided = Promise.resolve();
   readonly write;
   found: LocalVerdict | undefined;
 
   constructor(n: number) {
+    this.id = idOf(n);
     const item = { n: { N: n.toString() } };
     this.write = { commit: this, identity: "k", item, hashes };
   }

@@ -18,7 +18,7 @@ import type {
 import { conflictError } from "../../../engine/conflict-error.ts";
 import { BlockAppender, type ExpressAnswer } from "../../../engine/express/block-appender.ts";
 import { CommitPolicy, type CommitMode } from "../../../engine/express/commit-policy.ts";
-import { planBlock } from "../../../engine/express/block-plan.ts";
+import { planBlock, type ReadFrom } from "../../../engine/express/block-plan.ts";
 import { InstallOutbox } from "../../../engine/install-outbox.ts";
 import { TailFollower, type FollowedLog } from "../../../engine/tail-follower.ts";
 import { encodeLogBlock } from "../../../schemas/log-block-encoding.ts";
@@ -43,7 +43,15 @@ export type PutFate =
   /** Neither done nor answered until it is let go. */
   | "held";
 
-export type Commit = { readonly id: number; readonly key: number; readonly reads?: number };
+export type Commit = {
+  readonly id: number;
+  readonly key: number;
+  readonly reads?: number;
+  /** The transaction whose write of what it `reads` was read, as long as that is not decided. */
+  readonly from?: number;
+  /** Of its payload; 1 by default. */
+  readonly bytes?: number;
+};
 
 function keyHashOf(key: number): KeyHash {
   return BigInt(key) as KeyHash;
@@ -130,7 +138,8 @@ export class AppendingLog {
         id,
         checks,
         writes: writesOf(commit),
-        payload: { kind: "inline" as const, bytes: Uint8Array.of(commit.id) },
+        payload: { kind: "inline" as const, bytes: new Uint8Array(commit.bytes ?? 1) },
+        readFrom: () => this.#readFrom(commit),
         look: () => {
           const { tail } = this.follower;
           if (newest < tail.floor) return "gap";
@@ -138,7 +147,7 @@ export class AppendingLog {
           return found?.kind === "stale" ? undefined : found;
         },
         recheck: () => {
-          this.#check(checks, newest);
+          this.#check(checks, this.#checkedFrom(commit, newest));
         },
         onWay: (isOpen) => (isOpen ? this.sent : this.grounded).push(commit.id),
         signal: options.signal ?? new AbortController().signal,
@@ -147,6 +156,17 @@ export class AppendingLog {
       .finally(() => {
         this.follower.leave(user);
       });
+  }
+
+  #readFrom({ key, reads = key, from }: Commit): readonly ReadFrom[] {
+    if (from === undefined || this.follower.tail.decision(idOf(from)) !== undefined) return [];
+    return [{ key: keyHashOf(reads), from: idOf(from) }];
+  }
+
+  /** What was read from another is checked from its commit on. */
+  #checkedFrom({ from }: Commit, newest: Timestamp): Timestamp {
+    const decision = from === undefined ? undefined : this.follower.tail.decision(idOf(from));
+    return decision?.kind === "committed" ? decision.timestamp : newest;
   }
 
   #check(checks: readonly KeyHash[], readTimestamp: Timestamp): void {

@@ -231,6 +231,89 @@ describe("what the store refuses", () => {
   });
 });
 
+describe("what has read from another that is not decided", () => {
+  const half = 250_000;
+
+  test("stands behind it in its block, one after another", async () => {
+    const ends = [
+      endOf(app.commit({ id: 1, key: 1 })),
+      endOf(app.commit({ id: 2, key: 1, from: 1 })),
+      endOf(app.commit({ id: 3, key: 3 })),
+      endOf(app.commit({ id: 4, key: 1, from: 2 })),
+    ];
+    expect(await Promise.all(ends)).toEqual(Array(4).fill("committed"));
+    expect(app.ids()).toEqual([[1, 2, 3, 4]]);
+  });
+
+  test("waits with it where the block has no room", async () => {
+    const ends = [
+      endOf(app.commit({ id: 1, key: 1, bytes: half })),
+      endOf(app.commit({ id: 2, key: 2, bytes: half })),
+      endOf(app.commit({ id: 3, key: 3, reads: 2, from: 2 })),
+      endOf(app.commit({ id: 4, key: 4 })),
+    ];
+    expect(await Promise.all(ends)).toEqual(Array(4).fill("committed"));
+    expect(app.ids()).toEqual([
+      [1, 4],
+      [2, 3],
+    ]);
+  });
+
+  test("stands in a later one where only the other has room", async () => {
+    const ends = [
+      endOf(app.commit({ id: 1, key: 1, bytes: half })),
+      endOf(app.commit({ id: 2, key: 2, reads: 1, from: 1, bytes: half })),
+    ];
+    expect(await Promise.all(ends)).toEqual(["committed", "committed"]);
+    expect(app.ids()).toEqual([[1], [2]]);
+  });
+
+  test("is told to wait where it is elsewhere, and so is what has read from that", async () => {
+    const ends = [
+      endOf(app.commit({ id: 2, key: 1, from: 1 })),
+      endOf(app.commit({ id: 3, key: 1, from: 2 })),
+      endOf(app.commit({ id: 4, key: 4 })),
+    ];
+    expect(await Promise.all(ends)).toEqual(["by-stream", "by-stream", "committed"]);
+    expect(app.ids()).toEqual([[4]]);
+    expect(app.sent).toEqual([4]);
+  });
+
+  test("goes down with it and takes nobody else along", async () => {
+    const ends = [
+      endOf(app.commit({ id: 1, key: 1 })),
+      endOf(app.commit({ id: 2, key: 2 })),
+      endOf(app.commit({ id: 3, key: 3, reads: 1, from: 1 })),
+      endOf(app.commit({ id: 4, key: 4, reads: 2, from: 2 })),
+    ];
+    // It stands where they were to stand, and has overtaken the first one.
+    app.competitor({ id: 50, key: 1 });
+    expect(await Promise.all(ends)).toEqual(["conflict", "committed", "conflict", "committed"]);
+    expect(app.ids()).toEqual([[50], [2, 4]]);
+  });
+
+  test("is not taken over what another of the process has written meanwhile", async () => {
+    const ends = [
+      endOf(app.commit({ id: 1, key: 1 })),
+      endOf(app.commit({ id: 2, key: 1, reads: 9 })),
+      endOf(app.commit({ id: 3, key: 3, reads: 1, from: 1 })),
+    ];
+    expect(await Promise.all(ends)).toEqual(["committed", "committed", "conflict"]);
+    expect(app.ids()).toEqual([[1, 2]]);
+  });
+
+  test("is put again with it, as one block, until it is known who stands there", async () => {
+    app.fates.push("request-lost", "answer-lost");
+    const ends = [
+      endOf(app.commit({ id: 1, key: 1 })),
+      endOf(app.commit({ id: 2, key: 2, reads: 1, from: 1 })),
+    ];
+    expect(await Promise.all(ends)).toEqual(["committed", "committed"]);
+    expect(app.ids()).toEqual([[1, 2]]);
+    expect(app.puts[1]).toEqual(app.puts[0]);
+  });
+});
+
 describe("goes by the stream", () => {
   test("where too many others append, if it may choose", async () => {
     for (const mode of ["auto", "express"] as const) {

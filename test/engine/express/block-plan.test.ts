@@ -6,11 +6,13 @@ import { Tail } from "../../../core/tail.ts";
 import type {
   BlockMaker,
   InstalledReport,
+  KeyHash,
   LogBlock,
   LogPosition,
   MakerNumber,
   SequenceNumber,
   Timestamp,
+  TransactionId,
   WriteHashes,
 } from "../../../core/types.ts";
 import { fitsBlock, planBlock, type ExpressRequest } from "../../../engine/express/block-plan.ts";
@@ -104,6 +106,29 @@ const spilled = {
   digest: new Uint8Array(32).fill(7),
 } as const;
 
+/** Requests that may each have read what an earlier one is about to write. */
+const chained = requests.chain((drawn) =>
+  fc.tuple(
+    fc.constant(drawn),
+    fc.array(fc.record({ from: fc.nat({ max: 11 }), write: fc.nat({ max: 3 }) }), {
+      minLength: drawn.length,
+      maxLength: drawn.length,
+    }),
+  ),
+);
+
+/** What each has read from whom: nothing where the draw names none before it. */
+function chain(drawn: Drawn, links: readonly { from: number; write: number }[]): ExpressRequest[] {
+  const all = expressRequests(drawn);
+  return all.map((request, i) => {
+    const { from = 0, write = 0 } = links[i] ?? {};
+    const key = from < i ? all[from]?.writes[write]?.key : undefined;
+    if (key === undefined) return request;
+    const readFrom = [{ key, from: id(from + 1) }];
+    return { ...request, checks: [...request.checks, key], readFrom: () => readFrom };
+  });
+}
+
 describe("a planned block", () => {
   test("I4: commits what an oracle commits of the same requests, and refuses the same", () => {
     fc.assert(
@@ -141,6 +166,33 @@ describe("a planned block", () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  test("I4: what was read from another stands behind it, with no write between them", () => {
+    let together = 0;
+    fc.assert(
+      fc.property(chained, ([drawn, links]) => {
+        const given = chain(drawn, links);
+        const { block, isIn } = planBlock(given, { log, nowMicros, maker });
+        const last = new Map<KeyHash, TransactionId>();
+        for (const [i, { id, checks, writes, readFrom }] of given.entries()) {
+          const from = new Map(readFrom?.().map((each) => [each.key, each.from]));
+          // As an oracle that has the ones before in its log: each check from where it was read.
+          const holds = [...checks, ...from.keys()].every((key) => last.get(key) === from.get(key));
+          expect(isIn[i]).toBe(holds);
+          if (!holds) continue;
+          together += from.size;
+          for (const { table, partition, key } of writes) {
+            for (const hash of [table, partition, key]) last.set(hash, id);
+          }
+        }
+        expect(stored(block).verdicts.map((verdict) => verdict.id)).toEqual(
+          given.filter((_, i) => isIn[i]).map((each) => each.id),
+        );
+      }),
+      { numRuns: 500 },
+    );
+    expect(together).toBeGreaterThan(100);
   });
 
   test("I2: its timestamps rise from the log's, and are those of its clock where they can", () => {

@@ -1,4 +1,5 @@
 /** A client of the test cloud that commits express, whose calls are counted and may be held. */
+import { StoreError } from "../../../core/errors.ts";
 import type { ClientPorts } from "../../../core/ports.ts";
 import type { Item } from "../../../core/types.ts";
 import { createClientEngine } from "../../../engine/client-engine.ts";
@@ -10,6 +11,8 @@ export type Calls = { reads: number; looks: number; puts: number };
 type Hooks = {
   /** Called before each block is put. */
   readonly beforePut?: (put: number) => Promise<void>;
+  /** Puts whose answers are lost, by their numbers. */
+  readonly loses?: readonly number[];
   /** Installs of this process never come. */
   readonly neverInstalls?: boolean;
   /** Nor does what it spills. */
@@ -52,9 +55,12 @@ export function startCounting(
           hooks.neverSpills === true ? new Promise(() => undefined) : log.spill(...args),
         append: async (...args) => {
           calls.puts += 1;
-          await hooks.beforePut?.(calls.puts);
+          const put = calls.puts;
+          await hooks.beforePut?.(put);
           if (log.append === undefined) throw new Error("this cloud has no append");
-          return log.append(...args);
+          const answer = await log.append(...args);
+          if (hooks.loses?.includes(put) === true) throw new StoreError("unavailable", "lost");
+          return answer;
         },
       },
     },
