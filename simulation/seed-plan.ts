@@ -45,6 +45,11 @@ export type SeedPlan = {
   readonly tablesOnly: boolean;
   /** Who keeps house: its functions, or clients in turns, or both, each safe from the other. */
   readonly housekeeping: "functions" | "clients" | "both";
+  /**
+   * Many clients, and hardly two at one item: what they are in each other's way for is the log's
+   * next position alone. Nothing is done for conflicts, and nobody judges whether there were any.
+   */
+  readonly hotLog: boolean;
   /** Which way the clients' commits go; `mixed`: each client its own (`clientCommitOf`). */
   readonly commit: CommitPreference | "mixed";
   readonly faults: FaultPlan;
@@ -138,6 +143,11 @@ const houses = ["functions", "clients", "clients", "both"] as const;
 const needlessKeepersShare = 0.1;
 /** Turns come every ten seconds: the run has to last for some of them. */
 const keepersSlowness = 10;
+/** Of the seeds without a stream, those in which many clients meet at the log alone. */
+const hotLogShare = 0.25;
+const crowdClientsMin = 8;
+const crowdClientsMax = 12;
+const crowdKeys = 200;
 /** Without a stream, a client that is denied is refused. */
 const needsStream: readonly FaultName[] = ["append-denied"];
 /** One seed in ten runs without faults: what breaks there needs none. */
@@ -149,6 +159,7 @@ export function planOf(seed: number): SeedPlan {
   const isolation = random.pick(["serializable", "serializable", "snapshot", "mixed"] as const);
   const tablesOnly = random.fork("tables-only").chance(tablesOnlyShare);
   const housekeeping = housekeepingOf(tablesOnly, random.fork("housekeeping"));
+  const hotLog = tablesOnly && random.fork("hot log").chance(hotLogShare);
   const commit = tablesOnly ? "express" : commitOf(random.fork("commit"));
   const appendFaults = tablesOnly
     ? appendFaultNames.filter((name) => !needsStream.includes(name))
@@ -169,6 +180,7 @@ export function planOf(seed: number): SeedPlan {
     hurried: random.chance(0.3) ? random.between(0.05, 0.3) : 0,
     hashBits: hashBitsOf(random.fork("hashes")),
     commit,
+    hotLog,
     tablesOnly,
     housekeeping,
     faults: random.chance(calmShare)
@@ -177,6 +189,7 @@ export function planOf(seed: number): SeedPlan {
           ...faultsOf(random, generalFaultNames),
           ...(commit === "stream" ? {} : faultsOf(random.fork("append"), appendFaults)),
         },
+    ...(hotLog ? crowdOf(random.fork("crowd")) : {}),
   };
 }
 
@@ -222,6 +235,14 @@ export function clientCommitOf(
 function housekeepingOf(tablesOnly: boolean, random: SeededRandom): SeedPlan["housekeeping"] {
   if (tablesOnly) return random.pick(houses);
   return random.chance(needlessKeepersShare) ? "both" : "functions";
+}
+
+/** Many accounts: the next position of the log is all that the clients want at once. */
+function crowdOf(
+  random: SeededRandom,
+): Pick<SeedPlan, "workload" | "clients" | "keys" | "pauseMs" | "hurried"> {
+  const clients = random.integer(crowdClientsMin, crowdClientsMax);
+  return { workload: "bank", clients, keys: crowdKeys, pauseMs: 1, hurried: 0 };
 }
 
 function lanesOf(workload: WorkloadName, random: SeededRandom): number {

@@ -9,7 +9,7 @@ import { createTables, type IndexDefinition } from "../aws/create-tables.ts";
 import { provisionDeployment } from "../aws/provision.ts";
 import { registerTables } from "../aws/register-tables.ts";
 import { InvariantViolation } from "../core/assert.ts";
-import type { StreamRecord } from "../core/ports.ts";
+import type { StoredBlock, StreamRecord } from "../core/ports.ts";
 import type { LogPosition, SequenceNumber, ShardId, TableDescription } from "../core/types.ts";
 import { rebuildBoundsDefault } from "../functions/oracle/rebuild.ts";
 import { createOracleService } from "../functions/oracle/service.ts";
@@ -93,6 +93,8 @@ export class TestDeployment {
   readonly metrics: ReadonlyMap<string, number>;
   /** Errors in functions that no fault excuses: the program itself is wrong. */
   readonly programErrors: string[] = [];
+  /** Told of each client's put that found another block at its position. */
+  onTaken: ((own: StoredBlock, there: StoredBlock) => void) | undefined;
   /** Of all oracles' puts, the longest row that found their position taken, one after another. */
   longestRowOfTaken = 0;
   readonly stream: string;
@@ -182,7 +184,7 @@ export class TestDeployment {
     { calm = false }: { readonly calm?: boolean } = {},
   ): ReturnType<typeof createAwsClientPorts> {
     const ports = createAwsClientPorts(this.#portsOptions(process, calm));
-    return withHashBits(ports, this.options.hashBits);
+    return withHashBits(this.#watched(ports), this.options.hashBits);
   }
 
   /** Nothing is installed for clients, until `resumeReplay`. */
@@ -232,6 +234,18 @@ export class TestDeployment {
       arrivalMs: record.arrivalMs,
       data: record.data,
     }));
+  }
+
+  #watched(ports: ReturnType<typeof createAwsClientPorts>): typeof ports {
+    const { log } = ports;
+    const { append } = log;
+    if (append === undefined) return ports;
+    const watched: typeof append = async (shard, block, options) => {
+      const answer = await append(shard, block, options);
+      if (answer !== "appended" && answer.taken !== undefined) this.onTaken?.(block, answer.taken);
+      return answer;
+    };
+    return { ...ports, log: { ...log, append: watched } };
   }
 
   #portsOptions(process: SimulatedProcess, calm: boolean): AwsPortsOptions {

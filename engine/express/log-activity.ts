@@ -73,6 +73,7 @@ export class LogActivity {
       if (atMs >= wonMs) break;
       ahead += 1;
     }
+    // mutant: express-winner-goes-first
     return ahead;
   }
 

@@ -40,6 +40,7 @@ const graceMsMin = limits.tombstoneGraceMs - 2 * limits.awsClockErrorMsMax;
 export class StoreJudge {
   readonly findings: string[] = [];
   readonly blocks: LogBlock[] = [];
+  readonly #onBlock: (block: LogBlock) => void;
   readonly #names: ReturnType<typeof deploymentNames>;
   readonly #tables: ReadonlyMap<string, TestTable>;
   readonly #hashes: KeyHashes;
@@ -58,7 +59,10 @@ export class StoreJudge {
     readonly hashes: KeyHashes;
     /** The store's clock. */
     readonly nowMs: () => number;
+    /** Told of every block of the log, in its order. */
+    readonly onBlock: (block: LogBlock) => void;
   }) {
+    this.#onBlock = parts.onBlock;
     this.#names = deploymentNames(parts.deployment);
     this.#tables = new Map(parts.tables.map((table) => [table.name, table]));
     this.#hashes = parts.hashes;
@@ -115,6 +119,7 @@ export class StoreJudge {
     }
     const block = decodeLogBlock(bytes.B, position as LogPosition, this.#hashes);
     this.blocks.push(block);
+    this.#onBlock(block);
     this.#judgeBlock(block);
   }
 
