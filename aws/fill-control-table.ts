@@ -7,8 +7,16 @@ import type { Clock, Random } from "../core/ports.ts";
 import type { ShardId } from "../core/types.ts";
 import { withAwsClients, type AwsClientOptions } from "./clients.ts";
 import { createDynamoDb } from "./dynamodb.ts";
+import { createDynamoDbCommitLog } from "./dynamodb-commit-log.ts";
 import { createDynamoDbControlStore, type ShardEntry } from "./dynamodb-control-store.ts";
-import { addShardOfTables, addShards, firstShards, recordNewStream } from "./first-shards.ts";
+import {
+  addShardOfTables,
+  addShards,
+  firstShards,
+  leaveStream,
+  useStream,
+  type StreamWish,
+} from "./first-shards.ts";
 import { deploymentNames } from "./names.ts";
 import { adoptTables, type AdoptedTable } from "./register-tables.ts";
 import { systemClock, systemRandom } from "./system.ts";
@@ -16,8 +24,10 @@ import { systemClock, systemRandom } from "./system.ts";
 export type ControlTableOptions = AwsClientOptions & {
   readonly deployment: string;
   readonly tables: readonly AdoptedTable[];
-  /** False: tables alone. Default true. */
-  readonly stream?: boolean | undefined;
+  /** Default true. */
+  readonly stream?: StreamWish | undefined;
+  /** For how long `"closing"` waits until the stream is drained. */
+  readonly drainMs?: number | undefined;
   /** How long history is kept on tables that have one. */
   readonly historyRetentionMs: number;
   readonly clock?: Clock | undefined;
@@ -34,7 +44,7 @@ export type FilledControlTable = {
  * Tables that are registered and not named here stay registered: commits that touch them may still
  * be on their way.
  * @throws InvalidRequestError when a table is missing, or is registered with another key; or when
- *   the deployment is to be one of tables alone, and has had a stream.
+ *   the deployment is to be one of tables alone, and its stream is in use.
  * @throws StoreError when a call fails.
  */
 export async function fillControlTable(options: ControlTableOptions): Promise<FilledControlTable> {
@@ -46,14 +56,21 @@ export async function fillControlTable(options: ControlTableOptions): Promise<Fi
       clock,
       table: names.controlTable,
     });
-    const parts = { control, clock, random };
+    const log = createDynamoDbCommitLog({
+      dynamodb: createDynamoDb(clients.dynamodb),
+      clock,
+      table: names.logTable,
+    });
+    const parts = { log, control, clock, random };
     if (options.stream === false) {
       await addShardOfTables(parts);
     } else {
       const listed = await control.shards();
-      const open = await firstShards(await clients.kinesis(), { stream: names.stream, listed });
+      const kinesis = await clients.kinesis();
+      const open = await firstShards(kinesis, { stream: names.stream, listed });
       await addShards(parts, listed.length === 0 ? lowest(open) : []);
-      await recordNewStream(parts);
+      if (options.stream === "closing") await leaveStream(parts, options.drainMs ?? 0);
+      else await useStream(parts, { kinesis, stream: names.stream });
     }
     await control.retainHistory(options.historyRetentionMs);
     const { client: dynamodb } = await clients.dynamodb();

@@ -9,15 +9,25 @@ import { withAwsClients, type AwsClientOptions } from "./clients.ts";
 import { createStream } from "./create-stream.ts";
 import { createTable, enableExpiry, type TableDefinition } from "./create-tables.ts";
 import { createDynamoDb } from "./dynamodb.ts";
+import { createDynamoDbCommitLog } from "./dynamodb-commit-log.ts";
 import { createDynamoDbControlStore } from "./dynamodb-control-store.ts";
-import { addShardOfTables, addShards, firstShards, recordNewStream } from "./first-shards.ts";
+import {
+  addShardOfTables,
+  addShards,
+  firstShards,
+  leaveStream,
+  useStream,
+  type StreamWish,
+} from "./first-shards.ts";
 import { deploymentNames, type DeploymentNames } from "./names.ts";
 import { systemClock, systemRandom } from "./system.ts";
 
 export type ProvisionOptions = AwsClientOptions & {
   readonly deployment: string;
-  /** False: tables alone, and no stream is made. Default true. */
-  readonly stream?: boolean | undefined;
+  /** Default true. */
+  readonly stream?: StreamWish | undefined;
+  /** For how long `"closing"` waits until the stream is drained. */
+  readonly drainMs?: number | undefined;
   /** Default 1. Only used when the stream is created; an existing stream keeps its shards. */
   readonly shardCount?: number | undefined;
   /** How long history is kept; what holds already unless said. */
@@ -30,7 +40,7 @@ export type ProvisionOptions = AwsClientOptions & {
 /**
  * Makes the deployment usable and returns its shards. A second run changes nothing.
  * @throws InvalidRequestError when a table of that name has another key, or when the deployment is
- *   to be one of tables alone, and has had a stream.
+ *   to be one of tables alone, and its stream is in use.
  * @throws StoreError when something does not become active in time, or a call fails.
  */
 export async function provisionDeployment(options: ProvisionOptions): Promise<readonly ShardId[]> {
@@ -52,14 +62,20 @@ export async function provisionDeployment(options: ProvisionOptions): Promise<re
       clock,
       table: names.controlTable,
     });
-    const parts = { control, clock, random };
+    const log = createDynamoDbCommitLog({
+      dynamodb: createDynamoDb(clients.dynamodb),
+      clock,
+      table: names.logTable,
+    });
+    const parts = { log, control, clock, random };
     if (kinesis === undefined) {
       await addShardOfTables(parts);
     } else {
       const listed = await control.shards();
       const entries = await firstShards(kinesis, { stream: names.stream, listed });
       await addShards(parts, entries);
-      await recordNewStream(parts);
+      if (options.stream === "closing") await leaveStream(parts, options.drainMs ?? 0);
+      else await useStream(parts, { kinesis, stream: names.stream });
     }
     const { historyRetentionMs } = options;
     if (historyRetentionMs !== undefined) await control.retainHistory(historyRetentionMs);

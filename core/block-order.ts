@@ -2,9 +2,9 @@
  * What may follow a block of the log. Whoever folds the log asks, so that a block that nobody
  * certified there stops the shard, and is named, instead of being built upon (docs/operations.md).
  */
-import { compareCursors } from "./cursor.ts";
+import { compareCursors, isStreamEnd } from "./cursor.ts";
 import { CorruptDataError } from "./errors.ts";
-import type { LogBlock, StreamCursor, Timestamp } from "./types.ts";
+import type { LogBlock, MakerNumber, StreamCursor, Timestamp } from "./types.ts";
 
 /**
  * Invariant: I2.
@@ -21,9 +21,20 @@ export function assertContinues(
 }
 
 /**
+ * Of a block by which provisioning closes or opens the stream: the number of no client and of no
+ * oracle (docs/protocol.md §3, Closing the stream).
+ */
+export const provisioningNumber = 0 as MakerNumber;
+
+/** Whether the block opens the stream: no copy of a request is decided that was checked before. */
+export function opensStream({ cursor, maker }: Pick<LogBlock, "cursor" | "maker">): boolean {
+  return maker?.number === provisioningNumber && !isStreamEnd(cursor);
+}
+
+/**
  * The cursor only moves forward, and a client decides nothing of the stream, so its block has that
  * of the block before. One that moves it on would have every oracle pass requests that nobody has
- * answered (docs/adr/0013).
+ * answered (docs/adr/0013). Who closes the stream puts it behind everything; who opens one, back.
  * Invariant: I9.
  * @param before the cursor of the block before.
  * @throws CorruptDataError for a block with another cursor: nothing may be folded over it.
@@ -32,6 +43,7 @@ export function assertCursorMayFollow(
   { cursor, maker, position }: Pick<LogBlock, "cursor" | "maker" | "position">,
   before: StreamCursor | undefined,
 ): void {
+  if (maker?.number === provisioningNumber) return;
   const order = compareCursors(cursor, before);
   if (maker === undefined ? order >= 0 : order === 0) return;
   const by = maker === undefined ? "" : `, made by client ${nameOf(maker.number)},`;

@@ -4,8 +4,22 @@
  */
 import { assert } from "./assert.ts";
 import type { BatchRecord } from "./block-draft.ts";
+import * as limits from "./limits.ts";
 import { compareSequenceNumbers } from "./sequence-number.ts";
 import type { SequenceNumber, StreamCursor } from "./types.ts";
+
+/**
+ * Behind every record that any stream may hold: the cursor of a log whose stream is closed. So an
+ * oracle passes whatever is still delivered (docs/protocol.md §3, Closing the stream).
+ */
+export const streamEnd: StreamCursor = {
+  sequenceNumber: "9".repeat(limits.sequenceDigitsMax) as SequenceNumber,
+  requestsDone: "all",
+};
+
+export function isStreamEnd(cursor: StreamCursor | undefined): boolean {
+  return cursor?.sequenceNumber === streamEnd.sequenceNumber;
+}
 
 /** Whether the cursor covers the record as a whole. */
 export function isCovered(

@@ -353,6 +353,10 @@ export const expressTailAgeMsMax = 60_000;
  * It is read again in the background at half that age, so that no commit waits for it.
  */
 export const expressRegistryMsMax = 10_000;
+/** Puts of the block that closes or opens the stream, each behind one that has come before it. */
+export const streamSwitchTriesMax = 1_000;
+/** How often one looks whether a closed stream is drained. */
+export const streamDrainLookMs = 1_000;
 /** How long commits go by the stream after the log's table has throttled, or refused, a block. */
 export const expressThrottledMs = 1_000;
 export const expressDeniedMs = 10 * 60_000;

@@ -16,7 +16,7 @@
 import { assert } from "./assert.ts";
 import { BlockDraft } from "./block-draft.ts";
 import type { BatchRecord, OracleInput, PlannedCommit, SpilledPayload } from "./block-draft.ts";
-import { assertContinues, assertCursorMayFollow } from "./block-order.ts";
+import { assertContinues, assertCursorMayFollow, opensStream } from "./block-order.ts";
 import { CertificationIndex } from "./certification-index.ts";
 import { DecidedIds } from "./decided-ids.ts";
 import { compareCursors, firstUncovered, requestsDone } from "./cursor.ts";
@@ -267,6 +267,8 @@ export class Oracle {
     this.#position = block.position;
     this.#cursor = block.cursor;
     this.#settle();
+    // Copies of requests of an earlier stream may come by this one: all of them are stale.
+    if (opensStream(block)) this.forget(this.#last);
   }
 
   /** Forgets decisions at or below `through`: the floor rises to it, if it lies lower. */

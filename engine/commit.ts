@@ -124,13 +124,15 @@ export async function certify(
 
 /** Until the next block can be put, others may join. Resolves with what to call afterwards. */
 async function boarded(
-  { follower, express }: ShardSession,
+  session: ShardSession,
   { group, freshMs, signal }: CommitOptions,
 ): Promise<() => void> {
+  const { follower } = session;
   for (;;) {
     await group?.gathered(signal);
     if (follower.heardMs > freshMs) await orAborted(follower.refresh(), signal);
-    const leave = (await express?.board(signal)) ?? ignore;
+    if (session.lacksExpress) await orAborted(session.readyExpress(), signal);
+    const leave = (await session.express?.board(signal)) ?? ignore;
     if (group?.isReady !== false) return leave;
     leave();
   }
@@ -176,6 +178,7 @@ async function send(
     pagesMax: Number.POSITIVE_INFINITY,
     onSent: options.onSent,
     writes: hashes,
+    spill: (bytes) => spill(ports, bytes, options),
     // A stale or lost request is sent again only after the local check has covered what came since.
     recheck: () => {
       group?.close();
@@ -231,7 +234,7 @@ function checkLocally(session: ShardSession, subject: Committable): Timestamp {
 
 async function buildRequest(
   ports: ClientPorts,
-  { express, withoutStream }: ShardSession,
+  { express, isStreamless }: ShardSession,
   parts: {
     readonly id: TransactionId;
     readonly checkedTo: Timestamp;
@@ -257,16 +260,24 @@ async function buildRequest(
   if (requestBytes <= limits.inlineRequestBytesMax) {
     const inline = { kind: "inline", bytes } as const;
     // Where there is a stream it takes what is too large for a block.
-    const isForBlock =
-      withoutStream !== undefined && express?.takes(inline, parts.hashes()) === false;
+    const isForBlock = isStreamless && express?.takes(inline, parts.hashes()) === false;
     if (!isForBlock) return { ...request, payload: inline };
   }
   parts.leave();
-  const { spillPayload } = await orAborted(spilling.load(), parts.signal);
+  const payload = await orAborted(spill(ports, bytes, { id, call }), parts.signal);
+  return { ...request, payload };
+}
+
+async function spill(
+  ports: ClientPorts,
+  bytes: Uint8Array,
+  { id, call }: { readonly id: TransactionId; readonly call: CallOptions },
+): Promise<CommitRequest["payload"]> {
+  const { spillPayload } = await spilling.load();
   const { chunks, source } = spillPayload(bytes, ports.digest);
   // mutant: express-refers-to-nothing
-  await orAborted(ports.log.spill(id, chunks, call), parts.signal);
-  return { ...request, payload: source };
+  await ports.log.spill(id, chunks, call);
+  return source;
 }
 
 function abortError(

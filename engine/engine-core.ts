@@ -12,7 +12,7 @@ import { Call } from "./call.ts";
 import { ignore, orAborted } from "./concurrency.ts";
 import type { OwnCommits } from "./own-commits.ts";
 import { publicError } from "./public-error.ts";
-import { ShardSession } from "./shard-session.ts";
+import { ShardSession, type BlockMaking } from "./shard-session.ts";
 import { TableRegistry } from "./table-registry.ts";
 import type { FollowerOptions } from "./tail-follower.ts";
 import type { CommitPreference, EngineEvent } from "./types.ts";
@@ -139,12 +139,9 @@ export class EngineCore {
     // Loaded beside what is asked first, and not when something is about to be committed.
     const loading = this.#options.chaining === false ? undefined : chaining.load();
     loading?.catch(ignore);
-    // Tables alone leave no choice.
-    const { streamless } = this.registry;
-    const commit = streamless ? "express" : (this.#options.commit ?? "stream");
-    const { append } = this.ports.log;
-    const expressLoading = commit === "stream" ? undefined : expressing.load();
-    expressLoading?.catch(ignore);
+    const { commit = "stream" } = this.#options;
+    const wantsExpress = commit !== "stream" || this.registry.streamless;
+    if (wantsExpress) expressing.load().catch(ignore);
     const shards = await this.ports.control.shards();
     const shard = shards[0];
     if (shard === undefined || shards.length > 1) {
@@ -156,17 +153,21 @@ export class EngineCore {
       );
     }
     const hashes = new KeyHashes(await this.ports.control.keyHasher(shard));
-    const [part, expressPart] = await Promise.all([loading, expressLoading]);
+    const part = await loading;
     const session = new ShardSession(
       this.ports,
       {
         shard,
         hashes,
         onVerdict: (verdict) => own?.fold(verdict),
-        onBlock: expressPart && ((block, awaited) => session.express?.saw(block, awaited)),
+        onBlock: (block, awaited) => session.express?.saw(block, awaited),
       },
       {
         retention: () => Promise.resolve(this.registry.retention),
+        blocks: {
+          streamless: () => this.registry.streamless,
+          load: (session) => this.#loadExpress(session, commit),
+        },
         onHelped: (verdict) =>
           this.#emit?.({
             kind: "helped",
@@ -176,19 +177,26 @@ export class EngineCore {
       },
     );
     const own: OwnCommits | undefined = part && new part.Chains(this.ports.clock, session.follower);
-    if (streamless && expressPart !== undefined) {
-      session.withoutStream = (request, writes) =>
-        expressPart.withoutStream(request, { writes, denied: session.express?.denied });
-    }
-    if (expressPart !== undefined && append !== undefined) {
-      session.express = await expressPart.createExpress({
-        ...{ append, session, registry: this.registry },
-        mode: commit,
-        ports: this.ports,
-        onDenied: (cause) => this.#emit?.({ kind: "express-denied", cause }),
-      });
-    }
+    if (wantsExpress) await session.readyExpress();
     return { session, own };
+  }
+
+  #loadExpress(session: ShardSession, mode: CommitPreference): ReturnType<BlockMaking["load"]> {
+    return expressing.use(async (part) => {
+      const { append } = this.ports.log;
+      const way =
+        append &&
+        (await part.createExpress({
+          ...{ append, session, registry: this.registry, mode },
+          ports: this.ports,
+          onDenied: (cause) => this.#emit?.({ kind: "express-denied", cause }),
+        }));
+      return {
+        way,
+        withoutStream: (request, writes) =>
+          part.withoutStream(request, { writes, denied: way?.denied }),
+      };
+    });
   }
 
   async close(): Promise<void> {

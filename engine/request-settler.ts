@@ -50,6 +50,8 @@ export type SettleOptions = {
   readonly onSent: OnSent;
   /** What the payload writes, in its order; undefined: the request commits nothing. */
   readonly writes?: () => readonly WriteHashes[];
+  /** Stores a payload beside the block that is to refer to it. */
+  readonly spill?: (bytes: Uint8Array) => Promise<CommitRequest["payload"]>;
   /** Checks up to the tail's end and returns it; throws if the request can no longer succeed. */
   readonly recheck: () => Timestamp;
   /** Throws if its tables have changed since it wrote to them: no oracle asks that of a block. */
@@ -70,21 +72,19 @@ export async function settleRequest(
 ): Promise<Decision> {
   let { request } = options;
   const { search, predecessors } = options;
-  let possiblyStored = false;
+  const { follower } = session;
+  const copies: Copies = { inStream: false, inBlock: false, closings: 0 };
   let lastFailure: unknown;
   for (let attempt = 0; ; attempt += 1) {
-    const storedBefore: boolean = possiblyStored;
     try {
       options.signal.throwIfAborted();
-      if (attempt > 0) await orAborted(session.follower.refresh(), options.signal);
+      if (attempt > 0) await orAborted(follower.refresh(), options.signal);
+      if (session.lacksExpress) await orAborted(session.readyExpress(), options.signal);
       const { express } = session;
       const isExpress = express?.isReady === true;
       if (isExpress) {
-        const onWay = (isOpen: boolean): void => {
-          possiblyStored = storedBefore || isOpen;
-        };
-        const wish = { ...options, request, resend: attempt > 0, onWay };
-        const answer = await byBlock(express, wish);
+        const wish = { ...options, request, resend: attempt > 0 };
+        const answer = await byBlock(express, wish, copies);
         if (answer.decision !== undefined) return answer.decision;
         // A block of it may stand in the log by now: it is looked for first.
         // mutant: express-silence-is-refusal
@@ -113,46 +113,95 @@ export async function settleRequest(
         // mutant: resend-without-check
         request = { ...request, checkedTo: options.recheck() };
       }
+      // What a stream did not decide before it was closed, none ever will.
+      if (copies.closings !== follower.closings) copies.inStream = false;
       if (session.withoutStream !== undefined) {
         // A block needs to know what lies below the tail.
         if (isExpress && hadGap) continue;
+        const spilled = await spilledForBlock(request, express, options);
+        if (spilled !== undefined) {
+          request = spilled;
+          continue;
+        }
         lastFailure = session.withoutStream(request, options.writes);
         await waitBackoff(ports, { backoff: resendBackoff, attempt, signal: options.signal });
         continue;
       }
+      // It was closed in this very turn.
+      if (session.lacksExpress) continue;
       assert(predecessors?.areSettled !== false, "I4: what a request has read from is committed");
-      const encoded = encodeCommitRequest(request);
-      possiblyStored = true; // From here on until the stream says otherwise.
-      const answer = await sendOnce(ports, session, { ...options, encoded, resend: attempt > 0 });
-      if (answer.kind === "decided") {
-        search.note(answer.decision);
-        return answer.decision;
-      }
+      const copy = { ...options, request, resend: attempt > 0 };
+      const answer = await byStream(ports, session, copy, copies);
+      if (answer.kind === "decided") return answer.decision;
       if ("cause" in answer) lastFailure = answer.cause;
-      if (answer.kind === "throttled" || answer.kind === "rejected") possiblyStored = storedBefore;
-      if (answer.kind === "rejected" && !possiblyStored) throw answer.cause;
       if (attempt > 0 || answer.kind !== "undecided") {
         await waitBackoff(ports, { backoff: resendBackoff, attempt, signal: options.signal });
       }
     } catch (error) {
       if (!options.signal.aborted) lastFailure = error;
+      const possiblyStored = copies.inStream || copies.inBlock;
       await afterFailure(ports, { options, error, possiblyStored, lastFailure });
     }
   }
 }
 
+/** Copies of a request that may be stored, or may come to be: in the stream, and in a block. */
+type Copies = {
+  inStream: boolean;
+  inBlock: boolean;
+  /** Closings of the stream before the last copy was sent by it. */
+  closings: number;
+};
+
 async function byBlock(
   express: ExpressWay,
-  wish: ExpressWish & Pick<SettleOptions, "search">,
+  wish: Omit<ExpressWish, "onWay"> & Pick<SettleOptions, "search">,
+  copies: Copies,
 ): Promise<{ readonly decision: Decision | undefined; readonly isOnWay: boolean }> {
+  const before = copies.inBlock;
   let isOnWay = false;
   const onWay = (isOpen: boolean): void => {
     isOnWay = isOpen;
-    wish.onWay(isOpen);
+    copies.inBlock = before || isOpen;
   };
   const decision = await express.settle({ ...wish, onWay });
   if (decision !== undefined) wish.search.note(decision);
   return { decision, isOnWay };
+}
+
+/** @throws StoreError when the stream takes none of this process's records, and none was stored. */
+async function byStream(
+  ports: ClientPorts,
+  session: ShardSession,
+  copy: SettleOptions & { readonly resend: boolean },
+  copies: Copies,
+): Promise<SendAnswer> {
+  const { follower } = session;
+  const before = copies.inStream;
+  const encoded = encodeCommitRequest(copy.request);
+  copies.inStream = true; // From here on until the stream says otherwise.
+  copies.closings = follower.closings;
+  const answer = await sendOnce(ports, session, { ...copy, encoded });
+  if (answer.kind === "decided") copy.search.note(answer.decision);
+  if (answer.kind === "throttled" || answer.kind === "rejected") copies.inStream = before;
+  if (answer.kind === "rejected" && !copies.inStream && !copies.inBlock) {
+    // A stream that is gone was closed before: the log says so.
+    await orAborted(follower.refresh(), copy.signal);
+    if (!session.isStreamless) throw answer.cause;
+  }
+  return answer;
+}
+
+/** Made for a stream that has been closed since: with what no block has room for beside it. */
+async function spilledForBlock(
+  request: CommitRequest,
+  express: ExpressWay | undefined,
+  { spill, writes, signal }: SettleOptions,
+): Promise<CommitRequest | undefined> {
+  const { payload } = request;
+  if (payload.kind !== "inline" || spill === undefined) return undefined;
+  if (express?.takes(payload, writes?.() ?? []) !== false) return undefined;
+  return { ...request, payload: await orAborted(spill(payload.bytes), signal) };
 }
 
 /**
@@ -214,7 +263,10 @@ type SendAnswer =
 async function sendOnce(
   ports: ClientPorts,
   session: ShardSession,
-  options: SettleOptions & { readonly encoded: Uint8Array; readonly resend: boolean },
+  options: Pick<SettleOptions, "request" | "signal" | "onSent"> & {
+    readonly encoded: Uint8Array;
+    readonly resend: boolean;
+  },
 ): Promise<SendAnswer> {
   const { id } = options.request;
   const waiting = new AbortController();

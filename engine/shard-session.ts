@@ -18,6 +18,17 @@ const helpers = new OnDemand("helpers", () => import("./commit-helper.ts"));
 /** For who asks about ids of others, or has slept. */
 const searches = new OnDemand("searches", () => import("./log-searches.ts"));
 
+/** What a session needs for commits by blocks of its own. */
+export type BlockMaking = {
+  /** Whether the registry knows of no stream. */
+  readonly streamless: () => boolean;
+  readonly load: (session: ShardSession) => Promise<{
+    /** Undefined for a process that cannot put blocks. */
+    readonly way: ExpressWay | undefined;
+    readonly withoutStream: WithoutStream;
+  }>;
+};
+
 export class ShardSession {
   readonly shard: ShardId;
   readonly hashes: KeyHashes;
@@ -28,10 +39,11 @@ export class ShardSession {
   readonly installed = new InstalledCommits();
   /** Of own commits, to replay. */
   readonly reports = new InstallOutbox();
-  /** Undefined where all of its commits go by the stream. */
+  /** Undefined where all of its commits have gone by the stream. */
   express: ExpressWay | undefined;
-  /** What is told instead of going by the stream, where there is none. */
-  withoutStream: WithoutStream | undefined;
+  readonly #blocks: BlockMaking | undefined;
+  #loading: Promise<void> | undefined;
+  #withoutStream: WithoutStream | undefined;
   #helper: CommitHelper | undefined;
   #searches: LogSearches | undefined;
   readonly #ports: ClientPorts;
@@ -43,6 +55,8 @@ export class ShardSession {
     options: {
       readonly follower?: Partial<FollowerOptions> | undefined;
       readonly retention: () => Promise<HistoryRetention>;
+      /** Without them all goes by the stream. */
+      readonly blocks?: BlockMaking;
       readonly onHelped: (verdict: CommittedVerdict) => void;
     },
   ) {
@@ -50,6 +64,7 @@ export class ShardSession {
     this.shard = log.shard;
     this.hashes = log.hashes;
     this.#onHelped = options.onHelped;
+    this.#blocks = options.blocks;
     this.follower = new TailFollower(ports, log, options.follower);
     this.sender = new CommitSender(ports.stream, log, this.reports);
     this.installer = new Installer(ports, {
@@ -60,6 +75,40 @@ export class ShardSession {
         finish: (commit) => this.#helping((helper) => helper.finishOutOfTurn(commit)),
       },
     });
+  }
+
+  /**
+   * Whether nobody decides what a stream holds. The log says so, once it has had one; the registry,
+   * of a deployment that began as one of tables alone.
+   */
+  get isStreamless(): boolean {
+    const cursor = this.follower.started ? this.follower.tail.cursor : undefined;
+    if (cursor === undefined) return this.#blocks?.streamless() === true;
+    return this.follower.isStreamClosed;
+  }
+
+  /** What is told instead of going by the stream, where there is none. */
+  get withoutStream(): WithoutStream | undefined {
+    return this.isStreamless ? this.#withoutStream : undefined;
+  }
+
+  /** Whether commits need blocks, and this process cannot make them yet: `readyExpress` comes. */
+  get lacksExpress(): boolean {
+    return this.#withoutStream === undefined && this.#blocks !== undefined && this.isStreamless;
+  }
+
+  /** Makes what commits by blocks; once. */
+  async readyExpress(): Promise<void> {
+    this.#loading ??= this.#blocks
+      ?.load(this)
+      .then(({ way, withoutStream }) => {
+        this.express = way;
+        this.#withoutStream = withoutStream;
+      })
+      .finally(() => {
+        this.#loading = undefined;
+      });
+    await this.#loading;
   }
 
   /** Ends following the log. Every call has ended, and what they left running. */

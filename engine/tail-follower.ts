@@ -7,6 +7,7 @@
  * (§6).
  */
 import { assert } from "../core/assert.ts";
+import { isStreamEnd } from "../core/cursor.ts";
 import { CorruptDataError, UnavailableError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { Consumption, ClientPorts, StoredBlock } from "../core/ports.ts";
@@ -87,6 +88,11 @@ export class TailFollower {
   readonly #watches = new Map<TransactionId, () => void>();
   /** What the watermark was last waited for in vain. */
   #missedTimestamp = 0 as Timestamp;
+  /**
+   * How often the stream has been closed meanwhile: what was sent before, and is undecided, no
+   * stream decides.
+   */
+  closings = 0;
   /** What the tail's own reads cost; they belong to no transaction in particular. */
   readonly consumption: Consumption = { readUnits: 0, writeUnits: 0, calls: 0 };
 
@@ -267,6 +273,7 @@ export class TailFollower {
 
   #fold(stored: StoredBlock): void {
     const block = decodeBlock(stored, this.#hashes);
+    const wasClosed = this.isStreamClosed;
     this.tail.fold(block);
     this.#onBlock?.(block, this.#awaited);
     for (const verdict of block.verdicts) {
@@ -274,6 +281,19 @@ export class TailFollower {
       this.#onVerdict?.(verdict);
       this.#awaited.tell(verdict);
     }
+    if (!wasClosed) this.#noteClosed();
+  }
+
+  /** Whether the log's stream takes no requests any more, as far as the tail knows. */
+  get isStreamClosed(): boolean {
+    return isStreamEnd(this.#tail?.cursor);
+  }
+
+  #noteClosed(): void {
+    if (!this.isStreamClosed) return;
+    this.closings += 1;
+    // No block that comes decides what they have sent.
+    this.#awaited.tellStale();
   }
 
   /**
@@ -284,6 +304,7 @@ export class TailFollower {
    */
   async #restart(): Promise<void> {
     this.#tail = new Tail(await this.readWatermark());
+    this.#noteClosed();
     this.#awaited.tellStale();
   }
 

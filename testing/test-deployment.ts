@@ -6,6 +6,7 @@
 import { createAwsClientPorts } from "../aws/client-ports.ts";
 import { createAwsPorts, type AwsPorts, type AwsPortsOptions } from "../aws/ports.ts";
 import { createTables, type IndexDefinition } from "../aws/create-tables.ts";
+import type { StreamWish } from "../aws/first-shards.ts";
 import { provisionDeployment } from "../aws/provision.ts";
 import { registerTables } from "../aws/register-tables.ts";
 import { InvariantViolation } from "../core/assert.ts";
@@ -73,6 +74,8 @@ const deliveryMs = {
   standard: { min: 100, max: 1_000 },
 } as const;
 const expiryMs = 60_000;
+/** For how long an operator waits for replay. */
+const drainMs = 60 * 60_000;
 const hostileLookMs = 1_000;
 const hostileLookBackRecords = 120;
 
@@ -85,10 +88,16 @@ export class TestDeployment {
   readonly shard: ShardId;
   /** As every process of the deployment makes them. */
   readonly hashes: KeyHashes;
-  /** Undefined where there is no stream. */
-  readonly oracle: StreamMapping | undefined;
-  readonly #replay: StreamMapping | undefined;
+  readonly #functions: ReturnType<TestDeployment["defineFunctions"]>;
+  #hasStream: boolean;
+  /** Streams there have been, and what stood in those that are gone. */
+  #streams = 0;
+  readonly #goneRecords: StreamRecord[] = [];
+  #oracle: StreamMapping | undefined;
+  #replay: StreamMapping | undefined;
   #isHousePaused = false;
+  readonly #scheduled = new Set<FunctionRole>();
+  #operators = 0;
   /** What the functions counted, by metric name. */
   readonly metrics: ReadonlyMap<string, number>;
   /** Errors in functions that no fault excuses: the program itself is wrong. */
@@ -145,31 +154,97 @@ export class TestDeployment {
       hashFingerprint: hashes.fingerprint,
       tables: options.tables.map((table) => ({ history: false, ...table })),
     };
-    const { stream = true } = options;
-    if (stream) {
-      const functions = this.#functions(observability);
-      this.oracle = this.#mapping("oracle", functions.oracle, options.oracleConsumer);
-      this.#replay = this.#mapping("replay", functions.replay, "standard");
-      void runSchedule(functions.replay, scheduleMs("replay"), this.#part("replay-schedule"));
-      void runSchedule(functions.reaper, scheduleMs("reaper"), this.#part("reaper-schedule"));
-    } else if (options.housekeeping !== false) {
-      const { name, housekeeping } = this.#housekeeping(observability);
-      const part = this.#part("housekeeping-schedule");
-      void runSchedule({ name, invoke: housekeeping }, scheduleMs("housekeeping"), part);
-    }
+    this.#functions = this.defineFunctions(observability);
+    this.#hasStream = options.stream ?? true;
+    if (this.#hasStream) this.#startStream();
+    this.#runSchedules();
     this.#every(expiryMs, () => {
       if (!world.faults.strikes("ttl-late", "tables")) world.dynamodb.expire();
     });
-    if (!stream) return;
     this.#every(hostileLookMs, () => {
       this.#maybeHostile();
     });
     // The stream tells its consumers of new records; what they then wait is the delivery's own
     // time.
     world.onStreamWrite(() => {
-      this.oracle?.wake();
+      this.#oracle?.wake();
       this.#replay?.wake();
     });
+  }
+
+  /** Undefined where there is no stream. */
+  get oracle(): StreamMapping | undefined {
+    return this.#oracle;
+  }
+
+  /**
+   * Gives the deployment a stream, or takes it away, as an operator does, while clients commit.
+   * @param skips what the operator leaves out, to see what comes of it.
+   */
+  async switchStream(
+    isOn: boolean,
+    { undrained = false }: { readonly undrained?: boolean } = {},
+  ): Promise<void> {
+    if (isOn === this.#hasStream) return;
+    this.#operators += 1;
+    const name = `stream operator ${this.#operators.toString()}`;
+    const operator = this.world.startProcess(name, { exact: true });
+    const { clock, random } = operator;
+    const handles = this.world.handles(operator, { calm: true });
+    const { deployment } = this.options;
+    const provision = (stream: StreamWish) =>
+      provisionDeployment({ handles, clock, random, deployment, stream, drainMs });
+    if (isOn) {
+      await provision(true);
+      this.#hasStream = true;
+      this.#startStream();
+      this.#runSchedules();
+      return;
+    }
+    if (!undrained) await provision("closing");
+    this.#oracle?.stop();
+    this.#replay?.stop();
+    this.#oracle = undefined;
+    this.#replay = undefined;
+    this.#goneRecords.push(...this.records());
+    this.world.kinesis.execute("DeleteStream", { StreamName: this.stream });
+    this.#hasStream = false;
+    this.#runSchedules();
+    if (!undrained) await provision(false);
+  }
+
+  /** What stood in streams that are gone. */
+  get goneRecords(): readonly StreamRecord[] {
+    return this.#goneRecords;
+  }
+
+  #startStream(): void {
+    this.#streams += 1;
+    const { oracle, replay } = this.#functions;
+    this.#oracle = this.#mapping("oracle", oracle, this.options.oracleConsumer);
+    this.#replay = this.#mapping("replay", replay, "standard");
+  }
+
+  /** Of functions that are deployed with a stream, or without: each runs while it is there. */
+  #runSchedules(): void {
+    const { replay, reaper, housekeeping } = this.#functions;
+    if (this.#hasStream) {
+      this.#schedule("replay", () => this.#hasStream, replay);
+      this.#schedule("reaper", () => this.#hasStream, reaper);
+    } else if (this.options.housekeeping !== false) {
+      this.#schedule("housekeeping", () => !this.#hasStream && !this.#isHousePaused, housekeeping);
+    }
+  }
+
+  #schedule(
+    name: "replay" | "reaper" | "housekeeping",
+    isThere: () => boolean,
+    fn: Pick<SimulatedFunction<undefined, unknown>, "invoke">,
+  ): void {
+    if (this.#scheduled.has(name)) return;
+    this.#scheduled.add(name);
+    const invoke = async (): Promise<unknown> => (isThere() ? fn.invoke(undefined) : undefined);
+    void runSchedule({ name, invoke }, scheduleMs(name), this.#part(`${name}-schedule`));
   }
 
   /** Ports of a process in this world, on the real adapters, as functions have them. */
@@ -200,7 +275,7 @@ export class TestDeployment {
 
   /** Whether the stream holds what its functions have not done. */
   get isBehind(): boolean {
-    return [this.oracle, this.#replay].some((mapping) => (mapping?.behind ?? 0) > 0);
+    return [this.#oracle, this.#replay].some((mapping) => (mapping?.behind ?? 0) > 0);
   }
 
   /** Whether the log holds blocks of clients' own that the watermark has not passed. */
@@ -229,11 +304,7 @@ export class TestDeployment {
   /** The commit stream's records, as functions get them. */
   records(start = 0, end?: number): readonly StreamRecord[] {
     const stored = this.world.kinesis.records(this.stream, this.shard);
-    return stored.slice(start, end).map((record) => ({
-      sequenceNumber: record.sequenceNumber as SequenceNumber,
-      arrivalMs: record.arrivalMs,
-      data: record.data,
-    }));
+    return stored.slice(start, end).map(toStreamRecord);
   }
 
   #watched(ports: ReturnType<typeof createAwsClientPorts>): typeof ports {
@@ -257,10 +328,11 @@ export class TestDeployment {
     };
   }
 
-  #functions(observability: Observability): {
+  private defineFunctions(observability: Observability): {
     readonly oracle: SimulatedFunction<ShardBatch, BatchAnswer>;
     readonly replay: SimulatedFunction<ReplayWork, BatchAnswer>;
     readonly reaper: SimulatedFunction<undefined, unknown>;
+    readonly housekeeping: SimulatedFunction<undefined, unknown>;
   } {
     const { oracle = {} } = this.options;
     const limitOf = (role: FunctionRole): number =>
@@ -303,27 +375,17 @@ export class TestDeployment {
             reap({ ports, observability, budget: { remainingMs } });
         },
       }),
+      housekeeping: this.defineFunction({
+        name: "housekeeping",
+        timeLimitMs: limitOf("housekeeping"),
+        start: (process) => {
+          const ports = this.portsOf(process);
+          const replay = createReplayService(ports, observability);
+          return (_event: undefined, { remainingMs }) =>
+            keepHouse({ ports, replay, observability }, { remainingMs });
+        },
+      }),
     };
-  }
-
-  #housekeeping(observability: Observability): {
-    readonly name: FunctionRole;
-    readonly housekeeping: () => Promise<unknown>;
-  } {
-    const name = "housekeeping";
-    const house = this.defineFunction({
-      name,
-      timeLimitMs: this.options.functionTimeLimitMs ?? timeLimitMs(name),
-      start: (process) => {
-        const ports = this.portsOf(process);
-        const replay = createReplayService(ports, observability);
-        return (_event: undefined, { remainingMs }) =>
-          keepHouse({ ports, replay, observability }, { remainingMs });
-      },
-    });
-    const housekeeping = async (): Promise<unknown> =>
-      this.#isHousePaused ? undefined : house.invoke(undefined);
-    return { name, housekeeping };
   }
 
   #mapping(
@@ -332,11 +394,14 @@ export class TestDeployment {
     consumer: keyof typeof deliveryMs,
   ): StreamMapping {
     const delivery = { shard: this.shard, deliveryMs: deliveryMs[consumer] };
+    // This stream's own, also when it is gone.
+    const stored = this.world.kinesis.records(this.stream, this.shard);
+    const again = this.#streams > 1 ? `-${this.#streams.toString()}` : "";
     const mapping = new StreamMapping({ ...batchSettings(role), ...delivery }, fn, {
-      ...this.#part(`${fn.name}-mapping`),
+      ...this.#part(`${fn.name}-mapping${again}`),
       weather: this.world.weather,
-      recordCount: () => this.world.kinesis.records(this.stream, this.shard).length,
-      records: (start, end) => this.records(start, end),
+      recordCount: () => stored.length,
+      records: (start, end) => stored.slice(start, end).map(toStreamRecord),
     });
     void mapping.run();
     return mapping;
@@ -358,7 +423,7 @@ export class TestDeployment {
 
   #maybeHostile(): void {
     const { faults, kinesis, time, trace } = this.world;
-    if (!faults.strikes("hostile-record", this.stream)) return;
+    if (!this.#hasStream || !faults.strikes("hostile-record", this.stream)) return;
     const random = faults.of("hostile-record");
     const records = kinesis.records(this.stream, this.shard).slice(-hostileLookBackRecords);
     const recent = records.at(-random.integer(1, 30));
@@ -373,6 +438,14 @@ export class TestDeployment {
     if (hostile.report !== undefined && mine !== undefined) put(hostile.report(mine.arrivalMs));
     this.world.streamWritten();
   }
+}
+
+function toStreamRecord({
+  sequenceNumber,
+  ...rest
+}: ReturnType<World["kinesis"]["records"]>[number]): StreamRecord {
+  const { arrivalMs, data } = rest;
+  return { sequenceNumber: sequenceNumber as SequenceNumber, arrivalMs, data };
 }
 
 /** Whether no fault excuses it: the program itself is wrong. */

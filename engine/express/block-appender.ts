@@ -86,8 +86,8 @@ export type AppenderParts = {
   readonly reports: Pick<InstallOutbox, "add" | "take">;
   /** The store refuses this process's blocks for good: it has no right to put them. */
   readonly onDenied: (cause: StoreError) => void;
-  /** For how long it then tries no more. */
-  readonly deniedRestMs: number;
+  /** Whether what it does not take up goes elsewhere. */
+  readonly hasStream: () => boolean;
 };
 
 type Waiting = ExpressBid & {
@@ -125,8 +125,8 @@ export class BlockAppender {
   readonly #gate = new BoardingGate();
   #state: AppenderState = "idle";
   readonly #time: WakefulClock;
-  /** Time before which nothing is put: the store has refused to take it. */
-  #restUntilMs = Number.NEGATIVE_INFINITY;
+  /** When the store has refused to take the newest block. */
+  #refusedMs = Number.NEGATIVE_INFINITY;
   #denied: StoreError | undefined;
   /** Own puts in a row that found their position taken. */
   #losses = 0;
@@ -150,11 +150,21 @@ export class BlockAppender {
 
   /** Whether a bid would be taken up now. */
   get isReady(): boolean {
-    if (this.#state === "open" || this.#time.nowMs() < this.#restUntilMs) return false;
+    const nowMs = this.#time.nowMs();
+    if (this.#state === "open" || nowMs < this.#refusedMs + this.#restMs) return false;
     if (this.#parts.follower.ageMs > limits.expressTailAgeMsMax) return false;
-    const { policy, nowMicros } = this.#parts;
+    const { policy, nowMicros, hasStream } = this.#parts;
     const mayExpress = nowMicros() !== undefined;
-    return policy.way({ nowMs: this.#time.nowMs(), mayExpress }) === "express";
+    return policy.way({ nowMs, mayExpress, hasStream: hasStream() }) === "express";
+  }
+
+  /**
+   * For how long a refusal keeps it from trying again. Who has nowhere else to go is not refused
+   * for minutes after the right was given.
+   */
+  get #restMs(): number {
+    const isDenied = this.#denied !== undefined && this.#parts.hasStream();
+    return isDenied ? limits.expressDeniedMs : limits.expressThrottledMs;
   }
 
   get #mayCertify(): boolean {
@@ -371,16 +381,14 @@ export class BlockAppender {
 
   /** Certainly not stored: whoever it was for goes by the stream, and others for a while. */
   #refused(flight: Flight, answer: PutAnswer): void {
-    let restMs: number = limits.expressThrottledMs;
     if (typeof answer === "object" && "denied" in answer) {
       // probe: express-denied
-      restMs = this.#parts.deniedRestMs;
       if (this.#denied === undefined) this.#parts.onDenied(answer.denied);
       this.#denied = answer.denied;
     } else {
       this.#denied = undefined;
     }
-    this.#restUntilMs = this.#time.nowMs() + restMs;
+    this.#refusedMs = this.#time.nowMs();
     for (const bid of flight.bids) {
       bid.onWay(false);
       bid.answer({ kind: "by-stream" });

@@ -28,13 +28,15 @@ export type { ForeignBlock } from "./log-activity.ts";
 
 export type CommitMode = "auto" | "express" | "stream";
 
-/** `neither`: only express was asked for, and it is not allowed. */
+/** `neither`: nothing but express was asked for, or is there, and it is not allowed. */
 export type CommitWay = "express" | "stream" | "neither";
 
 export type Decision = {
   readonly nowMs: number;
   /** The right to append, and a clock that is certain enough. */
   readonly mayExpress: boolean;
+  /** False leaves no choice, whatever was asked for. Default true. */
+  readonly hasStream?: boolean;
 };
 
 /** A put of this process that was answered. */
@@ -112,8 +114,9 @@ export class CommitPolicy {
     if (this.#conflictShare < limits.expressContendedShare / 2) this.#isContended = false;
   }
 
-  way({ nowMs, mayExpress }: Decision): CommitWay {
+  way({ nowMs, mayExpress, hasStream = true }: Decision): CommitWay {
     this.#look(nowMs);
+    if (!hasStream) return mayExpress ? "express" : "neither";
     if (this.#mode === "stream") return "stream";
     if (!mayExpress) return this.#mode === "auto" ? "stream" : "neither";
     if (this.#mode === "auto" && this.#way === "stream") {

@@ -47,15 +47,14 @@ export async function createExpress({
   const tables = new KnownTables(registry, ports.clock);
   const appender = new BlockAppender({
     ...{ ...parts, shard, follower, reports, tables, policy },
-    // Who has nowhere else to go is not refused for minutes after the right was given.
-    deniedRestMs:
-      session.withoutStream === undefined ? limits.expressDeniedMs : limits.expressThrottledMs,
+    hasStream: () => !session.isStreamless,
     nowMicros: () => {
       const nowMs = clock.nowMs(ports.clock.monotonicMs());
       return nowMs === undefined ? undefined : Math.floor(nowMs * 1_000);
     },
     encode: (block) => encodeLogBlock(block, hashes),
-    number: new DataView(ports.random.bytes(4).buffer).getUint32(0) as MakerNumber,
+    // 0 is provisioning's (core/block-order.ts).
+    number: Math.max(1, new DataView(ports.random.bytes(4).buffer).getUint32(0)) as MakerNumber,
   });
   const values = new BlockValues();
   return {
@@ -74,7 +73,7 @@ export async function createExpress({
     },
     settle: (wish) => {
       // Where there is a stream, its oracle says what becomes of ids that are asked for.
-      const takesProbes = session.withoutStream !== undefined;
+      const takesProbes = session.isStreamless;
       return settle(appender, wish, { clock: ports.clock, takesProbes });
     },
     takes: (payload, writes) => fitsBlock({ payload, writes }),

@@ -95,6 +95,13 @@ export class Lane {
     this.#standing = { kind: "behind", oracle, found };
   }
 
+  /** The log may go on where nothing was put. */
+  lookOn(): void {
+    const { oracle } = this;
+    assert(oracle?.hasDraft === false, "I1: who looks on has put nothing");
+    this.#standing = { kind: "behind", oracle, found: undefined };
+  }
+
   /**
    * One step towards an oracle that is level. What a step that throws was to do, the next one does.
    * Gives a rebuild that has come to its end.

@@ -9,6 +9,7 @@
  */
 import { CorruptDataError, FrameError, StoreError } from "../../core/errors.ts";
 import type { BlockDraft, OracleInput } from "../../core/block-draft.ts";
+import { isStreamEnd } from "../../core/cursor.ts";
 import * as limits from "../../core/limits.ts";
 import type { Oracle, OracleBounds } from "../../core/oracle.ts";
 import { outcomeCode, outcomes, type Outcome } from "../../core/verdict-kinds.ts";
@@ -21,7 +22,7 @@ import type {
   Random,
   StreamRecord,
 } from "../../core/ports.ts";
-import type { ShardId } from "../../core/types.ts";
+import type { LogPosition, ShardId } from "../../core/types.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { callOptions, type InvocationBudget } from "../shared/invocation-budget.ts";
 import { outcomeMetrics } from "../shared/metric-names.ts";
@@ -144,6 +145,8 @@ class Invocation {
   #decoded = false;
   /** For what is wrong in one batch, the registry is read once. */
   #lookedAgain = false;
+  /** From where on the log was looked at, because the stream was closed there. */
+  #closedTo: LogPosition | undefined;
   /** Tries since the last block that was appended. */
   #tries = 0;
 
@@ -185,6 +188,12 @@ class Invocation {
   async #step(): Promise<"appended" | "advanced" | "taken" | "finished"> {
     const { decoded, encoder } = this.#lane;
     const oracle = await this.#ready();
+    // It has nothing to put, so no refused put would tell it that the stream was opened again.
+    if (isStreamEnd(oracle.cursor) && this.#closedTo !== oracle.position) {
+      this.#closedTo = oracle.position;
+      this.#lane.lookOn();
+      return "advanced";
+    }
     const input = await this.#input(oracle);
     // Before, not after: a draft that cannot be appended any more was made in vain.
     this.#checkBudget();

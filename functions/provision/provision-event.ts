@@ -1,11 +1,13 @@
 /**
  * What Terraform asks of the provision function: the user tables of the deployment, how long their
- * history is kept, and whether there is a stream. Everything else it finds itself.
+ * history is kept, and whether there is a stream, or is to be none. Everything else it finds
+ * itself.
  */
 
+import type { StreamWish } from "../../aws/first-shards.ts";
+
 export type ProvisionEvent = {
-  /** False: tables alone. */
-  readonly stream: boolean;
+  readonly stream: StreamWish;
   readonly tables: readonly { readonly name: string; readonly history: boolean }[];
   readonly historyRetentionMs: number;
 };
@@ -19,7 +21,9 @@ export function parseProvisionEvent(event: unknown): ProvisionEvent {
     throw new RangeError('the event has no number "historyRetentionMs"');
   }
   const stream = isRecord(event) ? (event["stream"] ?? true) : undefined;
-  if (typeof stream !== "boolean") throw new RangeError('"stream" is true or false');
+  if (typeof stream !== "boolean" && stream !== "closing") {
+    throw new RangeError('"stream" is true, false or "closing"');
+  }
   return {
     stream,
     historyRetentionMs,

@@ -134,7 +134,8 @@ export const functionSettings = {
     description: "Fills the control table; invoked by Terraform",
     deployedWith: "either",
     memoryMb: 512,
-    timeoutSeconds: 120,
+    // It waits until replay, which comes once a minute, has drained a stream that is closed.
+    timeoutSeconds: 300,
   },
 } as const satisfies Readonly<Record<FunctionRole, FunctionSettings>>;
 

@@ -9,7 +9,7 @@ resource "aws_lambda_invocation" "provision" {
   # Invoked again when any of this changes; every invocation is repeatable.
   input = jsonencode({
     historyRetentionMs = var.history_retention_minutes * 60 * 1000
-    stream             = var.stream.enabled
+    stream             = jsondecode(var.stream.closing ? "\"closing\"" : var.stream.enabled)
     tables = [
       for name in sort(keys(var.tables)) :
       { name = name, history = var.tables[name].history }
@@ -25,4 +25,9 @@ resource "aws_lambda_invocation" "provision" {
     aws_dynamodb_table.user,
     aws_iam_role_policy.function,
   ]
+
+  # So that a stream goes only after it has agreed: it refuses while the stream is in use.
+  lifecycle {
+    create_before_destroy = true
+  }
 }

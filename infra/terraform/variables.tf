@@ -88,9 +88,12 @@ variable "stream" {
     on-demand stream works, costs more, and takes no more: all records have one hash key.
     `enabled = false` is a deployment of tables alone: no stream and no oracle; clients append to
     the log themselves, and one function keeps house (docs/operations.md, Tables alone).
+    `closing = true` comes before a stream is taken away: its use ends, and the apply waits until
+    nobody needs it (docs/operations.md, Taking the stream away).
   EOT
   type = object({
     enabled         = optional(bool, true)
+    closing         = optional(bool, false)
     mode            = optional(string, "PROVISIONED")
     shards          = optional(number, 1)
     retention_hours = optional(number, 168)
@@ -103,6 +106,13 @@ variable "stream" {
     error_message = <<-EOT
       Without a stream a deployment's name takes 27 characters: roles take 64, and the function
       housekeeping has a longer name than the others.
+    EOT
+  }
+  validation {
+    condition     = var.stream.enabled || !var.stream.closing
+    error_message = <<-EOT
+      A stream that is closing still stands: leave stream.enabled at true until that is applied, and
+      then set it to false and leave stream.closing out.
     EOT
   }
   validation {

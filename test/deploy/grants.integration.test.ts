@@ -48,9 +48,25 @@ beforeAll(async () => {
   await leaveWorkToReplay();
   await reapTombstones();
   await deployed.invoke("housekeeping", scheduledEvent("housekeeping", "us-east-1"));
+  await closeAndOpenStream();
 }, 180_000);
 
 afterAll(() => deployed.stop());
+
+/** Provision waits for replay, which nobody schedules here. */
+async function closeAndOpenStream(): Promise<void> {
+  const provision = (stream: true | "closing"): Promise<unknown> =>
+    deployed.invoke("provision", { stream, tables: [], historyRetentionMs: 3_600_000 });
+  const until = new AbortController();
+  const closed = provision("closing").finally(() => {
+    until.abort();
+  });
+  while (!until.signal.aborted) {
+    await deployed.invoke("replay", scheduledEvent("replay", "us-east-1"));
+  }
+  await closed;
+  await provision(true);
+}
 
 describe("what the functions ask for", () => {
   const cases = [

@@ -113,7 +113,7 @@ test("a deployment that has a stream is not taken for one of tables alone", asyn
   await expect(provision(stores, false)).rejects.toMatchObject({
     code: "invalid-request",
     field: "stream",
-    message: expect.stringContaining("move to a new deployment") as string,
+    message: expect.stringContaining("close it first") as string,
   });
   expect(await stores.ports.control.registry()).toMatchObject({ streamless: false });
 });

@@ -67,6 +67,7 @@ export class StreamMapping {
   #checkpoint = 0;
   #delivery = idleDelivery;
   #paused = false;
+  #stopped = false;
   #wake: (() => void) | undefined;
   readonly #name: string;
 
@@ -92,6 +93,12 @@ export class StreamMapping {
     this.wake();
   }
 
+  /** The mapping is deleted: it delivers nothing more. What it has delivered goes on. */
+  stop(): void {
+    this.#stopped = true;
+    this.wake();
+  }
+
   /** Tells that the stream was written. */
   wake(): void {
     this.#wake?.();
@@ -99,14 +106,14 @@ export class StreamMapping {
 
   /** Records that are not done yet. */
   get behind(): number {
-    return this.#world.recordCount() - this.#checkpoint;
+    return this.#stopped ? 0 : this.#world.recordCount() - this.#checkpoint;
   }
 
-  /** Never resolves: a mapping runs as long as the world. */
-  async run(): Promise<never> {
+  /** Resolves once it was stopped, and has its last answer. */
+  async run(): Promise<void> {
     const { time, random, weather } = this.#world;
     const { min, max } = this.#settings.deliveryMs;
-    for (;;) {
+    while (!this.#hasStopped()) {
       if (this.#paused || weather.isActive("consumer-pause", this.#name)) {
         await time.sleep(pausedLookMs);
         continue;
@@ -120,6 +127,11 @@ export class StreamMapping {
       await time.sleep(random.between(min, max));
       await this.#deliver();
     }
+  }
+
+  /** `stop` may have been called during any await. */
+  #hasStopped(): boolean {
+    return this.#stopped;
   }
 
   #step(event: DeliveryEvent): readonly DeliveryEffect[] {
@@ -141,6 +153,7 @@ export class StreamMapping {
   async #deliver(): Promise<void> {
     const { time, random } = this.#world;
     for (let [effect] = this.#look(); effect !== undefined;) {
+      if (this.#hasStopped()) return;
       if (effect.kind === "wait") {
         if (effect.untilMs === undefined) return;
         await time.sleep(effect.untilMs - time.nowMs);

@@ -85,6 +85,31 @@ run "provision_is_told" {
   }
 }
 
+run "a_stream_is_closed_before_it_goes" {
+  variables {
+    stream = { closing = true }
+  }
+  assert {
+    condition     = jsondecode(aws_lambda_invocation.provision.input).stream == "closing"
+    error_message = "Provision closes it, and waits until it is drained."
+  }
+  assert {
+    condition = (
+      length(aws_kinesis_stream.commits) == 1 &&
+      keys(aws_lambda_event_source_mapping.stream) == ["oracle", "replay"]
+    )
+    error_message = "Replay needs it until then."
+  }
+}
+
+run "a_stream_that_is_not_there_does_not_close" {
+  command = plan
+  variables {
+    stream = { enabled = false, closing = true }
+  }
+  expect_failures = [var.stream]
+}
+
 run "alarms_and_dashboard_speak_of_what_is_there" {
   assert {
     condition = length(setintersection(

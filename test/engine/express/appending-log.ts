@@ -3,7 +3,6 @@
  * virtual, and blocks of others come in between.
  */
 import { ConflictError, StoreError } from "../../../core/errors.ts";
-import * as limits from "../../../core/limits.ts";
 import type { Appended, Consumption, StoredBlock } from "../../../core/ports.ts";
 import type {
   InstalledReport,
@@ -103,7 +102,7 @@ export class AppendingLog {
       number: 7 as MakerNumber,
       onDenied: (cause) => this.denials.push(cause),
       tables: this.tables,
-      deniedRestMs: limits.expressDeniedMs,
+      hasStream: () => true,
     });
   }
 

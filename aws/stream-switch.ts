@@ -1,0 +1,157 @@
+/**
+ * Closes a deployment's stream, and opens one: by a block of the log each, so that whoever folds
+ * the log learns of it at the same place (docs/protocol.md §3, Closing the stream). Both may be
+ * repeated, at any time, by several at once, while clients and oracles append beside them.
+ *
+ * Invariants: I1 (a conditional put at the next position), I3 (no copy that was checked before an
+ * opening is decided behind it).
+ */
+import { provisioningNumber } from "../core/block-order.ts";
+import { isStreamEnd, streamEnd } from "../core/cursor.ts";
+import { StoreError } from "../core/errors.ts";
+import * as limits from "../core/limits.ts";
+import type { Clock, CommitLog, Random, StoredBlock } from "../core/ports.ts";
+import { toSequenceNumber } from "../core/sequence-number.ts";
+import type { LogBlock, LogPosition, ShardId, StreamCursor, Watermark } from "../core/types.ts";
+import { KeyHashes } from "../schemas/key-hashes.ts";
+import { encodeLogBlock } from "../schemas/log-block-encoding.ts";
+import { decodeLogBlockHeader } from "../schemas/log-block.ts";
+import { makeTransactionId, transactionIdRandomBytes } from "../schemas/transaction-id.ts";
+import type { AwsControlStore } from "./dynamodb-control-store.ts";
+
+export type StreamSwitchParts = {
+  readonly log: Pick<CommitLog, "append" | "readBackward">;
+  readonly control: Pick<AwsControlStore, "readWatermark" | "keyHasher">;
+  readonly clock: Pick<Clock, "nowMs" | "sleep">;
+  readonly random: Pick<Random, "bytes">;
+};
+
+/** What stands between the stream and its removal. */
+export type StreamUse =
+  /** Oracles decide what it holds. */
+  | "open"
+  /** Nobody decides anything of it any more; replay still needs what it holds. */
+  | "draining"
+  /** Nobody needs it; or there has been none. */
+  | "unused";
+
+type LogEnd = Pick<Watermark, "position" | "timestamp" | "cursor">;
+
+/** From then on nobody decides anything that the shard's stream holds, or ever will. */
+export async function closeStream(parts: StreamSwitchParts, shard: ShardId): Promise<void> {
+  await appendUnless(parts, shard, {
+    isDone: ({ cursor }) => isStreamEnd(cursor),
+    follow: (end) => ({ ...empty(end), cursor: streamEnd }),
+  });
+}
+
+/**
+ * From then on oracles decide what the shard's stream holds, from a place on.
+ * @param from where its carrier begins.
+ */
+export async function openStream(
+  parts: StreamSwitchParts,
+  shard: ShardId,
+  from: string,
+): Promise<void> {
+  const cursor = before(from);
+  await appendUnless(parts, shard, {
+    isDone: (end) => end.cursor !== undefined && !isStreamEnd(end.cursor),
+    follow: (end) => {
+      // It decides something, so that it lies above every check that was made before.
+      const timestamp = Math.max(end.timestamp + 1, parts.clock.nowMs() * 1_000);
+      const through = timestamp as LogBlock["throughTimestamp"];
+      const id = makeTransactionId(end.timestamp, parts.random.bytes(transactionIdRandomBytes));
+      return {
+        ...{ ...empty(end), cursor, throughTimestamp: through },
+        arrivalMs: Math.floor(through / 1_000),
+        verdicts: [{ kind: "aborted", id, timestamp: through, reason: { kind: "probed" } }],
+      };
+    },
+  });
+}
+
+/** Whether the shard's stream is closed, and needed or not. */
+export async function isStreamClosed(parts: StreamSwitchParts, shard: ShardId): Promise<boolean> {
+  return isStreamEnd((await endOf(parts, shard, await watermarkOf(parts, shard))).cursor);
+}
+
+/** How far the shard is from doing without its stream. */
+export async function streamUse(parts: StreamSwitchParts, shard: ShardId): Promise<StreamUse> {
+  const watermark = await watermarkOf(parts, shard);
+  const { cursor } = await endOf(parts, shard, watermark);
+  if (cursor === undefined) return "unused";
+  if (!isStreamEnd(cursor)) return "open";
+  return isStreamEnd(watermark.cursor) ? "unused" : "draining";
+}
+
+type Step = {
+  readonly isDone: (end: LogEnd) => boolean;
+  readonly follow: (end: LogEnd) => LogBlock;
+};
+
+/** @throws StoreError when others append at every try. */
+async function appendUnless(
+  parts: StreamSwitchParts,
+  shard: ShardId,
+  { isDone, follow }: Step,
+): Promise<void> {
+  const hashes = new KeyHashes(await parts.control.keyHasher(shard));
+  const watermark = await watermarkOf(parts, shard);
+  let end = await endOf(parts, shard, watermark);
+  for (let tries = 0; tries < limits.streamSwitchTriesMax; tries += 1) {
+    if (isDone(end)) return;
+    const block = follow(end);
+    const bytes = encodeLogBlock(block, hashes);
+    const result = await parts.log.append(shard, { position: block.position, bytes });
+    if (result === "appended") return;
+    // Its own, too, if an answer was lost.
+    end =
+      result.taken === undefined
+        ? await endOf(parts, shard, watermark)
+        : behind(result.taken, watermark);
+  }
+  throw new StoreError("unavailable", `shard ${shard}: others append at every try; try again`);
+}
+
+/** Where the log ends: at its newest block, or at the watermark where all have expired. */
+async function endOf(
+  { log }: StreamSwitchParts,
+  shard: ShardId,
+  watermark: Watermark,
+): Promise<LogEnd> {
+  const [newest] = await log.readBackward(shard, { blocksMax: 1 });
+  if (newest === undefined || newest.position < watermark.position) return watermark;
+  return behind(newest, watermark);
+}
+
+function behind({ position, bytes }: StoredBlock, { cursor: before }: Watermark): LogEnd {
+  const { throughTimestamp, cursor } = decodeLogBlockHeader(bytes, position);
+  return { position, timestamp: throughTimestamp, cursor: cursor ?? before };
+}
+
+async function watermarkOf({ control }: StreamSwitchParts, shard: ShardId): Promise<Watermark> {
+  const watermark = await control.readWatermark(shard);
+  if (watermark !== undefined) return watermark;
+  throw new StoreError("unavailable", `shard ${shard} has no watermark: it is not bootstrapped`);
+}
+
+function empty(end: LogEnd): LogBlock {
+  return {
+    position: (end.position + 1) as LogPosition,
+    previousTimestamp: end.timestamp,
+    throughTimestamp: end.timestamp,
+    cursor: end.cursor,
+    arrivalMs: Math.floor(end.timestamp / 1_000),
+    rejectedRecords: 0,
+    maker: { number: provisioningNumber, installed: [] },
+    verdicts: [],
+  };
+}
+
+/** Right before a sequence number. Real ones are large. */
+function before(sequenceNumber: string): StreamCursor {
+  const value = BigInt(sequenceNumber);
+  const below = value > 0n ? value - 1n : value;
+  return { sequenceNumber: toSequenceNumber(below.toString()), requestsDone: "all" };
+}
