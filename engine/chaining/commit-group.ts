@@ -61,6 +61,8 @@ export class CommitGroup implements UndecidedCommit, GroupCourse {
   readonly #commit: CommitUnderWay;
   /** Whether others may still join, as far as it goes by the group. */
   #isOpen = true;
+  /** Whether it is on its way, in a block or to the oracle. */
+  #hasLeft = false;
   #members = 1;
   readonly #session: ShardSession;
   readonly #chains: Neighbours;
@@ -217,27 +219,19 @@ export class CommitGroup implements UndecidedCommit, GroupCourse {
   }
 
   async #gather(signal: AbortSignal): Promise<void> {
-    if (this.#waitsFor.size === 0) {
-      await this.#foreignTurn(signal);
-      await this.#joined(signal);
-      return;
+    const waits = this.#waitsFor.size > 0;
+    if (waits && this.isReady) await this.#predecessorsGathered(signal);
+    // One block may take those that it has not taken yet.
+    if (waits && (!this.isReady || this.#undecidedGroups().every((each) => each.#hasLeft))) {
+      await this.predecessorsDecided(signal);
     }
-    // One block may take all of them.
-    if (this.#mayBoard) await this.#predecessorsGathered(signal);
-    if (!this.#mayBoard) await this.predecessorsDecided(signal);
     await this.#foreignTurn(signal);
+    if (!waits) await this.#joined(signal);
   }
 
-  get #mayBoard(): boolean {
-    return this.#session.express?.isReady === true || this.undecidedReads().length === 0;
-  }
-
-  /** What it boards with may have been decided meanwhile, and then others may have to go first. */
+  /** Whether it may be in a block, or needs no other to be there before it. */
   get isReady(): boolean {
-    if (this.#waitsFor.size === 0 || this.conflict(this.#tail) !== undefined) return true;
-    if (!this.#mayBoard) return false;
-    const { foreignTurns } = this.#chains;
-    return !Array.from(this.#contendedKeys()).some((key) => foreignTurns.isTaken(key));
+    return this.#session.express?.isReady === true || this.undecidedReads().length === 0;
   }
 
   get areSettled(): boolean {
@@ -261,10 +255,15 @@ export class CommitGroup implements UndecidedCommit, GroupCourse {
     this.#chains.commits.remove(this, this.writes.values());
   }
 
+  #undecidedGroups(): readonly CommitGroup[] {
+    return Array.from(this.#chained.undecided(this.#tail)).filter(
+      (each) => each instanceof CommitGroup,
+    );
+  }
+
   /** Each of them is on its way into the next block, or past that, or is given up. */
   async #predecessorsGathered(signal: AbortSignal): Promise<void> {
-    const groups = Array.from(this.#waitsFor).filter((each) => each instanceof CommitGroup);
-    const gathered = Promise.all(groups.map((each) => each.#gathered));
+    const gathered = Promise.all(this.#undecidedGroups().map((each) => each.#gathered));
     await orAborted(gathered.then(ignore, ignore), signal);
   }
 
@@ -324,6 +323,7 @@ export class CommitGroup implements UndecidedCommit, GroupCourse {
    */
   close(): void {
     this.#isOpen = false;
+    this.#hasLeft = true;
     const tail = this.#tail;
     if (this.#chained.size === 0) return;
     assertWithinTail(this.reads, tail);
