@@ -193,8 +193,7 @@ export class EngineCore {
         }));
       return {
         way,
-        withoutStream: (request, writes) =>
-          part.withoutStream(request, { writes, denied: way?.denied }),
+        withoutStream: () => part.withoutStream(way?.denied),
       };
     });
   }

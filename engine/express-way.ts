@@ -61,12 +61,9 @@ export type ExpressWish = {
 
 /**
  * Why no block takes a request now, where nothing else is there that could; it may be tried again.
- * @throws TransactionTooLargeError, InvalidRequestError for one that no block ever takes.
+ * @throws InvalidRequestError where no block of this process is ever taken.
  */
-export type WithoutStream = (
-  request: Pick<CommitRequest, "payload">,
-  writes: (() => readonly WriteHashes[]) | undefined,
-) => UnavailableError;
+export type WithoutStream = () => UnavailableError;
 
 type InlinePayload = Extract<CommitRequest["payload"], { readonly kind: "inline" }>;
 

@@ -123,7 +123,7 @@ export async function settleRequest(
           request = spilled;
           continue;
         }
-        lastFailure = session.withoutStream(request, options.writes);
+        lastFailure = session.withoutStream();
         await waitBackoff(ports, { backoff: resendBackoff, attempt, signal: options.signal });
         continue;
       }

@@ -1,31 +1,16 @@
 /**
- * What a request is told that no block takes, in a deployment of tables alone: nothing else is
- * there that could take it.
+ * What a request is told that no block takes now, in a deployment of tables alone: nothing else is
+ * there that could take it. What is too large for a block is spilled there, and then every
+ * transaction has room in one: test/engine/express/block-plan.test.ts reckons with the largest.
  */
-import { InvalidRequestError, tooLarge, UnavailableError } from "../../core/errors.ts";
-import * as limits from "../../core/limits.ts";
-import type { CommitRequest, WriteHashes } from "../../core/types.ts";
-import { fitsBlock } from "./block-plan.ts";
+import { InvalidRequestError, UnavailableError } from "../../core/errors.ts";
 
 /**
  * Why no block takes the request now; it may be tried again.
- * @param of.writes of its payload, in order; undefined: it aborts an id that somebody asks for.
- * @param of.denied what the log's table has answered, if it has denied a block.
- * @throws TransactionTooLargeError, InvalidRequestError for one that no block ever takes.
+ * @param denied what the log's table has answered, if it has denied a block.
+ * @throws InvalidRequestError where no block of this process is ever taken.
  */
-export function withoutStream(
-  { payload }: Pick<CommitRequest, "payload">,
-  of: { readonly writes: (() => readonly WriteHashes[]) | undefined; readonly denied: unknown },
-): UnavailableError {
-  const { writes, denied } = of;
-  const fits = payload.kind === "none" || fitsBlock({ payload, writes: writes?.() ?? [] });
-  if (!fits) {
-    const actual = payload.kind === "inline" ? payload.bytes.length : payload.byteLength;
-    throw tooLarge(
-      { name: "blockBytesMax", max: limits.blockBytesMax, actual },
-      "this deployment has no stream to take it: split the work into smaller transactions",
-    );
-  }
+export function withoutStream(denied: unknown): UnavailableError {
   if (denied !== undefined) {
     throw new InvalidRequestError(
       "commit",
