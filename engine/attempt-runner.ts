@@ -268,7 +268,8 @@ function lastWord(call: Call, error: unknown): unknown {
   const { reason } = call.signal as { readonly reason: unknown };
   const isDeadline = reason instanceof UnavailableError && reason.deadline !== undefined;
   const { cause } = error instanceof UnavailableError ? error : {};
-  if (!isDeadline || !(cause instanceof StoreError)) return reason;
+  const isTold = cause instanceof StoreError || cause instanceof UnavailableError;
+  if (!isDeadline || !isTold || cause === reason) return reason;
   // What was in the way of sending is known only now.
   call.lastFailure = cause;
   return call.passed();

@@ -61,7 +61,9 @@ export class Call {
     // Who has not even reached the deployment looks for its address first; who has reached it, and
     // is not answered, for what is the matter with it.
     const isWhy =
-      lastFailure instanceof StoreError || (phase === "connecting" && lastFailure instanceof Error);
+      lastFailure instanceof StoreError ||
+      lastFailure instanceof UnavailableError ||
+      (phase === "connecting" && lastFailure instanceof Error);
     const why = isWhy ? `: ${lastFailure.message}` : "";
     return new UnavailableError(`the deadline of ${deadlineMs} ms has passed (${at})${why}`, {
       ...(lastFailure === undefined ? {} : { cause: lastFailure }),
