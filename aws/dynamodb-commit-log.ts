@@ -40,6 +40,7 @@ function readers({ dynamodb, table }: CommitLogParts): Pick<CommitLog, "readAfte
       const page = await dynamodb.query(
         {
           TableName: table,
+          // mutant: tail-of-a-lagging-copy
           ConsistentRead: true,
           KeyConditionExpression: "#shard = :shard AND #position > :after",
           ExpressionAttributeNames: { "#shard": "shard", "#position": "position" },

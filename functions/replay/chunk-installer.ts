@@ -57,11 +57,11 @@ export class ChunkInstaller {
 
   /** Returns how many writes were missing. */
   async install(plan: ChunkPlan): Promise<number> {
-    // mutant: replay-skips-a-write
     const missing = await this.#missing(plan.latest);
     const chains = await this.#missingChains(plan.ordered);
     const results = await Promise.allSettled([
       ...plan.refused.map((refused) => this.#places.run(() => this.#refuse(refused))),
+      // mutant: replay-skips-a-write
       ...missing.overOlder.map((planned) => this.#places.run(() => this.#installOne(planned))),
       ...chains.map((chain) => this.#places.run(() => this.#installChain(chain))),
       this.#installOverNothing(missing.overNothing),

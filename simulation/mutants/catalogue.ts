@@ -135,6 +135,7 @@ const clients: readonly Mutant[] = [
       "late-helpers-fail-their-reader": always,
     },
     changes: { faults: { "freeze-at-call": 0.02, "crash-after-call": 0.01, throttled: 0.02 } },
+    refuses: true,
   },
   {
     name: "first-page-only",
@@ -257,7 +258,7 @@ const installs: readonly Mutant[] = [
   {
     name: "replay-skips-a-write",
     breaks: "replay leaves out the last write of what it installs",
-    edit: instead((missing) => `(${missing}).slice(1)`),
+    edit: instead((own) => own.replace("overOlder", "overOlder.slice(1)")),
     changes: { history: false, faults: { "crash-after-call": 0.003 } },
   },
   {

@@ -90,10 +90,11 @@ async function firstCatch(
   }
   for await (const result of runSeeds(file, orders(), options.jobs)) {
     const said = noticed(result);
-    if (said.kind === "crashed" || said.kind === "refused") {
+    const isShown = said.kind === "refused" && mutant.refuses === true;
+    if (said.kind === "crashed" || (said.kind === "refused" && !isShown)) {
       provesNothing ??= `${said.kind}, which proves nothing: ${said.finding}`;
     }
-    if (said.kind !== "caught") continue;
+    if (said.kind !== "caught" && !isShown) continue;
     const { finding } = said;
     const seeds = result.order.seed - options.firstSeed + 1;
     if (best === undefined || seeds < best.seeds) best = { seeds, finding };

@@ -1,4 +1,13 @@
-/** Breaks of express commit (docs/adr/0013-express-commit.md). */
+/**
+ * Breaks of express commit (docs/adr/0013-express-commit.md).
+ *
+ * A block that is certified on a tail that lags is no such break: the conditional put finds its
+ * position taken, for as long as the log keeps its blocks. What is longer than any run is in
+ * test/simulation/asleep-before-append.test.ts; and of an old registry, asleep-registry.test.ts.
+ * What has to be fresh all the time is where reads begin and where bodies end
+ * (`no-refresh-at-begin`, `no-refresh-at-end`), and what tells the tail's end
+ * (`tail-of-a-lagging-copy`).
+ */
 import { instead, never, omitted, when, type Mutant } from "./mutant.ts";
 
 export const express: readonly Mutant[] = [
@@ -124,5 +133,11 @@ export const express: readonly Mutant[] = [
       ...{ commit: "express", tablesOnly: true, hotLog: true, workload: "bank", keys: 200 },
       ...{ clients: 12, lanes: 2, hurried: 0, pauseMs: 1, transactions: 600, faults: {} },
     },
+  },
+  {
+    name: "tail-of-a-lagging-copy",
+    breaks: "the tail's end comes from a read that may lag: what was acknowledged is not there yet",
+    edit: instead("false"),
+    changes: { commit: "express", faults: { "stale-read": 0.3 } },
   },
 ];

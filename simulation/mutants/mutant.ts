@@ -37,6 +37,8 @@ export type Mutant = {
    * several kinds, one for each name of a mark.
    */
   readonly edit: Edit | Readonly<Record<string, Edit>>;
+  /** It fails requests that are fine: a refusal is what it shows itself by. */
+  readonly refuses?: true;
   /** Where the change can show; seeds keep everything else. */
   readonly changes?: Partial<SeedPlan>;
 };

@@ -197,9 +197,10 @@ async function cellsBy(
   return (await Promise.all(pages)).flat();
 }
 
+/** What a broken protocol shows may be no cell at all. */
 function wrongCell(name: string, incarnation: number, last: number | undefined): string[] {
   if (incarnation === last) return [];
-  return [`${name} is of incarnation ${incarnation.toString()}; the last is ${String(last)}`];
+  return [`${name} is of incarnation ${String(incarnation)}; the last is ${String(last)}`];
 }
 
 function nameOf({ shelf, cell }: CellKey): string {

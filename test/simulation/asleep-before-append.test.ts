@@ -3,9 +3,13 @@
  * longer than that would find its position free: the block would stand where another has been.
  */
 import { expect, test } from "vitest";
+import type { CommitLog } from "../../core/ports.ts";
+import { createClientEngine } from "../../engine/client-engine.ts";
+import type { ClientEngine } from "../../engine/types.ts";
 import { CommitUnknownError, defineTable } from "../../sdk/index.ts";
 import { createTestCloud, testTable } from "../../testing/index.ts";
 import type { TestProcess } from "../../testing/index.ts";
+import { keyOf, numberIn } from "../engine/express/counting-engine.ts";
 
 const counters = defineTable<{ readonly n: number }, { readonly id: string }>("counters", {
   key: "id",
@@ -18,11 +22,17 @@ const asleepMs = 9 * dayMs;
 type Client = TestProcess["client"];
 
 async function increment(client: Client, id: string): Promise<"committed" | "open"> {
-  try {
-    await client.transact({ deadlineMs: 60_000 }, async (tx) => {
+  return ended(
+    client.transact({ deadlineMs: 60_000 }, async (tx) => {
       const n = (await tx.get(counters, id))?.n ?? 0;
       tx.put(counters, { id, n: n + 1 });
-    });
+    }),
+  );
+}
+
+async function ended(transaction: Promise<unknown>): Promise<"committed" | "open"> {
+  try {
+    await transaction;
     return "committed";
   } catch (error) {
     if (error instanceof CommitUnknownError) return "open";
@@ -30,42 +40,50 @@ async function increment(client: Client, id: string): Promise<"committed" | "ope
   }
 }
 
+async function incrementBy(engine: ClientEngine, id: string): Promise<void> {
+  await engine.transact({ deadlineMs: 60_000 }, async (tx) => {
+    const n = numberIn(await tx.get("counters", keyOf(id)));
+    tx.put("counters", { ...keyOf(id), n: { N: (n + 1).toString() } });
+  });
+}
+
 test("asleep for nine days before a certified block is put: every increment counts", async () => {
-  const cloud = await createTestCloud({
-    tables,
-    latency: ({ operation }) => (operation === "PutItem" ? 100 : 5),
-  });
+  const cloud = await createTestCloud({ tables });
   cloud.seed(counters, [{ id: "x", n: 0 }]);
-  let isArmed = false;
-  const app = cloud.startProcess("app", {
-    commit: "express",
-    chaining: false,
-    onEvent: ({ kind }) => {
-      if (kind !== "sent" || !isArmed) return;
-      isArmed = false;
-      void cloud.clock.sleep(60).then(() => {
-        app.freeze(asleepMs, "stand");
-      });
-    },
-  });
+  const sleepy = cloud.world.startProcess("sleepy", { exact: true });
+  const ports = cloud.deployment.clientPortsOf(sleepy);
+  let sleepsNext = false;
+  let puts = 0;
+  // Certified, and not signed yet.
+  const append: CommitLog["append"] = async (...args) => {
+    puts += 1;
+    if (sleepsNext) {
+      sleepsNext = false;
+      sleepy.freeze(asleepMs, "stand");
+      await sleepy.clock.sleep(1);
+    }
+    if (ports.log.append === undefined) throw new Error("this cloud has no append");
+    return ports.log.append(...args);
+  };
+  const engine = createClientEngine(
+    { ...ports, log: { ...ports.log, append } },
+    { commit: "express", chaining: false },
+  );
   const other = cloud.createClient("other");
   const end = await cloud.run(
     async () => {
-      await increment(app.client, "warm");
-      isArmed = true;
-      // The second is certified when the first's put is answered, and waits for it until then.
-      const first = increment(app.client, "y");
-      await cloud.clock.sleep(12);
-      const second = increment(app.client, "x");
+      await incrementBy(engine, "warm");
+      sleepsNext = true;
+      const asleep = ended(incrementBy(engine, "x"));
       await cloud.clock.sleep(60_000);
       for (let i = 0; i < 5; i += 1) await increment(other, "x");
       await cloud.clock.sleep(asleepMs + 120_000);
-      await first;
-      return second;
+      return asleep;
     },
     { limitMs: asleepMs + 3 * dayMs },
   );
   await cloud.settled();
+  expect(puts).toBeGreaterThan(1);
   const n = cloud.rows(counters).find(({ id }) => id === "x")?.n;
   expect(end === "committed" ? [6] : [5, 6]).toContain(n);
 }, 120_000);
