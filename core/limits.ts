@@ -357,6 +357,8 @@ export const expressRegistryMsMax = 10_000;
 export const streamSwitchTriesMax = 1_000;
 /** How often one looks whether a closed stream is drained. */
 export const streamDrainLookMs = 1_000;
+/** How long a local stack waits for that as it starts without its stream. */
+export const stackDrainMsMax = 60_000;
 /** How long commits go by the stream after the log's table has throttled, or refused, a block. */
 export const expressThrottledMs = 1_000;
 export const expressDeniedMs = 10 * 60_000;

@@ -84,6 +84,25 @@ export type EmbeddedStack = {
 export async function startEmbeddedStack(
   options: EmbeddedStackOptions = {},
 ): Promise<EmbeddedStack> {
+  try {
+    return await startStack(options);
+  } catch (error) {
+    const { closeStackStream, StreamInUse } = await import("./provision-stack.ts");
+    if (!(error instanceof StreamInUse)) throw error;
+    // Its data has a stream, which goes as it does on AWS: closed first, and drained by replay.
+    const functions = stackFunctions.filter(({ name }) => name !== "api");
+    const last = { tablesOnly: false, functions, tables: [], sampleTables: false };
+    const draining = await startStack({ ...options, ...last });
+    try {
+      await closeStackStream(draining);
+    } finally {
+      await draining.stop();
+    }
+    return await startStack(options);
+  }
+}
+
+async function startStack(options: EmbeddedStackOptions): Promise<EmbeddedStack> {
   const stack = new Stack(options);
   try {
     await stack.start();

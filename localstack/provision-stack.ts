@@ -9,6 +9,7 @@ import { createTables } from "../aws/create-tables.ts";
 import { provisionDeployment, type ProvisionOptions } from "../aws/provision.ts";
 import { adoptTables } from "../aws/register-tables.ts";
 import { InvalidRequestError } from "../core/errors.ts";
+import * as limits from "../core/limits.ts";
 import type { TableDescription } from "../core/types.ts";
 import type { DataFolder } from "./data-folder.ts";
 import type { StackEndpoints } from "./process-messages.ts";
@@ -31,13 +32,15 @@ export type Provision = (target: {
   readonly dataFolder: DataFolder | undefined;
 }) => Promise<readonly string[]>;
 
+/** Explicit, so that a developer's own credentials are never even read. */
+const localCredentials = { accessKeyId: "local", secretAccessKey: "local" };
+
 export const provisionStack: Provision = async (target) => {
   const { deployment, region, endpoints, stream, dataFolder } = target;
   const aws = {
     region,
     endpoint: endpoints,
-    // Explicit, so that a developer's own credentials are never even read.
-    credentials: { accessKeyId: "local", secretAccessKey: "local" },
+    credentials: localCredentials,
   };
   await makeDeployment({ ...aws, deployment, stream });
   const own = new Set(target.tables.map(({ name }) => name));
@@ -51,15 +54,32 @@ export const provisionStack: Provision = async (target) => {
   return [...own, ...samples.map(({ name }) => name)];
 };
 
-/** @throws StackError when it has had a stream, and is to do without. */
+/** @throws StreamInUse when it is to do without a stream, and has one. */
 async function makeDeployment(options: ProvisionOptions): Promise<void> {
   try {
     await provisionDeployment(options);
   } catch (error) {
     if (!(error instanceof InvalidRequestError)) throw error;
     const remedy = "start without --tables-only, or name another folder with --data <folder>";
-    throw new StackError("config", `${error.message}; ${remedy}`, { cause: error });
+    throw new StreamInUse("config", `${error.message}; ${remedy}`, { cause: error });
   }
+}
+
+/** The stream has to be closed, and drained by replay, before a stack does without it. */
+export class StreamInUse extends StackError {}
+
+/**
+ * Closes the stream of a stack whose functions run, and waits until nobody needs it.
+ * @throws InvalidRequestError when replay does not get there.
+ */
+export async function closeStackStream({
+  deployment,
+  region,
+  endpoints,
+}: Pick<Parameters<Provision>[0], "deployment" | "region" | "endpoints">): Promise<void> {
+  const aws = { region, endpoint: endpoints, credentials: localCredentials };
+  const drainMs = limits.stackDrainMsMax;
+  await provisionDeployment({ ...aws, deployment, stream: "closing", drainMs });
 }
 
 /** @throws StackError when a table is there already with another key. */

@@ -121,10 +121,20 @@ test("the data stays, and a stream is added by a start without the option", asyn
   await increment(client, "kept");
   expect(await read(client, "kept")).toMatchObject({ n: 3 });
   await withStream.stop();
+});
 
-  await expect(startTestStack({ ...options, dataFolder })).rejects.toMatchObject({
-    message: expect.stringMatching(/had a stream.*start without --tables-only/u) as string,
-  });
+test("a start with the option takes the stream away, and nothing is lost", async () => {
+  const dataFolder = temporaryFolder();
+  const withStream = { sampleTables: true, dataFolder } as const;
+  for (const [n, each] of [withStream, { ...options, dataFolder }, withStream].entries()) {
+    const stack = await startTestStack(each);
+    const isAlone = "tablesOnly" in each;
+    expect(Object.keys(stack.processes).includes("oracle")).toBe(!isAlone);
+    const client = connect(stack);
+    await increment(client, "kept");
+    expect(await read(client, "kept")).toMatchObject({ n: n + 1 });
+    await stack.stop();
+  }
 });
 
 async function runToItsDeath(endpoint: string): Promise<string | null> {
