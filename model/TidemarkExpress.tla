@@ -18,13 +18,20 @@ VARIABLES puts     \* Puts on their way, ever since: [t, pos, block].
 
 expressVars == <<vars, puts>>
 
+\* What processes have installed by now, and their next blocks say so: each runs one transaction, so
+\* whichever appends speaks for all.  Without a replay nobody would go by it.
+Installs == {CommitTs(t) : t \in {u \in Express :
+               \/ client[u].pc = "acknowledged"
+               \/ Mutant = "express-reports-early" /\ IsCommitted(u)}}
+
 \* The block that follows the first p, as a client makes it: its cursor is that of the block before.
 ExpressBlock(t, p) ==
   LET last == IF Mutant = "express-clock-alone" THEN client[t].r ELSE Through(p)
       moved == IF Mutant = "express-moves-cursor" /\ Covered(p) < Len(stream) THEN 1 ELSE 0
   IN [cursor |-> Covered(p) + moved,
       verdicts |-> <<[t |-> t, kind |-> "commit", ts |-> last + 1]>>,
-      through |-> last + 1]
+      through |-> last + 1,
+      installed |-> IF Replays = {} THEN {} ELSE {ts \in Installs : ts > Through(mark)}]
 
 \* Certifies on a tail that reaches to the log's end and sends the put: at first, or with the same
 \* id again, after its put was refused, or its request by the stream is not answered.  A tail that
@@ -104,7 +111,8 @@ TablesSpec ==
 \* A put is worth something only at the position that follows the log's end (or, for mutants, beyond
 \* it); a position that is taken refuses it for ever.
 ExpressView ==
-  <<View, {m \in puts : m.pos > Len(log) \/ Mutant = "express-put-unconditional"}>>
+  <<View, [i \in 1 .. Len(log) - mark |-> Reports(mark + i)],
+    {m \in puts : m.pos > Len(log) \/ Mutant = "express-put-unconditional"}>>
 
 -----------------------------------------------------------------------------
 (* Not numbered: a cursor passes no request without an answer.  An oracle cannot break it, since it

@@ -48,4 +48,5 @@ export const modelMutants: readonly ModelMutant[] = [
   { name: "express-probe-blindly", config: "express-tables", violates: ["I3"] },
   { name: "unknown-is-aborted", config: "express-tables", violates: ["I3"] },
   { name: "watermark-first", config: "express-tables", violates: ["I7"] },
+  { name: "express-reports-early", config: "express-tables", violates: ["I7"] },
 ];
