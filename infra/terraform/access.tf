@@ -14,7 +14,7 @@ locals {
     indexes  = [for arn in local.user_table_arns : "${arn}/index/*"]
   }
 
-  # What each role, and each policy for users, is put together from.
+  # What each function's role is put together from.
   grant_sets = {
     oracle = concat(["oracle", "mapping"], var.enhanced_fan_out ? ["fanOut"] : [])
     replay = ["replay", "mapping"]
@@ -24,13 +24,17 @@ locals {
     api          = ["readOnly", "write", "express", "rest"]
     provision    = ["provision"]
   }
-  # `express` lets its holder append to the log, and is given beside `read-write`: it trusts a
-  # client as the oracle is trusted (docs/operations.md, Who can do what).
+  # The policies for users. `express` lets its holder append to the log, and is given beside
+  # `read-write`: it trusts a client as the oracle is trusted. `housekeeping` comes beside both, and
+  # trusts a client with what replay and reaper may (docs/operations.md, Who can do what).
   user_grant_sets = {
-    read-only  = ["readOnly"]
-    read-write = ["readOnly", "write"]
-    express    = ["express"]
+    read-only    = ["readOnly"]
+    read-write   = ["readOnly", "write"]
+    express      = ["express"]
+    housekeeping = ["keepHouse"]
   }
+  # Who has the others has the keys by `read-write`.
+  user_policies_with_keys = ["read-only", "read-write"]
 
   key_arns = distinct(
     concat(var.kms_key_arn == null ? [] : [var.kms_key_arn], var.table_kms_key_arns)
@@ -64,8 +68,13 @@ locals {
     ]
   }
 
+  # A function and a policy for users may share a name, and share no rights by that.
+  sets_by_policy = merge(
+    { for name, sets in local.grant_sets : "function/${name}" => sets },
+    { for name, sets in local.user_grant_sets : "sdk/${name}" => sets },
+  )
   policies = {
-    for name, sets in merge(local.grant_sets, local.user_grant_sets) : name => jsonencode({
+    for name, sets in local.sets_by_policy : name => jsonencode({
       Version = "2012-10-17"
       Statement = concat(
         flatten([
@@ -85,10 +94,11 @@ locals {
             ) if length(local.granted_resources[grant.on]) > 0
           ]
         ]),
-        # Who has `express` has the keys by `read-write`.
         [
-          for statement in local.key_statements[name == "read-only" ? "read" : "write"] : statement
-          if name != "express"
+          for statement in local.key_statements[name == "sdk/read-only" ? "read" : "write"] :
+          statement
+          if startswith(name, "function/") ||
+          contains(local.user_policies_with_keys, trimprefix(name, "sdk/"))
         ],
       )
     })
@@ -118,7 +128,7 @@ resource "aws_iam_role_policy" "function" {
 
   name   = "tidemark"
   role   = aws_iam_role.function[each.key].name
-  policy = local.policies[each.key]
+  policy = local.policies["function/${each.key}"]
 }
 
 resource "aws_iam_role_policy" "function_logs" {
@@ -146,6 +156,6 @@ resource "aws_iam_policy" "sdk" {
 
   name        = "${local.global_prefix}-${each.key}"
   description = "Tidemark ${var.deployment}: ${each.key} access through the SDK"
-  policy      = local.policies[each.key]
+  policy      = local.policies["sdk/${each.key}"]
   tags        = local.tags
 }

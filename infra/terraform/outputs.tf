@@ -24,12 +24,14 @@ output "rest" {
 output "policies" {
   description = <<-EOT
     Managed policies for the roles of applications that use the SDK. `express` comes beside
-    `read_write`, for clients that are trusted to append to the commit log themselves.
+    `read_write`, for clients that are trusted to append to the commit log themselves, and
+    `housekeeping` beside both, for clients that keep house where no function does.
   EOT
   value = {
-    read_only_arn  = aws_iam_policy.sdk["read-only"].arn
-    read_write_arn = aws_iam_policy.sdk["read-write"].arn
-    express_arn    = aws_iam_policy.sdk["express"].arn
+    read_only_arn    = aws_iam_policy.sdk["read-only"].arn
+    read_write_arn   = aws_iam_policy.sdk["read-write"].arn
+    express_arn      = aws_iam_policy.sdk["express"].arn
+    housekeeping_arn = aws_iam_policy.sdk["housekeeping"].arn
   }
 }
 

@@ -18,6 +18,7 @@ export type GrantSet =
   | "readOnly"
   | "write"
   | "express"
+  | "keepHouse"
   | "rest"
   | "mapping"
   | "fanOut";

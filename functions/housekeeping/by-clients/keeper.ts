@@ -13,8 +13,10 @@ import type { CallOptions, Clock, DatedAnswer, Ports } from "../../../core/ports
 import { StoreClock } from "../../../engine/store-clock.ts";
 import { createReplayService } from "../../replay/service.ts";
 import { beforeDeadline } from "../../shared/before-deadline.ts";
+import type { InvocationBudget } from "../../shared/invocation-budget.ts";
 import { silentObservability } from "../../shared/silent-observability.ts";
-import { keepHouse, type HousekeepingReport } from "../service.ts";
+import { keepHouse, type HousekeepingParts, type HousekeepingReport } from "../service.ts";
+import { TurnTroubles } from "./turn-troubles.ts";
 import { housePauseMs, TurnWatch } from "./turn-watch.ts";
 
 export type KeeperParts = {
@@ -50,6 +52,7 @@ class HouseKeeper {
   readonly #signal: AbortSignal;
   readonly #watch: TurnWatch;
   readonly #storeClock = new StoreClock();
+  readonly #troubles = new TurnTroubles();
   readonly #replay: ReturnType<typeof createReplayService>;
   #watchesDates = false;
   #hasReaped = false;
@@ -59,7 +62,7 @@ class HouseKeeper {
     this.#ports = parts.ports;
     this.#signal = signal;
     this.#watch = new TurnWatch(() => parts.ports.random.next());
-    this.#replay = createReplayService(parts.ports, silentObservability);
+    this.#replay = createReplayService(parts.ports, this.#troubles.observability);
   }
 
   async run(): Promise<void> {
@@ -125,9 +128,7 @@ class HouseKeeper {
         observability: silentObservability,
         withReaper,
       };
-      const report = await keepHouse(parts, { remainingMs, ...call });
-      this.#hasReaped ||= withReaper;
-      this.#parts.onKept?.(report);
+      await this.#keepAndTell(parts, { remainingMs, ...call });
     };
     const time = { clock, remainingMs: limits.houseTurnMsMax, marginMs: limits.invocationMarginMs };
     await beforeDeadline(time, (expired) => {
@@ -136,6 +137,20 @@ class HouseKeeper {
       setMaxListeners(0, signal);
       return work({ signal });
     });
+  }
+
+  /** @throws what went wrong, all of it, once the rest is done. */
+  async #keepAndTell(parts: HousekeepingParts, budget: InvocationBudget): Promise<void> {
+    const troubles = this.#troubles;
+    const report = await keepHouse(parts, budget).catch((cause: unknown) => {
+      troubles.failed(cause);
+      return undefined;
+    });
+    troubles.reaped(report?.reaped);
+    this.#hasReaped ||= report?.reaped !== undefined;
+    const trouble = troubles.take();
+    if (trouble !== undefined) throw trouble;
+    if (report !== undefined) this.#parts.onKept?.(report);
   }
 
   async #watchDates(): Promise<void> {

@@ -89,6 +89,29 @@ run "a_client_cannot_write_blocks_watermarks_or_the_registry" {
   }
 }
 
+run "clients_that_keep_house_move_watermarks_and_delete_but_append_nothing" {
+  assert {
+    condition = sort(flatten([
+      for statement in jsondecode(aws_iam_policy.sdk["housekeeping"].policy).Statement : [
+        for action in statement.Action : "${statement.Sid} ${action}"
+      ]
+      ])) == [
+      "KeepHouseFindAndDropQueued dynamodb:DeleteItem",
+      "KeepHouseFindAndDropQueued dynamodb:Query",
+      "KeepHouseInstallIdempotencyEntries dynamodb:BatchGetItem",
+      "KeepHouseMoveWatermarkAndQueue dynamodb:PutItem",
+      "KeepHouseRemoveTombstones dynamodb:DeleteItem",
+      "KeepHouseTakeTurns dynamodb:GetItem",
+      "KeepHouseTakeTurns dynamodb:PutItem",
+    ]
+    error_message = "What comes beside read-write and express."
+  }
+  assert {
+    condition     = output.policies.housekeeping_arn == aws_iam_policy.sdk["housekeeping"].arn
+    error_message = "Applications are given it by name."
+  }
+}
+
 run "express_appends_blocks_and_nothing_else" {
   assert {
     condition = [
@@ -192,7 +215,7 @@ run "a_reader_cannot_encrypt" {
         contains(statement.Action, "kms:Encrypt")
         if statement.Sid == "UseKeys"
       ]
-    } == { express = [], read-only = [false], read-write = [true] }
+    } == { express = [], housekeeping = [], read-only = [false], read-write = [true] }
     error_message = "Who only reads can decrypt, and no more."
   }
   assert {

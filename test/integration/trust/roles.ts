@@ -10,7 +10,8 @@ import { startCallRecorder } from "../../deploy/call-recorder.ts";
 import { allows, readGrants, type Grant } from "../../deploy/grants.ts";
 import type { LocalStores } from "../../harness/local-stores.ts";
 
-const { oracle, replay, reaper, provision, readOnly, write, express, rest, mapping } = readGrants();
+const { oracle, replay, reaper, provision, readOnly, write, express, keepHouse, rest, mapping } =
+  readGrants();
 
 /** Functions have the rights of their mappings: it is one role. */
 export const roles = {
@@ -23,8 +24,10 @@ export const roles = {
   "policy read-only": readOnly,
   "policy read-write": [...readOnly, ...write],
   "policy express": express,
+  "policy housekeeping": keepHouse,
   api: [...readOnly, ...write, ...express, ...rest],
   "an express client": [...readOnly, ...write, ...express],
+  "a client that keeps house": [...readOnly, ...write, ...express, ...keepHouse],
   "a producer": write.filter(({ sid }) => sid === "Commit"),
   "a plain writer": [
     {
