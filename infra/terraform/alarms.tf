@@ -46,26 +46,30 @@ locals {
     }
   }
 
+  house_alarm_definitions = {
+    dead-letters = {
+      description = "A committed write can never be installed."
+      namespace   = "Tidemark", metric = "DeadLetters", statistic = "Sum"
+      dimensions  = { service = local.replay_service, deployment = var.deployment }
+      threshold   = 0
+      minutes     = 1
+    }
+    reaper-failures = {
+      description = "Tombstones cannot be removed."
+      namespace   = "Tidemark", metric = "ReaperFailures", statistic = "Sum"
+      dimensions  = { service = local.reaper_service, deployment = var.deployment }
+      threshold   = 0
+      minutes     = 60
+      datapoints  = 3
+    }
+  }
+
   alarm_definitions = merge(
     {
       for name, alarm in local.stream_alarm_definitions : name => alarm if var.stream.enabled
     },
     {
-      dead-letters = {
-        description = "A committed write can never be installed."
-        namespace   = "Tidemark", metric = "DeadLetters", statistic = "Sum"
-        dimensions  = { service = local.replay_service, deployment = var.deployment }
-        threshold   = 0
-        minutes     = 1
-      }
-      reaper-failures = {
-        description = "Tombstones cannot be removed."
-        namespace   = "Tidemark", metric = "ReaperFailures", statistic = "Sum"
-        dimensions  = { service = local.reaper_service, deployment = var.deployment }
-        threshold   = 0
-        minutes     = 60
-        datapoints  = 3
-      }
+      for name, alarm in local.house_alarm_definitions : name => alarm if local.functions_keep_house
     },
     {
       for name in keys(local.functions) : "${name}-errors" => {

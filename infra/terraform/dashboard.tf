@@ -43,29 +43,34 @@ locals {
     },
   ]
 
+  # Where functions keep house, not clients.
+  house_widgets = [
+    {
+      title = "What needs somebody", stat = "Sum", unit = "count"
+      metrics = concat(
+        [
+          for metric in ["RejectedRecords"] :
+          concat(["Tidemark", metric], local.oracle_dimensions) if var.stream.enabled
+        ],
+        [
+          concat(["Tidemark", "DeadLetters"], local.replay_dimensions),
+          concat(["Tidemark", "ReaperFailures"], local.reaper_dimensions),
+        ],
+      )
+    },
+    {
+      title = "Replay: installed for others", stat = "Sum", unit = "count"
+      metrics = [
+        for metric in ["ReplayedTransactions", "ReplayInstalledWrites"] :
+        concat(["Tidemark", metric], local.replay_dimensions)
+      ]
+    },
+  ]
+
   widgets = concat(
     [for widget in local.stream_widgets : widget if var.stream.enabled],
+    [for widget in local.house_widgets : widget if local.functions_keep_house],
     [
-      {
-        title = "What needs somebody", stat = "Sum", unit = "count"
-        metrics = concat(
-          [
-            for metric in ["RejectedRecords"] :
-            concat(["Tidemark", metric], local.oracle_dimensions) if var.stream.enabled
-          ],
-          [
-            concat(["Tidemark", "DeadLetters"], local.replay_dimensions),
-            concat(["Tidemark", "ReaperFailures"], local.reaper_dimensions),
-          ],
-        )
-      },
-      {
-        title = "Replay: installed for others", stat = "Sum", unit = "count"
-        metrics = [
-          for metric in ["ReplayedTransactions", "ReplayInstalledWrites"] :
-          concat(["Tidemark", metric], local.replay_dimensions)
-        ]
-      },
       {
         title = "Functions: errors and throttles", stat = "Sum", unit = "count"
         metrics = concat([

@@ -13,6 +13,8 @@ locals {
 
   # Without a stream the deployment is one of tables alone.
   stream_count = var.stream.enabled ? 1 : 0
+  # Otherwise clients do, and tell it in events of theirs.
+  functions_keep_house = var.stream.enabled || var.housekeeping.enabled
 
   prefix        = "tidemark-${var.deployment}"
   global_prefix = "${local.prefix}-${local.region}"
@@ -51,7 +53,7 @@ locals {
     for name, settings in local.all_functions :
     name => settings
     if contains(["either", var.stream.enabled ? "stream" : "tables"], settings.deployedWith) &&
-    (name != "api" || var.rest.enabled)
+    (name != "api" || var.rest.enabled) && (name != "housekeeping" || var.housekeeping.enabled)
   }
   mappings = {
     for name, settings in local.functions :

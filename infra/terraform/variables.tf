@@ -87,7 +87,8 @@ variable "stream" {
     The commit stream. `retention_hours` is how long replay may be down before payloads are lost. An
     on-demand stream works, costs more, and takes no more: all records have one hash key.
     `enabled = false` is a deployment of tables alone: no stream and no oracle; clients append to
-    the log themselves, and one function keeps house (docs/operations.md, Tables alone).
+    the log themselves, and one function or some clients keep house (docs/operations.md, Tables
+    alone).
     `closing = true` comes before a stream is taken away: its use ends, and the apply waits until
     nobody needs it (docs/operations.md, Taking the stream away).
   EOT
@@ -142,21 +143,14 @@ variable "stream" {
 
 variable "housekeeping" {
   description = <<-EOT
-    What replay and reaper do, in a deployment of tables alone: one function, once a minute. With a
-    stream the two are functions of their own, and this says nothing.
+    What replay and reaper do, in a deployment of tables alone: one function, once a minute. With
+    `enabled = false` clients do it that have the policy `housekeeping` and createClient's option of
+    that name; while none runs, nothing installs what a client that died left behind. With a stream
+    replay and reaper are functions of their own, and this says nothing.
   EOT
   type        = object({ enabled = optional(bool, true) })
   default     = {}
   nullable    = false
-
-  validation {
-    condition     = var.housekeeping.enabled || var.stream.enabled
-    error_message = <<-EOT
-      Without a stream somebody has to keep house, and this module has no policy for clients that do
-      (createClient's housekeeping): leave housekeeping.enabled at true, or nothing installs what a
-      client that died left behind.
-    EOT
-  }
 }
 
 variable "enhanced_fan_out" {
@@ -398,11 +392,15 @@ variable "memory_mb" {
   validation {
     condition = length(setintersection(
       keys(var.memory_mb),
-      var.stream.enabled ? ["housekeeping"] : ["oracle", "replay", "reaper"],
+      concat(
+        var.stream.enabled ? [] : ["oracle", "replay", "reaper"],
+        !var.stream.enabled && var.housekeeping.enabled ? [] : ["housekeeping"],
+      ),
     )) == 0
     error_message = <<-EOT
       memory_mb names a function that this deployment does not have: oracle, replay and reaper
-      belong to a stream, and housekeeping stands for them where stream.enabled = false.
+      belong to a stream, and housekeeping, unless it is left to clients, stands for them where
+      stream.enabled = false.
     EOT
   }
   validation {
@@ -435,11 +433,15 @@ variable "reserved_concurrency" {
   validation {
     condition = length(setintersection(
       keys(var.reserved_concurrency),
-      var.stream.enabled ? ["housekeeping"] : ["oracle", "replay", "reaper"],
+      concat(
+        var.stream.enabled ? [] : ["oracle", "replay", "reaper"],
+        !var.stream.enabled && var.housekeeping.enabled ? [] : ["housekeeping"],
+      ),
     )) == 0
     error_message = <<-EOT
       reserved_concurrency names a function that this deployment does not have: oracle, replay and
-      reaper belong to a stream, and housekeeping stands for them where stream.enabled = false.
+      reaper belong to a stream, and housekeeping, unless it is left to clients, stands for them
+      where stream.enabled = false.
     EOT
   }
   validation {

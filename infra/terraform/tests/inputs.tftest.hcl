@@ -310,13 +310,14 @@ run "refuses_a_way_to_commit_that_there_is_not" {
   expect_failures = [var.rest]
 }
 
-run "refuses_that_nobody_keeps_house" {
+run "refuses_memory_for_housekeeping_that_clients_do" {
   command = plan
   variables {
     stream       = { enabled = false }
     housekeeping = { enabled = false }
+    memory_mb    = { housekeeping = 1024 }
   }
-  expect_failures = [var.housekeeping]
+  expect_failures = [var.memory_mb]
 }
 
 run "refuses_memory_for_an_oracle_without_a_stream" {

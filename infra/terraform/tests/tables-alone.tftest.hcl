@@ -139,3 +139,37 @@ run "alarms_and_dashboard_speak_of_what_is_there" {
     error_message = "No widget is empty, and none of something that is not there."
   }
 }
+
+run "clients_may_keep_house_in_the_place_of_a_function" {
+  variables {
+    housekeeping = { enabled = false }
+  }
+  assert {
+    condition = (
+      keys(aws_lambda_function.this) == ["api", "provision"] &&
+      keys(aws_cloudwatch_log_group.function) == ["api", "provision"] &&
+      keys(aws_iam_role.function) == ["api", "provision"] &&
+      length(aws_cloudwatch_event_rule.schedule) == 0 &&
+      length(aws_lambda_permission.schedule) == 0
+    )
+    error_message = "Neither the function nor what belongs to it."
+  }
+  assert {
+    condition = length(setintersection(
+      keys(aws_cloudwatch_metric_alarm.this),
+      ["dead-letters", "reaper-failures", "housekeeping-errors", "housekeeping-throttled"],
+    )) == 0
+    error_message = "Nobody writes what these alarms would look at."
+  }
+  assert {
+    condition     = !strcontains(aws_cloudwatch_dashboard.this.dashboard_body, "housekeeping")
+    error_message = "The dashboard shows what is there."
+  }
+  assert {
+    condition = length([
+      for statement in jsondecode(aws_iam_policy.sdk["housekeeping"].policy).Statement : statement
+      if startswith(statement.Sid, "KeepHouse")
+    ]) > 0
+    error_message = "Clients may be given the right to."
+  }
+}
