@@ -310,7 +310,7 @@ export const courtesyWritesMax = 64;
 // --- Clients: express commits (docs/adr/0013) ---
 /** Refused puts in a row after which a process goes by the stream, unless all is in conflict. */
 export const expressLossesMax = 16;
-/** How many put at a time, of those who stand in line: the second learns what the first has put. */
+/** How many put at a time, of those who stand in line, while the log has room. On a busy one, one. */
 export const expressContendersMax = 4;
 /** How many processes take turns on a busy log: more of them are served sooner by the stream. */
 export const expressMakersMax = 9;
@@ -319,7 +319,7 @@ export const expressMakersMs = 2_000;
 /** Write units of blocks in the window: of the 1,000 a second that a partition gives. */
 export const expressUnitsMax = 700;
 /** Of the ends of tries, those by conflicts, from which on the stream only makes more of them. */
-export const expressContendedShare = 0.4;
+export const expressContendedShare = 0.5;
 /**
  * How much of the log's time may be taken by others: above the first a put is as likely refused as
  * not, and a process goes by the stream; below the second the log is calm. Apart, so that nobody

@@ -31,7 +31,6 @@ import type {
 import type {
   InstalledReport,
   LogBlock,
-  LogPosition,
   MakerNumber,
   ShardId,
   TransactionId,
@@ -46,6 +45,7 @@ import type { TailFollower } from "../tail-follower.ts";
 import { fitsBlock, planBlock, type ExpressRequest } from "./block-plan.ts";
 import { BoardingGate } from "./boarding-gate.ts";
 import type { CommitPolicy } from "./commit-policy.ts";
+import { awaitNextBlock } from "./next-block.ts";
 
 /** A transaction that wants into the next block. */
 export type ExpressBid = ExpressRequest & {
@@ -69,10 +69,12 @@ export type ExpressAnswer =
   | { readonly kind: "by-stream" };
 
 export type AppenderParts = {
-  readonly ports: Pick<ClientPorts, "clock" | "random">;
+  readonly ports: Pick<ClientPorts, "clock" | "random"> & {
+    readonly log: Pick<CommitLog, "readAt">;
+  };
   readonly append: CommitLog["append"];
   readonly shard: ShardId;
-  readonly follower: Pick<TailFollower, "tail" | "ageMs" | "refresh" | "adopt">;
+  readonly follower: Pick<TailFollower, "tail" | "ageMs" | "refresh" | "adopt" | "consumption">;
   /** The registry, by which a bid's `recheck` goes: who slept has an old copy. */
   readonly tables: { readonly areFresh: boolean };
   /** Which way commits go at the moment. */
@@ -130,9 +132,6 @@ export class BlockAppender {
   #denied: StoreError | undefined;
   /** Own puts in a row that found their position taken. */
   #losses = 0;
-  /** Of the newest flight; and who made the block that stands there. */
-  #flightPosition: LogPosition | undefined;
-  #taker: MakerNumber | undefined;
 
   constructor(parts: AppenderParts) {
     this.#parts = parts;
@@ -174,7 +173,6 @@ export class BlockAppender {
   /** A block of the log was folded. @param awaited ids whose verdicts are waited for here. */
   saw({ maker, position, throughTimestamp, verdicts }: LogBlock, awaited: AwaitedIds): void {
     const { policy, nowMicros, number } = this.#parts;
-    if (position === this.#flightPosition) this.#taker = maker?.number;
     if (maker?.number === number) return;
     // Whoever has slept reads the blocks of hours at once: they say nothing of the log's load now.
     const ageMs = Math.max(0, (nowMicros() ?? 0) - throughTimestamp) / 1_000;
@@ -182,7 +180,12 @@ export class BlockAppender {
     const atMs = this.#time.nowMs() - ageMs;
     const others = verdicts.filter(({ kind, id }) => kind !== "stale" && !awaited.has(id));
     const units = unitsOf(verdicts);
-    policy.saw({ atMs, maker: maker?.number, decisions: others.length, units });
+    policy.saw({ position, atMs, maker: maker?.number, decisions: others.length, units });
+  }
+
+  /** A try of a transaction has ended, by whichever way. */
+  ended(end: { readonly isConflict: boolean }): void {
+    this.#parts.policy.ended({ ...end, nowMs: this.#time.nowMs() });
   }
 
   /**
@@ -254,11 +257,16 @@ export class BlockAppender {
 
   /** Until nobody goes first: after each wait the log says who has come meanwhile. */
   async #awaitTurn(): Promise<void> {
-    const { ports, follower, policy } = this.#parts;
+    const { ports, follower, policy, shard } = this.#parts;
     while (this.isReady) {
-      const waitMs = policy.waitMs(this.#time.nowMs(), ports.random.next());
-      if (waitMs === 0) return;
-      await ports.clock.sleep(waitMs);
+      const wait = policy.wait(this.#time.nowMs(), ports.random.next());
+      if (wait === undefined) return;
+      const { forMs, lookEveryMs } = wait;
+      if (lookEveryMs !== undefined) {
+        await awaitNextBlock({ ports, shard, follower }, { forMs, everyMs: lookEveryMs });
+        continue;
+      }
+      await ports.clock.sleep(forMs);
       // What cannot be read now shows nobody: the put will tell.
       await follower.refresh().catch(ignore);
     }
@@ -311,8 +319,6 @@ export class BlockAppender {
   /** Puts the block until it is known who stands at its position, or nobody waits for it. */
   async #land(flight: Flight): Promise<void> {
     const { ports, follower, policy } = this.#parts;
-    this.#flightPosition = flight.block.position;
-    this.#taker = undefined;
     for (const bid of flight.bids) bid.onWay(true);
     // Listeners hear of it before it is put, each in the context of its own call (express.ts).
     await Promise.resolve();
@@ -347,8 +353,9 @@ export class BlockAppender {
         const tookMs = ports.clock.monotonicMs() - began.monotonicMs;
         const units = Math.ceil(flight.block.bytes.length / writeUnitBytes);
         const put = { nowMs: this.#time.nowMs(), tookMs, units };
-        if (isOwn) policy.won(put);
-        else policy.lost({ ...put, to: this.#taker });
+        if (isOwn)
+          policy.won({ ...put, position: flight.block.position, decisions: flight.bids.length });
+        else policy.lost(put);
         return;
       }
       if (flight.bids.every(({ signal }) => signal.aborted)) return;

@@ -12,16 +12,18 @@
  * what to run again on.
  *
  * *Turns.* The log shows who made each block. Whoever has not put a block for the longest time goes
- * first, all processes see the same line, and nobody is starved: who has won stands at its end. The
- * first few in line put; the others wait for as long as those before them take, and look at the log
- * then. Nobody waits for those who do not come. A put that is refused brings the next one into
- * place: it arrives right behind the block that has beaten it.
+ * first, all processes see the same line, and nobody is starved: who has won stands at its end. On
+ * a busy log only the first one puts. Those right behind it look for its block as it comes: that
+ * costs read units where a refused put would cost write units, and brings them into place sooner.
+ * The others look at the log from time to time. Nobody waits for long for those who do not come;
+ * while the log has room the first few put at once. A newcomer, whom nobody knows of, puts together
+ * with the first one.
  *
  * Time and randomness come with each call; times are monotonic milliseconds.
  */
 import { assert } from "../../core/assert.ts";
 import * as limits from "../../core/limits.ts";
-import type { MakerNumber } from "../../core/types.ts";
+import type { LogPosition } from "../../core/types.ts";
 import { LogActivity, type ForeignBlock } from "./log-activity.ts";
 
 export type { ForeignBlock } from "./log-activity.ts";
@@ -39,14 +41,29 @@ export type Decision = {
   readonly hasStream?: boolean;
 };
 
+/** For how long others go first. Who is next in line looks for each block as it comes. */
+export type Wait = { readonly forMs: number; readonly lookEveryMs: number | undefined };
+
 /** A put of this process that was answered. */
 export type OwnPut = { readonly nowMs: number; readonly tookMs: number; readonly units: number };
 
-/** Weight of the newest put in the mean of what one takes; and of the newest end of a try. */
+/** One that stands in the log, with so many decisions of this process. */
+export type OwnWin = OwnPut & { readonly position: LogPosition; readonly decisions: number };
+
+/** Weight of the newest put in the mean of what one takes. */
 const putShare = 0.2;
-const endShare = 0.1;
+/** Fewer conflicts are chance. */
+const contendedMin = 3;
 /** An oracle's refused put comes back, and the next one arrives: with some to spare. */
-const oraclePuts = 1.5;
+const oraclePuts = 2;
+/** Who has so few before it looks for their blocks; who is next, at such a share of a put's time. */
+const nearTurns = 2;
+const lookShare = 0.125;
+/** How much longer than a put it waits for somebody who may not come, in puts. */
+const patience = 1;
+/** Who has never won spreads after so many refused puts in a row. */
+const newcomerLosses = 4;
+const newcomerDoublingsMax = 3;
 /** What a put is taken to last before one was made. */
 const firstPutMs = 10;
 
@@ -56,17 +73,16 @@ export class CommitPolicy {
   #way: "express" | "stream" = "express";
   #putMs = firstPutMs;
   #losses = 0;
-  /** The last put was lost to an oracle, which goes first. */
-  #yields = false;
-  /** Since its last put it has left an oracle the time for one. */
-  #hasGivenWay = false;
-  /** Monotonic time of the last win. */
-  #wonMs: number | undefined;
-  /** Of late, how many tries have ended by a conflict with others. */
-  #conflictShare = 0;
+  /** The newest block behind which it has left an oracle the time for one. */
+  #gaveWayBehind: LogPosition | undefined;
+  /** The last win: its block, and the monotonic time at which it was heard of. */
+  #won: { readonly position: LogPosition; readonly atMs: number } | undefined;
+  /** How many tries have ended of late, older ones counting ever less. */
+  #ends = { conflicts: 0, commits: 0, atMs: 0 };
   #isContended = false;
-  /** The line as it was when the process began to wait for its turn. */
-  #waiting: { readonly ahead: number } | undefined;
+  /** How many were before it in line, behind which block, and until when it waits for the first. */
+  #waiting:
+    { readonly turns: number; readonly behind: number; readonly untilMs: number } | undefined;
   /** When the way was chosen, and since when there was room for this process. */
   #chosenMs = Number.NEGATIVE_INFINITY;
   #roomSinceMs = Number.NEGATIVE_INFINITY;
@@ -83,35 +99,36 @@ export class CommitPolicy {
   }
 
   /** A put of this process was answered with success. */
-  won({ nowMs, tookMs, units }: OwnPut): void {
+  won({ nowMs, tookMs, units, position, decisions }: OwnWin): void {
     this.#learnPut(tookMs);
-    this.#log.put({ atMs: nowMs, units });
+    this.#log.put({ position, atMs: nowMs, units, decisions });
     this.#losses = 0;
-    this.#yields = false;
-    this.#hasGivenWay = false;
-    this.#wonMs = nowMs;
+    this.#won = { position, atMs: nowMs };
     this.#waiting = undefined;
     // Who has stayed for so long did not come back too early.
     if (nowMs - this.#chosenMs > this.#calmMs) this.#calmMs = limits.expressCalmMsMin;
   }
 
-  /** A put was refused. @param to who stands there; undefined: an oracle. */
-  lost({ nowMs, tookMs, units, to }: OwnPut & { readonly to: MakerNumber | undefined }): void {
+  /** A put of this process was refused. */
+  lost({ nowMs, tookMs, units }: OwnPut): void {
     this.#learnPut(tookMs);
-    this.#log.put({ atMs: nowMs, units });
+    this.#log.put({ position: undefined, atMs: nowMs, units, decisions: 0 });
     this.#losses += 1;
-    this.#yields = to === undefined;
-    this.#hasGivenWay = false;
     this.#waiting = undefined;
     // mutant: express-never-yields
     if (!this.#isContended && this.#losses >= limits.expressLossesMax) this.#leave(nowMs);
   }
 
   /** A try of a transaction has ended, by whichever way: by a commit, or by another's. */
-  ended({ isConflict }: { readonly isConflict: boolean }): void {
-    this.#conflictShare += endShare * ((isConflict ? 1 : 0) - this.#conflictShare);
-    if (this.#conflictShare > limits.expressContendedShare) this.#isContended = true;
-    if (this.#conflictShare < limits.expressContendedShare / 2) this.#isContended = false;
+  ended({ nowMs, isConflict }: { readonly nowMs: number; readonly isConflict: boolean }): void {
+    const kept = Math.exp((this.#ends.atMs - nowMs) / limits.expressWindowMs);
+    const conflicts = this.#ends.conflicts * kept + (isConflict ? 1 : 0);
+    const commits = this.#ends.commits * kept + (isConflict ? 0 : 1);
+    this.#ends = { conflicts, commits, atMs: nowMs };
+    const share = conflicts / (conflicts + commits);
+    const from = limits.expressContendedShare;
+    if (conflicts >= contendedMin && share > from) this.#isContended = true;
+    if (share < from / 2) this.#isContended = false;
   }
 
   way({ nowMs, mayExpress, hasStream = true }: Decision): CommitWay {
@@ -121,7 +138,8 @@ export class CommitPolicy {
     if (!mayExpress) return this.#mode === "auto" ? "stream" : "neither";
     if (this.#mode === "auto" && this.#way === "stream") {
       const isRoom = nowMs - Math.max(this.#roomSinceMs, this.#chosenMs) >= this.#calmMs;
-      if (!isRoom && (!this.#isContended || this.#log.isTooMuch)) return "stream";
+      const isBetter = this.#isContended && this.#log.units <= limits.expressUnitsMax / 2;
+      if (!isRoom && !isBetter) return "stream";
       // probe: express-comes-back
       this.#choose("express", nowMs);
     }
@@ -129,50 +147,82 @@ export class CommitPolicy {
   }
 
   /**
-   * How long others go first; after that the log is looked at, and this is asked again. On a calm
-   * log nobody waits: a wait only makes the tail older.
+   * How others go first; after that the log is looked at, and this is asked again. Undefined: it is
+   * this process's turn. On a calm log nobody waits: a wait only makes the tail older.
    * @param random uniform in [0, 1).
    */
-  waitMs(nowMs: number, random: number): number {
+  wait(nowMs: number, random: number): Wait | undefined {
     assert(random >= 0 && random < 1, "commit policy: randomness lies in [0, 1)");
     this.#look(nowMs);
-    const leftMs = Math.max(this.#yields ? this.#putMs : 0, this.#wayMs(nowMs));
-    const behindMs = Math.min(leftMs, limits.expressWaitMsMax);
-    this.#yields = false;
-    if (this.#log.share(this.#putMs) <= limits.expressCalmShareMax && this.#losses < 2) {
-      return 0;
-    }
-    // Whom the others have not seen yet goes first; so that newcomers do not all come at once, and
-    // nobody who meets more of them than it knows of, they spread over a few turns.
-    const place = this.#log.ahead(this.#wonMs);
-    const doublings =
-      place === undefined ? this.#losses : this.#losses - 2 * limits.expressContendersMax;
-    const spread = doublings > 0 ? 2 ** Math.min(doublings, 3) : 0;
-    const waited = this.#waiting;
-    const ahead =
-      waited === undefined || place !== undefined ? (place ?? 0) + Math.floor(random * spread) : 0;
-    // An oracle stands for many, and puts as soon as it can: fewer stand in its way.
-    const contenders = this.#log.hasOracle ? 1 : limits.expressContendersMax;
-    const turns = ahead - (place === undefined ? 0 : contenders);
-    if (turns < 0 || ahead === 0) return behindMs;
-    // Nobody of those before it has come, for as long as all of them would have taken.
-    if (waited !== undefined && ahead >= waited.ahead) return behindMs;
-    this.#waiting = { ahead };
-    // The look at the log takes about as long as the first of them.
-    const waitMs = Math.max(turns * this.#putMs, 1) + behindMs;
     // mutant: express-never-waits
-    return Math.min(waitMs, limits.expressWaitMsMax);
+    const leftMs = this.#leftToOracleMs(nowMs);
+    if (this.#log.share(this.#putMs) <= limits.expressCalmShareMax && this.#losses < 2) {
+      return undefined;
+    }
+    // mutant: express-never-waits
+    const turns = this.#turns(random);
+    if (turns === 0) return leftMs > 0 ? this.#near(leftMs) : undefined;
+    const waited = this.#waiting;
+    // Nobody of those before it has come, for as long as they would have taken.
+    const isInVain = waited !== undefined && turns >= waited.turns && nowMs >= waited.untilMs;
+    if (isInVain) return leftMs > 0 ? this.#near(leftMs) : undefined;
+    if (waited === undefined || turns < waited.turns) {
+      const untilMs = nowMs + leftMs + (turns + patience) * this.#putMs;
+      this.#waiting = {
+        turns,
+        behind: this.#log.newest?.position ?? 0,
+        untilMs: Math.min(untilMs, nowMs + limits.expressWaitMsMax),
+      };
+    }
+    const untilMs = this.#waiting?.untilMs ?? nowMs;
+    if (turns <= nearTurns) return this.#near(untilMs - nowMs, turns);
+    const farMs = Math.max(1, (turns - nearTurns) / 2) * this.#putMs;
+    const forMs = Math.min(farMs, untilMs - nowMs);
+    return { forMs: Math.max(forMs, 1), lookEveryMs: undefined };
+  }
+
+  /** How many put before this process may, as far as it knows. */
+  #turns(random: number): number {
+    const place = this.#log.ahead(this.#won?.position);
+    if (place !== undefined) {
+      // Where some of those before it do not come, several try at once; an oracle puts as soon as
+      // it can, and stands for many.
+      const contenders = this.#isBusy || this.#log.hasOracle ? 1 : limits.expressContendersMax;
+      return Math.max(0, place + 1 - contenders);
+    }
+    // Whom the others have not seen yet goes first, together with who is first in line: it looks for
+    // the same block as that one does. Where many come at once they spread over ever more turns.
+    const waited = this.#waiting;
+    if (waited !== undefined) {
+      const come = (this.#log.newest?.position ?? 0) - waited.behind;
+      return Math.max(0, waited.turns - come);
+    }
+    if (this.#losses === 0 || !this.#isBusy) return 0;
+    const doublings = Math.min(Math.max(this.#losses - newcomerLosses, 0), newcomerDoublingsMax);
+    return 1 + Math.floor(random * 2 ** doublings);
+  }
+
+  get #isBusy(): boolean {
+    return this.#log.share(this.#putMs) > limits.expressBusyShareMax;
+  }
+
+  #near(forMs: number, turns = 1): Wait {
+    return {
+      forMs: Math.min(Math.max(forMs, 1), limits.expressWaitMsMax),
+      lookEveryMs: Math.max(this.#putMs * lookShare * turns ** 2, 1),
+    };
   }
 
   /**
-   * Beside an oracle: what is left of the time in which it hears of the newest block and puts its
-   * own behind it. Once for each put of this process, so that it is not put off for ever.
+   * Beside an oracle: what is left of the time in which it hears of the newest block and puts its own
+   * behind it. Once for each position, so that it is not put off for ever.
    */
-  #wayMs(nowMs: number): number {
-    if (this.#hasGivenWay || !this.#log.hasOracle) return 0;
-    this.#hasGivenWay = true;
-    const newestMs = Math.max(this.#log.processBlockMs ?? -Infinity, this.#wonMs ?? -Infinity);
-    return Math.max(0, newestMs + oraclePuts * this.#putMs - nowMs);
+  #leftToOracleMs(nowMs: number): number {
+    const { newest } = this.#log;
+    if (newest === undefined || !this.#log.hasOracle) return 0;
+    if (newest.position === this.#gaveWayBehind) return 0;
+    this.#gaveWayBehind = newest.position;
+    return Math.max(0, newest.atMs + oraclePuts * this.#putMs - nowMs);
   }
 
   /** Whether most of what this process does is in conflict with others. */
@@ -184,8 +234,9 @@ export class CommitPolicy {
     this.#log.forget(nowMs);
     const isCrowded = this.#log.isCrowded(this.#putMs);
     if (isCrowded) this.#roomSinceMs = nowMs;
+    const isTooMuch = this.#log.units > limits.expressUnitsMax;
     // mutant: express-never-yields
-    if ((isCrowded && !this.#isContended) || this.#log.isTooMuch) this.#leave(nowMs);
+    if ((isCrowded && !this.#isContended) || isTooMuch) this.#leave(nowMs);
   }
 
   #leave(nowMs: number): void {
@@ -200,7 +251,6 @@ export class CommitPolicy {
     this.#way = way;
     this.#chosenMs = nowMs;
     this.#losses = 0;
-    this.#yields = false;
     this.#waiting = undefined;
   }
 

@@ -22,7 +22,7 @@ import { KnownTables } from "./known-tables.ts";
 export { withoutStream } from "./without-stream.ts";
 
 export type ExpressParts = {
-  readonly ports: Pick<ClientPorts, "clock" | "random" | "watchDates">;
+  readonly ports: Pick<ClientPorts, "clock" | "random" | "log" | "watchDates">;
   readonly append: CommitLog["append"];
   readonly session: ShardSession;
   readonly registry: TableRegistry;
@@ -79,7 +79,7 @@ export async function createExpress({
     takes: (payload, writes) => fitsBlock({ payload, writes }),
     written: (commit, key) => values.find(commit, key),
     ended: (end) => {
-      policy.ended(end);
+      appender.ended(end);
     },
     saw: (block, awaited) => {
       appender.saw(block, awaited);

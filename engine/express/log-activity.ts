@@ -4,10 +4,11 @@
  * next block (commit-policy.ts). Times are monotonic milliseconds.
  */
 import * as limits from "../../core/limits.ts";
-import type { MakerNumber } from "../../core/types.ts";
+import type { LogPosition, MakerNumber } from "../../core/types.ts";
 
 /** A block of another process, as the tail shows it. */
 export type ForeignBlock = {
+  readonly position: LogPosition;
   readonly atMs: number;
   /** Undefined: an oracle's. */
   readonly maker: MakerNumber | undefined;
@@ -17,31 +18,48 @@ export type ForeignBlock = {
   readonly units: number;
 };
 
-/** Others' blocks, or puts of this process. */
-type Put = { readonly atMs: number; readonly units: number };
+/** A put of this process; the decisions of a refused one are none. */
+type Put = {
+  readonly position: LogPosition | undefined;
+  readonly atMs: number;
+  readonly units: number;
+  readonly decisions: number;
+};
+
+/** Of the window, its newest part: a load that has just begun shows there first. */
+const newestShare = 0.25;
 
 export class LogActivity {
   /** Within the window, oldest first. */
   #seen: ForeignBlock[] = [];
   #own: Put[] = [];
-  /** When each other maker's last block was seen, oldest first. */
-  readonly #makers = new Map<MakerNumber, number>();
+  #newestOwn: { readonly position: LogPosition; readonly atMs: number } | undefined;
+  #nowMs = 0;
+  /** The last block of each other maker, in the log's order. */
+  readonly #makers = new Map<
+    MakerNumber,
+    { readonly position: LogPosition; readonly atMs: number }
+  >();
 
   saw(block: ForeignBlock): void {
     this.#seen.push(block);
     if (this.#seen.length > limits.expressBlocksMax) this.#seen.shift();
-    const { maker, atMs } = block;
+    const { maker, position, atMs } = block;
     if (maker === undefined) return;
     this.#makers.delete(maker);
-    this.#makers.set(maker, atMs);
+    this.#makers.set(maker, { position, atMs });
   }
 
   put(put: Put): void {
     this.#own.push(put);
+    const { position, atMs } = put;
+    if (position !== undefined) this.#newestOwn = { position, atMs };
     if (this.#own.length > limits.expressBlocksMax) this.#own.shift();
   }
 
+  /** Lets go of what is older than the window. */
   forget(nowMs: number): void {
+    this.#nowMs = nowMs;
     const fromMs = nowMs - limits.expressWindowMs;
     if ((this.#seen[0]?.atMs ?? nowMs) <= fromMs) {
       this.#seen = this.#seen.filter(({ atMs }) => atMs > fromMs);
@@ -49,7 +67,7 @@ export class LogActivity {
     if ((this.#own[0]?.atMs ?? nowMs) <= fromMs) {
       this.#own = this.#own.filter(({ atMs }) => atMs > fromMs);
     }
-    for (const [maker, atMs] of this.#makers) {
+    for (const [maker, { atMs }] of this.#makers) {
       if (atMs > nowMs - limits.expressMakersMs && this.#makers.size <= limits.expressBlocksMax) {
         break;
       }
@@ -57,30 +75,37 @@ export class LogActivity {
     }
   }
 
-  /** Of the log's time, what others' blocks take. */
+  /** Of the log's time, what others' blocks take: over the window, or of late if that is more. */
   share(putMs: number): number {
-    return (this.#seen.length * putMs) / limits.expressWindowMs;
+    const ofWindow = this.#seen.length / limits.expressWindowMs;
+    const newestMs = limits.expressWindowMs * newestShare;
+    const fromMs = this.#nowMs - newestMs;
+    const first = this.#seen.findLastIndex(({ atMs }) => atMs <= fromMs) + 1;
+    const ofLate = (this.#seen.length - first) / newestMs;
+    return putMs * Math.max(ofWindow, ofLate);
   }
 
   /**
-   * How many other processes that have put blocks of late did so before this one; undefined: it has
-   * never put one.
+   * How many other processes stand before this one in line: their last blocks lie below its own.
+   * All see the same line, whatever their clocks say. Undefined: it has never put a block.
    */
-  ahead(wonMs: number | undefined): number | undefined {
-    if (wonMs === undefined) return undefined;
+  ahead(won: LogPosition | undefined): number | undefined {
+    if (won === undefined) return undefined;
     let ahead = 0;
-    for (const atMs of this.#makers.values()) {
-      if (atMs >= wonMs) break;
+    for (const { position } of this.#makers.values()) {
+      if (position > won) break;
       ahead += 1;
     }
     // mutant: express-winner-goes-first
     return ahead;
   }
 
-  /** When the newest block of a process was seen, if no oracle's has come since. */
-  get processBlockMs(): number | undefined {
-    const newest = this.#seen.at(-1);
-    return newest?.maker === undefined ? undefined : newest.atMs;
+  /** The newest block, and when it was put, about; undefined: none of late. */
+  get newest(): { readonly position: LogPosition; readonly atMs: number } | undefined {
+    const seen = this.#seen.at(-1);
+    const own = this.#newestOwn;
+    if (seen === undefined || (own !== undefined && own.position > seen.position)) return own;
+    return seen;
   }
 
   /** Whether an oracle has put blocks of late. */
@@ -88,12 +113,12 @@ export class LogActivity {
     return this.#seen.some(({ maker }) => maker === undefined);
   }
 
-  /** Whether blocks of processes take nearly all that the log's partition can write. */
-  get isTooMuch(): boolean {
+  /** Write units that blocks of processes have taken in the window, as far as this one knows. */
+  get units(): number {
     let units = 0;
     for (const { maker, units: taken } of this.#seen) if (maker !== undefined) units += taken;
     for (const { units: taken } of this.#own) units += taken;
-    return units > limits.expressUnitsMax;
+    return units;
   }
 
   /** Whether the stream serves better: there are too many, or what they put is too much. */
@@ -112,9 +137,10 @@ export class LogActivity {
         makers.add(maker);
       }
     }
+    for (const { decisions } of this.#own) express += decisions;
     // What the stream carries would be blocks of their own if all came back.
     if (byStream * perBlock > limits.expressCalmShareMax && byStream > express) return true;
-    if (this.isTooMuch) return true;
+    if (this.units > limits.expressUnitsMax) return true;
     const isBusy = blocks * perBlock > limits.expressBusyShareMax;
     return isBusy && makers.size + 1 > limits.expressMakersMax;
   }

@@ -52,6 +52,8 @@ export class Lane {
   /** Of its tables in memory. */
   readonly #seed: SlotSeed;
   #standing: Standing = { kind: "cold" };
+  /** In this invocation the log has gone on without it. */
+  #othersAppend = false;
 
   constructor(parts: LaneParts) {
     const { hashes, digest, random } = parts;
@@ -82,6 +84,13 @@ export class Lane {
   /** An invocation begins: others may have appended since the one before. */
   resume(): void {
     assert(this.oracle?.hasDraft !== true, "I1: no draft outlives its invocation");
+    const { oracle } = this;
+    if (oracle !== undefined && this.#othersAppend) {
+      // Its first put would only find out what a look at the log says in the same time.
+      // probe: oracle-begins-behind-others
+      this.#standing = { kind: "behind", oracle, found: undefined };
+    }
+    this.#othersAppend = false;
     if (this.#standing.kind !== "rebuilding") return;
     // mutant: forgets-its-rebuild
     this.#standing.rebuild.resume();
@@ -124,7 +133,9 @@ export class Lane {
       }
       case "behind": {
         const { oracle, found } = standing;
+        const { position } = oracle;
         const isLevel = await catchUp(oracle, { ...this.#parts, found }, call);
+        if (oracle.position > position) this.#othersAppend = true;
         this.#standing = isLevel ? { kind: "level", oracle } : { kind: "cold" };
         return undefined;
       }

@@ -91,7 +91,7 @@ export class AppendingLog {
     };
     this.follower = new TailFollower(ports, log);
     this.appender = new BlockAppender({
-      ports: { clock: this.clock, random: { next: () => 0, bytes: (n) => new Uint8Array(n) } },
+      ports: { ...ports, random: { next: () => 0, bytes: (n) => new Uint8Array(n) } },
       append: (_, block, options) => this.#append(block, options?.consumption),
       shard,
       follower: this.follower,

@@ -2,7 +2,7 @@
  * Processes and an oracle at one log, in virtual time: what the policy makes of contention. Events
  * are the moments at which calls arrive or are answered; latencies are drawn from a seed.
  */
-import type { MakerNumber } from "../../../core/types.ts";
+import type { LogPosition, MakerNumber } from "../../../core/types.ts";
 import { CommitPolicy, type CommitMode } from "../../../engine/express/commit-policy.ts";
 
 export type Contention = {
@@ -103,15 +103,32 @@ export function contend(scene: Contention): Outcome {
         for (const [of, n] of block.decisions) if (of !== process) decisions += n;
         if (block.maker === undefined && decisions === 0) continue;
         const maker = block.maker as MakerNumber | undefined;
-        policy.saw({ atMs: nowMs, maker, decisions, units: 1 });
+        policy.saw({ position: folded as LogPosition, atMs: nowMs, maker, decisions, units: 1 });
       }
+    };
+    /** Until the log goes on, or time is over. */
+    const lookFor = (forMs: number, everyMs: number, done: () => void): void => {
+      const from = folded;
+      let isOver = false;
+      const end = (): void => {
+        if (isOver) return;
+        isOver = true;
+        fold();
+        done();
+      };
+      for (let beganMs = 0; beganMs < forMs; beganMs += everyMs) {
+        after(beganMs + readMs / 2, () => {
+          if (log.length > from) after(readMs / 2, end);
+        });
+      }
+      after(forMs, end);
     };
     const commit = (sinceMs: number): void => {
       fold();
       const mayExpress = process >= without;
       const way = policy.way({ nowMs, mayExpress });
       const done = (): void => {
-        policy.ended({ isConflict: false });
+        policy.ended({ nowMs, isConflict: false });
         commits[process] = (commits[process] ?? 0) + 1;
         longestMs[process] = Math.max(longestMs[process] ?? 0, nowMs - sinceMs);
         const second = seconds[Math.floor(nowMs / 1_000)];
@@ -128,10 +145,12 @@ export function contend(scene: Contention): Outcome {
         });
         return;
       }
-      const waitMs = policy.waitMs(nowMs, random());
-      if (waitMs > 0) {
+      const wait = policy.wait(nowMs, random());
+      if (wait !== undefined) {
         // After it a look at the log, and the way is asked for again.
-        after(waitMs + readMs, () => commit(sinceMs));
+        const { forMs, lookEveryMs } = wait;
+        if (lookEveryMs === undefined) after(forMs + readMs, () => commit(sinceMs));
+        else lookFor(forMs, lookEveryMs, () => commit(sinceMs));
         return;
       }
       after(0, () => {
@@ -139,15 +158,15 @@ export function contend(scene: Contention): Outcome {
         put(position, { maker: process, decisions: new Map([[process, 1]]) }, (isMine, tookMs) => {
           if (isMine) {
             counts.wins += 1;
-            policy.won({ nowMs, tookMs, units: 1 });
+            const at = { position: position as LogPosition, decisions: 1 };
+            policy.won({ nowMs, tookMs, units: 1, ...at });
             fold();
             done();
             return;
           }
           counts.refused += 1;
-          const to = log[position]?.maker as MakerNumber | undefined;
           fold();
-          policy.lost({ nowMs, tookMs, units: 1, to });
+          policy.lost({ nowMs, tookMs, units: 1 });
           commit(sinceMs);
         });
       });
