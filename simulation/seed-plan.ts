@@ -190,6 +190,7 @@ export function planOf(seed: number): SeedPlan {
           ...(commit === "stream" ? {} : faultsOf(random.fork("append"), appendFaults)),
         },
     ...(hotLog ? crowdOf(random.fork("crowd")) : {}),
+    ...(commit === "auto" ? manyOf(random.fork("many")) : {}),
   };
 }
 
@@ -243,6 +244,15 @@ function crowdOf(
 ): Pick<SeedPlan, "workload" | "clients" | "keys" | "pauseMs" | "hurried"> {
   const clients = random.integer(crowdClientsMin, crowdClientsMax);
   return { workload: "bank", clients, keys: crowdKeys, pauseMs: 1, hurried: 0 };
+}
+
+/** Of those that choose their way, in one seed of two more than the log serves express. */
+function manyOf(random: SeededRandom): Partial<Pick<SeedPlan, "clients" | "pauseMs">> {
+  if (random.chance(0.5)) return {};
+  return {
+    clients: limits.expressMakersMax + random.integer(1, 3),
+    pauseMs: random.logarithmic(1, 10),
+  };
 }
 
 function lanesOf(workload: WorkloadName, random: SeededRandom): number {
