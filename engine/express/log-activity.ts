@@ -96,7 +96,6 @@ export class LogActivity {
       if (position > won) break;
       ahead += 1;
     }
-    // mutant: express-winner-goes-first
     return ahead;
   }
 

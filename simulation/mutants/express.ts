@@ -125,14 +125,6 @@ export const express: readonly Mutant[] = [
     edit: { "express-never-yields": never, "express-never-waits": instead("0") },
     changes: { commit: "mixed", clients: 8, lanes: 2, pauseMs: 1, transactions: 800, faults: {} },
   },
-  {
-    name: "express-winner-goes-first",
-    breaks: "who has won puts again before those that have waited: others lose again and again",
-    edit: instead((own) => `this.#makers.size - ${own}`),
-    changes: {
-      ...{ commit: "express", tablesOnly: true, hotLog: true, workload: "bank", keys: 200 },
-      ...{ clients: 12, lanes: 2, hurried: 0, pauseMs: 1, transactions: 600, faults: {} },
-    },
   },
   {
     name: "tail-of-a-lagging-copy",
