@@ -141,6 +141,9 @@ const tablesOnlyShare = 0.1;
  */
 const houses = ["functions", "clients", "clients", "both"] as const;
 const needlessKeepersShare = 0.1;
+/** Long chains meet what becomes of blocks in ways that hardly anything else does. */
+const convoyShare = 0.08;
+const convoyExpressShare = 0.8;
 /** Turns come every ten seconds: the run has to last for some of them. */
 const keepersSlowness = 10;
 /** Of the seeds without a stream, those in which many clients meet at the log alone. */
@@ -155,12 +158,13 @@ const calmShare = 0.1;
 
 export function planOf(seed: number): SeedPlan {
   const random = new SeededRandom(`plan ${seed.toString()}`);
-  const workload = random.pick(workloadNames);
+  const drawn = random.pick(workloadNames);
+  const workload = random.fork("convoy").chance(convoyShare) ? "convoys" : drawn;
   const isolation = random.pick(["serializable", "serializable", "snapshot", "mixed"] as const);
   const tablesOnly = random.fork("tables-only").chance(tablesOnlyShare);
   const housekeeping = housekeepingOf(tablesOnly, random.fork("housekeeping"));
   const hotLog = tablesOnly && random.fork("hot log").chance(hotLogShare);
-  const commit = tablesOnly ? "express" : commitOf(random.fork("commit"));
+  const commit = tablesOnly ? "express" : commitOf(workload, random.fork("commit"));
   const appendFaults = tablesOnly
     ? appendFaultNames.filter((name) => !needsStream.includes(name))
     : appendFaultNames;
@@ -216,8 +220,9 @@ function oracleOf(
   };
 }
 
-function commitOf(random: SeededRandom): SeedPlan["commit"] {
-  if (!random.chance(expressShare)) return "stream";
+function commitOf(workload: WorkloadName, random: SeededRandom): SeedPlan["commit"] {
+  const share = workload === "convoys" ? convoyExpressShare : expressShare;
+  if (!random.chance(share)) return "stream";
   return random.pick(["express", "auto", "mixed"] as const);
 }
 

@@ -125,7 +125,6 @@ export const express: readonly Mutant[] = [
     edit: { "express-never-yields": never, "express-never-waits": instead("0") },
     changes: { commit: "mixed", clients: 8, lanes: 2, pauseMs: 1, transactions: 800, faults: {} },
   },
-  },
   {
     name: "tail-of-a-lagging-copy",
     breaks: "the tail's end comes from a read that may lag: what was acknowledged is not there yet",
