@@ -310,8 +310,12 @@ export const courtesyWritesMax = 64;
 // --- Clients: express commits (docs/adr/0013) ---
 /** Refused puts in a row after which a process goes by the stream, unless all is in conflict. */
 export const expressLossesMax = 16;
-/** How many put at a time, of those who stand in line, while the log has room. On a busy one, one. */
+/** How many of those in line put at a time while the log has room; on a busy one it is one. */
 export const expressContendersMax = 4;
+/** Looks for the next block under way at once: more would only ask a slow log oftener. */
+export const expressLooksMax = 8;
+/** Newcomers that were beaten again and again spread over at most 2^n turns. */
+export const expressSpreadDoublingsMax = 3;
 /** How many processes take turns on a busy log: more of them are served sooner by the stream. */
 export const expressMakersMax = 9;
 /** For how long a process that has put a block is taken to stand in line again. */

@@ -243,7 +243,7 @@ function housekeepingOf(tablesOnly: boolean, random: SeededRandom): SeedPlan["ho
   return random.chance(needlessKeepersShare) ? "both" : "functions";
 }
 
-/** Without a stream all hurry: outcomes that are open are settled by blocks there, which is rare. */
+/** Without a stream all hurry: open outcomes are settled by blocks there, which is rare. */
 function hurriedOf(random: SeededRandom, tablesOnly: boolean): number {
   const hurried = random.chance(0.3) ? random.between(0.05, 0.3) : 0;
   return tablesOnly ? random.fork("hurried").between(0.2, 0.4) : hurried;

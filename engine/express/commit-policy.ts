@@ -56,14 +56,13 @@ const putShare = 0.2;
 const contendedMin = 3;
 /** An oracle's refused put comes back, and the next one arrives: with some to spare. */
 const oraclePuts = 2;
-/** Who has so few before it looks for their blocks; who is next, at such a share of a put's time. */
+/** Who has so few before it looks for their blocks; who is next, this often in a put's time. */
 const nearTurns = 2;
-const lookShare = 0.125;
+const looksInPut = 8;
 /** How much longer than a put it waits for somebody who may not come, in puts. */
 const patience = 1;
 /** Who has never won spreads after so many refused puts in a row. */
 const newcomerLosses = 4;
-const newcomerDoublingsMax = 3;
 /** What a put is taken to last before one was made. */
 const firstPutMs = 10;
 
@@ -190,15 +189,16 @@ export class CommitPolicy {
       const contenders = this.#isBusy || this.#log.hasOracle ? 1 : limits.expressContendersMax;
       return Math.max(0, place + 1 - contenders);
     }
-    // Whom the others have not seen yet goes first, together with who is first in line: it looks for
-    // the same block as that one does. Where many come at once they spread over ever more turns.
+    // Whom the others have not seen yet goes first, together with who is first in line: it looks
+    // for the same block. Where many come at once they spread over ever more turns.
     const waited = this.#waiting;
     if (waited !== undefined) {
       const come = (this.#log.newest?.position ?? 0) - waited.behind;
       return Math.max(0, waited.turns - come);
     }
     if (this.#losses === 0 || !this.#isBusy) return 0;
-    const doublings = Math.min(Math.max(this.#losses - newcomerLosses, 0), newcomerDoublingsMax);
+    const beaten = Math.max(this.#losses - newcomerLosses, 0);
+    const doublings = Math.min(beaten, limits.expressSpreadDoublingsMax);
     return 1 + Math.floor(random * 2 ** doublings);
   }
 
@@ -209,13 +209,13 @@ export class CommitPolicy {
   #near(forMs: number, turns = 1): Wait {
     return {
       forMs: Math.min(Math.max(forMs, 1), limits.expressWaitMsMax),
-      lookEveryMs: Math.max(this.#putMs * lookShare * turns ** 2, 1),
+      lookEveryMs: Math.max((this.#putMs / looksInPut) * turns ** 2, 1),
     };
   }
 
   /**
-   * Beside an oracle: what is left of the time in which it hears of the newest block and puts its own
-   * behind it. Once for each position, so that it is not put off for ever.
+   * Beside an oracle: what is left of the time in which it hears of the newest block and puts its
+   * own behind it. Once for each position, so that it is not put off for ever.
    */
   #leftToOracleMs(nowMs: number): number {
     const { newest } = this.#log;

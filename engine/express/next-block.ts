@@ -3,13 +3,11 @@
  * next in line has to know it before its own put can follow (commit-policy.ts). A put that is
  * refused would bring it, too, and cost write units; these looks cost a read unit each.
  */
+import * as limits from "../../core/limits.ts";
 import type { Clock, CommitLog } from "../../core/ports.ts";
 import type { LogPosition, ShardId } from "../../core/types.ts";
 import { ignore, noLongerNeeded } from "../concurrency.ts";
 import type { TailFollower } from "../tail-follower.ts";
-
-/** Looks under way at once: with more of them a slow log would only be asked oftener. */
-const looksMax = 8;
 
 export type NextBlockParts = {
   readonly ports: { readonly clock: Clock; readonly log: Pick<CommitLog, "readAt"> };
@@ -42,7 +40,7 @@ export async function awaitNextBlock(
   const isOver = (): boolean => over.signal.aborted || follower.tail.position !== position;
   for (let looks = Math.ceil(forMs / everyMs); looks > 0 && !isOver(); looks -= 1) {
     // What cannot be read shows nobody: the put will tell.
-    if (underWay < looksMax) void look().catch(ignore);
+    if (underWay < limits.expressLooksMax) void look().catch(ignore);
     await clock.sleep(everyMs, over.signal).catch(ignore);
   }
   over.abort(noLongerNeeded);

@@ -221,7 +221,7 @@ describe("turns", () => {
     expect(ms).toBeLessThan(6 * putMs);
   });
 
-  test("a newcomer that was beaten looks for the next block, and puts together with the first", () => {
+  test("a newcomer that was beaten waits for the next block, and puts with the first", () => {
     const policy = new CommitPolicy("express");
     const nowMs = seeBusy(policy, 8, 0);
     expect(policy.wait(nowMs, 0.5)).toBeUndefined();
