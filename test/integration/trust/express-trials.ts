@@ -198,7 +198,7 @@ export const expressTrials: Breakage = {
     }),
     "the log, by deleting from it": inItsOwnWorld(async (world) => {
       const rights = await world.may("an express client", "log");
-      expect(rights).toEqual(["reads", "appends blocks", "spills payloads"]);
+      expect(rights).toEqual(["reads", "queries", "appends blocks", "spills payloads"]);
     }),
     "watermarks and the registry": inItsOwnWorld(async (world) => {
       const rights = await world.may("an express client", "control");

@@ -129,7 +129,8 @@ export const probes: Readonly<Record<Column, Readonly<Record<string, Probe>>>> =
       kinesis.send(new DeleteStreamCommand({ StreamName: stream(scene) })),
   },
   log: {
-    reads: both(get(log, block(shard)), query(log, ["shard", text(shard)])),
+    reads: get(log, block(shard)),
+    queries: query(log, ["shard", text(shard)]),
     "appends blocks": put(log, block(shard)),
     "spills payloads": put(log, block("spill#of a probe")),
     deletes: drop(log, block(shard)),
