@@ -308,7 +308,7 @@ export const courtesyCommitsMax = 256;
 export const courtesyWritesMax = 64;
 
 // --- Clients: express commits (docs/adr/0013) ---
-/** Refused puts in a row after which a process goes by the stream, unless all is in conflict. */
+/** Refused puts in a row after which a process goes by the stream, unless most tries conflict. */
 export const expressLossesMax = 16;
 /** How many of those in line put at a time while the log has room; on a busy one it is one. */
 export const expressContendersMax = 4;
@@ -325,9 +325,9 @@ export const expressUnitsMax = 700;
 /** Of the ends of tries, those by conflicts, from which on the stream only makes more of them. */
 export const expressContendedShare = 0.5;
 /**
- * How much of the log's time may be taken by others: above the first a put is as likely refused as
- * not, and a process goes by the stream; below the second the log is calm. Apart, so that nobody
- * goes to and fro at one load.
+ * How much of the log's time others' blocks may take. Above the first it is busy: one process puts
+ * at a time, and where they are more than `expressMakersMax` they go by the stream. Below the
+ * second it is calm, and nobody waits.
  */
 export const expressBusyShareMax = 0.5;
 export const expressCalmShareMax = 0.25;
@@ -335,8 +335,8 @@ export const expressCalmShareMax = 0.25;
 export const expressWindowMs = 1_000;
 export const expressBlocksMax = 512;
 /**
- * How long the log must have been calm before a process comes back. Who has to leave again soon
- * after it waits twice as long the next time: to try costs refused puts.
+ * How long there must have been room in the log before a process comes back. Who has to leave soon
+ * after that waits twice as long the next time: to try costs refused puts.
  */
 export const expressCalmMsMin = 3_000;
 export const expressCalmMsMax = 60_000;

@@ -8,7 +8,7 @@
  * It leaves when there are too many of them, when their blocks take too much of what the log's
  * partition can write, or when most go by the stream already, which serves them best together. It
  * stays, and comes back at once, when what it does is mostly in conflict with others: by the
- * stream each conflict costs the whole way there and back, and here the put that was refused brings
+ * stream each conflict costs the whole way there and back, and here the block that comes brings
  * what to run again on.
  *
  * *Turns.* The log shows who made each block. Whoever has not put a block for the longest time goes

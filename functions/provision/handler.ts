@@ -1,6 +1,6 @@
 /**
  * The provision function: Terraform invokes it once the stream and the tables exist, and again when
- * the list of tables changes. It fills the control table
+ * the tables, the stream or the retention change. It fills the control table
  * (docs/adr/0007-a-function-fills-the-control-table.md), and closes or opens the stream.
  * Wiring only.
  */

@@ -1,7 +1,7 @@
 /**
  * What Terraform asks of the provision function: the user tables of the deployment, how long their
- * history is kept, and whether there is a stream, or is to be none. Everything else it finds
- * itself.
+ * history is kept, and whether there is a stream, none, or one that is to be closed.
+ * Everything else it finds itself.
  */
 
 import type { StreamWish } from "../../aws/first-shards.ts";

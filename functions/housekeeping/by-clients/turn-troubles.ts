@@ -42,7 +42,7 @@ export class TurnTroubles {
       failures.push(
         new CorruptDataError(
           `${writes} committed writes can never be installed; ` +
-            "they stand as dead letters in the control table (docs/operations.md, dead-letters)",
+            "they stand as dead letters in the control table (docs/operations.md, Dead letters)",
         ),
       );
       this.#deadLetters = 0;
