@@ -20,7 +20,7 @@ import { makeTransactionId, transactionIdRandomBytes } from "../schemas/transact
 import type { AwsControlStore } from "./dynamodb-control-store.ts";
 
 export type StreamSwitchParts = {
-  readonly log: Pick<CommitLog, "append" | "readBackward">;
+  readonly log: Pick<CommitLog, "append" | "readAfter" | "readBackward">;
   readonly control: Pick<AwsControlStore, "readWatermark" | "keyHasher">;
   readonly clock: Pick<Clock, "nowMs" | "sleep">;
   readonly random: Pick<Random, "bytes">;
@@ -82,7 +82,30 @@ export async function streamUse(parts: StreamSwitchParts, shard: ShardId): Promi
   const { cursor } = await endOf(parts, shard, watermark);
   if (cursor === undefined) return "unused";
   if (!isStreamEnd(cursor)) return "open";
-  return isStreamEnd(watermark.cursor) ? "unused" : "draining";
+  return (await isBehindClosing(parts, shard, watermark)) ? "unused" : "draining";
+}
+
+/**
+ * Whether the watermark stands behind the closing at which the log is: one closing has the same
+ * cursor as another, and the stream may have been opened in between.
+ *
+ *   log        42: closed   50: watermark   60: opened   61: payload in the stream   70: closed
+ */
+async function isBehindClosing(
+  { log }: StreamSwitchParts,
+  shard: ShardId,
+  watermark: Watermark,
+): Promise<boolean> {
+  let { cursor, position } = watermark;
+  for (;;) {
+    if (!isStreamEnd(cursor)) return false;
+    const page = await log.readAfter(shard, position);
+    for (const block of page.blocks) {
+      ({ position, cursor } = behind(block, watermark));
+      if (!isStreamEnd(cursor)) return false;
+    }
+    if (page.complete) return true;
+  }
 }
 
 type Step = {
@@ -98,13 +121,18 @@ async function appendUnless(
 ): Promise<void> {
   const hashes = new KeyHashes(await parts.control.keyHasher(shard));
   const watermark = await watermarkOf(parts, shard);
+  let lookedMs = parts.clock.nowMs();
   let end = await endOf(parts, shard, watermark);
   for (let tries = 0; tries < limits.streamSwitchTriesMax; tries += 1) {
     if (isDone(end)) return;
     const block = follow(end);
     const bytes = encodeLogBlock(block, hashes);
-    const result = await parts.log.append(shard, { position: block.position, bytes });
+    // Whoever slept since it looked might find the position free that an expired block has left.
+    const signBeforeMs = lookedMs + limits.expressTailAgeMsMax;
+    const stored = { position: block.position, bytes };
+    const result = await parts.log.append(shard, stored, { signBeforeMs });
     if (result === "appended") return;
+    lookedMs = parts.clock.nowMs();
     // Its own, too, if an answer was lost.
     end =
       result.taken === undefined

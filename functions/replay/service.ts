@@ -8,7 +8,7 @@
  * §4.3 (helper), Salt §5 (roll-forward).
  */
 import { CorruptDataError } from "../../core/errors.ts";
-import { firstUncovered } from "../../core/cursor.ts";
+import { firstUncovered, isStreamEnd } from "../../core/cursor.ts";
 import { tombstoneLifeMs } from "../../core/history.ts";
 import * as limits from "../../core/limits.ts";
 import type {
@@ -369,8 +369,10 @@ class ReplayRun {
     }
   }
 
+  /** A closed stream may have been opened again behind it: what comes, the log's end says. */
   #isBatchCovered({ cursor }: Watermark): boolean {
-    return this.#batch.records.length > 0 && this.#firstUncovered(cursor) === undefined;
+    if (this.#batch.records.length === 0 || isStreamEnd(cursor)) return false;
+    return this.#firstUncovered(cursor) === undefined;
   }
 
   #firstUncovered(cursor: StreamCursor | undefined): SequenceNumber | undefined {
