@@ -6,8 +6,8 @@ import { assert } from "../core/assert.ts";
 import {
   CorruptDataError,
   LateSignatureError,
+  StoreError,
   UnavailableError,
-  type StoreError,
 } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { ClientPorts } from "../core/ports.ts";
@@ -112,17 +112,38 @@ export class CommitHelper {
     for (const commit of commits) this.#session.installed.note(commit, items.get(commit));
   }
 
-  async #loaded(commits: readonly TailCommit[], { turns }: How): Promise<readonly Due[]> {
-    const payloads = new Map<CommittedVerdict, Payload>();
+  /** Those of which something may be left to do. */
+  async #loaded(commits: readonly TailCommit[], how: How): Promise<readonly Due[]> {
+    const payloads = new Map<CommittedVerdict, Payload | undefined>();
     await allOrFirstError(
       [...new Set(commits.map(({ verdict }) => verdict))].map(async (verdict) => {
-        payloads.set(verdict, await turns(() => this.#loader.load(verdict)));
+        payloads.set(verdict, await this.#payloadOf(verdict, how));
       }),
     );
-    return commits.map((commit) => {
+    return commits.flatMap((commit) => {
+      assert(payloads.has(commit.verdict), "I7: what is installed for others was asked for");
       const payload = payloads.get(commit.verdict);
-      assert(payload !== undefined, "I7: what is installed for others was loaded");
-      return { commit, payload, item: writtenItem(payload, commit.write) };
+      return payload === undefined
+        ? []
+        : [{ commit, payload, item: writtenItem(payload, commit.write) }];
+    });
+  }
+
+  /**
+   * Undefined where the watermark has passed the commit meanwhile: then nobody needs its payload
+   * any more, and it may have gone with its stream, or with its block. That is asked for only when
+   * the payload was not had, so that it costs nothing where all is well.
+   */
+  async #payloadOf(verdict: CommittedVerdict, { turns }: How): Promise<Payload | undefined> {
+    return turns(async () => {
+      try {
+        return await this.#loader.load(verdict);
+      } catch (error) {
+        if (!(error instanceof StoreError) && !(error instanceof CorruptDataError)) throw error;
+        const { timestamp } = await this.#session.follower.readWatermark();
+        if (timestamp < verdict.timestamp) throw error;
+        return undefined;
+      }
     });
   }
 
@@ -167,12 +188,14 @@ export class CommitHelper {
     );
     const missing = seen.filter(({ commit, over = 0 }) => over < commit.timestamp);
     if (missing.some(({ over }) => over === 0)) await this.#session.follower.refresh();
-    return allOrFirstError(
+    const newest = await allOrFirstError(
       missing.map((due) => (due.over === 0 ? this.#newestOf(due, how) : Promise.resolve(due))),
     );
+    return newest.filter((due) => due !== undefined);
   }
 
-  async #newestOf(due: Due, { turns }: How): Promise<Due> {
+  /** Undefined where all of it was installed meanwhile. */
+  async #newestOf(due: Due, how: How): Promise<Due | undefined> {
     const { verdict, write, timestamp: above } = due.commit;
     const key = verdict.writes[write]?.key;
     const { tail } = this.#session.follower;
@@ -180,7 +203,9 @@ export class CommitHelper {
     for (;;) {
       const commit = key && tail.newestCommit(key, { above, upTo });
       if (commit === undefined) return { ...due, over: undefined };
-      const payload = await turns(() => this.#loader.load(commit.verdict));
+      const payload = await this.#payloadOf(commit.verdict, how);
+      // The watermark has passed a newer one, and so this one.
+      if (payload === undefined) return undefined;
       const isSameItem = writtenItem(payload, commit.write) === due.item;
       if (isSameItem && !writeAt(payload, commit.write).table.history) {
         return { commit, payload, item: due.item };

@@ -1,9 +1,20 @@
-/** docs/protocol.md §8, Over nothing: what a reader that helps puts, and over what. */
-import { expect, test } from "vitest";
+/**
+ * What a reader that helps puts, and over what (docs/protocol.md §8, Over nothing); and what it
+ * makes of a payload that is gone.
+ */
+import { describe, expect, test } from "vitest";
+import { CorruptDataError, StoreError } from "../../core/errors.ts";
 import { retentionDefault } from "../../core/history.ts";
 import type { ClientPorts, InstallRequest } from "../../core/ports.ts";
 import type { TailCommit } from "../../core/tail.ts";
-import type { CommittedVerdict, Item, Timestamp, TransactionId } from "../../core/types.ts";
+import type {
+  CommittedVerdict,
+  Item,
+  PayloadLocation,
+  SequenceNumber,
+  Timestamp,
+  TransactionId,
+} from "../../core/types.ts";
 import { CommitHelper } from "../../engine/commit-helper.ts";
 import { InstalledCommits } from "../../engine/installed-commits.ts";
 import { Installer } from "../../engine/installer.ts";
@@ -14,7 +25,7 @@ import { sampleHashes } from "../../testing/sample-hashes.ts";
 const names = { name: "rows", partitionKey: "pk" };
 const key: Item = { pk: { S: "x" } };
 
-function commit(at: number): TailCommit {
+function commit(at: number, payload?: PayloadLocation): TailCommit {
   const timestamp = at as Timestamp;
   const bytes = encodePayload({
     tables: [{ ...names, history: false }],
@@ -25,14 +36,26 @@ function commit(at: number): TailCommit {
     id: at.toString(16).padStart(32, "0") as TransactionId,
     timestamp,
     writes: [sampleHashes.item(names, key)],
-    payload: { kind: "inline", bytes },
+    payload: payload ?? { kind: "inline", bytes },
   };
   return { timestamp, verdict, write: 0 };
 }
 
-/** An item at 80; the log has commits at 100 and 120. */
-function helper(beforeFirstPut: (store: { version: number }) => void) {
-  const store = { version: 80 };
+type Setting = {
+  /** Of the commit at 120. */
+  readonly newest?: PayloadLocation;
+  /** As each read of it finds it; the last one stays. */
+  readonly watermarks?: readonly number[];
+  readonly version?: number;
+};
+
+/** An item at 80; the log has commits at 100 and 120. No payload is left outside of it. */
+function helper(
+  beforeFirstPut: (store: { version: number }) => void,
+  { newest: at120, watermarks = [90], version: stored = 80 }: Setting = {},
+) {
+  const store = { version: stored };
+  const left = [...watermarks];
   const puts: [version: number, over: InstallRequest["expects"]][] = [];
   const ports = {
     items: {
@@ -46,12 +69,14 @@ function helper(beforeFirstPut: (store: { version: number }) => void) {
         return Promise.resolve("installed");
       },
     },
+    stream: { read: () => Promise.resolve({ kind: "unseen", complete: true }) },
+    log: { readSpilled: () => Promise.resolve(undefined) },
     clock: { nowMs: () => 0, monotonicMs: () => 0, sleep: () => Promise.resolve() },
   } as unknown as ClientPorts;
-  const newest = commit(120);
+  const newest = commit(120, at120);
   const session = {
     follower: {
-      readWatermark: () => Promise.resolve({ timestamp: 90 }),
+      readWatermark: () => Promise.resolve({ timestamp: left.length > 1 ? left.shift() : left[0] }),
       refresh: () => Promise.resolve(),
       tail: {
         newest: 120,
@@ -87,4 +112,41 @@ test("nothing, where its own client was faster", async () => {
   const { puts, store, helper: under } = helper((given) => (given.version = 100));
   await under.finish([commit(100)]);
   expect({ puts, store }).toEqual({ puts: [[100, 80]], store: { version: 100 } });
+});
+
+describe.each<[string, PayloadLocation, typeof StoreError | typeof CorruptDataError]>([
+  [
+    "a record of a stream that is gone",
+    { kind: "stream", sequenceNumber: "7" as SequenceNumber, requestIndex: 0 },
+    StoreError,
+  ],
+  [
+    "chunks that have expired",
+    { kind: "spilled", chunks: 1, byteLength: 1, digest: new Uint8Array(32) },
+    CorruptDataError,
+  ],
+])("a payload in %s", (_, gone, refusal) => {
+  test("is not missed, once another one has installed it", async () => {
+    const { puts, helper: under } = helper(() => undefined, { watermarks: [90, 100] });
+    await under.finish([commit(100, gone)]);
+    expect(puts).toEqual([]);
+  });
+
+  test("does not keep the reader from what else it has to do", async () => {
+    const { puts, helper: under } = helper(() => undefined, { watermarks: [90, 100] });
+    await under.finish([commit(100, gone), commit(110)]);
+    expect(puts).toEqual([[110, 80]]);
+  });
+
+  test("is not missed where it was to be put in place of an older one", async () => {
+    const setting = { newest: gone, watermarks: [90, 120], version: 0 };
+    const { puts, helper: under } = helper(() => undefined, setting);
+    await under.finish([commit(100)]);
+    expect(puts).toEqual([]);
+  });
+
+  test("is an error while the log still owes it", async () => {
+    const { helper: under } = helper(() => undefined, { watermarks: [90, 99] });
+    await expect(under.finish([commit(100, gone)])).rejects.toThrow(refusal);
+  });
 });
