@@ -77,7 +77,11 @@ Written(keys, low, up) == \E k \in keys : \E v \in Writes(k) : v.ts > low /\ v.t
 -----------------------------------------------------------------------------
 (* Certification: section 3, rules 1 to 7, as a function of the log alone. *)
 
-Floor(last) == IF last > Window THEN last - Window ELSE 0
+\* What the newest block decides that has opened a stream (TidemarkClosing.tla): of decisions before
+\* it an oracle knows no more than that they lie below.
+Opened == MaxOf({0} \cup {log[i].through : i \in {j \in 1 .. Len(log) : "opens" \in DOMAIN log[j]}})
+Floor(last) == Max(IF Mutant = "opening-keeps-floor" THEN 0 ELSE Opened,
+                   IF last > Window THEN last - Window ELSE 0)
 
 \* The verdict on record m by an oracle that knows the decisions `known` up to `last`;
 \* "duplicate" stands for no verdict.
@@ -417,7 +421,7 @@ View ==
       ofReplay(p) == [replay[p] EXCEPT !.to = IF @ > mark THEN @ - mark ELSE 0]
       covered == Covered(Len(log))
   IN <<work, [t \in Txs |-> ofClient(t)], net,
-       IF left.copies > 0 THEN Range(SubSeq(stream, 1, covered)) ELSE {},
+       IF left.copies > 0 THEN Range(SubSeq(stream, 1, Min(covered, Len(stream)))) ELSE {},
        SubSeq(stream, covered + 1, Len(stream)),
        [o \in Oracles |-> ofOracle(o)],
        commits, settled, {<<v.t, v.ts>> : v \in {x \in decided : x.ts > Floor(newest)}}, newest,

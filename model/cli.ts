@@ -20,11 +20,13 @@ import { formatTrace } from "./harness/trace.ts";
  * `install` (overlapping replays, deletes, the reaper) is the other one to run after a change of
  * the model; CI has no time for it.
  */
-const expressConfigs = ["express", "express-crash", "express-tables"];
-const ciConfigs = ["whole", "resend", ...expressConfigs, "liveness"];
+const expressConfigs = ["express", "express-crash", "express-reports", "express-tables"];
+const closingConfigs = ["closing", "closing-crash"];
+const ciConfigs = ["whole", "resend", ...expressConfigs, ...closingConfigs, "liveness"];
 
 /** The module that a configuration is of. */
 function moduleOf(config: string): string {
+  if (config.startsWith("closing")) return "TidemarkClosing";
   return config.startsWith("express") ? "TidemarkExpress" : "TidemarkConfigs";
 }
 

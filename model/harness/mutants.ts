@@ -49,4 +49,11 @@ export const modelMutants: readonly ModelMutant[] = [
   { name: "unknown-is-aborted", config: "express-tables", violates: ["I3"] },
   { name: "watermark-first", config: "express-tables", violates: ["I7"] },
   { name: "express-reports-early", config: "express-tables", violates: ["I7"] },
+  { name: "closing-keeps-cursor", config: "closing", violates: ["I3"] },
+  { name: "closing-believed-early", config: "closing", violates: ["I3"] },
+  { name: "closing-forgets-blocks", config: "closing", violates: ["I3"] },
+  { name: "opening-keeps-floor", config: "closing", violates: ["I3"] },
+  { name: "opening-decides-nothing", config: "closing", violates: ["I3"] },
+  { name: "opening-passes-records", config: "closing", violates: ["NonePassed"] },
+  { name: "taken-away-undrained", config: "closing", violates: ["NothingLost"] },
 ];
