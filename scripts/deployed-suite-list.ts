@@ -55,6 +55,7 @@ export const leftOut: Readonly<Record<string, string>> = {
     "runs, repeats and freezes oracles of its own, and feeds the stream hostile records",
   "test/integration/own-commits.test.ts": "begins with replay stopped",
   "test/integration/readme.test.ts": "runs what is printed for the stack of `npm start`",
+  "test/integration/stream-switch.test.ts": "takes the stream away, and makes one",
   "test/integration/trust/breaks.test.ts": "begins with replay stopped",
   "test/integration/trust/keeper.test.ts":
     "keeps house without a stream, and is denied what it needs",

@@ -4,7 +4,11 @@
  * stopped, started again, delayed and made to run twice.
  */
 import { createAwsClients } from "../../aws/clients.ts";
+import type { StreamWish } from "../../aws/first-shards.ts";
+import { provisionDeployment } from "../../aws/provision.ts";
+import { untilReady } from "../../aws/resource-calls.ts";
 import { systemClock } from "../../aws/system.ts";
+import { InvalidRequestError } from "../../core/errors.ts";
 import type { Ports } from "../../core/ports.ts";
 import { createEngine } from "../../engine/engine.ts";
 import type { EngineOptions } from "../../engine/engine-core.ts";
@@ -24,6 +28,8 @@ export type LocalFunction = {
   /** Begins, or goes on after `stop`, from the checkpoint. */
   start(): Promise<void>;
   stop(): Promise<void>;
+  /** Its stream is gone: the next one is read from its beginning. */
+  forget(): void;
   /** Failed batches and reads since the beginning. */
   readonly reports: readonly MappingReport[];
 };
@@ -34,6 +40,14 @@ export type LocalDeployment = {
   readonly replay: LocalFunction;
   /** A client process of its own: own ports, own tail. Closed with the deployment. */
   openEngine(options?: EngineOptions & { readonly ports?: Partial<Ports> }): Engine;
+  /** Replay, as its schedule runs it: without a batch. */
+  runReplay(): Promise<void>;
+  /**
+   * Gives the deployment a stream, or takes it away, as an operator does: by what provisioning
+   * runs. Clients may commit meanwhile. Both functions run afterwards where there is a stream, and
+   * stand still where there is none.
+   */
+  switchStream(isOn: boolean): Promise<void>;
   stop(): Promise<void>;
 };
 
@@ -71,12 +85,29 @@ export async function startLocalDeployment(
     const failures = unfinishedFrom === undefined ? [] : [{ itemIdentifier: unfinishedFrom }];
     return { batchItemFailures: failures };
   });
+  const runReplay = async (): Promise<void> => {
+    await replayService.handle({ shard: stores.shard, records: [] }, budgetOf("replay"));
+  };
   if (options.stopped?.includes("oracle") !== true) await oracle.start();
   if (options.stopped?.includes("replay") !== true) await replay.start();
   return {
     stores,
     oracle,
     replay,
+    runReplay,
+    async switchStream(isOn) {
+      if (!isOn) {
+        await closeStream(stores, runReplay);
+        await Promise.all([oracle.stop(), replay.stop()]);
+        await deleteStream(stores);
+      }
+      await provision(stores, { stream: isOn });
+      if (!isOn) return;
+      for (const each of [oracle, replay]) {
+        each.forget();
+        await each.start();
+      }
+    },
     openEngine({ ports = {}, ...engineOptions } = {}) {
       const engine = recorded(
         stores,
@@ -95,6 +126,43 @@ export async function startLocalDeployment(
   };
 }
 
+function provision(
+  { clientOptions, deployment }: LocalStores,
+  options: { readonly stream: StreamWish },
+): Promise<unknown> {
+  return provisionDeployment({ ...clientOptions, deployment, ...options });
+}
+
+/** As an operator does who tries again until the stream is drained. */
+async function closeStream(stores: LocalStores, runReplay: () => Promise<void>): Promise<void> {
+  for (;;) {
+    try {
+      await provision(stores, { stream: "closing" });
+      return;
+    } catch (error) {
+      if (!(error instanceof InvalidRequestError)) throw error;
+      // Its mapping wakes replay for records only, and behind the closing none need come.
+      await runReplay();
+    }
+  }
+}
+
+async function deleteStream({ clientOptions, ports }: LocalStores): Promise<void> {
+  const clients = createAwsClients(clientOptions);
+  try {
+    const { client, sdk } = await clients.kinesis();
+    const StreamName = ports.names.stream;
+    await client.send(new sdk.DeleteStreamCommand({ StreamName }));
+    const isReady = async (): Promise<boolean> => {
+      const { StreamNames = [] } = await client.send(new sdk.ListStreamsCommand({}));
+      return !StreamNames.includes(StreamName);
+    };
+    await untilReady({ clock: systemClock, what: `the end of stream ${StreamName}`, isReady });
+  } finally {
+    await clients.close();
+  }
+}
+
 function localFunction(
   stores: LocalStores,
   role: StreamRole,
@@ -106,6 +174,9 @@ function localFunction(
   let stopRunning: (() => Promise<void>) | undefined;
   return {
     reports,
+    forget: () => {
+      checkpoints.clear();
+    },
     async start() {
       if (stopRunning !== undefined) return;
       const clients = createAwsClients(stores.clientOptions);

@@ -4,15 +4,14 @@
  * histories with one thing wrong.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { keyNamesOf } from "../../core/attributes.ts";
 import { StoreError } from "../../core/errors.ts";
-import type { Isolation, Item, LogBlock, LogPosition, TableDescription } from "../../core/types.ts";
-import { decodeBlock } from "../../engine/stored-block.ts";
-import type { Engine, EngineTransaction, Reader } from "../../engine/types.ts";
+import type { Isolation, Item, TableDescription } from "../../core/types.ts";
+import type { Engine } from "../../engine/types.ts";
 import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";
 import { complaints, type History, type Performed, type Sample } from "./checker.ts";
 import { until } from "./fragile.ts";
-import { key, number, numberOf, queryRows, text } from "./support.ts";
+import { look, perform, readLog, sample, textKey } from "./performing.ts";
+import { key, number, numberOf } from "./support.ts";
 
 const seed = Number(process.env["TIDEMARK_TEST_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 const accountCount = 6;
@@ -98,7 +97,7 @@ async function runWorkload(): Promise<History> {
   const running = new AbortController();
   const sampling = (async () => {
     while (!running.signal.aborted) {
-      samples.push(await sample());
+      samples.push(await sample(deployment.stores, everything()));
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   })();
@@ -108,13 +107,13 @@ async function runWorkload(): Promise<History> {
   running.abort();
   await sampling;
   await caughtUp();
-  samples.push(await sample());
+  samples.push(await sample(deployment.stores, everything()));
   const { items } = deployment.stores.ports;
   const all = everything();
   const stored = await items.batchGet(all);
   return {
     hashes: deployment.stores.hashes,
-    blocks: await readLog(),
+    blocks: await readLog(deployment.stores),
     performed,
     samples,
     final: all.map((each, i) => ({ ...each, item: stored[i]?.item })),
@@ -181,119 +180,6 @@ function step(engine: Engine, random: (below: number) => number, tag: number): P
         tx.put(accounts, { ...to, n: number(target + 1) });
         if (tag % 3 === 0) tx.put(table, { ...row, n: number(tag) });
       });
-  }
-}
-
-/** What a step reads and writes through, so that it is remembered. */
-class Recorder {
-  readonly reads: Performed["reads"][number][] = [];
-  readonly queries: Performed["queries"][number][] = [];
-  readonly writes = new Map<string, Performed["writes"][number]>();
-  readonly #reader: Reader;
-  readonly #writer: EngineTransaction | undefined;
-
-  constructor(reader: Reader, writer?: EngineTransaction) {
-    this.#reader = reader;
-    this.#writer = writer;
-  }
-
-  async get(table: TableDescription, of: Item): Promise<Item | undefined> {
-    const item = await this.#reader.get(table.name, of);
-    this.reads.push({ table, key: of, item });
-    return item;
-  }
-
-  async query(table: TableDescription, partition: string): Promise<readonly Item[]> {
-    const rows = await queryRows(this.#reader, table, { partitionKey: text(partition) }, 2);
-    this.queries.push({ table, partition: text(partition), rows });
-    return rows;
-  }
-
-  put(table: TableDescription, item: Item): void {
-    this.#writer?.put(table.name, item);
-    const of = "sk" in item ? { pk: item["pk"], sk: item["sk"] } : { pk: item["pk"] };
-    this.#note(table, of as Item, item);
-  }
-
-  delete(table: TableDescription, of: Item): void {
-    this.#writer?.delete(table.name, of);
-    this.#note(table, of, undefined);
-  }
-
-  #note(table: TableDescription, of: Item, item: Item | undefined): void {
-    this.writes.set(`${table.name} ${textKey(of)}`, { table, key: of, item });
-  }
-}
-
-async function perform(
-  engine: Engine,
-  isolation: Isolation,
-  body: (recorder: Recorder) => Promise<void>,
-): Promise<Performed> {
-  const { result, receipt } = await engine.transact({ isolation, attemptsMax: 500 }, async (tx) => {
-    const recorder = new Recorder(tx, tx);
-    await body(recorder);
-    return recorder;
-  });
-  return {
-    id: receipt.transactionId,
-    isolation,
-    readTimestamp: receipt.readTimestamp,
-    reads: result.reads,
-    queries: result.queries,
-    writes: [...result.writes.values()],
-  };
-}
-
-async function look(
-  engine: Engine,
-  body: (recorder: Recorder) => Promise<void>,
-): Promise<Performed> {
-  const { result, receipt } = await engine.snapshot({ attemptsMax: 500 }, async (snapshot) => {
-    const recorder = new Recorder(snapshot);
-    await body(recorder);
-    return recorder;
-  });
-  return {
-    id: undefined,
-    isolation: "snapshot",
-    readTimestamp: receipt.readTimestamp,
-    reads: result.reads,
-    queries: result.queries,
-    writes: [],
-  };
-}
-
-function textKey(of: Item): string {
-  return JSON.stringify(of);
-}
-
-async function sample(): Promise<Sample> {
-  const { ports, shard } = deployment.stores;
-  const watermark = await ports.control.readWatermark(shard);
-  const all = everything();
-  const versions = await ports.items.versions(
-    all.map(({ table, key: of }) => ({ table: table.name, key: of })),
-    { consistency: "strong" },
-  );
-  return {
-    watermark: watermark?.timestamp ?? 0,
-    versions: new Map(
-      all.map(({ table, key: of }, i) => [
-        deployment.stores.hashes.item(keyNamesOf(table), of).key,
-        versions[i] ?? 0,
-      ]),
-    ),
-  };
-}
-
-async function readLog(): Promise<LogBlock[]> {
-  const { ports, shard, hashes } = deployment.stores;
-  const blocks: LogBlock[] = [];
-  for (;;) {
-    const page = await ports.log.readAfter(shard, (blocks.at(-1)?.position ?? 0) as LogPosition);
-    blocks.push(...page.blocks.map((each) => decodeBlock(each, hashes)));
-    if (page.complete) return blocks;
   }
 }
 

@@ -36,6 +36,8 @@ export async function startLocalDeployment(
       engines.push(engine);
       return engine;
     },
+    runReplay: () => Promise.reject(refusal(() => needsControl("runs replay itself"))),
+    switchStream: () => Promise.reject(refusal(() => needsControl("takes the stream away"))),
     async stop() {
       await Promise.all(engines.map((engine) => engine.close()));
       await finishHistory();
@@ -49,6 +51,7 @@ function attachedFunction(name: string): local.LocalFunction {
   return {
     start: () => Promise.resolve(),
     stop: () => Promise.reject(refusal(() => needsControl(`stops ${name}`))),
+    forget: () => needsControl(`starts ${name} anew`),
     get reports() {
       return needsControl(`looks at the invocations of ${name}`);
     },
