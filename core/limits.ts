@@ -352,6 +352,9 @@ export const expressAnswerMsMax = 250;
  * a signature it must be far below the log's retention, and a live process never comes near it.
  */
 export const expressTailAgeMsMax = 60_000;
+/** A lone writer goes by a tail so old; how many times longer nobody else must have committed. */
+export const expressUnaskedMsMax = 10_000;
+export const expressUnaskedShareMin = 10;
 /**
  * How old the copy of the registry may be by which a client commits express: as old as an oracle's.
  * It is read again in the background at half that age, so that no commit waits for it.

@@ -69,28 +69,31 @@ export class AttemptRunner {
         isolation,
         maxStalenessMs: 0,
         chains: isolation === "serializable",
-        again: isolation === "serializable" && times.attempts > 1,
+        mayGoUnasked: isolation === "serializable",
       });
-      return inAttempt(attempt, async () => {
-        const { context } = attempt;
-        const ack = options.ack ?? "installed";
-        if (options.idempotencyKey === undefined) {
-          const result = await orAborted(body(context), call.signal);
-          return { result, receipt: await finishAttempt(services, attempt, { ...times, ack }) };
-        }
-        if (codec === undefined) {
-          throw new InvalidRequestError(
-            "codec",
-            "an idempotency key needs a way to keep the result",
-          );
-        }
-        return this.#onceByKey(services, attempt, {
-          body,
-          codec,
-          times: { ...times, ack },
-          idempotencyKey: options.idempotencyKey,
-        });
-      });
+      return noted(
+        services,
+        inAttempt(attempt, async () => {
+          const { context } = attempt;
+          const ack = options.ack ?? "installed";
+          if (options.idempotencyKey === undefined) {
+            const result = await orAborted(body(context), call.signal);
+            return { result, receipt: await finishAttempt(services, attempt, { ...times, ack }) };
+          }
+          if (codec === undefined) {
+            throw new InvalidRequestError(
+              "codec",
+              "an idempotency key needs a way to keep the result",
+            );
+          }
+          return this.#onceByKey(services, attempt, {
+            body,
+            codec,
+            times: { ...times, ack },
+            idempotencyKey: options.idempotencyKey,
+          });
+        }),
+      );
     });
   }
 
@@ -260,6 +263,21 @@ export class AttemptRunner {
 function isBeaten({ session }: AttemptServices, error: unknown): boolean {
   if (!(error instanceof ConflictError) || error.detail.foundBy !== "tail") return false;
   return session.express?.isReady === true;
+}
+
+/** Whether this process's bodies end by commits: on that it depends how the next ones begin. */
+async function noted<Result>(
+  { session }: AttemptServices,
+  running: Promise<Finished<Result>>,
+): Promise<Finished<Result>> {
+  let hasCommitted = false;
+  try {
+    const finished = await running;
+    hasCommitted = finished.receipt.commitTimestamp !== undefined;
+    return finished;
+  } finally {
+    session.express?.bodyEnded({ hasCommitted });
+  }
 }
 
 /** The deadline passed, or the caller gave up: the reason why, but what is open stays open. */

@@ -37,9 +37,19 @@ export type Attempt = {
   /** Shown to replay once its writes are installed. */
   readonly proof: Uint8Array;
   readonly local: OwnReads | undefined;
-  /** Whether it sees all that was acknowledged before it began. */
-  readonly isRefreshed: boolean;
+  /** How it begins; only `refreshed` waits for the log. */
+  readonly begins: Beginning;
 };
+
+/**
+ * - `refreshed`: it sees all that was acknowledged before it began.
+ * - `again`: another run of its call, which has looked at the log before: it sees what was
+ *   acknowledged before the call.
+ * - `unasked`: by the tail as it is, since nobody else commits, most likely.
+ *
+ * The latter two are serializable by what their commit finds; without one they look at their end.
+ */
+type Beginning = "refreshed" | "again" | "unasked";
 
 export async function beginAttempt(
   services: AttemptServices,
@@ -55,17 +65,17 @@ export async function beginAttempt(
     /** Where to read, for `fixed`; or where a resumed transaction stands. */
     readonly reads?: TransactionReads;
     /**
-     * Whether it is another run of a body that is to be serializable. What beat the run before is
-     * in the tail, and most often nothing more is in the log; certification finds out. So it does
-     * not wait for a refresh, unless it ends without a commit.
+     * Whether it may begin by the tail as it is: its body runs again if that was wrong. Not below
+     * serializable, where what was read is not checked.
      */
-    readonly again?: boolean;
+    readonly mayGoUnasked?: boolean;
     /** Whether it may read what other transactions of this process are about to write. */
     readonly chains?: boolean;
   },
 ): Promise<Attempt> {
   const { ports, session, own, call, registry } = services;
   const { follower } = session;
+  const tailAgeMs = follower.ageMs;
   const isFirst = !follower.started;
   if (isFirst) await orAborted(follower.refresh(), call.signal);
   const { maxStalenessMs } = options;
@@ -73,9 +83,9 @@ export async function beginAttempt(
   // new enough.
   const isFresh = isFirst || (maxStalenessMs > 0 && follower.ageMs <= maxStalenessMs);
   call.isTailComplete ||= isFirst;
-  const isLate = options.again === true && call.isTailComplete;
+  const begins = isFresh ? "refreshed" : beginningOf(services, options);
   const refreshed =
-    isFresh || isLate
+    isFresh || begins !== "refreshed"
       ? Promise.resolve()
       : follower.refresh().then(() => {
           call.isTailComplete = true;
@@ -94,7 +104,8 @@ export async function beginAttempt(
   const view: ReadView = new ReadView(ports, session, {
     mode: options.mode,
     isolation: options.isolation,
-    startedMs: options.startedMs ?? ports.clock.nowMs(),
+    // What it does not know of may be as old as the tail.
+    startedMs: options.startedMs ?? ports.clock.nowMs() - (begins === "unasked" ? tailAgeMs : 0),
     reads,
     refreshed,
     call: call.options,
@@ -104,7 +115,16 @@ export async function beginAttempt(
   const proof = ports.random.bytes(transactionIdProofBytes);
   const id = transactionIdFor(newest, proof, ports.digest);
   const context = new TransactionContext(view, registry);
-  return { context, id, proof, local, isRefreshed: !isLate };
+  return { context, id, proof, local, begins };
+}
+
+function beginningOf(
+  { call, session }: AttemptServices,
+  { mayGoUnasked = false }: { readonly mayGoUnasked?: boolean },
+): Beginning {
+  if (!mayGoUnasked) return "refreshed";
+  if (call.isTailComplete) return "again";
+  return session.express?.isAlone === true ? "unasked" : "refreshed";
 }
 
 export type AttemptTimes = {
@@ -137,7 +157,7 @@ export async function finishAttempt(
     // mutant: reads-let-out-early
     await context.view.settleChained();
     // mutant: no-refresh-at-end
-    if (!attempt.isRefreshed) await context.view.extendToEnd();
+    if (attempt.begins !== "refreshed") await context.view.extendToEnd();
     return {
       ...base,
       readTimestamp: context.readTimestamp,
@@ -220,7 +240,15 @@ export async function inAttempt<T>(attempt: Attempt, run: () => Promise<T>): Pro
     if (error instanceof CommitUnknownError || error instanceof InvariantViolation) throw error;
     // What the body says of values that were never committed is not to be heard.
     // mutant: errors-let-out-early
-    if (view.doomed === undefined && !view.isSealed) await view.settleChained();
+    if (view.doomed === undefined && !view.isSealed) {
+      await view.settleChained();
+      // Nor of what was overwritten before it began.
+      if (attempt.begins === "unasked") {
+        // probe: unasked-body-failed
+        // mutant: unasked-errors-let-out
+        await view.extendToEnd();
+      }
+    }
     throw view.doomed ?? error;
   } finally {
     view.close();

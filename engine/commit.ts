@@ -130,7 +130,8 @@ async function boarded(
   const { follower } = session;
   for (;;) {
     await group?.gathered(signal);
-    if (follower.heardMs > freshMs) await orAborted(follower.refresh(), signal);
+    const isFresh = follower.heardMs <= freshMs || session.express?.isAlone === true;
+    if (!isFresh) await orAborted(follower.refresh(), signal);
     if (session.lacksExpress) await orAborted(session.readyExpress(), signal);
     const leave = (await session.express?.board(signal)) ?? ignore;
     if (group?.isReady !== false) return leave;

@@ -70,6 +70,11 @@ type InlinePayload = Extract<CommitRequest["payload"], { readonly kind: "inline"
 export interface ExpressWay {
   /** Whether a request would be taken up now. */
   readonly isReady: boolean;
+  /**
+   * Whether the tail most likely ends where the log does, though nobody has looked of late: one may
+   * begin and commit by it (express/lone-writer.ts).
+   */
+  readonly isAlone: boolean;
   /** What the store answered, if it has denied this process's newest block. */
   readonly denied: unknown;
   /**
@@ -96,6 +101,8 @@ export interface ExpressWay {
   written(commit: TailCommit, key: ReadKey): StoredItem | undefined;
   /** A try of a transaction has ended, by whichever way: by a commit, or by another's. */
   ended(end: { readonly isConflict: boolean }): void;
+  /** A body has ended: by a commit, or without one. */
+  bodyEnded(end: { readonly hasCommitted: boolean }): void;
   /** A block of the log was folded. @param awaited ids whose verdicts are waited for here. */
   saw(block: LogBlock, awaited: AwaitedIds): void;
 }

@@ -28,6 +28,8 @@ const pauseShareMin = 0.2;
 /** While there are few conflicts, clients hurry and prefer the same items. */
 const hurryFactor = 0.02;
 const hotExponent = 3;
+/** How much longer than the busy client's those are of who comes by now and then. */
+const visitorPauses = 100;
 /**
  * While there are few commits, each rests for so long, times the number of them all, and lingers
  * within its bodies only for a moment.
@@ -108,7 +110,8 @@ export class ClientFleet {
 
   #startClient(): void {
     this.#started += 1;
-    const name = `client-${this.#started.toString()}`;
+    const nth = this.#started;
+    const name = `client-${nth.toString()}`;
     const process = this.#cloud.startProcess(name, this.#clientOptions(name));
     const random = this.#random.fork(name);
     this.#processes.push({ name, process });
@@ -131,8 +134,12 @@ export class ClientFleet {
     });
     const lanes = Array.from({ length: this.#plan.lanes }, (_unused, lane) =>
       lane === 0
-        ? this.#work(process, name, random)
-        : this.#work(process, `${name}/${lane.toString()}`, random.fork(`lane ${lane.toString()}`)),
+        ? this.#work(process, { name, nth }, random)
+        : this.#work(
+            process,
+            { name: `${name}/${lane.toString()}`, nth },
+            random.fork(`lane ${lane.toString()}`),
+          ),
     );
     void Promise.all(lanes).then(ends);
   }
@@ -143,12 +150,16 @@ export class ClientFleet {
     return this.#mood() === "even" || this.counts.begun >= transactions * longerFactor;
   }
 
-  async #work(process: TestProcess, name: string, random: SeededRandom): Promise<void> {
+  async #work(
+    process: TestProcess,
+    { name, nth }: { readonly name: string; readonly nth: number },
+    random: SeededRandom,
+  ): Promise<void> {
     const rest = this.#rest.callOf(name, (durationMs) => process.clock.sleep(durationMs));
     while (!this.#isOver()) {
       const mood = this.#mood();
       random.pickExponent = mood === "crowded" ? hotExponent : 1;
-      await process.clock.sleep(random.between(pauseShareMin, 2) * this.#pauseMs(mood));
+      await process.clock.sleep(random.between(pauseShareMin, 2) * this.#pauseMs(mood, nth));
       if (this.#isOver()) return;
       this.counts.begun += 1;
       if (this.counts.begun === this.#plan.transactions * calmFactor) this.#cloud.calm();
@@ -174,8 +185,9 @@ export class ClientFleet {
     }
   }
 
-  #pauseMs(mood: Mood): number {
-    const { pauseMs, clients, lanes } = this.#plan;
+  #pauseMs(mood: Mood, nth: number): number {
+    const { pauseMs, clients, lanes, visits } = this.#plan;
+    if (visits && nth % clients !== 1) return pauseMs * visitorPauses;
     if (mood === "spread") return Math.max(pauseMs, restMs * clients * lanes);
     return mood === "crowded" ? pauseMs * hurryFactor : pauseMs;
   }

@@ -50,6 +50,11 @@ export type SeedPlan = {
    * next position alone. Nothing is done for conflicts, and nobody judges whether there were any.
    */
   readonly hotLog: boolean;
+  /**
+   * One client works all the time and the others come by now and then, so that it is alone at the
+   * log for long. What comes of that is as with a hot log.
+   */
+  readonly visits: boolean;
   /** Which way the clients' commits go; `mixed`: each client its own (`clientCommitOf`). */
   readonly commit: CommitPreference | "mixed";
   readonly faults: FaultPlan;
@@ -84,7 +89,7 @@ const strengths: Readonly<Record<FaultName, readonly [min: number, max: number]>
   "crash-before-call": [0.0002, 0.003],
   "crash-after-call": [0.0002, 0.003],
   "freeze-at-call": [0.0002, 0.002],
-  "suspend-at-call": [0.0002, 0.002],
+  "suspend-at-call": [0.0004, 0.004],
   "clock-skew": [0.3, 1],
   "cold-start": [0.02, 0.3],
   "frozen-invocation": [0.005, 0.05],
@@ -151,6 +156,8 @@ const hotLogShare = 0.25;
 const crowdClientsMin = 8;
 const crowdClientsMax = 12;
 const crowdKeys = 200;
+/** Of the seeds in which every commit is its client's own block, those with one busy client. */
+const visitsShare = 0.2;
 /** Without a stream, a client that is denied is refused. */
 const needsStream: readonly FaultName[] = ["append-denied"];
 /** One seed in ten runs without faults: what breaks there needs none. */
@@ -165,6 +172,8 @@ export function planOf(seed: number): SeedPlan {
   const housekeeping = housekeepingOf(tablesOnly, random.fork("housekeeping"));
   const hotLog = tablesOnly && random.fork("hot log").chance(hotLogShare);
   const commit = tablesOnly ? "express" : commitOf(workload, random.fork("commit"));
+  const mayVisit = commit === "express" && workload !== "convoys" && !hotLog;
+  const visits = mayVisit && random.fork("visits").chance(visitsShare);
   const appendFaults = tablesOnly
     ? appendFaultNames.filter((name) => !needsStream.includes(name))
     : appendFaultNames;
@@ -185,6 +194,7 @@ export function planOf(seed: number): SeedPlan {
     hashBits: hashBitsOf(random.fork("hashes")),
     commit,
     hotLog,
+    visits,
     tablesOnly,
     housekeeping,
     faults: random.chance(calmShare)

@@ -7,6 +7,7 @@ import type { ClientPorts, Clock, CommitLog } from "../../core/ports.ts";
 import type { MakerNumber } from "../../core/types.ts";
 import { encodeLogBlock } from "../../schemas/log-block-encoding.ts";
 import { ignore, noLongerNeeded } from "../concurrency.ts";
+import { WakefulClock } from "../elapsed.ts";
 import { StoreClock } from "../store-clock.ts";
 import type { ExpressWay, ExpressWish } from "../express-way.ts";
 import type { Decision } from "../log-searches.ts";
@@ -18,6 +19,7 @@ import { fitsBlock } from "./block-plan.ts";
 import { BlockValues } from "./block-values.ts";
 import { CommitPolicy } from "./commit-policy.ts";
 import { KnownTables } from "./known-tables.ts";
+import { LoneWriter } from "./lone-writer.ts";
 
 export { withoutStream } from "./without-stream.ts";
 
@@ -45,6 +47,13 @@ export async function createExpress({
   const { shard, hashes, follower, reports } = session;
   const policy = new CommitPolicy(mode);
   const tables = new KnownTables(registry, ports.clock);
+  // 0 is provisioning's (core/block-order.ts).
+  const number = Math.max(
+    1,
+    new DataView(ports.random.bytes(4).buffer).getUint32(0),
+  ) as MakerNumber;
+  const time = new WakefulClock(ports.clock);
+  const loneWriter = new LoneWriter(time.nowMs());
   const appender = new BlockAppender({
     ...{ ...parts, shard, follower, reports, tables, policy },
     hasStream: () => !session.isStreamless,
@@ -53,8 +62,7 @@ export async function createExpress({
       return nowMs === undefined ? undefined : Math.floor(nowMs * 1_000);
     },
     encode: (block) => encodeLogBlock(block, hashes),
-    // 0 is provisioning's (core/block-order.ts).
-    number: Math.max(1, new DataView(ports.random.bytes(4).buffer).getUint32(0)) as MakerNumber,
+    number,
   });
   const values = new BlockValues();
   return {
@@ -63,6 +71,10 @@ export async function createExpress({
     },
     get isReady() {
       return appender.isReady && tables.areFresh;
+    },
+    get isAlone() {
+      if (!appender.isReady || !tables.areFresh) return false;
+      return loneWriter.isLikely({ nowMs: time.nowMs(), ageMs: follower.ageMs });
     },
     board: async (signal) => {
       if (appender.isReady) await tables.refreshed();
@@ -81,7 +93,11 @@ export async function createExpress({
     ended: (end) => {
       appender.ended(end);
     },
+    bodyEnded: (end) => {
+      loneWriter.ended(end);
+    },
     saw: (block, awaited) => {
+      if (block.maker?.number !== number) loneWriter.sawOther(time.nowMs());
       appender.saw(block, awaited);
     },
   };

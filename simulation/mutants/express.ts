@@ -43,6 +43,15 @@ export const express: readonly Mutant[] = [
     changes: { commit: "express", isolation: "serializable" },
   },
   {
+    name: "unasked-errors-let-out",
+    breaks: "a body that fails on what others have overwritten before it began is believed",
+    edit: omitted,
+    changes: {
+      ...{ commit: "express", visits: true, hotLog: false, workload: "register" },
+      isolation: "serializable",
+    },
+  },
+  {
     name: "express-position-guessed",
     breaks: "a block stands where none has been read before it: a hole in the log",
     edit: instead("(log.position + 2) as LogPosition"),

@@ -65,8 +65,10 @@ export const register: WorkloadFactory = ({ keys, history }) => {
       const amount = random.integer(1, 9);
       const way = random.pick<Way>(["update", "get and put", "batchGet and patch"]);
       const lingersMs = random.chance(0.2) ? random.between(1, 200) : 0;
+      // What is acknowledged before it is installed, the next one has to see all the same.
+      const ack = random.chance(0.5) ? "certified" : "installed";
       await counted(touched, amount, () =>
-        client.transact({ isolation }, async (tx) => {
+        client.transact({ isolation, ack }, async (tx) => {
           if (lingersMs > 0) await pause(lingersMs);
           await increment(tx, way, { touched, amount, checked });
         }),

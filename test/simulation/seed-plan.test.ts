@@ -22,3 +22,9 @@ test("in a mixed run three clients go three ways, and elsewhere all go one", () 
   expect(waysOf("mixed", 2).sort()).toEqual(["auto", "express", "stream"]);
   expect(new Set([1, 2, 3].map((seed) => waysOf("mixed", seed)[0])).size).toBe(3);
 });
+
+test("where every commit is a block, in some seeds one client is alone for long stretches", () => {
+  const visited = plans.filter(({ visits }) => visits);
+  expect(visited.length).toBeGreaterThan(15);
+  for (const { commit, hotLog } of visited) expect([commit, hotLog]).toEqual(["express", false]);
+});
