@@ -85,7 +85,7 @@ export class SupervisedProcess {
     await running?.exited;
   }
 
-  /** Asks it to finish, and kills it after `graceMs`. It stays down. */
+  /** Asks it to finish, and kills it after `graceMs`; at once, and as a matter of course, at 0. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true;
     clearTimeout(this.#restartTimer);
@@ -93,7 +93,9 @@ export class SupervisedProcess {
     if (running === undefined) return;
     this.send({ kind: "stop" });
     const timer = setTimeout(() => {
-      this.#spec.log.warn(`did not stop within ${graceMs.toString()} ms and was killed`);
+      if (graceMs > 0) {
+        this.#spec.log.warn(`did not stop within ${graceMs.toString()} ms and was killed`);
+      }
       running.child.kill("SIGKILL");
     }, graceMs);
     await running.exited;
