@@ -50,8 +50,9 @@ function loadName({
   commit,
   consumer,
   perSecond,
-}: Pick<LatencyRow, "commit" | "consumer" | "perSecond">): string {
-  return `${way({ commit, consumer })}, ${count(perSecond)} tx/s`;
+  processes,
+}: Pick<LatencyRow, "commit" | "consumer" | "perSecond" | "processes">): string {
+  return `${way({ commit, consumer })}, ${count(perSecond)} tx/s of ${count(processes)}`;
 }
 
 const percentileLabels: { readonly [Name in keyof Percentiles]: string } = {

@@ -82,6 +82,7 @@ const standard = "standard" as const;
 
 function latencyCases(commit: CommitPreference, consumer: Consumer): readonly LatencyCase[] {
   return [
+    { commit, consumer, perSecond: 10, processes: 1, seconds: 100 },
     { commit, consumer, perSecond: 10, processes: 2, seconds: 100 },
     { commit, consumer, perSecond: 100, processes: 4, seconds: 30 },
     { commit, consumer, perSecond: 1_000, processes: 8, seconds: 8 },

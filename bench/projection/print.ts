@@ -45,18 +45,18 @@ export function projectionTables(result: ProjectionResult): string {
 function latencyTable({ commitLatency, transactWriteItems }: ProjectionResult): readonly string[] {
   return table(
     [
-      ...["commit", "consumer", "tx/s", ...percentileHeads, "p50: body", "certify", "install"],
-      ...["commits", "express"],
+      ...["commit", "consumer", "tx/s", "processes", ...percentileHeads],
+      ...["p50: body", "certify", "install", "commits", "express"],
     ],
     [
       ...commitLatency.map((row) => [
         ...[row.commit, row.consumer],
-        whole(row.perSecond),
+        ...[whole(row.perSecond), whole(row.processes)],
         ...ms(row.latency),
         ...[row.phases.body, row.phases.certify, row.phases.install].map(({ p50 }) => whole(p50)),
         ...[whole(row.samples), percent(row.expressShare)],
       ]),
-      ["TransactWriteItems", "", "", ...ms(transactWriteItems), ...["", "", "", "", ""]],
+      ["TransactWriteItems", "", "", "", ...ms(transactWriteItems), ...["", "", "", "", ""]],
     ],
   );
 }
