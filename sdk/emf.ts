@@ -33,6 +33,11 @@ const units = {
   HelpedWrites: "Count",
   /** Commits whose installs were left to replay. */
   InstallsLeft: "Count",
+  /** The store refused this process's blocks: it commits by the stream. */
+  ExpressDenied: "Count",
+  /** Turns of this process at keeping house that ended well, and those that did not. */
+  HouseTurns: "Count",
+  HouseTurnsFailed: "Count",
   Latency: "Milliseconds",
   RetryTime: "Milliseconds",
   BodyTime: "Milliseconds",
@@ -109,10 +114,13 @@ function lineOf(event: EngineEvent): Line | undefined {
     case "attempt-started":
     case "certified":
     case "joined":
-    case "express-denied":
-    case "house-kept":
-    case "housekeeping-failed":
       return undefined;
+    case "express-denied":
+      return failed("ExpressDenied", event);
+    case "house-kept":
+      return { metrics: { HouseTurns: 1 } };
+    case "housekeeping-failed":
+      return failed("HouseTurnsFailed", event);
     case "attempt-aborted":
       return abortLine(event);
     case "sent":
@@ -134,6 +142,12 @@ function counted(
   { transactionId }: { readonly transactionId: string },
 ): Line {
   return { metrics: { [name]: value }, properties: { transactionId } };
+}
+
+/** With what was the matter, which no metric says. */
+function failed(name: MetricName, { cause }: { readonly cause: unknown }): Line {
+  const text = cause instanceof Error ? cause.message : String(cause);
+  return { metrics: { [name]: 1 }, properties: { cause: text } };
 }
 
 function abortLine(event: Extract<EngineEvent, { kind: "attempt-aborted" }>): Line {

@@ -101,6 +101,8 @@ describe("emfMetrics", () => {
       { kind: "unknown", transactionId: id },
       { kind: "helped", transactionId: id, writes: 3 },
       { kind: "install-left", transactionId: id, cause: new Error("slow") },
+      { kind: "house-kept" },
+      { kind: "housekeeping-failed", cause: new Error("no right") },
     ];
     for (const event of events) listener(event);
     const names = lines.map((line) =>
@@ -109,12 +111,16 @@ describe("emfMetrics", () => {
     expect(names.map((list) => list?.[0])).toEqual([
       "Aborts",
       "Resends",
+      "ExpressDenied",
       "ReadOnly",
       "Replays",
       "UnknownOutcomes",
       "HelpedWrites",
       "InstallsLeft",
+      "HouseTurns",
+      "HouseTurnsFailed",
     ]);
+    expect(lines.map(({ cause }) => cause).filter(Boolean)).toEqual(["denied", "no right"]);
     for (const [index, line] of lines.entries()) {
       expect(line._aws.Timestamp).toBe(1_700_000_000_000);
       expect(line._aws.CloudWatchMetrics[0]).toMatchObject({
