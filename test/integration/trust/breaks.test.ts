@@ -21,6 +21,7 @@ import { sealedAt } from "../../simulation/producer.ts";
 import { storedN } from "../fragile.ts";
 import { key, number, putAll, readOne, text, textCodec } from "../support.ts";
 import { expressTrials } from "./express-trials.ts";
+import { keeperTrials } from "./keeper-trials.ts";
 import { parts, tableWith } from "./page.ts";
 import { columns } from "./probes.ts";
 import type { Role } from "./roles.ts";
@@ -265,6 +266,7 @@ const trials: Readonly<Record<string, Breakage>> = {
     },
   },
   "policy express": expressTrials,
+  "policy housekeeping": keeperTrials,
   "a plain writer": {
     can: {
       "the items of its table": async () => {

@@ -22,21 +22,10 @@ import { key, number, numberOf, putAll, readOne } from "../support.ts";
 import { blockOf, follower, newestBlock, putBlock, removeBlock } from "./hostile-appender.ts";
 import { admitted } from "./probes.ts";
 import { actorAs } from "./roles.ts";
-import type { Breakage, Trial } from "./trial.ts";
-import { startWorld, type World } from "./world.ts";
+import { inItsOwnWorld, type Breakage } from "./trial.ts";
+import type { World } from "./world.ts";
 
 type Block = Parameters<typeof putBlock>[2];
-
-const inItsOwnWorld =
-  (body: (world: World) => Promise<void>): Trial =>
-  async () => {
-    const world = await startWorld();
-    try {
-      await body(world);
-    } finally {
-      await world.stop();
-    }
-  };
 
 /** Puts the block with the right to, and sees it denied without. */
 async function append(world: World, block: Block): Promise<void> {
