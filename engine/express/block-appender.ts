@@ -2,10 +2,10 @@
  * Appends blocks of this process to its shard's log (docs/adr/0013-express-commit.md): one put in
  * flight, and all that is sealed meanwhile makes the next block.
  *
- *   idle ──bid──▶ certifying ──put──▶ in flight ──appended──▶ idle, or certifying what has come
+ *   idle ──bid──▶ certifying ──put──▶ in flight ──stands──▶ idle, or certifying what has come
  *                   ▲   ▲                │    └──taken──▶ folds the block that stands there ─┐
  *                   │   └────────────────┼──────── what still holds ────────────────────────┘
- *                   └── not ours ── open ◀── no answer: looks at the log, puts again
+ *                   └── not ours ── open ◀── no answer (block-flight.ts)
  *
  * - *Certifying* takes one turn of the event loop, from the check against the tail to the put: so
  *   what was checked is what the put's position follows (I4, I5), and the id has no decision below
@@ -19,54 +19,28 @@
  *   slept for days would find the position free that another's block has left.
  */
 import { assert } from "../../core/assert.ts";
-import { StoreError } from "../../core/errors.ts";
+import type { StoreError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
-import type {
-  Appended,
-  CallOptions,
-  ClientPorts,
-  CommitLog,
-  StoredBlock,
-} from "../../core/ports.ts";
-import type {
-  InstalledReport,
-  LogBlock,
-  MakerNumber,
-  ShardId,
-  TransactionId,
-} from "../../core/types.ts";
+import type { ClientPorts, CommitLog } from "../../core/ports.ts";
+import type { LogBlock, MakerNumber, ShardId, TransactionId } from "../../core/types.ts";
 import type { AwaitedIds } from "../awaited-verdicts.ts";
-import { waitBackoff } from "../backoff.ts";
-import { asError, ignore, noLongerNeeded } from "../concurrency.ts";
-import { instantOf, WakefulClock } from "../elapsed.ts";
+import { ignore } from "../concurrency.ts";
+import { WakefulClock } from "../elapsed.ts";
 import type { InstallOutbox } from "../install-outbox.ts";
-import type { Decision, Found } from "../log-searches.ts";
 import type { TailFollower } from "../tail-follower.ts";
-import { fitsBlock, planBlock, type ExpressRequest } from "./block-plan.ts";
+import {
+  answerAsLogged,
+  answerTo,
+  certify,
+  type ExpressAnswer,
+  type ExpressBid,
+  type WaitingBid,
+} from "./bid.ts";
+import { fly, type BlockFlight, type FlightState } from "./block-flight.ts";
+import { fitsBlock, planBlock } from "./block-plan.ts";
 import { BoardingGate } from "./boarding-gate.ts";
 import type { CommitPolicy } from "./commit-policy.ts";
 import { awaitNextBlock } from "./next-block.ts";
-
-/** A transaction that wants into the next block. */
-export type ExpressBid = ExpressRequest & {
-  /** What the log says of its id, up to the tail's end. */
-  readonly look: () => Found;
-  /** Checks what it has read up to the tail's end; throws if that has been overtaken. */
-  readonly recheck: () => void;
-  /** A block that commits it is on its way, or certainly none is any more. */
-  readonly onWay: (isOpen: boolean) => void;
-  /** Aborts when nobody waits for the answer any more. */
-  readonly signal: AbortSignal;
-  readonly call: CallOptions;
-};
-
-export type ExpressAnswer =
-  | { readonly kind: "decided"; readonly decision: Decision }
-  /**
-   * It goes by the stream, after what it has read from. What may be on its way of it, `onWay` has
-   * said.
-   */
-  | { readonly kind: "by-stream" };
 
 export type AppenderParts = {
   readonly ports: Pick<ClientPorts, "clock" | "random"> & {
@@ -92,38 +66,16 @@ export type AppenderParts = {
   readonly hasStream: () => boolean;
 };
 
-type Waiting = ExpressBid & {
-  readonly answer: (answer: ExpressAnswer) => void;
-  readonly fail: (error: unknown) => void;
-};
-
-/** A block, and whom it commits. */
-type Flight = {
-  readonly block: StoredBlock;
-  readonly bids: readonly Waiting[];
-  readonly installed: readonly InstalledReport[];
-  readonly signBeforeMs: number;
-  /** The block's own time: its expiry must not go by a clock that is wrong. */
-  readonly dateMs: number;
-  /** A put of it has ended without an answer: it may stand, or come late. */
-  isUnclear: boolean;
-};
-
-/** What one put came to. */
-type PutAnswer = Appended | "throttled" | "unanswered" | { readonly denied: StoreError };
-
-export type AppenderState = "idle" | "certifying" | "in-flight" | "open";
+export type AppenderState = "idle" | "certifying" | FlightState;
 
 const writeUnitBytes = 1_024;
 /** Of a committed verdict beside its payload, and of each of its writes there. */
 const verdictBytes = 32;
 const writeHashBytes = 24;
 
-const openBackoff = { baseMs: 10, capMs: 1_000 };
-
 export class BlockAppender {
   readonly #parts: AppenderParts;
-  #waiting: Waiting[] = [];
+  #waiting: WaitingBid[] = [];
   readonly #gate = new BoardingGate();
   #state: AppenderState = "idle";
   readonly #time: WakefulClock;
@@ -194,24 +146,8 @@ export class BlockAppender {
    */
   commit(bid: ExpressBid): Promise<ExpressAnswer> {
     if (!this.#mayCertify || !fitsBlock(bid)) return Promise.resolve({ kind: "by-stream" });
-    return new Promise((resolve, reject) => {
-      bid.signal.throwIfAborted();
-      const abort = (): void => {
-        reject(asError(bid.signal.reason));
-      };
-      bid.signal.addEventListener("abort", abort, { once: true });
-      const settled = (): void => {
-        bid.signal.removeEventListener("abort", abort);
-      };
-      const answer = (given: ExpressAnswer): void => {
-        settled();
-        resolve(given);
-      };
-      const fail = (error: unknown): void => {
-        settled();
-        reject(asError(error));
-      };
-      this.#waiting.push({ ...bid, answer, fail });
+    return answerTo(bid, (waiting) => {
+      this.#waiting.push(waiting);
       this.#begin();
     });
   }
@@ -273,11 +209,11 @@ export class BlockAppender {
   }
 
   /** Those that hold at the tail's end, each behind what it has read from. */
-  #certified(): readonly Waiting[] {
+  #certified(): readonly WaitingBid[] {
     if (!this.#mayCertify) this.#dismiss();
     const here = new Set<TransactionId>();
     return this.#waiting.splice(0).filter((bid) => {
-      if (bid.signal.aborted || !holds(bid)) return false;
+      if (bid.signal.aborted || certify(bid) !== "holds") return false;
       // mutant: express-without-predecessors
       if (bid.readFrom?.().some(({ from }) => !here.has(from)) === true) {
         // probe: express-chained-to-what-is-elsewhere
@@ -290,7 +226,7 @@ export class BlockAppender {
   }
 
   /** The next block, in the turn in which they were certified; whom it has no room for, waits. */
-  #boarded(bids: readonly Waiting[]): Flight {
+  #boarded(bids: readonly WaitingBid[]): BlockFlight {
     const { follower, nowMicros, number, reports, encode, ports } = this.#parts;
     // From when the tail was read, and not from now: the process may have slept since, even within
     // this turn.
@@ -306,7 +242,6 @@ export class BlockAppender {
       installed: maker.installed,
       signBeforeMs,
       dateMs: block.throughTimestamp / 1_000,
-      isUnclear: false,
     };
   }
 
@@ -316,85 +251,32 @@ export class BlockAppender {
     for (const bid of this.#waiting.splice(0)) bid.answer({ kind: "by-stream" });
   }
 
-  /** Puts the block until it is known who stands at its position, or nobody waits for it. */
-  async #land(flight: Flight): Promise<void> {
-    const { ports, follower, policy } = this.#parts;
+  /** Until it is known who stands at its position, or nobody waits for it. */
+  async #land(flight: BlockFlight): Promise<void> {
     for (const bid of flight.bids) bid.onWay(true);
     // Listeners hear of it before it is put, each in the context of its own call (express.ts).
     await Promise.resolve();
-    for (let attempt = 0; ; attempt += 1) {
-      const began = instantOf(ports.clock);
-      const answer = await this.#put(flight);
-      // mutant: express-lost-answer-is-refusal
-      if (!flight.isUnclear && isRefusal(answer)) {
-        this.#refused(flight, answer);
-        return;
-      }
-      if (answer === "appended") {
-        this.#denied = undefined;
-        follower.adopt(flight.block, began);
-        // Unless it was read before the answer came.
-        if (follower.tail.position < flight.block.position) await follower.refresh();
-      } else if (isTaken(answer)) {
-        if (answer.taken !== undefined) follower.adopt(answer.taken);
-        // A third one in a row: the tail lags further behind than by one block.
-        const isBehind = follower.tail.position < flight.block.position || this.#losses % 3 === 2;
-        if (isBehind) await follower.refresh();
-      } else {
-        // probe: express-answer-lost
-        flight.isUnclear = true;
+    this.#state = "in-flight";
+    const landing = await fly(flight, {
+      ...this.#parts,
+      // A third position that is lost in a row.
+      isFarBehind: this.#losses % 3 === 2,
+      onOpen: () => {
         this.#state = "open";
         this.#dismiss();
-        await follower.refresh().catch(ignore);
-      }
-      if (follower.tail.position >= flight.block.position) {
-        const isOwn = this.#settle(flight);
-        this.#losses = isOwn ? 0 : this.#losses + 1;
-        const tookMs = ports.clock.monotonicMs() - began.monotonicMs;
-        const units = Math.ceil(flight.block.bytes.length / writeUnitBytes);
-        const put = { nowMs: this.#time.nowMs(), tookMs, units };
-        if (isOwn)
-          policy.won({ ...put, position: flight.block.position, decisions: flight.bids.length });
-        else policy.lost(put);
-        return;
-      }
-      if (flight.bids.every(({ signal }) => signal.aborted)) return;
-      await waitBackoff(ports, { backoff: openBackoff, attempt });
-    }
-  }
-
-  /** One put of it. A late answer is as good as none: the log is asked. */
-  async #put(flight: Flight): Promise<PutAnswer> {
-    const { append, shard, ports } = this.#parts;
-    const consumption = { readUnits: 0, writeUnits: 0, calls: 0 };
-    this.#state = flight.isUnclear ? "open" : "in-flight";
-    const answered = new AbortController();
-    const { block, signBeforeMs, dateMs } = flight;
-    const options = { consumption, signBeforeMs, dateMs, once: true };
-    const put = append(shard, block, options).catch(putFailure);
-    const patience = ports.clock
-      .sleep(limits.expressAnswerMsMax, answered.signal)
-      .then((): PutAnswer => "unanswered");
-    patience.catch(ignore);
-    const answer = await Promise.race([put, patience]);
-    answered.abort(noLongerNeeded);
-    for (const [i, { call }] of flight.bids.entries()) {
-      if (call.consumption === undefined) continue;
-      call.consumption.writeUnits += consumption.writeUnits / flight.bids.length;
-      if (i === 0) call.consumption.calls += consumption.calls;
-    }
-    return answer;
+      },
+    });
+    if (landing.kind === "refused") this.#refused(flight, landing.denied);
+    else if (landing.kind === "landed") this.#landed(flight, landing.tookMs);
   }
 
   /** Certainly not stored: whoever it was for goes by the stream, and others for a while. */
-  #refused(flight: Flight, answer: PutAnswer): void {
-    if (typeof answer === "object" && "denied" in answer) {
+  #refused(flight: BlockFlight, denied: StoreError | undefined): void {
+    if (denied !== undefined) {
       // probe: express-denied
-      if (this.#denied === undefined) this.#parts.onDenied(answer.denied);
-      this.#denied = answer.denied;
-    } else {
-      this.#denied = undefined;
+      if (this.#denied === undefined) this.#parts.onDenied(denied);
     }
+    this.#denied = denied;
     this.#refusedMs = this.#time.nowMs();
     for (const bid of flight.bids) {
       bid.onWay(false);
@@ -403,41 +285,28 @@ export class BlockAppender {
     this.#dismiss();
   }
 
-  /** The log says who stands at its position. Whether it is the block itself. */
-  #settle(flight: Flight): boolean {
-    const beaten: Waiting[] = [];
-    for (const bid of flight.bids) {
-      const found = bid.look();
-      // The tail has begun anew beyond the block: the caller has to search the log.
-      if (found === "gap") bid.answer({ kind: "by-stream" });
-      else if (found !== undefined) bid.answer({ kind: "decided", decision: found });
-      else beaten.push(bid);
-    }
+  /** The log says who stands at its position. */
+  #landed(flight: BlockFlight, tookMs: number): void {
+    const { policy } = this.#parts;
+    const isOwn = this.#settle(flight);
+    this.#losses = isOwn ? 0 : this.#losses + 1;
+    if (isOwn) this.#denied = undefined;
+    const units = Math.ceil(flight.block.bytes.length / writeUnitBytes);
+    const put = { nowMs: this.#time.nowMs(), tookMs, units };
+    const { position } = flight.block;
+    if (isOwn) policy.won({ ...put, position, decisions: flight.bids.length });
+    else policy.lost(put);
+  }
+
+  /** Answers those whom the log decides. Whether it is the block itself that stands there. */
+  #settle(flight: BlockFlight): boolean {
+    const beaten = flight.bids.filter((bid) => answerAsLogged(bid) === "undecided");
     if (beaten.length === 0) return true;
     // probe: express-position-taken
     for (const bid of beaten) bid.onWay(false);
     for (const report of flight.installed) this.#parts.reports.add(report);
     // mutant: express-beaten-not-checked
     this.#waiting.unshift(...beaten);
-    return false;
-  }
-}
-
-/** Whether it holds at the tail's end, and is undecided there; else it is answered. */
-function holds(bid: Waiting): boolean {
-  const found = bid.look();
-  if (found !== undefined) {
-    bid.answer(found === "gap" ? { kind: "by-stream" } : { kind: "decided", decision: found });
-    return false;
-  }
-  try {
-    // In the same turn: what is checked now is not the id's own commit.
-    // mutant: express-without-check
-    bid.recheck();
-    return true;
-  } catch (error) {
-    // probe: express-conflict
-    bid.fail(error);
     return false;
   }
 }
@@ -450,18 +319,4 @@ function unitsOf(verdicts: LogBlock["verdicts"]): number {
     bytes += verdict.payload.bytes.length + verdictBytes + writeHashBytes * verdict.writes.length;
   }
   return Math.max(1, Math.ceil(bytes / writeUnitBytes));
-}
-
-function isRefusal(answer: PutAnswer): boolean {
-  return answer === "throttled" || (typeof answer === "object" && "denied" in answer);
-}
-
-function isTaken(answer: PutAnswer): answer is Exclude<Appended, "appended"> {
-  return typeof answer === "object" && "taken" in answer;
-}
-
-function putFailure(cause: unknown): PutAnswer {
-  if (!(cause instanceof StoreError)) throw cause;
-  if (cause.fault === "throttled") return "throttled";
-  return cause.fault === "rejected" ? { denied: cause } : "unanswered";
 }

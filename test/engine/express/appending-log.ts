@@ -15,7 +15,8 @@ import type {
   WriteHashes,
 } from "../../../core/types.ts";
 import { conflictError } from "../../../engine/conflict-error.ts";
-import { BlockAppender, type ExpressAnswer } from "../../../engine/express/block-appender.ts";
+import type { ExpressAnswer } from "../../../engine/express/bid.ts";
+import { BlockAppender } from "../../../engine/express/block-appender.ts";
 import { CommitPolicy, type CommitMode } from "../../../engine/express/commit-policy.ts";
 import { planBlock, type ReadFrom } from "../../../engine/express/block-plan.ts";
 import { InstallOutbox } from "../../../engine/install-outbox.ts";
