@@ -109,8 +109,9 @@ export async function fly(flight: BlockFlight, parts: FlightParts): Promise<Land
     if (follower.tail.position >= position) {
       return { kind: "landed", tookMs: ports.clock.monotonicMs() - began.monotonicMs };
     }
-    if (flight.bids.every(({ signal }) => signal.aborted)) return { kind: "given-up" };
     await waitBackoff(ports, { backoff: openBackoff, attempt });
+    // After the pause: whoever has been told that nobody knows is not committed behind his back.
+    if (flight.bids.every(({ signal }) => signal.aborted)) return { kind: "given-up" };
   }
 }
 

@@ -56,6 +56,27 @@ test.each([1, 2, 3, 4])("are serializable under faults, seed %d", async (seed) =
   expect(cloud.rows(counters)).toContainEqual({ id: "b", n: committed });
 });
 
+test.each([1_000, 2_000, 4_000, 20_000])(
+  "what was given up after %d ms is put no more, also by who waited to put it again",
+  async (deadlineMs) => {
+    const cloud = await createTestCloud({ tables: [countersTable] });
+    const { client, ...app } = cloud.startProcess("app", { commit: "express" });
+    app.nextCommitUnknown("aborted");
+    await cloud.run(async () => {
+      const error: unknown = await client
+        .transact({ deadlineMs }, (tx) => {
+          tx.put(counters, { id: "a", n: 1 });
+          return Promise.resolve();
+        })
+        .catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(CommitUnknownError);
+      await cloud.clock.sleep(10_000);
+    });
+    await cloud.settled();
+    expect(cloud.rows(counters)).toEqual([]);
+  },
+);
+
 test.each(["committed", "aborted"] as const)(
   "an outcome that is not known can be asked for: %s",
   async (wanted) => {
