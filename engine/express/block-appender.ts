@@ -19,6 +19,7 @@
  *   slept for days would find the position free that another's block has left.
  */
 import { assert } from "../../core/assert.ts";
+import { provisioningNumber } from "../../core/block-order.ts";
 import type { StoreError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { ClientPorts, CommitLog } from "../../core/ports.ts";
@@ -125,7 +126,8 @@ export class BlockAppender {
   /** A block of the log was folded. @param awaited ids whose verdicts are waited for here. */
   saw({ maker, position, throughTimestamp, verdicts }: LogBlock, awaited: AwaitedIds): void {
     const { policy, nowMicros, number } = this.#parts;
-    if (maker?.number === number) return;
+    // Who switches the stream does not come again: it stands in nobody's line.
+    if (maker?.number === number || maker?.number === provisioningNumber) return;
     // Whoever has slept reads the blocks of hours at once: they say nothing of the log's load now.
     const ageMs = Math.max(0, (nowMicros() ?? 0) - throughTimestamp) / 1_000;
     if (ageMs > limits.expressWindowMs) return;

@@ -67,6 +67,7 @@ export class AppendingLog {
   readonly log = new MemoryLog();
   readonly reports = new InstallOutbox();
   readonly follower: TailFollower;
+  readonly policy: CommitPolicy;
   readonly appender: BlockAppender;
   /** Of the puts to come; beyond it all are answered. */
   readonly fates: PutFate[] = [];
@@ -82,6 +83,7 @@ export class AppendingLog {
   release: () => void = () => undefined;
 
   constructor(mode: CommitMode = "express") {
+    this.policy = new CommitPolicy(mode);
     const ports = { ...followerPorts(this.log), clock: this.clock };
     const log: FollowedLog = {
       shard,
@@ -97,7 +99,7 @@ export class AppendingLog {
       shard,
       follower: this.follower,
       reports: this.reports,
-      policy: new CommitPolicy(mode),
+      policy: this.policy,
       nowMicros: () => this.nowMicros,
       encode: (block) => encodeLogBlock(block, sampleHashes),
       number: 7 as MakerNumber,
@@ -177,10 +179,10 @@ export class AppendingLog {
     }
   }
 
-  /** Another client's block, at the log's end. */
   /** How many others append, in turn. */
   competitors = 1;
 
+  /** Another client's block, at the log's end. */
   competitor(...commits: readonly Commit[]): void {
     const last = this.blocks().at(-1);
     const end = {

@@ -1,5 +1,7 @@
 /** The appender, put by put (docs/adr/0013-express-commit.md). */
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import { assert } from "../../../core/assert.ts";
+import { provisioningNumber } from "../../../core/block-order.ts";
 import * as limits from "../../../core/limits.ts";
 import { AppendingLog, endOf, reportOf } from "./appending-log.ts";
 
@@ -356,6 +358,18 @@ describe("goes by the stream", () => {
     expect(await end).toBe("by-stream");
     expect(app.puts).toHaveLength(1);
   });
+});
+
+test("who switches the stream stands in nobody's line", async () => {
+  const seen = vi.spyOn(app.policy, "saw");
+  app.competitor({ id: 50, key: 2 });
+  await app.follower.refresh();
+  expect(seen).toHaveBeenCalledTimes(1);
+  const [block] = app.blocks();
+  assert(block !== undefined, "the scene: a block of another");
+  const nobodyWaits = { has: () => false };
+  app.appender.saw({ ...block, maker: { number: provisioningNumber, installed: [] } }, nobodyWaits);
+  expect(seen).toHaveBeenCalledTimes(1);
 });
 
 test("who has given up before a block is made is in none", async () => {
