@@ -71,29 +71,27 @@ export class AttemptRunner {
         chains: isolation === "serializable",
         mayGoUnasked: isolation === "serializable",
       });
-      return noted(
-        services,
-        inAttempt(attempt, async () => {
-          const { context } = attempt;
-          const ack = options.ack ?? "installed";
-          if (options.idempotencyKey === undefined) {
-            const result = await orAborted(body(context), call.signal);
-            return { result, receipt: await finishAttempt(services, attempt, { ...times, ack }) };
-          }
-          if (codec === undefined) {
-            throw new InvalidRequestError(
-              "codec",
-              "an idempotency key needs a way to keep the result",
-            );
-          }
-          return this.#onceByKey(services, attempt, {
-            body,
-            codec,
-            times: { ...times, ack },
-            idempotencyKey: options.idempotencyKey,
-          });
-        }),
-      );
+      const running = inAttempt(attempt, async () => {
+        const { context } = attempt;
+        const ack = options.ack ?? "installed";
+        if (options.idempotencyKey === undefined) {
+          const result = await orAborted(body(context), call.signal);
+          return { result, receipt: await finishAttempt(services, attempt, { ...times, ack }) };
+        }
+        if (codec === undefined) {
+          throw new InvalidRequestError(
+            "codec",
+            "an idempotency key needs a way to keep the result",
+          );
+        }
+        return this.#onceByKey(services, attempt, {
+          body,
+          codec,
+          times: { ...times, ack },
+          idempotencyKey: options.idempotencyKey,
+        });
+      });
+      return tellHowItEnds(services, running);
     });
   }
 
@@ -266,7 +264,7 @@ function isBeaten({ session }: AttemptServices, error: unknown): boolean {
 }
 
 /** Whether this process's bodies end by commits: on that it depends how the next ones begin. */
-async function noted<Result>(
+async function tellHowItEnds<Result>(
   { session }: AttemptServices,
   running: Promise<Finished<Result>>,
 ): Promise<Finished<Result>> {

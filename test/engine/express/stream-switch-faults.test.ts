@@ -3,8 +3,6 @@
  * Each transaction leaves a row of its own, which stands exactly if it was committed.
  */
 import { expect, test } from "vitest";
-import type { StreamWish } from "../../../aws/first-shards.ts";
-import { provisionDeployment } from "../../../aws/provision.ts";
 import { TransactionError, defineTable } from "../../../sdk/index.ts";
 import {
   checkHistory,
@@ -13,9 +11,9 @@ import {
   type TestCloud,
 } from "../../../testing/index.ts";
 import { counters, countersTable } from "../increments.ts";
+import { minuteMs, operatorOf } from "./stream-operator.ts";
 
 const marks = defineTable<{ by: string }, { id: string }>("marks");
-const minuteMs = 60_000;
 const ways = ["stream", "stream", "auto", "express", "express"] as const;
 const lanes = [0, 1, 2];
 const turns = 4;
@@ -31,16 +29,6 @@ const faults = {
 };
 
 type Ends = { readonly acknowledged: Set<string>; readonly refused: Set<string> };
-
-function operatorOf(cloud: TestCloud): (stream: StreamWish) => Promise<unknown> {
-  const { world, options } = cloud.deployment;
-  const process = world.startProcess("operator", { exact: true });
-  const { clock, random } = process;
-  const handles = world.handles(process, { calm: true });
-  const { deployment } = options;
-  return (stream) =>
-    provisionDeployment({ handles, clock, random, deployment, stream, drainMs: 60 * minuteMs });
-}
 
 /** Some clients at a few counters, each replaced when it dies, until it is over. */
 async function load(cloud: TestCloud, ends: Ends, isOver: () => boolean): Promise<void> {
