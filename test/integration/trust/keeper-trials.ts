@@ -2,12 +2,14 @@
  * What somebody can break who may keep house (policy `housekeeping` by itself: those who have it
  * have `express` and `read-write`, too), and what not.
  */
-import { DeleteItemCommand } from "@aws-sdk/client-dynamodb";
+import { DeleteItemCommand, QueryCommand } from "@aws-sdk/client-dynamodb";
 import { expect } from "vitest";
+import { createAwsClients } from "../../../aws/clients.ts";
 import { createEngine } from "../../../engine/engine.ts";
 import { runReplay } from "../../functions/replay-runs.ts";
+import { sealedAt } from "../../simulation/producer.ts";
 import { storedN } from "../fragile.ts";
-import { key, number, putAll, readOne } from "../support.ts";
+import { deleteAll, key, number, putAll, readOne } from "../support.ts";
 import { newestBlock } from "./hostile-appender.ts";
 import { columns } from "./probes.ts";
 import { inItsOwnWorld, type Breakage } from "./trial.ts";
@@ -50,13 +52,46 @@ export const keeperTrials: Breakage = {
       expect(await readOne(newcomer, plain, key("row"))).toBeUndefined();
       await newcomer.close();
     }),
-    "queued tombstones, dead letters and others' turns at keeping house": inItsOwnWorld(
+    "queued tombstones, by taking them off the queue": inItsOwnWorld(async (world) => {
+      const { stores, honest, plain } = world;
+      await putAll(honest, plain, [key("row")]);
+      await deleteAll(honest, plain, [key("row")]);
+      await runReplay(stores, {});
+      const { control } = (await world.as(role)).ports;
+      const queued = await stores.ports.control.queuedTombstones(stores.shard);
+      expect(queued).not.toEqual([]);
+      for (const batch of queued) await control.dropTombstones(batch);
+      expect(await stores.ports.control.queuedTombstones(stores.shard)).toEqual([]);
+    }),
+    "dead letters, by writing over them": inItsOwnWorld(async (world) => {
+      const { stores } = world;
+      const { controlTable } = stores.ports.names;
+      const { ports } = await world.as(role);
+      const timestamp = await world.newest();
+      const { id } = sealedAt(timestamp);
+      const letter = { ...{ shard: stores.shard, timestamp, id }, table: world.table };
+      const kept = { ...letter, key: key("row"), item: key("row"), reason: "refused" };
+      await stores.ports.control.saveDeadLetter(kept);
+      await ports.control.saveDeadLetter({ ...kept, item: undefined, reason: "nothing" });
+      const aws = createAwsClients(stores.clientOptions);
+      const { client } = await aws.dynamodb();
+      const { Items } = await client.send(
+        new QueryCommand({
+          TableName: controlTable,
+          KeyConditionExpression: "pk = :pk",
+          ExpressionAttributeValues: { ":pk": { S: `dead-letters#${stores.shard}` } },
+        }),
+      );
+      await aws.close();
+      expect(Items).toMatchObject([{ reason: { S: "nothing" }, kind: { S: "delete" } }]);
+    }),
+    "others' turns at keeping house, by taking one after the other": inItsOwnWorld(
       async (world) => {
-        const rights = await world.may(role, "control");
-        expect(rights).toContain("queues tombstones");
-        expect(rights).toContain("takes tombstones off the queue");
-        expect(rights).toContain("saves dead letters");
-        expect(rights).toContain("takes turns");
+        const { control } = (await world.as(role)).ports;
+        for (let turn = 1; turn <= 3; turn += 1) {
+          const after = turn === 1 ? undefined : turn - 1;
+          expect(await control.putHouseTurn({ turn, isOver: false }, after)).toBe(true);
+        }
       },
     ),
   },
