@@ -69,6 +69,8 @@ export async function runDemo(
         })
       : undefined;
   const endpoint = options.endpoint ?? stack?.endpoint ?? "";
+  // A client would wait half a minute for it to come up: whoever names a stack has one.
+  if (stack === undefined) await discover(endpoint);
   const runId = `demo-${Date.now().toString(36)}`;
   const history = options.history === undefined ? undefined : startHistory(options.history);
   const { db, finish } = openClient({ endpoint, name: "demo", history });
