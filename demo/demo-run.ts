@@ -122,7 +122,7 @@ async function runOn(world: World): Promise<DemoReport> {
   sayFirst(say, { missed, found });
   say("Settling what was left open, and waiting for the watermark");
   const journaled = readJournals(folder);
-  const { known, decided, sampled, faults: contradictions } = await decideOpen(db, journaled);
+  const { known, decided, ...settling } = await decideOpen(world, journaled);
   const description = await discover(endpoint);
   await awaitWatermark(description, await db.snapshot(async (s) => s.readTimestamp));
   // Before the SDK reads anything: its reads would install what replay has overlooked.
@@ -135,7 +135,7 @@ async function runOn(world: World): Promise<DemoReport> {
   const operations = [...known, ...repeated.operations];
   const faults = [
     ...found,
-    ...contradictions,
+    ...settling.faults,
     ...repeated.faults,
     ...auditRun({ depositedCents, operations, seen, stored }),
   ];
@@ -152,7 +152,7 @@ async function runOn(world: World): Promise<DemoReport> {
       operations: journaled.length,
       acknowledged: acknowledgedAsDone(journaled),
       settled: countSettled(decided),
-      outcomesSampled: sampled,
+      ...settling.counts,
       liveSnapshots: { balanced: live.balanced, givenUp: live.givenUp },
       journals: faults.length === 0 ? undefined : folder,
     },

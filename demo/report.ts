@@ -47,6 +47,8 @@ export type DemoReport = {
     readonly acknowledged: number;
     /** Operations left open by kills and unknown outcomes, by what they turned out to be. */
     readonly settled: { readonly committed: number; readonly aborted: number };
+    /** Commits whose client died before their first install: each stands, or is a fault. */
+    readonly orphaned: number;
     readonly outcomesSampled: number;
     /** Snapshots taken while transfers were running, whose sum was right; and those given up. */
     readonly liveSnapshots: { readonly balanced: number; readonly givenUp: number };
@@ -128,6 +130,9 @@ function auditLines(audit: DemoReport["audit"]): string[] {
     `  ${settled.committed + settled.aborted} left open by their clients: ${settled.committed} ` +
       "had committed, " +
       `${settled.aborted} had not; ${audit.outcomesSampled} known outcomes asked for again`,
+    ...(audit.orphaned === 0
+      ? []
+      : [`  ${plural(audit.orphaned, "commit")} left by a client that died before its installs`]),
     `  ${plural(liveSnapshots.balanced, "snapshot")} balanced while money was moving` +
       (liveSnapshots.givenUp === 0 ? "" : `, ${liveSnapshots.givenUp} given up`),
   ];

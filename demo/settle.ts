@@ -5,7 +5,7 @@
  * that, each that has committed is called once more under its idempotency key, which must return
  * that commit's result and do nothing.
  */
-import type { Client } from "../sdk/index.ts";
+import { type Client, createClient } from "../sdk/index.ts";
 import type { JournaledOperation } from "./journal.ts";
 import { perform } from "./operations.ts";
 
@@ -24,8 +24,12 @@ export type Decisions = {
   readonly known: readonly JournaledOperation[];
   readonly decided: readonly DecidedOperation[];
   readonly faults: readonly string[];
-  /** Ids of known end whose outcome was asked for all the same. */
-  readonly sampled: number;
+  readonly counts: {
+    /** Commits whose client died before their first install. */
+    readonly orphaned: number;
+    /** Ids of known end whose outcome was asked for all the same. */
+    readonly outcomesSampled: number;
+  };
 };
 
 /**
@@ -34,9 +38,9 @@ export type Decisions = {
 const samplesMax = 100;
 const settledAtOnce = 4;
 
-/** Settles every open operation by the ids of its requests. */
+/** Settles every open operation by the ids of its requests, and asks again for known ones. */
 export async function decideOpen(
-  db: Client,
+  { db, endpoint }: { readonly db: Client; readonly endpoint: string },
   journaled: readonly JournaledOperation[],
 ): Promise<Decisions> {
   const faults: string[] = [];
@@ -51,18 +55,52 @@ export async function decideOpen(
     if (committed.length > 1) {
       faults.push(`exactly once: ${open.operation.id} committed as ${committed.join(" and as ")}`);
     }
-    const { certifiedId } = open;
-    if (certifiedId !== undefined && !committed.includes(certifiedId)) {
-      faults.push(
-        `lost: ${open.operation.id} was certified as ${certifiedId}, and is not committed`,
-      );
-    }
+    faults.push(...orphanFaults(open, committed));
     return { journaled: open, committedId: committed[0] };
   });
+  for (const operation of known) {
+    const { acknowledged } = operation;
+    const committed = acknowledged === undefined ? [] : [acknowledged.transactionId];
+    faults.push(...orphanFaults(operation, committed));
+  }
+  const orphaned = journaled.filter(({ certifiedId }) => certifiedId !== undefined).length;
   const step = Math.max(1, Math.ceil(known.length / samplesMax));
   const samples = known.filter((_operation, index) => index % step === 0);
-  const sampled = await mapConcurrently(samples, (sample) => checkOutcomes(db, sample, faults));
-  return { known, decided, faults, sampled: sampled.reduce((sum, count) => sum + count, 0) };
+  const outcomesSampled = await askAgain(samples, { endpoint, faults });
+  return { known, decided, faults, counts: { orphaned, outcomesSampled } };
+}
+
+/** Whoever died between a decision and its installs knew that it was committed. */
+export function orphanFaults(
+  { operation, certifiedId }: Pick<JournaledOperation, "operation" | "certifiedId">,
+  committed: readonly string[],
+): readonly string[] {
+  if (certifiedId === undefined || committed.includes(certifiedId)) return [];
+  return [`lost: ${operation.id} was certified as ${certifiedId}, and is not committed`];
+}
+
+/**
+ * By some clients of its own, since each searches the log at a bounded pace: one alone would take
+ * half a minute.
+ */
+async function askAgain(
+  samples: readonly JournaledOperation[],
+  { endpoint, faults }: { readonly endpoint: string; readonly faults: string[] },
+): Promise<number> {
+  const shares = Array.from({ length: settledAtOnce }, (_, nth) =>
+    samples.filter((_sample, index) => index % settledAtOnce === nth),
+  );
+  const counts = await mapConcurrently(shares, async (share) => {
+    const asker = createClient({ endpoint });
+    try {
+      let asked = 0;
+      for (const sample of share) asked += await checkOutcomes(asker, sample, faults);
+      return asked;
+    } finally {
+      await asker.close();
+    }
+  });
+  return counts.reduce((sum, count) => sum + count, 0);
 }
 
 async function checkOutcomes(

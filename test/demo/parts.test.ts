@@ -10,6 +10,7 @@ import { countKills, missedKills, planKills } from "../../demo/chaos.ts";
 import { Journal, type JournalEntry, lastEntry, readJournals } from "../../demo/journal.ts";
 import type { Operation } from "../../demo/operations.ts";
 import { ProcessLogs } from "../../demo/process-logs.ts";
+import { orphanFaults } from "../../demo/settle.ts";
 
 function journalFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "tidemark-journal-"));
@@ -36,6 +37,17 @@ function write(
   for (const entry of entries) journal.append(entry);
   journal.close();
 }
+
+test("a commit that its client knew of is lost unless it stands, under that very id", () => {
+  const orphan = { operation: operation("o-1"), certifiedId: "c" };
+  expect(orphanFaults(orphan, ["a", "c"])).toEqual([]);
+  expect(orphanFaults({ ...orphan, certifiedId: undefined }, [])).toEqual([]);
+  for (const committed of [[], ["repeated"]]) {
+    expect(orphanFaults(orphan, committed)).toEqual([
+      "lost: o-1 was certified as c, and is not committed",
+    ]);
+  }
+});
 
 describe("a journal", () => {
   test("tells acknowledged, aborted and open operations apart", () => {
