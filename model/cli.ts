@@ -22,10 +22,27 @@ import { formatTrace } from "./harness/trace.ts";
  */
 const expressConfigs = ["express", "express-crash", "express-reports", "express-tables"];
 const closingConfigs = ["closing", "closing-crash"];
-const ciConfigs = ["whole", "resend", ...expressConfigs, ...closingConfigs, "liveness"];
+const nativeConfigs = [
+  "native-one-item",
+  "native-crossing",
+  "native-fences",
+  "native-local",
+  "native-real-time",
+  "native-sessions",
+  "native-liveness",
+];
+const ciConfigs = [
+  "whole",
+  "resend",
+  ...expressConfigs,
+  ...closingConfigs,
+  "liveness",
+  ...nativeConfigs,
+];
 
 /** The module that a configuration is of. */
 function moduleOf(config: string): string {
+  if (config.startsWith("native")) return "TidemarkNativeConfigs";
   if (config.startsWith("closing")) return "TidemarkClosing";
   return config.startsWith("express") ? "TidemarkExpress" : "TidemarkConfigs";
 }

@@ -10,6 +10,45 @@ export type ModelMutant = {
   readonly only?: string;
 };
 
+/** A write that is lost shows in the store, or only in what the store should show. */
+const lost = ["StoreIsTrue", "NothingLost"];
+
+/** Of native operations beside transactions (TidemarkNative.tla). */
+const nativeMutants: readonly ModelMutant[] = [
+  { name: "verify-first", config: "native-crossing", violates: ["OneOrder"] },
+  { name: "reads-around", config: "native-crossing", violates: ["OneOrder"] },
+  { name: "reads-do-not-bar", config: "native-crossing", violates: ["I4"] },
+  { name: "writes-do-not-bar", config: "native-crossing", violates: ["I4"] },
+  { name: "outcome-counts-at-prepared", config: "native-crossing", violates: ["OneOrder"] },
+  { name: "votes-unchecked", config: "native-crossing", violates: ["OneOrder"] },
+  { name: "read-only-unchecked", config: "native-crossing", violates: ["OneOrder"] },
+  { name: "read-only-does-not-settle", config: "native-crossing", violates: ["OneOrder"] },
+  { name: "last-vote-counts", config: "native-one-item", violates: lost },
+  { name: "no-placeholder", config: "native-one-item", violates: lost },
+  { name: "votes-identity-read", config: "native-one-item", violates: lost },
+  { name: "installs-early", config: "native-one-item", violates: ["StoreIsTrue"] },
+  { name: "installs-anyway", config: "native-one-item", violates: lost },
+  { name: "installs-by-fence", config: "native-fences", violates: lost },
+  { name: "fence-nonce-again", config: "native-fences", violates: lost },
+  { name: "update-over-fence", config: "native-one-item", violates: lost },
+  { name: "plain-update-in-gap", config: "native-one-item", violates: lost },
+  { name: "cleans-open-fence", config: "native-one-item", violates: lost },
+  {
+    name: "acknowledges-early",
+    config: "native-sessions",
+    violates: ["ItemOrder"],
+    only: "ItemOrder",
+  },
+  { name: "any-fence-bars", config: "native-liveness", violates: ["a temporal property"] },
+  { name: "nobody-votes-down", config: "native-liveness", violates: ["a temporal property"] },
+  { name: "rechecks-beside-fences", config: "native-real-time", violates: ["OneOrder"] },
+  { name: "read-only-over-fence", config: "native-real-time", violates: ["OneOrder"] },
+  { name: "local-blind-over-fence", config: "native-real-time", violates: ["OneOrder"] },
+  { name: "local-over-fence", config: "native-local", violates: lost },
+  { name: "local-by-identity", config: "native-local", violates: lost },
+  { name: "local-on-bare", config: "native-local", violates: lost },
+];
+
 const quick = { Copies: "0", Crashes: "0" };
 
 export const modelMutants: readonly ModelMutant[] = [
@@ -56,4 +95,5 @@ export const modelMutants: readonly ModelMutant[] = [
   { name: "opening-decides-nothing", config: "closing", violates: ["I3"] },
   { name: "opening-passes-records", config: "closing", violates: ["NonePassed"] },
   { name: "taken-away-undrained", config: "closing", violates: ["NothingLost"] },
+  ...nativeMutants,
 ];
