@@ -1,6 +1,7 @@
 /**
- * What may follow a block of the log. Whoever folds the log asks, so that a block that nobody
- * certified there stops the shard, and is named, instead of being built upon (docs/operations.md).
+ * What may follow a block of the log. Oracle and replay ask all of it, a tail only whether a block
+ * continues the log (I2): so a block that nobody certified there stops the shard, and is named,
+ * instead of being built upon (docs/operations.md).
  */
 import { compareCursors, isStreamEnd } from "./cursor.ts";
 import { CorruptDataError } from "./errors.ts";

@@ -268,7 +268,10 @@ export class Oracle {
     this.#cursor = block.cursor;
     this.#settle();
     // Copies of requests of an earlier stream may come by this one: all of them are stale.
-    if (opensStream(block)) this.forget(this.#last);
+    if (opensStream(block)) {
+      // probe: oracle-floor-raised-by-opening
+      this.forget(this.#last);
+    }
   }
 
   /** Forgets decisions at or below `through`: the floor rises to it, if it lies lower. */

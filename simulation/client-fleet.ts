@@ -3,7 +3,7 @@
  * or some at a time; one that dies is replaced. They stop beginning new steps once the planned
  * number has begun.
  */
-import { CommitUnknownError, TransactionError } from "../core/errors.ts";
+import { CommitUnknownError, InvalidRequestError, TransactionError } from "../core/errors.ts";
 import type { Isolation, TransactionId } from "../core/types.ts";
 import type { SeededRandom } from "../testing/kernel/seeded-random.ts";
 import type { TestClientOptions } from "../testing/test-cloud-options.ts";
@@ -57,6 +57,7 @@ export class ClientFleet {
   readonly #rest: RestService;
   readonly #operator: Operator;
   readonly #mood: () => Mood;
+  readonly #isNeeded: () => boolean;
   readonly #processes: { readonly name: string; readonly process: TestProcess }[] = [];
   #living = 0;
   #started = 0;
@@ -70,6 +71,8 @@ export class ClientFleet {
     readonly rest: RestService;
     /** What the run needs just now. */
     readonly mood: () => Mood;
+    /** Whether something is under way that is to happen while clients work. */
+    readonly isNeeded: () => boolean;
   }) {
     this.#cloud = parts.cloud;
     this.#workload = parts.workload;
@@ -79,6 +82,7 @@ export class ClientFleet {
     this.#rest = parts.rest;
     this.#operator = new Operator(parts.cloud);
     this.#mood = parts.mood;
+    this.#isNeeded = parts.isNeeded;
     this.#random = parts.cloud.world.random.fork("fleet");
   }
 
@@ -147,7 +151,8 @@ export class ClientFleet {
   #isOver(): boolean {
     const { transactions } = this.#plan;
     if (this.counts.begun < transactions) return false;
-    return this.#mood() === "even" || this.counts.begun >= transactions * longerFactor;
+    if (this.counts.begun >= transactions * longerFactor) return true;
+    return this.#mood() === "even" && !this.#isNeeded();
   }
 
   async #work(
@@ -186,10 +191,11 @@ export class ClientFleet {
   }
 
   #pauseMs(mood: Mood, nth: number): number {
-    const { pauseMs, clients, lanes, visits } = this.#plan;
+    const { pauseMs, clients, lanes, visits, closings } = this.#plan;
     if (visits && nth % clients !== 1) return pauseMs * visitorPauses;
     if (mood === "spread") return Math.max(pauseMs, restMs * clients * lanes);
-    return mood === "crowded" ? pauseMs * hurryFactor : pauseMs;
+    // The operators take their time, and the clients are to be there for as long.
+    return mood === "crowded" && closings === 0 ? pauseMs * hurryFactor : pauseMs;
   }
 
   #lingerMs(durationMs: number): number {
@@ -208,6 +214,7 @@ export class ClientFleet {
         this.counts.errors.set(error.code, (this.counts.errors.get(error.code) ?? 0) + 1);
         if (error instanceof CommitUnknownError) this.unknown.push(error.transactionId);
         const text = `${error.name}: ${error.message}`;
+        if (this.#plan.closings > 0 && isDenied(error)) return;
         if (refusalCodes.has(error.code)) {
           this.findings.push(`${context.unique}: ${ownRequestRefused}: ${text}`);
         } else if (unexpectedCodes.has(error.code)) {
@@ -225,6 +232,11 @@ export class ClientFleet {
     if (isolation !== "mixed") return isolation;
     return random.chance(0.5) ? "serializable" : "snapshot";
   }
+}
+
+/** Whom a fault denies to append has no way while there is no stream, and is told the remedy. */
+function isDenied(error: TransactionError): boolean {
+  return error instanceof InvalidRequestError && error.field === "commit";
 }
 
 /** In findings: a call of the workload itself was taken for one that nobody may make. */

@@ -55,6 +55,11 @@ export type SeedPlan = {
    * log for long. What comes of that is as with a hot log.
    */
   readonly visits: boolean;
+  /**
+   * How often operators close the stream while clients work, and take it away or open it again
+   * (stream-operators.ts); a deployment without one gets one first. 0: all stays as it is.
+   */
+  readonly closings: number;
   /** Which way the clients' commits go; `mixed`: each client its own (`clientCommitOf`). */
   readonly commit: CommitPreference | "mixed";
   readonly faults: FaultPlan;
@@ -158,7 +163,14 @@ const crowdClientsMax = 12;
 const crowdKeys = 200;
 /** Of the seeds in which every commit is its client's own block, those with one busy client. */
 const visitsShare = 0.2;
-/** Without a stream, a client that is denied is refused. */
+/** Of the other seeds in which clients may append, those whose stream comes and goes; */
+const closingsShare = 0.35;
+/** and of those in which all would rather use the stream. */
+const closingsShareOfStream = 0.05;
+const closingsMax = 3;
+/** Replay's schedule comes once a minute: the run has to last for some of them. */
+const closingsPauseMs = { min: 100, max: 1_000 };
+/** Where there never is a stream, a client that is denied is refused whatever it does. */
 const needsStream: readonly FaultName[] = ["append-denied"];
 /** One seed in ten runs without faults: what breaks there needs none. */
 const calmShare = 0.1;
@@ -169,11 +181,13 @@ export function planOf(seed: number): SeedPlan {
   const workload = random.fork("convoy").chance(convoyShare) ? "convoys" : drawn;
   const isolation = random.pick(["serializable", "serializable", "snapshot", "mixed"] as const);
   const tablesOnly = random.fork("tables-only").chance(tablesOnlyShare);
-  const housekeeping = housekeepingOf(tablesOnly, random.fork("housekeeping"));
   const hotLog = tablesOnly && random.fork("hot log").chance(hotLogShare);
   const commit = tablesOnly ? "express" : commitOf(workload, random.fork("commit"));
   const mayVisit = commit === "express" && workload !== "convoys" && !hotLog;
   const visits = mayVisit && random.fork("visits").chance(visitsShare);
+  const closings = hotLog || visits ? 0 : closingsOf(commit, random.fork("closings"));
+  const isWithout = tablesOnly || closings > 0;
+  const housekeeping = housekeepingOf(isWithout, random.fork("housekeeping"));
   const appendFaults = tablesOnly
     ? appendFaultNames.filter((name) => !needsStream.includes(name))
     : appendFaultNames;
@@ -195,6 +209,7 @@ export function planOf(seed: number): SeedPlan {
     commit,
     hotLog,
     visits,
+    closings,
     tablesOnly,
     housekeeping,
     faults: random.chance(calmShare)
@@ -205,6 +220,7 @@ export function planOf(seed: number): SeedPlan {
         },
     ...(hotLog ? crowdOf(random.fork("crowd")) : {}),
     ...(commit === "auto" ? manyOf(random.fork("many")) : {}),
+    ...(closings > 0 ? lastingOf(random.fork("lasting")) : {}),
   };
 }
 
@@ -248,8 +264,19 @@ export function clientCommitOf(
   return ways[(seed + nth) % ways.length] ?? "stream";
 }
 
-function housekeepingOf(tablesOnly: boolean, random: SeededRandom): SeedPlan["housekeeping"] {
-  if (tablesOnly) return random.pick(houses);
+function closingsOf(commit: SeedPlan["commit"], random: SeededRandom): number {
+  const share = commit === "stream" ? closingsShareOfStream : closingsShare;
+  return random.chance(share) ? random.integer(1, closingsMax) : 0;
+}
+
+/** For operators, who have to wait for others now and then. */
+function lastingOf(random: SeededRandom): Pick<SeedPlan, "pauseMs"> {
+  return { pauseMs: random.logarithmic(closingsPauseMs.min, closingsPauseMs.max) };
+}
+
+/** @param isWithout there is no stream, or none for a while. */
+function housekeepingOf(isWithout: boolean, random: SeededRandom): SeedPlan["housekeeping"] {
+  if (isWithout) return random.pick(houses);
   return random.chance(needlessKeepersShare) ? "both" : "functions";
 }
 

@@ -23,7 +23,7 @@ import { CalmStage } from "./calm-stage.ts";
 import { ClientFleet, type FleetCounts } from "./client-fleet.ts";
 import { pacedEngine } from "./paced-engine.ts";
 import { StoreJudge } from "./judges/store-judge.ts";
-import { writesOfLog } from "./judges/logged-writes.ts";
+import { withGoneRecords, writesOfLog } from "./judges/logged-writes.ts";
 import { misplacedVersions, versionsOf } from "./judges/log-versions.ts";
 import { wrongPasts } from "./judges/past-reads.ts";
 import { StarvationJudge } from "./judges/starvation.ts";
@@ -31,6 +31,7 @@ import { TurnJudge } from "./judges/turns-at-the-log.ts";
 import { finalStateOf, VersionJournal } from "./judges/version-journal.ts";
 import { RestService } from "./rest-service.ts";
 import { clientCommitOf, hashBitsMax, type SeedPlan } from "./seed-plan.ts";
+import { StreamOperators } from "./stream-operators.ts";
 import { workloads } from "./workloads/catalogue.ts";
 import { WorkloadFinding, type Workload } from "./workloads/workload.ts";
 
@@ -202,6 +203,7 @@ class SeedRunner {
     cloud.world.faults.calm();
     await cloud.run(() => this.#workload.setUp(this.#client("setup")));
     cloud.world.faults.resume();
+    const operators = new StreamOperators(cloud, this.#plan.closings);
     const fleet = new ClientFleet({
       cloud,
       workload: this.#workload,
@@ -217,10 +219,11 @@ class SeedRunner {
         },
       }),
       mood: () => this.#mood,
+      isNeeded: () => !operators.isDone,
     });
-    await cloud.run(() => this.#phases(fleet), { limitMs: runLimitMs });
+    await cloud.run(() => this.#phases(fleet, operators), { limitMs: runLimitMs });
     const versions = await this.#logVersions();
-    this.#findings.push(...fleet.findings, ...this.#stores.findings);
+    this.#findings.push(...fleet.findings, ...operators.findings, ...this.#stores.findings);
     this.#findings.push(...this.#starvation.findings, ...this.#turns.findings);
     const { longestRowOfTaken } = cloud.deployment;
     if (longestRowOfTaken > takenInRowMax) {
@@ -242,12 +245,16 @@ class SeedRunner {
     };
   }
 
-  async #phases(fleet: ClientFleet): Promise<void> {
+  async #phases(fleet: ClientFleet, operators: StreamOperators): Promise<void> {
     const cloud = this.#cloud;
     const { time } = cloud.world;
     fleet.start();
+    operators.start();
     await this.#until(() => fleet.isIdle, workLimitMs);
     cloud.calm();
+    if (!(await this.#until(() => operators.isDone, workLimitMs))) {
+      this.#findings.push(`liveness: an operator has not come to an end: ${operators.next}`);
+    }
     if (this.#plan.housekeeping === "clients") await this.#startKeeper();
     if (!(await cloud.settled(settleLimitMs)))
       this.#findings.push("liveness: the stream is not done");
@@ -295,7 +302,7 @@ class SeedRunner {
   async #logVersions(): Promise<readonly LoggedVersions[]> {
     const { deployment, world } = this.#cloud;
     const reader = world.startProcess("log-reader", { exact: true });
-    const ports = deployment.portsOf(reader, { calm: true });
+    const ports = withGoneRecords(deployment.portsOf(reader, { calm: true }), deployment);
     const writes = await this.#cloud.run(() =>
       writesOfLog(ports, deployment.shard, this.#stores.blocks),
     );

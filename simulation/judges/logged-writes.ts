@@ -3,6 +3,7 @@
  * they lie: which items they are of, and not only what their hashes are.
  */
 import { PayloadLoader, type PayloadPorts } from "../../engine/payload-loader.ts";
+import type { StreamRecord } from "../../core/ports.ts";
 import type { Item, LogBlock, ShardId, TableDescription, Timestamp } from "../../core/types.ts";
 
 export type LoggedWrite = {
@@ -12,6 +13,20 @@ export type LoggedWrite = {
   readonly item: Item | undefined;
   readonly timestamp: Timestamp;
 };
+
+/** Ports for which the records of streams that are gone are still there. */
+export function withGoneRecords<P extends PayloadPorts>(
+  ports: P,
+  { goneRecords }: { readonly goneRecords: readonly StreamRecord[] },
+): P {
+  const gone = new Map(goneRecords.map((record) => [record.sequenceNumber, record]));
+  const read: typeof ports.stream.read = async (shard, from, options) => {
+    const record = gone.get(from);
+    if (record === undefined) return ports.stream.read(shard, from, options);
+    return { kind: "found", records: [record] };
+  };
+  return { ...ports, stream: { ...ports.stream, read } };
+}
 
 export async function writesOfLog(
   ports: PayloadPorts,

@@ -6,6 +6,7 @@
  */
 import * as limits from "../../core/limits.ts";
 import { chains } from "./chains.ts";
+import { closing } from "./closing.ts";
 import { express } from "./express.ts";
 import { housekeeping } from "./housekeeping.ts";
 import { always, instead, never, omitted, preceded, when, type Mutant } from "./mutant.ts";
@@ -346,6 +347,7 @@ export const mutants: readonly Mutant[] = [
   ...installs,
   ...chains,
   ...express,
+  ...closing,
   ...housekeeping,
   ...trust,
   ...pasts,

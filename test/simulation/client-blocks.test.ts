@@ -18,7 +18,12 @@ import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { encodePayload } from "../../schemas/payload.ts";
 import { transactionIdFor } from "../../schemas/transaction-id.ts";
 import { defineTable } from "../../sdk/index.ts";
-import { createTestCloud, testTable, type TestCloud } from "../../testing/index.ts";
+import {
+  createTestCloud,
+  testTable,
+  type TestCloud,
+  type TestCloudOptions,
+} from "../../testing/index.ts";
 import { encodeLogBlock } from "../schemas/encode-log-block.ts";
 
 const items = defineTable<{ readonly n: number }, { readonly id: string }>("items", { key: "id" });
@@ -26,8 +31,8 @@ const maker = 0xab as MakerNumber;
 const proof = new Uint8Array(9).fill(7);
 const sweptMs = 90_000;
 
-function openCloud(): Promise<TestCloud> {
-  return createTestCloud({ tables: [testTable("items", { partitionKey: "id" })] });
+function openCloud(options: TestCloudOptions = {}): Promise<TestCloud> {
+  return createTestCloud({ ...options, tables: [testTable("items", { partitionKey: "id" })] });
 }
 
 function put(cloud: TestCloud, id: string, n: number): Promise<unknown> {
@@ -107,7 +112,7 @@ test.each([
 });
 
 test("I9: one that moves the cursor: nothing is installed or certified over it", async () => {
-  const cloud = await openCloud();
+  const cloud = await openCloud({ commit: "stream" });
   const ends = cloud.run(async () => {
     await put(cloud, "other", 1);
     await cloud.settled();

@@ -33,9 +33,11 @@ async function stage(options: {
   readonly lanes?: number;
   readonly transactions: number;
   readonly mood?: () => Mood;
+  readonly isNeeded?: () => boolean;
   readonly step?: (context: StepContext) => Promise<void>;
 }): Promise<Stage> {
-  const { clients, transactions, mood = () => "even", step } = options;
+  const { clients, transactions, mood = () => "even", isNeeded = () => false } = options;
+  const { step } = options;
   const cloud = await createTestCloud();
   const processes: TestProcess[] = [];
   const start = cloud.startProcess.bind(cloud);
@@ -61,6 +63,7 @@ async function stage(options: {
     onCrash: () => undefined,
     rest,
     mood,
+    isNeeded,
   });
   const run = (durationMs: number): Promise<void> => cloud.run(() => cloud.clock.sleep(durationMs));
   return { cloud, fleet, processes, begun, run };
@@ -166,6 +169,22 @@ describe("the clients of a run", () => {
       `client-1/1: ${ownRequestRefused}: InvalidRequestError: attribute n has no value`,
       "client-1/2: CorruptDataError: stored bytes do not decode",
     ]);
+  });
+
+  test("go on for what needs them, and end when it is over, or all the same", async () => {
+    let isNeeded = true;
+    const freed = await stage({ clients: 2, transactions: 10, isNeeded: () => isNeeded });
+    freed.fleet.start();
+    await freed.run(200);
+    expect([freed.fleet.isIdle, freed.fleet.counts.begun > 10]).toEqual([false, true]);
+    isNeeded = false;
+    await freed.run(200);
+    expect(freed.fleet.isIdle).toBe(true);
+    expect(freed.fleet.counts.begun).toBeLessThan(60);
+    const held = await stage({ clients: 2, transactions: 10, isNeeded: () => true });
+    held.fleet.start();
+    await held.run(10_000);
+    expect([held.fleet.isIdle, held.fleet.counts.begun]).toEqual([true, 60]);
   });
 
   test("go on beyond the plan while the run is out of balance, and end all the same", async () => {

@@ -137,7 +137,8 @@ test.each(Object.keys(forbidden))("a block that writes %s: replay does not", asy
 });
 
 test("a block whose write no table takes: its readers wait for replay, and go on", async () => {
-  const cloud = await createTestCloud({ tables: [testTable("items", { partitionKey: "id" })] });
+  const tables = [testTable("items", { partitionKey: "id" })];
+  const cloud = await createTestCloud({ tables, commit: "stream" });
   const { metrics } = cloud.deployment;
   await cloud.run(async () => {
     await put(cloud, 1);

@@ -14,11 +14,16 @@ import { createTestCloud, testTable, type TestCloud } from "../../testing/test-c
 const items = defineTable<{ readonly n: number }, { readonly id: string }>("items", { key: "id" });
 const minuteMs = 60_000;
 
-function cloudWith(history: boolean, historyRetentionMs?: number): Promise<TestCloud> {
-  return createTestCloud({
+/** A commit's timestamp may lie some milliseconds back, and what it is held against must not. */
+const laterMs = 1_000;
+
+async function cloudWith(history: boolean, historyRetentionMs?: number): Promise<TestCloud> {
+  const cloud = await createTestCloud({
     tables: [testTable(items, { partitionKey: "id", history })],
     ...(historyRetentionMs === undefined ? {} : { historyRetentionMs }),
   });
+  await cloud.advance(laterMs);
+  return cloud;
 }
 
 async function put(client: Client, n: number): Promise<number> {
@@ -111,7 +116,7 @@ describe("history that is switched on for a used table", () => {
     await cloud.run(async () => {
       await setHistory(cloud, true);
       const early = await put(app, 1); // By a client that may not know yet.
-      await cloud.clock.sleep(limits.historyChangeMs);
+      await cloud.clock.sleep(limits.historyChangeMs + laterMs);
       const stood = await put(app, 2);
       await remove(app);
       await cloud.clock.sleep(30 * minuteMs);

@@ -1,6 +1,7 @@
 /**
  * docs/protocol.md §7, Plain writes: a write whose transaction saw a version leaves what a plain
  * writer has put. Then it counts as superseded, and so must everything below it.
+ * By the stream: who has the block reads its value there, and has seen no version.
  */
 import { DeleteItemCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { expect, test } from "vitest";
@@ -11,7 +12,10 @@ type Row = { readonly id: string; readonly n: number };
 const rows = defineTable<Row, { readonly id: string }>("rows", { key: "id" });
 
 async function cloudWithoutReplay(): Promise<TestCloud> {
-  const cloud = await createTestCloud({ tables: [testTable(rows, { partitionKey: "id" })] });
+  const cloud = await createTestCloud({
+    tables: [testTable(rows, { partitionKey: "id" })],
+    commit: "stream",
+  });
   cloud.pauseReplay();
   return cloud;
 }

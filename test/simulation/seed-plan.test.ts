@@ -28,3 +28,16 @@ test("where every commit is a block, in some seeds one client is alone for long 
   expect(visited.length).toBeGreaterThan(15);
   for (const { commit, hotLog } of visited) expect([commit, hotLog]).toEqual(["express", false]);
 });
+
+test("in a fifth of the seeds the stream comes and goes, in each way of committing", () => {
+  const closing = plans.filter(({ closings }) => closings > 0);
+  expect(closing.length / plans.length).toBeGreaterThan(0.12);
+  expect(closing.length / plans.length).toBeLessThan(0.22);
+  const met = (of: (plan: (typeof plans)[number]) => unknown): number =>
+    new Set(closing.map(of)).size;
+  expect(met(({ commit }) => commit)).toBe(4);
+  expect(met(({ workload }) => workload)).toBe(workloadNames.length);
+  expect(met(({ housekeeping }) => housekeeping)).toBe(3);
+  expect(closing.filter(({ tablesOnly }) => tablesOnly).length).toBeGreaterThan(10);
+  for (const { hotLog, visits } of closing) expect([hotLog, visits]).toEqual([false, false]);
+});

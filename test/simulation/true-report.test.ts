@@ -47,7 +47,7 @@ function overwriteAndReport(cloud: TestCloud, newest: number, history: boolean):
 
 test.each([true, false])("history %s: the overwritten commit is not undone", async (history) => {
   const tables = [testTable("counters", { partitionKey: "id", history })];
-  const cloud = await createTestCloud({ tables });
+  const cloud = await createTestCloud({ tables, commit: "stream" });
   const { now, then } = await cloud.run(async () => {
     const reader = cloud.createClient("reader");
     await reader.transact((tx) => {
