@@ -3,7 +3,8 @@
  * application's client, the oracle's service, replay's service, the latter two driven by the
  * embedded stack's event source mapping. Replay runs only when told to: on AWS its batch window
  * lets clients install first, and here, where all share one thread, it would race them and every
- * install would be paid twice.
+ * install would be paid twice. Its records wake it for what came by the stream; what clients have
+ * appended themselves no record tells of, and a turn of its schedule finds it.
  */
 import { createAwsClients } from "../aws/clients.ts";
 import { createAwsPorts, type AwsPorts } from "../aws/ports.ts";
@@ -11,6 +12,8 @@ import { createTables } from "../aws/create-tables.ts";
 import { provisionDeployment } from "../aws/provision.ts";
 import { registerTables } from "../aws/register-tables.ts";
 import { systemClock } from "../aws/system.ts";
+import type { ShardId } from "../core/types.ts";
+import type { CommitPreference } from "../engine/types.ts";
 import { createOracleService } from "../functions/oracle/service.ts";
 import { createReplayService } from "../functions/replay/service.ts";
 import { parseKinesisEvent, type ShardBatch } from "../functions/shared/kinesis-event.ts";
@@ -22,7 +25,10 @@ import { startProtocolServers } from "../localstack/protocol-servers.ts";
 import type { Checkpoint } from "../localstack/shard-consumer.ts";
 import { createClient, type Client } from "../sdk/index.ts";
 import { benchTable, fillAccounts } from "./bench-table.ts";
+import { drivenReplay } from "./driven-replay.ts";
 import { meteredClients, type MeteredClients } from "./metered-clients.ts";
+
+type AwsClients = ReturnType<typeof createAwsClients>;
 
 const deployment = "bench";
 const region = "us-east-1";
@@ -30,10 +36,11 @@ const region = "us-east-1";
 const watermarkLookMs = 1_200;
 
 export type MeteredDeployment = {
+  readonly commit: CommitPreference;
   readonly client: Client;
   /** `native` is for calls beside Tidemark. */
   readonly meters: Readonly<Record<"client" | "oracle" | "replay" | "native", MeteredClients>>;
-  /** Batches handed to each function since the last `reset`. */
+  /** Of each function since the last `reset`: batches, and turns of its schedule. */
   readonly invocations: { oracle: number; replay: number };
   reset(): void;
   /**
@@ -42,74 +49,62 @@ export type MeteredDeployment = {
    * all begin at that very moment.
    */
   settle(): Promise<void>;
-  /** Runs replay until the watermark has passed the timestamp. */
+  /**
+   * Runs replay until the watermark has passed the timestamp: by its records up to the newest
+   * commit of the stream, and by turns of its schedule from there.
+   */
   replay(timestamp: number): Promise<void>;
   stop(): Promise<void>;
 };
 
-/** On a store that is running already, or on one of its own. */
-export async function startMeteredDeployment(
-  store: { readonly dynamodb?: string } = {},
-): Promise<MeteredDeployment> {
+/** On the store at an address, or on one of its own. */
+export async function startMeteredDeployment({
+  commit,
+  dynamodb,
+}: {
+  readonly commit: CommitPreference;
+  readonly dynamodb: string | undefined;
+}): Promise<MeteredDeployment> {
   const servers = await startProtocolServers();
-  const endpoint = { ...servers.endpoint, ...store };
-  const aws = {
-    endpoint,
-    region,
-    credentials: { accessKeyId: "local", secretAccessKey: "local" },
-  };
-  await provisionDeployment({ ...aws, deployment });
-  await createTables(aws, [benchTable]);
-  await registerTables({ ...aws, deployment }, [benchTable]);
+  const endpoint = { ...servers.endpoint, ...(dynamodb === undefined ? {} : { dynamodb }) };
+  const aws = { endpoint, region, credentials: { accessKeyId: "local", secretAccessKey: "local" } };
   const plain = createAwsClients(aws);
-  await fillAccounts(await plain.dynamodb());
-
+  const shard = await provision(aws, plain);
   const meters = {
     client: meteredClients(endpoint),
     oracle: meteredClients(endpoint),
     replay: meteredClients(endpoint),
     native: meteredClients(endpoint),
   };
-  const portsOf = (meter: MeteredClients): AwsPorts =>
-    createAwsPorts({ deployment, region, ...clientsOf(meter) });
-  const observability = silentObservability;
-  const oracle = createOracleService({ ...portsOf(meters.oracle), observability });
-  const replay = createReplayService(portsOf(meters.replay), observability);
-  const budgetOf = (role: "oracle" | "replay") => ({ remainingMs: () => timeLimitMs(role) });
   const invocations = { oracle: 0, replay: 0 };
-  let replayedThrough = 0;
-  const oracleMapping = await startMapping(plain, "oracle", new Map(), async (batch) => {
-    invocations.oracle += 1;
-    await oracle.handle(batch, budgetOf("oracle"));
+  const oracleMapping = await startOracle(plain, meters.oracle, () => (invocations.oracle += 1));
+  const checkpoints = new Map<string, Checkpoint>();
+  const replay = drivenReplay(createReplayService(portsOf(meters.replay), silentObservability), {
+    shard,
+    startMapping: (invoke) =>
+      startMapping(plain, "replay", checkpoints, async (batch) => {
+        const { unfinishedFrom } = await invoke(batch);
+        const failures = unfinishedFrom === undefined ? [] : [{ itemIdentifier: unfinishedFrom }];
+        return { batchItemFailures: failures };
+      }),
+    onInvoked: () => (invocations.replay += 1),
   });
-  const replayCheckpoints = new Map<string, Checkpoint>();
-  const startReplay = (): ReturnType<typeof startMapping> =>
-    startMapping(plain, "replay", replayCheckpoints, async (batch) => {
-      invocations.replay += 1;
-      const { unfinishedFrom, watermark } = await replay.handle(batch, budgetOf("replay"));
-      replayedThrough = watermark.timestamp;
-      const failures = unfinishedFrom === undefined ? [] : [{ itemIdentifier: unfinishedFrom }];
-      return { batchItemFailures: failures };
-    });
-  const client = createClient({ deployment, region, ...clientsOf(meters.client) });
+  let ofStream = 0;
+  const client = createClient({
+    ...{ deployment, region, commit, ...clientsOf(meters.client) },
+    onEvent: (event) => {
+      if (event.kind !== "certified" || event.via !== "stream") return;
+      ofStream = Math.max(ofStream, event.commitTimestamp);
+    },
+  });
   return {
-    client,
-    meters,
-    invocations,
+    ...{ commit, client, meters, invocations },
     reset() {
       for (const meter of Object.values(meters)) meter.reset();
       Object.assign(invocations, { oracle: 0, replay: 0 });
     },
     settle: () => settle(client),
-    async replay(timestamp) {
-      const mapping = await startReplay();
-      const giveUpMs = performance.now() + 30_000;
-      while (replayedThrough < timestamp) {
-        if (performance.now() > giveUpMs) throw new Error("replay does not come to an end");
-        await systemClock.sleep(2);
-      }
-      await mapping.stop();
-    },
+    replay: (timestamp) => replay.run({ ofStream, timestamp }),
     async stop() {
       await client.close();
       await oracleMapping.stop();
@@ -118,6 +113,35 @@ export async function startMeteredDeployment(
       await servers.stop();
     },
   };
+}
+
+/** The shard of a new deployment whose table is filled. */
+async function provision(
+  aws: Parameters<typeof createTables>[0],
+  plain: AwsClients,
+): Promise<ShardId> {
+  const [shard] = await provisionDeployment({ ...aws, deployment });
+  if (shard === undefined) throw new Error("a deployment without a shard");
+  await createTables(aws, [benchTable]);
+  await registerTables({ ...aws, deployment }, [benchTable]);
+  await fillAccounts(await plain.dynamodb());
+  return shard;
+}
+
+function startOracle(
+  plain: AwsClients,
+  meter: MeteredClients,
+  onInvoked: () => void,
+): ReturnType<typeof startMapping> {
+  const service = createOracleService({ ...portsOf(meter), observability: silentObservability });
+  return startMapping(plain, "oracle", new Map(), async (batch) => {
+    onInvoked();
+    await service.handle(batch, { remainingMs: () => timeLimitMs("oracle") });
+  });
+}
+
+function portsOf(meter: MeteredClients): AwsPorts {
+  return createAwsPorts({ deployment, region, ...clientsOf(meter) });
 }
 
 function clientsOf({
@@ -134,7 +158,7 @@ async function settle(client: Client): Promise<void> {
 }
 
 async function startMapping(
-  plain: ReturnType<typeof createAwsClients>,
+  plain: AwsClients,
   role: "oracle" | "replay",
   checkpoints: Map<string, Checkpoint>,
   invoke: (batch: ShardBatch) => Promise<unknown>,

@@ -7,9 +7,8 @@ import { openTransactWriteItems } from "./transact-write-items.ts";
 export const openContestant: Readonly<
   Record<InProcessContestant, (target: BenchTarget) => Promise<ContestantClient>>
 > = {
-  tidemark: openTidemark("tidemark"),
-  "tidemark-stream": openTidemark("tidemark-stream"),
   "tidemark-auto": openTidemark("tidemark-auto"),
+  "tidemark-stream": openTidemark("tidemark-stream"),
   "tidemark-express": openTidemark("tidemark-express"),
   native: openNative("native"),
   "native-in-turn": openNative("native-in-turn"),

@@ -31,11 +31,9 @@ import { retryLimits } from "./retry-limits.ts";
 
 type TableOf = (table: BenchTable) => Table;
 
-/** Undefined: as the SDK does unless it is told. */
-const commitOf: Readonly<Record<TidemarkContestant, ClientOptions["commit"]>> = {
-  tidemark: undefined,
-  "tidemark-stream": "stream",
+const commitOf: Readonly<Record<TidemarkContestant, NonNullable<ClientOptions["commit"]>>> = {
   "tidemark-auto": "auto",
+  "tidemark-stream": "stream",
   "tidemark-express": "express",
 };
 
@@ -57,7 +55,7 @@ export function openTidemark(
       deployment,
       region,
       ...(endpoints === undefined ? {} : { endpoints }),
-      ...(commit === undefined ? {} : { commit }),
+      commit,
     });
     return Promise.resolve({
       run: (operation) =>

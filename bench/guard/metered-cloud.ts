@@ -210,7 +210,9 @@ export async function createMeteredCloud(
     historyRetentionMs: limits.historyRetentionMsDefault,
     oracleConsumer: "fan-out",
   });
-  const cloud = new TestCloud(world, await world.time.runUntil(created, createdWithinMs), false);
+  const cloud = new TestCloud(world, await world.time.runUntil(created, createdWithinMs), {
+    commit: "stream",
+  });
   const beginMs = world.time.nowMs;
   return {
     cloud,

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import { benchNames, workloadsOf } from "../suites.ts";
 import { discover } from "../../sdk/discovery.ts";
+import { type BenchStore, benchStores } from "../options.ts";
 import { contestantNames, type ContestantName } from "./contestant.ts";
 import type { Plan } from "./plan.ts";
 
@@ -14,7 +15,7 @@ export type BenchOrder = {
 
 type Options = {
   readonly contestants: readonly ContestantName[];
-  readonly store: "dynalite" | "dynamodb-local";
+  readonly store: BenchStore;
   readonly endpoint?: string;
   readonly deployment?: string;
   readonly region?: string;
@@ -72,10 +73,10 @@ export function benchCommand(): Command {
   return new Command("bench")
     .description("runs workloads against Tidemark and its peers, interleaved in one run")
     .addArgument(new Argument("<name>", "a workload or a group of them").argParser(aName))
-    .option("--contestants <names>", "who takes part", contestants, ["tidemark", "native"])
+    .option("--contestants <names>", "who takes part", contestants, ["tidemark-auto", "native"])
     .addOption(
       new Option("--store <store>", "what serves DynamoDB here")
-        .choices(["dynalite", "dynamodb-local"])
+        .choices(benchStores)
         .default("dynalite"),
     )
     .option("--endpoint <url>", "an embedded stack that runs already, in place of a store")

@@ -5,11 +5,10 @@
 import type { Phases } from "../../sdk/index.ts";
 import type { BenchTable, BenchTransaction, Operation } from "./workload.ts";
 
-/** Tidemark by its ways to commit; the first is what the SDK does unless it is told. */
-const tidemarkContestants = [
-  "tidemark",
-  "tidemark-stream",
+/** Tidemark by its ways to commit: each named, whatever the SDK does unless it is told. */
+export const tidemarkContestants = [
   "tidemark-auto",
+  "tidemark-stream",
   "tidemark-express",
 ] as const;
 const inProcessContestants = [

@@ -43,10 +43,23 @@ export function cellLine(cell: MeasuredCell | SkippedCell): string {
 type Figure = (cell: MeasuredCell) => readonly number[] | undefined;
 
 const throughput: Figure = (cell) => cell.perSecond.each;
-const medianLatency: Figure = (cell) => cell.p50Ms?.each;
-const clientProcessor: Figure = (cell) => cell.clientProcessorMs?.each;
-const dollars: Figure = ({ costs }) =>
-  costs === null ? undefined : [costs.total.dollarsPerMillion];
+export const medianLatency: Figure = (cell) => cell.p50Ms?.each;
+export const clientProcessor: Figure = (cell) => cell.clientProcessorMs?.each;
+
+function counted(name: "readUnits" | "writeUnits" | "calls" | "dollarsPerMillion"): Figure {
+  return ({ costs }) => (costs === null ? undefined : [costs.total[name]]);
+}
+
+/**
+ * What ACID costs where the parts have machines of their own, each per committed transaction: by
+ * these, and not by throughput on cores that all parts share, papers' penalties can be compared.
+ */
+export const acidPrices: readonly { readonly title: string; readonly figure: Figure }[] = [
+  { title: "the client's processor time", figure: clientProcessor },
+  { title: "dollars", figure: counted("dollarsPerMillion") },
+  { title: "write units", figure: counted("writeUnits") },
+  { title: "read units", figure: counted("readUnits") },
+];
 
 /**
  * Medians over repetitions of the ratio within each repetition: what else the machine did meets
@@ -75,30 +88,37 @@ export function ratiosTo(
   return { median, low, high };
 }
 
+/** Those without transactions; the second as the pH1 paper runs its store. */
+const baselines = ["native", "native-in-turn"] as const;
+
 export function printSummary(results: BenchResults): void {
+  for (const baseline of baselines) printRatios(results, baseline);
+  printProcessorTime(results);
+  for (const { workload, contestant, violations } of results.checks) {
+    const verdict = violations.length === 0 ? "hold" : violations.slice(0, 5).join("; ");
+    console.log(`conditions of ${workload} after ${contestant}: ${verdict}`);
+  }
+}
+
+function printRatios(results: BenchResults, baseline: (typeof baselines)[number]): void {
   const cells = results.cells.filter(
-    (cell): cell is MeasuredCell => cell.kind === "measured" && cell.contestant !== "native",
+    (cell): cell is MeasuredCell =>
+      cell.kind === "measured" && !baselines.some((name) => name === cell.contestant),
   );
-  const figures: readonly (readonly [string, Figure])[] = [
-    ["throughput × native", throughput],
-    ["median latency × native", medianLatency],
-    ["the client's processor time per commit × native", clientProcessor],
-    ["dollars per commit × native", dollars],
+  const figures = [
+    { title: "throughput", figure: throughput },
+    { title: "median latency", figure: medianLatency },
+    ...acidPrices.map(({ title, figure }) => ({ title: `${title} per commit`, figure })),
   ];
-  for (const [title, figure] of figures) {
+  for (const { title, figure } of figures) {
     const lines = cells.flatMap((cell) => {
-      const ratio = ratiosTo(results, cell, "native", figure);
+      const ratio = ratiosTo(results, cell, baseline, figure);
       if (ratio === undefined) return [];
       const { median, low, high } = ratio;
       const text = `${median.toFixed(2)}  [${low.toFixed(2)} … ${high.toFixed(2)}]`;
       return [`  ${line([cell.workload, cell.contestant, cell.concurrency.toString()])}   ${text}`];
     });
-    if (lines.length > 0) console.log(`\n${title}\n${lines.join("\n")}`);
-  }
-  printProcessorTime(results);
-  for (const { workload, contestant, violations } of results.checks) {
-    const verdict = violations.length === 0 ? "hold" : violations.slice(0, 5).join("; ");
-    console.log(`conditions of ${workload} after ${contestant}: ${verdict}`);
+    if (lines.length > 0) console.log(`\n${title} × ${baseline}\n${lines.join("\n")}`);
   }
 }
 

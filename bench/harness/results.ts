@@ -1,6 +1,6 @@
 /**
- * What a benchmark found, as it is written to a file: bench/results/last.json, and the input of the
- * report.
+ * What a benchmark found, as it is written to a file: bench/results/<store>.json, and the input of
+ * the report.
  */
 import { z } from "zod";
 import { contestantNames } from "./contestant.ts";

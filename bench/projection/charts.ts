@@ -28,6 +28,7 @@ export function projectionCharts(result: ProjectionResult): readonly ChartSpec[]
     percentileChart(result),
     curveChart(result),
     phaseChart(result),
+    besideChart(result),
     throughputChart(result),
     processChart(result),
     contentionChart(result),
@@ -36,6 +37,9 @@ export function projectionCharts(result: ProjectionResult): readonly ChartSpec[]
     costLinesChart(result),
   ].filter(({ labels, series }) => labels.length > 0 && series.length > 0);
 }
+
+/** How much later others may make a commit by the stream, at the 99th percentile. */
+const besideTimesMax = 1.3;
 
 /** Where clients choose, the stream's consumer says little. */
 function way({ commit, consumer }: Pick<LatencyRow, "commit" | "consumer">): string {
@@ -102,6 +106,27 @@ function phaseChart({ commitLatency }: ProjectionResult): ChartSpec {
       name: phase,
       values: commitLatency.map((row) => row.phases[phase].p50),
     })),
+  };
+}
+
+/** Clients of the stream, by who commits beside them. */
+function besideChart({ beside: rows }: ProjectionResult): ChartSpec {
+  const alone = rows.find(({ loud }) => loud.processes === 0);
+  return {
+    kind: "bar",
+    title: "Commit latency of the stream's clients beside others that never pause, projected",
+    unit: "ms",
+    labels: rows.map(({ loud }) =>
+      loud.processes === 0 ? "alone" : `${count(loud.processes)} by ${loud.commit}`,
+    ),
+    series: (["p50", "p99"] as const).map((name) => ({
+      name,
+      values: rows.map(({ latency }) => latency[name]),
+    })),
+    marks:
+      alone === undefined
+        ? []
+        : [{ name: "target: 1.3 × p99 alone", value: besideTimesMax * alone.latency.p99 }],
   };
 }
 

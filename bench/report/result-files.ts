@@ -6,6 +6,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { BenchResults } from "../harness/results.ts";
+import type { BenchStore } from "../options.ts";
 import { storedProjection } from "../projection/stored-projection.ts";
 import { reportOf } from "./report.ts";
 
@@ -13,21 +14,23 @@ function inResults(name: string): string {
   return fileURLToPath(new URL(`../results/${name}`, import.meta.url));
 }
 
+/** What was measured on one store never stands beside what was measured on another. */
 export const resultFiles = {
-  results: inResults("last.json"),
+  results: (store: BenchStore) => inResults(`${store}.json`),
+  report: (store: BenchStore) => inResults(`${store}.html`),
   projection: inResults("projection.json"),
-  report: inResults("report.html"),
 } as const;
 
-export function writeResults(results: BenchResults): void {
-  mkdirSync(dirname(resultFiles.results), { recursive: true });
-  writeFileSync(resultFiles.results, `${JSON.stringify(results, undefined, 1)}\n`);
+export function writeResults(results: BenchResults, store: BenchStore): void {
+  const file = resultFiles.results(store);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, `${JSON.stringify(results, undefined, 1)}\n`);
 }
 
 /** With the last projection, if there is one. */
-export async function writeReport(results: BenchResults): Promise<void> {
+export async function writeReport(results: BenchResults, store: BenchStore): Promise<void> {
   writeFileSync(
-    resultFiles.report,
+    resultFiles.report(store),
     await reportOf(results, storedProjection(resultFiles.projection)),
   );
 }

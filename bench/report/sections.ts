@@ -1,6 +1,6 @@
 /** From results to the sections of the report: which chart shows which cells. */
 import { contestantNames, type ContestantName } from "../harness/contestant.ts";
-import { ratiosTo } from "../harness/print.ts";
+import { acidPrices, ratiosTo } from "../harness/print.ts";
 import type { BenchResults, MeasuredCell } from "../harness/results.ts";
 import { contentionKeySpaces } from "../workloads/catalogue.ts";
 import type { ChartSpec, Section, Series, TableSpec } from "./chart-spec.ts";
@@ -8,9 +8,8 @@ import { targetsOf } from "./targets.ts";
 
 /** How contestants are called in the report. */
 const titles: Readonly<Record<ContestantName, string>> = {
-  tidemark: "Tidemark",
-  "tidemark-stream": "Tidemark, stream",
   "tidemark-auto": "Tidemark, auto",
+  "tidemark-stream": "Tidemark, stream",
   "tidemark-express": "Tidemark, express",
   native: "native",
   "native-in-turn": "native, writes in turn",
@@ -27,6 +26,7 @@ export function sectionsOf(results: BenchResults): readonly Section[] {
   const sections: (Section | undefined)[] = [
     targetsSection(results),
     throughputSection(results, cells),
+    acidPriceSection(results, cells),
     latencySection(cells.filter(({ workload }) => workload !== "disjoint")),
     costSection(cells),
     hotRowSection(cells),
@@ -136,6 +136,48 @@ function throughputSection(
       "Native makes the same reads and writes as plain DynamoDB calls, without isolation or " +
         "atomicity: the distance to 1 is the " +
         "price of ACID. Thin lines span the repetitions.",
+    ],
+    charts,
+  });
+}
+
+function acidPriceSection(
+  results: BenchResults,
+  cells: readonly MeasuredCell[],
+): Section | undefined {
+  const charts = concurrenciesOf(cells).flatMap((concurrency) =>
+    acidPrices.flatMap(({ title, figure }): readonly ChartSpec[] => {
+      const others = cells.filter(
+        (cell) =>
+          cell.concurrency === concurrency &&
+          cell.contestant !== "native" &&
+          ratiosTo(results, cell, "native", figure) !== undefined,
+      );
+      const points = pointsOf(others);
+      const series = seriesOf(others, points, (cell) => {
+        const ratio = ratiosTo(results, cell, "native", figure);
+        return ratio && { value: ratio.median, span: [ratio.low, ratio.high] };
+      });
+      if (series.length === 0) return [];
+      return [
+        {
+          kind: "bar",
+          title: `${title} per commit, ${concurrency} at a time`,
+          unit: "× native",
+          labels: points.map(({ workload }) => workload),
+          series,
+          marks: [{ name: "native", value: 1 }],
+        },
+      ];
+    }),
+  );
+  return sectionOf({
+    title: "The price of ACID",
+    text: [
+      "What a commit costs beside the same calls natively where oracle, replay and stores have " +
+        "machines of their own: the application's own processor, and the bill. Papers that give " +
+        "their servers machines are to be compared with these, not with a throughput for which " +
+        "all parts share this machine's cores.",
     ],
     charts,
   });

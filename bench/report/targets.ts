@@ -4,8 +4,11 @@
  * their own (bench/README.md).
  */
 import type { ContestantName } from "../harness/contestant.ts";
-import { ratiosTo } from "../harness/print.ts";
+import { clientProcessor, medianLatency, ratiosTo } from "../harness/print.ts";
 import type { BenchResults, MeasuredCell } from "../harness/results.ts";
+
+/** Targets are set for the SDK as most will use it. */
+const judgedContestant: ContestantName = "tidemark-auto";
 
 export type Target = {
   readonly name: string;
@@ -21,6 +24,7 @@ export function targetsOf(results: BenchResults): readonly Target[] {
     ...unitTargets(results),
     ...readOnlyTargets(results),
     ...latencyTargets(results),
+    ...clientTargets(results),
   ];
 }
 
@@ -49,18 +53,22 @@ function judged(
 
 function throughputTargets(results: BenchResults): readonly Target[] {
   const ratio = (workload: string, against: ContestantName): number | undefined => {
-    const cell = cellOf(results, workload, "tidemark");
+    const cell = cellOf(results, workload, judgedContestant);
     return cell && ratiosTo(results, cell, against)?.median;
   };
   const at = (workload: string): string => {
-    const cell = cellOf(results, workload, "tidemark");
+    const cell = cellOf(results, workload, judgedContestant);
     return cell === undefined ? workload : `${workload}, ${cell.concurrency} at a time`;
   };
-  const penalty = (workload: string, share: number): Target =>
+  const penalty = (
+    workload: string,
+    share: number,
+    against: "native" | "native-in-turn" = "native",
+  ): Target =>
     judged(
-      `penalty against native, ${at(workload)}`,
+      `penalty against ${against}, ${at(workload)}`,
       `≤ ${percent(share)}`,
-      ratio(workload, "native"),
+      ratio(workload, against),
       {
         met: (value) => 1 - value <= share,
         text: (value) => percent(1 - value),
@@ -72,7 +80,7 @@ function throughputTargets(results: BenchResults): readonly Target[] {
       text: (value) => value.toFixed(2),
     });
   return [
-    penalty("ycsb-ph1-uniform", 0.08),
+    penalty("ycsb-ph1-uniform", 0.08, "native-in-turn"),
     penalty("ycsb-ph1", 0.08),
     penalty("tpcc", 0.18),
     times("ycsb-ph1", "scalardb", 2),
@@ -87,7 +95,7 @@ const itemCounts = [1, 4, 20] as const;
 function unitTargets(results: BenchResults): readonly Target[] {
   return itemCounts.flatMap((items) => {
     const workload = `u${items.toString()}`;
-    const own = cellOf(results, workload, "tidemark");
+    const own = cellOf(results, workload, judgedContestant);
     const native = cellOf(results, workload, "native")?.costs?.total;
     const total = own?.costs?.total;
     const at = `${workload}, ${own?.concurrency ?? 0} at a time`;
@@ -112,18 +120,18 @@ function unitTargets(results: BenchResults): readonly Target[] {
 }
 
 function readOnlyTargets(results: BenchResults): readonly Target[] {
-  const alone = cellOf(results, "ycsb-c", "tidemark");
+  const alone = cellOf(results, "ycsb-c", judgedContestant);
   const client = alone?.costs?.parts["client"];
   const mixed = ["ycsb-a", "ycsb-b", "ycsb-c", "ycsb-ph1"];
   const shares = mixed.flatMap((workload) => {
-    const operations = Object.values(cellOf(results, workload, "tidemark")?.operations ?? {});
+    const operations = Object.values(cellOf(results, workload, judgedContestant)?.operations ?? {});
     const reads = operations.filter(({ readOnly }) => readOnly);
     const committed = reads.reduce((sum, one) => sum + one.committed, 0);
     if (committed === 0) return [];
     return reads.reduce((sum, one) => sum + one.firstAttempts, 0) / committed;
   });
   const first = shares.length === 0 ? undefined : Math.min(...shares);
-  const own = cellOf(results, "ycsb-c", "tidemark", "lowest");
+  const own = cellOf(results, "ycsb-c", judgedContestant, "lowest");
   const native = cellOf(results, "ycsb-c", "native", "lowest");
   const latency = own && native && own.latencyMs.p50 / native.latencyMs.p50;
   return [
@@ -157,14 +165,14 @@ function readOnlyTargets(results: BenchResults): readonly Target[] {
     judged(
       "spurious aborts: retries per transaction on disjoint rows",
       "0",
-      cellOf(results, "disjoint", "tidemark")?.conflictsPerCommit,
+      cellOf(results, "disjoint", judgedContestant)?.conflictsPerCommit,
       { met: (value) => value === 0, text: (value) => value.toString() },
     ),
   ];
 }
 
 function latencyTargets(results: BenchResults): readonly Target[] {
-  const lone = cellOf(results, "u4", "tidemark", "lowest");
+  const lone = cellOf(results, "u4", judgedContestant, "lowest");
   const commit = lone?.concurrency === 1 ? lone.latencyMs.p50 : undefined;
   return [
     judged("a lone transaction of 4 items, p50", "≤ 6 ms", commit, {
@@ -174,8 +182,40 @@ function latencyTargets(results: BenchResults): readonly Target[] {
     judged(
       "commits per second on one hot row",
       "≥ 1,000",
-      cellOf(results, "hot-row", "tidemark")?.perSecond.median,
+      cellOf(results, "hot-row", judgedContestant)?.perSecond.median,
       { met: (value) => value >= 1_000, text: (value) => value.toFixed(0) },
+    ),
+  ];
+}
+
+/** Of what happens in the application's own process. */
+function clientTargets(results: BenchResults): readonly Target[] {
+  const beside = (
+    workload: string,
+    concurrency: number,
+    figure: typeof clientProcessor,
+  ): number | undefined => {
+    const pick = concurrency === 1 ? "lowest" : "highest";
+    const cell = cellOf(results, workload, judgedContestant, pick);
+    if (cell?.concurrency !== concurrency) return undefined;
+    return ratiosTo(results, cell, "native", figure)?.median;
+  };
+  const atMost = (name: string, most: number, value: number | undefined): Target =>
+    judged(name, `≤ ${most}`, value, {
+      met: (found) => found <= most,
+      text: (found) => found.toFixed(2),
+    });
+  return [
+    atMost("p50 ÷ native, u1, 1 at a time", 3, beside("u1", 1, medianLatency)),
+    atMost(
+      "client's processor time ÷ native, u1, 1 at a time",
+      2.5,
+      beside("u1", 1, clientProcessor),
+    ),
+    atMost(
+      "client's processor time ÷ native, u4, 64 at a time",
+      1.4,
+      beside("u4", 64, clientProcessor),
     ),
   ];
 }

@@ -17,7 +17,13 @@ async function complaintAbout(...argv: string[]): Promise<string> {
 describe("a command line", () => {
   test("becomes a plan", async () => {
     const { plan, json } = await readCommandLine([
-      ...["contention", "--contestants", "tidemark,native,scalardb", "--store", "dynamodb-local"],
+      ...[
+        "contention",
+        "--contestants",
+        "tidemark-auto,native,scalardb",
+        "--store",
+        "dynamodb-local",
+      ],
       ...["--concurrency", "1,16", "--rate", "200", "--seconds", "2.5", "--repetitions", "5"],
       ...["--processes", "2", "--seed", "7", "--no-count", "--json", "out.json"],
     ]);
@@ -35,7 +41,7 @@ describe("a command line", () => {
     expect(plan.scenes[0]).toEqual({
       workload: "contention-10",
       concurrencies: [1, 16],
-      contestants: ["tidemark", "native", "scalardb"],
+      contestants: ["tidemark-auto", "native", "scalardb"],
     });
     expect(json).toBe("out.json");
   });
@@ -45,7 +51,7 @@ describe("a command line", () => {
     ["a workload that there is not", /there are ycsb, .*u4/, "ycsb-z"],
     [
       "a contestant that there is not",
-      /there are tidemark, .*native/,
+      /there are tidemark-auto, .*native/,
       ...["u4", "--contestants", "omid"],
     ],
     ["a store that there is not", /Allowed choices are dynalite/, "u4", "--store", "redis"],

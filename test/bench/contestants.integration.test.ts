@@ -4,10 +4,11 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openContestant } from "../../bench/contestants/catalogue.ts";
-import type {
-  BenchTarget,
-  ContestantClient,
-  InProcessContestant,
+import {
+  type BenchTarget,
+  type ContestantClient,
+  type InProcessContestant,
+  tidemarkContestants,
 } from "../../bench/harness/contestant.ts";
 import { loadTables } from "../../bench/harness/load-tables.ts";
 import type { Workload } from "../../bench/harness/workload.ts";
@@ -24,8 +25,8 @@ beforeAll(async () => {
   const { deployment: name, clientOptions, servers } = deployment.stores;
   target = { deployment: name, region: clientOptions.region, endpoints: clientOptions.endpoint };
   const contestants: readonly InProcessContestant[] = servers.dynamoDbLocal
-    ? ["tidemark", "tidemark-express", "native", "native-in-turn", "transact-write-items"]
-    : ["tidemark", "tidemark-express", "native", "native-in-turn"];
+    ? [...tidemarkContestants, "native", "native-in-turn", "transact-write-items"]
+    : [...tidemarkContestants, "native", "native-in-turn"];
   for (const contestant of contestants) {
     clients.set(contestant, await openContestant[contestant](target));
   }
@@ -37,7 +38,11 @@ afterAll(async () => {
 });
 
 /** Whatever differs between these from the others, the first test sees. */
-const ofEachKind = new Set<InProcessContestant>(["tidemark", "native", "transact-write-items"]);
+const ofEachKind = new Set<InProcessContestant>([
+  "tidemark-auto",
+  "native",
+  "transact-write-items",
+]);
 
 async function played(
   workload: Workload,
@@ -78,8 +83,7 @@ describe("on a hot row", () => {
       return row?.["count"];
     });
     const byName = new Map(Array.from(clients.keys(), (name, n) => [name, counts[n]]));
-    expect(byName.get("tidemark")).toBe(20);
-    expect(byName.get("tidemark-express")).toBe(20);
+    for (const name of tidemarkContestants) expect(byName.get(name), name).toBe(20);
     if (byName.has("transact-write-items")) expect(byName.get("transact-write-items")).toBe(20);
     // Native is the price's other side: it may lose some, and is not asked not to.
     expect(byName.get("native")).toBeLessThanOrEqual(20);

@@ -62,7 +62,7 @@ describe("a projection", { timeout: patienceMs }, () => {
     const charts = projectionCharts(result);
     expect(new Set(charts.map(({ title }) => title)).size).toBe(charts.length);
     // The brief plan has no fan-out among its costs.
-    expect(charts).toHaveLength(8);
+    expect(charts).toHaveLength(9);
     for (const { title, labels, series } of charts) {
       for (const { values } of series) {
         expect(values, title).toHaveLength(labels.length);
@@ -95,7 +95,7 @@ describe("a projection", { timeout: patienceMs }, () => {
 
   test("without some of its parts has charts of the others", () => {
     const charts = projectionCharts({ ...result, processes: [], hotRow: [], cost: [] });
-    expect(charts).toHaveLength(5);
+    expect(charts).toHaveLength(6);
   });
 
   test("prints rows as wide as their heads", () => {

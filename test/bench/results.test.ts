@@ -1,7 +1,7 @@
 /** From what processes noted to results, from results to verdicts and to a page. */
 import { describe, expect, test } from "vitest";
 import type { ClientRun } from "../../bench/harness/client-messages.ts";
-import { GaveUp } from "../../bench/harness/contestant.ts";
+import { type ContestantName, GaveUp } from "../../bench/harness/contestant.ts";
 import { ratiosTo } from "../../bench/harness/print.ts";
 import { Recorder } from "../../bench/harness/recorder.ts";
 import {
@@ -40,7 +40,7 @@ function ran(
 
 const key = {
   workload: "u4",
-  contestant: "tidemark",
+  contestant: "tidemark-auto",
   concurrency: 1,
   ratePerSecond: null,
 } as const;
@@ -187,6 +187,21 @@ describe("targets", () => {
     const penalty = "penalty against native, ycsb-ph1,";
     expect(verdictOf(resultsWith([own(92.01), native]), penalty)?.met).toBe(true);
     expect(verdictOf(resultsWith([own(91.9), native]), penalty)?.met).toBe(false);
+  });
+
+  test("of the client's own process are judged beside native at their own load only", () => {
+    const at = (concurrency: number, contestant: ContestantName, ms: number) =>
+      cellWith({
+        ...{ workload: "u4", contestant, concurrency },
+        clientProcessorMs: spreadOf([ms]),
+      });
+    const name = "client's processor time ÷ native, u4, 64 at a time";
+    const verdict = (own: number) =>
+      verdictOf(resultsWith([at(64, "tidemark-auto", own), at(64, "native", 1)]), name)?.met;
+    expect(verdict(1.4)).toBe(true);
+    expect(verdict(1.41)).toBe(false);
+    const elsewhere = [at(16, "tidemark-auto", 1), at(16, "native", 1)];
+    expect(verdictOf(resultsWith(elsewhere), name)?.met).toBeUndefined();
   });
 
   test("without a figure have no verdict", () => {

@@ -10,8 +10,8 @@ const plan: Plan = {
   name: "test",
   place: { kind: "local", store: "dynalite" },
   scenes: [
-    { workload: "u2", concurrencies: [3], contestants: ["tidemark", "native", "scalardb"] },
-    { workload: "ycsb-c", concurrencies: [2], contestants: ["tidemark"] },
+    { workload: "u2", concurrencies: [3], contestants: ["tidemark-stream", "native", "scalardb"] },
+    { workload: "ycsb-c", concurrencies: [2], contestants: ["tidemark-stream"] },
   ],
   ratePerSecond: undefined,
   seconds: 0.5,
@@ -32,9 +32,9 @@ test("measures every contestant, counts every part, and says who was left out", 
   );
   expect(seen).toEqual([
     "skipped u2 scalardb",
-    "measured u2 tidemark",
+    "measured u2 tidemark-stream",
     "measured u2 native",
-    "measured ycsb-c tidemark",
+    "measured ycsb-c tidemark-stream",
   ]);
   const measured = results.cells.filter((cell): cell is MeasuredCell => cell.kind === "measured");
   for (const cell of measured) {

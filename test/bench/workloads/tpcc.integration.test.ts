@@ -21,7 +21,7 @@ beforeAll(async () => {
   deployment = await startLocalDeployment();
   const { deployment: name, clientOptions } = deployment.stores;
   target = { deployment: name, region: clientOptions.region, endpoints: clientOptions.endpoint };
-  client = await openTidemark("tidemark")(target);
+  client = await openTidemark("tidemark-auto")(target);
 });
 
 afterAll(async () => {
@@ -34,7 +34,7 @@ test.each<[string, Workload]>([
   ["TATP", tatp({ subscribers: 20 })],
   ["ticketing", ticketing({ events: 2, categories: 2, seats: 20 })],
 ])("%s keeps its conditions under workers at the same time", async (_, workload) => {
-  await loadTables(target, "tidemark", workload);
+  await loadTables(target, "tidemark-auto", workload);
   const committed = new Map<string, number>();
   const work = async (worker: number): Promise<void> => {
     const random = namedRandom(`worker ${worker}`);
