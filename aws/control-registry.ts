@@ -117,9 +117,21 @@ export function createRegistryStore(parts: RegistryParts): RegistryStore {
       });
     },
     async recordStream(exists, options) {
-      await change(parts, { sk: streamName, options }, () => ({ exists: { BOOL: exists } }));
+      await change(parts, { sk: streamName, options }, (stored) => streamEntry(stored, exists));
     },
   };
+}
+
+/**
+ * Each change has a number: a put of an earlier one that comes late, when the stream has gone or
+ * come again meanwhile, finds another entry than it follows.
+ */
+function streamEntry(before: Item | undefined, exists: boolean): Item {
+  const stored = before === undefined ? undefined : { what: "table registry", item: before };
+  const changes = stored !== undefined && has(stored, "changes") ? integerOf(stored, "changes") : 0;
+  const isSame = stored !== undefined && booleanOf(stored, "exists") === exists;
+  if (isSame) return withoutKey(before) ?? {};
+  return { exists: { BOOL: exists }, changes: { N: (changes + 1).toString() } };
 }
 
 /**

@@ -8,6 +8,7 @@ import type { ShardId } from "../core/types.ts";
 import { fromSdkItem } from "./attribute-values.ts";
 import { callWrite } from "./call.ts";
 import { count, prepared, type ClientDynamoDb } from "./dynamodb.ts";
+import { inKnownOrder } from "./middleware-order.ts";
 import { sentOnce } from "./single-try.ts";
 import { expiresAtSeconds } from "./stored-attributes.ts";
 import { storedBlock } from "./stored-block.ts";
@@ -57,7 +58,7 @@ async function put(
   const signDeadline = beforeMs === undefined ? undefined : { clock, beforeMs };
   const operation = { handle, name: "PutItem", table, options, signDeadline };
   const call = await prepared(operation, (to, metered) => {
-    const command = new to.sdk.PutItemCommand({
+    const put = new to.sdk.PutItemCommand({
       TableName: table,
       Item: {
         shard: { S: shard },
@@ -72,6 +73,7 @@ async function put(
       ...(asks ? { ReturnValuesOnConditionCheckFailure: "ALL_OLD" } : {}),
       ...metered,
     });
+    const command = inKnownOrder(to.client, put);
     const send = (http: { abortSignal?: AbortSignal }) => to.client.send(command, http);
     return { command, send: options?.once === true ? sentOnce(command, send) : send };
   });

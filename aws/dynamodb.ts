@@ -20,6 +20,7 @@ import type { Item } from "../core/types.ts";
 import { fromSdkItem } from "./attribute-values.ts";
 import { callRead, callWrite, type Call, type SignDeadline } from "./call.ts";
 import type { DynamoDbHandle } from "./clients.ts";
+import { inKnownOrder } from "./middleware-order.ts";
 
 type Source = () => Promise<DynamoDbHandle>;
 
@@ -124,7 +125,10 @@ function reads(handle: Source): Pick<ClientDynamoDb, "get" | "batchGet" | "query
       const { Item } = await read(
         { handle, name: "GetItem", table: input.TableName, options },
         (to, metered) => {
-          const command = new to.sdk.GetItemCommand({ ...input, ...metered });
+          const command = inKnownOrder(
+            to.client,
+            new to.sdk.GetItemCommand({ ...input, ...metered }),
+          );
           return { command, send: (http) => to.client.send(command, http) };
         },
       );
@@ -132,17 +136,20 @@ function reads(handle: Source): Pick<ClientDynamoDb, "get" | "batchGet" | "query
     },
     batchGet: (input, options) =>
       read({ handle, name: "BatchGetItem", table: undefined, options }, (to, metered) => {
-        const command = new to.sdk.BatchGetItemCommand({ ...input, ...metered });
+        const command = inKnownOrder(
+          to.client,
+          new to.sdk.BatchGetItemCommand({ ...input, ...metered }),
+        );
         return { command, send: (http) => to.client.send(command, http) };
       }),
     query: (input, options) =>
       read({ handle, name: "Query", table: input.TableName, options }, (to, metered) => {
-        const command = new to.sdk.QueryCommand({ ...input, ...metered });
+        const command = inKnownOrder(to.client, new to.sdk.QueryCommand({ ...input, ...metered }));
         return { command, send: (http) => to.client.send(command, http) };
       }),
     scan: (input, options) =>
       read({ handle, name: "Scan", table: input.TableName, options }, (to, metered) => {
-        const command = new to.sdk.ScanCommand({ ...input, ...metered });
+        const command = inKnownOrder(to.client, new to.sdk.ScanCommand({ ...input, ...metered }));
         return { command, send: (http) => to.client.send(command, http) };
       }),
   };
@@ -154,7 +161,10 @@ function puts(handle: Source): Pick<ClientDynamoDb, "put"> {
       write(
         { handle, name: "PutItem", table: input.TableName, options, signDeadline },
         (to, metered) => {
-          const command = new to.sdk.PutItemCommand({ ...input, ...metered });
+          const command = inKnownOrder(
+            to.client,
+            new to.sdk.PutItemCommand({ ...input, ...metered }),
+          );
           return { command, send: (http) => to.client.send(command, http) };
         },
       ),
@@ -166,7 +176,10 @@ export function createDynamoDb(handle: Source): DynamoDb {
     ...createClientDynamoDb(handle),
     delete: (input, options) =>
       write({ handle, name: "DeleteItem", table: input.TableName, options }, (to, metered) => {
-        const command = new to.sdk.DeleteItemCommand({ ...input, ...metered });
+        const command = inKnownOrder(
+          to.client,
+          new to.sdk.DeleteItemCommand({ ...input, ...metered }),
+        );
         return { command, send: (http) => to.client.send(command, http) };
       }),
   };

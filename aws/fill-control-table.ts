@@ -9,16 +9,9 @@ import { withAwsClients, type AwsClientOptions } from "./clients.ts";
 import { createDynamoDb } from "./dynamodb.ts";
 import { createDynamoDbCommitLog } from "./dynamodb-commit-log.ts";
 import { createDynamoDbControlStore, type ShardEntry } from "./dynamodb-control-store.ts";
-import {
-  addShardOfTables,
-  addShards,
-  firstShards,
-  leaveStream,
-  useStream,
-  type StreamWish,
-} from "./first-shards.ts";
 import { deploymentNames } from "./names.ts";
 import { adoptTables, type AdoptedTable } from "./register-tables.ts";
+import { fulfilStreamWish, type StreamWish } from "./stream-wish.ts";
 import { systemClock, systemRandom } from "./system.ts";
 
 export type ControlTableOptions = AwsClientOptions & {
@@ -61,17 +54,16 @@ export async function fillControlTable(options: ControlTableOptions): Promise<Fi
       clock,
       table: names.logTable,
     });
-    const parts = { log, control, clock, random };
-    if (options.stream === false) {
-      await addShardOfTables(parts);
-    } else {
-      const listed = await control.shards();
-      const kinesis = await clients.kinesis();
-      const open = await firstShards(kinesis, { stream: names.stream, listed });
-      await addShards(parts, listed.length === 0 ? lowest(open) : []);
-      if (options.stream === "closing") await leaveStream(parts, options.drainMs ?? 0);
-      else await useStream(parts, { kinesis, stream: names.stream });
-    }
+    await fulfilStreamWish(
+      { log, control, clock, random },
+      {
+        wish: options.stream,
+        drainMs: options.drainMs,
+        stream: names.stream,
+        kinesis: () => clients.kinesis(),
+        entriesOf: (open, listed) => (listed.length === 0 ? lowest(open) : []),
+      },
+    );
     await control.retainHistory(options.historyRetentionMs);
     const { client: dynamodb } = await clients.dynamodb();
     // Whoever fills it has no right to read items: docs/adoption.md says who looks.

@@ -24,12 +24,6 @@ import {
   type StreamSwitchParts,
 } from "./stream-switch.ts";
 
-/**
- * What a deployment is to have: a stream; none (tables alone); or one that is to be taken away,
- * which nobody uses from then on.
- */
-export type StreamWish = boolean | "closing";
-
 export type ShardParts = StreamSwitchParts & {
   readonly control: AwsControlStore;
   readonly clock: Clock;

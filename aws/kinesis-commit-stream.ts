@@ -21,6 +21,7 @@ import { callWrite } from "./call.ts";
 import type { KinesisHandle } from "./clients.ts";
 import type { ShardEntry } from "./dynamodb-control-store.ts";
 import type { KinesisShardId } from "./kinesis-shards.ts";
+import { inKnownOrder } from "./middleware-order.ts";
 import { toSequenceNumber } from "../core/sequence-number.ts";
 
 const reading = new OnDemand("reads of the stream", () => import("./kinesis-record-reads.ts"));
@@ -85,7 +86,8 @@ async function putRecords(
     ExplicitHashKey: hashKey,
     PartitionKey: partitionKey,
   }));
-  const command = new sdk.PutRecordsCommand({ StreamName: parts.stream, Records: entries });
+  const put = new sdk.PutRecordsCommand({ StreamName: parts.stream, Records: entries });
+  const command = inKnownOrder(client, put);
   options?.signal?.throwIfAborted();
   if (options?.consumption !== undefined) options.consumption.calls += 1;
   let output: PutRecordsCommandOutput;

@@ -11,15 +11,8 @@ import { createTable, enableExpiry, type TableDefinition } from "./create-tables
 import { createDynamoDb } from "./dynamodb.ts";
 import { createDynamoDbCommitLog } from "./dynamodb-commit-log.ts";
 import { createDynamoDbControlStore } from "./dynamodb-control-store.ts";
-import {
-  addShardOfTables,
-  addShards,
-  firstShards,
-  leaveStream,
-  useStream,
-  type StreamWish,
-} from "./first-shards.ts";
 import { deploymentNames, type DeploymentNames } from "./names.ts";
+import { fulfilStreamWish, type StreamWish } from "./stream-wish.ts";
 import { systemClock, systemRandom } from "./system.ts";
 
 export type ProvisionOptions = AwsClientOptions & {
@@ -67,16 +60,16 @@ export async function provisionDeployment(options: ProvisionOptions): Promise<re
       clock,
       table: names.logTable,
     });
-    const parts = { log, control, clock, random };
-    if (kinesis === undefined) {
-      await addShardOfTables(parts);
-    } else {
-      const listed = await control.shards();
-      const entries = await firstShards(kinesis, { stream: names.stream, listed });
-      await addShards(parts, entries);
-      if (options.stream === "closing") await leaveStream(parts, options.drainMs ?? 0);
-      else await useStream(parts, { kinesis, stream: names.stream });
-    }
+    await fulfilStreamWish(
+      { log, control, clock, random },
+      {
+        wish: options.stream,
+        drainMs: options.drainMs,
+        stream: names.stream,
+        kinesis: () => clients.kinesis(),
+        entriesOf: (open) => open,
+      },
+    );
     const { historyRetentionMs } = options;
     if (historyRetentionMs !== undefined) await control.retainHistory(historyRetentionMs);
     return await control.shards();

@@ -41,7 +41,7 @@ type LogEnd = Pick<Watermark, "position" | "timestamp" | "cursor">;
 export async function closeStream(parts: StreamSwitchParts, shard: ShardId): Promise<void> {
   await appendUnless(parts, shard, {
     isDone: ({ cursor }) => isStreamEnd(cursor),
-    follow: (end) => ({ ...empty(end), cursor: streamEnd }),
+    follow: (end) => ({ ...blockBehind(end), cursor: streamEnd }),
   });
 }
 
@@ -54,16 +54,16 @@ export async function openStream(
   shard: ShardId,
   from: string,
 ): Promise<void> {
-  const cursor = before(from);
+  const cursor = cursorBefore(from);
   await appendUnless(parts, shard, {
     isDone: (end) => end.cursor !== undefined && !isStreamEnd(end.cursor),
     follow: (end) => {
-      // It decides something, so that it lies above every check that was made before.
-      const timestamp = Math.max(end.timestamp + 1, parts.clock.nowMs() * 1_000);
-      const through = timestamp as LogBlock["throughTimestamp"];
+      // It decides something, so that it lies above every check that was made before. No clock is
+      // asked: whoever opens it may have any time set, and all that follows would be dated ahead.
+      const through = (end.timestamp + 1) as LogBlock["throughTimestamp"];
       const id = makeTransactionId(end.timestamp, parts.random.bytes(transactionIdRandomBytes));
       return {
-        ...{ ...empty(end), cursor, throughTimestamp: through },
+        ...{ ...blockBehind(end), cursor, throughTimestamp: through },
         arrivalMs: Math.floor(through / 1_000),
         verdicts: [{ kind: "aborted", id, timestamp: through, reason: { kind: "probed" } }],
       };
@@ -82,6 +82,7 @@ export async function streamUse(parts: StreamSwitchParts, shard: ShardId): Promi
   const { cursor } = await endOf(parts, shard, watermark);
   if (cursor === undefined) return "unused";
   if (!isStreamEnd(cursor)) return "open";
+  // mutant: taken-away-undrained
   return (await isBehindClosing(parts, shard, watermark)) ? "unused" : "draining";
 }
 
@@ -101,8 +102,12 @@ async function isBehindClosing(
     if (!isStreamEnd(cursor)) return false;
     const page = await log.readAfter(shard, position);
     for (const block of page.blocks) {
-      ({ position, cursor } = behind(block, watermark));
-      if (!isStreamEnd(cursor)) return false;
+      ({ position, cursor } = endBehind(block, watermark));
+      // mutant: drained-at-an-earlier-closing
+      if (!isStreamEnd(cursor)) {
+        // probe: watermark-behind-an-earlier-closing
+        return false;
+      }
     }
     if (page.complete) return true;
   }
@@ -124,7 +129,10 @@ async function appendUnless(
   let lookedMs = parts.clock.nowMs();
   let end = await endOf(parts, shard, watermark);
   for (let tries = 0; tries < limits.streamSwitchTriesMax; tries += 1) {
-    if (isDone(end)) return;
+    if (isDone(end)) {
+      // probe: stream-switched-already
+      return;
+    }
     const block = follow(end);
     const bytes = encodeLogBlock(block, hashes);
     // Whoever slept since it looked might find the position free that an expired block has left.
@@ -132,12 +140,13 @@ async function appendUnless(
     const stored = { position: block.position, bytes };
     const result = await parts.log.append(shard, stored, { signBeforeMs });
     if (result === "appended") return;
+    // probe: switch-position-taken
     lookedMs = parts.clock.nowMs();
     // Its own, too, if an answer was lost.
     end =
       result.taken === undefined
         ? await endOf(parts, shard, watermark)
-        : behind(result.taken, watermark);
+        : endBehind(result.taken, watermark);
   }
   throw new StoreError("unavailable", `shard ${shard}: others append at every try; try again`);
 }
@@ -150,12 +159,12 @@ async function endOf(
 ): Promise<LogEnd> {
   const [newest] = await log.readBackward(shard, { blocksMax: 1 });
   if (newest === undefined || newest.position < watermark.position) return watermark;
-  return behind(newest, watermark);
+  return endBehind(newest, watermark);
 }
 
-function behind({ position, bytes }: StoredBlock, { cursor: before }: Watermark): LogEnd {
+function endBehind({ position, bytes }: StoredBlock, watermark: Watermark): LogEnd {
   const { throughTimestamp, cursor } = decodeLogBlockHeader(bytes, position);
-  return { position, timestamp: throughTimestamp, cursor: cursor ?? before };
+  return { position, timestamp: throughTimestamp, cursor: cursor ?? watermark.cursor };
 }
 
 async function watermarkOf({ control }: StreamSwitchParts, shard: ShardId): Promise<Watermark> {
@@ -164,7 +173,7 @@ async function watermarkOf({ control }: StreamSwitchParts, shard: ShardId): Prom
   throw new StoreError("unavailable", `shard ${shard} has no watermark: it is not bootstrapped`);
 }
 
-function empty(end: LogEnd): LogBlock {
+function blockBehind(end: LogEnd): LogBlock {
   return {
     position: (end.position + 1) as LogPosition,
     previousTimestamp: end.timestamp,
@@ -178,7 +187,7 @@ function empty(end: LogEnd): LogBlock {
 }
 
 /** Right before a sequence number. Real ones are large. */
-function before(sequenceNumber: string): StreamCursor {
+function cursorBefore(sequenceNumber: string): StreamCursor {
   const value = BigInt(sequenceNumber);
   const below = value > 0n ? value - 1n : value;
   return { sequenceNumber: toSequenceNumber(below.toString()), requestsDone: "all" };

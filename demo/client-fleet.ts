@@ -164,7 +164,7 @@ export class ClientFleet {
     this.#lives[client] = life;
     const { clients: _clients, commit, ...shared } = this.#settings;
     const way = commit === "mixed" ? commitWays[client % commitWays.length] : commit;
-    const settings: ClientSettings = { ...shared, client, life, commit: way ?? "stream" };
+    const settings: ClientSettings = { ...shared, client, life, commit: way ?? "auto" };
     const child = spawn(
       process.execPath,
       ["--enable-source-maps", script, JSON.stringify(settings)],

@@ -55,7 +55,7 @@ export function parseOptions(parameters: readonly string[]): DemoOptions {
     .addOption(
       new Option("--commit <way>", "how clients commit; mixed: each its own way")
         .choices([...commitWays, "mixed"])
-        .default("stream"),
+        .default("auto"),
     )
     .option("--seconds <number>", "how long to run", parseSeconds, 15)
     .option(

@@ -69,7 +69,8 @@ export class AttemptRunner {
         isolation,
         maxStalenessMs: 0,
         chains: isolation === "serializable",
-        mayGoUnasked: isolation === "serializable",
+        // A wrong guess takes a run more than a look would have.
+        mayGoUnasked: isolation === "serializable" && options.attemptsMax !== 1,
       });
       const running = inAttempt(attempt, async () => {
         const { context } = attempt;

@@ -12,16 +12,15 @@ import { Call } from "./call.ts";
 import { ignore, orAborted } from "./concurrency.ts";
 import type { OwnCommits } from "./own-commits.ts";
 import { publicError } from "./public-error.ts";
+import { quiet } from "./quiet-listener.ts";
 import { ShardSession, type BlockMaking } from "./shard-session.ts";
 import { TableRegistry } from "./table-registry.ts";
-import type { FollowerOptions } from "./tail-follower.ts";
 import type { CommitPreference, EngineEvent } from "./types.ts";
 
 const chaining = new OnDemand("chaining", () => import("./chaining/chains.ts"));
 const expressing = new OnDemand("express", () => import("./express/express.ts"));
 
 export type EngineOptions = {
-  readonly follower?: Partial<FollowerOptions> | undefined;
   /**
    * Before a commit is sent, a tail older than this is refreshed to find conflicts without the
    * oracle. Default 100.
@@ -34,7 +33,7 @@ export type EngineOptions = {
   readonly chaining?: boolean | undefined;
   /**
    * Which way transactions are committed: `"express"`, by blocks of this process's own, and what no
-   * block takes by the stream; `"auto"`, by what serves better. Default `"stream"`.
+   * block takes by the stream; `"auto"`, by what serves better. Default `"auto"`.
    */
   readonly commit?: CommitPreference | undefined;
   /** Called synchronously; what it throws is ignored. */
@@ -58,16 +57,7 @@ export class EngineCore {
     this.#options = options;
     this.registry = new TableRegistry(ports.control, ports.clock);
     const { onEvent } = options;
-    this.#emit =
-      onEvent === undefined
-        ? undefined
-        : (event) => {
-            try {
-              onEvent(event);
-            } catch {
-              // A listener's failure is not the transaction's.
-            }
-          };
+    this.#emit = onEvent && quiet(onEvent);
   }
 
   /** Opens a call, runs the task under it, and turns the stores' errors into the public ones. */
@@ -139,7 +129,7 @@ export class EngineCore {
     // Loaded beside what is asked first, and not when something is about to be committed.
     const loading = this.#options.chaining === false ? undefined : chaining.load();
     loading?.catch(ignore);
-    const { commit = "stream" } = this.#options;
+    const { commit = "auto" } = this.#options;
     const wantsExpress = commit !== "stream" || this.registry.streamless;
     if (wantsExpress) expressing.load().catch(ignore);
     const shards = await this.ports.control.shards();
@@ -160,7 +150,7 @@ export class EngineCore {
         shard,
         hashes,
         onVerdict: (verdict) => own?.fold(verdict),
-        onBlock: (block, awaited) => session.express?.saw(block, awaited),
+        onBlock: (block, as) => session.express?.saw(block, as),
       },
       {
         retention: () => Promise.resolve(this.registry.retention),

@@ -14,9 +14,9 @@ import type {
   TransactionId,
   WriteHashes,
 } from "../core/types.ts";
-import type { AwaitedIds } from "./awaited-verdicts.ts";
 import type { Decision, Found } from "./log-searches.ts";
 import type { ReadKey } from "./read-key.ts";
+import type { FoldedBlock } from "./tail-follower.ts";
 import type { CommitWay } from "./types.ts";
 
 /** A read of what another commit of the process is about to write. */
@@ -49,6 +49,8 @@ export type ExpressWish = {
   readonly onSent: OnSent;
   /** A block that commits it is on its way, or certainly none is any more. */
   readonly onWay: (isOpen: boolean) => void;
+  /** A put of its block failed, or nobody knows: for whoever gives up to say why. */
+  readonly onTrouble: (cause: unknown) => void;
   /** What the log says of its id, up to the tail's end. */
   readonly search: { look(): Found };
   /** Checks what it has read up to the tail's end; throws if that has been overtaken. */
@@ -103,8 +105,8 @@ export interface ExpressWay {
   ended(end: { readonly isConflict: boolean }): void;
   /** A body has ended: by a commit, or without one. */
   bodyEnded(end: { readonly hasCommitted: boolean }): void;
-  /** A block of the log was folded. @param awaited ids whose verdicts are waited for here. */
-  saw(block: LogBlock, awaited: AwaitedIds): void;
+  /** A block of the log was folded. */
+  saw(block: LogBlock, as: FoldedBlock): void;
 }
 
 export type OnSent = (id: TransactionId, how: SentHow) => void;

@@ -14,6 +14,8 @@ type Note = {
   readonly timestamp: Timestamp;
 };
 
+const forgottenAtOnce = limits.installedCommitsMax / 10;
+
 export class InstalledCommits {
   /** By commit, in the order in which they were noted. */
   readonly #noted = new Map<string, Note>();
@@ -36,11 +38,14 @@ export class InstalledCommits {
     if (this.#noted.size > limits.installedCommitsMax) this.#forgetOldest();
   }
 
+  /** Many at once: whoever looks for a map's first entry passes by all that were deleted before. */
   #forgetOldest(): void {
+    let left = forgottenAtOnce;
     for (const [name, { item, timestamp }] of this.#noted) {
       this.#noted.delete(name);
       if (item !== undefined && this.#newest.get(item) === timestamp) this.#newest.delete(item);
-      return;
+      left -= 1;
+      if (left <= 0) return;
     }
   }
 

@@ -60,6 +60,7 @@ export type SettleOptions = {
 };
 
 const resendBackoff = { baseMs: 10, capMs: 1_000 };
+const unreachableBackoff = { baseMs: 640, capMs: 640 };
 
 /**
  * @throws CommitUnknownError when the signal aborts after a copy may have been stored.
@@ -73,8 +74,7 @@ export async function settleRequest(
   let { request } = options;
   const { search, predecessors } = options;
   const { follower } = session;
-  const copies: Copies = { inStream: false, inBlock: false, closings: 0 };
-  let lastFailure: unknown;
+  const copies: Copies = { inStream: false, inBlock: false, closings: 0, lastFailure: undefined };
   for (let attempt = 0; ; attempt += 1) {
     try {
       options.signal.throwIfAborted();
@@ -93,7 +93,7 @@ export async function settleRequest(
       let found = search.look();
       const hadGap = found === "gap";
       const isUnsettled = predecessors?.areSettled === false;
-      const isStale = attempt > 0 || isExpress || hadGap || isUnsettled;
+      const needsRecheck = attempt > 0 || isExpress || hadGap || isUnsettled;
       while (found === "gap") {
         await orAborted(search.fill(options.call, options.pagesMax), options.signal);
         found = search.look();
@@ -108,13 +108,17 @@ export async function settleRequest(
         continue;
       }
       // In the same turn: what is checked now is not the id's own commit.
-      if (isStale) {
+      if (needsRecheck) {
         // probe: request-sent-again
         // mutant: resend-without-check
         request = { ...request, checkedTo: options.recheck() };
       }
       // What a stream did not decide before it was closed, none ever will.
-      if (copies.closings !== follower.closings) copies.inStream = false;
+      // mutant: closing-believed-early
+      if (copies.closings !== follower.closings) {
+        // probe: sent-by-a-stream-that-was-closed
+        copies.inStream = false;
+      }
       if (session.withoutStream !== undefined) {
         // A block needs to know what lies below the tail.
         if (isExpress && hadGap) continue;
@@ -123,7 +127,7 @@ export async function settleRequest(
           request = spilled;
           continue;
         }
-        lastFailure = session.withoutStream();
+        copies.lastFailure = session.withoutStream();
         await waitBackoff(ports, { backoff: resendBackoff, attempt, signal: options.signal });
         continue;
       }
@@ -133,14 +137,13 @@ export async function settleRequest(
       const copy = { ...options, request, resend: attempt > 0 };
       const answer = await byStream(ports, session, copy, copies);
       if (answer.kind === "decided") return answer.decision;
-      if ("cause" in answer) lastFailure = answer.cause;
+      if ("cause" in answer) copies.lastFailure = answer.cause;
       if (attempt > 0 || answer.kind !== "undecided") {
         await waitBackoff(ports, { backoff: resendBackoff, attempt, signal: options.signal });
       }
     } catch (error) {
-      if (!options.signal.aborted) lastFailure = error;
-      const possiblyStored = copies.inStream || copies.inBlock;
-      await afterFailure(ports, { options, error, possiblyStored, lastFailure });
+      if (!options.signal.aborted) copies.lastFailure = error;
+      await afterFailure(ports, { options, error, copies });
     }
   }
 }
@@ -149,13 +152,15 @@ export async function settleRequest(
 type Copies = {
   inStream: boolean;
   inBlock: boolean;
+  /** What the stream or the log answered last, if that was an error. */
+  lastFailure: unknown;
   /** Closings of the stream before the last copy was sent by it. */
   closings: number;
 };
 
 async function byBlock(
   express: ExpressWay,
-  wish: Omit<ExpressWish, "onWay"> & Pick<SettleOptions, "search">,
+  wish: Omit<ExpressWish, "onWay" | "onTrouble"> & Pick<SettleOptions, "search">,
   copies: Copies,
 ): Promise<{ readonly decision: Decision | undefined; readonly isOnWay: boolean }> {
   const before = copies.inBlock;
@@ -164,7 +169,10 @@ async function byBlock(
     isOnWay = isOpen;
     copies.inBlock = before || isOpen;
   };
-  const decision = await express.settle({ ...wish, onWay });
+  const onTrouble = (cause: unknown): void => {
+    copies.lastFailure = cause;
+  };
+  const decision = await express.settle({ ...wish, onWay, onTrouble });
   if (decision !== undefined) wish.search.note(decision);
   return { decision, isOnWay };
 }
@@ -217,12 +225,11 @@ async function afterFailure(
   failure: {
     readonly options: SettleOptions;
     readonly error: unknown;
-    readonly possiblyStored: boolean;
-    /** What the stream or the log answered last, if that was an error. */
-    readonly lastFailure: unknown;
+    readonly copies: Copies;
   },
 ): Promise<void> {
-  const { options, error, possiblyStored, lastFailure } = failure;
+  const { options, error, copies } = failure;
+  const { lastFailure } = copies;
   const { id } = options.request;
   if (error instanceof InvariantViolation) throw error;
   if (error instanceof ConflictError) {
@@ -233,7 +240,7 @@ async function afterFailure(
     // The log no longer says what became of the id, and a further probe might contradict it.
     throw error;
   }
-  if (!possiblyStored) {
+  if (!copies.inStream && !copies.inBlock) {
     if (!options.signal.aborted) throw error;
     const cause = lastFailure ?? error;
     throw new UnavailableError("the transaction was given up before it was sent", { cause });
@@ -244,9 +251,11 @@ async function afterFailure(
     throw unknownError(id, options.signal, { lastFailure });
   }
   // The log or the stream cannot be reached. The decision may be there: go on until the deadline.
-  await waitBackoff(ports, { backoff: resendBackoff, attempt: 6, signal: options.signal }).catch(
-    ignore,
-  );
+  await waitBackoff(ports, {
+    backoff: unreachableBackoff,
+    attempt: 0,
+    signal: options.signal,
+  }).catch(ignore);
 }
 
 type SendAnswer =

@@ -11,7 +11,7 @@ import { InstalledCommits } from "./installed-commits.ts";
 import { InstallOutbox } from "./install-outbox.ts";
 import { Installer } from "./installer.ts";
 import type { LogSearches } from "./log-searches.ts";
-import { TailFollower, type FollowedLog, type FollowerOptions } from "./tail-follower.ts";
+import { TailFollower, type FollowedLog } from "./tail-follower.ts";
 
 /** For who installs what others have committed. */
 const helpers = new OnDemand("helpers", () => import("./commit-helper.ts"));
@@ -53,7 +53,6 @@ export class ShardSession {
     ports: ClientPorts,
     log: FollowedLog,
     options: {
-      readonly follower?: Partial<FollowerOptions> | undefined;
       readonly retention: () => Promise<HistoryRetention>;
       /** Without them all goes by the stream. */
       readonly blocks?: BlockMaking;
@@ -65,7 +64,7 @@ export class ShardSession {
     this.hashes = log.hashes;
     this.#onHelped = options.onHelped;
     this.#blocks = options.blocks;
-    this.follower = new TailFollower(ports, log, options.follower);
+    this.follower = new TailFollower(ports, log);
     this.sender = new CommitSender(ports.stream, log, this.reports);
     this.installer = new Installer(ports, {
       retention: options.retention,
@@ -84,6 +83,7 @@ export class ShardSession {
   get isStreamless(): boolean {
     const cursor = this.follower.started ? this.follower.tail.cursor : undefined;
     if (cursor === undefined) return this.#blocks?.streamless() === true;
+    // mutant: stream-client-keeps-its-way
     return this.follower.isStreamClosed;
   }
 

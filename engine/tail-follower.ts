@@ -55,8 +55,15 @@ export type FollowedLog = {
   readonly hashes: KeyHashes;
   /** Called with each verdict, in the order of the log. */
   readonly onVerdict?: ((verdict: Verdict) => void) | undefined;
-  /** Called with each block, and the ids whose verdicts are waited for, before they are told. */
-  readonly onBlock?: ((block: LogBlock, awaited: AwaitedIds) => void) | undefined;
+  /** Called with each block, before those are told who wait for its verdicts. */
+  readonly onBlock?: ((block: LogBlock, as: FoldedBlock) => void) | undefined;
+};
+
+export type FoldedBlock = {
+  /** As it is stored. */
+  readonly bytes: number;
+  /** Ids whose verdicts are waited for here. */
+  readonly awaited: AwaitedIds;
 };
 
 /** A transaction that needs the tail's memory back to its read timestamp. */
@@ -275,7 +282,7 @@ export class TailFollower {
     const block = decodeBlock(stored, this.#hashes);
     const wasClosed = this.isStreamClosed;
     this.tail.fold(block);
-    this.#onBlock?.(block, this.#awaited);
+    this.#onBlock?.(block, { bytes: stored.bytes.length, awaited: this.#awaited });
     for (const verdict of block.verdicts) {
       if (verdict.kind !== "stale") this.#watches.get(verdict.id)?.();
       this.#onVerdict?.(verdict);

@@ -55,9 +55,10 @@ export type SharedClientOptions = {
    */
   readonly chaining?: boolean;
   /**
-   * New, and off by default: which way transactions are committed. `"express"`: by blocks that the
-   * client itself appends to the commit log, in one round trip, with the right to do so; what no
-   * block takes goes by the stream. `"auto"`: by what serves better. Default `"stream"`.
+   * Which way transactions are committed. `"express"`: by blocks that the client itself appends to
+   * the commit log, in one round trip, with the right to do so; what no block takes goes by the
+   * stream. `"stream"`: by requests that the oracle decides. `"auto"`: by what serves better, which
+   * is the stream where the client may not append. Default `"auto"`.
    */
   readonly commit?: CommitPreference;
   /**

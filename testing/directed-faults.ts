@@ -130,7 +130,9 @@ export class DirectedFaults {
           throw new StoreError("unavailable", "the block was lost");
         }
         const answer = await append(shard, block, options);
-        if (silence !== undefined) await unlessAborted(silence.over, options?.signal);
+        // Another block stands there, and nothing was committed: the next put is the one.
+        if (answer !== "appended") this.#silence = undefined;
+        else if (silence !== undefined) await unlessAborted(silence.over, options?.signal);
         return answer;
       },
     };

@@ -43,6 +43,8 @@ export type TestCloudOptions = {
   readonly historyRetentionMs?: number;
   /** How long calls take. Default 2 to 10 ms, some up to 60. */
   readonly latency?: Latency;
+  /** How clients commit that do not say it themselves. Default `auto`, as in `createClient`. */
+  readonly commit?: CommitPreference;
   /**
    * Tidemark without its stream: every commit is a block that its client appends, and what clients
    * leave is installed within a minute or so. Default false.
@@ -105,6 +107,7 @@ const testCloudChecks = {
     max: limits.historyRetentionMsMax,
   }),
   latency: aFunction,
+  commit: clientChecks.commit,
   tablesOnly: aBoolean,
   housekeeping: aBoolean,
   oracleConsumer: oneOf("fan-out", "standard"),

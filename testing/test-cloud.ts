@@ -9,8 +9,9 @@ import { InvalidRequestError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { KeyAttribute, TableDescription } from "../core/types.ts";
 import { createClientEngine } from "../engine/client-engine.ts";
-import { startKeeperThatTells } from "../functions/housekeeping/by-clients/on-aws.ts";
+import { startKeeper } from "../functions/housekeeping/by-clients/keeper.ts";
 import { publicError } from "../engine/public-error.ts";
+import type { CommitPreference } from "../engine/types.ts";
 import { checkOptions } from "../sdk/check-options.ts";
 import { ConnectedClient, type Client, type Connection } from "../sdk/client.ts";
 import { RowCodec } from "../sdk/row-codec.ts";
@@ -110,7 +111,7 @@ export async function createTestCloud(options: TestCloudOptions = {}): Promise<T
     runLimitMsDefault,
   );
   world.faults.resume();
-  return new TestCloud(world, deployment, options.recordHistory ?? false);
+  return new TestCloud(world, deployment, options);
 }
 
 export class TestCloud {
@@ -125,24 +126,28 @@ export class TestCloud {
   readonly dynamodb: DynamoDBClient;
   readonly #test: SimulatedProcess;
   readonly #competitor: Competitor;
+  readonly #commit: CommitPreference;
   readonly #recorder: HistoryRecorder | undefined;
   /** Whether a client may have appended to the log. */
   #isExpress = false;
   #processes = 0;
 
   /** @internal */
-  constructor(world: World, deployment: TestDeployment, recordHistory: boolean) {
+  constructor(world: World, deployment: TestDeployment, options: TestCloudOptions) {
     this.world = world;
     this.deployment = deployment;
+    this.#commit = options.commit ?? "auto";
     this.#test = world.startProcess("test", { exact: true });
     this.dynamodb = world.handles(this.#test, { calm: true }).dynamodb.client;
     this.#competitor = new Competitor(() => {
       const competitor = world.startProcess("competitor", { exact: true });
-      return createClientEngine(deployment.clientPortsOf(competitor, { calm: true }));
+      const ports = deployment.clientPortsOf(competitor, { calm: true });
+      this.#isExpress ||= this.#commit !== "stream";
+      return createClientEngine(ports, { commit: this.#commit });
     });
     // Whole microseconds: as fine as timestamps, and exact however long the run is.
     const nowNs = (): number => Math.round((world.time.nowMs - world.startMs) * 1_000) * 1_000;
-    this.#recorder = recordHistory ? new HistoryRecorder({ nowNs }) : undefined;
+    this.#recorder = options.recordHistory ? new HistoryRecorder({ nowNs }) : undefined;
   }
 
   /** The right time, in which a test may sleep; time passes only within `run`. */
@@ -199,7 +204,7 @@ export class TestCloud {
       connect: () => {
         const keeper =
           options.housekeeping === true
-            ? startKeeperThatTells(this.deployment.portsOf(process), options.onEvent)
+            ? startKeeper(this.deployment.portsOf(process), options.onEvent)
             : undefined;
         const engine = this.#engine(process, faults, options);
         return Promise.resolve({ engine, close: async () => keeper?.stop() });
@@ -342,7 +347,10 @@ export class TestCloud {
     throw new InvalidRequestError("tablesOnly", "the cloud was made without a stream and oracle");
   }
 
-  /** Nothing is replayed until `resumeReplay`: what crashed clients left stays uninstalled. */
+  /**
+   * No function replays until `resumeReplay`: what crashed clients left stays uninstalled, unless
+   * somebody reads it, or a client keeps house.
+   */
   pauseReplay(): void {
     this.deployment.pauseReplay();
   }
@@ -369,9 +377,10 @@ export class TestCloud {
   async #settled(limitMs: number): Promise<boolean> {
     const untilMs = this.world.time.nowMs + limitMs;
     const { deployment } = this;
-    const isExpress = this.#isExpress || deployment.oracle === undefined;
+    const mayOwe = (): boolean =>
+      this.#isExpress || deployment.hasClientBlocks || deployment.oracle === undefined;
     const isBusy = async (): Promise<boolean> =>
-      deployment.isBehind || (isExpress && (await deployment.owesExpress()));
+      deployment.isBehind || (mayOwe() && (await deployment.owesExpress()));
     while (await isBusy()) {
       if (this.world.time.nowMs >= untilMs) return false;
       await this.world.time.sleep(settleLookMs);
@@ -386,10 +395,10 @@ export class TestCloud {
   #engine(
     process: SimulatedProcess,
     faults: DirectedFaults,
-    { onEvent, wrapEngine, chaining, commit }: TestClientOptions,
+    { onEvent, wrapEngine, chaining, commit = this.#commit }: TestClientOptions,
   ): Connection["engine"] {
     const ports = faults.ports(this.deployment.clientPortsOf(process));
-    this.#isExpress ||= commit === "express" || commit === "auto";
+    this.#isExpress ||= commit !== "stream";
     const engine = createClientEngine(ports, {
       chaining,
       commit,

@@ -1,12 +1,12 @@
 /**
- * A deployment of Tidemark in a simulated world: stream and tables, and the real oracle, replay and
- * reaper behind mappings and schedules. What runs here is what is deployed; only what is below the
- * ports' AWS clients is a model.
+ * A deployment of Tidemark in a simulated world: stream and tables, or tables alone, and the real
+ * oracle, replay, reaper and housekeeping behind mappings and schedules. What runs here is what is
+ * deployed; only what is below the ports' AWS clients is a model.
  */
 import { createAwsClientPorts } from "../aws/client-ports.ts";
 import { createAwsPorts, type AwsPorts, type AwsPortsOptions } from "../aws/ports.ts";
 import { createTables, type IndexDefinition } from "../aws/create-tables.ts";
-import type { StreamWish } from "../aws/first-shards.ts";
+import type { StreamWish } from "../aws/stream-wish.ts";
 import { provisionDeployment } from "../aws/provision.ts";
 import { registerTables } from "../aws/register-tables.ts";
 import { InvariantViolation } from "../core/assert.ts";
@@ -26,6 +26,8 @@ import {
 import { KeyHashes } from "../schemas/key-hashes.ts";
 import { decodeLogBlockHeader } from "../schemas/log-block.ts";
 import type { Observability } from "../functions/shared/observability.ts";
+import { countingObservability } from "./counting-observability.ts";
+import { ServiceError } from "./cloud/service-error.ts";
 import { hostileRecord } from "./kernel/hostile-producer.ts";
 import type { HostileAims } from "./kernel/table-lies.ts";
 import { withHashBits } from "./narrow-hashes.ts";
@@ -95,7 +97,7 @@ export class TestDeployment {
   readonly #goneRecords: StreamRecord[] = [];
   #oracle: StreamMapping | undefined;
   #replay: StreamMapping | undefined;
-  #isHousePaused = false;
+  #isReplayPaused = false;
   readonly #scheduled = new Set<FunctionRole>();
   #operators = 0;
   /** What the functions counted, by metric name. */
@@ -104,6 +106,8 @@ export class TestDeployment {
   readonly programErrors: string[] = [];
   /** Told of each client's put that found another block at its position. */
   onTaken: ((own: StoredBlock, there: StoredBlock) => void) | undefined;
+  /** Whether a client may have put a block of its own. */
+  hasClientBlocks = false;
   /** Of all oracles' puts, the longest row that found their position taken, one after another. */
   longestRowOfTaken = 0;
   readonly stream: string;
@@ -196,21 +200,50 @@ export class TestDeployment {
       provisionDeployment({ handles, clock, random, deployment, stream, drainMs });
     if (isOn) {
       await provision(true);
-      this.#hasStream = true;
-      this.#startStream();
-      this.#runSchedules();
+      this.attachFunctions();
       return;
     }
     if (!undrained) await provision("closing");
+    this.detachFunctions();
+    this.deleteStream();
+    if (!undrained) await provision(false);
+  }
+
+  /** Whether functions are there that read the stream. */
+  get hasStream(): boolean {
+    return this.#hasStream;
+  }
+
+  /** The stream alone; nothing if it is there. */
+  makeStream(): void {
+    const { kinesis } = this.world;
+    try {
+      kinesis.execute("CreateStream", { StreamName: this.stream, ShardCount: 1 });
+    } catch (error) {
+      if (!(error instanceof ServiceError && error.name === "ResourceInUseException")) throw error;
+    }
+  }
+
+  /** Deploys the functions that read the stream, which is there. */
+  attachFunctions(): void {
+    this.#hasStream = true;
+    this.#startStream();
+    this.#runSchedules();
+  }
+
+  /** What they have begun goes on. */
+  detachFunctions(): void {
     this.#oracle?.stop();
     this.#replay?.stop();
     this.#oracle = undefined;
     this.#replay = undefined;
-    this.#goneRecords.push(...this.records());
-    this.world.kinesis.execute("DeleteStream", { StreamName: this.stream });
     this.#hasStream = false;
     this.#runSchedules();
-    if (!undrained) await provision(false);
+  }
+
+  deleteStream(): void {
+    this.#goneRecords.push(...this.records());
+    this.world.kinesis.execute("DeleteStream", { StreamName: this.stream });
   }
 
   /** What stood in streams that are gone. */
@@ -229,10 +262,10 @@ export class TestDeployment {
   #runSchedules(): void {
     const { replay, reaper, housekeeping } = this.#functions;
     if (this.#hasStream) {
-      this.#schedule("replay", () => this.#hasStream, replay);
+      this.#schedule("replay", () => this.#hasStream && !this.#isReplayPaused, replay);
       this.#schedule("reaper", () => this.#hasStream, reaper);
     } else if (this.options.housekeeping !== false) {
-      this.#schedule("housekeeping", () => !this.#hasStream && !this.#isHousePaused, housekeeping);
+      this.#schedule("housekeeping", () => !this.#hasStream && !this.#isReplayPaused, housekeeping);
     }
   }
 
@@ -262,15 +295,15 @@ export class TestDeployment {
     return withHashBits(this.#watched(ports), this.options.hashBits);
   }
 
-  /** Nothing is installed for clients, until `resumeReplay`. */
+  /** No function installs for clients, until `resumeReplay`. */
   pauseReplay(): void {
     this.#replay?.pause();
-    this.#isHousePaused = true;
+    this.#isReplayPaused = true;
   }
 
   resumeReplay(): void {
     this.#replay?.resume();
-    this.#isHousePaused = false;
+    this.#isReplayPaused = false;
   }
 
   /** Whether the stream holds what its functions have not done. */
@@ -312,6 +345,7 @@ export class TestDeployment {
     const { append } = log;
     if (append === undefined) return ports;
     const watched: typeof append = async (shard, block, options) => {
+      this.hasClientBlocks = true;
       const answer = await append(shard, block, options);
       if (answer !== "appended" && answer.taken !== undefined) this.onTaken?.(block, answer.taken);
       return answer;
@@ -453,23 +487,4 @@ export function isProgramError(error: unknown): boolean {
   return [InvariantViolation, TypeError, ReferenceError, RangeError, SyntaxError].some(
     (kind) => error instanceof kind,
   );
-}
-
-/** @param onTaken an oracle lost its position, so many times in a row. */
-function countingObservability(
-  metrics: Map<string, number>,
-  onTaken: (tries: number) => void,
-): Observability {
-  const add = (name: string, value: number): void => {
-    metrics.set(name, (metrics.get(name) ?? 0) + value);
-  };
-  const ignore = (): void => undefined;
-  const warn: Observability["log"]["warn"] = (_message, fields) => {
-    const { reason, tries } = fields ?? {};
-    if (reason === "contention" && typeof tries === "number") onTaken(tries);
-  };
-  return {
-    log: { debug: ignore, info: ignore, warn, error: ignore },
-    metrics: { count: add, milliseconds: ignore, bytes: ignore },
-  };
 }

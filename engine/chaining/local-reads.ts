@@ -159,21 +159,30 @@ export class LocalReads implements OwnReads {
    * @throws ConflictError
    */
   seal(): void {
-    this.#extendAll();
-    this.chained.settle(this.#tail, this.#options.reads);
+    this.#settleDecided();
     this.#assertNotOvertaken();
   }
 
   /**
-   * Waits until all that was read from undecided commits is committed.
-   * @throws ConflictError when
-   * it is not.
+   * Waits until all that was read from undecided commits is committed, with what other reads of the
+   * body read from such commits meanwhile:
+   *
+   *   query(p)   page is there, A's value is chained ─── waits for A ─────┤ and for B
+   *   get(y)                                      B's value is chained ─┘
+   *
+   * Ends: each time around more items have been read.
+   * @throws ConflictError when one of them is not committed.
    */
   async settle(): Promise<void> {
-    if (!this.isChained) return;
-    await orAborted(this.chained.decided(), this.#options.call.signal);
+    for (let rounds = 0; this.isChained; rounds += 1) {
+      assert(rounds <= limits.transactionKeysMax, "I8: what is waited for is decided then");
+      await orAborted(this.chained.decided(), this.#options.call.signal);
+      this.#settleDecided();
+    }
+  }
+
+  #settleDecided(): void {
     this.#extendAll();
     this.chained.settle(this.#tail, this.#options.reads);
-    assert(!this.isChained, "I8: what was read from undecided commits is committed");
   }
 }

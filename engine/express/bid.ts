@@ -15,6 +15,8 @@ export type ExpressBid = ExpressRequest & {
   readonly recheck: () => void;
   /** A block that commits it is on its way, or certainly none is any more. */
   readonly onWay: (isOpen: boolean) => void;
+  /** A put of its block failed. */
+  readonly onTrouble: (cause: unknown) => void;
   /** Aborts when nobody waits for the answer any more. */
   readonly signal: AbortSignal;
   readonly call: CallOptions;
@@ -72,17 +74,17 @@ export function answerAsLogged(bid: WaitingBid): "answered" | "undecided" {
   return "answered";
 }
 
-/** Whether it may be put behind the tail's end: undecided there, and not overtaken. */
-export function certify(bid: WaitingBid): "holds" | "answered" {
-  if (answerAsLogged(bid) === "answered") return "answered";
+/** Whether it may be put behind the tail's end: undecided and not overtaken. Answers it if not. */
+export function holdsAtTailEnd(bid: WaitingBid): boolean {
+  if (answerAsLogged(bid) === "answered") return false;
   try {
     // In the same turn: what is checked now is not the id's own commit.
     // mutant: express-without-check
     bid.recheck();
-    return "holds";
+    return true;
   } catch (error) {
     // probe: express-conflict
     bid.fail(error);
-    return "answered";
+    return false;
   }
 }

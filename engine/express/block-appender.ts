@@ -24,15 +24,14 @@ import type { StoreError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { ClientPorts, CommitLog } from "../../core/ports.ts";
 import type { LogBlock, MakerNumber, ShardId, TransactionId } from "../../core/types.ts";
-import type { AwaitedIds } from "../awaited-verdicts.ts";
 import { ignore } from "../concurrency.ts";
 import { WakefulClock } from "../elapsed.ts";
 import type { InstallOutbox } from "../install-outbox.ts";
-import type { TailFollower } from "../tail-follower.ts";
+import type { FoldedBlock, TailFollower } from "../tail-follower.ts";
 import {
   answerAsLogged,
   answerTo,
-  certify,
+  holdsAtTailEnd,
   type ExpressAnswer,
   type ExpressBid,
   type WaitingBid,
@@ -69,10 +68,13 @@ export type AppenderParts = {
 
 export type AppenderState = "idle" | "certifying" | FlightState;
 
+/** A refusal brings one block. Who has lost so many in a row may be several behind. */
+const lossesPerRefresh = 3;
 const writeUnitBytes = 1_024;
-/** Of a committed verdict beside its payload, and of each of its writes there. */
-const verdictBytes = 32;
-const writeHashBytes = 24;
+
+function writeUnits(bytes: number): number {
+  return Math.ceil(bytes / writeUnitBytes);
+}
 
 export class BlockAppender {
   readonly #parts: AppenderParts;
@@ -106,8 +108,8 @@ export class BlockAppender {
     if (this.#state === "open" || nowMs < this.#refusedMs + this.#restMs) return false;
     if (this.#parts.follower.ageMs > limits.expressTailAgeMsMax) return false;
     const { policy, nowMicros, hasStream } = this.#parts;
-    const mayExpress = nowMicros() !== undefined;
-    return policy.way({ nowMs, mayExpress, hasStream: hasStream() }) === "express";
+    if (nowMicros() === undefined) return false;
+    return !hasStream() || policy.way(nowMs) === "express";
   }
 
   /**
@@ -123,8 +125,11 @@ export class BlockAppender {
     return this.isReady && this.#parts.tables.areFresh;
   }
 
-  /** A block of the log was folded. @param awaited ids whose verdicts are waited for here. */
-  saw({ maker, position, throughTimestamp, verdicts }: LogBlock, awaited: AwaitedIds): void {
+  /** A block of the log was folded. */
+  saw(
+    { maker, position, throughTimestamp, verdicts }: LogBlock,
+    { bytes, awaited }: FoldedBlock,
+  ): void {
     const { policy, nowMicros, number } = this.#parts;
     // Who switches the stream does not come again: it stands in nobody's line.
     if (maker?.number === number || maker?.number === provisioningNumber) return;
@@ -133,8 +138,13 @@ export class BlockAppender {
     if (ageMs > limits.expressWindowMs) return;
     const atMs = this.#time.nowMs() - ageMs;
     const others = verdicts.filter(({ kind, id }) => kind !== "stale" && !awaited.has(id));
-    const units = unitsOf(verdicts);
-    policy.saw({ position, atMs, maker: maker?.number, decisions: others.length, units });
+    policy.saw({
+      position,
+      atMs,
+      maker: maker?.number,
+      decisions: others.length,
+      units: writeUnits(bytes),
+    });
   }
 
   /** A try of a transaction has ended, by whichever way. */
@@ -215,7 +225,7 @@ export class BlockAppender {
     if (!this.#mayCertify) this.#dismiss();
     const here = new Set<TransactionId>();
     return this.#waiting.splice(0).filter((bid) => {
-      if (bid.signal.aborted || certify(bid) !== "holds") return false;
+      if (bid.signal.aborted || !holdsAtTailEnd(bid)) return false;
       // mutant: express-without-predecessors
       if (bid.readFrom?.().some(({ from }) => !here.has(from)) === true) {
         // probe: express-chained-to-what-is-elsewhere
@@ -262,7 +272,7 @@ export class BlockAppender {
     const landing = await fly(flight, {
       ...this.#parts,
       // A third position that is lost in a row.
-      isFarBehind: this.#losses % 3 === 2,
+      isFarBehind: this.#losses % lossesPerRefresh === lossesPerRefresh - 1,
       onOpen: () => {
         this.#state = "open";
         this.#dismiss();
@@ -290,10 +300,10 @@ export class BlockAppender {
   /** The log says who stands at its position. */
   #landed(flight: BlockFlight, tookMs: number): void {
     const { policy } = this.#parts;
-    const isOwn = this.#settle(flight);
+    const isOwn = this.#answerDecided(flight);
     this.#losses = isOwn ? 0 : this.#losses + 1;
     if (isOwn) this.#denied = undefined;
-    const units = Math.ceil(flight.block.bytes.length / writeUnitBytes);
+    const units = writeUnits(flight.block.bytes.length);
     const put = { nowMs: this.#time.nowMs(), tookMs, units };
     const { position } = flight.block;
     if (isOwn) policy.won({ ...put, position, decisions: flight.bids.length });
@@ -301,7 +311,7 @@ export class BlockAppender {
   }
 
   /** Answers those whom the log decides. Whether it is the block itself that stands there. */
-  #settle(flight: BlockFlight): boolean {
+  #answerDecided(flight: BlockFlight): boolean {
     const beaten = flight.bids.filter((bid) => answerAsLogged(bid) === "undecided");
     if (beaten.length === 0) return true;
     // probe: express-position-taken
@@ -311,14 +321,4 @@ export class BlockAppender {
     this.#waiting.unshift(...beaten);
     return false;
   }
-}
-
-/** What the block of a process took, about: most of it is payloads. */
-function unitsOf(verdicts: LogBlock["verdicts"]): number {
-  let bytes = 0;
-  for (const verdict of verdicts) {
-    if (verdict.kind !== "committed" || verdict.payload.kind !== "inline") continue;
-    bytes += verdict.payload.bytes.length + verdictBytes + writeHashBytes * verdict.writes.length;
-  }
-  return Math.max(1, Math.ceil(bytes / writeUnitBytes));
 }

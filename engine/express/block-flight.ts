@@ -122,7 +122,10 @@ async function putOnce(flight: BlockFlight, parts: FlightParts): Promise<PutAnsw
   const answered = new AbortController();
   const { block, signBeforeMs, dateMs } = flight;
   const options = { consumption, signBeforeMs, dateMs, once: true };
-  const put = append(shard, block, options).catch(putFailure);
+  const put = append(shard, block, options).catch((cause: unknown) => {
+    for (const bid of flight.bids) bid.onTrouble(cause);
+    return putFailure(cause);
+  });
   const patience = ports.clock
     .sleep(limits.expressAnswerMsMax, answered.signal)
     .then((): PutAnswer => "unanswered");

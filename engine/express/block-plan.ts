@@ -46,7 +46,7 @@ export type ExpressRequest = {
 };
 
 /** Where the log ends: the block stands at the next position. */
-export type LogEnd = {
+export type BlockBefore = {
   readonly position: LogPosition;
   readonly newest: Timestamp;
   readonly cursor: StreamCursor | undefined;
@@ -70,7 +70,7 @@ export function fitsBlock(request: Pick<ExpressRequest, "payload" | "writes">): 
  */
 export function planBlock(
   requests: readonly ExpressRequest[],
-  parts: { readonly log: LogEnd; readonly nowMicros: number; readonly maker: BlockMaker },
+  parts: { readonly log: BlockBefore; readonly nowMicros: number; readonly maker: BlockMaker },
 ): BlockPlan {
   const { log, nowMicros } = parts;
   const [first] = requests;

@@ -24,22 +24,10 @@
 import { assert } from "../../core/assert.ts";
 import * as limits from "../../core/limits.ts";
 import type { LogPosition } from "../../core/types.ts";
+import type { CommitPreference, CommitWay } from "../types.ts";
 import { LogActivity, type ForeignBlock } from "./log-activity.ts";
 
 export type { ForeignBlock } from "./log-activity.ts";
-
-export type CommitMode = "auto" | "express" | "stream";
-
-/** `neither`: nothing but express was asked for, or is there, and it is not allowed. */
-export type CommitWay = "express" | "stream" | "neither";
-
-export type Decision = {
-  readonly nowMs: number;
-  /** The right to append, and a clock that is certain enough. */
-  readonly mayExpress: boolean;
-  /** False leaves no choice, whatever was asked for. Default true. */
-  readonly hasStream?: boolean;
-};
 
 /** For how long others go first. Who is next in line looks for each block as it comes. */
 export type Wait = { readonly forMs: number; readonly lookEveryMs: number | undefined };
@@ -67,11 +55,12 @@ const newcomerLosses = 4;
 const firstPutMs = 10;
 
 export class CommitPolicy {
-  readonly #mode: CommitMode;
+  readonly #mode: CommitPreference;
   readonly #log = new LogActivity();
-  #way: "express" | "stream" = "express";
+  /** Of a process that may choose. */
+  #way: CommitWay = "express";
   #putMs = firstPutMs;
-  #losses = 0;
+  #lossesOnThisWay = 0;
   /** The newest block behind which it has left an oracle the time for one. */
   #gaveWayBehind: LogPosition | undefined;
   /** The last win: its block, and the monotonic time at which it was heard of. */
@@ -87,7 +76,7 @@ export class CommitPolicy {
   #roomSinceMs = Number.NEGATIVE_INFINITY;
   #calmMs: number = limits.expressCalmMsMin;
 
-  constructor(mode: CommitMode) {
+  constructor(mode: CommitPreference) {
     this.#mode = mode;
   }
 
@@ -101,7 +90,7 @@ export class CommitPolicy {
   won({ nowMs, tookMs, units, position, decisions }: OwnWin): void {
     this.#learnPut(tookMs);
     this.#log.put({ position, atMs: nowMs, units, decisions });
-    this.#losses = 0;
+    this.#lossesOnThisWay = 0;
     this.#won = { position, atMs: nowMs };
     this.#waiting = undefined;
     // Who has stayed for so long did not come back too early.
@@ -112,10 +101,10 @@ export class CommitPolicy {
   lost({ nowMs, tookMs, units }: OwnPut): void {
     this.#learnPut(tookMs);
     this.#log.put({ position: undefined, atMs: nowMs, units, decisions: 0 });
-    this.#losses += 1;
+    this.#lossesOnThisWay += 1;
     this.#waiting = undefined;
     // mutant: express-never-yields
-    if (!this.#isContended && this.#losses >= limits.expressLossesMax) this.#leave(nowMs);
+    if (!this.#isContended && this.#lossesOnThisWay >= limits.expressLossesMax) this.#leave(nowMs);
   }
 
   /** A try of a transaction has ended, by whichever way: by a commit, or by another's. */
@@ -130,19 +119,15 @@ export class CommitPolicy {
     if (share < from / 2) this.#isContended = false;
   }
 
-  way({ nowMs, mayExpress, hasStream = true }: Decision): CommitWay {
+  /** Which way the next commit goes, of one that a block could take. */
+  way(nowMs: number): CommitWay {
     this.#look(nowMs);
-    if (!hasStream) return mayExpress ? "express" : "neither";
-    if (this.#mode === "stream") return "stream";
-    if (!mayExpress) return this.#mode === "auto" ? "stream" : "neither";
-    if (this.#mode === "auto" && this.#way === "stream") {
-      const isRoom = nowMs - Math.max(this.#roomSinceMs, this.#chosenMs) >= this.#calmMs;
-      const isBetter = this.#isContended && this.#log.units <= limits.expressUnitsMax / 2;
-      if (!isRoom && !isBetter) return "stream";
-      // probe: express-comes-back
-      this.#choose("express", nowMs);
-    }
-    return "express";
+    return this.#mode === "auto" ? this.#way : this.#mode;
+  }
+
+  #isBetterExpress(nowMs: number): boolean {
+    const isRoom = nowMs - Math.max(this.#roomSinceMs, this.#chosenMs) >= this.#calmMs;
+    return isRoom || (this.#isContended && this.#log.units <= limits.expressUnitsMax / 2);
   }
 
   /**
@@ -153,11 +138,10 @@ export class CommitPolicy {
   wait(nowMs: number, random: number): Wait | undefined {
     assert(random >= 0 && random < 1, "commit policy: randomness lies in [0, 1)");
     this.#look(nowMs);
+    const isCalm = this.#log.share(this.#putMs) <= limits.expressCalmShareMax;
+    if (isCalm && this.#lossesOnThisWay < 2) return undefined;
     // mutant: express-never-waits
-    const leftMs = this.#leftToOracleMs(nowMs);
-    if (this.#log.share(this.#putMs) <= limits.expressCalmShareMax && this.#losses < 2) {
-      return undefined;
-    }
+    const leftMs = this.#giveWayMs(nowMs);
     // mutant: express-never-waits
     const turns = this.#turns(random);
     if (turns === 0) return leftMs > 0 ? this.#near(leftMs) : undefined;
@@ -196,8 +180,8 @@ export class CommitPolicy {
       const come = (this.#log.newest?.position ?? 0) - waited.behind;
       return Math.max(0, waited.turns - come);
     }
-    if (this.#losses === 0 || !this.#isBusy) return 0;
-    const beaten = Math.max(this.#losses - newcomerLosses, 0);
+    if (this.#lossesOnThisWay === 0 || !this.#isBusy) return 0;
+    const beaten = Math.max(this.#lossesOnThisWay - newcomerLosses, 0);
     const doublings = Math.min(beaten, limits.expressSpreadDoublingsMax);
     return 1 + Math.floor(random * 2 ** doublings);
   }
@@ -217,7 +201,7 @@ export class CommitPolicy {
    * Beside an oracle: what is left of the time in which it hears of the newest block and puts its
    * own behind it. Once for each position, so that it is not put off for ever.
    */
-  #leftToOracleMs(nowMs: number): number {
+  #giveWayMs(nowMs: number): number {
     const { newest } = this.#log;
     if (newest === undefined || !this.#log.hasOracle) return 0;
     if (newest.position === this.#gaveWayBehind) return 0;
@@ -225,11 +209,7 @@ export class CommitPolicy {
     return Math.max(0, newest.atMs + oraclePuts * this.#putMs - nowMs);
   }
 
-  /** Whether most of what this process does is in conflict with others. */
-  get isContended(): boolean {
-    return this.#isContended;
-  }
-
+  /** The one place where the way changes: by what the log shows, and by the passing of time. */
   #look(nowMs: number): void {
     this.#log.forget(nowMs);
     const isCrowded = this.#log.isCrowded(this.#putMs);
@@ -237,20 +217,24 @@ export class CommitPolicy {
     const isTooMuch = this.#log.units > limits.expressUnitsMax;
     // mutant: express-never-yields
     if ((isCrowded && !this.#isContended) || isTooMuch) this.#leave(nowMs);
+    else if (this.#way === "stream" && this.#isBetterExpress(nowMs)) {
+      // probe: express-comes-back
+      this.#choose("express", nowMs);
+    }
   }
 
   #leave(nowMs: number): void {
-    if (this.#way === "stream") return;
+    if (this.#mode !== "auto" || this.#way === "stream") return;
     // probe: express-goes-by-stream
     const isRelapse = nowMs - this.#chosenMs < 2 * this.#calmMs;
     if (isRelapse) this.#calmMs = Math.min(2 * this.#calmMs, limits.expressCalmMsMax);
     this.#choose("stream", nowMs);
   }
 
-  #choose(way: "express" | "stream", nowMs: number): void {
+  #choose(way: CommitWay, nowMs: number): void {
     this.#way = way;
     this.#chosenMs = nowMs;
-    this.#losses = 0;
+    this.#lossesOnThisWay = 0;
     this.#waiting = undefined;
   }
 

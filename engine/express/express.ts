@@ -96,9 +96,9 @@ export async function createExpress({
     bodyEnded: (end) => {
       loneWriter.ended(end);
     },
-    saw: (block, awaited) => {
+    saw: (block, as) => {
       if (block.maker?.number !== number) loneWriter.sawOther(time.nowMs());
-      appender.saw(block, awaited);
+      appender.saw(block, as);
     },
   };
 }
@@ -116,7 +116,7 @@ async function settle(
   wish: ExpressWish,
   options: { readonly clock: Clock; readonly takesProbes: boolean },
 ): Promise<Decision | undefined> {
-  const { search, recheck, recheckTables, call, writes } = wish;
+  const { search, recheck, recheckTables, call, writes, onTrouble } = wish;
   const { id, checks, payload } = wish.request;
   if (payload.kind === "none" ? !options.takesProbes : writes === undefined) return undefined;
   const over = new AbortController();
@@ -133,7 +133,7 @@ async function settle(
   };
   try {
     const committed = appender.commit({
-      ...{ id, checks, call, signal, onWay, readFrom },
+      ...{ id, checks, call, signal, onWay, onTrouble, readFrom },
       recheck: () => {
         recheckTables?.();
         recheck();

@@ -67,7 +67,7 @@ test.each(["committed", "aborted"] as const)(
 );
 
 test("says that it does not know while the stream takes no records; repeats once", async () => {
-  const app = cloud.startProcess("app");
+  const app = cloud.startProcess("app", { commit: "stream" });
   cloud.refuseCalls("kinesis", 60_000);
   await expect(cloud.run(() => transfer(app.client, annPaysBob))).rejects.toBeInstanceOf(
     CommitUnknownError,

@@ -85,6 +85,7 @@ export class Lane {
   resume(): void {
     assert(this.oracle?.hasDraft !== true, "I1: no draft outlives its invocation");
     const { oracle } = this;
+    // mutant: oracle-begins-where-it-was
     if (oracle !== undefined && this.#othersAppend) {
       // Its first put would only find out what a look at the log says in the same time.
       // probe: oracle-begins-behind-others

@@ -189,7 +189,9 @@ class Invocation {
     const { decoded, encoder } = this.#lane;
     const oracle = await this.#ready();
     // It has nothing to put, so no refused put would tell it that the stream was opened again.
+    // mutant: oracle-passes-a-later-stream
     if (isStreamEnd(oracle.cursor) && this.#closedTo !== oracle.position) {
+      // probe: oracle-looks-behind-a-closing
       this.#closedTo = oracle.position;
       this.#lane.lookOn();
       return "advanced";

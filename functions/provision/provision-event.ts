@@ -4,7 +4,7 @@
  * Everything else it finds itself.
  */
 
-import type { StreamWish } from "../../aws/first-shards.ts";
+import type { StreamWish } from "../../aws/stream-wish.ts";
 
 export type ProvisionEvent = {
   readonly stream: StreamWish;

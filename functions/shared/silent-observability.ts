@@ -1,4 +1,4 @@
-/** Observability where none is wanted: simulators, benchmarks, tests. */
+/** Observability where none is wanted: simulators, benchmarks, tests, a client that keeps house. */
 import type { Observability } from "./observability.ts";
 
 function ignore(): void {

@@ -150,11 +150,14 @@ async function reshard(): Promise<void> {
   await stream.close();
 }
 
+/** Without the right to do otherwise. */
+const byStream = { commit: "stream" } as const;
+
 /** A client that commits and dies before it installs anything. */
 function dyingEngine(ports: AwsPorts): Engine {
   const install = (): Promise<never> =>
     Promise.reject(new StoreError("unavailable", "the client is dead"));
-  return createEngine({ ...ports, items: { ...ports.items, install } });
+  return createEngine({ ...ports, items: { ...ports.items, install } }, byStream);
 }
 
 const noResult: ResultCodec<void> = {
@@ -168,7 +171,7 @@ const plainKey = { id: text("a"), line: text("1") };
 /** Returns a committed transaction's id. */
 async function writeEverything(): Promise<TransactionId> {
   const { ports, recorder } = await deployed.openClient();
-  const engine = createEngine(ports);
+  const engine = createEngine(ports, byStream);
   const { receipt } = await engine.transact({}, async (tx) => {
     await tx.get("plain", plainKey);
     tx.put("plain", { ...plainKey, owner: text("ann") });
@@ -221,7 +224,7 @@ async function helpSomebody(engine: Engine): Promise<void> {
 
 async function readEverything(committed: TransactionId): Promise<readonly RecordedCall[]> {
   const { ports, recorder } = await deployed.openClient();
-  const engine = createEngine(ports);
+  const engine = createEngine(ports, byStream);
   await engine.snapshot({}, async (s) => {
     await s.get("plain", plainKey);
     await s.batchGet([

@@ -46,9 +46,12 @@ async function begin(functions: readonly FunctionDefinition[]): Promise<World> {
   const [shard] = await ports.control.shards();
   if (shard === undefined) throw new Error("no shard");
   const stream = await openReshard(aws, ports.names.stream);
-  const engine = createEngine(ports);
+  const engine = createEngine(ports, { commit: "stream" });
   const install = (): Promise<never> => Promise.reject(new StoreError("unavailable", "dead"));
-  const dying = createEngine({ ...ports, items: { ...ports.items, install } });
+  const dying = createEngine(
+    { ...ports, items: { ...ports.items, install } },
+    { commit: "stream" },
+  );
   const close = async (): Promise<void> => {
     await Promise.all([engine.close(), dying.close()]);
     await ports.close();

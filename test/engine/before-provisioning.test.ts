@@ -8,7 +8,7 @@ import { keyOf } from "./express/counting-engine.ts";
 
 test.each([
   ["tables alone", true, "express"],
-  ["a stream", false, "stream"],
+  ["a stream, which it may pass by", false, "express"],
 ])("commits as soon as there is one of %s", async (_, tablesOnly, via) => {
   const tables = [testTable("rows", { partitionKey: "id" })];
   const cloud = await createTestCloud({ tables, tablesOnly });

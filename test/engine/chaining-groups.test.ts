@@ -16,7 +16,8 @@ let sent: string[];
 let aborted: number;
 
 beforeEach(async () => {
-  cloud = await createTestCloud({ tables: [testTable("counters", { partitionKey: "id" })] });
+  const tables = [testTable("counters", { partitionKey: "id" })];
+  cloud = await createTestCloud({ tables, commit: "stream" });
   cloud.seed(counters, [
     { id: "a", n: 0 },
     { id: "b", n: 0 },

@@ -4,7 +4,12 @@
  */
 import { beforeEach, describe, expect, test } from "vitest";
 import { ConflictError, defineTable, type Receipt } from "../../sdk/index.ts";
-import { createTestCloud, type TestCloud, testTable } from "../../testing/index.ts";
+import {
+  createTestCloud,
+  type TestClientOptions,
+  type TestCloud,
+  testTable,
+} from "../../testing/index.ts";
 
 const counters = defineTable<{ readonly n: number }, { readonly id: string }>("counters", {
   key: "id",
@@ -20,12 +25,12 @@ beforeEach(async () => {
   ]);
 });
 
-function clientWithEvents(name: string, chaining = true) {
+function clientWithEvents(name: string, options: TestClientOptions = {}) {
   const sent: string[] = [];
   /** Of each that was not sent itself: whose id it shares, and its place there. */
   const joined: string[] = [];
   const client = cloud.createClient(name, {
-    chaining,
+    ...options,
     onEvent: (event) => {
       if (event.kind === "sent" && !event.resend) sent.push(event.transactionId);
       if (event.kind !== "joined") return;
@@ -74,7 +79,7 @@ describe("increments of one item side by side", () => {
   });
 
   test("go one by one where chaining is switched off", async () => {
-    const { increment, sent } = clientWithEvents("app", false);
+    const { increment, sent } = clientWithEvents("app", { chaining: false });
     const receipts = await cloud.run(() => times(6, () => increment("a")));
     expect(cloud.rows(counters)).toContainEqual({ id: "a", n: 6 });
     expect(new Set(receipts.map(({ transactionId }) => transactionId)).size).toBe(6);
@@ -90,11 +95,15 @@ describe("increments of one item side by side", () => {
     expect(cloud.rows(counters)).toContainEqual({ id: "a", n: 40 });
   });
 
-  test("pay together what one commit costs", async () => {
-    const { increment, sent } = clientWithEvents("app");
+  test.each([
+    ["stream", 1],
+    ["express", 2],
+  ] as const)("pay together what one commit costs by %s", async (commit, unitsEach) => {
+    const { increment, sent } = clientWithEvents("app", { commit });
     const receipts = await cloud.run(() => times(40, () => increment("a")));
     const written = receipts.reduce((sum, { consumed }) => sum + consumed.writeUnits, 0);
-    expect(written).toBeCloseTo(sent.length);
+    // One install each, and by express one block.
+    expect(written).toBeCloseTo(unitsEach * sent.length);
     for (const { consumed } of receipts) expect(consumed.calls).toBe(Math.trunc(consumed.calls));
   });
 });
@@ -245,6 +254,55 @@ describe("a page that is under way while a read beside it is chained", () => {
   );
   const one = { pair: "p", part: "one" };
   const two = { pair: "p", part: "two" };
+
+  /**
+   * The page waits for one increment; another is sent so much later, and read before the first has
+   * its verdict.
+   */
+  async function chainedTwice(apartMs: number): Promise<unknown> {
+    const both = await createTestCloud({
+      tables: [
+        testTable("pairs", { partitionKey: "pair", sortKey: "part" }),
+        testTable("counters", { partitionKey: "id" }),
+      ],
+    });
+    let sent = 0;
+    const app = both.createClient("app", {
+      commit: "stream",
+      onEvent: ({ kind }) => {
+        if (kind === "sent") sent += 1;
+      },
+    });
+    const increment = (id: string): Promise<unknown> =>
+      app.transact(async (tx) => {
+        tx.put(counters, { id, n: ((await tx.get(counters, id))?.n ?? 0) + 1 });
+      });
+    const areSent = async (count: number): Promise<void> => {
+      while (sent < count) await both.world.time.sleep(0.5);
+    };
+    return both.run(async () => {
+      const first = increment("a");
+      await areSent(1);
+      let second: Promise<unknown> | undefined;
+      const { result } = await app.transact(async (tx) => {
+        const page = tx.query(pairs, { where: { pair: "p" } }).all();
+        const a = await tx.get(counters, "a");
+        await both.world.time.sleep(apartMs);
+        second ??= increment("b");
+        await areSent(2);
+        const b = await tx.get(counters, "b");
+        return [a?.n, b?.n, ...(await page)];
+      });
+      await Promise.all([first, second]);
+      return result;
+    });
+  }
+
+  test("waits as well for what is chained while it waits for another", async () => {
+    for (let apartMs = 0; apartMs < 120; apartMs += 3) {
+      expect(await chainedTwice(apartMs), `${apartMs} ms apart`).toEqual([1, 1]);
+    }
+  });
 
   test.each(["query", "scan"] as const)("shows one state with it: %s", async (how) => {
     const both = await createTestCloud({

@@ -101,7 +101,7 @@ test("says in which attempt it passed, and gives the last conflict as its cause"
 
 test("of a commit whose outcome is open is the cause of that error", async () => {
   const cloud = await makeCloud();
-  const client = cloud.createClient();
+  const client = cloud.createClient("app", { commit: "stream" });
   cloud.pauseOracle();
   const { error, tookMs } = await failureOf(cloud, () =>
     client.transact({ deadlineMs }, async (tx) => {
@@ -128,7 +128,10 @@ test.each([
     const cause = new StoreError("throttled", "PutRecords: the disk is full");
     const put = (_shard: unknown, records: readonly unknown[]) =>
       Promise.resolve(records.map(() => ({ kind, cause })));
-    const engine = createClientEngine({ ...ports, stream: { ...ports.stream, put } });
+    const engine = createClientEngine(
+      { ...ports, stream: { ...ports.stream, put } },
+      { commit: "stream" },
+    );
     const client = new ConnectedClient({
       connect: () => Promise.resolve({ engine, close: () => Promise.resolve() }),
       clock: process.clock,
@@ -143,5 +146,25 @@ test.each([
     );
     expect(error).toBeInstanceOf(expected);
     expect((error as Error).message).toContain(`${how}${cause.message}`);
+  },
+);
+
+test.each(["auto", "express"] as const)(
+  "says what became of its block, where no put is answered (%s)",
+  async (commit) => {
+    const cloud = await makeCloud();
+    const process = cloud.world.startProcess("app", { exact: true });
+    const ports = cloud.deployment.clientPortsOf(process);
+    const append = (): Promise<never> =>
+      Promise.reject(new StoreError("unavailable", "PutItem on the log: the disk is full"));
+    const engine = createClientEngine({ ...ports, log: { ...ports.log, append } }, { commit });
+    const { error } = await failureOf(cloud, () =>
+      engine.transact({ deadlineMs }, (tx) => {
+        tx.put("items", { id: { S: "b" }, n: { N: "1" } });
+        return Promise.resolve();
+      }),
+    );
+    expect(error).toBeInstanceOf(CommitUnknownError);
+    expect((error as Error).message).toContain("in time (PutItem on the log: the disk is full)");
   },
 );

@@ -27,6 +27,7 @@ export class HeldProcess {
     const process = cloud.world.startProcess("app", { exact: true });
     const ports = this.#held(cloud.deployment.clientPortsOf(process));
     this.engine = createClientEngine(ports, {
+      commit: "stream",
       ...options,
       onEvent: (event) => {
         this.events.push(event);

@@ -46,7 +46,8 @@ async function produce(
   const record = { StreamName: deployment.stream, PartitionKey: "x", Data: data };
   world.kinesis.execute("PutRecord", record);
   world.streamWritten();
-  await cloud.clock.sleep(500);
+  // An oracle that nobody has needed so far has to be started.
+  await cloud.clock.sleep(5_000);
 }
 
 test("what was committed stays so, when its id is aborted later", async () => {

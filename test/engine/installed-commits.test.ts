@@ -25,11 +25,18 @@ test("each write of a commit counts for itself", () => {
 
 test("the oldest are forgotten, so that memory is bounded", () => {
   const installed = new InstalledCommits();
-  for (let i = 0; i <= limits.installedCommitsMax; i += 1) installed.note(commit(i), undefined);
-  const known = installed.asOf();
-  expect(known.has(commitName(commit(0)))).toBe(false);
-  expect(known.has(commitName(commit(1)))).toBe(true);
-  expect(known.size).toBe(limits.installedCommitsMax);
+  const max = limits.installedCommitsMax;
+  for (let i = 0; i < max; i += 1) installed.note(commit(i), undefined);
+  expect(installed.asOf().has(commitName(commit(0)))).toBe(true);
+  for (let i = max; i < 3 * max; i += 1) {
+    installed.note(commit(i), undefined);
+    const known = installed.asOf();
+    expect(known.size).toBeLessThanOrEqual(max);
+    // In the order in which they were noted, and a tenth of them at most too early.
+    const has = (each: number): boolean => known.has(commitName(commit(each)));
+    expect([has(i - known.size), has(i - known.size + 1), has(i)]).toEqual([false, true, true]);
+    expect(known.size).toBeGreaterThan(0.9 * max);
+  }
 });
 
 test("of an item, what lies below its newest commit is known to be superseded", () => {

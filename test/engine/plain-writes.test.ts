@@ -5,14 +5,20 @@
 import { DeleteItemCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { expect, test } from "vitest";
 import { defineTable } from "../../sdk/index.ts";
-import { createTestCloud, testTable, type TestCloud } from "../../testing/test-cloud.ts";
+import {
+  createTestCloud,
+  testTable,
+  type TestCloud,
+  type TestCloudOptions,
+} from "../../testing/index.ts";
 
 type Row = { readonly id: string; readonly n: number };
 const rows = defineTable<Row, { readonly id: string }>("rows", { key: "id" });
 
 /** `x` has been put by a commit, and replay, which has seen that, stands still from here on. */
-async function cloudWithRow(): Promise<TestCloud> {
-  const cloud = await createTestCloud({ tables: [testTable(rows, { partitionKey: "id" })] });
+async function cloudWithRow(options: TestCloudOptions = {}): Promise<TestCloud> {
+  const tables = [testTable(rows, { partitionKey: "id" })];
+  const cloud = await createTestCloud({ ...options, tables });
   const db = cloud.createClient("first");
   await cloud.run(async () => {
     await db.transact((tx) => {
@@ -79,7 +85,8 @@ test("replay leaves a plain write that came after the install", async () => {
 });
 
 test("a reader elsewhere leaves it, sees it, and builds on it", async () => {
-  const cloud = await cloudWithRow();
+  // Of a block that a client has made it would read the value there, for a while.
+  const cloud = await cloudWithRow({ commit: "stream" });
   await cloud.run(async () => {
     await raise(cloud, "app");
     await plainPut(cloud, 100);

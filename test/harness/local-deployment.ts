@@ -4,7 +4,7 @@
  * stopped, started again, delayed and made to run twice.
  */
 import { createAwsClients } from "../../aws/clients.ts";
-import type { StreamWish } from "../../aws/first-shards.ts";
+import type { StreamWish } from "../../aws/stream-wish.ts";
 import { provisionDeployment } from "../../aws/provision.ts";
 import { untilReady } from "../../aws/resource-calls.ts";
 import { systemClock } from "../../aws/system.ts";
@@ -38,7 +38,10 @@ export type LocalDeployment = {
   readonly stores: LocalStores;
   readonly oracle: LocalFunction;
   readonly replay: LocalFunction;
-  /** A client process of its own: own ports, own tail. Closed with the deployment. */
+  /**
+   * A client process of its own: own ports, own tail. Closed with the deployment. It commits by the
+   * stream unless it is told otherwise: what the functions make of that is what most tests look at.
+   */
   openEngine(options?: EngineOptions & { readonly ports?: Partial<Ports> }): Engine;
   /** Replay, as its schedule runs it: without a batch. */
   runReplay(): Promise<void>;
@@ -111,7 +114,7 @@ export async function startLocalDeployment(
     openEngine({ ports = {}, ...engineOptions } = {}) {
       const engine = recorded(
         stores,
-        createEngine({ ...stores.openPorts(), ...ports }, engineOptions),
+        createEngine({ ...stores.openPorts(), ...ports }, { commit: "stream", ...engineOptions }),
       );
       engines.push(engine);
       return engine;

@@ -247,6 +247,7 @@ describe("acknowledgement", () => {
         items: { ...ports.items, install: () => Promise.reject(new Error("install failed")) },
       },
       {
+        commit: "stream",
         onEvent: (event) => {
           if (event.kind === "install-left") left.push(event.cause);
         },

@@ -47,6 +47,7 @@ export function fragileEngine(
           items: { ...items, ...broken.items?.(items) },
         },
         {
+          commit: "stream",
           onEvent: (event) => {
             if (event.kind === "sent") ids.push(event.transactionId);
           },

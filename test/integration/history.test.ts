@@ -295,10 +295,10 @@ describe("installs on a table with history", () => {
     const ports = deployment.stores.openPorts();
     const hung = recorded(
       deployment.stores,
-      createEngine({
-        ...ports,
-        items: { ...ports.items, install: () => new Promise(() => undefined) },
-      }),
+      createEngine(
+        { ...ports, items: { ...ports.items, install: () => new Promise(() => undefined) } },
+        { commit: "stream" },
+      ),
     );
     const { receipt: second } = await hung.transact({ ack: "certified" }, (tx) => {
       tx.put(kept.name, { ...key("order", "a"), n: number(2) });

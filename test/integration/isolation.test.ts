@@ -32,7 +32,7 @@ beforeAll(async () => {
   deployment = await startLocalDeployment();
   [table, sorted, kept] = await createTables(deployment.stores);
   engine = deployment.openEngine();
-  other = deployment.openEngine();
+  other = deployment.openEngine({ commit: "auto" });
 });
 afterAll(() => deployment.stop());
 

@@ -52,7 +52,7 @@ beforeAll(async () => {
     stores.createTable("binary", { partitionKey: { name: "pk", type: "B" } }),
   ]);
   engine = deployment.openEngine();
-  other = deployment.openEngine();
+  other = deployment.openEngine({ commit: "auto" });
 });
 afterAll(() => deployment.stop());
 

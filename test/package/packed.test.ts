@@ -364,17 +364,20 @@ describe("against a running stack", () => {
     await stack.stop();
   });
 
-  test("a transaction without queries, history and chains loads a part of the SDK", async () => {
+  test.each([
+    ["auto", sdkBudget.baseBytesMax],
+    ["stream", sdkBudget.streamBytesMax],
+  ] as const)("a plain transaction by %s loads a part of the SDK", async (commit, bytesMax) => {
     const { packageFolder } = project("esm");
     const { endpoint: endpoints, ...where } = await target({ endpoint: stack.endpoint });
     const credentials = { accessKeyId: "test", secretAccessKey: "test" };
     const baseBytes = await baseTransactionBytes({
       entry: join(packageFolder, "dist", "esm", "sdk", "index.js"),
-      client: { ...where, endpoints, credentials },
+      client: { ...where, endpoints, credentials, commit },
       table: "accounts",
     });
     expect(baseBytes).toBeGreaterThan(sdkBudget.eagerBytesMax);
-    expect(baseBytes).toBeLessThanOrEqual(sdkBudget.baseBytesMax);
+    expect(baseBytes).toBeLessThanOrEqual(bytesMax);
   });
 
   test.each(["esm", "cjs"] as const)("an %s project commits and reads back", async (system) => {

@@ -10,9 +10,7 @@ import {
   defineTable,
   InvalidRequestError,
   UnavailableError,
-  type Client,
   type EngineEvent,
-  type TransactOptions,
 } from "../../sdk/index.ts";
 import {
   checkHistory,
@@ -20,37 +18,8 @@ import {
   ServiceError,
   testTable,
   VirtualTimeoutError,
-  type TestCloud,
 } from "../../testing/index.ts";
-
-const counters = defineTable<{ value: number }, { id: string }>("counters", { key: "id" });
-const ann = { id: "ann" };
-
-async function cloudWithAnn(seed = 1): Promise<TestCloud> {
-  const cloud = await createTestCloud({ seed, tables: [counters] });
-  cloud.seed(counters, [{ id: "ann", value: 1 }]);
-  return cloud;
-}
-
-/** Reads the counter, and writes one more. */
-function increment(client: Client, options: TransactOptions = {}) {
-  return client.transact(options, async (tx) => {
-    const value = ((await tx.get(counters, ann))?.value ?? 0) + 1;
-    tx.put(counters, ann, { value });
-    return value;
-  });
-}
-
-async function failure(promise: Promise<unknown>): Promise<unknown> {
-  return promise.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
-}
-
-function valueOf(cloud: TestCloud): number | undefined {
-  return cloud.rows(counters).find(({ id }) => id === "ann")?.value;
-}
+import { ann, cloudWithAnn, counters, failure, increment, valueOf } from "./counter-cloud.ts";
 
 describe("a conflict that was ordered", () => {
   test("ends a transaction of one attempt in ConflictError, the row as it was", async () => {
@@ -138,70 +107,6 @@ describe("a conflict that was ordered", () => {
   });
 });
 
-describe("an unknown outcome that was ordered", () => {
-  test("committed: outcome(id) says so, and the row holds it", async () => {
-    const cloud = await cloudWithAnn();
-    const events: string[] = [];
-    const app = cloud.startProcess("app", { onEvent: ({ kind }) => events.push(kind) });
-    app.nextCommitUnknown("committed");
-    const startMs = app.clock.nowMs();
-    const error = await failure(cloud.run(() => increment(app.client, { deadlineMs: 3_000 })));
-    expect(error).toBeInstanceOf(CommitUnknownError);
-    expect(app.clock.nowMs() - startMs).toBeGreaterThanOrEqual(3_000);
-    expect(events.at(-1)).toBe("unknown");
-    const { transactionId } = error as CommitUnknownError;
-    expect(await cloud.run(() => app.client.outcome(transactionId))).toBe("committed");
-    await cloud.settled();
-    expect(valueOf(cloud)).toBe(2);
-    // The client is as good as before.
-    expect((await cloud.run(() => increment(app.client))).result).toBe(3);
-  });
-
-  test("aborted: outcome(id) says so, and nothing ever comes of it", async () => {
-    const cloud = await cloudWithAnn();
-    const app = cloud.startProcess("app");
-    app.nextCommitUnknown("aborted");
-    const error = await failure(cloud.run(() => increment(app.client)));
-    expect(error).toBeInstanceOf(CommitUnknownError);
-    const { transactionId } = error as CommitUnknownError;
-    expect(await cloud.run(() => app.client.outcome(transactionId))).toBe("aborted");
-    await cloud.advance(3600_000);
-    expect(valueOf(cloud)).toBe(1);
-  });
-
-  test.each(["committed", "aborted"] as const)(
-    "%s: a repeat under the same idempotency key does the work once",
-    async (outcome) => {
-      const cloud = await cloudWithAnn();
-      const app = cloud.startProcess("app");
-      app.nextCommitUnknown(outcome);
-      const once = { idempotencyKey: "order-1", deadlineMs: 2_000 };
-      const error = await failure(cloud.run(() => increment(app.client, once)));
-      expect(error).toBeInstanceOf(CommitUnknownError);
-      const { result, receipt } = await cloud.run(() => increment(app.client, once));
-      expect({ result, replayed: receipt.replayed }).toEqual({
-        result: 2,
-        replayed: outcome === "committed",
-      });
-      await cloud.settled();
-      expect(valueOf(cloud)).toBe(2);
-    },
-  );
-
-  test("strikes commits only: not a question for an outcome, and not what only reads", async () => {
-    const cloud = await cloudWithAnn();
-    const app = cloud.startProcess("app");
-    const { receipt } = await cloud.run(() => increment(app.client));
-    app.nextCommitUnknown("aborted");
-    await cloud.run(() => app.client.transact((tx) => tx.get(counters, ann)));
-    expect(await cloud.run(() => app.client.outcome(receipt.transactionId ?? ""))).toBe(
-      "committed",
-    );
-    const error = await failure(cloud.run(() => increment(app.client, { deadlineMs: 1_000 })));
-    expect(error).toBeInstanceOf(CommitUnknownError);
-  });
-});
-
 describe("services in trouble", () => {
   test("refused calls end in UnavailableError, with nothing committed, and pass", async () => {
     const cloud = await cloudWithAnn();
@@ -216,7 +121,7 @@ describe("services in trouble", () => {
 
   test("a stream that refuses records for a while only delays a commit", async () => {
     const cloud = await cloudWithAnn();
-    const client = cloud.createClient();
+    const client = cloud.createClient("app", { commit: "stream" });
     cloud.refuseCalls("kinesis", 4_000);
     const { receipt } = await cloud.run(() => increment(client));
     expect(receipt.attempts).toBe(1);
@@ -235,7 +140,7 @@ describe("services in trouble", () => {
 
   test("while the oracle pauses nothing is decided; afterwards everything is", async () => {
     const cloud = await cloudWithAnn();
-    const client = cloud.createClient();
+    const client = cloud.createClient("app", { commit: "stream" });
     cloud.pauseOracle();
     const error = await failure(cloud.run(() => increment(client, { deadlineMs: 2_000 })));
     expect(error).toBeInstanceOf(CommitUnknownError);

@@ -10,20 +10,21 @@ import { setMaxListeners } from "node:events";
 import { UnavailableError } from "../../../core/errors.ts";
 import * as limits from "../../../core/limits.ts";
 import type { CallOptions, Clock, DatedAnswer, Ports } from "../../../core/ports.ts";
+import { type Listener, quiet } from "../../../engine/quiet-listener.ts";
 import { StoreClock } from "../../../engine/store-clock.ts";
 import { createReplayService } from "../../replay/service.ts";
 import { beforeDeadline } from "../../shared/before-deadline.ts";
 import type { InvocationBudget } from "../../shared/invocation-budget.ts";
 import { silentObservability } from "../../shared/silent-observability.ts";
-import { keepHouse, type HousekeepingParts, type HousekeepingReport } from "../service.ts";
+import { keepHouse, type HousekeepingParts } from "../service.ts";
 import { TurnTroubles } from "./turn-troubles.ts";
 import { housePauseMs, TurnWatch } from "./turn-watch.ts";
 
-export type KeeperParts = {
+type KeeperParts = {
   readonly ports: Ports & {
     readonly watchDates?: (tell: (answer: DatedAnswer) => void) => Promise<unknown>;
   };
-  readonly onKept?: (report: HousekeepingReport) => void;
+  readonly onKept: () => void;
   readonly onFailed: (cause: unknown) => void;
 };
 
@@ -35,7 +36,18 @@ export type Keeper = {
 /** The reaper runs in every so many turns: tombstones stand for a quarter of an hour anyway. */
 const turnsPerReap = 6;
 
-export function startKeeper(parts: KeeperParts): Keeper {
+/** Tells of its turns by a client's events. */
+export function startKeeper(ports: KeeperParts["ports"], onEvent: Listener | undefined): Keeper {
+  const tell = onEvent && quiet(onEvent);
+  const parts: KeeperParts = {
+    ports,
+    onKept: () => {
+      tell?.({ kind: "house-kept" });
+    },
+    onFailed: (cause) => {
+      tell?.({ kind: "housekeeping-failed", cause });
+    },
+  };
   const stopping = new AbortController();
   const running = new HouseKeeper(parts, stopping.signal).run();
   return {
@@ -150,7 +162,7 @@ class HouseKeeper {
     this.#hasReaped ||= report?.reaped !== undefined;
     const trouble = troubles.take();
     if (trouble !== undefined) throw trouble;
-    if (report !== undefined) this.#parts.onKept?.(report);
+    if (report !== undefined) this.#parts.onKept();
   }
 
   async #watchDates(): Promise<void> {

@@ -31,7 +31,10 @@ export async function startLocalDeployment(
     oracle: attachedFunction("the oracle"),
     replay: attachedFunction("replay"),
     openEngine({ ports = {}, ...engineOptions } = {}) {
-      const own = createEngine({ ...stores.openPorts(), ...ports }, engineOptions);
+      const own = createEngine(
+        { ...stores.openPorts(), ...ports },
+        { commit: "stream", ...engineOptions },
+      );
       const engine = recorded(stores, own);
       engines.push(engine);
       return engine;

@@ -17,7 +17,8 @@ import type {
 import { conflictError } from "../../../engine/conflict-error.ts";
 import type { ExpressAnswer } from "../../../engine/express/bid.ts";
 import { BlockAppender } from "../../../engine/express/block-appender.ts";
-import { CommitPolicy, type CommitMode } from "../../../engine/express/commit-policy.ts";
+import { CommitPolicy } from "../../../engine/express/commit-policy.ts";
+import type { CommitPreference } from "../../../engine/types.ts";
 import { planBlock, type ReadFrom } from "../../../engine/express/block-plan.ts";
 import { InstallOutbox } from "../../../engine/install-outbox.ts";
 import { TailFollower, type FollowedLog } from "../../../engine/tail-follower.ts";
@@ -82,14 +83,14 @@ export class AppendingLog {
   /** Lets the puts go that are held. */
   release: () => void = () => undefined;
 
-  constructor(mode: CommitMode = "express") {
+  constructor(mode: CommitPreference = "express") {
     this.policy = new CommitPolicy(mode);
     const ports = { ...followerPorts(this.log), clock: this.clock };
     const log: FollowedLog = {
       shard,
       hashes: sampleHashes,
-      onBlock: (block, awaited) => {
-        this.appender.saw(block, awaited);
+      onBlock: (block, as) => {
+        this.appender.saw(block, as);
       },
     };
     this.follower = new TailFollower(ports, log);
@@ -151,6 +152,7 @@ export class AppendingLog {
         recheck: () => {
           this.#check(checks, this.#checkedFrom(commit, newest));
         },
+        onTrouble: () => undefined,
         onWay: (isOpen) => (isOpen ? this.sent : this.grounded).push(commit.id),
         signal: options.signal ?? new AbortController().signal,
         call: options.consumption === undefined ? {} : { consumption: options.consumption },

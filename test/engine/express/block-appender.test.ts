@@ -367,8 +367,8 @@ test("who switches the stream stands in nobody's line", async () => {
   expect(seen).toHaveBeenCalledTimes(1);
   const [block] = app.blocks();
   assert(block !== undefined, "the scene: a block of another");
-  const nobodyWaits = { has: () => false };
-  app.appender.saw({ ...block, maker: { number: provisioningNumber, installed: [] } }, nobodyWaits);
+  const folded = { bytes: 100, awaited: { has: () => false } };
+  app.appender.saw({ ...block, maker: { number: provisioningNumber, installed: [] } }, folded);
   expect(seen).toHaveBeenCalledTimes(1);
 });
 

@@ -22,7 +22,7 @@ type App = {
   readonly process: ReturnType<TestCloud["world"]["startProcess"]>;
 };
 
-/** A process that knows nothing of express commit but what it learns. */
+/** A process that goes by the stream as long as there is one. */
 function appOn(
   cloud: TestCloud,
   name: string,
@@ -35,6 +35,7 @@ function appOn(
   const engine = createClientEngine(
     { ...ports, ...change(ports) },
     {
+      commit: "stream",
       onEvent: (event) => {
         if (event.kind !== "sent") return;
         sent.push(event.transactionId);

@@ -2,14 +2,15 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as limits from "../../../core/limits.ts";
 import type { LogPosition, MakerNumber } from "../../../core/types.ts";
-import { CommitPolicy, type CommitMode } from "../../../engine/express/commit-policy.ts";
+import { CommitPolicy } from "../../../engine/express/commit-policy.ts";
+import type { CommitPreference } from "../../../engine/types.ts";
 import { contend, type Outcome } from "./log-contention.ts";
 
 const other = 7 as MakerNumber;
 const putMs = 8;
 
 function wayOf(policy: CommitPolicy, nowMs: number): string {
-  return policy.way({ nowMs, mayExpress: true });
+  return policy.way(nowMs);
 }
 
 /** Of the log in which they all put their blocks. */
@@ -49,6 +50,12 @@ function commit(policy: CommitPolicy, times: number, nowMs = 0): void {
   for (let n = 0; n < times; n++) policy.ended({ nowMs, isConflict: false });
 }
 
+/** Losses by themselves make a process leave, unless most of what it does is in conflict. */
+function staysInSpiteOfLosses(policy: CommitPolicy, nowMs: number): boolean {
+  for (let n = 0; n < limits.expressLossesMax; n++) lose(policy, nowMs, other);
+  return wayOf(policy, nowMs) === "express";
+}
+
 /** Until it is this process's turn, as far as the policy knows: the others stand still. */
 function waitedMs(policy: CommitPolicy, nowMs: number, random = 0.5): number {
   let sumMs = 0;
@@ -61,16 +68,13 @@ function waitedMs(policy: CommitPolicy, nowMs: number, random = 0.5): number {
 }
 
 describe("which way a commit goes", () => {
-  test.each<[CommitMode, boolean, string]>([
-    ["auto", true, "express"],
-    ["auto", false, "stream"],
-    ["express", true, "express"],
-    ["express", false, "neither"],
-    ["stream", true, "stream"],
-    ["stream", false, "stream"],
-  ])("at first: %s, allowed: %s", (mode, mayExpress, way) => {
+  test.each<[CommitPreference, string]>([
+    ["auto", "express"],
+    ["express", "express"],
+    ["stream", "stream"],
+  ])("at first, asked for %s: %s", (mode, way) => {
     const policy = new CommitPolicy(mode);
-    expect(policy.way({ nowMs: 0, mayExpress })).toBe(way);
+    expect(policy.way(0)).toBe(way);
     expect(policy.wait(0, 0.5)).toBeUndefined();
   });
 
@@ -109,16 +113,16 @@ describe("which way a commit goes", () => {
       commit(policy, 15, round * 100);
       conflict(policy, 5, round * 100);
     }
-    expect(policy.isContended).toBe(false);
+    expect(staysInSpiteOfLosses(policy, 2_000)).toBe(false);
   });
 
   test("a burst of conflicts counts beside the commits of the last second, not of a moment", () => {
     const policy = new CommitPolicy("auto");
     for (let atMs = 0; atMs < 1_000; atMs += 10) commit(policy, 2, atMs);
     conflict(policy, 30, 1_000);
-    expect(policy.isContended).toBe(false);
+    expect(staysInSpiteOfLosses(policy, 1_000)).toBe(false);
     conflict(policy, 30, 4_000);
-    expect(policy.isContended).toBe(true);
+    expect(staysInSpiteOfLosses(policy, 4_000)).toBe(true);
   });
 
   test("leaves when blocks take most of what the partition writes, also in conflict", () => {
@@ -255,30 +259,28 @@ test("waits never, or for a bounded time, and for no more than a line of turns",
     units: fc.integer({ min: 1, max: 400 }),
     decisions: fc.nat({ max: 500 }),
     random: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
-    mayExpress: fc.boolean(),
+    isConflict: fc.boolean(),
   });
   fc.assert(
     fc.property(
-      fc.constantFrom<CommitMode>("auto", "express", "stream"),
+      fc.constantFrom<CommitPreference>("auto", "express", "stream"),
       fc.array(event, { maxLength: 80 }),
       (mode, events) => {
         const policy = new CommitPolicy(mode);
         let nowMs = 0;
         for (const { laterMs, what, tookMs, units, decisions, random, ...rest } of events) {
           nowMs += laterMs;
-          const { mayExpress } = rest;
+          const { isConflict } = rest;
           const maker = rest.maker as MakerNumber | undefined;
           const at = { position: nextPosition(), decisions };
           if (what === "saw") policy.saw({ ...at, atMs: nowMs, maker, units });
           else if (what === "won") policy.won({ ...at, nowMs, tookMs, units });
           else if (what === "lost") policy.lost({ nowMs, tookMs, units });
-          else if (what === "ended") policy.ended({ nowMs, isConflict: mayExpress });
-          const way = policy.way({ nowMs, mayExpress });
-          if (!mayExpress || mode === "stream") expect(way).not.toBe("express");
-          if (mode === "express") expect(way).toBe(mayExpress ? "express" : "neither");
-          if (mode === "auto") expect(way).not.toBe("neither");
+          else if (what === "ended") policy.ended({ nowMs, isConflict });
+          const way = policy.way(nowMs);
+          if (mode !== "auto") expect(way).toBe(mode);
           // To ask which way it goes changes nothing of whose turn it is.
-          expect(policy.way({ nowMs, mayExpress })).toBe(way);
+          expect(policy.way(nowMs)).toBe(way);
           // A log that stands still is waited for a few times at most.
           const waits: number[] = [];
           for (;;) {
@@ -388,7 +390,7 @@ describe("processes at one log, in virtual time", () => {
     expect(Math.max(...outcome.streamShare.slice(40))).toBeLessThan(0.2);
   });
 
-  test.each<[CommitMode, number]>([
+  test.each<[CommitPreference, number]>([
     ["auto", 2.5],
     ["express", 2.5],
   ])("one without the right is not starved beside others that go %s", (mode, refusedMax) => {

@@ -53,7 +53,7 @@ async function start(deployment: Deployment): Promise<Client> {
       },
     },
     {
-      ...(deployment === "express" ? { commit: "express" } : {}),
+      commit: deployment === "express" ? "express" : "stream",
       onEvent: (event) => events.push(event),
     },
   );

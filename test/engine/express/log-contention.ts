@@ -3,7 +3,8 @@
  * are the moments at which calls arrive or are answered; latencies are drawn from a seed.
  */
 import type { LogPosition, MakerNumber } from "../../../core/types.ts";
-import { CommitPolicy, type CommitMode } from "../../../engine/express/commit-policy.ts";
+import { CommitPolicy } from "../../../engine/express/commit-policy.ts";
+import type { CommitPreference } from "../../../engine/types.ts";
 
 export type Contention = {
   readonly processes: number;
@@ -13,7 +14,7 @@ export type Contention = {
   /** Of the processes, how many have no right to append. */
   readonly without?: number;
   /** Of those that have it. Default `auto`. */
-  readonly mode?: CommitMode;
+  readonly mode?: CommitPreference;
   readonly seed?: number;
 };
 
@@ -125,8 +126,7 @@ export function contend(scene: Contention): Outcome {
     };
     const commit = (sinceMs: number): void => {
       fold();
-      const mayExpress = process >= without;
-      const way = policy.way({ nowMs, mayExpress });
+      const way = process < without ? "stream" : policy.way(nowMs);
       const done = (): void => {
         policy.ended({ nowMs, isConflict: false });
         commits[process] = (commits[process] ?? 0) + 1;

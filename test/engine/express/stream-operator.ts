@@ -1,5 +1,5 @@
 /** Somebody who takes a deployment's stream away, and brings it back, by `provision`. */
-import type { StreamWish } from "../../../aws/first-shards.ts";
+import type { StreamWish } from "../../../aws/stream-wish.ts";
 import { provisionDeployment } from "../../../aws/provision.ts";
 import type { TestCloud } from "../../../testing/index.ts";
 

@@ -75,6 +75,16 @@ test("who is not alone any more counts what the other has committed", async () =
   expect(looks).toBe(1);
 });
 
+test("a body that may run only once looks, and meets no conflict for want of it", async () => {
+  const { cloud, lone, other } = await startTwo();
+  const n = await cloud.run(async () => {
+    await aloneForAWhile(cloud, lone);
+    await run(other, increment("a"));
+    return (await lone.transact({ attemptsMax: 1 }, increment("a"))).result;
+  });
+  expect(n).toBe(6);
+});
+
 class NotEnough extends Error {}
 
 /** Takes one away; refuses where none is left. */

@@ -33,7 +33,8 @@ beforeAll(async () => {
   await createTables(aws, tables);
   await registerTables({ ...aws, deployment: stack.deployment }, tables);
   // One process would know of its own commits at once; four must hear of them through the log.
-  const open = (): Client => createClient({ endpoint: stack.endpoint, clock: slowClock });
+  const open = (): Client =>
+    createClient({ endpoint: stack.endpoint, clock: slowClock, commit: "stream" });
   cast = { T1: open(), T2: open(), T3: open(), audience: open() };
 });
 

@@ -15,12 +15,13 @@ import { interleavings, mustPrevent } from "./interleavings.ts";
 import { gaveBy } from "./page.ts";
 import { type Actor, givesAt, inRange, play } from "./script.ts";
 import { type TestTable, testTable } from "./session.ts";
-import { type Cast, scenes, setStage, slowClock, tableKey } from "./stage.ts";
+import { type Cast, type Scene, scenes, setStage, slowClock, tableKey } from "./stage.ts";
 
 let deployment: LocalDeployment;
 let kept: TestTable;
 let plain: TestTable;
-let cast: Cast;
+/** Whose tails judge append their commits themselves: their readers have the blocks' values. */
+let casts: Readonly<Record<Scene["judge"], Cast>>;
 /** Whose installs fail: of those that are committing. */
 const committing = new Set<Actor>();
 const opened: DynamoDBClient[] = [];
@@ -37,9 +38,10 @@ function impatientClock(): Clock {
     ...slowClock,
     monotonicMs: () => slowClock.monotonicMs() + skippedMs,
     async sleep(durationMs, signal) {
-      const sleptMs = durationMs < pauseMsMax ? Math.min(durationMs, 2) : durationMs;
-      await systemClock.sleep(sleptMs, signal);
-      skippedMs += durationMs - sleptMs;
+      const isPause = durationMs < pauseMsMax;
+      await systemClock.sleep(isPause ? Math.min(durationMs, 2) : durationMs, signal);
+      // All of it: what is slept passes a thousand times slower on this clock.
+      if (isPause) skippedMs += durationMs;
     },
   };
 }
@@ -52,22 +54,24 @@ beforeAll(async () => {
     stores.createTable("hermitage-plain", tableKey),
   ]);
   [kept, plain] = [testTable(created[0].name), testTable(created[1].name)];
-  cast = {
-    T1: openClient("T1"),
-    T2: openClient("T2"),
-    T3: openClient("T3"),
-    audience: openClient(undefined),
-  };
+  const four = (commit: "stream" | "express"): Cast => ({
+    T1: openClient(commit, "T1"),
+    T2: openClient(commit, "T2"),
+    T3: openClient(commit, "T3"),
+    audience: openClient(commit),
+  });
+  casts = { oracle: four("stream"), tail: four("express") };
 });
 
 afterAll(async () => {
-  await Promise.all(Object.values(cast).map((client) => client.close()));
+  const clients = Object.values(casts).flatMap((cast) => Object.values(cast));
+  await Promise.all(clients.map((client) => client.close()));
   for (const client of opened) client.destroy();
   await deployment.stop();
 });
 
 /** A client whose installs are refused while it commits; as a helper of others it installs. */
-function openClient(actor: Actor | undefined): Client {
+function openClient(commit: "stream" | "express", actor?: Actor): Client {
   const { region, credentials, endpoint } = deployment.stores.clientOptions;
   const dynamodb = new DynamoDBClient({ region, credentials, endpoint: endpoint.dynamodb });
   opened.push(dynamodb);
@@ -93,6 +97,7 @@ function openClient(actor: Actor | undefined): Client {
     endpoints: endpoint,
     dynamodb,
     clock: impatientClock(),
+    commit,
   });
 }
 
@@ -101,7 +106,7 @@ const half = scenes.filter(({ history, judge }) => history === (judge === "oracl
 
 describe.each(half)("$level (history $history), by $range, judged by the $judge", (scene) => {
   test.each(interleavings)("$anomaly: $title", async ({ anomaly, steps, occurs }) => {
-    const stage = await setStage(cast, scene.history ? kept : plain, scene);
+    const stage = await setStage(casts[scene.judge], scene.history ? kept : plain, scene);
     const { gave } = await play(steps, {
       ...stage,
       async beforeCommit(by) {

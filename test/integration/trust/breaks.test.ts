@@ -81,6 +81,14 @@ const everyTable: Trials = {
     }
   },
 };
+const installs: Trials = {
+  ...everyTable,
+  "results under idempotency keys": async () => {
+    for (const role of ["replay", "housekeeping"] as const) {
+      expect(await world.may(role, "control")).toContain("saves results of keys");
+    }
+  },
+};
 const noBlocks: Trials = {
   "the log's blocks": async () => {
     for (const role of ["replay", "reaper", "housekeeping"] as const) {
@@ -291,9 +299,9 @@ const trials: Readonly<Record<string, Breakage>> = {
       },
     },
   },
-  replay: { can: everyTable, not: noBlocks },
+  replay: { can: installs, not: noBlocks },
   reaper: { can: everyTable, not: noBlocks },
-  housekeeping: { can: everyTable, not: noBlocks },
+  housekeeping: { can: installs, not: noBlocks },
   oracle: {
     can: {
       "every decision from then on": async () => {
@@ -316,11 +324,16 @@ const trials: Readonly<Record<string, Breakage>> = {
         expect(await log.append(shard, { position, bytes })).toBe("appended");
         expect(await world.honest.outcome(id)).toMatchObject({ kind: "committed" });
       },
+      // It is one right: a block says by itself who has made it.
+      "by its blocks, all that policy express can": async () => {
+        for (const role of ["oracle", "policy express"] as const) {
+          expect(await world.may(role, "log")).toContain("appends blocks");
+        }
+      },
     },
     not: {
-      "user tables": async () => {
-        expect(await world.may("oracle", "your tables")).toEqual([]);
-      },
+      "shards and the registry, so no table that is not registered": () =>
+        lacks("oracle", /registers|deletes shards|others/),
     },
   },
   provision: {
