@@ -302,6 +302,7 @@ describe("acknowledgement", () => {
         },
       },
       {
+        commit: "stream",
         onEvent: (event) => {
           if (event.kind !== "certified" && event.kind !== "committed") return;
           told.push(event.kind);
@@ -319,18 +320,21 @@ describe("acknowledgement", () => {
   test("close waits for the installs under way", async () => {
     const ports = deployment.stores.openPorts();
     let finished = 0;
-    const slow = createEngine({
-      ...ports,
-      items: {
-        ...ports.items,
-        install: async (...request) => {
-          await new Promise((resolve) => setTimeout(resolve, 50));
-          const answer = await ports.items.install(...request);
-          finished += 1;
-          return answer;
+    const slow = createEngine(
+      {
+        ...ports,
+        items: {
+          ...ports.items,
+          install: async (...request) => {
+            await new Promise((resolve) => setTimeout(resolve, 50));
+            const answer = await ports.items.install(...request);
+            finished += 1;
+            return answer;
+          },
         },
       },
-    });
+      { commit: "stream" },
+    );
     await slow.transact({ ack: "certified" }, (tx) => {
       tx.put(table.name, { ...key("closing"), n: number(1) });
       return Promise.resolve();

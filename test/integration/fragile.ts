@@ -65,10 +65,14 @@ export function abandon(by: Engine, body: (tx: EngineTransaction) => void): void
   }).catch(() => undefined);
 }
 
-export async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
-  for (let i = 0; i < 1_000; i += 1) {
+export async function until(
+  condition: () => Promise<boolean> | boolean,
+  { patienceMs = 20_000 }: { readonly patienceMs?: number } = {},
+): Promise<void> {
+  const everyMs = 20;
+  for (let waitedMs = 0; waitedMs < patienceMs; waitedMs += everyMs) {
     if (await condition()) return;
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
   }
   throw new Error("the condition did not come to hold");
 }

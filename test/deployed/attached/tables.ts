@@ -79,13 +79,20 @@ export async function removeTables(ports: AwsPorts, names: readonly string[]): P
   }
 }
 
-/** Waits until the watermark has reached what is the log's end now. */
+/** Replay's schedule runs every minute; a cold function takes a while. */
+const scheduledReplayMs = 90_000;
+
+/**
+ * Waits until the watermark has reached what is the log's end now. No record wakes replay for a
+ * block that a client itself has appended: its schedule does.
+ */
 async function installed(ports: AwsPorts, shard: ShardId): Promise<void> {
   const [newest] = await ports.log.readBackward(shard, { blocksMax: 1 });
   if (newest === undefined) return;
   const { position } = decodeBlock(newest, new KeyHashes(await ports.control.keyHasher(shard)));
-  await until(async () => {
+  const isReached = async (): Promise<boolean> => {
     const watermark = await ports.control.readWatermark(shard);
     return watermark !== undefined && watermark.position >= position;
-  });
+  };
+  await until(isReached, { patienceMs: scheduledReplayMs });
 }
