@@ -41,6 +41,14 @@ export interface OwnCommits {
   close(): void;
 }
 
+/** An item as an undecided commit is about to leave it. */
+export type ChainedItem = {
+  /** Undefined: it is deleted. */
+  readonly item: Item | undefined;
+  /** Whether that commit has read it in its table, where a commit had put it. */
+  readonly sawVersion: boolean;
+};
+
 /** One attempt's side of it. */
 export interface OwnReads {
   /** Whether it has read what is not decided yet. */
@@ -53,7 +61,7 @@ export interface OwnReads {
    * The item as an undecided commit is about to leave it; undefined: there is none to rely on.
    * @throws ConflictError
    */
-  chain(key: ReadKey): { readonly item: Item | undefined } | undefined;
+  chain(key: ReadKey): ChainedItem | undefined;
   /** Resolves once nobody of this process is about to write there, as far as is known now. */
   localDecided(key: ReadKey): Promise<void>;
   /** @throws ConflictError when what it has read from an undecided commit cannot be relied on. */

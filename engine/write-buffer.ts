@@ -89,11 +89,16 @@ export class WriteBuffer {
     this.#bytes = 0;
   }
 
-  /** Takes over another transaction's writes, which come after these. */
+  /**
+   * Takes over another transaction's writes, which come after these. As one transaction both have
+   * seen what one of them has.
+   */
   absorb(other: WriteBuffer): void {
     for (const [identity, write] of other.#writes) {
-      this.#bytes += write.bytes - (this.#writes.get(identity)?.bytes ?? 0);
-      this.#writes.set(identity, write);
+      const previous = this.#writes.get(identity);
+      this.#bytes += write.bytes - (previous?.bytes ?? 0);
+      const sawVersion = write.sawVersion || previous?.sawVersion === true;
+      this.#writes.set(identity, { ...write, sawVersion });
     }
   }
 

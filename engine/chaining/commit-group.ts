@@ -75,8 +75,8 @@ export class CommitGroup implements UndecidedCommit, GroupCourse {
   readonly #madeAbove: Timestamp;
   /** Resolves when others that have read from it may follow it into a block. */
   #gathered: Promise<void> = Promise.resolve();
-  /** The tail's end up to which no conflict was found. */
-  #checkedTo: Timestamp | undefined;
+  /** Where no conflict was found: the tail's end, and how many of this process were decided. */
+  #checked: { readonly to: Timestamp; readonly decisions: number } | undefined;
 
   constructor(services: CommitServices, chains: Neighbours, first: GroupMember) {
     const { session } = services;
@@ -182,8 +182,8 @@ export class CommitGroup implements UndecidedCommit, GroupCourse {
   }
 
   #enterWrites(writes: WriteBuffer): void {
-    for (const [identity, { item, hashes }] of writes.entries()) {
-      const write: LocalWrite = { commit: this, identity, item, hashes };
+    for (const [identity, { item, hashes, sawVersion }] of writes.entries()) {
+      const write: LocalWrite = { commit: this, identity, item, hashes, sawVersion };
       this.#lastWrites.set(identity, write);
       this.#chains.commits.add(write);
     }
@@ -206,10 +206,13 @@ export class CommitGroup implements UndecidedCommit, GroupCourse {
 
   conflict(tail: Tail): LocalConflict | undefined {
     if (this.isolation === "snapshot") return undefined;
-    if (this.#checkedTo === tail.newest) return undefined;
+    const { decisions } = this.#chains.commits;
+    // What it rests on may have been given up, of which the log knows nothing.
+    if (this.#checked?.to === tail.newest && this.#checked.decisions === decisions)
+      return undefined;
     assertWithinTail(this.reads, tail);
     const conflict = this.reads.conflict(tail) ?? this.#chained.conflict(tail);
-    if (conflict === undefined) this.#checkedTo = tail.newest;
+    if (conflict === undefined) this.#checked = { to: tail.newest, decisions };
     return conflict;
   }
 

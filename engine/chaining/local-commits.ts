@@ -40,6 +40,8 @@ export type LocalWrite = {
   /** Undefined deletes. */
   readonly item: Item | undefined;
   readonly hashes: WriteHashes;
+  /** See `Write`. */
+  readonly sawVersion: boolean;
 };
 
 export class LocalCommits {
@@ -49,6 +51,12 @@ export class LocalCommits {
   readonly #under = new Map<KeyHash, number>();
   /** The commits that count there, with an entry for each of their writes. */
   readonly #counted = new Map<UndecidedCommit, WriteHashes[]>();
+  #decisions = 0;
+
+  /** How many have had their verdicts so far: each may change what others rest on. */
+  get decisions(): number {
+    return this.#decisions;
+  }
 
   /** Whether no commit is on its way, and none is being installed. */
   get isEmpty(): boolean {
@@ -66,8 +74,8 @@ export class LocalCommits {
   }
 
   /**
-   * The write that stands on top of the tables: the last one sealed among those that are undecided.
-   * Requests may reach the log in another order than that of their sealing, so one that was sealed
+   * The write that stands on top of the tables: the last one sealed among those that are undecided,
+   * and not bound to fail: what such a one was to replace stands. Requests may reach the log in another order than that of their sealing, so one that was sealed
    * later may be decided, and is below those that are not:
    *
    *   A   put(k, 1)  sealed ── send, slow ─────────────────── committed at 41
@@ -75,7 +83,10 @@ export class LocalCommits {
    *   C                                                 get(k): 1 on top of 2
    */
   undecided(hash: KeyHash, identity: string, tail: Tail): LocalWrite | undefined {
-    return this.#of(hash, identity).findLast((write) => isUndecided(write, tail));
+    // mutant: doomed-writes-cover
+    return this.#of(hash, identity).findLast(
+      (write) => isUndecided(write, tail) && mayCommit(write, tail),
+    );
   }
 
   /** Resolves once all that are undecided there now have their verdicts. */
@@ -100,14 +111,14 @@ export class LocalCommits {
   }
 
   /**
-   * Whether another commit writes over it, as far as the tail does not show: an undecided one that
-   * was sealed later, or, once it is decided itself, any that is undecided.
+   * Whether another commit may write over it, as far as the tail does not show: an undecided one
+   * that was sealed later, or, once it is decided itself, any that is undecided.
    */
   isOverwritten(write: LocalWrite, tail: Tail): boolean {
     const isDecided = !isUndecided(write, tail);
     const others = this.#of(write.hashes.key, write.identity);
     const later = isDecided ? others : others.slice(others.indexOf(write) + 1);
-    return later.some((other) => isUndecided(other, tail));
+    return later.some((other) => isUndecided(other, tail) && mayCommit(other, tail));
   }
 
   /** Enters a write, in place of the same commit's earlier one of this item. */
@@ -138,6 +149,7 @@ export class LocalCommits {
    * way of every read.
    */
   decide(commit: UndecidedCommit, tail: Tail): void {
+    this.#decisions += 1;
     for (const hashes of this.#counted.get(commit) ?? []) {
       this.#count(hashes, -1);
       this.#forgetSuperseded(hashes.key, tail);

@@ -6,11 +6,10 @@
 import { assert } from "../../core/assert.ts";
 import * as limits from "../../core/limits.ts";
 import type { Tail } from "../../core/tail.ts";
-import type { Item } from "../../core/types.ts";
 import type { CommitServices, SentCommit } from "../commit-under-way.ts";
 import { asError, orAborted } from "../concurrency.ts";
 import { assertWithinTail, conflictError } from "../conflict-error.ts";
-import type { OwnCommits, OwnReads, Sealed } from "../own-commits.ts";
+import type { ChainedItem, OwnCommits, OwnReads, Sealed } from "../own-commits.ts";
 import type { ReadKey } from "../read-key.ts";
 import { ChainedReads } from "./chained-reads.ts";
 import type { ForeignTurns } from "./foreign-turns.ts";
@@ -84,21 +83,26 @@ export class LocalReads implements OwnReads {
   /**
    * The item as an undecided commit of this process is about to leave it, at the read timestamp
    * with the undecided commits on top (I8): so nothing read so far may be overtaken by any of them.
-   * Undefined when there is none, or it is bound to fail, or to come too late.
+   * Undefined when there is none. One that too many others have to precede is not waited for: whoever
+   * has read nothing undecided comes before it; others cannot tell what is below it.
    * @throws ConflictError
    */
-  chain(key: ReadKey): { readonly item: Item | undefined } | undefined {
+  chain(key: ReadKey): ChainedItem | undefined {
     const { hashes, identity } = key;
     if (identity === undefined) return undefined;
     const write = this.#options.commits.undecided(hashes.key, identity, this.#tail);
-    if (write === undefined || write.commit.depth >= limits.chainDepthMax) return undefined;
-    if (write.commit.conflict(this.#tail) !== undefined) return undefined;
+    if (write === undefined) return undefined;
+    const read = { table: key.table.name, key: key.key };
+    if (write.commit.depth >= limits.chainDepthMax) {
+      if (this.isChained) throw this.#conflictError({ read, timestamp: undefined });
+      return undefined;
+    }
     // probe: read-from-an-undecided-commit
     this.#extendAll();
     // mutant: overtaken-reads-chained
     this.#assertNotOvertaken();
-    this.chained.add(write, { table: key.table.name, key: key.key });
-    return { item: write.item };
+    this.chained.add(write, read);
+    return write;
   }
 
   /**

@@ -56,6 +56,12 @@ export const chains: readonly Mutant[] = [
     changes: convoys,
   },
   {
+    name: "doomed-writes-cover",
+    breaks: "a commit that is bound to fail hides an undecided one below it from a body",
+    edit: instead("this.#of(hash, identity).findLast((write) => isUndecided(write, tail))"),
+    changes: convoys,
+  },
+  {
     name: "members-writes-forgotten",
     breaks: "a group commits what its first member has written, and acknowledges the others",
     edit: omitted,

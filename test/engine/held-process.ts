@@ -1,6 +1,6 @@
 /**
- * A process of the test cloud whose calls can be held up: the next put into the stream, while
- * others of the process pass it; and all its installs.
+ * A process of the test cloud whose calls can be held up: the next put into the stream or the log,
+ * while others of the process pass it; all its installs; and its reads of the log.
  */
 import type { ClientPorts } from "../../core/ports.ts";
 import { createClientEngine } from "../../engine/client-engine.ts";
@@ -19,6 +19,8 @@ export class HeldProcess {
   /** Resolves when a put is being held. */
   heldPut: Promise<void> = Promise.resolve();
   releasePut: () => void = () => undefined;
+  /** How long a read of the log takes longer. */
+  slowLogMs = 0;
   #hold: (() => Promise<void>) | undefined;
   #installs: Promise<void> = Promise.resolve();
 
@@ -35,15 +37,34 @@ export class HeldProcess {
     });
   }
 
+  async #heldIfNext(): Promise<void> {
+    const hold = this.#hold;
+    this.#hold = undefined;
+    await hold?.();
+  }
+
   #held(ports: ClientPorts): ClientPorts {
+    const { append } = ports.log;
+    const log: ClientPorts["log"] = {
+      ...ports.log,
+      readAfter: async (...request) => {
+        if (this.slowLogMs > 0) await this.cloud.clock.sleep(this.slowLogMs);
+        return ports.log.readAfter(...request);
+      },
+    };
+    if (append !== undefined) {
+      log.append = async (...request) => {
+        await this.#heldIfNext();
+        return append(...request);
+      };
+    }
     return {
       ...ports,
+      log,
       stream: {
         ...ports.stream,
         put: async (shard, records, options) => {
-          const hold = this.#hold;
-          this.#hold = undefined;
-          await hold?.();
+          await this.#heldIfNext();
           return ports.stream.put(shard, records, options);
         },
       },

@@ -22,7 +22,7 @@ class ACommit implements UndecidedCommit {
   constructor(n: number) {
     this.id = idOf(n);
     const item = { n: { N: n.toString() } };
-    this.write = { commit: this, identity: "k", item, hashes };
+    this.write = { commit: this, identity: "k", item, hashes, sawVersion: false };
   }
 
   verdict(): LocalVerdict | undefined {

@@ -1,6 +1,7 @@
 /** What provisioning records of the stream, by a put that comes late (aws/control-registry.ts). */
 import { expect, test, vi } from "vitest";
 import { createTestCloud } from "../../../testing/index.ts";
+import { minuteMs, operatorOf } from "./stream-operator.ts";
 
 test("a stream that has gone again is not recorded anew by an earlier put", async () => {
   const cloud = await createTestCloud();
@@ -19,4 +20,37 @@ test("a stream that has gone again is not recorded anew by an earlier put", asyn
     expect(() => world.dynamodb.execute(...put)).toThrow("conditional");
     expect(await control.registry()).toMatchObject({ streamless: true });
   });
+});
+
+test("a stream that was opened since the look is not recorded as gone", async () => {
+  const cloud = await createTestCloud();
+  const { deployment, world } = cloud;
+  const reading = world.startProcess("reading", { exact: true });
+  const { control } = deployment.portsOf(reading, { calm: true });
+  let release: () => void = () => undefined;
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await cloud.run(
+    async () => {
+      await operatorOf(cloud)("closing");
+      let comes: () => void = () => undefined;
+      const hasCome = new Promise<void>((resolve) => {
+        comes = resolve;
+      });
+      const takesAway = operatorOf(cloud, {
+        async beforeStreamEntry() {
+          comes();
+          await released;
+        },
+      });
+      const takenAway = takesAway(false);
+      await Promise.race([hasCome, takenAway]);
+      await operatorOf(cloud)(true);
+      release();
+      await takenAway;
+      expect(await control.registry()).toMatchObject({ streamless: false });
+    },
+    { limitMs: 120 * minuteMs },
+  );
 });
