@@ -56,9 +56,11 @@ export async function addShardOfTables(parts: ShardParts): Promise<void> {
         "drained (docs/operations.md, Taking the stream away)",
     );
   }
+  // What is recorded already is not recorded again: the stream may have been opened since the look.
+  if (listed.length > 0) return;
   // Before the shard: who finds one must know how it commits.
   await control.recordStream(false);
-  await addShards(parts, listed.length === 0 ? [shardOfTables] : []);
+  await addShards(parts, [shardOfTables]);
 }
 
 /**
