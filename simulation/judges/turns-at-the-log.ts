@@ -30,6 +30,8 @@ const keepsTryingMs = 500;
 export class TurnJudge {
   /** Of all rows, the longest by what others put in it. */
   longest: Readonly<Row> = { lost: 0, passed: 0, beganMs: 0, triedMs: 0 };
+  /** Of those beyond both bounds, which a longer row within one of them must not hide. */
+  #worst: Readonly<Row> | undefined;
   readonly #nowMs: () => number;
   readonly #bounds: TurnBounds;
   readonly #rows = new Map<MakerNumber, Row>();
@@ -55,6 +57,7 @@ export class TurnJudge {
     row.lost += 1;
     row.triedMs = nowMs;
     if (share(row) > share(this.longest)) this.longest = { ...row };
+    if (this.#isLeftOut(row) && share(row) > share(this.#worst)) this.#worst = { ...row };
   }
 
   /** A block has come to stand. */
@@ -65,18 +68,21 @@ export class TurnJudge {
   }
 
   get findings(): readonly string[] {
-    const { lost, passed, beganMs, triedMs } = this.longest;
-    const { lostMax, passedMax } = this.#bounds;
-    if (lost <= lostMax || passed <= passedMax) return [];
+    if (this.#worst === undefined) return [];
+    const { lost, passed, beganMs, triedMs } = this.#worst;
     return [
       `fairness: a process lost ${lost.toString()} puts in a row to others that append, in ` +
         `${(triedMs - beganMs).toFixed(0)} ms, while ${passed.toString()} of their blocks came`,
     ];
   }
+
+  #isLeftOut({ lost, passed }: Row): boolean {
+    return lost > this.#bounds.lostMax && passed > this.#bounds.passedMax;
+  }
 }
 
-function share({ lost, passed }: Row): number {
-  return Math.min(lost, passed);
+function share(row: Row | undefined): number {
+  return row === undefined ? -1 : Math.min(row.lost, row.passed);
 }
 
 function makerOf({ bytes, position }: StoredBlock): MakerNumber | undefined {
