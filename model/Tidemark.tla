@@ -403,10 +403,13 @@ FairSpec == Spec /\ WF_vars(OracleStep) /\ WF_vars(ReplayStep) /\ WF_vars(Stream
 (* What of a state still matters (the VIEW of the checker's configurations): two states that agree
    here have the same futures.  Once t is decided, what it had read is judged for good; a draft that
    was overtaken is worth nothing; a record that the log covers matters as long as it may be
-   copied; of the log, commits and remembered ids, and blocks above the watermark. *)
+   copied, and where it stands does not; of the log, commits and remembered ids, and blocks above the
+   watermark.  What the view kept beyond that would make the number of states depend on which of two
+   such states a checker with several workers comes to first. *)
 
 View ==
   LET newest == Newest
+      covered == Covered(Len(log))
       decided == UNION {Range(log[i].verdicts) : i \in 1 .. Len(log)}
       settled == {v.t : v \in {x \in decided : x.kind # "stale"}}
       committed == {v.t : v \in commits}
@@ -416,10 +419,10 @@ View ==
           [] t \in settled -> <<"settled">>
           [] OTHER -> client[t]
       ofOracle(o) == CASE oracle[o].pos = 0 -> <<>>
-                       [] oracle[o].pos = Len(log) + 1 -> oracle[o].block
+                       [] oracle[o].pos = Len(log) + 1 ->
+                         [oracle[o].block EXCEPT ![1].cursor = @ - covered]
                        [] OTHER -> "overtaken"
       ofReplay(p) == [replay[p] EXCEPT !.to = IF @ > mark THEN @ - mark ELSE 0]
-      covered == Covered(Len(log))
   IN <<work, [t \in Txs |-> ofClient(t)], net,
        IF left.copies > 0 THEN Range(SubSeq(stream, 1, Min(covered, Len(stream)))) ELSE {},
        SubSeq(stream, covered + 1, Len(stream)),

@@ -109,10 +109,12 @@ TablesSpec ==
         \/ \E t \in Txs : ExpressProbe(t)]_expressVars
 
 \* A put is worth something only at the position that follows the log's end (or, for mutants, beyond
-\* it); a position that is taken refuses it for ever.
+\* it); a position that is taken refuses it for ever.  Position and cursor count from the log's end.
 ExpressView ==
-  <<View, [i \in 1 .. Len(log) - mark |-> {ts \in Reports(mark + i) : ts > Through(mark)}],
-    {m \in puts : m.pos > Len(log) \/ Mutant = "express-put-unconditional"}>>
+  LET end == Len(log)
+      ofPut(m) == [m EXCEPT !.pos = @ - end, !.block.cursor = @ - Covered(end)]
+  IN <<View, [i \in 1 .. end - mark |-> {ts \in Reports(mark + i) : ts > Through(mark)}],
+       {ofPut(m) : m \in {x \in puts : x.pos > end \/ Mutant = "express-put-unconditional"}}>>
 
 -----------------------------------------------------------------------------
 (* The same with fewer states: draft and put are one step.  A draft is worth something only as long
