@@ -24,7 +24,9 @@ import {
   writtenItem,
 } from "./installer.ts";
 import { PayloadLoader } from "./payload-loader.ts";
+import { type PermittedTables, refusalOf } from "./permitted-writes.ts";
 import { isRefusedForGood } from "./refused-for-good.ts";
+import type { TableRegistry } from "./table-registry.ts";
 import type { TailFollower } from "./tail-follower.ts";
 
 const deadLetterBackoff = { baseMs: 50, capMs: 500 };
@@ -38,6 +40,7 @@ type Session = {
   readonly follower: TailFollower;
   readonly installer: Pick<Installer, "install">;
   readonly installed: InstalledCommits;
+  readonly registry: Pick<TableRegistry, "find" | "lookAgain">;
 };
 
 type How = {
@@ -58,7 +61,7 @@ type Due = {
 type Refused = {
   readonly kind: "refused";
   readonly verdict: CommittedVerdict;
-  readonly error: StoreError;
+  readonly error: Error;
 };
 /** Which items have changed since they were looked at; or why no table takes it. */
 type Installed = { readonly kind: "changed"; readonly writes: readonly Due[] } | Refused;
@@ -120,13 +123,40 @@ export class CommitHelper {
         payloads.set(verdict, await this.#payloadOf(verdict, how));
       }),
     );
-    return commits.flatMap((commit) => {
+    const all = commits.flatMap((commit) => {
       assert(payloads.has(commit.verdict), "I7: what is installed for others was asked for");
       const payload = payloads.get(commit.verdict);
       return payload === undefined
         ? []
         : [{ commit, payload, item: writtenItem(payload, commit.write) }];
     });
+    const allowed = await allOrFirstError(all.map((due) => this.#allowed(due, how)));
+    return allowed.filter((due) => due !== undefined);
+  }
+
+  /**
+   * What replay will not write nobody writes for it: this client's rights may reach further than
+   * those of who has made the block. Undefined once replay has made a dead letter of it.
+   */
+  async #allowed(due: Due, { signal }: How): Promise<Due | undefined> {
+    const { verdict, write } = due.commit;
+    const reason = await this.#refusalOf(due.payload, write);
+    if (reason === undefined) return due;
+    await this.#awaitDeadLetter(
+      setAside(verdict, `no client may make its write: ${reason}`),
+      signal,
+    );
+    return undefined;
+  }
+
+  async #refusalOf(payload: Payload, write: number): Promise<string | undefined> {
+    const { registry } = this.#session;
+    const { idempotencyTable } = this.#ports.control;
+    const permitted: PermittedTables = { registry, idempotencyTable };
+    if (refusalOf(payload, write, permitted) === undefined) return undefined;
+    // It may have been registered since.
+    await registry.lookAgain(new AbortController().signal);
+    return refusalOf(payload, write, permitted);
   }
 
   /**
@@ -134,17 +164,24 @@ export class CommitHelper {
    * any more, and it may have gone with its stream, or with its block. That is asked for only when
    * the payload was not had, so that it costs nothing where all is well.
    */
-  async #payloadOf(verdict: CommittedVerdict, { turns }: How): Promise<Payload | undefined> {
-    return turns(async () => {
-      try {
-        return await this.#loader.load(verdict);
-      } catch (error) {
-        if (!(error instanceof StoreError) && !(error instanceof CorruptDataError)) throw error;
-        const { timestamp } = await this.#session.follower.readWatermark();
-        if (timestamp < verdict.timestamp) throw error;
-        return undefined;
-      }
-    });
+  async #payloadOf(
+    verdict: CommittedVerdict,
+    { turns, signal }: How,
+  ): Promise<Payload | undefined> {
+    let error: unknown;
+    try {
+      return await turns(() => this.#loader.load(verdict));
+    } catch (thrown) {
+      error = thrown;
+    }
+    if (error instanceof CorruptDataError && verdict.payload.kind === "inline") {
+      await this.#awaitDeadLetter(setAside(verdict, error.message), signal);
+      return undefined;
+    }
+    if (!(error instanceof StoreError) && !(error instanceof CorruptDataError)) throw error;
+    const { timestamp } = await this.#session.follower.readWatermark();
+    if (timestamp < verdict.timestamp) throw error;
+    return undefined;
   }
 
   /**
@@ -207,10 +244,11 @@ export class CommitHelper {
       // The watermark has passed a newer one, and so this one.
       if (payload === undefined) return undefined;
       const isSameItem = writtenItem(payload, commit.write) === due.item;
-      if (isSameItem && !writeAt(payload, commit.write).table.history) {
+      const comesInTurn = writeAt(payload, commit.write).table.history;
+      if (isSameItem && !comesInTurn && !(await this.#refusalOf(payload, commit.write))) {
         return { commit, payload, item: due.item };
       }
-      // Another item of the same hash, or one that comes in its turn.
+      // Another item of the same hash, one that comes in its turn, or one that nobody may write.
       upTo = (commit.timestamp - 1) as Timestamp;
     }
   }
@@ -301,6 +339,14 @@ export class CommitHelper {
     const { timestamp } = await this.#session.follower.readWatermark();
     return { signBeforeMs, installedThrough: timestamp };
   }
+}
+
+function setAside(verdict: CommittedVerdict, reason: string): Refused {
+  const error = new UnavailableError(
+    `transaction ${verdict.id} is to become a dead letter, and replay has not come to it yet: ` +
+      reason,
+  );
+  return { kind: "refused", verdict, error };
 }
 
 async function allOrFirstError<Value>(tasks: readonly Promise<Value>[]): Promise<Value[]> {

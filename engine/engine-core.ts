@@ -153,7 +153,7 @@ export class EngineCore {
         onBlock: (block, as) => session.express?.saw(block, as),
       },
       {
-        retention: () => Promise.resolve(this.registry.retention),
+        registry: this.registry,
         blocks: {
           streamless: () => this.registry.streamless,
           load: (session) => this.#loadExpress(session, commit),

@@ -2,7 +2,7 @@
 import { OnDemand } from "../core/on-demand.ts";
 import type { ClientPorts } from "../core/ports.ts";
 import type { TailCommit } from "../core/tail.ts";
-import type { CommittedVerdict, HistoryRetention, ShardId } from "../core/types.ts";
+import type { CommittedVerdict, ShardId } from "../core/types.ts";
 import type { KeyHashes } from "../schemas/key-hashes.ts";
 import type { CommitHelper } from "./commit-helper.ts";
 import { CommitSender } from "./commit-sender.ts";
@@ -11,6 +11,7 @@ import { InstalledCommits } from "./installed-commits.ts";
 import { InstallOutbox } from "./install-outbox.ts";
 import { Installer } from "./installer.ts";
 import type { LogSearches } from "./log-searches.ts";
+import type { TableRegistry } from "./table-registry.ts";
 import { TailFollower, type FollowedLog } from "./tail-follower.ts";
 
 /** For who installs what others have committed. */
@@ -29,12 +30,16 @@ export type BlockMaking = {
   }>;
 };
 
+/** What a session asks of the registry. */
+export type KnownTables = Pick<TableRegistry, "find" | "lookAgain" | "retention">;
+
 export class ShardSession {
   readonly shard: ShardId;
   readonly hashes: KeyHashes;
   readonly follower: TailFollower;
   readonly sender: CommitSender;
   readonly installer: Installer;
+  readonly registry: KnownTables;
   /** What of the log's newest commits needs no waiting for. */
   readonly installed = new InstalledCommits();
   /** Of own commits, to replay. */
@@ -53,7 +58,7 @@ export class ShardSession {
     ports: ClientPorts,
     log: FollowedLog,
     options: {
-      readonly retention: () => Promise<HistoryRetention>;
+      readonly registry: KnownTables;
       /** Without them all goes by the stream. */
       readonly blocks?: BlockMaking;
       readonly onHelped: (verdict: CommittedVerdict) => void;
@@ -63,11 +68,12 @@ export class ShardSession {
     this.shard = log.shard;
     this.hashes = log.hashes;
     this.#onHelped = options.onHelped;
+    this.registry = options.registry;
     this.#blocks = options.blocks;
     this.follower = new TailFollower(ports, log);
     this.sender = new CommitSender(ports.stream, log, this.reports);
     this.installer = new Installer(ports, {
-      retention: options.retention,
+      retention: () => Promise.resolve(this.registry.retention),
       earlier: {
         installedThrough: () => this.follower.tail.installedThrough,
         oldest: (key, range) => this.follower.tail.oldestCommit(key, range),

@@ -29,6 +29,7 @@ import type {
   Watermark,
 } from "../../core/types.ts";
 import { orAborted } from "../../engine/concurrency.ts";
+import { refusalOf } from "../../engine/permitted-writes.ts";
 import { TableRegistry } from "../../engine/table-registry.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { callOptions, type InvocationBudget } from "../shared/invocation-budget.ts";
@@ -40,7 +41,6 @@ import { InstallReports } from "./install-reports.ts";
 import { LogAhead } from "./log-ahead.ts";
 import { NewerWrites } from "./newer-writes.ts";
 import { ReplayPayloads } from "./payloads.ts";
-import { refusalOf } from "./permitted-tables.ts";
 import { SigningWindow } from "./signing-window.ts";
 
 export type ReplayBatch = {

@@ -12,6 +12,7 @@ import type {
   Item,
   PayloadLocation,
   SequenceNumber,
+  TableDescription,
   Timestamp,
   TransactionId,
 } from "../../core/types.ts";
@@ -20,9 +21,16 @@ import { InstalledCommits } from "../../engine/installed-commits.ts";
 import { Installer } from "../../engine/installer.ts";
 import type { ShardSession } from "../../engine/shard-session.ts";
 import { encodePayload } from "../../schemas/payload.ts";
+import { knownTables } from "../../testing/known-tables.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const names = { name: "rows", partitionKey: "pk" };
+const rows: TableDescription = {
+  name: "rows",
+  partitionKey: { name: "pk", type: "S" },
+  history: false,
+  access: "transactional",
+};
 const key: Item = { pk: { S: "x" } };
 
 function commit(at: number, payload?: PayloadLocation): TailCommit {
@@ -69,6 +77,7 @@ function helper(
         return Promise.resolve("installed");
       },
     },
+    control: { idempotencyTable: { ...rows, name: "control" } },
     stream: { read: () => Promise.resolve({ kind: "unseen", complete: true }) },
     log: { readSpilled: () => Promise.resolve(undefined) },
     clock: { nowMs: () => 0, monotonicMs: () => 0, sleep: () => Promise.resolve() },
@@ -89,6 +98,7 @@ function helper(
       retention: () => Promise.resolve(retentionDefault),
     }),
     installed: new InstalledCommits(),
+    registry: knownTables([rows]),
   } as unknown as ShardSession;
   return { puts, store, helper: new CommitHelper(ports, session, () => undefined) };
 }

@@ -6,6 +6,7 @@ import type { ShardId, Timestamp } from "../../core/types.ts";
 import { CommitUnderWay } from "../../engine/commit-under-way.ts";
 import { ShardSession } from "../../engine/shard-session.ts";
 import { WriteBuffer } from "../../engine/write-buffer.ts";
+import { knownTables } from "../../testing/known-tables.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 import { followerPorts, idOf, MemoryLog } from "./memory-log.ts";
 
@@ -15,7 +16,7 @@ function newCommit(log: MemoryLog): CommitUnderWay {
     ports,
     { shard: "shardId-000000000000" as ShardId, hashes: sampleHashes },
     {
-      retention: () => Promise.reject(new Error("nothing is installed")),
+      registry: knownTables([]),
       onHelped: () => undefined,
     },
   );

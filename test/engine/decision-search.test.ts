@@ -5,7 +5,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { SnapshotTooOldError, UnavailableError } from "../../core/errors.ts";
-import { retentionDefault } from "../../core/history.ts";
 import * as limits from "../../core/limits.ts";
 import type { ClientPorts } from "../../core/ports.ts";
 import type { LogPosition, SequenceNumber, ShardId, Timestamp } from "../../core/types.ts";
@@ -17,6 +16,7 @@ import { settleOutcome } from "../../engine/outcome.ts";
 import { ShardSession } from "../../engine/shard-session.ts";
 import { decodeCommitRecord } from "../../schemas/commit-record-reading.ts";
 import { makeTransactionId } from "../../schemas/transaction-id.ts";
+import { knownTables } from "../../testing/known-tables.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 import { followerPorts, idOf, MemoryLog } from "./memory-log.ts";
 
@@ -26,7 +26,7 @@ function sessionOn(log: MemoryLog, ports: ClientPorts = followerPorts(log)): Sha
   return new ShardSession(
     ports,
     { shard, hashes: sampleHashes },
-    { retention: () => Promise.resolve(retentionDefault), onHelped: () => undefined },
+    { registry: knownTables([]), onHelped: () => undefined },
   );
 }
 

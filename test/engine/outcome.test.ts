@@ -1,12 +1,12 @@
 /** What `outcome` may still do once the log no longer reaches back (docs/protocol.md §6). */
 import { expect, test } from "vitest";
-import { retentionDefault } from "../../core/history.ts";
 import { SnapshotTooOldError } from "../../core/errors.ts";
 import type { ClientPorts } from "../../core/ports.ts";
 import type { ShardId } from "../../core/types.ts";
 import { settleOutcome } from "../../engine/outcome.ts";
 import { ShardSession } from "../../engine/shard-session.ts";
 import { followerPorts, idOf, MemoryLog } from "./memory-log.ts";
+import { knownTables } from "../../testing/known-tables.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const shard = "shardId-000000000000" as ShardId;
@@ -27,7 +27,7 @@ test("sends nothing again for an id that expired blocks may decide", async () =>
   const session = new ShardSession(
     ports,
     { shard, hashes: sampleHashes },
-    { retention: () => Promise.resolve(retentionDefault), onHelped: () => undefined },
+    { registry: knownTables([]), onHelped: () => undefined },
   );
   const { signal } = new AbortController();
   const asked = { id: idOf(2), signal, call: {}, onSent: () => undefined };

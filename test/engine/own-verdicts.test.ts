@@ -6,6 +6,7 @@ import { beforeEach, expect, test } from "vitest";
 import type { KeyHash, ShardId, Timestamp, TransactionId, Verdict } from "../../core/types.ts";
 import { Chains } from "../../engine/chaining/chains.ts";
 import { ShardSession } from "../../engine/shard-session.ts";
+import { knownTables } from "../../testing/known-tables.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 import { followerPorts, idOf, MemoryLog } from "./memory-log.ts";
 
@@ -29,7 +30,7 @@ beforeEach(() => {
       },
     },
     {
-      retention: () => Promise.reject(new Error("nothing is installed")),
+      registry: knownTables([]),
       onHelped: () => undefined,
     },
   );

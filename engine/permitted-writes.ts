@@ -1,17 +1,17 @@
 /**
- * What replay may write to. The oracle has compared every payload with the registry, but replay
- * goes by the log: a block may have been put by somebody else, and a table may have been taken out
- * of the registry since. Replay's rights reach every registered table and the control table, so it
- * looks for itself, at the table, at the names and types of its key, and at what an idempotency
- * entry looks like.
+ * What may be written for others. The oracle has compared every payload with the registry, but who
+ * installs goes by the log: a block may have been put by somebody else, and a table may have been
+ * taken out of the registry since. The rights of replay, and of whoever keeps house or helps, may
+ * reach further than those of a block's maker. So each looks for itself, at the table, at the names
+ * and types of its key, and at what an idempotency entry looks like.
  *
  * Whether a table keeps history is not compared: that may change between commit and install, and
- * chunk.ts orders writes of both kinds. The oracle does compare it (schemas/payload-scan.ts), over
+ * replay orders writes of both kinds (functions/replay/chunk.ts). The oracle does compare it (schemas/payload-scan.ts), over
  * encoded bytes, before anything is committed.
  */
-import { attribute } from "../../core/attributes.ts";
-import { isIdempotencyKey } from "../../core/idempotency-key.ts";
-import { isOwnTable } from "../../core/own-tables.ts";
+import { attribute } from "../core/attributes.ts";
+import { isIdempotencyKey } from "../core/idempotency-key.ts";
+import { isOwnTable } from "../core/own-tables.ts";
 import type {
   Item,
   KeyAttribute,
@@ -19,8 +19,8 @@ import type {
   PayloadTable,
   TableDescription,
   Write,
-} from "../../core/types.ts";
-import { describeTable, writeAt } from "../../engine/installer.ts";
+} from "../core/types.ts";
+import { describeTable, writeAt } from "./installer.ts";
 
 export type PermittedTables = {
   readonly registry: { find(table: string): TableDescription | undefined };
