@@ -103,6 +103,14 @@ export async function leaveStream(parts: ShardParts, waitMs: number): Promise<vo
   for (;;) {
     const uses = await Promise.all(shards.map((shard) => streamUse(parts, shard)));
     if (uses.every((use) => use === "unused")) return;
+    if (uses.includes("open")) {
+      // Another operator has opened it meanwhile, and may have recorded that before.
+      await control.recordStream(true);
+      throw new InvalidRequestError(
+        "stream",
+        "the stream was opened again by somebody else while it was being closed; agree on one",
+      );
+    }
     if (clock.monotonicMs() >= untilMs) break;
     await clock.sleep(limits.streamDrainLookMs);
   }

@@ -138,7 +138,9 @@ async function appendUnless(
     // Whoever slept since it looked might find the position free that an expired block has left.
     const signBeforeMs = lookedMs + limits.expressTailAgeMsMax;
     const stored = { position: block.position, bytes };
-    const result = await parts.log.append(shard, stored, { signBeforeMs });
+    // Neither a clock that is slow nor a log that has long been idle lets it expire early.
+    const dateMs = Math.max(block.throughTimestamp / 1_000, lookedMs);
+    const result = await parts.log.append(shard, stored, { signBeforeMs, dateMs });
     if (result === "appended") return;
     // probe: switch-position-taken
     lookedMs = parts.clock.nowMs();

@@ -8,16 +8,32 @@ import { CorruptDataError } from "./errors.ts";
 import type { LogBlock, MakerNumber, StreamCursor, Timestamp } from "./types.ts";
 
 /**
+ * Microseconds since the epoch, at the end of the year 2199. A block dated later leaves the log no
+ * timestamps; below it, one that is dated ahead stops nobody.
+ */
+export const timestampMax = 7_258_118_400_000_000;
+
+/**
  * Invariant: I2.
  * @param before `throughTimestamp` of the block before.
- * @throws CorruptDataError for a block that does not continue it.
+ * @throws CorruptDataError for a block that does not continue it, or that leaves the log no
+ * timestamps: from `timestampMax` on each of them may be the next one only.
  */
 export function assertContinues(
-  { position, previousTimestamp }: Pick<LogBlock, "position" | "previousTimestamp">,
+  {
+    position,
+    previousTimestamp,
+    throughTimestamp,
+    verdicts,
+  }: Pick<LogBlock, "position" | "previousTimestamp" | "throughTimestamp" | "verdicts">,
   before: Timestamp,
 ): void {
   if (previousTimestamp !== before) {
     throw new CorruptDataError(`I2: block ${position} does not continue the log`);
+  }
+  const isNext = throughTimestamp - previousTimestamp <= verdicts.length;
+  if (throughTimestamp > timestampMax && !isNext) {
+    throw new CorruptDataError(`I2: block ${position} of the log is dated after the year 2199`);
   }
 }
 

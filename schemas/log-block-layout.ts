@@ -36,8 +36,8 @@ export class TableRegister {
   readonly high: number[] = [];
   readonly low: number[] = [];
   readonly sorted: boolean[] = [];
-  /** Candidates by low word, once a look through all would take long. */
-  readonly #byLow = new Map<number, number[]>();
+  /** By low word, and by high word and kind: a liar may choose any of them. */
+  readonly #byLow = new Map<number, Map<number, number>>();
   #latest = 0;
 
   /** Index of the table, or the number of tables when it is new. */
@@ -46,8 +46,8 @@ export class TableRegister {
     if (this.low[latest] === low && this.high[latest] === high && this.sorted[latest] === sorted) {
       return latest;
     }
-    for (const index of this.#byLow.get(low) ?? []) {
-      if (this.high[index] !== high || this.sorted[index] !== sorted) continue;
+    const index = this.#byLow.get(low)?.get(highAndKind(high, sorted));
+    if (index !== undefined) {
       this.#latest = index;
       return index;
     }
@@ -59,9 +59,12 @@ export class TableRegister {
     this.high.push(high);
     this.low.push(low);
     this.sorted.push(sorted);
-    const candidates = this.#byLow.get(low);
-    if (candidates === undefined) this.#byLow.set(low, [index]);
-    else candidates.push(index);
+    const ofLow = this.#byLow.get(low) ?? new Map<number, number>();
+    this.#byLow.set(low, ofLow.set(highAndKind(high, sorted), index));
     this.#latest = index;
   }
+}
+
+function highAndKind(high: number, sorted: boolean): number {
+  return high * 2 + (sorted ? 1 : 0);
 }

@@ -108,7 +108,8 @@ const frameHead = {
 function readHeader(reader: ByteReader, position: LogBlock["position"]): LogBlockHeader {
   const flags = readFrameHead(reader, frameHead);
   const hashFingerprint = reader.u32();
-  if (reader.varint() !== position) throw malformed("I1: a block stands at another position");
+  const isThere = reader.varint() === position && position > 0;
+  if (!isThere) throw malformed("I1: a block stands at another position");
   const previousTimestamp = reader.u56() as Timestamp;
   const throughTimestamp = (previousTimestamp + reader.varint()) as Timestamp;
   if (!Number.isSafeInteger(throughTimestamp)) throw malformed("a timestamp is not safe");

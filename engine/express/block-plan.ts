@@ -11,6 +11,8 @@
  * nothing between them writes there: an oracle would commit the same of the two, in two blocks.
  */
 import { assert } from "../../core/assert.ts";
+import { timestampMax } from "../../core/block-order.ts";
+import * as limits from "../../core/limits.ts";
 import type {
   BlockMaker,
   CommitRequest,
@@ -44,6 +46,9 @@ export type ExpressRequest = {
   /** What it has read from others that are not decided; none by default. */
   readonly readFrom?: () => readonly ReadFrom[];
 };
+
+/** Whatever a clock says: no block of ours is one that nobody takes (core/block-order.ts). */
+const nowMax = timestampMax - limits.blockVerdictsMax;
 
 /** Where the log ends: the block stands at the next position. */
 export type BlockBefore = {
@@ -91,7 +96,7 @@ export function planBlock(
     size.add(decision);
     decided.add(request.id);
     // mutant: express-time-runs-back
-    last = Math.max(last + 1, nowMicros) as Timestamp;
+    last = Math.max(last + 1, Math.min(nowMicros, nowMax)) as Timestamp;
     const made = { id: request.id, timestamp: last };
     if (decision === "abort") {
       // probe: express-outcome-asked

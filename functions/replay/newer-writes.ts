@@ -16,7 +16,7 @@ import type {
 } from "../../core/types.ts";
 import { describeTable, writeAt, writtenItem } from "../../engine/installer.ts";
 import { decodeBlock } from "../../engine/stored-block.ts";
-import type { PlannedWrite, RefusalOf } from "./chunk.ts";
+import type { Commit, PlannedWrite, RefusalOf } from "./chunk.ts";
 import { blocksAfter, type LogAhead, type LogReading } from "./log-ahead.ts";
 import type { ReplayPayloads } from "./payloads.ts";
 
@@ -28,8 +28,10 @@ export class NewerWrites {
   readonly #reading: LogReading & { readonly log: Pick<CommitLog, "readAt"> };
   readonly #payloads: ReplayPayloads;
   readonly #refusalOf: RefusalOf;
-  /** Where the chunk ends: within it, its plan has the newest write of each item. */
+  /** The block that the chunk ends in, or behind: its plan has its own newest write of each item. */
   readonly #after: Watermark;
+  /** Asked for last: one payload may write many of the items. */
+  #loaded: Commit | undefined;
   #block: LogBlock | undefined;
 
   constructor(parts: {
@@ -102,6 +104,8 @@ export class NewerWrites {
   ): Promise<PlannedWrite | undefined> {
     const item = writtenItem(planned.commit.payload, planned.index);
     for (const { verdict, index } of candidates.get(this.#keyOf(planned))?.toReversed() ?? []) {
+      // The chunk may end within a block, and begins before it.
+      if (verdict.timestamp <= planned.commit.verdict.timestamp) return planned;
       const payload = await this.#payloadOf(verdict);
       if (payload?.writes[index] === undefined) continue;
       if (writtenItem(payload, index) !== item) continue;
@@ -123,8 +127,11 @@ export class NewerWrites {
   async #payloadOf(
     verdict: CommittedVerdict,
   ): Promise<PlannedWrite["commit"]["payload"] | undefined> {
+    if (this.#loaded?.verdict.timestamp === verdict.timestamp) return this.#loaded.payload;
     try {
-      return await this.#payloads.load(verdict);
+      const payload = await this.#payloads.load(verdict);
+      this.#loaded = { verdict, payload };
+      return payload;
     } catch (error) {
       if (error instanceof CorruptDataError) return undefined;
       throw error;

@@ -101,7 +101,16 @@ export function createReplayService(
 }
 
 /** Whole blocks' worth of commits, loaded and not yet installed. */
-type Chunk = { readonly commits: Commit[]; verdicts: number; readonly bytesBefore: number };
+/** A stretch of the log to be installed before the watermark passes it. */
+type Chunk = {
+  /** In timestamp order. */
+  readonly commits: Commit[];
+  /** Of those that have been installed already. */
+  readonly tombstones: readonly Tombstone[];
+  readonly verdicts: number;
+  /** Of all payloads of the invocation that were loaded before its commits. */
+  readonly bytesBefore: number;
+};
 
 class ReplayRun {
   readonly #ports: Ports;
@@ -196,26 +205,26 @@ class ReplayRun {
       for (const stored of page.blocks) {
         if (this.#isBatchCovered(next)) {
           // probe: replay-stops-at-its-batch
-          if (next.position > watermark.position) await this.#installChunk(chunk.commits, next);
+          if (next.position > watermark.position) await this.#installChunk(chunk, next);
           return next;
         }
         let block: LogBlock;
         try {
           block = this.#decode(stored, next);
-          await this.#load(block, chunk);
+          chunk = await this.#load(block, { chunk, before: next });
         } catch (error) {
           // What came before it is not held up, and need not be loaded again.
-          if (next.position > watermark.position) await this.#installChunk(chunk.commits, next);
+          if (next.position > watermark.position) await this.#installChunk(chunk, next);
           throw error;
         }
         next = placeBehind(block, next);
         if (!this.#isFull(chunk)) continue;
-        await this.#installChunk(chunk.commits, next);
+        await this.#installChunk(chunk, next);
         watermark = next;
         chunk = this.#newChunk();
         if (this.#isTimeUp()) return watermark;
       }
-      if (next.position > watermark.position) await this.#installChunk(chunk.commits, next);
+      if (next.position > watermark.position) await this.#installChunk(chunk, next);
       watermark = next;
       if (page.complete || this.#isTimeUp()) return watermark;
     }
@@ -239,7 +248,7 @@ class ReplayRun {
   }
 
   #newChunk(): Chunk {
-    return { commits: [], verdicts: 0, bytesBefore: this.#payloads.bytesLoaded };
+    return { commits: [], tombstones: [], verdicts: 0, bytesBefore: this.#payloads.bytesLoaded };
   }
 
   #isFull({ verdicts, bytesBefore }: Chunk): boolean {
@@ -247,8 +256,23 @@ class ReplayRun {
     return verdicts >= limits.replayChunkVerdictsMax || bytes >= limits.replayChunkBytes;
   }
 
-  async #installChunk(commits: readonly Commit[], reached: Watermark): Promise<void> {
+  async #installChunk(chunk: Chunk, reached: Watermark): Promise<void> {
     const { control } = this.#ports;
+    const { shard } = this.#batch;
+    const { tombstones } = await this.#install(chunk, reached);
+    for (const [life, those] of this.#byLife(tombstones)) {
+      const { position, timestamp: through } = reached;
+      const queued = { shard, position, life, through, tombstones: those };
+      await control.queueTombstones(queued, this.#call);
+    }
+    await control.advanceWatermark(shard, reached, this.#call);
+  }
+
+  /**
+   * @param after the place from which on the log may have newer writes of its items.
+   * @returns the chunk without its commits: they are in their tables.
+   */
+  async #install({ commits, tombstones, verdicts }: Chunk, after: Watermark): Promise<Chunk> {
     const { shard } = this.#batch;
     const { metrics } = this.#observability;
     const plan = await this.#plan(commits);
@@ -258,19 +282,15 @@ class ReplayRun {
       await this.#registryReady();
       return this.#registry.retention;
     };
-    const newer = this.#newerWrites(reached);
+    const newer = this.#newerWrites(after);
     const work = { shard, window, call: this.#call, ownInstallMs, newer, retention };
     const installer = new ChunkInstaller(this.#ports, this.#observability, work);
     // mutant: watermark-before-installs
     const installed = await installer.install(plan);
-    for (const [life, tombstones] of this.#byLife(plan.tombstones)) {
-      const { position, timestamp: through } = reached;
-      await control.queueTombstones({ shard, position, life, through, tombstones }, this.#call);
-    }
-    await control.advanceWatermark(shard, reached, this.#call);
     metrics.count("ReplayedTransactions", commits.length);
     metrics.count("ReplayInstalledWrites", installed);
     metrics.count("ForgedInstallReports", this.#installed.takeForged());
+    return { ...this.#newChunk(), tombstones: [...tombstones, ...plan.tombstones], verdicts };
   }
 
   #newerWrites(after: Watermark): NewerWrites {
@@ -327,16 +347,27 @@ class ReplayRun {
     return byLife;
   }
 
-  /** The block's commits join the chunk all together or, when it throws, not at all. */
-  async #load(block: LogBlock, chunk: Chunk): Promise<void> {
-    const commits: Commit[] = [];
+  /**
+   * The chunk with the block's commits. One block may hold more than there is memory for: then what
+   * comes before is installed, and the watermark stands in front of the block until its end.
+   */
+  async #load(
+    block: LogBlock,
+    { chunk, before }: { readonly chunk: Chunk; readonly before: Watermark },
+  ): Promise<Chunk> {
+    let grown = chunk;
+    let commits: Commit[] = [];
     for (const verdict of block.verdicts) {
       if (verdict.kind !== "committed") continue;
       const payload = await this.#payloadOf(verdict);
       if (payload !== undefined) commits.push({ verdict, payload });
+      if (this.#payloads.bytesLoaded - grown.bytesBefore < limits.replayChunkBytes) continue;
+      grown = await this.#install({ ...grown, commits: [...grown.commits, ...commits] }, before);
+      commits = [];
     }
-    chunk.verdicts += block.verdicts.length;
-    chunk.commits.push(...commits);
+    // Not before all are loaded: what came before the block is installed by itself if that fails.
+    for (const commit of commits) grown.commits.push(commit);
+    return { ...grown, verdicts: chunk.verdicts + block.verdicts.length };
   }
 
   /**

@@ -54,3 +54,26 @@ test("a stream that was opened since the look is not recorded as gone", async ()
     { limitMs: 120 * minuteMs },
   );
 });
+
+test("who closes a stream that another opens meanwhile is told, and it stays recorded", async () => {
+  const cloud = await createTestCloud();
+  const { deployment, world } = cloud;
+  const reading = world.startProcess("reading", { exact: true });
+  const { control } = deployment.portsOf(reading, { calm: true });
+  const said: string[] = [];
+  let opened: Promise<unknown> | undefined;
+  await cloud.run(
+    async () => {
+      const closes = operatorOf(cloud, {
+        async beforeStreamEntry() {
+          opened ??= operatorOf(cloud)(true);
+          await opened;
+        },
+      });
+      await closes("closing").catch((error: unknown) => said.push(String(error)));
+      expect(await control.registry()).toMatchObject({ streamless: false });
+    },
+    { limitMs: 120 * minuteMs },
+  );
+  expect(said).toEqual([expect.stringContaining("opened again by somebody else")]);
+});
