@@ -5,13 +5,8 @@
  */
 import { compareCursors, isStreamEnd } from "./cursor.ts";
 import { CorruptDataError } from "./errors.ts";
+import * as limits from "./limits.ts";
 import type { LogBlock, MakerNumber, StreamCursor, Timestamp } from "./types.ts";
-
-/**
- * Microseconds since the epoch, at the end of the year 2199. A block dated later leaves the log no
- * timestamps; below it, one that is dated ahead stops nobody.
- */
-export const timestampMax = 7_258_118_400_000_000;
 
 /**
  * Invariant: I2.
@@ -32,7 +27,7 @@ export function assertContinues(
     throw new CorruptDataError(`I2: block ${position} does not continue the log`);
   }
   const isNext = throughTimestamp - previousTimestamp <= verdicts.length;
-  if (throughTimestamp > timestampMax && !isNext) {
+  if (throughTimestamp > limits.timestampMax && !isNext) {
     throw new CorruptDataError(`I2: block ${position} of the log is dated after the year 2199`);
   }
 }

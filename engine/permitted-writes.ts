@@ -6,8 +6,8 @@
  * and types of its key, and at what an idempotency entry looks like.
  *
  * Whether a table keeps history is not compared: that may change between commit and install, and
- * replay orders writes of both kinds (functions/replay/chunk.ts). The oracle does compare it (schemas/payload-scan.ts), over
- * encoded bytes, before anything is committed.
+ * replay orders writes of both kinds (functions/replay/chunk.ts). The oracle does compare it
+ * (schemas/payload-scan.ts), over encoded bytes, before anything is committed.
  */
 import { attribute } from "../core/attributes.ts";
 import { isIdempotencyKey } from "../core/idempotency-key.ts";

@@ -403,9 +403,9 @@ FairSpec == Spec /\ WF_vars(OracleStep) /\ WF_vars(ReplayStep) /\ WF_vars(Stream
 (* What of a state still matters (the VIEW of the checker's configurations): two states that agree
    here have the same futures.  Once t is decided, what it had read is judged for good; a draft that
    was overtaken is worth nothing; a record that the log covers matters as long as it may be
-   copied, and where it stands does not; of the log, commits and remembered ids, and blocks above the
-   watermark.  What the view kept beyond that would make the number of states depend on which of two
-   such states a checker with several workers comes to first. *)
+   copied, and where it stands does not; of the log, commits and remembered ids, and blocks above
+   the watermark.  What the view kept beyond that would make the number of states depend on which
+   of two such states a checker with several workers comes to first. *)
 
 View ==
   LET newest == Newest

@@ -9,8 +9,8 @@ import { ByteReader, malformed } from "./byte-reader.ts";
 import * as tags from "./value-tags.ts";
 
 /**
- * By tag. Each is one object, wherever it stands: an item may hold 200,000 of them in as many bytes,
- * and would take forty times that in memory.
+ * By tag. Each is one object, wherever it stands: an item may hold 200,000 of them in as many
+ * bytes, and would take forty times that in memory.
  */
 const oneByteValues: readonly (AttributeValue | undefined)[] = Array.from(
   { length: 256 },

@@ -75,8 +75,9 @@ export class LocalCommits {
 
   /**
    * The write that stands on top of the tables: the last one sealed among those that are undecided,
-   * and not bound to fail: what such a one was to replace stands. Requests may reach the log in another order than that of their sealing, so one that was sealed
-   * later may be decided, and is below those that are not:
+   * and not bound to fail: what such a one was to replace stands. Requests may reach the log in
+   * another order than that of their sealing, so one that was sealed later may be decided, and is
+   * below those that are not:
    *
    *   A   put(k, 1)  sealed ── send, slow ─────────────────── committed at 41
    *   B                 put(k, 2)  sealed ── send ─ committed at 40

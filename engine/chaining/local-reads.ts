@@ -83,8 +83,8 @@ export class LocalReads implements OwnReads {
   /**
    * The item as an undecided commit of this process is about to leave it, at the read timestamp
    * with the undecided commits on top (I8): so nothing read so far may be overtaken by any of them.
-   * Undefined when there is none. One that too many others have to precede is not waited for: whoever
-   * has read nothing undecided comes before it; others cannot tell what is below it.
+   * Undefined when there is none. One that too many others have to precede is not waited for:
+   * whoever has read nothing undecided comes before it; others cannot tell what is below it.
    * @throws ConflictError
    */
   chain(key: ReadKey): ChainedItem | undefined {

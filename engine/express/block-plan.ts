@@ -11,7 +11,6 @@
  * nothing between them writes there: an oracle would commit the same of the two, in two blocks.
  */
 import { assert } from "../../core/assert.ts";
-import { timestampMax } from "../../core/block-order.ts";
 import * as limits from "../../core/limits.ts";
 import type {
   BlockMaker,
@@ -48,7 +47,7 @@ export type ExpressRequest = {
 };
 
 /** Whatever a clock says: no block of ours is one that nobody takes (core/block-order.ts). */
-const nowMax = timestampMax - limits.blockVerdictsMax;
+const nowMax = limits.timestampMax - limits.blockVerdictsMax;
 
 /** Where the log ends: the block stands at the next position. */
 export type BlockBefore = {

@@ -34,7 +34,7 @@ export type ChunkPlan = {
   readonly ordered: readonly (readonly PlannedWrite[])[];
   /** Every delete, superseded ones too: its tombstone may have been installed by its client. */
   readonly tombstones: readonly Tombstone[];
-  /** Writes that must not be made (engine/permitted-writes.ts), and that nobody says are installed. */
+  /** Writes that nobody may make (engine/permitted-writes.ts), and nobody says are installed. */
   readonly refused: readonly RefusedWrite[];
 };
 

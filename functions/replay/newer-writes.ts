@@ -28,7 +28,7 @@ export class NewerWrites {
   readonly #reading: LogReading & { readonly log: Pick<CommitLog, "readAt"> };
   readonly #payloads: ReplayPayloads;
   readonly #refusalOf: RefusalOf;
-  /** The block that the chunk ends in, or behind: its plan has its own newest write of each item. */
+  /** The chunk ends here, or in the next block: its plan has its own newest write of each item. */
   readonly #after: Watermark;
   /** Asked for last: one payload may write many of the items. */
   #loaded: Commit | undefined;

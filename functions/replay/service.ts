@@ -359,11 +359,12 @@ class ReplayRun {
     let commits: Commit[] = [];
     for (const verdict of block.verdicts) {
       if (verdict.kind !== "committed") continue;
+      if (this.#payloads.bytesLoaded - grown.bytesBefore >= limits.replayChunkBytes) {
+        grown = await this.#install({ ...grown, commits: [...grown.commits, ...commits] }, before);
+        commits = [];
+      }
       const payload = await this.#payloadOf(verdict);
       if (payload !== undefined) commits.push({ verdict, payload });
-      if (this.#payloads.bytesLoaded - grown.bytesBefore < limits.replayChunkBytes) continue;
-      grown = await this.#install({ ...grown, commits: [...grown.commits, ...commits] }, before);
-      commits = [];
     }
     // Not before all are loaded: what came before the block is installed by itself if that fails.
     for (const commit of commits) grown.commits.push(commit);

@@ -1,7 +1,8 @@
 /** Blocks that are dated ahead: the log goes on behind each that anybody takes (I2). */
 import { describe, expect, test } from "vitest";
-import { assertContinues, timestampMax } from "../../core/block-order.ts";
+import { assertContinues } from "../../core/block-order.ts";
 import { CorruptDataError } from "../../core/errors.ts";
+import { timestampMax } from "../../core/limits.ts";
 import type { LogPosition, MakerNumber, Timestamp, TransactionId } from "../../core/types.ts";
 import { planBlock, type ExpressRequest } from "../../engine/express/block-plan.ts";
 

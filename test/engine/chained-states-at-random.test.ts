@@ -147,8 +147,8 @@ async function runLane(actor: Actor): Promise<void> {
   }
 }
 
-/** One in a hundred or two finds a mistake of this kind; 45 found two that were made. */
-const seeds = [45, ...Array.from({ length: 12 }, (_, i) => i + 1)];
+/** One in a hundred finds a mistake of this kind: the first four found two that were made. */
+const seeds = [45, 178, 216, 383, ...Array.from({ length: 8 }, (_, i) => i + 1)];
 
 test.each(seeds)("no body sees a state that could not come to be: seed %i", async (seed) => {
   const random = new SeededRandom(`chained states ${seed.toString()}`);

@@ -69,10 +69,10 @@ export async function until(
   condition: () => Promise<boolean> | boolean,
   { patienceMs = 20_000 }: { readonly patienceMs?: number } = {},
 ): Promise<void> {
-  const everyMs = 20;
-  for (let waitedMs = 0; waitedMs < patienceMs; waitedMs += everyMs) {
+  const lookMs = 20;
+  for (let waitedMs = 0; waitedMs < patienceMs; waitedMs += lookMs) {
     if (await condition()) return;
-    await new Promise((resolve) => setTimeout(resolve, everyMs));
+    await new Promise((resolve) => setTimeout(resolve, lookMs));
   }
   throw new Error("the condition did not come to hold");
 }

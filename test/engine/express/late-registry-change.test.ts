@@ -55,7 +55,7 @@ test("a stream that was opened since the look is not recorded as gone", async ()
   );
 });
 
-test("who closes a stream that another opens meanwhile is told, and it stays recorded", async () => {
+test("who closes a stream that another opens meanwhile is told so", async () => {
   const cloud = await createTestCloud();
   const { deployment, world } = cloud;
   const reading = world.startProcess("reading", { exact: true });

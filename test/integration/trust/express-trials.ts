@@ -3,11 +3,14 @@
  * its own, since most stop its shard. Without the right, the first call of each is denied.
  */
 import { expect } from "vitest";
+import { provisioningNumber } from "../../../core/block-order.ts";
+import { streamEnd } from "../../../core/cursor.ts";
 import { CommitUnknownError, CorruptDataError, SnapshotTooOldError } from "../../../core/errors.ts";
 import type {
   CommittedVerdict,
   LogBlock,
   LogPosition,
+  MakerNumber,
   SequenceNumber,
   Timestamp,
 } from "../../../core/types.ts";
@@ -155,6 +158,47 @@ export const expressTrials: Breakage = {
       const now = honest.snapshot({ asOf }, (reader) => reader.get(plain.name, key("row")));
       await expect(now).rejects.toThrow(SnapshotTooOldError);
     }),
+    "the way by the stream, by a block that closes or opens it": inItsOwnWorld(async (world) => {
+      const { stores, honest, plain } = world;
+      await putAll(honest, plain, [{ ...key("row"), n: number(1) }]);
+      const block = follower(await newestBlock(stores));
+      const maker = { number: provisioningNumber, installed: [] };
+      const { previousTimestamp: throughTimestamp } = block;
+      await append(world, { ...block, throughTimestamp, verdicts: [], maker, cursor: streamEnd });
+      const { ports } = await world.as("policy read-write");
+      const client = createEngine(ports);
+      const refused = client.transact({ deadlineMs: 5_000 }, async (tx) => {
+        await tx.get(plain.name, key("row"));
+        tx.put(plain.name, { ...key("row"), n: number(2) });
+      });
+      await expect(refused).rejects.toThrow(/has no stream/);
+      await client.close();
+      expect(await n(world, "row")).toBe(1);
+    }),
+    "a row's reads for some seconds, by a block with a payload that is damaged": inItsOwnWorld(
+      async (world) => {
+        const { stores, honest, plain } = world;
+        await putAll(honest, plain, [{ ...key("row"), n: number(1) }]);
+        await runReplay(stores, {});
+        const block = follower(await newestBlock(stores));
+        const { id } = sealedAt(block.previousTimestamp);
+        const verdict: CommittedVerdict = {
+          ...{ kind: "committed", id, timestamp: block.throughTimestamp },
+          payload: { kind: "inline", bytes: Uint8Array.of(7) },
+          writes: [stores.hashes.item({ name: plain.name, partitionKey: "pk" }, key("row"))],
+        };
+        const maker = { number: 77 as MakerNumber, installed: [] };
+        await append(world, { ...block, maker, verdicts: [verdict] });
+        const newcomer = createEngine(stores.openPorts());
+        let isRead = false;
+        const read = readOne(newcomer, plain, key("row")).finally(() => (isRead = true));
+        await new Promise((resolve) => setTimeout(resolve, 1_000));
+        expect(isRead).toBe(false);
+        await runReplay(stores, {});
+        expect(await read).toMatchObject({ n: number(1) });
+        await newcomer.close();
+      },
+    ),
     "the shard's progress, by a block that may not stand there": inItsOwnWorld(async (world) => {
       await putAll(world.honest, world.plain, [{ ...key("row"), n: number(0) }]);
       const bytes = new TextEncoder().encode("no block");
