@@ -6,9 +6,7 @@
 import type { Clock, Random } from "../core/ports.ts";
 import type { ShardId } from "../core/types.ts";
 import { withAwsClients, type AwsClientOptions } from "./clients.ts";
-import { createDynamoDb } from "./dynamodb.ts";
-import { createDynamoDbCommitLog } from "./dynamodb-commit-log.ts";
-import { createDynamoDbControlStore, type ShardEntry } from "./dynamodb-control-store.ts";
+import type { ShardEntry } from "./dynamodb-control-store.ts";
 import { deploymentNames } from "./names.ts";
 import { adoptTables, type AdoptedTable } from "./register-tables.ts";
 import { fulfilStreamWish, type StreamWish } from "./stream-wish.ts";
@@ -44,23 +42,11 @@ export async function fillControlTable(options: ControlTableOptions): Promise<Fi
   const names = deploymentNames(options.deployment);
   const { clock = systemClock, random = systemRandom } = options;
   return withAwsClients(options, async (clients) => {
-    const control = createDynamoDbControlStore({
-      dynamodb: createDynamoDb(clients.dynamodb),
-      clock,
-      table: names.controlTable,
-    });
-    const log = createDynamoDbCommitLog({
-      dynamodb: createDynamoDb(clients.dynamodb),
-      clock,
-      table: names.logTable,
-    });
-    await fulfilStreamWish(
-      { log, control, clock, random },
+    const { control } = await fulfilStreamWish(
+      { clients, names, clock, random },
       {
         wish: options.stream,
         drainMs: options.drainMs,
-        stream: names.stream,
-        kinesis: () => clients.kinesis(),
         entriesOf: (open, listed) => (listed.length === 0 ? lowest(open) : []),
       },
     );

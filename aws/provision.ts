@@ -8,9 +8,6 @@ import type { ShardId } from "../core/types.ts";
 import { withAwsClients, type AwsClientOptions } from "./clients.ts";
 import { createStream } from "./create-stream.ts";
 import { createTable, enableExpiry, type TableDefinition } from "./create-tables.ts";
-import { createDynamoDb } from "./dynamodb.ts";
-import { createDynamoDbCommitLog } from "./dynamodb-commit-log.ts";
-import { createDynamoDbControlStore } from "./dynamodb-control-store.ts";
 import { deploymentNames, type DeploymentNames } from "./names.ts";
 import { fulfilStreamWish, type StreamWish } from "./stream-wish.ts";
 import { systemClock, systemRandom } from "./system.ts";
@@ -50,23 +47,11 @@ export async function provisionDeployment(options: ProvisionOptions): Promise<re
       kinesis && createStream({ kinesis, clock, name: names.stream, shardCount }),
       ...systemTables(names).map(makeTable),
     ]);
-    const control = createDynamoDbControlStore({
-      dynamodb: createDynamoDb(clients.dynamodb),
-      clock,
-      table: names.controlTable,
-    });
-    const log = createDynamoDbCommitLog({
-      dynamodb: createDynamoDb(clients.dynamodb),
-      clock,
-      table: names.logTable,
-    });
-    await fulfilStreamWish(
-      { log, control, clock, random },
+    const { control } = await fulfilStreamWish(
+      { clients, names, clock, random },
       {
         wish: options.stream,
         drainMs: options.drainMs,
-        stream: names.stream,
-        kinesis: () => clients.kinesis(),
         entriesOf: (open) => open,
       },
     );

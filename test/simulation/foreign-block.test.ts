@@ -2,26 +2,14 @@
  * A log in which somebody else than the oracle has put blocks, and a table that is gone from the
  * registry: replay writes nothing that it should not, says so, and the shard goes on.
  */
-import { CreateTableCommand, ScanCommand } from "@aws-sdk/client-dynamodb";
+import { ScanCommand } from "@aws-sdk/client-dynamodb";
 import { expect, test } from "vitest";
 import { defineTable } from "../../sdk/index.ts";
 import { createTestCloud, testTable, type TestCloud } from "../../testing/index.ts";
-import { append, forbidden, itemsTable, putOf, text } from "./foreign-blocks.ts";
+import { append, createAudit, forbidden, itemsTable, putOf, text } from "./foreign-blocks.ts";
 
 const items = defineTable<{ readonly n: number }, { readonly id: string }>("items", { key: "id" });
 const sweptMs = 90_000;
-
-/** That nobody has registered. */
-async function createAudit(cloud: TestCloud): Promise<void> {
-  await cloud.dynamodb.send(
-    new CreateTableCommand({
-      TableName: "audit",
-      BillingMode: "PAY_PER_REQUEST",
-      KeySchema: [{ AttributeName: "id", KeyType: "HASH" }],
-      AttributeDefinitions: [{ AttributeName: "id", AttributeType: "S" }],
-    }),
-  );
-}
 
 const put = (cloud: TestCloud, n: number): Promise<unknown> =>
   cloud.createClient("app").transact((tx) => {

@@ -1,4 +1,5 @@
 /** Blocks of a log that no oracle and no client of ours has made. */
+import { CreateTableCommand } from "@aws-sdk/client-dynamodb";
 import { expect } from "vitest";
 import type {
   Item,
@@ -106,4 +107,16 @@ export async function append(
   };
   const bytes = encodeLogBlock(block, hashes);
   expect(await ports.log.append(deployment.shard, { position, bytes })).toBe("appended");
+}
+
+/** A table that nobody has registered. */
+export async function createAudit(cloud: TestCloud): Promise<void> {
+  await cloud.dynamodb.send(
+    new CreateTableCommand({
+      TableName: "audit",
+      BillingMode: "PAY_PER_REQUEST",
+      KeySchema: [{ AttributeName: "id", KeyType: "HASH" }],
+      AttributeDefinitions: [{ AttributeName: "id", AttributeType: "S" }],
+    }),
+  );
 }

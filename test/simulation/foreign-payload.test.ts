@@ -4,14 +4,22 @@
  * goes on.
  */
 import { isDeepStrictEqual } from "node:util";
-import { CreateTableCommand, ScanCommand } from "@aws-sdk/client-dynamodb";
+import { ScanCommand } from "@aws-sdk/client-dynamodb";
 import { expect, test } from "vitest";
 import type { AttributeValue, Item, PayloadTable } from "../../core/types.ts";
 import { encodePayload } from "../../schemas/payload.ts";
 import * as tags from "../../schemas/value-tags.ts";
 import { defineTable, UnavailableError } from "../../sdk/index.ts";
 import { createTestCloud, testTable, type TestCloud } from "../../testing/index.ts";
-import { append, forbidden, itemsTable, number, putOf, text } from "./foreign-blocks.ts";
+import {
+  append,
+  createAudit,
+  forbidden,
+  itemsTable,
+  number,
+  putOf,
+  text,
+} from "./foreign-blocks.ts";
 
 const items = defineTable<{ readonly n: number }, { readonly id: string }>("items", { key: "id" });
 const victim: readonly [PayloadTable, Item] = [itemsTable, { id: text("victim"), n: number(666) }];
@@ -53,17 +61,6 @@ const damages: Readonly<Record<string, () => Uint8Array>> = {
     }),
   "no payload at all": () => Uint8Array.of(7, 7, 7),
 };
-
-async function createAudit(cloud: TestCloud): Promise<void> {
-  await cloud.dynamodb.send(
-    new CreateTableCommand({
-      TableName: "audit",
-      BillingMode: "PAY_PER_REQUEST",
-      KeySchema: [{ AttributeName: "id", KeyType: "HASH" }],
-      AttributeDefinitions: [{ AttributeName: "id", AttributeType: "S" }],
-    }),
-  );
-}
 
 /** The victim's number as a client of its own sees it; undefined while replay has to come first. */
 async function seen(cloud: TestCloud, commit: "auto" | "stream"): Promise<number | undefined> {
