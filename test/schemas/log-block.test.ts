@@ -146,6 +146,13 @@ describe("log block", () => {
     expect(faultOf(() => decodeLogBlock(bytes, golden.position, sampleHashes))).toBe(fault);
   });
 
+  test("refuses position 0, before every log's first", () => {
+    const bytes = encodeLogBlock(golden);
+    bytes[8] = 0;
+    const read = () => decodeLogBlock(bytes, 0 as LogPosition, sampleHashes);
+    expect(faultOf(read)).toBe("malformed");
+  });
+
   /** The same of a client's: its maker's number begins at byte 30. */
   test.each<[string, number, number, string]>([
     ["no reports, said to be some", 34, 0, "malformed"],
