@@ -23,13 +23,12 @@ export function assertContinues(
   }: Pick<LogBlock, "position" | "previousTimestamp" | "throughTimestamp" | "verdicts">,
   before: Timestamp,
 ): void {
-  if (previousTimestamp !== before) {
-    throw new CorruptDataError(`I2: block ${position} does not continue the log`);
-  }
-  const isNext = throughTimestamp - previousTimestamp <= verdicts.length;
-  if (throughTimestamp > limits.timestampMax && !isNext) {
-    throw new CorruptDataError(`I2: block ${position} of the log is dated after the year 2199`);
-  }
+  const isNext = throughTimestamp - before <= verdicts.length;
+  const why =
+    previousTimestamp !== before
+      ? "does not continue the log"
+      : throughTimestamp > limits.timestampMax && !isNext && "is dated after the year 2199";
+  if (why !== false) throw new CorruptDataError(`I2: block ${position} ${why}`);
 }
 
 /**

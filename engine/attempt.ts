@@ -98,6 +98,7 @@ export async function beginAttempt(
           reads,
           call: call.options,
           sinceMs: call.beganMs,
+          noteVersioned: (identity) => view.noteVersioned(identity),
           doom: (error) => view.doom(error),
         })
       : undefined;

@@ -26,6 +26,8 @@ export interface OwnCommits {
     readonly call: CallOptions;
     /** Monotonic time at which the call began, all its attempts together. */
     readonly sinceMs: number;
+    /** Told of an item by its identity: a commit had put it where it was read. */
+    readonly noteVersioned: (identity: string) => void;
     /** Told of the conflict that ends the attempt; gives what to throw. */
     readonly doom: (error: Error) => Error;
   }): OwnReads;
@@ -41,14 +43,6 @@ export interface OwnCommits {
   close(): void;
 }
 
-/** An item as an undecided commit is about to leave it. */
-export type ChainedItem = {
-  /** Undefined: it is deleted. */
-  readonly item: Item | undefined;
-  /** Whether that commit has read it in its table, where a commit had put it. */
-  readonly sawVersion: boolean;
-};
-
 /** One attempt's side of it. */
 export interface OwnReads {
   /** Whether it has read what is not decided yet. */
@@ -61,7 +55,7 @@ export interface OwnReads {
    * The item as an undecided commit is about to leave it; undefined: there is none to rely on.
    * @throws ConflictError
    */
-  chain(key: ReadKey): ChainedItem | undefined;
+  chain(key: ReadKey): { readonly item: Item | undefined } | undefined;
   /** Resolves once nobody of this process is about to write there, as far as is known now. */
   localDecided(key: ReadKey): Promise<void>;
   /** @throws ConflictError when what it has read from an undecided commit cannot be relied on. */

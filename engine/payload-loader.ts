@@ -3,16 +3,13 @@
  * committed nothing whose payload it could not read, so a payload that is missing has outlived the
  * stream's or the log's retention, or was damaged since.
  */
-import { assert } from "../core/assert.ts";
-import { CorruptDataError, FrameError, StoreError, TransactionError } from "../core/errors.ts";
-import { validateItem, validateKey } from "../core/item-validation.ts";
+import { CorruptDataError, FrameError, StoreError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts, StreamRecord } from "../core/ports.ts";
 import type { CommittedVerdict, Payload, PayloadLocation, ShardId } from "../core/types.ts";
 import { readRequestAt } from "../schemas/commit-record-reading.ts";
-import { decodePayload } from "../schemas/payload-reading.ts";
 import { joinSpilledChunks } from "../schemas/spill.ts";
-import { describeTable } from "./installer.ts";
+import { decodeOrCorrupt, payloadOf } from "./committed-payload.ts";
 
 export type PayloadPorts = Pick<ClientPorts, "stream" | "log" | "clock" | "digest">;
 
@@ -96,39 +93,6 @@ export class PayloadLoader {
   }
 }
 
-/** @throws CorruptDataError when the bytes are no payload, or one that no oracle would commit. */
-export function payloadOf(verdict: CommittedVerdict, bytes: Uint8Array): Payload {
-  const payload = decodeOrCorrupt(verdict, () => decodePayload(bytes));
-  // What lies in the stream an oracle has scanned; what a client commits by itself, nobody.
-  if (verdict.payload.kind !== "stream") assertInstallable(verdict, payload);
-  return payload;
-}
-
-/**
- * Only a client that is not ours makes a block with such a payload. It is nobody's to read, and its
- * writes become dead letters.
- */
-function assertInstallable(verdict: CommittedVerdict, { tables, writes }: Payload): void {
-  const isCounted = writes.length === verdict.writes.length;
-  if (!isCounted) throw damaged(verdict, "it does not write what its verdict says");
-  try {
-    for (const write of writes) {
-      const table = tables[write.table];
-      assert(table !== undefined, "a payload's writes name its tables");
-      const described = describeTable(table, write.key);
-      if (write.item === undefined) validateKey(described, write.key);
-      else validateItem(described, write.item);
-    }
-  } catch (error) {
-    if (!(error instanceof TransactionError)) throw error;
-    throw damaged(verdict, error.message);
-  }
-}
-
-function damaged({ id }: CommittedVerdict, why: string): CorruptDataError {
-  return new CorruptDataError(`the payload of transaction ${id} is damaged: ${why}`);
-}
-
 /** The payload bytes of a stream-borne transaction, out of the record that carried it. */
 export function payloadInRecord(verdict: CommittedVerdict, record: Uint8Array): Uint8Array {
   return decodeOrCorrupt(verdict, () => {
@@ -142,16 +106,4 @@ export function payloadInRecord(verdict: CommittedVerdict, record: Uint8Array): 
     }
     return request.payload.bytes;
   });
-}
-
-function decodeOrCorrupt<T>(verdict: CommittedVerdict, decode: () => T): T {
-  try {
-    return decode();
-  } catch (error) {
-    if (!(error instanceof FrameError)) throw error;
-    throw new CorruptDataError(
-      `the payload of transaction ${verdict.id} does not decode: ${error.message}`,
-      { cause: error },
-    );
-  }
 }

@@ -11,7 +11,6 @@ import type { Item, Timestamp } from "../core/types.ts";
 import { itemAnswer, type Known } from "../core/visibility.ts";
 import { ignore } from "./concurrency.ts";
 import { conflictError } from "./conflict-error.ts";
-import type { ChainedItem } from "./own-commits.ts";
 import type { ReadKey } from "./read-key.ts";
 import type { ReadView } from "./read-view.ts";
 
@@ -104,24 +103,12 @@ async function getLocally(
   await view.ready();
   await local.takeTurn(key);
   view.assertOpen();
-  const chained = chain(view, key);
+  const chained = local.chain(key);
   if (chained !== undefined) return chained;
   const own = ownCommit(view, key);
   if (own === undefined) return undefined;
   // mutant: own-commits-trusted
   return { item: await resolve(view, key, { stored: own, known: nothingKnown, joins: true }) };
-}
-
-/**
- * What an undecided commit of this process is about to leave there. Where that has seen a version,
- * the item has one for whoever reads from it, too (docs/protocol.md §7, Plain writes).
- */
-function chain(view: ReadView, key: ReadKey): ChainedItem | undefined {
-  const chained = view.local?.chain(key);
-  if (chained === undefined) return undefined;
-  const isVersioned = chained.sawVersion && chained.item !== undefined;
-  if (isVersioned && key.identity !== undefined) view.noteVersioned(key.identity);
-  return chained;
 }
 
 /**
@@ -143,7 +130,7 @@ async function resolve(view: ReadView, key: ReadKey, asked: Asked): Promise<Item
     // In the turn of the judgement: while an install was waited for, another read of the same body
     // may have been chained to a commit that is about to write here.
     // mutant: chained-late
-    const chained = asked.joins ? chain(view, key) : undefined;
+    const chained = asked.joins ? view.local?.chain(key) : undefined;
     if (chained !== undefined) return chained.item;
     const judgement = view.judge(
       itemAnswer(key.hashes.key, stored.version, known),

@@ -6,10 +6,11 @@
 import { assert } from "../../core/assert.ts";
 import * as limits from "../../core/limits.ts";
 import type { Tail } from "../../core/tail.ts";
+import type { Item } from "../../core/types.ts";
 import type { CommitServices, SentCommit } from "../commit-under-way.ts";
 import { asError, orAborted } from "../concurrency.ts";
 import { assertWithinTail, conflictError } from "../conflict-error.ts";
-import type { ChainedItem, OwnCommits, OwnReads, Sealed } from "../own-commits.ts";
+import type { OwnCommits, OwnReads, Sealed } from "../own-commits.ts";
 import type { ReadKey } from "../read-key.ts";
 import { ChainedReads } from "./chained-reads.ts";
 import type { ForeignTurns } from "./foreign-turns.ts";
@@ -87,7 +88,7 @@ export class LocalReads implements OwnReads {
    * whoever has read nothing undecided comes before it; others cannot tell what is below it.
    * @throws ConflictError
    */
-  chain(key: ReadKey): ChainedItem | undefined {
+  chain(key: ReadKey): { readonly item: Item | undefined } | undefined {
     const { hashes, identity } = key;
     if (identity === undefined) return undefined;
     const write = this.#options.commits.undecided(hashes.key, identity, this.#tail);
@@ -102,7 +103,10 @@ export class LocalReads implements OwnReads {
     // mutant: overtaken-reads-chained
     this.#assertNotOvertaken();
     this.chained.add(write, read);
-    return write;
+    // Where the other one has seen a version, the item has one for whoever reads from it, too
+    // (docs/protocol.md §7, Plain writes).
+    if (write.sawVersion && write.item !== undefined) this.#options.noteVersioned(identity);
+    return { item: write.item };
   }
 
   /**

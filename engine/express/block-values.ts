@@ -13,7 +13,7 @@ import type { StoredItem } from "../../core/ports.ts";
 import type { TailCommit } from "../../core/tail.ts";
 import type { CommittedVerdict, Payload } from "../../core/types.ts";
 import { writeAt, writtenItem } from "../installer.ts";
-import { payloadOf } from "../payload-loader.ts";
+import { payloadOf } from "../committed-payload.ts";
 import type { ReadKey } from "../read-key.ts";
 
 export class BlockValues {

@@ -6,12 +6,8 @@ import { CorruptDataError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { CallOptions, StreamRecord } from "../../core/ports.ts";
 import type { CommittedVerdict, Payload, PayloadLocation, ShardId } from "../../core/types.ts";
-import {
-  PayloadLoader,
-  payloadInRecord,
-  payloadOf,
-  type PayloadPorts,
-} from "../../engine/payload-loader.ts";
+import { payloadOf } from "../../engine/committed-payload.ts";
+import { PayloadLoader, payloadInRecord, type PayloadPorts } from "../../engine/payload-loader.ts";
 
 export class ReplayPayloads {
   readonly #loader: PayloadLoader;
