@@ -168,20 +168,19 @@ export class CommitHelper {
     verdict: CommittedVerdict,
     { turns, signal }: How,
   ): Promise<Payload | undefined> {
-    let error: unknown;
     try {
       return await turns(() => this.#loader.load(verdict));
-    } catch (thrown) {
-      error = thrown;
-    }
-    if (error instanceof CorruptDataError && verdict.payload.kind === "inline") {
-      await this.#awaitDeadLetter(setAside(verdict, error.message), signal);
+    } catch (error) {
+      // Damaged, or gone for good: replay makes a dead letter of it, whoever is to blame.
+      if (error instanceof CorruptDataError) {
+        await this.#awaitDeadLetter(setAside(verdict, error.message), signal);
+        return undefined;
+      }
+      if (!(error instanceof StoreError)) throw error;
+      const { timestamp } = await this.#session.follower.readWatermark();
+      if (timestamp < verdict.timestamp) throw error;
       return undefined;
     }
-    if (!(error instanceof StoreError) && !(error instanceof CorruptDataError)) throw error;
-    const { timestamp } = await this.#session.follower.readWatermark();
-    if (timestamp < verdict.timestamp) throw error;
-    return undefined;
   }
 
   /**

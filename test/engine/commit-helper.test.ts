@@ -3,7 +3,7 @@
  * makes of a payload that is gone.
  */
 import { describe, expect, test } from "vitest";
-import { CorruptDataError, StoreError } from "../../core/errors.ts";
+import { StoreError, UnavailableError } from "../../core/errors.ts";
 import { retentionDefault } from "../../core/history.ts";
 import type { ClientPorts, InstallRequest } from "../../core/ports.ts";
 import type { TailCommit } from "../../core/tail.ts";
@@ -64,6 +64,11 @@ function helper(
 ) {
   const store = { version: stored };
   const left = [...watermarks];
+  let elapsedMs = 0;
+  const sleep = (ms: number): Promise<void> => {
+    elapsedMs += ms;
+    return Promise.resolve();
+  };
   const puts: [version: number, over: InstallRequest["expects"]][] = [];
   const ports = {
     items: {
@@ -80,7 +85,8 @@ function helper(
     control: { idempotencyTable: { ...rows, name: "control" } },
     stream: { read: () => Promise.resolve({ kind: "unseen", complete: true }) },
     log: { readSpilled: () => Promise.resolve(undefined) },
-    clock: { nowMs: () => 0, monotonicMs: () => 0, sleep: () => Promise.resolve() },
+    clock: { nowMs: () => 0, monotonicMs: () => elapsedMs, sleep },
+    random: { next: () => 0.5 },
   } as unknown as ClientPorts;
   const newest = commit(120, at120);
   const session = {
@@ -124,7 +130,7 @@ test("nothing, where its own client was faster", async () => {
   expect({ puts, store }).toEqual({ puts: [[100, 80]], store: { version: 100 } });
 });
 
-describe.each<[string, PayloadLocation, typeof StoreError | typeof CorruptDataError]>([
+describe.each<[string, PayloadLocation, typeof StoreError | typeof UnavailableError]>([
   [
     "a record of a stream that is gone",
     { kind: "stream", sequenceNumber: "7" as SequenceNumber, requestIndex: 0 },
@@ -133,7 +139,7 @@ describe.each<[string, PayloadLocation, typeof StoreError | typeof CorruptDataEr
   [
     "chunks that have expired",
     { kind: "spilled", chunks: 1, byteLength: 1, digest: new Uint8Array(32) },
-    CorruptDataError,
+    UnavailableError,
   ],
 ])("a payload in %s", (_, gone, refusal) => {
   test("is not missed, once another one has installed it", async () => {

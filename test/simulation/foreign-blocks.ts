@@ -12,6 +12,7 @@ import type {
 } from "../../core/types.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { encodePayload } from "../../schemas/payload.ts";
+import { spillPayload } from "../../schemas/spill.ts";
 import type { TestCloud } from "../../testing/index.ts";
 import { encodeLogBlock } from "../schemas/encode-log-block.ts";
 
@@ -65,15 +66,18 @@ export function putOf([table, item]: readonly [PayloadTable, Item]): Uint8Array 
 /**
  * With an append's rights, which no client has by the stream.
  * @param as the items that it says it writes, whatever the payload says.
+ * @param stored the payload is spilled, and of its chunks these come to lie in the log.
  */
 export async function append(
   cloud: TestCloud,
   {
     payload,
     as,
+    stored,
   }: {
     readonly payload: Uint8Array;
     readonly as: readonly (readonly [PayloadTable, Item])[];
+    readonly stored?: ((chunks: readonly Uint8Array[]) => readonly Uint8Array[]) | undefined;
   },
 ): Promise<void> {
   const { deployment, world } = cloud;
@@ -87,6 +91,9 @@ export async function append(
     const { table: tableHash, partition } = hashes.item(table, item);
     return { table: tableHash, partition, key: partition, sortKey: undefined };
   });
+  const id = "00".repeat(16) as TransactionId;
+  const { chunks, source } = spillPayload(payload, ports.digest);
+  if (stored !== undefined) await ports.log.spill(id, stored(chunks));
   const block = {
     position,
     previousTimestamp: watermark.timestamp,
@@ -98,10 +105,10 @@ export async function append(
     verdicts: [
       {
         kind: "committed" as const,
-        id: "00".repeat(16) as TransactionId,
+        id,
         timestamp,
         writes,
-        payload: { kind: "inline" as const, bytes: payload },
+        payload: stored === undefined ? { kind: "inline" as const, bytes: payload } : source,
       },
     ],
   };

@@ -74,6 +74,8 @@ async function seen(cloud: TestCloud, commit: "auto" | "stream"): Promise<number
   }
 }
 
+type Foreign = Parameters<typeof append>[1];
+
 async function put(cloud: TestCloud, n: number): Promise<void> {
   await cloud.createClient("app").transact((tx) => {
     tx.put(items, { id: "victim", n });
@@ -82,9 +84,13 @@ async function put(cloud: TestCloud, n: number): Promise<void> {
 }
 
 /** The row stands at 1, and then the log has a block that says it writes that row. */
-async function beside(cloud: TestCloud, payload: Uint8Array, writes = 1): Promise<void> {
+async function beside(
+  cloud: TestCloud,
+  payload: Uint8Array,
+  { writes = 1, stored }: { readonly writes?: number } & Pick<Foreign, "stored"> = {},
+): Promise<void> {
   const { metrics } = cloud.deployment;
-  await append(cloud, { payload, as: Array.from({ length: writes }, () => victim) });
+  await append(cloud, { payload, as: Array.from({ length: writes }, () => victim), stored });
   // The schedule's sweep has not come yet: readers are on their own.
   const early = await Promise.all([seen(cloud, "auto"), seen(cloud, "stream")]);
   for (const n of early) expect([undefined, 1]).toContain(n);
@@ -135,6 +141,20 @@ test.each(Object.keys(damages))("a payload with %s is nobody's to read", async (
 test("a payload with fewer writes than its verdict is nobody's to read", async () => {
   const cloud = await cloudWithVictim();
   await cloud.run(async () => {
-    await beside(cloud, putOf(victim), 2);
+    await beside(cloud, putOf(victim), { writes: 2 });
+  });
+});
+
+const spills: Readonly<Record<string, Required<Pick<Foreign, "stored">> & { writes?: number }>> = {
+  "has fewer writes than its verdict": { stored: (chunks) => chunks, writes: 2 },
+  "was overwritten": { stored: (chunks) => chunks.map((chunk) => chunk.map((byte) => byte ^ 1)) },
+  "is of another length": { stored: (chunks) => chunks.map((chunk) => chunk.subarray(1)) },
+  "is not there": { stored: () => [] },
+};
+
+test.each(Object.keys(spills))("a spilled payload that %s is nobody's to read", async (what) => {
+  const cloud = await cloudWithVictim();
+  await cloud.run(async () => {
+    await beside(cloud, putOf(victim), spills[what]);
   });
 });
