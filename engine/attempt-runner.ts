@@ -27,6 +27,7 @@ import type { Call } from "./call.ts";
 import { isRetryableAttempt } from "./commit.ts";
 import { orAborted } from "./concurrency.ts";
 import type { EngineCore } from "./engine-core.ts";
+import type { TryEnd } from "./express-way.ts";
 import { TableRefusedError, UnknownTableError } from "./table-registry.ts";
 import type {
   BodyTransaction,
@@ -199,7 +200,6 @@ export class AttemptRunner {
         const times = { beganMs, retryMs: beganMs - call.beganMs, attempts };
         const finished = await run(services, times);
         services.emit?.({ kind: "committed", receipt: finished.receipt });
-        services.session.express?.ended({ isConflict: false });
         return finished;
       } catch (thrown) {
         services?.emit?.(abortEvent(thrown, attempts));
@@ -227,9 +227,8 @@ export class AttemptRunner {
   /** Whoever comes to the same item next takes turns. */
   #noteConflict({ session, own, registry }: AttemptServices, error: unknown): void {
     if (!(error instanceof ConflictError)) return;
-    const { table, key, on, foundBy } = error.detail;
-    if (foundBy !== "process") session.express?.ended({ isConflict: true });
     if (own === undefined) return;
+    const { table, key, on } = error.detail;
     if (on !== "key" || table === undefined || key === undefined) return;
     const description = registry.find(table);
     if (description === undefined) return;
@@ -264,18 +263,22 @@ function isBeaten({ session }: AttemptServices, error: unknown): boolean {
   return session.express?.isReady === true;
 }
 
-/** Whether this process's bodies end by commits: on that it depends how the next ones begin. */
+/** Which way the next ones commit, and how they begin, depends on how these end. */
 async function tellHowItEnds<Result>(
   { session }: AttemptServices,
   running: Promise<Finished<Result>>,
 ): Promise<Finished<Result>> {
-  let hasCommitted = false;
+  let end: TryEnd = "neither";
   try {
     const finished = await running;
-    hasCommitted = finished.receipt.commitTimestamp !== undefined;
+    if (finished.receipt.commitTimestamp !== undefined) end = "commit";
     return finished;
+  } catch (error) {
+    // One of this process's own costs no way there and back.
+    if (error instanceof ConflictError && error.detail.foundBy !== "process") end = "conflict";
+    throw error;
   } finally {
-    session.express?.bodyEnded({ hasCommitted });
+    session.express?.tried(end);
   }
 }
 

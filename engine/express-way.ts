@@ -101,13 +101,14 @@ export interface ExpressWay {
    * the write is another item's.
    */
   written(commit: TailCommit, key: ReadKey): StoredItem | undefined;
-  /** A try of a transaction has ended, by whichever way: by a commit, or by another's. */
-  ended(end: { readonly isConflict: boolean }): void;
-  /** A body has ended: by a commit, or without one. */
-  bodyEnded(end: { readonly hasCommitted: boolean }): void;
+  /** A try of a transaction has ended, by whichever way. */
+  tried(end: TryEnd): void;
   /** A block of the log was folded. */
   saw(block: LogBlock, as: FoldedBlock): void;
 }
+
+/** By a commit, by another's, or by neither: what only reads says nothing of the ways to commit. */
+export type TryEnd = "commit" | "conflict" | "neither";
 
 export type OnSent = (id: TransactionId, how: SentHow) => void;
 export type SentHow = { readonly resend: boolean; readonly via: CommitWay };

@@ -90,11 +90,9 @@ export async function createExpress({
     },
     takes: (payload, writes) => fitsBlock({ payload, writes }),
     written: (commit, key) => values.find(commit, key),
-    ended: (end) => {
-      appender.ended(end);
-    },
-    bodyEnded: (end) => {
-      loneWriter.ended(end);
+    tried: (end) => {
+      if (end !== "neither") appender.ended({ isConflict: end === "conflict" });
+      loneWriter.ended({ hasCommitted: end === "commit" });
     },
     saw: (block, as) => {
       if (block.maker?.number !== number) loneWriter.sawOther(time.nowMs());
