@@ -16,14 +16,9 @@ import type { CommittedVerdict, Payload, ShardId, Timestamp, Version } from "../
 import { waitBackoff } from "./backoff.ts";
 import { Semaphore } from "./concurrency.ts";
 import type { InstalledCommits } from "./installed-commits.ts";
-import {
-  describeTable,
-  type Installer,
-  type InstallJob,
-  writeAt,
-  writtenItem,
-} from "./installer.ts";
+import type { Installer, InstallJob } from "./installer.ts";
 import { PayloadLoader } from "./payload-loader.ts";
+import { describeTable, writeAt, writtenItem } from "./payload-writes.ts";
 import { type PermittedTables, refusalOf } from "./permitted-writes.ts";
 import { isRefusedForGood } from "./refused-for-good.ts";
 import type { TableRegistry } from "./table-registry.ts";

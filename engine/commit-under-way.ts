@@ -10,7 +10,7 @@ import type { ClientPorts, Consumption } from "../core/ports.ts";
 import type { Timestamp, TransactionId } from "../core/types.ts";
 import { certify, type Certified, type Committable, type GroupSteps } from "./commit.ts";
 import { ignore, orAborted } from "./concurrency.ts";
-import { writtenItem } from "./installer.ts";
+import { writtenItem } from "./payload-writes.ts";
 import { unknownError } from "./request-settler.ts";
 import type { ShardSession } from "./shard-session.ts";
 import type { TailUser } from "./tail-follower.ts";

@@ -7,7 +7,7 @@ import { CorruptDataError, FrameError, TransactionError } from "../core/errors.t
 import { validateItem, validateKey } from "../core/item-validation.ts";
 import type { CommittedVerdict, Payload } from "../core/types.ts";
 import { decodePayload } from "../schemas/payload-reading.ts";
-import { describeTable } from "./installer.ts";
+import { describeTable } from "./payload-writes.ts";
 
 /** @throws CorruptDataError when the bytes are no payload, or one that no oracle would commit. */
 export function payloadOf(verdict: CommittedVerdict, bytes: Uint8Array): Payload {

@@ -13,19 +13,14 @@ import { commitName, type KeyRange, type TailCommit } from "../core/tail.ts";
 import type {
   CommittedVerdict,
   HistoryRetention,
-  Item,
   KeyHash,
-  KeyType,
   Payload,
-  PayloadTable,
-  TableDescription,
   Timestamp,
   Version,
-  Write,
 } from "../core/types.ts";
 import { waitBackoff } from "./backoff.ts";
 import { Semaphore } from "./concurrency.ts";
-import { itemIdentity } from "./write-buffer.ts";
+import { describeTable, writeAt } from "./payload-writes.ts";
 
 export type InstallJob = {
   readonly verdict: CommittedVerdict;
@@ -223,41 +218,4 @@ export class Installer {
     await this.#earlier.finish(missing);
     return true;
   }
-}
-
-export function writeAt(
-  payload: Payload,
-  index: number,
-): { readonly write: Write; readonly table: PayloadTable } {
-  const write = payload.writes[index];
-  const table = write === undefined ? undefined : payload.tables[write.table];
-  if (write === undefined || table === undefined) {
-    throw new RangeError(`the payload has no write ${index}`);
-  }
-  return { write, table };
-}
-
-/** The item that a payload's write is about: equal exactly for the same one. */
-export function writtenItem(payload: Payload, index: number): string {
-  const { write, table } = writeAt(payload, index);
-  return itemIdentity(describeTable(table, write.key), write.key);
-}
-
-/** The payload names a table's key; its types are those of the key's own values. */
-export function describeTable(table: PayloadTable, key: Item): TableDescription {
-  const partitionKey = { name: table.partitionKey, type: keyType(key, table.partitionKey) };
-  const base = {
-    name: table.name,
-    partitionKey,
-    history: table.history,
-    access: "transactional",
-  } as const;
-  if (table.sortKey === undefined) return base;
-  return { ...base, sortKey: { name: table.sortKey, type: keyType(key, table.sortKey) } };
-}
-
-function keyType(key: Item, attribute: string): KeyType {
-  const value = key[attribute];
-  if (value !== undefined && "N" in value) return "N";
-  return value !== undefined && "B" in value ? "B" : "S";
 }

@@ -20,7 +20,7 @@ import type {
   TableDescription,
   Write,
 } from "../core/types.ts";
-import { describeTable, writeAt } from "./installer.ts";
+import { describeTable, writeAt } from "./payload-writes.ts";
 
 export type PermittedTables = {
   readonly registry: { find(table: string): TableDescription | undefined };

@@ -12,7 +12,7 @@ import * as limits from "../../core/limits.ts";
 import type { StoredItem } from "../../core/ports.ts";
 import type { TailCommit } from "../../core/tail.ts";
 import type { CommittedVerdict, Payload } from "../../core/types.ts";
-import { writeAt, writtenItem } from "../installer.ts";
+import { writeAt, writtenItem } from "../payload-writes.ts";
 import { payloadOf } from "../committed-payload.ts";
 import type { ReadKey } from "../read-key.ts";
 

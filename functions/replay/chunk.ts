@@ -12,11 +12,9 @@
  * with history could be installed before an earlier one without, and would save what stood before
  * both as if it had stood until the second.
  */
-import { keyNamesOf } from "../../core/attributes.ts";
 import type { Tombstone } from "../../core/ports.ts";
 import type { CommittedVerdict, Payload, Timestamp } from "../../core/types.ts";
-import { describeTable, writeAt } from "../../engine/installer.ts";
-import { canonicalKey } from "../../schemas/key-hashes.ts";
+import { writeAt, writtenItem } from "../../engine/payload-writes.ts";
 
 export type Commit = { readonly verdict: CommittedVerdict; readonly payload: Payload };
 
@@ -62,7 +60,7 @@ export function planChunk(
         if (!isInstalled) refused.push({ commit, index, reason });
         continue;
       }
-      const identity = identityOf(commit.payload, index);
+      const identity = writtenItem(commit.payload, index);
       // mutant: report-covers-earlier-writes
       const isFirst = !latest.has(identity) && !ordered.has(identity);
       if (isInstalled && isFirst) {
@@ -90,10 +88,4 @@ export function planChunk(
     }
   }
   return { latest: [...latest.values()], ordered: [...ordered.values()], tombstones, refused };
-}
-
-function identityOf(payload: Payload, index: number): string {
-  const { write, table } = writeAt(payload, index);
-  const names = keyNamesOf(describeTable(table, write.key));
-  return Buffer.from(canonicalKey(names, write.key)).toString("latin1");
 }

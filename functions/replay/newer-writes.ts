@@ -14,7 +14,7 @@ import type {
   LogPosition,
   Watermark,
 } from "../../core/types.ts";
-import { describeTable, writeAt, writtenItem } from "../../engine/installer.ts";
+import { describeTable, writeAt, writtenItem } from "../../engine/payload-writes.ts";
 import { decodeBlock } from "../../engine/stored-block.ts";
 import type { Commit, PlannedWrite, RefusalOf } from "./chunk.ts";
 import { blocksAfter, type LogAhead, type LogReading } from "./log-ahead.ts";
