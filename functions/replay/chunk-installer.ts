@@ -7,20 +7,31 @@
 import { CorruptDataError, StoreError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { CallOptions, Ports } from "../../core/ports.ts";
-import type { HistoryRetention, Item, ShardId, Version } from "../../core/types.ts";
+import type { HistoryRetention, Item, Version } from "../../core/types.ts";
 import { Semaphore } from "../../engine/concurrency.ts";
 import { Installer } from "../../engine/installer.ts";
 import { writeAt } from "../../engine/payload-writes.ts";
 import { isRefusedForGood } from "../../engine/refused-for-good.ts";
 import type { Observability } from "../shared/observability.ts";
-import type { ChunkPlan, PlannedWrite, RefusedWrite } from "./chunk.ts";
+import type { ChunkPlan, PlannedWrite } from "./chunk.ts";
+import type { DeadLetters } from "./dead-letters.ts";
 import type { NewerWrites } from "./newer-writes.ts";
 import type { SigningWindow } from "./signing-window.ts";
+
+/** Of the writes that are not installed: */
+type Missing = {
+  /** Those whose item is not there, or has no `_v`. */
+  readonly overNothing: readonly PlannedWrite[];
+  readonly overOlder: readonly PlannedWrite[];
+};
+
+/** An item's version; or why it has none, or is not known. */
+type Stored = Version | CorruptDataError | "denied";
 
 export class ChunkInstaller {
   readonly #ports: Ports;
   readonly #observability: Observability;
-  readonly #shard: ShardId;
+  readonly #deadLetters: DeadLetters;
   readonly #window: SigningWindow;
   readonly #call: CallOptions;
   readonly #ownInstallMs: number;
@@ -36,7 +47,7 @@ export class ChunkInstaller {
     ports: Ports,
     observability: Observability,
     work: {
-      readonly shard: ShardId;
+      readonly deadLetters: DeadLetters;
       readonly window: SigningWindow;
       readonly call: CallOptions;
       /** See ReplayOptions. */
@@ -48,7 +59,7 @@ export class ChunkInstaller {
   ) {
     this.#ports = ports;
     this.#observability = observability;
-    this.#shard = work.shard;
+    this.#deadLetters = work.deadLetters;
     this.#window = work.window;
     this.#call = work.call;
     this.#ownInstallMs = work.ownInstallMs;
@@ -61,7 +72,9 @@ export class ChunkInstaller {
     const missing = await this.#missing(plan.latest);
     const chains = await this.#missingChains(plan.ordered);
     const results = await Promise.allSettled([
-      ...plan.refused.map((refused) => this.#places.run(() => this.#refuse(refused))),
+      ...plan.refused.map((refused) =>
+        this.#places.run(() => this.#deadLetters.ofWrite(refused, refused.reason)),
+      ),
       // mutant: replay-skips-a-write
       ...missing.overOlder.map((planned) => this.#places.run(() => this.#installOne(planned))),
       ...chains.map((chain) => this.#places.run(() => this.#installChain(chain))),
@@ -205,7 +218,8 @@ export class ChunkInstaller {
   ): Promise<void> {
     for (const [i, planned] of writes.entries()) {
       const error = stored[i];
-      if (error instanceof CorruptDataError) await this.#saveDeadLetter(planned, error.message);
+      if (error instanceof CorruptDataError)
+        await this.#deadLetters.ofWrite(planned, error.message);
     }
   }
 
@@ -256,13 +270,9 @@ export class ChunkInstaller {
         return "denied";
       }
       if (!isRefusedForGood(error)) throw error;
-      await this.#saveDeadLetter({ commit, index }, error.message);
+      await this.#deadLetters.ofWrite({ commit, index }, error.message);
     }
     return "done";
-  }
-
-  async #refuse(refused: RefusedWrite): Promise<void> {
-    await this.#saveDeadLetter(refused, refused.reason);
   }
 
   #noteDenial(table: string, error: StoreError): void {
@@ -286,40 +296,7 @@ export class ChunkInstaller {
     });
     throw first;
   }
-
-  async #saveDeadLetter({ commit, index }: PlannedWrite, reason: string): Promise<void> {
-    const { write, table } = writeAt(commit.payload, index);
-    const { id, timestamp } = commit.verdict;
-    await this.#ports.control.saveDeadLetter(
-      {
-        shard: this.#shard,
-        timestamp,
-        id,
-        table: table.name,
-        key: write.key,
-        item: write.item,
-        reason,
-      },
-      this.#call,
-    );
-    this.#observability.metrics.count("DeadLetters", 1);
-    this.#observability.log.error("a committed write can never be installed", {
-      transactionId: id,
-      table: table.name,
-      reason,
-    });
-  }
 }
-
-/** Of the writes that are not installed: */
-type Missing = {
-  /** Those whose item is not there, or has no `_v`. */
-  readonly overNothing: readonly PlannedWrite[];
-  readonly overOlder: readonly PlannedWrite[];
-};
-
-/** An item's version; or why it has none, or is not known. */
-type Stored = Version | CorruptDataError | "denied";
 
 function isBelow(stored: Stored | undefined, { commit }: PlannedWrite): boolean {
   if (stored instanceof CorruptDataError || stored === "denied") return false;

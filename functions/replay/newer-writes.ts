@@ -12,6 +12,7 @@ import type {
   KeyHash,
   LogBlock,
   LogPosition,
+  Payload,
   Watermark,
 } from "../../core/types.ts";
 import { describeTable, writeAt, writtenItem } from "../../engine/payload-writes.ts";
@@ -124,9 +125,7 @@ export class NewerWrites {
   }
 
   /** What is gone for good cannot come back; it becomes a dead letter in its turn. */
-  async #payloadOf(
-    verdict: CommittedVerdict,
-  ): Promise<PlannedWrite["commit"]["payload"] | undefined> {
+  async #payloadOf(verdict: CommittedVerdict): Promise<Payload | undefined> {
     if (this.#loaded?.verdict.timestamp === verdict.timestamp) return this.#loaded.payload;
     try {
       const payload = await this.#payloads.load(verdict);

@@ -23,6 +23,7 @@ import type {
   CommittedVerdict,
   HistoryRetention,
   LogBlock,
+  Payload,
   SequenceNumber,
   ShardId,
   StreamCursor,
@@ -36,6 +37,7 @@ import { callOptions, type InvocationBudget } from "../shared/invocation-budget.
 import type { Observability } from "../shared/observability.ts";
 import { ChunkInstaller } from "./chunk-installer.ts";
 import { planChunk, type ChunkPlan, type Commit, type RefusalOf } from "./chunk.ts";
+import { DeadLetters } from "./dead-letters.ts";
 import { decodeFollowing, placeBehind } from "./following.ts";
 import { InstallReports } from "./install-reports.ts";
 import { LogAhead } from "./log-ahead.ts";
@@ -100,7 +102,6 @@ export function createReplayService(
   };
 }
 
-/** Whole blocks' worth of commits, loaded and not yet installed. */
 /** A stretch of the log to be installed before the watermark passes it. */
 type Chunk = {
   /** In timestamp order. */
@@ -120,6 +121,7 @@ class ReplayRun {
   readonly #remainingMs: () => number;
   readonly #call: CallOptions;
   readonly #payloads: ReplayPayloads;
+  readonly #deadLetters: DeadLetters;
   readonly #patienceMs: number;
   readonly #ownInstallMs: number;
   readonly #registry: TableRegistry;
@@ -151,6 +153,8 @@ class ReplayRun {
     this.#remainingMs = budget.remainingMs;
     this.#call = callOptions(budget);
     this.#payloads = new ReplayPayloads(ports, batch, this.#call);
+    const { shard } = batch;
+    this.#deadLetters = new DeadLetters(ports, observability, { shard, call: this.#call });
     this.#installed = new InstallReports(ports.digest, batch.records);
   }
 
@@ -283,7 +287,8 @@ class ReplayRun {
       return this.#registry.retention;
     };
     const newer = this.#newerWrites(after);
-    const work = { shard, window, call: this.#call, ownInstallMs, newer, retention };
+    const deadLetters = this.#deadLetters;
+    const work = { deadLetters, window, call: this.#call, ownInstallMs, newer, retention };
     const installer = new ChunkInstaller(this.#ports, this.#observability, work);
     // mutant: watermark-before-installs
     const installed = await installer.install(plan);
@@ -372,31 +377,15 @@ class ReplayRun {
   }
 
   /**
-   * A payload that is gone for good must not stop the shard: it is recorded, counted and left. One
-   * that was not seen is waited for, over invocations.
+   * A payload that is gone for good, or damaged, must not stop the shard. One that was not seen is
+   * waited for, over invocations.
    */
-  async #payloadOf(verdict: CommittedVerdict): Promise<Commit["payload"] | undefined> {
+  async #payloadOf(verdict: CommittedVerdict): Promise<Payload | undefined> {
     try {
       return await this.#payloads.load(verdict);
     } catch (error) {
       if (!(error instanceof CorruptDataError)) throw error;
-      await this.#ports.control.saveDeadLetter(
-        {
-          shard: this.#batch.shard,
-          timestamp: verdict.timestamp,
-          id: verdict.id,
-          table: "",
-          key: {},
-          item: undefined,
-          reason: error.message,
-        },
-        this.#call,
-      );
-      this.#observability.metrics.count("DeadLetters", verdict.writes.length);
-      this.#observability.log.error("payload lost; its writes may be missing from their tables", {
-        transactionId: verdict.id,
-        reason: error.message,
-      });
+      await this.#deadLetters.ofCommit(verdict, error.message);
       return undefined;
     }
   }
