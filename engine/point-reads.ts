@@ -14,7 +14,7 @@ import { conflictError } from "./conflict-error.ts";
 import type { ReadKey } from "./read-key.ts";
 import type { ReadView } from "./read-view.ts";
 
-/** For an answer that is not from the store: it need not hold anything that is installed. */
+/** For a value that is not from its table: it need not hold anything that is installed. */
 const nothingKnown: Known = { installedThrough: 0 as Timestamp, installed: new Set() };
 
 /** One item as it stands at the read timestamp; joins the read set. */
@@ -51,7 +51,9 @@ export async function batchGetItems(
       const place = places.get(key);
       if (place === undefined) return getFromLogOrTable(view, key, { joins });
       const stored = answers[place];
-      return stored === undefined ? undefined : resolve(view, key, { stored, known, joins });
+      return stored === undefined
+        ? undefined
+        : resolve(view, key, { from: "table", stored, known, joins });
     }),
   );
 }
@@ -69,13 +71,15 @@ async function getFromLogOrTable(
     await view.ready();
     // By now others may have written there.
     const stored = valueInLog(view, key);
-    if (stored !== undefined) return resolve(view, key, { stored, known: nothingKnown, joins });
+    if (stored !== undefined) {
+      return resolve(view, key, { from: "memory", stored, known: nothingKnown, joins });
+    }
   }
   const known = view.known();
   const asked = view.ports.items.get(key.table, key.key, view.call);
   asked.catch(ignore); // Reported below, after the refresh, if that does not fail first.
   await view.ready();
-  return resolve(view, key, { stored: await asked, known, joins });
+  return resolve(view, key, { from: "table", stored: await asked, known, joins });
 }
 
 /**
@@ -108,7 +112,8 @@ async function getLocally(
   const own = ownCommit(view, key);
   if (own === undefined) return undefined;
   // mutant: own-commits-trusted
-  return { item: await resolve(view, key, { stored: own, known: nothingKnown, joins: true }) };
+  const asked = { from: "memory", stored: own, known: nothingKnown, joins: true } as const;
+  return { item: await resolve(view, key, asked) };
 }
 
 /**
@@ -119,12 +124,18 @@ function ownCommit(view: ReadView, key: ReadKey): StoredItem | undefined {
   return view.own?.committed(key);
 }
 
-/** An answer of the store, and what was known when it was asked. */
-type Asked = { readonly stored: StoredItem; readonly known: Known; readonly joins: boolean };
+/** A value of an item, and what was known when it was asked for. */
+type Asked = {
+  /** Memory: a commit of this process, or a block of the log, whoever made it. */
+  readonly from: "table" | "memory";
+  readonly stored: StoredItem;
+  readonly known: Known;
+  readonly joins: boolean;
+};
 
 /** What an answer means at the read timestamp; asks again as long as it cannot tell. */
 async function resolve(view: ReadView, key: ReadKey, asked: Asked): Promise<Item | undefined> {
-  let { stored, known } = asked;
+  let { from, stored, known } = asked;
   for (let attempt = 0; attempt < limits.readTriesMax; attempt += 1) {
     view.assertOpen();
     // In the turn of the judgement: while an install was waited for, another read of the same body
@@ -138,7 +149,7 @@ async function resolve(view: ReadView, key: ReadKey, asked: Asked): Promise<Item
     );
     switch (judgement.kind) {
       case "consistent":
-        return visible(view, key, { stored, joins: asked.joins, isOwn: known === nothingKnown });
+        return visible(view, key, { from, stored, joins: asked.joins });
       case "overtaken":
         // probe: conflict-found-by-reader
         throw view.doom(conflictError(judgement.conflict, judgement.conflict));
@@ -148,6 +159,7 @@ async function resolve(view: ReadView, key: ReadKey, asked: Asked): Promise<Item
         const written =
           own?.version === commit.timestamp ? own : view.session.express?.written(commit, key);
         if (written !== undefined) {
+          from = "memory";
           stored = written;
           known = nothingKnown;
           continue;
@@ -163,6 +175,7 @@ async function resolve(view: ReadView, key: ReadKey, asked: Asked): Promise<Item
         // probe: read-older-than-tail-remembers
         break;
     }
+    from = "table";
     known = view.known();
     stored = await view.ports.items.get(key.table, key.key, view.call);
   }
@@ -178,7 +191,7 @@ async function resolve(view: ReadView, key: ReadKey, asked: Asked): Promise<Item
 async function visible(
   view: ReadView,
   key: ReadKey,
-  { stored, joins, isOwn }: Omit<Asked, "known"> & { readonly isOwn: boolean },
+  { from, stored, joins }: Omit<Asked, "known">,
 ): Promise<Item | undefined> {
   const isNewer = stored.version > view.readTimestamp;
   // Before history is looked up: from now on the read timestamp moves only if the key is unchanged.
@@ -186,7 +199,8 @@ async function visible(
     view.reads.addKey(key.hashes.key, { table: key.table.name, key: key.key });
   }
   if (!isNewer) {
-    const isVersioned = !isOwn && stored.version > 0 && !stored.tombstone;
+    // Only the table shows that the version is there.
+    const isVersioned = from === "table" && stored.version > 0 && !stored.tombstone;
     if (isVersioned && key.identity !== undefined) view.noteVersioned(key.identity);
     return stored.item;
   }
