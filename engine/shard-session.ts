@@ -31,7 +31,7 @@ export type BlockMaking = {
 };
 
 /** What a session asks of the registry. */
-export type KnownTables = Pick<TableRegistry, "find" | "lookAgain" | "retention">;
+export type RegistryView = Pick<TableRegistry, "find" | "lookAgain" | "retention">;
 
 export class ShardSession {
   readonly shard: ShardId;
@@ -39,7 +39,7 @@ export class ShardSession {
   readonly follower: TailFollower;
   readonly sender: CommitSender;
   readonly installer: Installer;
-  readonly registry: KnownTables;
+  readonly registry: RegistryView;
   /** What of the log's newest commits needs no waiting for. */
   readonly installed = new InstalledCommits();
   /** Of own commits, to replay. */
@@ -58,7 +58,7 @@ export class ShardSession {
     ports: ClientPorts,
     log: FollowedLog,
     options: {
-      readonly registry: KnownTables;
+      readonly registry: RegistryView;
       /** Without them all goes by the stream. */
       readonly blocks?: BlockMaking;
       readonly onHelped: (verdict: CommittedVerdict) => void;

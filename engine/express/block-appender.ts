@@ -50,7 +50,7 @@ export type AppenderParts = {
   readonly shard: ShardId;
   readonly follower: Pick<TailFollower, "tail" | "ageMs" | "refresh" | "adopt" | "consumption">;
   /** The registry, by which a bid's `recheck` goes: who slept has an old copy. */
-  readonly tables: { readonly areFresh: boolean };
+  readonly tables: { checkFresh(): boolean };
   /** Which way commits go at the moment. */
   readonly policy: CommitPolicy;
   /** Microseconds since the epoch, by the store's clock; undefined: not known well enough. */
@@ -102,7 +102,7 @@ export class BlockAppender {
     return this.#denied;
   }
 
-  /** Whether a bid would be taken up now. */
+  /** Whether the log would take a block now. To ask may change the way (commit-policy.ts). */
   get isReady(): boolean {
     const nowMs = this.#time.nowMs();
     if (this.#state === "open" || nowMs < this.#refusedMs + this.#restMs) return false;
@@ -121,8 +121,9 @@ export class BlockAppender {
     return isDenied ? limits.expressDeniedMs : limits.expressThrottledMs;
   }
 
-  get #mayCertify(): boolean {
-    return this.isReady && this.#parts.tables.areFresh;
+  /** Whether a bid would be taken up now. To ask may have the registry read again, too. */
+  mayCertify(): boolean {
+    return this.isReady && this.#parts.tables.checkFresh();
   }
 
   /** A block of the log was folded. */
@@ -157,7 +158,7 @@ export class BlockAppender {
    * @throws what its `recheck` throws, when nothing of it is on its way; and the signal's reason.
    */
   commit(bid: ExpressBid): Promise<ExpressAnswer> {
-    if (!this.#mayCertify || !fitsBlock(bid)) return Promise.resolve({ kind: "by-stream" });
+    if (!this.mayCertify() || !fitsBlock(bid)) return Promise.resolve({ kind: "by-stream" });
     return answerTo(bid, (waiting) => {
       this.#waiting.push(waiting);
       this.#begin();
@@ -222,7 +223,7 @@ export class BlockAppender {
 
   /** Those that hold at the tail's end, each behind what it has read from. */
   #certified(): readonly WaitingBid[] {
-    if (!this.#mayCertify) this.#dismiss();
+    if (!this.mayCertify()) this.#dismiss();
     const here = new Set<TransactionId>();
     return this.#waiting.splice(0).filter((bid) => {
       if (bid.signal.aborted || !holdsAtTailEnd(bid)) return false;

@@ -18,8 +18,8 @@ import { BlockAppender } from "./block-appender.ts";
 import { fitsBlock } from "./block-plan.ts";
 import { BlockValues } from "./block-values.ts";
 import { CommitPolicy } from "./commit-policy.ts";
-import { KnownTables } from "./known-tables.ts";
 import { LoneWriter } from "./lone-writer.ts";
+import { RegistryGuard } from "./registry-guard.ts";
 
 export { withoutStream } from "./without-stream.ts";
 
@@ -46,7 +46,7 @@ export async function createExpress({
   });
   const { shard, hashes, follower, reports } = session;
   const policy = new CommitPolicy(mode);
-  const tables = new KnownTables(registry, ports.clock);
+  const tables = new RegistryGuard(registry, ports.clock);
   // 0 is provisioning's (core/block-order.ts).
   const number = Math.max(
     1,
@@ -70,10 +70,10 @@ export async function createExpress({
       return appender.denied;
     },
     get isReady() {
-      return appender.isReady && tables.areFresh;
+      return appender.mayCertify();
     },
     get isAlone() {
-      if (!appender.isReady || !tables.areFresh) return false;
+      if (!appender.mayCertify()) return false;
       return loneWriter.isLikely({ nowMs: time.nowMs(), ageMs: follower.ageMs });
     },
     board: async (signal) => {

@@ -33,7 +33,7 @@ import { silentObservability } from "../../functions/shared/silent-observability
 import { encodePayload } from "../../schemas/payload.ts";
 import { type GatedShard, type Held, keyOf, modelTable, settle, shardId } from "./gated-shard.ts";
 import type { ModelTransaction } from "./trace.ts";
-import { knownTables } from "../../testing/known-tables.ts";
+import { registryOf } from "../../testing/registry-view.ts";
 import { sampleHashes, sampleRandom } from "../../testing/sample-hashes.ts";
 
 const timeLimitMs: Change<number> = {
@@ -204,7 +204,7 @@ export class ClientActor {
     this.#session = new ShardSession(
       shard.ports(),
       { shard: shardId, hashes: sampleHashes },
-      { registry: knownTables([modelTable]), onHelped: () => undefined },
+      { registry: registryOf([modelTable]), onHelped: () => undefined },
     );
   }
 

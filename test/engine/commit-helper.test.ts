@@ -21,7 +21,7 @@ import { InstalledCommits } from "../../engine/installed-commits.ts";
 import { Installer } from "../../engine/installer.ts";
 import type { ShardSession } from "../../engine/shard-session.ts";
 import { encodePayload } from "../../schemas/payload.ts";
-import { knownTables } from "../../testing/known-tables.ts";
+import { registryOf } from "../../testing/registry-view.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const names = { name: "rows", partitionKey: "pk" };
@@ -104,7 +104,7 @@ function helper(
       retention: () => Promise.resolve(retentionDefault),
     }),
     installed: new InstalledCommits(),
-    registry: knownTables([rows]),
+    registry: registryOf([rows]),
   } as unknown as ShardSession;
   return { puts, store, helper: new CommitHelper(ports, session, () => undefined) };
 }

@@ -6,7 +6,7 @@ import type { ShardId, Timestamp } from "../../core/types.ts";
 import { CommitUnderWay } from "../../engine/commit-under-way.ts";
 import { ShardSession } from "../../engine/shard-session.ts";
 import { WriteBuffer } from "../../engine/write-buffer.ts";
-import { knownTables } from "../../testing/known-tables.ts";
+import { registryOf } from "../../testing/registry-view.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 import { followerPorts, idOf, MemoryLog } from "./memory-log.ts";
 
@@ -16,7 +16,7 @@ function newCommit(log: MemoryLog): CommitUnderWay {
     ports,
     { shard: "shardId-000000000000" as ShardId, hashes: sampleHashes },
     {
-      registry: knownTables([]),
+      registry: registryOf([]),
       onHelped: () => undefined,
     },
   );

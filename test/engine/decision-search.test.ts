@@ -16,7 +16,7 @@ import { settleOutcome } from "../../engine/outcome.ts";
 import { ShardSession } from "../../engine/shard-session.ts";
 import { decodeCommitRecord } from "../../schemas/commit-record-reading.ts";
 import { makeTransactionId } from "../../schemas/transaction-id.ts";
-import { knownTables } from "../../testing/known-tables.ts";
+import { registryOf } from "../../testing/registry-view.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 import { followerPorts, idOf, MemoryLog } from "./memory-log.ts";
 
@@ -26,7 +26,7 @@ function sessionOn(log: MemoryLog, ports: ClientPorts = followerPorts(log)): Sha
   return new ShardSession(
     ports,
     { shard, hashes: sampleHashes },
-    { registry: knownTables([]), onHelped: () => undefined },
+    { registry: registryOf([]), onHelped: () => undefined },
   );
 }
 

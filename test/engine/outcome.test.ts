@@ -6,7 +6,7 @@ import type { ShardId } from "../../core/types.ts";
 import { settleOutcome } from "../../engine/outcome.ts";
 import { ShardSession } from "../../engine/shard-session.ts";
 import { followerPorts, idOf, MemoryLog } from "./memory-log.ts";
-import { knownTables } from "../../testing/known-tables.ts";
+import { registryOf } from "../../testing/registry-view.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const shard = "shardId-000000000000" as ShardId;
@@ -27,7 +27,7 @@ test("sends nothing again for an id that expired blocks may decide", async () =>
   const session = new ShardSession(
     ports,
     { shard, hashes: sampleHashes },
-    { registry: knownTables([]), onHelped: () => undefined },
+    { registry: registryOf([]), onHelped: () => undefined },
   );
   const { signal } = new AbortController();
   const asked = { id: idOf(2), signal, call: {}, onSent: () => undefined };

@@ -6,7 +6,7 @@ import { beforeEach, expect, test } from "vitest";
 import type { KeyHash, ShardId, Timestamp, TransactionId, Verdict } from "../../core/types.ts";
 import { Chains } from "../../engine/chaining/chains.ts";
 import { ShardSession } from "../../engine/shard-session.ts";
-import { knownTables } from "../../testing/known-tables.ts";
+import { registryOf } from "../../testing/registry-view.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 import { followerPorts, idOf, MemoryLog } from "./memory-log.ts";
 
@@ -30,7 +30,7 @@ beforeEach(() => {
       },
     },
     {
-      registry: knownTables([]),
+      registry: registryOf([]),
       onHelped: () => undefined,
     },
   );

@@ -79,7 +79,7 @@ export class AppendingLog {
   /** Ids of which certainly no block is on its way any more. */
   readonly grounded: number[] = [];
   nowMicros: number | undefined = 5_000;
-  readonly tables = { areFresh: true };
+  readonly tables = { areFresh: true, checkFresh: () => this.tables.areFresh };
   /** Lets the puts go that are held. */
   release: () => void = () => undefined;
 

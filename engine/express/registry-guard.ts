@@ -11,7 +11,7 @@ import { TableRefusedError, type TableRegistry } from "../table-registry.ts";
 
 type Registry = Pick<TableRegistry, "ageMs" | "keepBelow" | "reload" | "find">;
 
-export class KnownTables {
+export class RegistryGuard {
   readonly #registry: Registry;
   readonly #clock: Clock;
 
@@ -20,15 +20,15 @@ export class KnownTables {
     this.#clock = clock;
   }
 
-  /** Whether one may go by the copy; if it grows old, it is read again meanwhile. */
-  get areFresh(): boolean {
+  /** Whether one may go by the copy; if it grows old, this begins to read it again. */
+  checkFresh(): boolean {
     this.#registry.keepBelow(limits.expressRegistryMsMax);
     return this.#registry.ageMs <= limits.expressRegistryMsMax;
   }
 
   /** Waits for a younger copy where a long body has let it grow old; not for long. */
   async refreshed(): Promise<void> {
-    if (this.areFresh) return;
+    if (this.checkFresh()) return;
     const over = new AbortController();
     const patience = this.#clock.sleep(limits.expressAnswerMsMax, over.signal);
     try {
