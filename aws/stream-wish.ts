@@ -1,19 +1,36 @@
-/** What a deployment is to have of a stream, and how provisioning brings that about. */
+/**
+ * What a deployment is to have of a stream, and how provisioning brings that about: tables alone, a
+ * stream that is used from now on, or one that is closed and drained. What is asked of the log for
+ * that is in stream-switch.ts.
+ */
+import { InvalidRequestError, StoreError } from "../core/errors.ts";
+import * as limits from "../core/limits.ts";
 import type { Clock, Random } from "../core/ports.ts";
 import type { ShardId } from "../core/types.ts";
-import type { AwsClients } from "./clients.ts";
+import type { AwsClients, KinesisHandle } from "./clients.ts";
 import { createDynamoDbCommitLog } from "./dynamodb-commit-log.ts";
-import { createDynamoDbControlStore, type ShardEntry } from "./dynamodb-control-store.ts";
-import { createDynamoDb } from "./dynamodb.ts";
 import {
-  addShardOfTables,
-  addShards,
-  firstShards,
-  leaveStream,
-  type ShardParts,
-  useStream,
-} from "./first-shards.ts";
+  createDynamoDbControlStore,
+  type AwsControlStore,
+  type ShardEntry,
+} from "./dynamodb-control-store.ts";
+import { createDynamoDb } from "./dynamodb.ts";
+import { addShards, firstShards } from "./first-shards.ts";
+import { covers, listKinesisShards } from "./kinesis-shards.ts";
 import type { DeploymentNames } from "./names.ts";
+import {
+  closeStream,
+  isStreamClosed,
+  openStream,
+  streamUse,
+  type StreamSwitchParts,
+} from "./stream-switch.ts";
+
+export type StreamParts = StreamSwitchParts & {
+  readonly control: AwsControlStore;
+  readonly clock: Clock;
+  readonly random: Random;
+};
 
 /** A deployment whose tables, and stream if it has one, exist. */
 type Provisioned = {
@@ -46,7 +63,7 @@ type StreamPlan = {
 export async function fulfilStreamWish(
   { clients, names, clock, random }: Provisioned,
   { wish, drainMs, entriesOf }: StreamPlan,
-): Promise<ShardParts> {
+): Promise<StreamParts> {
   const { stream, controlTable, logTable } = names;
   const dynamodb = createDynamoDb(clients.dynamodb);
   const control = createDynamoDbControlStore({ dynamodb, clock, table: controlTable });
@@ -63,4 +80,95 @@ export async function fulfilStreamWish(
   if (wish === "closing") await leaveStream(parts, drainMs ?? 0);
   else await useStream(parts, { kinesis, stream });
   return parts;
+}
+
+/**
+ * The one shard of a deployment without a stream. It is called what a stream's first one is called,
+ * and lies where that begins: a stream that is made later carries it on.
+ */
+const shardOfTables: ShardEntry = {
+  shard: "shardId-000000000000" as ShardId,
+  startingHashKey: "0",
+};
+
+/**
+ * Makes a deployment of tables alone usable. A second run changes nothing.
+ * @throws InvalidRequestError when it has a stream that is in use: that may hold requests that
+ *   nobody has answered, and the only copy of what is committed and not installed.
+ */
+export async function addShardOfTables(parts: StreamParts): Promise<void> {
+  const { control } = parts;
+  const listed = await control.shards();
+  const uses = await Promise.all(listed.map((shard) => streamUse(parts, shard)));
+  const { streamless } = await control.registry();
+  if (listed.length > 0 && (streamless !== true || uses.some((use) => use !== "unused"))) {
+    throw new InvalidRequestError(
+      "stream",
+      "this deployment's stream is in use: keep it, close it first, and take it away when it is " +
+        "drained (docs/operations.md, Taking the stream away)",
+    );
+  }
+  // What is recorded already is not recorded again: the stream may have been opened since the look.
+  if (listed.length > 0) return;
+  // Before the shard: who finds one must know how it commits.
+  await control.recordStream(false);
+  await addShards(parts, [shardOfTables]);
+}
+
+/**
+ * Has what stands in the stream decided from now on, where that was not so: the stream was made
+ * beside tables alone, or was closed. Nothing else changes.
+ */
+export async function useStream(
+  parts: StreamParts,
+  of: { readonly kinesis: KinesisHandle; readonly stream: string },
+): Promise<void> {
+  const { control } = parts;
+  const { streamless } = await control.registry();
+  for (const entry of await control.shardEntries()) {
+    if (streamless !== true && !(await isStreamClosed(parts, entry.shard))) continue;
+    const carriers = await listKinesisShards(of.kinesis, of.stream);
+    const carrier = carriers.find(
+      (each) => each.lastSequenceNumber === undefined && covers(each, entry),
+    );
+    if (carrier === undefined) {
+      throw new StoreError("unavailable", `stream ${of.stream} shows no shard; try again`);
+    }
+    await openStream(parts, entry.shard, carrier.firstSequenceNumber);
+  }
+  if (streamless === true) await control.recordStream(true);
+}
+
+/**
+ * Ends the use of the stream, and waits until nobody needs it: what was committed by it and is not
+ * installed, replay installs meanwhile.
+ * @throws InvalidRequestError when that takes longer than `waitMs`: the stream is closed, and this
+ *   is to be called again.
+ */
+export async function leaveStream(parts: StreamParts, waitMs: number): Promise<void> {
+  const { control, clock } = parts;
+  const shards = await control.shards();
+  for (const shard of shards) await closeStream(parts, shard);
+  // Behind the blocks: who reads it finds them in the log.
+  await control.recordStream(false);
+  const untilMs = clock.monotonicMs() + waitMs;
+  for (;;) {
+    const uses = await Promise.all(shards.map((shard) => streamUse(parts, shard)));
+    if (uses.every((use) => use === "unused")) return;
+    if (uses.includes("open")) {
+      // Another operator has opened it meanwhile, and may have recorded that before.
+      await control.recordStream(true);
+      throw new InvalidRequestError(
+        "stream",
+        "the stream was opened again by somebody else while it was being closed; agree on one",
+      );
+    }
+    if (clock.monotonicMs() >= untilMs) break;
+    await clock.sleep(limits.streamDrainLookMs);
+  }
+  throw new InvalidRequestError(
+    "stream",
+    "the stream is closed, and is not drained yet: replay has still to install what was " +
+      "committed by it. Keep it, and try again (docs/operations.md, Taking the stream away)",
+  );
 }

@@ -4,7 +4,7 @@
  * Terraform's state; whoever does it may die at any call, or between two steps, and then another
  * one goes on. The stream itself and its functions come and go at once: they are the cloud's.
  */
-import { addShardOfTables, leaveStream, useStream } from "../aws/first-shards.ts";
+import { addShardOfTables, leaveStream, useStream } from "../aws/stream-wish.ts";
 import { InvalidRequestError, StoreError } from "../core/errors.ts";
 import { timeLimitMs } from "../functions/shared/settings.ts";
 import type { SeededRandom } from "../testing/kernel/seeded-random.ts";

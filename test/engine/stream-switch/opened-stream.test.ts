@@ -1,6 +1,6 @@
 /** The block that opens a stream, by whomever (docs/protocol.md §3, Closing the stream). */
 import { expect, test } from "vitest";
-import { leaveStream } from "../../../aws/first-shards.ts";
+import { leaveStream } from "../../../aws/stream-wish.ts";
 import { openStream } from "../../../aws/stream-switch.ts";
 import { decodeLogBlockHeader } from "../../../schemas/log-block.ts";
 import { createTestCloud } from "../../../testing/index.ts";

@@ -10,7 +10,7 @@ import type { TransactionId } from "../../../core/types.ts";
 import { createClientEngine } from "../../../engine/client-engine.ts";
 import type { ClientEngine } from "../../../engine/types.ts";
 import { createTestCloud, testTable, type TestCloud } from "../../../testing/index.ts";
-import { keyOf, numberIn } from "./counting-engine.ts";
+import { keyOf, numberIn } from "../express/counting-engine.ts";
 
 const rows = testTable("rows", { partitionKey: "id" });
 const minute = 60_000;

@@ -10,7 +10,7 @@ import { createClientEngine } from "../../../engine/client-engine.ts";
 import type { BodyTransaction, ClientEngine } from "../../../engine/types.ts";
 import { createTestCloud, type TestCloud } from "../../../testing/index.ts";
 import { counters, countersTable } from "../increments.ts";
-import { keyOf, numberIn } from "./counting-engine.ts";
+import { keyOf, numberIn } from "../express/counting-engine.ts";
 import { minuteMs, operatorOf } from "./stream-operator.ts";
 
 const limit = { limitMs: 300 * minuteMs };
