@@ -3,7 +3,8 @@
  * installs goes by the log: a block may have been put by somebody else, and a table may have been
  * taken out of the registry since. The rights of replay, and of whoever keeps house or helps, may
  * reach further than those of a block's maker. So each looks for itself, at the table, at the names
- * and types of its key, and at what an idempotency entry looks like.
+ * and types of its key, and at an idempotency entry's key. No more: what an index does not take the
+ * store refuses, and what an entry holds a client may write without any block, too.
  *
  * Whether a table keeps history is not compared: that may change between commit and install, and
  * replay orders writes of both kinds (functions/replay/chunk.ts). The oracle does compare it

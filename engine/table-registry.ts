@@ -131,7 +131,10 @@ function unchanged(
   return JSON.stringify(known) === JSON.stringify(found) ? known : undefined;
 }
 
-/** The oracle's registry differs; told apart inside the engine, as the one below is. */
+/**
+ * The oracle's registry differs, or by now this process's own copy; told apart inside the engine,
+ * as the one below is.
+ */
 export class TableRefusedError extends UnavailableError {
   /** What was written to, as the process knew it then. */
   readonly #tables: readonly TableDescription[];

@@ -1,5 +1,6 @@
 /**
- * Bytes → LogBlock (docs/formats/log-block.md). Written by log-block-draft.ts.
+ * Bytes → LogBlock (docs/formats/log-block.md). Written by log-block-draft.ts and
+ * log-block-encoding.ts.
  *
  * Invariants: I1 (a block knows its position), I2 (validated after decoding), I3 (what is read here
  * is what was decided).

@@ -5,6 +5,8 @@
  *   A   get(k) = 1  put(k, 2)  sealed ──── sent ──────────── committed at 40
  *   B                          get(k) = 2  put(k, 3)  sealed ─ waits for A ─ sent, checked from 40
  *
+ * That is the way by the stream; a block of the process's own may hold both, B behind A.
+ *
  * Such a transaction shows nothing to its caller before they are committed: it neither commits, nor
  * ends without writes, nor lets its body's own error out (read-view.ts, `settleChained`). And it
  * never sees a state that could not come to be (I8): what it reads is that of the tables at its

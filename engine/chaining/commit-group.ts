@@ -5,7 +5,8 @@
  * A transaction that has read nothing undecided is a group of its own and is sent at once. One that
  * has read from undecided commits waits for their verdicts; meanwhile others that read from it join
  * it. So many increments of one item cost one round trip, one record and one install each time
- * around, instead of one each:
+ * around, instead of one each. So by the stream; a block of this process's own may take it together
+ * with what it has read from, in their order, and it waits only where one does not:
  *
  *   log      ──────── A ───────────── B C D ─────────── E F …
  *   A        send ────┤ install
