@@ -35,7 +35,7 @@ import { DecisionSearch } from "./decision-search.ts";
 import type { OnSent, Predecessors, UndecidedRead } from "./express-way.ts";
 import type { Decision } from "./log-searches.ts";
 import { settleRequest } from "./request-settler.ts";
-import { assertWithinTail, conflictError } from "./conflict-error.ts";
+import { refuseBelowTail, conflictError } from "./conflict-error.ts";
 import { TableRefusedError } from "./table-registry.ts";
 import type { ShardSession } from "./shard-session.ts";
 import { assertKeyCount, type WriteBuffer } from "./write-buffer.ts";
@@ -69,7 +69,7 @@ export type CommitOptions = {
 export type GroupSteps = Predecessors & {
   /** Resolves when it is time to be certified; others may still join. */
   gathered(signal: AbortSignal): Promise<void>;
-  /** Whether it still is, where the next block is about to be made; else it gathers again. */
+  /** Whether it is still time, where the next block is about to be made; else it gathers again. */
   readonly isReady: boolean;
   /** In the very turn in which payload and checks are taken, or checked again, before they are. */
   close(): void;
@@ -163,7 +163,7 @@ async function send(
   const checks = checksOf(subject, undecided);
   const checkedTo = checkLocally(session, subject);
   const recheckTables = (): void => {
-    session.express?.assertUnchanged(Array.from(writes.values(), ({ table }) => table));
+    session.express?.refuseChanged(Array.from(writes.values(), ({ table }) => table));
   };
   // An oracle asks that by itself.
   if (session.express?.isReady === true) recheckTables();
@@ -217,7 +217,7 @@ function checksOf(
 function checkLocally(session: ShardSession, subject: Committable): Timestamp {
   const { reads, writes } = subject;
   const { tail } = session.follower;
-  assertWithinTail(reads, tail);
+  refuseBelowTail(reads, tail);
   if (subject.isolation === "serializable") {
     const conflict = reads.conflict(tail);
     // mutant: no-local-check

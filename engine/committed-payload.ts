@@ -13,7 +13,7 @@ import { describeTable } from "./payload-writes.ts";
 export function payloadOf(verdict: CommittedVerdict, bytes: Uint8Array): Payload {
   const payload = decodeOrCorrupt(verdict, () => decodePayload(bytes));
   // What lies in the stream an oracle has scanned; what a client commits by itself, nobody.
-  if (verdict.payload.kind !== "stream") assertInstallable(verdict, payload);
+  if (verdict.payload.kind !== "stream") refuseUninstallable(verdict, payload);
   return payload;
 }
 
@@ -21,7 +21,7 @@ export function payloadOf(verdict: CommittedVerdict, bytes: Uint8Array): Payload
  * Only a client that is not ours makes a block with such a payload. It is nobody's to read, and its
  * writes become dead letters.
  */
-function assertInstallable(verdict: CommittedVerdict, { tables, writes }: Payload): void {
+function refuseUninstallable(verdict: CommittedVerdict, { tables, writes }: Payload): void {
   const isCounted = writes.length === verdict.writes.length;
   if (!isCounted) throw damaged(verdict, "it does not write what its verdict says");
   try {

@@ -5,7 +5,7 @@ import type { ReadConflict, TransactionReads } from "../core/transaction-reads.t
 import type { Timestamp } from "../core/types.ts";
 
 /** @throws SnapshotTooOldError when the tail has forgotten commits above the read timestamp. */
-export function assertWithinTail(
+export function refuseBelowTail(
   { readTimestamp }: Pick<TransactionReads, "readTimestamp">,
   tail: Tail,
 ): void {

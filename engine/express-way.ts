@@ -48,7 +48,7 @@ export type ExpressWish = {
   readonly resend: boolean;
   readonly onSent: OnSent;
   /** A block that commits it is on its way, or certainly none is any more. */
-  readonly onWay: (isOpen: boolean) => void;
+  readonly onWay: (mayCome: boolean) => void;
   /** A put of its block failed, or nobody knows: for whoever gives up to say why. */
   readonly onTrouble: (cause: unknown) => void;
   /** What the log says of its id, up to the tail's end. */
@@ -93,7 +93,7 @@ export interface ExpressWay {
    * That the tables are as the registry has them now.
    * @throws TableRefusedError, and the body runs again.
    */
-  assertUnchanged(written: Iterable<TableDescription>): void;
+  refuseChanged(written: Iterable<TableDescription>): void;
   /** Whether a block has room for a payload that writes this. */
   takes(payload: InlinePayload, writes: readonly WriteHashes[]): boolean;
   /**

@@ -28,7 +28,7 @@ import {
 } from "../core/visibility.ts";
 import type { KeyHashes } from "../schemas/key-hashes.ts";
 import { waitBackoff } from "./backoff.ts";
-import { assertWithinTail, conflictError } from "./conflict-error.ts";
+import { refuseBelowTail, conflictError } from "./conflict-error.ts";
 import { asError, ignore, orAborted } from "./concurrency.ts";
 import type { OwnCommits, OwnReads } from "./own-commits.ts";
 import type { ReadKey } from "./read-key.ts";
@@ -186,7 +186,7 @@ export class ReadView {
     }
     this.assertOpen();
     if (this.mode === "fixed") return;
-    this.assertWithinTail();
+    this.refuseBelowTail();
     if (this.reads.size === 0 && this.#options.local?.isChained !== true) {
       this.reads.extend(this.tail);
     }
@@ -198,14 +198,14 @@ export class ReadView {
    */
   async extendToEnd(): Promise<void> {
     await orAborted(this.#session.follower.refresh(), this.call.signal);
-    this.assertWithinTail();
+    this.refuseBelowTail();
     const conflict = this.reads.extend(this.tail);
     if (conflict !== undefined) throw this.doom(conflictError(conflict, conflict));
   }
 
-  assertWithinTail(): void {
+  refuseBelowTail(): void {
     try {
-      assertWithinTail(this.reads, this.tail);
+      refuseBelowTail(this.reads, this.tail);
     } catch (error) {
       throw this.doom(asError(error));
     }
@@ -263,7 +263,7 @@ export class ReadView {
   judge(answer: Answer, history: boolean): Judgement {
     const { mode, isolation, reads, tail } = this;
     if (mode !== "fixed") {
-      this.assertWithinTail();
+      this.refuseBelowTail();
       // What stands in the tables must not be seen beside what was read from a commit that has
       // failed.
       this.#options.local?.assertChained();

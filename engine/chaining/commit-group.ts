@@ -33,7 +33,7 @@ import {
 } from "../commit-under-way.ts";
 import { probedError } from "../commit.ts";
 import { ignore, noLongerNeeded, orAborted } from "../concurrency.ts";
-import { assertWithinTail, conflictError } from "../conflict-error.ts";
+import { refuseBelowTail, conflictError } from "../conflict-error.ts";
 import type { UndecidedRead } from "../express-way.ts";
 import type { Sealed } from "../own-commits.ts";
 import type { ShardSession } from "../shard-session.ts";
@@ -63,7 +63,7 @@ export class CommitGroup implements UndecidedCommit, GroupCourse {
   /** Whether others may still join, as far as it goes by the group. */
   #isOpen = true;
   /** Whether it is on its way, in a block or to the oracle. */
-  #hasLeft = false;
+  #hasBoarded = false;
   #members = 1;
   readonly #session: ShardSession;
   readonly #chains: Neighbours;
@@ -150,7 +150,7 @@ export class CommitGroup implements UndecidedCommit, GroupCourse {
    */
   join(member: GroupMember): number {
     const tail = this.#tail;
-    assertWithinTail(this.reads, tail);
+    refuseBelowTail(this.reads, tail);
     const conflict = this.reads.extend(tail);
     if (conflict !== undefined) throw conflictError(conflict, conflict);
     const place = this.#members;
@@ -211,7 +211,7 @@ export class CommitGroup implements UndecidedCommit, GroupCourse {
     // What it rests on may have been given up, of which the log knows nothing.
     if (this.#checked?.to === tail.newest && this.#checked.decisions === decisions)
       return undefined;
-    assertWithinTail(this.reads, tail);
+    refuseBelowTail(this.reads, tail);
     const conflict = this.reads.conflict(tail) ?? this.#chained.conflict(tail);
     if (conflict === undefined) this.#checked = { to: tail.newest, decisions };
     return conflict;
@@ -226,7 +226,7 @@ export class CommitGroup implements UndecidedCommit, GroupCourse {
     const waits = this.#waitsFor.size > 0;
     if (waits && this.isReady) await this.#predecessorsGathered(signal);
     // One block may take those that it has not taken yet.
-    if (waits && (!this.isReady || this.#undecidedGroups().every((each) => each.#hasLeft))) {
+    if (waits && (!this.isReady || this.#undecidedGroups().every((each) => each.#hasBoarded))) {
       await this.predecessorsDecided(signal);
     }
     await this.#foreignTurn(signal);
@@ -327,10 +327,10 @@ export class CommitGroup implements UndecidedCommit, GroupCourse {
    */
   close(): void {
     this.#isOpen = false;
-    this.#hasLeft = true;
+    this.#hasBoarded = true;
     const tail = this.#tail;
     if (this.#chained.size === 0) return;
-    assertWithinTail(this.reads, tail);
+    refuseBelowTail(this.reads, tail);
     const conflict = this.reads.extend(tail) ?? this.#chained.conflict(tail);
     if (conflict !== undefined) throw conflictError(conflict, conflict);
     this.#chained.settle(tail, this.reads);

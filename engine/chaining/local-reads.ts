@@ -9,7 +9,7 @@ import type { Tail } from "../../core/tail.ts";
 import type { Item } from "../../core/types.ts";
 import type { CommitServices, SentCommit } from "../commit-under-way.ts";
 import { asError, orAborted } from "../concurrency.ts";
-import { assertWithinTail, conflictError } from "../conflict-error.ts";
+import { refuseBelowTail, conflictError } from "../conflict-error.ts";
 import type { OwnCommits, OwnReads, Sealed } from "../own-commits.ts";
 import type { ReadKey } from "../read-key.ts";
 import { ChainedReads } from "./chained-reads.ts";
@@ -127,7 +127,7 @@ export class LocalReads implements OwnReads {
   #extendAll(): void {
     const { reads, doom } = this.#options;
     try {
-      assertWithinTail(reads, this.#tail);
+      refuseBelowTail(reads, this.#tail);
     } catch (error) {
       throw doom(asError(error));
     }

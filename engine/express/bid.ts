@@ -14,7 +14,7 @@ export type ExpressBid = ExpressRequest & {
   /** Checks what it has read up to the tail's end; throws if that has been overtaken. */
   readonly recheck: () => void;
   /** A block that commits it is on its way, or certainly none is any more. */
-  readonly onWay: (isOpen: boolean) => void;
+  readonly onWay: (mayCome: boolean) => void;
   /** A put of its block failed. */
   readonly onTrouble: (cause: unknown) => void;
   /** Aborts when nobody waits for the answer any more. */

@@ -80,8 +80,8 @@ export async function createExpress({
       if (appender.isReady) await tables.refreshed();
       return appender.board(signal);
     },
-    assertUnchanged: (written) => {
-      tables.assertUnchanged(written);
+    refuseChanged: (written) => {
+      tables.refuseChanged(written);
     },
     settle: (wish) => {
       // Where there is a stream, its oracle says what becomes of ids that are asked for.
@@ -122,12 +122,12 @@ async function settle(
   const announce = announcer(wish);
   const readFrom = () => wish.predecessors?.undecidedReads() ?? [];
   let isBound = false;
-  const onWay = (isOpen: boolean): void => {
+  const onWay = (mayCome: boolean): void => {
     // What becomes of the block once it was given up says nothing of other copies.
     if (over.signal.aborted) return;
-    isBound = isOpen && readFrom().length > 0;
-    wish.onWay(isOpen);
-    if (isOpen) announce();
+    isBound = mayCome && readFrom().length > 0;
+    wish.onWay(mayCome);
+    if (mayCome) announce();
   };
   try {
     const committed = appender.commit({

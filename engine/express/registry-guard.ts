@@ -40,7 +40,7 @@ export class RegistryGuard {
   }
 
   /** @throws TableRefusedError for one that has changed since its rows were written. */
-  assertUnchanged(written: Iterable<TableDescription>): void {
+  refuseChanged(written: Iterable<TableDescription>): void {
     const changed = [...new Set(written)].filter(
       (table) => !isOwnTable(table.name) && this.#registry.find(table.name) !== table,
     );
