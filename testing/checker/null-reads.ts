@@ -29,7 +29,9 @@ export function nullReadsOf(
 }
 
 /** None where a deletion may lie that nobody can place. */
-function nullPlaces(model: Model, { segments, deletionsKnown }: KeyOrder): readonly number[] {
+function nullPlaces(model: Model, order: KeyOrder): readonly number[] {
+  const { segments, deletionsKnown, maybeDeleted = false } = order;
+  if (maybeDeleted) return [];
   const segment = segments[0] ?? [];
   const hasDeletion = segments.some((each) => each.some(({ isDeletion }) => isDeletion));
   if (!deletionsKnown && (segments.length === 1 || hasDeletion)) return [];

@@ -23,6 +23,8 @@ export type KeyOrder = {
   readonly segments: readonly (readonly Entry[])[];
   /** Whether all deletions that took effect, or may have, stand in the segments. */
   readonly deletionsKnown: boolean;
+  /** Whether a deletion of unknown outcome may lie anywhere, within a segment as well. */
+  readonly maybeDeleted?: boolean;
 };
 
 export function versionOrders(
@@ -49,9 +51,9 @@ export function versionOrders(
     const names = listed.get(key);
     const order =
       names === undefined
-        ? inferredOrder(model, entries, findings)
+        ? inferredOrder(model, { entries, maybeDeleted }, findings)
         : listedOrder(model, { key, entries, names }, findings);
-    return maybeDeleted ? { ...order, deletionsKnown: false } : order;
+    return maybeDeleted ? { ...order, deletionsKnown: false, maybeDeleted } : order;
   });
   judgeFinalState(model, orders, { history, findings });
   return orders;
@@ -203,7 +205,11 @@ function readBefore(model: Model, { member, version }: Entry): number | undefine
   return memberAt(model, member).reads.get(key);
 }
 
-function inferredOrder(model: Model, entries: readonly Entry[], findings: Findings): KeyOrder {
+function inferredOrder(
+  model: Model,
+  { entries, maybeDeleted }: Writers,
+  findings: Findings,
+): KeyOrder {
   const initial = entries.filter(({ member }) => kindOf(model, member) === "init");
   const others = entries.filter(({ member }) => kindOf(model, member) !== "init");
   const timed = others.filter((entry) => commitTsOf(model, entry) !== undefined);
@@ -219,7 +225,7 @@ function inferredOrder(model: Model, entries: readonly Entry[], findings: Findin
     return { segments: [[...initial, ...sorted]], deletionsKnown: true };
   }
   const unplaced = others.filter((entry) => commitTsOf(model, entry) === undefined);
-  return new Linking(model, [...initial, ...sorted], unplaced).order();
+  return new Linking(model, [...initial, ...sorted], { unplaced, maybeDeleted }).order();
 }
 
 /**
@@ -236,11 +242,18 @@ class Linking {
   readonly #followers = new Map<number, Entry[]>();
   readonly #placed = new Set<Entry>();
 
-  constructor(model: Model, known: readonly Entry[], unplaced: readonly Entry[]) {
+  /** @param of `maybeDeleted`: a deletion of unknown outcome may stand between. */
+  constructor(
+    model: Model,
+    known: readonly Entry[],
+    of: { readonly unplaced: readonly Entry[]; readonly maybeDeleted: boolean },
+  ) {
+    const { unplaced, maybeDeleted } = of;
     this.#model = model;
     this.#known = known;
     this.#unplaced = new Map(unplaced.map((entry) => [entry.version, entry]));
-    this.#hasDeletions = [...known, ...unplaced].some(({ isDeletion }) => isDeletion);
+    this.#hasDeletions =
+      maybeDeleted || [...known, ...unplaced].some(({ isDeletion }) => isDeletion);
     for (const entry of unplaced) {
       const version = this.#followed(entry);
       if (version === undefined) continue;
