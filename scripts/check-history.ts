@@ -92,9 +92,9 @@ async function read<Entry>(file: string, parse: LineParser<Entry>): Promise<Entr
 }
 
 function print(path: string, { findings, findingsCount, counts, undecided }: CheckReport): void {
-  const { committed, aborted, unknown, unknownCommitted, reads, writes } = counts;
+  const { committed, native, aborted, unknown, unknownCommitted, reads, writes } = counts;
   console.log(
-    `${path}: ${committed} committed, ${aborted} aborted, ${unknown} unknown ` +
+    `${path}: ${committed} committed, ${native} native, ${aborted} aborted, ${unknown} unknown ` +
       `(${unknownCommitted} took effect), ${reads} reads, ${writes} writes`,
   );
   if (undecided.keys + undecided.nullReads > 0) {

@@ -4,7 +4,7 @@
  * snapshot one reads at one and writes at a later one, and nobody else writes what it writes in
  * between. Tries every order; for a handful of transactions.
  */
-import type { History, HistoryTransaction } from "../../testing/history/types.ts";
+import { isWrite, type History, type HistoryTransaction } from "../../testing/history/types.ts";
 
 type Rules = {
   /** What had ended before another began comes before it. */
@@ -113,8 +113,8 @@ function readsFit({ ops }: HistoryTransaction, state: State): boolean {
 
 function lastWrites({ ops }: HistoryTransaction) {
   const writes = new Map<string, { readonly version: string; readonly isDeletion: boolean }>();
-  for (const [kind, key, version] of ops) {
-    if (kind !== "r") writes.set(key, { version, isDeletion: kind === "d" });
+  for (const [kind, key, version] of ops.filter(isWrite)) {
+    writes.set(key, { version, isDeletion: kind === "d" });
   }
   return writes;
 }

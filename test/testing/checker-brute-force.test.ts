@@ -5,7 +5,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { checkHistory } from "../../testing/checker/check-history.ts";
-import type { History, HistoryTransaction, VersionOrder } from "../../testing/history/types.ts";
+import {
+  isWrite,
+  type History,
+  type HistoryTransaction,
+  type VersionOrder,
+} from "../../testing/history/types.ts";
 import { isLegal } from "./brute-force.ts";
 import { historyArbitrary, type Shape } from "./random-histories.ts";
 
@@ -31,7 +36,7 @@ function lastWritesOf(transactions: readonly HistoryTransaction[]) {
     .filter(({ status }) => status === "commit")
     .flatMap(({ ops, commitTs }) => {
       const last = new Map<string, string>();
-      for (const [kind, key, version] of ops) if (kind !== "r") last.set(key, version);
+      for (const [, key, version] of ops.filter(isWrite)) last.set(key, version);
       return Array.from(last, ([key, version]) => ({ key, version, commitTs }));
     });
 }

@@ -18,7 +18,8 @@ export function tx(id: string, steps: string, extra: Extra = {}): HistoryTransac
       if (key === undefined || version === undefined) throw new Error(`no step: ${step}`);
       switch (kind) {
         case "r":
-          return ["r", key, version === "-" ? null : versionName(key, version)];
+        case "x":
+          return [kind, key, version === "-" ? null : versionName(key, version)];
         case "w":
         case "d":
         case "a":

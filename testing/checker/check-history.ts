@@ -8,6 +8,8 @@
  * versions; where the history does not determine that order, only what follows from the rest is
  * found, and the report says how much was left undecided.
  */
+import { judgeMixed } from "./mixed/judge-mixed.ts";
+import { isOwnCycle, nativeKeys, withoutNative } from "./mixed/own-items.ts";
 import type { History } from "../history/types.ts";
 import { addRealTime, addTimestamps } from "./clock-order.ts";
 import { CycleSearch } from "./cycles.ts";
@@ -55,7 +57,10 @@ export type CheckReport = {
   /** Anomalies that the isolation levels asked for allow; empty unless asked for. */
   readonly allowed: readonly Finding[];
   readonly counts: {
+    /** Native operations that were answered among them. */
     readonly committed: number;
+    /** Native operations, of any status. */
+    readonly native: number;
     readonly aborted: number;
     /** Of the unknown ones, those that are known to have been committed, by what they left. */
     readonly unknown: number;
@@ -65,7 +70,10 @@ export type CheckReport = {
   };
   /** What the history leaves open; nothing was found there, and nothing was proved. */
   readonly undecided: {
-    /** Keys of whose versions the order is not known in full. */
+    /**
+     * Keys of whose versions the order is not known in full; with native operations, all keys of a
+     * history for which neither an order was found nor shown that there is none.
+     */
     readonly keys: number;
     /** Reads of nothing that may have followed several deletions. */
     readonly nullReads: number;
@@ -81,22 +89,37 @@ const triedEdgesMax = 4_000_000;
 /** @returns what is wrong with the history; the order of transactions in it does not matter. */
 export function checkHistory(history: History, options: CheckOptions): CheckReport {
   const findings = new Findings(options.findingsMax ?? findingsMaxDefault);
-  const abortedReads = options.abortedReads ?? false;
+  const { strict, timestamps = true, abortedReads = false } = options;
   const model = buildModel(history, { abortedReads, findings });
-  const orders = versionOrders(model, history, findings);
-  const { strict, timestamps = true } = options;
-  const check = new Check(model, orders, { strict, timestamps, abortedReads });
-  for (const finding of check.cycles()) findings.push(finding);
+  const keys = nativeKeys(model);
+  // Among themselves transactions are judged as ever, on the items that are theirs alone.
+  const own = keys.size === 0 ? { model, history } : withoutNative(model, history, keys);
+  const orders = versionOrders(own.model, own.history, findings);
+  const check = new Check(own.model, orders, { strict, timestamps, abortedReads });
+  const cycles = check.cycles();
+  for (const finding of cycles) findings.push(finding);
+  const mixed =
+    keys.size === 0 ? undefined : judgeMixed({ history, model, orders, keys, strict, timestamps });
+  for (const finding of mixed?.findings ?? []) {
+    if (cycles.length === 0 || !isOwnCycle(model, keys, finding)) findings.push(finding);
+  }
   return {
     findings: findings.list,
     findingsCount: findings.count,
     allowed: options.allowed === true ? check.allowed() : [],
     counts: countsOf(model),
-    undecided: {
-      keys: orders.filter(({ segments }) => segments.length > 1).length,
-      nullReads: check.undecided,
+    undecided:
+      mixed === undefined
+        ? {
+            keys: orders.filter(({ segments }) => segments.length > 1).length,
+            nullReads: check.undecided,
+          }
+        : { keys: mixed.isUndecided ? model.keys.length : 0, nullReads: 0 },
+    work: {
+      nodes: check.work.nodes + (mixed?.work.nodes ?? 0),
+      edges: check.work.edges + (mixed?.work.edges ?? 0),
+      visits: check.work.visits + (mixed?.work.visits ?? 0),
     },
-    work: check.work,
   };
 }
 
@@ -215,12 +238,13 @@ function countsOf({ members, versions }: Model): CheckReport["counts"] {
   const count = (is: (member: Member) => boolean): number => members.filter(is).length;
   return {
     committed: count(({ transaction }) => transaction.status === "commit"),
+    native: count(({ transaction }) => transaction.kind === "native"),
     aborted: count(({ transaction }) => transaction.status === "abort"),
     unknown: count(({ transaction }) => transaction.status === "unknown"),
     unknownCommitted: count(
       ({ transaction, takesEffect }) => transaction.status === "unknown" && takesEffect,
     ),
-    reads: members.reduce((sum, { reads }) => sum + reads.size, 0),
+    reads: members.reduce((sum, { reads, others }) => sum + reads.size + others.size, 0),
     writes: versions.length,
   };
 }

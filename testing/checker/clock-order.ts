@@ -4,19 +4,26 @@
  * after sorting, not n².
  */
 import { readPoint, type DependencyBuilder } from "./dependencies.ts";
-import { edgeKinds } from "./graph.ts";
+import { edgeKinds, type EdgeList } from "./graph.ts";
 import { memberAt, type Member, type Model } from "./model.ts";
 
 const afterAll = Number.MAX_SAFE_INTEGER;
 
 type Counts = (member: Member) => boolean;
 
+/** A graph of points to which edges are added. */
+export type PointGraph = {
+  readonly edges: EdgeList;
+  newNode(): number;
+  commitPoint(member: number): number;
+};
+
 /**
  * What had ended before a transaction began comes before it. An outcome that nobody knew when its
  * caller gave up has no end that counts; what asked for an older state binds nobody and is bound by
  * nothing.
  */
-export function addRealTime(builder: DependencyBuilder, model: Model, counts: Counts): void {
+export function addRealTime(builder: PointGraph, model: Model, counts: Counts): void {
   const isStrict = ({ transaction }: Member): boolean =>
     transaction.strict !== false && transaction.kind !== "init";
   const strict = model.members.flatMap((member, i) =>

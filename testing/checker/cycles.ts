@@ -23,11 +23,14 @@ const startsMax = 256;
 type PathWish = { readonly from: number; readonly to: number; readonly kinds: number };
 
 const { within, onward, ww, wr, rw, rwAbsent, realTime, timestamp, initial } = edgeKinds;
+const { itemTime, itemProcess, final, implied } = edgeKinds;
 const freeKinds = kindMask(within, onward);
 const writeKinds = kindMask(within, onward, ww, initial);
 const flowKinds = writeKinds | kindMask(wr);
 const antiKinds = kindMask(rw, rwAbsent);
-const clockKinds = kindMask(realTime, timestamp);
+const processKinds = kindMask(itemProcess);
+const clockKinds = kindMask(realTime, timestamp, itemTime, itemProcess);
+const allClockKinds = clockKinds | kindMask(final);
 
 export class CycleSearch {
   readonly #graph: Graph;
@@ -38,6 +41,8 @@ export class CycleSearch {
   /** Number of the component that is searched; nodes outside do not count. */
   readonly #part: Int32Array;
   #parts = 0;
+  /** Kinds of edges that begin in the part that is searched. */
+  #present = 0;
   #searches = 0;
   /** Edges looked at, over all searches. */
   visits = 0;
@@ -63,7 +68,11 @@ export class CycleSearch {
   worstCycle(component: readonly number[]): readonly PathEdge[] {
     this.#parts += 1;
     for (const node of component) this.#part[node] = this.#parts;
-    for (const clocks of [0, clockKinds]) {
+    this.#present = this.#kindsIn(component);
+    const clockLevels = [0, processKinds, clockKinds, allClockKinds];
+    // What is only implied by a cycle is no cycle to show, if there is another one.
+    const levels = [...clockLevels, ...clockLevels.map((all) => all | kindMask(implied))];
+    for (const clocks of new Set(levels.map((all) => all & this.#present))) {
       for (const kinds of [writeKinds, flowKinds]) {
         const cycle = this.#shortestThrough(component, kinds | clocks);
         if (cycle !== undefined) return cycle;
@@ -74,6 +83,18 @@ export class CycleSearch {
       if (any !== undefined) return any;
     }
     return [];
+  }
+
+  /** Of the edges that begin in the component. */
+  #kindsIn(component: readonly number[]): number {
+    const { first, kind } = this.#graph;
+    let kinds = 0;
+    for (const node of component) {
+      for (let edge = at(first, node); edge < at(first, node + 1); edge += 1) {
+        kinds |= 1 << at(kind, edge);
+      }
+    }
+    return kinds;
   }
 
   /** Through any of the nodes, by edges of these kinds alone. */
@@ -98,7 +119,7 @@ export class CycleSearch {
    * ones.
    */
   #starts(component: readonly number[], kinds: number): readonly number[] {
-    if (kinds === (flowKinds | antiKinds | clockKinds)) return component.slice(0, startsMax);
+    if ((this.#present & ~kinds) === 0) return component.slice(0, startsMax);
     const part = this.#part[component[0] ?? 0] ?? 0;
     const inner = subgraph(this.#graph, component, (node) => this.#part[node] === part);
     this.visits += inner.to.length;

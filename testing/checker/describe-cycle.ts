@@ -47,6 +47,10 @@ const kindNames: Readonly<Record<Step["kind"], CycleStep["kind"]>> = {
   [edgeKinds.realTime]: "real-time",
   [edgeKinds.timestamp]: "timestamp",
   [edgeKinds.initial]: "initial",
+  [edgeKinds.itemTime]: "item-time",
+  [edgeKinds.itemProcess]: "process",
+  [edgeKinds.final]: "final",
+  [edgeKinds.implied]: "ww",
 };
 
 const meanings: { readonly [Name in Anomaly]?: string } = {
@@ -68,6 +72,8 @@ const meanings: { readonly [Name in Anomaly]?: string } = {
   "G-SIa": "a snapshot transaction depends on what was committed after its snapshot",
   "G-SIb": "a snapshot transaction missed what was committed before its snapshot",
   "timestamp order": "timestamps contradict what happened",
+  "process order": "one process's operations on one item took effect in another order than its own",
+  "final-state mismatch": "what stood there when all was over is not what was written last",
 };
 
 function stepsOf(model: Model, graph: Graph, path: readonly PathEdge[]): readonly Step[] {
@@ -95,7 +101,9 @@ function nameOf(model: Model, steps: readonly Step[]): Anomaly {
     steps.some(({ kind }) => kinds.includes(kind));
   const anti = steps.filter(({ kind }) => kind === edgeKinds.rw || kind === edgeKinds.rwAbsent);
   if (has(edgeKinds.timestamp)) return timestampName(model, steps, anti);
-  if (has(edgeKinds.realTime)) {
+  if (has(edgeKinds.final)) return "final-state mismatch";
+  if (has(edgeKinds.itemProcess)) return "process order";
+  if (has(edgeKinds.realTime, edgeKinds.itemTime)) {
     if (anti.length === 1) return "stale read";
     if (anti.length > 1) return "G2-realtime";
     return has(edgeKinds.wr) ? "G1c-realtime" : "G0-realtime";
@@ -107,6 +115,11 @@ function nameOf(model: Model, steps: readonly Step[]): Anomaly {
     if (memberAt(model, only.from).writes.has(only.key)) return "lost update";
     return isAbsent ? "phantom" : "G-single";
   }
+  const [first] = anti;
+  const updatesOne = anti.every(
+    ({ from, key }) => key === first?.key && memberAt(model, from).writes.has(key),
+  );
+  if (updatesOne) return "lost update";
   const isAdjacent = steps.some(
     (step, i) =>
       anti.includes(step) && anti.some((other) => other === steps[(i + 1) % steps.length]),
@@ -141,6 +154,7 @@ function textOf(model: Model, { from, to, kind, key }: Step): string {
   const name = keyAt(model, key);
   switch (kind) {
     case edgeKinds.ww:
+    case edgeKinds.implied:
       return (
         `${first} wrote ${name}${written(model, from, key)}, then ${second} overwrote ` +
         `it${written(model, to, key)}`
@@ -170,6 +184,15 @@ function textOf(model: Model, { from, to, kind, key }: Step): string {
       );
     case edgeKinds.initial:
       return `${first} states what was there before ${second}`;
+    case edgeKinds.itemTime:
+      return `${first} had ended before ${second} began, and both are about ${name}`;
+    case edgeKinds.itemProcess:
+      return `${first} had ended before ${second} of the same process began, both about ${name}`;
+    case edgeKinds.final:
+      return (
+        `${first} wrote ${name}${written(model, from, key)}, and what ${second} wrote stood ` +
+        `there in the end`
+      );
   }
 }
 

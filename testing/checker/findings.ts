@@ -48,6 +48,10 @@ export type Anomaly =
    * snapshot.
    */
   | "G-SIb"
+  /** What one process did with one item took effect in another order than its own. */
+  | "process order"
+  /** There is no order that explains all, though every part of it has one. */
+  | "no order"
   /** The order of the database's own timestamps is not the order of what happened. */
   | "timestamp order"
   /** A transaction did not see its own write, or two versions of one key. */
@@ -67,7 +71,19 @@ export type Anomaly =
 export type CycleStep = {
   readonly from: string;
   readonly to: string;
-  readonly kind: "ww" | "wr" | "rw" | "real-time" | "timestamp" | "initial";
+  readonly kind:
+    | "ww"
+    | "wr"
+    | "rw"
+    | "real-time"
+    | "timestamp"
+    | "initial"
+    /** Real time of two operations on one item, at least one of them native. */
+    | "item-time"
+    /** The same, of one process. */
+    | "process"
+    /** From a write to the look at the end that did not find it. */
+    | "final";
   readonly key?: string;
   /** In words, with the operations. */
   readonly text: string;

@@ -18,6 +18,14 @@ export const edgeKinds = {
   timestamp: 7,
   /** From what was there before the run to everything else. */
   initial: 8,
+  /** From an operation on an item to a later one on it, by real time: one of both is native. */
+  itemTime: 9,
+  /** The same of one process. */
+  itemProcess: 10,
+  /** From a write to who looked when everything was over. */
+  final: 11,
+  /** From a writer to one that must come behind it, since the other way round closes a cycle. */
+  implied: 12,
 } as const;
 
 export type EdgeKind = (typeof edgeKinds)[keyof typeof edgeKinds];

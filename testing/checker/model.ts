@@ -5,7 +5,7 @@
  */
 import { assert } from "../../core/assert.ts";
 import type { Findings } from "./findings.ts";
-import type { History, HistoryTransaction } from "../history/types.ts";
+import { isWrite, type History, type HistoryTransaction } from "../history/types.ts";
 
 /** What stands for a read of nothing in place of a version. */
 export const nothing = -1;
@@ -19,6 +19,11 @@ export type Member = {
    * was nothing.
    */
   readonly reads: ReadonlyMap<number, number>;
+  /**
+   * By key: a version that it did not find, as all that a native operation was told; `nothing`
+   * where it found something.
+   */
+  readonly others: ReadonlyMap<number, number>;
   /** By key: the version that it wrote last. */
   readonly writes: ReadonlyMap<number, number>;
 };
@@ -108,10 +113,16 @@ class Building {
   /** Needs all versions entered: a read may come before its writer in the file. */
   member(transaction: HistoryTransaction, index: number): Member {
     const reads = new Map<number, number>();
+    const others = new Map<number, number>();
     const own = new Map<number, number>();
     for (const [kind, keyName, versionName] of transaction.ops) {
       const key = this.#key(keyName);
-      if (kind === "r") {
+      if (kind === "x") {
+        const version = versionName === null ? nothing : this.#versionNumbers.get(versionName);
+        if (version !== undefined && !own.has(key) && this.#mayBeFound(version)) {
+          others.set(key, version);
+        }
+      } else if (kind === "r") {
         this.#read({ transaction, index, key, versionName, reads, own });
       } else {
         const version = this.#versionNumbers.get(versionName);
@@ -125,8 +136,15 @@ class Building {
       transaction,
       takesEffect: transaction.status === "commit",
       reads,
+      others,
       writes: own,
     };
+  }
+
+  /** What was never left there, nobody finds: not to have found it says nothing. */
+  #mayBeFound(version: number): boolean {
+    const facts = this.#versions[version];
+    return facts === undefined || (facts.isFinal && !facts.isDeletion);
   }
 
   #read(step: {
@@ -179,12 +197,11 @@ class Building {
 
   #enterVersions(transaction: HistoryTransaction, member: number, history: History): void {
     const last = new Map<string, string>();
-    for (const [kind, key, version] of transaction.ops) {
-      if (kind !== "r") last.set(key, version);
-    }
-    for (const [kind, key, name] of transaction.ops) {
-      const keyNumber = this.#key(key);
-      if (kind === "r") continue;
+    for (const [, key, version] of transaction.ops.filter(isWrite)) last.set(key, version);
+    for (const op of transaction.ops) {
+      const keyNumber = this.#key(op[1]);
+      if (!isWrite(op)) continue;
+      const [kind, key, name] = op;
       const known = this.#versionNumbers.get(name);
       if (known !== undefined) {
         this.#judgeDuplicate(transaction, { name, key: keyNumber, known }, history);

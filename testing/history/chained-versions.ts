@@ -33,8 +33,10 @@ type Left = {
  */
 export function withChainedVersions(
   logged: readonly LoggedVersions[],
-  transactions: readonly HistoryTransaction[],
+  all: readonly HistoryTransaction[],
 ): readonly VersionOrder[] {
+  // Native operations are in no commit.
+  const transactions = all.filter(({ kind }) => kind !== "native");
   const writers = writersByVersion(transactions);
   const groups = groupsOf(commitTimestamps(logged, transactions, writers), writers);
   const groupsByKey = new Map<string, Map<number, Group>>();

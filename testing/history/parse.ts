@@ -41,17 +41,18 @@ export const parseTransaction: LineParser<HistoryTransaction> = (text, line) => 
     throw fields.fault("place", "says something beside commitTs only");
   }
   const strict = fields.optional("strict", (name) => fields.onlyFalse(name));
+  const kind = fields.oneOf("kind", kinds);
   return {
     id: fields.text("id"),
     process: fields.text("process"),
     start,
     end,
     status,
-    kind: fields.oneOf("kind", kinds),
+    kind,
     ...(parent === undefined ? {} : { parent }),
     isolation: fields.oneOf("isolation", isolations),
     ...(strict === undefined ? {} : { strict }),
-    ops: fields.list("ops").map((op, i) => parseOp(fields, `ops[${i}]`, op)),
+    ops: fields.list("ops").map((op, i) => parseOp(fields, { path: `ops[${i}]`, kind }, op)),
     ...(snapshotTs === undefined ? {} : { snapshotTs }),
     ...(commitTs === undefined ? {} : { commitTs }),
     ...(place === undefined ? {} : { place }),
@@ -105,12 +106,19 @@ export async function* readLines<Entry>(
   if (last !== undefined) yield last;
 }
 
-function parseOp(fields: Fields, path: string, op: unknown): HistoryOp {
+function parseOp(
+  fields: Fields,
+  { path, kind: of }: { readonly path: string; readonly kind: HistoryKind },
+  op: unknown,
+): HistoryOp {
   if (!Array.isArray(op)) throw fields.fault(path, "must be a list");
   const [kind, key, version] = op as readonly unknown[];
   if (op.length !== 3) throw fields.fault(path, `must have 3 members; has ${op.length}`);
   const keyText = fields.asText(`${path}[1]`, key);
   switch (kind) {
+    case "x":
+      if (of !== "native") throw fields.fault(`${path}[0]`, '"x" is of native operations alone');
+      return ["x", keyText, version === null ? null : fields.asText(`${path}[2]`, version)];
     case "r":
       return ["r", keyText, version === null ? null : fields.asText(`${path}[2]`, version)];
     case "w":
@@ -118,7 +126,7 @@ function parseOp(fields: Fields, path: string, op: unknown): HistoryOp {
     case "a":
       return [kind, keyText, fields.asText(`${path}[2]`, version)];
     default:
-      throw fields.fault(`${path}[0]`, 'must be "r", "w", "d" or "a"');
+      throw fields.fault(`${path}[0]`, 'must be "r", "w", "d", "a" or "x"');
   }
 }
 

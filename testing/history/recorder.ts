@@ -6,7 +6,7 @@
 import { assert } from "../../core/assert.ts";
 import type { Timestamp, TransactionId } from "../../core/types.ts";
 import { initialVersion } from "./key-text.ts";
-import type { HistoryKind, HistoryOp, HistoryTransaction } from "./types.ts";
+import { isWrite, type HistoryKind, type HistoryOp, type HistoryTransaction } from "./types.ts";
 
 export type RecorderOptions = {
   /**
@@ -209,7 +209,7 @@ export class AttemptRecord {
     return (op) => {
       if (this.isOver) return;
       this.#ops[place] = op;
-      if (op[0] !== "r") this.#written.add(op[1]);
+      if (isWrite(op)) this.#written.add(op[1]);
     };
   }
 
@@ -219,7 +219,7 @@ export class AttemptRecord {
     const sawOwn = ([, key, version]: HistoryOp): boolean =>
       version === null ? this.#written.has(key) : version.startsWith(`${this.id}.`);
     this.#ops.forEach((op, place) => {
-      if (op !== undefined && (op[0] !== "r" || sawOwn(op))) this.#ops[place] = undefined;
+      if (op !== undefined && (isWrite(op) || sawOwn(op))) this.#ops[place] = undefined;
     });
     this.#written.clear();
   }
@@ -241,6 +241,11 @@ export class AttemptRecord {
     this.snapshotTs = place.snapshotTs;
     this.commitTs = place.commitTs;
     this.place = place.place;
+    this.#end("commit", undefined);
+  }
+
+  /** Of a native operation, which has no place in the order of commits. */
+  answered(): void {
     this.#end("commit", undefined);
   }
 

@@ -10,7 +10,7 @@ import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { decodeLogBlock } from "../../schemas/log-block.ts";
 import { withChainedVersions } from "./chained-versions.ts";
 import { historyKey, historyVersion, initialVersion } from "./key-text.ts";
-import type { FinalState, HistoryTransaction, VersionOrder } from "./types.ts";
+import { isWrite, type FinalState, type HistoryTransaction, type VersionOrder } from "./types.ts";
 
 export type StoredHistory = {
   readonly versionOrder: readonly VersionOrder[];
@@ -64,10 +64,10 @@ function writtenVersions(
   transactions: readonly HistoryTransaction[],
 ): ReadonlyMap<string, ReadonlySet<string>> {
   const versions = new Map<string, Set<string>>();
-  for (const [kind, key, version] of transactions.flatMap(({ ops }) => ops)) {
-    const known = versions.get(key) ?? new Set();
-    versions.set(key, known);
-    if (kind !== "r") known.add(version);
+  for (const op of transactions.flatMap(({ ops }) => ops)) {
+    const known = versions.get(op[1]) ?? new Set();
+    versions.set(op[1], known);
+    if (isWrite(op)) known.add(op[2]);
   }
   return versions;
 }

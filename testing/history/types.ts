@@ -13,18 +13,29 @@
  * - `d`: deleted the item. The version names the deletion; later reads of the key find null.
  * - `a`: appended an element to a list. The element is the name of the version that it makes; who
  *   reads the list records the element that comes last in it.
+ * - `x`: found anything but this version; null: found something. Of native operations alone: what a
+ *   condition tells whose answer does not show the item.
  */
 export type HistoryOp =
   | readonly ["r", key: string, version: string | null]
   | readonly ["w", key: string, version: string]
   | readonly ["d", key: string, version: string]
-  | readonly ["a", key: string, element: string];
+  | readonly ["a", key: string, element: string]
+  | readonly ["x", key: string, version: string | null];
+
+/** A step that makes a version. */
+export type HistoryWrite = Extract<HistoryOp, readonly ["w" | "d" | "a", string, string]>;
+
+export function isWrite(op: HistoryOp): op is HistoryWrite {
+  return op[0] !== "r" && op[0] !== "x";
+}
 
 export type HistoryStatus = "commit" | "abort" | "unknown";
 
 /**
- * `init` states what was there before; `native` and `base` are writes beside and above
- * transactions.
+ * `init` states what was there before. `native` is one plain operation on one item, beside
+ * transactions: at most one step that reads and then one that writes (`native-record.ts` says how
+ * an actor records it). `base` lies above transactions.
  */
 export type HistoryKind = "init" | "txn" | "native" | "base";
 
