@@ -21,9 +21,9 @@ function withStaleRead(transactions: readonly HistoryTransaction[]): readonly Hi
 
 describe("a long history of transactions and native operations", () => {
   test.each([
+    { count: 1000, deletions: true },
     { count: 2000, deletions: false },
     { count: 2000, deletions: true },
-    { count: 4000, deletions: true },
   ])("is decided by a multiple of its operations: %o", ({ count, deletions }) => {
     const transactions = nativeRun({ ...shape, count, deletions });
     const legal = checkHistory({ transactions }, { strict: true });

@@ -10,6 +10,9 @@ import { isWrite, type History, type HistoryTransaction } from "../history/types
 /** What stands for a read of nothing in place of a version. */
 export const nothing = -1;
 
+/** Of all but a few: one for all of them. */
+const noOthers: ReadonlyMap<number, number> = new Map();
+
 export type Member = {
   readonly transaction: HistoryTransaction;
   /** Committed, or unknown and known to be committed by what it left. */
@@ -136,7 +139,7 @@ class Building {
       transaction,
       takesEffect: transaction.status === "commit",
       reads,
-      others,
+      others: others.size === 0 ? noOthers : others,
       writes: own,
     };
   }
