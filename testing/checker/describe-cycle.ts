@@ -190,8 +190,8 @@ function textOf(model: Model, { from, to, kind, key }: Step): string {
       return `${first} had ended before ${second} of the same process began, both about ${name}`;
     case edgeKinds.final:
       return (
-        `${first} wrote ${name}${written(model, from, key)}, and what ${second} wrote stood ` +
-        `there in the end`
+        `${first} wrote ${name}${written(model, from, key)}, and when all was over ${name} ` +
+        `did not show what ${second} had written`
       );
   }
 }
