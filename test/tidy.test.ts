@@ -111,6 +111,12 @@ describe("the tree", () => {
   test("code, comments and prose keep to 100 columns", () => {
     expect(widthViolations(tracked)).toEqual([]);
   });
+  test("so does code of README, which readers save in their clone", () => {
+    const fenced = [...(tracked.get("README.md") ?? "").matchAll(/```ts\n(.*?)```/gsu)];
+    const code = fenced.map(([, text = ""], at): [string, string] => [`README ${at}.ts`, text]);
+    expect(code).not.toEqual([]);
+    expect(widthViolations(new Map(code))).toEqual([]);
+  });
   test("links lead to a file, and to a heading in it", () => {
     expect(linkViolations(tracked)).toEqual([]);
   });
