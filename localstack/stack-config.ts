@@ -100,18 +100,31 @@ type Compiler = {
   ): { readonly outputText: string };
 };
 
+/** @throws StackError where no compiler beside the file can do it: from 7 on none can. */
+function compilerOf(file: string): Compiler {
+  let found: Partial<Compiler> & { readonly version?: string };
+  try {
+    found = createRequire(file)("typescript") as typeof found;
+  } catch {
+    throw loadedByNobody(file, "typescript is not installed here: install typescript@6");
+  }
+  const { transpileModule, version } = found;
+  if (typeof transpileModule === "function") return { transpileModule };
+  const which = `the typescript ${version ?? ""} installed here turns no file into JavaScript`;
+  throw loadedByNobody(file, `${which}: install typescript@6`);
+}
+
+function loadedByNobody(file: string, because: string): StackError {
+  return new StackError(
+    "config",
+    `${basename(file)} (${file}): Node ${process.versions.node} cannot load TypeScript (22.18 ` +
+      `and newer can), and ${because}, or write the file as tidemark.config.mjs or .json`,
+  );
+}
+
 /** Beside the file, so that its imports are found where they would be. */
 async function importTypeScript(file: string): Promise<unknown> {
-  let compiler: Compiler;
-  try {
-    compiler = createRequire(file)("typescript") as Compiler;
-  } catch {
-    throw new Error(
-      `Node ${process.versions.node} cannot load TypeScript (22.18 and newer can), and typescript` +
-        " is not installed here: install it, or write the file as tidemark.config.mjs or .json",
-    );
-  }
-  const { outputText } = compiler.transpileModule(readFileSync(file, "utf8"), {
+  const { outputText } = compilerOf(file).transpileModule(readFileSync(file, "utf8"), {
     compilerOptions: { module: "ESNext", target: "ES2022", verbatimModuleSyntax: true },
   });
   const name = `.${basename(file)}.${process.pid.toString()}.mjs`;
