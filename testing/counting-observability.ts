@@ -10,12 +10,12 @@ export function countingObservability(
     metrics.set(name, (metrics.get(name) ?? 0) + value);
   };
   const ignore = (): void => undefined;
-  const warn: Observability["log"]["warn"] = (_message, fields) => {
+  const taken: Observability["log"]["warn"] = (_message, fields) => {
     const { reason, tries } = fields ?? {};
     if (reason === "contention" && typeof tries === "number") onTaken(tries);
   };
   return {
-    log: { debug: ignore, info: ignore, warn, error: ignore },
+    log: { debug: taken, info: ignore, warn: taken, error: ignore },
     metrics: { count: add, milliseconds: ignore, bytes: ignore },
   };
 }

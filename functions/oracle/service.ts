@@ -283,7 +283,9 @@ class Invocation {
     this.#tries += 1;
     const reason = failure === undefined ? "contention" : "stores";
     const { log } = this.#options.observability;
-    log.warn("oracle takes up what the log holds, and certifies again", {
+    // Clients append blocks of their own: a position that is taken is normal, and counted.
+    const isNormal = failure === undefined && this.#tries < limits.oracleTriesMax;
+    log[isNormal ? "debug" : "warn"]("oracle takes up what the log holds, and certifies again", {
       shard: this.#batch.shard,
       reason,
       tries: this.#tries,

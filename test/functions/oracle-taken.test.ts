@@ -1,7 +1,9 @@
 /** An oracle whose position is taken: it follows what others have appended, and goes on. */
 import { describe, expect, test } from "vitest";
+import { StoreError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import { createOracleService, type OracleService } from "../../functions/oracle/service.ts";
+import { silentObservability } from "../../functions/shared/silent-observability.ts";
 import { startTimestamp } from "../core/oracle-harness.ts";
 import { MemoryLog } from "./memory-log.ts";
 import { shard, keyHashOf, request, record, kindsOf } from "./oracle-batches.ts";
@@ -55,6 +57,25 @@ describe("a position that is taken", () => {
     // In the lost draft 12 was committed, and stood in the way of 13.
     await second.handle({ shard, records }, ample);
     expect(kindsOf(log).slice(2)).toEqual(["committed", "conflict", "committed"]);
+  });
+
+  test("is no warning: others commit, too", async () => {
+    const log = new MemoryLog(startTimestamp);
+    const [first] = await twoWarm(log);
+    const warned: string[] = [];
+    const { log: quiet, metrics } = silentObservability;
+    const observability = {
+      metrics,
+      log: { ...quiet, warn: (text: string) => void warned.push(text) },
+    };
+    const second = createOracleService({ ...log.ports(), observability });
+    await second.handle({ shard, records: stream.slice(0, 1) }, ample);
+    await first.handle({ shard, records: stream.slice(1, 2) }, ample);
+    expect(await second.handle({ shard, records: stream }, ample)).toMatchObject({ taken: 1 });
+    expect(warned).toEqual([]);
+    log.faults.set(log.calls, { kind: "before", error: new StoreError("throttled", "slow down") });
+    await second.handle({ shard, records: [record(4, [request(21, "q")])] }, ample);
+    expect(warned).toHaveLength(1);
   });
 
   test("an oracle far behind is rebuilt", async () => {
