@@ -183,7 +183,7 @@ export class EngineCore {
         }));
       return {
         way,
-        withoutStream: () => part.withoutStream(way?.denied),
+        withoutStream: (last) => part.withoutStream(way?.denied, last),
       };
     });
   }

@@ -63,9 +63,10 @@ export type ExpressWish = {
 
 /**
  * Why no block takes a request now, where nothing else is there that could; it may be tried again.
+ * @param last what the request has failed with so far.
  * @throws InvalidRequestError where no block of this process is ever taken.
  */
-export type WithoutStream = () => UnavailableError;
+export type WithoutStream = (last: unknown) => UnavailableError;
 
 type InlinePayload = Extract<CommitRequest["payload"], { readonly kind: "inline" }>;
 

@@ -127,7 +127,7 @@ export async function settleRequest(
           request = spilled;
           continue;
         }
-        copies.lastFailure = session.withoutStream();
+        copies.lastFailure = session.withoutStream(copies.lastFailure);
         await waitBackoff(ports, { backoff: resendBackoff, attempt, signal: options.signal });
         continue;
       }

@@ -3,14 +3,15 @@
  * there that could take it. What is too large for a block is spilled there, and then every
  * transaction has room in one: test/engine/express/block-plan.test.ts reckons with the largest.
  */
-import { InvalidRequestError, UnavailableError } from "../../core/errors.ts";
+import { InvalidRequestError, StoreError, UnavailableError } from "../../core/errors.ts";
 
 /**
  * Why no block takes the request now; it may be tried again.
  * @param denied what the log's table has answered, if it has denied a block.
+ * @param last what the request has failed with so far, this answer included.
  * @throws InvalidRequestError where no block of this process is ever taken.
  */
-export function withoutStream(denied: unknown): UnavailableError {
+export function withoutStream(denied: unknown, last: unknown): UnavailableError {
   if (denied !== undefined) {
     throw new InvalidRequestError(
       "commit",
@@ -19,8 +20,13 @@ export function withoutStream(denied: unknown): UnavailableError {
       { cause: denied },
     );
   }
+  const cause = last instanceof UnavailableError ? last.cause : last;
+  const why =
+    cause instanceof StoreError
+      ? cause.message
+      : "the log's table throttles or does not answer, or says no time";
   return new UnavailableError(
-    "this deployment has no stream, and this process can append no block now: the log's table " +
-      "throttles or does not answer, or says no time",
+    `this deployment has no stream, and this process can append no block now: ${why}`,
+    cause === undefined ? {} : { cause },
   );
 }

@@ -176,7 +176,7 @@ test.each(["throttled", "rejected"] as const)(
 );
 
 test.each([
-  ["throttled", { code: "unavailable", retryable: true }, /can append no block now/u],
+  ["throttled", { code: "unavailable", retryable: true }, /can append no block now: not today/u],
   ["rejected", { code: "invalid-request", field: "commit" }, /add the policy express/u],
 ] as const)(
   "where the log's puts are %s, and there is no stream, the caller is told in time",
