@@ -101,7 +101,10 @@ function reportRun({ log, metrics }: Observability, report: ReaperReport): void 
   metrics.count("TombstonesKept", report.kept);
   metrics.count("TombstoneBatchesWaiting", report.batchesWaiting);
   metrics.count("ReaperFailures", report.failures.length);
-  for (const failure of report.failures) log.warn("a tombstone could not be removed", failure);
+  // Not as `message`: that is the line's own.
+  for (const { message: cause, ...where } of report.failures) {
+    log.warn("a tombstone could not be removed", { ...where, cause });
+  }
   const { failures: _, ...figures } = report;
   const isIdle = report.removed + report.kept + report.batchesDropped === 0;
   log[isIdle ? "debug" : "info"]("tombstones looked through", figures);

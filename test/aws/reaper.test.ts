@@ -9,6 +9,7 @@ import type { AwsPorts } from "../../aws/ports.ts";
 import { systemClock } from "../../aws/system.ts";
 import { passedAt, reap, thinned, type ReaperReport } from "../../functions/reaper/service.ts";
 import type { InvocationBudget } from "../../functions/shared/invocation-budget.ts";
+import type { Observability } from "../../functions/shared/observability.ts";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";
 import { awsError, startFaultyProxy } from "../harness/faulty-proxy.ts";
 import { startLocalStores, type LocalStores } from "../harness/local-stores.ts";
@@ -34,7 +35,9 @@ beforeEach(async () => {
   await ports.control.saveWatermarkSamples(stores.shard, []);
 });
 
-function run(more: { ports?: AwsPorts; budget?: InvocationBudget } = {}): Promise<ReaperReport> {
+type RunMore = { ports?: AwsPorts; budget?: InvocationBudget; observability?: Observability };
+
+function run(more: RunMore = {}): Promise<ReaperReport> {
   return reap({
     ports,
     observability: silentObservability,
@@ -208,8 +211,13 @@ describe("a run", () => {
     await run();
     clock.wallMs += limits.tombstoneGraceMs;
     proxy.fail("DeleteItem", awsError(500, "InternalServerError"));
-    const report = await run({ ports: faulty });
+    const said: unknown[] = [];
+    const log = { ...silentObservability.log, warn: (...line: unknown[]) => void said.push(line) };
+    const report = await run({ ports: faulty, observability: { ...silentObservability, log } });
     expect(report).toMatchObject({ removed: 0, batchesDropped: 0 });
+    const fields = { table: table.name, cause: report.failures[0]?.message };
+    expect(said).toMatchObject([["a tombstone could not be removed", fields]]);
+    expect(said).not.toMatchObject([[{}, { message: expect.anything() as string }]]);
     expect(report.failures).toMatchObject([{ table: table.name, fault: "unavailable" }]);
     // The removal happens, its answer is lost, and the repeat finds nothing: dealt with all the
     // same.
