@@ -9,7 +9,14 @@ import { InvalidRequestError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { Item } from "../core/types.ts";
 import type { EngineEvent, Receipt } from "../engine/types.ts";
-import { aFunction, aText, type Checks, checkOptions, isPlainObject } from "./check-options.ts";
+import {
+  aFunction,
+  aText,
+  type Checks,
+  checkOptions,
+  isPlainObject,
+  isText,
+} from "./check-options.ts";
 
 const units = {
   /** Transactions that committed writes. */
@@ -89,6 +96,10 @@ export function emfMetrics(options: EmfOptions): (event: EngineEvent) => void {
   for (const field of ["namespace", "sink"] as const) {
     if ((options[field] as unknown) !== undefined) continue;
     throw new InvalidRequestError(field, `metrics need \`${field}\``);
+  }
+  for (const [name, value] of Object.entries(options.dimensions ?? {}) as [string, unknown][]) {
+    const field = `dimensions.${name}`;
+    if (!isText(value)) throw new InvalidRequestError(field, `\`${field}\` must be a text`);
   }
   const { namespace, sink, dimensions = {}, nowMs = () => systemClock.nowMs() } = options;
   const dimensionSets = [Object.keys(dimensions)];

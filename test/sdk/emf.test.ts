@@ -36,6 +36,8 @@ describe("emfMetrics", () => {
       ["sink", { namespace: "Shop" }],
       ["dimension", { ...given, dimension: {} }],
       ["dimensions", { ...given, dimensions }],
+      ["dimensions.stage", { ...given, dimensions: { service: "orders", stage: 1 } }],
+      ["dimensions.stage", { ...given, dimensions: { stage: "" } }],
     ];
     for (const [field, options] of wrong) {
       const use = () => emfMetrics(options as Parameters<typeof emfMetrics>[0]);
