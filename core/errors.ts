@@ -124,7 +124,9 @@ export function tooLarge(
   remedy = "split the work into smaller transactions",
 ): TransactionTooLargeError {
   const { name, max, actual } = limit;
-  const message = `the transaction reaches ${actual}, above the limit ${name} of ${max}; ${remedy}`;
+  const unit = name.includes("Bytes") ? " bytes" : "";
+  const reached = `${actual}${unit}, above the limit ${name} of ${max}${unit}`;
+  const message = `the transaction reaches ${reached}; ${remedy}`;
   return new TransactionTooLargeError(message, limit);
 }
 
