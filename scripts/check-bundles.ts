@@ -35,7 +35,7 @@ export const sdkTargets = {
 export const sdkBudget = {
   eagerBytesMax: 17.5 * 1024,
   /** By default, which is `auto`: the client's own blocks are made, and the stream is at hand. */
-  baseBytesMax: 157.25 * 1024,
+  baseBytesMax: 157.75 * 1024,
   /** Where it only ever goes by the stream. */
   streamBytesMax: 131.25 * 1024,
   gzippedBytesMax: 71.5 * 1024,
