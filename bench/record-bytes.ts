@@ -3,6 +3,7 @@
  * itself (names, keys and items in their own encodings), single and with as many requests as are
  * batched. Run: npx tsx bench/record-bytes.ts
  */
+import { systemDigest } from "../aws/system-digest.ts";
 import { RequestBatch } from "../core/request-batch.ts";
 import { CommitRecordScanner } from "../schemas/commit-record-scan.ts";
 import { encodeCommitRecord, encodeCommitRequest } from "../schemas/commit-record.ts";
@@ -55,7 +56,7 @@ function printScanSpeed(): void {
     );
   }
   const batch = new RequestBatch();
-  const scanner = new CommitRecordScanner(sampleHashes, sampleSeed);
+  const scanner = new CommitRecordScanner(sampleHashes, sampleSeed, systemDigest);
   const rates: number[] = [];
   for (let round = 0; round < 12; round++) {
     // CPU time: on a busy machine the clock would measure the neighbours.

@@ -8,6 +8,11 @@
 import { assert } from "./assert.ts";
 import {
   abortBytesMax,
+  busyBytesMax,
+  checkCountBytesMax,
+  stampBytesMax,
+  votedBytesMax,
+  writeHashesBytesMax,
   blockFrameBytesMax,
   decisionBytesMax,
   hashBytes,
@@ -22,10 +27,17 @@ import {
 } from "./block-bytes.ts";
 import * as limits from "./limits.ts";
 import { outcomeCode } from "./verdict-kinds.ts";
-import { sortKeyWords, writeWords, type RequestBatch } from "./request-batch.ts";
+import type { OpenTransaction } from "./open-transactions.ts";
+import { columnCode, sortKeyWords, writeWords, type RequestBatch } from "./request-batch.ts";
+import { checksAt, idAt, writesAt } from "./verdict-columns.ts";
 import {
   timestampZero,
+  type CommittedVerdict,
   type LogPosition,
+  type PreparedVerdict,
+  type Stamp,
+  type TransactionId,
+  type WriteHashes,
   type SequenceNumber,
   type StreamCursor,
   type Timestamp,
@@ -81,6 +93,14 @@ export type PlannedCommit = {
   /** Where its writes are: of a spilled payload, not where the request is. */
   writes: RequestBatch;
   writesOf: number;
+  /** How many it has, if it is to be prepared: they stand in the block. */
+  checks: number | undefined;
+};
+
+/** What a vote decides. */
+export type VotedCommit = {
+  readonly opened: OpenTransaction;
+  readonly stamps: readonly Stamp[];
 };
 
 export class BlockDraft {
@@ -90,6 +110,7 @@ export class BlockDraft {
   cursor: StreamCursor | undefined = undefined;
   arrivalMs = 0;
   rejectedRecords = 0;
+  oldestOpen: LogPosition | undefined = undefined;
   /** Requests that were decided before: not part of the block, for metrics. */
   duplicates = 0;
 
@@ -102,6 +123,9 @@ export class BlockDraft {
   /** For conflicts: number of the check, and the commit timestamp found there. */
   readonly checks = new Uint32Array(limits.blockVerdictsMax);
   readonly conflictTimestamps = new Float64Array(limits.blockVerdictsMax);
+  /** Of votes and busy answers, by their place. */
+  readonly voted = new Map<number, CommittedVerdict>();
+  readonly inTheWay = new Map<number, TransactionId>();
   /** 1 where sort keys are left out, because the block could not hold them (hashes stand in). */
   readonly compact = new Uint8Array(limits.blockVerdictsMax);
 
@@ -127,15 +151,18 @@ export class BlockDraft {
     this.#verdictsMax = bounds.verdictsMax;
   }
 
-  begin(block: { readonly position: LogPosition; readonly previousTimestamp: Timestamp }): void {
+  begin(block: Pick<BlockDraft, "position" | "previousTimestamp" | "oldestOpen">): void {
     this.position = block.position;
     this.previousTimestamp = block.previousTimestamp;
     this.throughTimestamp = block.previousTimestamp;
     this.cursor = undefined;
     this.arrivalMs = 0;
     this.rejectedRecords = 0;
+    this.oldestOpen = block.oldestOpen;
     this.duplicates = 0;
     this.count = 0;
+    this.voted.clear();
+    this.inTheWay.clear();
     this.bytesBound = blockFrameBytesMax;
     this.#locatedRecord = -1;
   }
@@ -150,7 +177,8 @@ export class BlockDraft {
       : commit.record === this.#locatedRecord
         ? sameRecordBytesMax
         : newRecordBytesMax;
-    const head = decisionBytesMax + location + writeCountBytesMax;
+    const checks = commit.checks === undefined ? 0 : checkCountBytesMax + hashBytes * commit.checks;
+    const head = decisionBytesMax + location + checks + writeCountBytesMax;
     const room = this.#bytesMax - blockFrameBytesMax - head;
     let writes = writesBytesMax(commit.writes, commit.writesOf, false);
     this.#plannedCompact = writes > room;
@@ -165,6 +193,51 @@ export class BlockDraft {
     this.#add(request, outcomeCode.committed, timestamp, this.#plannedBytes);
     this.compact[this.count - 1] = this.#plannedCompact ? 1 : 0;
     if (!commit.spilled) this.#locatedRecord = commit.record;
+  }
+
+  /** Adds what was planned last, to be decided by a vote; gives it as the log will. */
+  addPrepared(
+    request: number,
+    timestamp: Timestamp,
+    { planned, input }: { readonly planned: PlannedCommit; readonly input: OracleInput },
+  ): PreparedVerdict {
+    this.#add(request, outcomeCode.prepared, timestamp, this.#plannedBytes);
+    this.compact[this.count - 1] = this.#plannedCompact ? 1 : 0;
+    if (!planned.spilled) this.#locatedRecord = planned.record;
+    return {
+      kind: "prepared",
+      id: idAt(input.requests, request),
+      timestamp,
+      checks: checksAt(input.requests, request),
+      writes: writesAt(planned.writes, planned.writesOf, this.#plannedCompact),
+      payload: payloadAt(input, request),
+    };
+  }
+
+  /** Whether a vote fits, at its largest. */
+  hasRoomForVote({ prepared }: OpenTransaction, stamps: readonly Stamp[]): boolean {
+    if (this.count === 0) return true;
+    const bytes = votedBytes(prepared.writes, stamps.length);
+    return this.count < this.#verdictsMax && this.bytesBound + bytes <= this.#bytesMax;
+  }
+
+  /** Adds the commit of what was prepared; gives it as the log will. */
+  addVoted(
+    request: number,
+    timestamp: Timestamp,
+    { opened, stamps }: VotedCommit,
+  ): CommittedVerdict {
+    const { id, writes } = opened.prepared;
+    const payload = { kind: "prepared", position: opened.position } as const;
+    const verdict = { kind: "committed", id, timestamp, writes, payload, stamps } as const;
+    this.#add(request, outcomeCode.voted, timestamp, votedBytes(writes, stamps.length));
+    this.voted.set(this.count - 1, verdict);
+    return verdict;
+  }
+
+  addBusy(request: number, inTheWay: TransactionId): void {
+    this.#add(request, outcomeCode.busy, timestampZero, busyBytesMax);
+    this.inTheWay.set(this.count - 1, inTheWay);
   }
 
   addConflict(
@@ -199,10 +272,33 @@ export class BlockDraft {
     this.timestamps[i] = timestamp;
     this.bytesBound += bytes;
     this.count = i + 1;
-    if (outcome === outcomeCode.stale) return;
+    if (outcome === outcomeCode.stale || outcome === outcomeCode.busy) return;
     assert(timestamp > this.throughTimestamp, "I2: timestamps rise within a block");
     this.throughTimestamp = timestamp as Timestamp;
   }
+}
+
+/** Where the block will say that a request's payload lies. */
+function payloadAt(
+  { requests, records, spilled }: OracleInput,
+  request: number,
+): PreparedVerdict["payload"] {
+  if (requests.payloads[request] === columnCode.spilled) {
+    const payload = spilled.get(request);
+    assert(payload?.kind === "read", "draft: a payload that is prepared has been read");
+    const { chunks, byteLength, digest } = payload;
+    return { kind: "spilled", chunks, byteLength, digest };
+  }
+  const record = records[requests.records[request] ?? 0];
+  assert(record !== undefined, "draft: a request belongs to a record");
+  const requestIndex = requests.indexInRecord[request] ?? 0;
+  return { kind: "stream", sequenceNumber: record.sequenceNumber, requestIndex };
+}
+
+/** Bound on the encoded bytes of a commit by vote. */
+function votedBytes(writes: readonly WriteHashes[], stamps: number): number {
+  const head = decisionBytesMax + votedBytesMax + stamps * stampBytesMax + writeCountBytesMax;
+  return head + writeHashesBytesMax(writes);
 }
 
 /** Bound on the encoded bytes of a request's writes, sort keys included or left out. */

@@ -6,6 +6,7 @@
 import { compareCursors, isStreamEnd } from "./cursor.ts";
 import { CorruptDataError } from "./errors.ts";
 import * as limits from "./limits.ts";
+import type { OpenTransactions } from "./open-transactions.ts";
 import type { LogBlock, MakerNumber, StreamCursor, Timestamp } from "./types.ts";
 
 /**
@@ -62,6 +63,24 @@ export function assertCursorMayFollow(
     `I9: block ${position} of the log${by} moves the stream's cursor ` +
       (order < 0 ? "back" : "on: requests would stay unanswered") +
       " (docs/operations.md, A block that stops the shard)",
+  );
+}
+
+/**
+ * A header names the oldest block with a transaction that is open where its own begins, so that an
+ * oracle that begins between the two finds it. Invariant: I4.
+ * @param open as of the block before.
+ * @throws CorruptDataError for a block that names another one: some oracle would miss what is open.
+ */
+export function assertNamesOldestOpen(
+  { oldestOpen, position }: Pick<LogBlock, "oldestOpen" | "position">,
+  open: Pick<OpenTransactions, "oldest">,
+): void {
+  const oldest = open.oldest?.position;
+  if (oldestOpen === oldest) return;
+  throw new CorruptDataError(
+    `I4: block ${position} of the log names block ${oldestOpen ?? "none"} as the oldest with an ` +
+      `open transaction, where it is ${oldest ?? "none"}`,
   );
 }
 

@@ -318,7 +318,7 @@ export const expressContendersMax = 4;
 export const expressLooksMax = 8;
 /** Newcomers that were beaten again and again spread over at most 2^n turns. */
 export const expressSpreadDoublingsMax = 3;
-/** How many processes take turns on a busy log: more of them are served sooner by the stream. */
+/** How many processes take turns on a busy log: the stream serves more of them sooner. */
 export const expressMakersMax = 9;
 /** For how long a process that has put a block is taken to stand in line again. */
 export const expressMakersMs = 2_000;
@@ -420,8 +420,9 @@ export const earlierInstallPatienceTries = 5;
  */
 export const lateInstallTriesMax = 3;
 
-// --- REST ---
+// --- REST; native operations ---
 export * from "./rest-limits.ts";
+export * from "./native-limits.ts";
 
 // --- Calls of AWS (aws/) ---
 /** Tries of one call inside the AWS SDK, the first included: by itself, and the most to ask for. */

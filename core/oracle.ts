@@ -15,25 +15,38 @@
  */
 import { assert } from "./assert.ts";
 import { BlockDraft } from "./block-draft.ts";
-import type { BatchRecord, OracleInput, PlannedCommit, SpilledPayload } from "./block-draft.ts";
-import { assertContinues, assertCursorMayFollow, opensStream } from "./block-order.ts";
-import { CertificationIndex } from "./certification-index.ts";
-import { DecidedIds } from "./decided-ids.ts";
+import type { BatchRecord, OracleInput, PlannedCommit } from "./block-draft.ts";
+import {
+  assertContinues,
+  assertCursorMayFollow,
+  assertNamesOldestOpen,
+  opensStream,
+} from "./block-order.ts";
+import { Certification } from "./certification.ts";
 import { compareCursors, firstUncovered, requestsDone } from "./cursor.ts";
 import * as limits from "./limits.ts";
+import type { OpenTransaction } from "./open-transactions.ts";
+import { OracleMemory } from "./oracle-memory.ts";
 import { outcomeCode } from "./verdict-kinds.ts";
 import {
+  checkCount,
   checkWords,
   columnCode,
   idWords,
   RequestBatch,
-  tableFaults,
+  writeCount,
   writeWords,
 } from "./request-batch.ts";
-import { timestampZero } from "./types.ts";
 import type { SlotSeed } from "./slot-seed.ts";
-import type { LogBlock, LogPosition, StreamCursor, Timestamp } from "./types.ts";
-import { appendDecision } from "./verdict-columns.ts";
+import type {
+  Decision,
+  LogBlock,
+  LogPosition,
+  PreparedVerdict,
+  StreamCursor,
+  Timestamp,
+} from "./types.ts";
+import { appendDecision, idAt } from "./verdict-columns.ts";
 
 /** Where a log begins for an oracle: before the first block that it folds, or at the watermark. */
 export type OracleStart = {
@@ -74,10 +87,8 @@ const touchAhead = 16;
 
 export class Oracle {
   #position: LogPosition;
-  #last: Timestamp;
   #cursor: StreamCursor | undefined;
-  readonly #index: CertificationIndex;
-  readonly #decided: DecidedIds;
+  readonly #memory: OracleMemory;
   readonly #draft: BlockDraft;
   /** Where the oracle stood before the draft that is neither appended nor undone. */
   #before: OracleStart | undefined;
@@ -89,31 +100,27 @@ export class Oracle {
   /** Most steps of the block in the making. */
   readonly #stepsMax: number;
   #steps = 0;
-  /** The request being certified, and what stands in its way. */
+  readonly #certification: Certification;
+  /** The request being certified. */
   readonly #planned: PlannedCommit;
-  #conflictCheck = 0;
-  #conflictTimestamp: Timestamp = timestampZero;
 
   /** @param seed chooses where its tables keep what; no decision depends on it. */
   constructor(start: OracleStart, seed: SlotSeed, bounds: OracleBounds = oracleBoundsDefault) {
     assert(start.position >= 0 && start.timestamp >= 0, "I1: a log begins somewhere");
     this.#position = start.position;
-    this.#last = start.timestamp;
     this.#cursor = start.cursor;
     // mutant: claims-more-than-it-folded
     const floor = start.timestamp;
-    this.#index = new CertificationIndex(floor, seed, bounds.indexEntriesMax);
-    this.#decided = new DecidedIds(floor, seed, {
-      windowMicros: bounds.windowMicros,
-      weightMax: bounds.indexEntriesMax,
-    });
+    this.#memory = new OracleMemory({ floor, last: start.timestamp }, seed, bounds);
+    this.#certification = new Certification(this.#memory);
     this.#draft = new BlockDraft({
       bytesMax: bounds.blockBytesMax,
       verdictsMax: bounds.blockVerdictsMax,
     });
     assert(bounds.blockStepsMax > 0, "oracle: a block takes some steps");
     this.#stepsMax = bounds.blockStepsMax;
-    this.#planned = { record: 0, spilled: false, writes: this.#folded, writesOf: 0 };
+    const writes = this.#folded;
+    this.#planned = { record: 0, spilled: false, checks: undefined, writes, writesOf: 0 };
   }
 
   /** Whether its state lies ahead of the log, by one block. */
@@ -128,7 +135,7 @@ export class Oracle {
 
   /** Newest timestamp handed out. */
   get last(): Timestamp {
-    return this.#last;
+    return this.#memory.last;
   }
 
   /** How far into the stream the log reaches. */
@@ -138,7 +145,7 @@ export class Oracle {
 
   /** The index knows every commit above it; a request checked to less is `stale`. */
   get floor(): Timestamp {
-    return this.#decided.floor;
+    return this.#memory.floor;
   }
 
   /** For metrics and benchmarks; counts the live entries by a walk over the index. */
@@ -148,12 +155,15 @@ export class Oracle {
     readonly indexBytes: number;
     readonly indexLive: number;
     readonly decidedIds: number;
+    readonly open: number;
   } {
+    const { index, decided, open } = this.#memory;
     return {
-      detours: this.#index.detours + this.#decided.detours,
-      indexBytes: this.#index.byteLength,
-      indexLive: this.#index.countLive(),
-      decidedIds: this.#decided.size,
+      detours: index.detours + decided.detours,
+      indexBytes: index.byteLength,
+      indexLive: index.countLive(),
+      decidedIds: decided.size,
+      open: open.size,
     };
   }
 
@@ -166,11 +176,12 @@ export class Oracle {
     const { records, requestsEnd } = input;
     assert(requestsEnd <= input.requests.count, "oracle: the input holds what it promises");
     assert(!this.hasDraft, "I1: one draft at a time lies ahead of the log");
-    const before = { position: this.#position, timestamp: this.#last, cursor: this.#cursor };
+    const before = { position: this.#position, timestamp: this.last, cursor: this.#cursor };
     const draft = this.#draft;
     draft.begin({
       position: (this.#position + 1) as LogPosition,
-      previousTimestamp: this.#last,
+      previousTimestamp: this.last,
+      oldestOpen: this.#memory.open.oldest?.position,
     });
     this.#steps = 0;
     const first = firstUncovered(records, this.#cursor);
@@ -212,11 +223,9 @@ export class Oracle {
   undo(): void {
     const before = this.#before;
     assert(before !== undefined, "oracle: what was appended or folded is not undone");
-    this.#index.undo();
-    // mutant: lost-draft-remembered
-    this.#decided.undo();
+    this.#memory.undo();
+    assert(this.last === before.timestamp, "I2: a lost draft's timestamps are handed out again");
     this.#position = before.position;
-    this.#last = before.timestamp;
     this.#cursor = before.cursor;
     this.#before = undefined;
   }
@@ -224,8 +233,7 @@ export class Oracle {
   /** All that the state holds is in the log: an undo comes back to here. */
   #settle(): void {
     this.#before = undefined;
-    this.#index.mark();
-    this.#decided.mark();
+    this.#memory.mark();
   }
 
   /**
@@ -236,10 +244,11 @@ export class Oracle {
    */
   refusesUnread(requests: RequestBatch, request: number, arrivalMs: number): boolean {
     const checkedTo = requests.checkedTo[request] ?? 0;
-    const lastMax = Math.max(this.#last, arrivalMs * 1000) + requests.count;
-    if (checkedTo > lastMax || checkedTo < this.#decided.floor) return true;
-    const at = request * idWords;
-    return this.#decided.has(requests.ids, at);
+    const lastMax = Math.max(this.last, arrivalMs * 1000) + requests.count;
+    if (checkedTo > lastMax || checkedTo < this.floor) return true;
+    const { decided, open } = this.#memory;
+    if (decided.has(requests.ids, request * idWords)) return true;
+    return open.size > 0 && open.get(idAt(requests, request)) !== undefined;
   }
 
   /**
@@ -250,42 +259,56 @@ export class Oracle {
   fold(block: LogBlock): void {
     assert(!this.hasDraft, "I1: a draft is undone before its position is folded");
     assert(block.position === this.#position + 1, "I1: positions are dense");
-    assertContinues(block, this.#last);
+    assertContinues(block, this.last);
     assertCursorMayFollow(block, this.#cursor);
-    const batch = this.#folded;
+    const { open } = this.#memory;
+    assertNamesOldestOpen(block, open);
     for (const verdict of block.verdicts) {
-      if (verdict.kind === "stale") continue;
+      open.fold(verdict, block.position);
+      if (verdict.kind === "stale" || verdict.kind === "busy") continue;
       assert(verdict.timestamp <= block.throughTimestamp, "I2: a block reaches its decisions");
-      batch.clear();
-      appendDecision(batch, verdict);
-      this.#planned.writes = batch;
-      this.#planned.writesOf = 0;
-      this.#slot = this.#decided.slotOf(batch.ids, 0);
-      this.#remember(batch, 0, verdict.timestamp, verdict.kind === "committed");
+      this.#foldVerdict(verdict);
     }
-    this.#last = block.throughTimestamp;
+    this.#memory.reach(block.throughTimestamp);
     this.#position = block.position;
     this.#cursor = block.cursor;
     this.#settle();
     // Copies of requests of an earlier stream may come by this one: all of them are stale.
     if (opensStream(block)) {
       // probe: oracle-floor-raised-by-opening
-      this.forget(this.#last);
+      this.forget(this.last);
     }
+  }
+
+  /** Its id is remembered; of a commit, what it writes. */
+  #foldVerdict(verdict: Decision | PreparedVerdict): void {
+    const batch = this.#folded;
+    batch.clear();
+    appendDecision(batch, verdict);
+    const decision = { requests: batch, request: 0, writes: batch, writesOf: 0 };
+    const slot = this.#memory.decided.slotOf(batch.ids, 0);
+    const committed = verdict.kind === "committed";
+    this.#memory.remember(decision, verdict.timestamp, { committed, slot });
+  }
+
+  /** What the log's newest header names as open, and a window does not reach: no decisions. */
+  foldOpen(block: LogBlock): void {
+    assert(block.position <= this.#position && !this.hasDraft, "oracle: what is open lies behind");
+    for (const verdict of block.verdicts) this.#memory.open.fold(verdict, block.position);
+    this.#settle();
   }
 
   /** Forgets decisions at or below `through`: the floor rises to it, if it lies lower. */
   forget(through: Timestamp): void {
-    assert(through <= this.#last, "oracle: what is forgotten was known");
+    assert(through <= this.last, "oracle: what is forgotten was known");
     assert(!this.hasDraft, "oracle: nothing is forgotten below a draft");
-    this.#decided.forget(through);
-    this.#index.raiseFloor(this.#decided.floor);
+    this.#memory.forget(through);
     this.#settle();
   }
 
   #close(draft: BlockDraft, covered: BatchRecord, cursor: StreamCursor): void {
     assert(compareCursors(cursor, this.#cursor) > 0, "I9: the cursor only moves forward");
-    assert(draft.throughTimestamp === this.#last, "I2: a block reaches as far as its decisions");
+    assert(draft.throughTimestamp === this.last, "I2: a block reaches as far as its decisions");
     draft.cursor = cursor;
     draft.arrivalMs = covered.arrivalMs;
     this.#cursor = cursor;
@@ -305,8 +328,14 @@ export class Oracle {
         this.#touch(requests, request, Math.min(request + touchAhead, to));
       }
       const slot = this.#slots[(request - from) % touchAhead] ?? 0;
+      const opened = this.#opened(requests, request);
+      if (opened !== undefined) {
+        if (!this.#settleOpen(requests, request, { opened, arrivalMicros })) return request;
+        continue;
+      }
+      const isVote = requests.kinds[request] === columnCode.vote;
       // mutant: decides-ids-twice
-      if (this.#decided.has(requests.ids, request * idWords, slot)) {
+      if (isVote || this.#memory.decided.has(requests.ids, request * idWords, slot)) {
         // probe: oracle-duplicate-request
         this.#draft.duplicates += 1;
         continue;
@@ -315,6 +344,45 @@ export class Oracle {
       if (!this.#certify(input, record, request, arrivalMicros)) return request;
     }
     return to;
+  }
+
+  #opened(requests: RequestBatch, request: number): OpenTransaction | undefined {
+    const { open } = this.#memory;
+    return open.size === 0 ? undefined : open.get(idAt(requests, request));
+  }
+
+  /**
+   * A request on a transaction that is open. The first vote decides it, whatever it has been
+   * checked to; whoever asks to abort votes against. False: the block is full.
+   */
+  #settleOpen(
+    requests: RequestBatch,
+    request: number,
+    { opened, arrivalMicros }: { readonly opened: OpenTransaction; readonly arrivalMicros: number },
+  ): boolean {
+    const draft = this.#draft;
+    const stamps = requests.votes.get(request);
+    const isAbort = requests.kinds[request] === columnCode.abort;
+    if (stamps === undefined && !isAbort) {
+      // probe: oracle-duplicate-of-open
+      draft.duplicates += 1;
+      return true;
+    }
+    if (!draft.hasRoomForVote(opened, stamps ?? [])) return false;
+    const timestamp = Math.max(this.last + 1, arrivalMicros) as Timestamp;
+    const { id } = opened.prepared;
+    let decision: Decision;
+    if (stamps === undefined) {
+      // probe: oracle-voted-down
+      draft.addAbort(request, timestamp, outcomeCode.probed);
+      decision = { kind: "aborted", id, timestamp, reason: { kind: "probed" } };
+    } else {
+      // probe: oracle-voted
+      decision = draft.addVoted(request, timestamp, { opened, stamps });
+    }
+    this.#memory.open.fold(decision, draft.position);
+    this.#foldVerdict(decision);
+    return true;
   }
 
   /** Counts the steps of a request. False: they are too many for this block, which is not empty. */
@@ -332,9 +400,10 @@ export class Oracle {
   /** Brings what certifying `[from, to)` will look at into the processor's cache. */
   #touch(requests: RequestBatch, from: number, to: number): void {
     const { checks, checkStart, writes, writeStart } = requests;
-    this.#decided.touch(requests.ids, from, to, this.#slots);
-    this.#index.touch(checks, checkStart[from] ?? 0, checkStart[to] ?? 0, checkWords);
-    this.#index.touch(writes, writeStart[from] ?? 0, writeStart[to] ?? 0, writeWords);
+    const { decided, index } = this.#memory;
+    decided.touch(requests.ids, from, to, this.#slots);
+    index.touch(checks, checkStart[from] ?? 0, checkStart[to] ?? 0, checkWords);
+    index.touch(writes, writeStart[from] ?? 0, writeStart[to] ?? 0, writeWords);
   }
 
   /** One undecided request. False: the block is full, and nothing has happened. */
@@ -343,6 +412,8 @@ export class Oracle {
     const draft = this.#draft;
     const planned = this.#planned;
     planned.record = record;
+    planned.checks =
+      requests.kinds[request] === columnCode.prepare ? checkCount(requests, request) : undefined;
     planned.spilled = requests.payloads[request] === columnCode.spilled;
     const payload = planned.spilled ? input.spilled.get(request) : undefined;
     assert(!planned.spilled || payload !== undefined, "oracle: payloads are read beforehand");
@@ -351,136 +422,36 @@ export class Oracle {
     planned.writesOf = read ? payload.writesOf : request;
     if (!draft.plan(planned)) return false;
 
-    const timestamp = Math.max(this.#last + 1, arrivalMicros) as Timestamp;
+    const timestamp = Math.max(this.last + 1, arrivalMicros) as Timestamp;
     assert(Number.isSafeInteger(timestamp), "I2: a timestamp is a safe integer");
-    const outcome = this.#judge(requests, request, payload);
+    const certification = this.#certification;
+    const outcome = certification.judge(requests, request, { planned, payload });
     if (outcome === outcomeCode.stale) {
       draft.addStale(request);
       return true;
     }
+    if (outcome === outcomeCode.busy) {
+      // probe: oracle-busy
+      draft.addBusy(request, certification.inTheWay);
+      return true;
+    }
+    const { decided, open } = this.#memory;
+    assert(!decided.has(requests.ids, request * idWords, this.#slot), "I3: decided once");
     const committed = outcome === outcomeCode.committed;
     if (committed) draft.addCommit(request, timestamp, planned);
-    else if (outcome === outcomeCode.conflict) {
-      draft.addConflict(request, timestamp, this.#conflictCheck, this.#conflictTimestamp);
+    else if (outcome === outcomeCode.prepared) {
+      // probe: oracle-prepared
+      open.fold(draft.addPrepared(request, timestamp, { planned, input }), draft.position);
+    } else if (outcome === outcomeCode.conflict) {
+      const { conflictCheck, conflictTimestamp } = certification;
+      draft.addConflict(request, timestamp, conflictCheck, conflictTimestamp);
     } else draft.addAbort(request, timestamp, outcome);
-    assert(!this.#decided.has(requests.ids, request * idWords, this.#slot), "I3: decided once");
+    const { writes, writesOf } = planned;
+    const remembered = { requests, request, writes, writesOf };
     // mutant: probe-without-abort
-    this.#remember(requests, request, timestamp, committed);
+    this.#memory.remember(remembered, timestamp, { committed, slot: this.#slot });
     return true;
   }
-
-  /** Rules 2 to 7, in their order. */
-  #judge(requests: RequestBatch, request: number, payload: SpilledPayload | undefined): number {
-    const { writes, writesOf } = this.#planned;
-    const checkedTo = requests.checkedTo[request] ?? 0;
-    if (checkedTo > this.#last) {
-      // probe: oracle-checked-ahead
-      return outcomeCode["checked-ahead"];
-    }
-    // mutant: certifies-beyond-its-memory
-    if (checkedTo < this.#decided.floor) {
-      // probe: oracle-stale-request
-      return outcomeCode.stale;
-    }
-    if (requests.kinds[request] === columnCode.abort) {
-      // probe: oracle-outcome-probed
-      return outcomeCode.probed;
-    }
-    // What was not read for a decided id, which was forgotten since: only a forger's comes here.
-    if (payload?.kind === "unreadable" || payload?.kind === "unread") {
-      return outcomeCode["payload-unreadable"];
-    }
-    if (payload?.kind === "too-large") return outcomeCode["too-large"];
-    if (this.#keyCount(requests, request) > limits.transactionKeysMax) {
-      return outcomeCode["too-large"];
-    }
-    // mutant: writes-to-any-table
-    const tableFault = writes.tableFaults[writesOf];
-    if (tableFault === tableFaults.unknown) {
-      // probe: oracle-table-unknown
-      return outcomeCode["table-unknown"];
-    }
-    if (tableFault === tableFaults.differs) {
-      // probe: oracle-table-differs
-      return outcomeCode["table-differs"];
-    }
-    const { checks } = requests;
-    const start = requests.checkStart[request] ?? 0;
-    const end = requests.checkStart[request + 1] ?? 0;
-    for (let check = start; check < end; check++) {
-      const at = check * checkWords;
-      const found = this.#index.lookup(checks[at] ?? 0, checks[at + 1] ?? 0);
-      // mutant: certifies-without-checks
-      // mutant: checks-off-by-a-little
-      if (found <= checkedTo) continue;
-      assert(found <= this.#last, "I4: the index knows nothing of the future");
-      // probe: oracle-conflict
-      this.#conflictCheck = check - start;
-      this.#conflictTimestamp = found;
-      return outcomeCode.conflict;
-    }
-    return outcomeCode.committed;
-  }
-
-  /**
-   * Keys read plus keys written. A snapshot request checks what it writes: those are the same keys.
-   */
-  #keyCount(requests: RequestBatch, request: number): number {
-    const checks = checkCount(requests, request);
-    const { writes, writesOf } = this.#planned;
-    const written = writeCount(writes, writesOf);
-    return requests.isolations[request] === columnCode.snapshot
-      ? Math.max(checks, written)
-      : checks + written;
-  }
-
-  /**
-   * Takes a decision into the state; of a commit, the planned writes. The floor rises first, so
-   * that the index need only span one window.
-   */
-  #remember(batch: RequestBatch, request: number, timestamp: Timestamp, committed: boolean): void {
-    assert(timestamp > this.#last, "I2: timestamps rise");
-    const { writes, writesOf } = this.#planned;
-    const entries = committed ? limits.indexEntriesPerWriteMax * writeCount(writes, writesOf) : 0;
-    const weight = limits.decidedIdWeight + entries;
-    this.#decided.add(batch.ids, request * idWords, timestamp, weight, this.#slot);
-    this.#index.raiseFloor(this.#decided.floor);
-    this.#last = timestamp;
-    if (committed) this.#enterWrites(writes, writesOf, timestamp);
-  }
-
-  /** Every write counts for its key, its partition and its table. */
-  #enterWrites(batch: RequestBatch, request: number, timestamp: Timestamp): void {
-    const { writes } = batch;
-    const index = this.#index;
-    const end = (batch.writeStart[request + 1] ?? 0) * writeWords;
-    let tableHigh = -1;
-    let tableLow = -1;
-    for (let at = (batch.writeStart[request] ?? 0) * writeWords; at < end; at += writeWords) {
-      const high = writes[at] ?? 0;
-      const low = writes[at + 1] ?? 0;
-      if (high !== tableHigh || low !== tableLow) index.enter(high, low, timestamp);
-      tableHigh = high;
-      tableLow = low;
-      const keyHigh = writes[at + 4] ?? 0;
-      const keyLow = writes[at + 5] ?? 0;
-      const partitionHigh = writes[at + 2] ?? 0;
-      const partitionLow = writes[at + 3] ?? 0;
-      index.enter(keyHigh, keyLow, timestamp);
-      // mutant: partitions-not-entered
-      if (partitionHigh !== keyHigh || partitionLow !== keyLow) {
-        index.enter(partitionHigh, partitionLow, timestamp);
-      }
-    }
-  }
-}
-
-function checkCount(batch: RequestBatch, request: number): number {
-  return (batch.checkStart[request + 1] ?? 0) - (batch.checkStart[request] ?? 0);
-}
-
-function writeCount(batch: RequestBatch, request: number): number {
-  return (batch.writeStart[request + 1] ?? 0) - (batch.writeStart[request] ?? 0);
 }
 
 function cursorWithin(
@@ -489,9 +460,3 @@ function cursorWithin(
 ): StreamCursor {
   return { sequenceNumber: record.sequenceNumber, requestsDone };
 }
-
-assert(
-  limits.decidedIdWeight + limits.indexEntriesPerWriteMax * limits.transactionKeysMax <=
-    limits.indexEntriesMax,
-  "limits: the index holds the largest transaction",
-);

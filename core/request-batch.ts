@@ -7,13 +7,19 @@
  * batches.
  */
 import { assert } from "./assert.ts";
+import type { RequestKind, Stamp } from "./types.ts";
 
 /** Codes of the columns: what a record's own codes stand for, in the order of these lists. */
-export const requestKinds = ["commit", "abort"] as const;
+export const requestKinds = [
+  "commit",
+  "abort",
+  "prepare",
+  "vote",
+] as const satisfies readonly RequestKind[];
 export const isolationKinds = ["serializable", "snapshot"] as const;
 export const payloadKinds = ["none", "inline", "spilled"] as const;
 /** The codes that decisions ask for. */
-export const columnCode = { abort: 1, snapshot: 1, spilled: 2 } as const;
+export const columnCode = { abort: 1, prepare: 2, vote: 3, snapshot: 1, spilled: 2 } as const;
 /** What is wrong with the tables that a payload names. */
 export const tableFaults = { none: 0, unknown: 1, differs: 2 } as const;
 export type TableFault = (typeof tableFaults)[keyof typeof tableFaults];
@@ -23,6 +29,14 @@ export const writeWords = 6;
 export const checkWords = 2;
 export const sortKeyWords = 2;
 export const idWords = 4;
+
+export function checkCount(batch: RequestBatch, request: number): number {
+  return (batch.checkStart[request + 1] ?? 0) - (batch.checkStart[request] ?? 0);
+}
+
+export function writeCount(batch: RequestBatch, request: number): number {
+  return (batch.writeStart[request + 1] ?? 0) - (batch.writeStart[request] ?? 0);
+}
 
 function grown<T extends Uint32Array | Float64Array | Uint8Array>(array: T, needed: number): T {
   if (needed <= array.length) return array;
@@ -61,6 +75,8 @@ export class RequestBatch {
    * types.ts).
    */
   sortKeys = new Uint32Array(8192 * sortKeyWords);
+  /** What votes say, by request; of one whose proof is not its id's, nothing. */
+  readonly votes = new Map<number, readonly Stamp[]>();
   /** Per request: the bytes that `sortKeys` points into (the record, or the spilled payload). */
   readonly sources: Uint8Array[] = [];
 
@@ -68,11 +84,12 @@ export class RequestBatch {
     this.count = 0;
     this.tableFaultCount = 0;
     this.sources.length = 0;
+    this.votes.clear();
   }
 
   /** Opens request `count`; checks and writes follow; `end` closes it. */
   begin(request: {
-    readonly kind: 0 | 1;
+    readonly kind: 0 | 1 | 2 | 3;
     readonly isolation: 0 | 1;
     readonly payload: 0 | 1 | 2;
     readonly id0: number;
@@ -150,6 +167,11 @@ export class RequestBatch {
     this.writeEnd += 1;
   }
 
+  /** Notes that the open request is a vote that counts, and what it says. */
+  setVote(stamps: readonly Stamp[]): void {
+    this.votes.set(this.count, stamps);
+  }
+
   /** Notes a fault of the open request; the first one stands. */
   setTableFault(fault: TableFault): void {
     const i = this.count;
@@ -172,6 +194,7 @@ export class RequestBatch {
    */
   rollback(count: number): void {
     assert(count <= this.count, "request batch: roll back only backwards");
+    for (const request of this.votes.keys()) if (request >= count) this.votes.delete(request);
     this.count = count;
     this.checkEnd = count === 0 ? 0 : (this.checkStart[count] ?? 0);
     this.writeEnd = count === 0 ? 0 : (this.writeStart[count] ?? 0);

@@ -9,10 +9,12 @@
  * §3.2 (watermarks, local check); here the log replaces the validators' answers.
  */
 import { assert } from "./assert.ts";
-import { assertContinues } from "./block-order.ts";
+import { assertContinues, assertNamesOldestOpen } from "./block-order.ts";
 import * as limits from "./limits.ts";
+import { OpenTransactions } from "./open-transactions.ts";
 import type {
   CommittedVerdict,
+  Decision,
   KeyHash,
   LogBlock,
   LogPosition,
@@ -23,6 +25,7 @@ import type {
   Watermark,
   WriteHashes,
 } from "./types.ts";
+import { isDecision } from "./verdict-kinds.ts";
 
 /** One committed write as the tail remembers it; `write` is its index in the payload. */
 export type TailCommit = {
@@ -73,7 +76,9 @@ export class Tail {
   readonly #lastCommit = new Map<KeyHash, Timestamp>();
   /** Commits per key, ascending. */
   readonly #commitsByKey = new Map<KeyHash, TailCommit[]>();
-  readonly #decisions = new Map<TransactionId, Verdict>();
+  readonly #decisions = new Map<TransactionId, Decision>();
+  /** What is prepared and not decided: all of it, since the watermark stays below. */
+  readonly open = new OpenTransactions();
 
   constructor(start: Omit<Watermark, "cursor"> & Partial<Watermark>) {
     this.#position = start.position;
@@ -122,10 +127,13 @@ export class Tail {
     assert(block.position === this.#position + 1, "I1: the tail folds dense positions");
     assertContinues(block, this.#newest);
     let last = block.previousTimestamp;
+    assertNamesOldestOpen(block, this.open);
     for (const verdict of block.verdicts) {
-      if (verdict.kind === "stale") continue;
+      this.open.fold(verdict, block.position);
+      if (verdict.kind === "stale" || verdict.kind === "busy") continue;
       assert(verdict.timestamp > last, "I2: commit timestamps rise strictly");
       last = verdict.timestamp;
+      if (verdict.kind === "prepared") continue;
       // I3 holds for ids that honest clients make. A hostile one can have its own id decided again
       // once the oracle has forgotten it; that must not stop everybody's tail. What was decided
       // first stands.
@@ -137,6 +145,7 @@ export class Tail {
     this.#position = block.position;
     this.#newest = block.throughTimestamp;
     this.#cursor = block.cursor;
+    this.open.mark();
     this.#blocks.push({
       position: block.position,
       throughTimestamp: block.throughTimestamp,
@@ -189,7 +198,7 @@ export class Tail {
 
   #forget(block: RetainedBlock): void {
     for (const verdict of block.verdicts) {
-      if (verdict.kind === "stale") continue;
+      if (!isDecision(verdict)) continue;
       if (this.#decisions.get(verdict.id) === verdict) this.#decisions.delete(verdict.id);
       if (verdict.kind !== "committed") continue;
       for (const hashes of verdict.writes) {
@@ -218,7 +227,7 @@ export class Tail {
     return ofKey === undefined || (under !== undefined && under > ofKey) ? under : ofKey;
   }
 
-  decision(id: TransactionId): Verdict | undefined {
+  decision(id: TransactionId): Decision | undefined {
     return this.#decisions.get(id);
   }
 
@@ -288,6 +297,7 @@ function entriesOf({ verdicts }: Pick<LogBlock, "verdicts">): number {
 }
 
 function entriesOfVerdict(verdict: Verdict): number {
+  if (verdict.kind === "prepared") return 1 + verdict.checks.length + verdict.writes.length;
   if (verdict.kind !== "committed") return 1;
   const { payload, writes } = verdict;
   const bytes = payload.kind === "inline" ? payload.bytes.length : 0;

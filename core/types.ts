@@ -150,11 +150,13 @@ export type PayloadTable = {
 };
 
 /**
- * A commit request as a client sends it. `commit` asks for certification. `abort` (the probe of
- * `outcome(id)`) asks to abort the id if it is still undecided; it has neither checks nor payload.
+ * A commit request as a client sends it. `commit` asks for certification, `prepare` for a place in
+ * the log that is kept until the transaction is decided. `vote` commits what is prepared; `abort`
+ * (the probe of `outcome(id)`, and a vote against) asks to abort the id if it is still undecided.
+ * These two have neither checks nor payload.
  */
 export type CommitRequest = {
-  readonly kind: "commit" | "abort";
+  readonly kind: RequestKind;
   readonly id: TransactionId;
   readonly isolation: Isolation;
   /** The client has checked every key in `checks` up to here, this timestamp included. */
@@ -162,7 +164,26 @@ export type CommitRequest = {
   /** Hashes that must have no committed write in `(checkedTo, ts)`. */
   readonly checks: readonly KeyHash[];
   readonly payload: PayloadSource;
+  /** Of a `vote` alone. */
+  readonly vote?: Vote;
 };
+
+export type RequestKind = "commit" | "abort" | "prepare" | "vote";
+
+/** For the commit of a prepared transaction, by its own client. */
+export type Vote = {
+  /** Nine bytes that the id commits to (schemas/transaction-id.ts). */
+  readonly proof: Uint8Array;
+  readonly stamps: readonly Stamp[];
+};
+
+/**
+ * What an install replaces: the identity of an item of a mixed table as its fence has found or made
+ * it (docs/adr/0014-native-operations.md).
+ */
+export type Stamp =
+  | { readonly kind: "nonce"; readonly nonce: Uint8Array }
+  | { readonly kind: "version"; readonly version: Version };
 
 /** That a commit is installed, by one who has its id's proof. */
 export type InstalledReport = { readonly timestamp: Timestamp; readonly proof: Uint8Array };
@@ -207,7 +228,9 @@ export type PayloadLocation =
       /** SHA-256 of the encoded payload: the chunks lie where other clients can write. */
       readonly digest: Uint8Array;
     }
-  | { readonly kind: "inline"; readonly bytes: Uint8Array };
+  | { readonly kind: "inline"; readonly bytes: Uint8Array }
+  /** Where that of the prepared verdict on the same id lies, which the block there holds. */
+  | { readonly kind: "prepared"; readonly position: LogPosition };
 
 /**
  * The hashes of one committed write. `partition` equals `key` on a table without a sort key.
@@ -228,27 +251,50 @@ export type AbortReason =
   | { readonly kind: "conflict"; readonly check: number; readonly conflictTimestamp: Timestamp }
   | { readonly kind: PlainAbort };
 
+export type CommittedVerdict = {
+  readonly kind: "committed";
+  readonly id: TransactionId;
+  readonly timestamp: Timestamp;
+  readonly writes: readonly WriteHashes[];
+  readonly payload: PayloadLocation;
+  /** Of one by vote: for each write of a mixed table, in the payload's order. */
+  readonly stamps?: readonly Stamp[];
+};
+
+export type AbortedVerdict = {
+  readonly kind: "aborted";
+  readonly id: TransactionId;
+  readonly timestamp: Timestamp;
+  readonly reason: AbortReason;
+};
+
+/** I3: at most one per id. */
+export type Decision = CommittedVerdict | AbortedVerdict;
+
 /**
- * The oracle's answer to one request. `committed` and `aborted` are decisions (I3: at most one per
- * id). `stale` decides nothing: the sender extends its check and sends again.
+ * A place in the log, certified as a commit is, and not decided: the id's next verdict decides it.
+ * Until then its checks bar writers, and its writes bar readers and writers
+ * (core/open-transactions.ts). Its timestamp is not that of the commit.
+ */
+export type PreparedVerdict = {
+  readonly kind: "prepared";
+  readonly id: TransactionId;
+  readonly timestamp: Timestamp;
+  readonly checks: readonly KeyHash[];
+  readonly writes: readonly WriteHashes[];
+  readonly payload: Exclude<PayloadLocation, { kind: "prepared" }>;
+};
+
+/**
+ * The oracle's answer to one request. `stale` and `busy` decide nothing: the sender of a stale one
+ * extends its check and sends again; that of a busy one brings about what becomes of `inTheWay`,
+ * and sends again.
  */
 export type Verdict =
-  | {
-      readonly kind: "committed";
-      readonly id: TransactionId;
-      readonly timestamp: Timestamp;
-      readonly writes: readonly WriteHashes[];
-      readonly payload: PayloadLocation;
-    }
-  | {
-      readonly kind: "aborted";
-      readonly id: TransactionId;
-      readonly timestamp: Timestamp;
-      readonly reason: AbortReason;
-    }
-  | { readonly kind: "stale"; readonly id: TransactionId };
-
-export type CommittedVerdict = Extract<Verdict, { kind: "committed" }>;
+  | Decision
+  | PreparedVerdict
+  | { readonly kind: "stale"; readonly id: TransactionId }
+  | { readonly kind: "busy"; readonly id: TransactionId; readonly inTheWay: TransactionId };
 
 /** An unsigned 32-bit integer that a process draws at random. It proves nothing. */
 export type MakerNumber = Brand<number, "MakerNumber">;
@@ -285,6 +331,8 @@ export type LogBlock = {
    * the block before, and no payload of its commits lies there; an oracle's has none inline.
    */
   readonly maker?: BlockMaker;
+  /** The oldest block with a verdict that is prepared and open where this block begins. */
+  readonly oldestOpen?: LogPosition;
   readonly verdicts: readonly Verdict[];
 };
 

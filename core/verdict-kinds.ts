@@ -2,6 +2,7 @@
  * How the oracle answers a request, in one list: verdicts, metrics, tags of the log's format and
  * everything else that names outcomes follow from it or are checked against it.
  */
+import type { Decision, Verdict } from "./types.ts";
 
 /**
  * Each with its code in an oracle's columns. Between `conflict` and `stale` stand the aborts that
@@ -25,6 +26,12 @@ export const outcomeCode = {
   probed: 7,
   /** Decides nothing: the sender extends its check and sends again. */
   stale: 8,
+  /** Certified, and to be decided by a vote. */
+  prepared: 9,
+  /** The commit of what was prepared. */
+  voted: 10,
+  /** Decides nothing: what is prepared stands in the way, and is settled first. */
+  busy: 11,
 } as const;
 
 export type Outcome = keyof typeof outcomeCode;
@@ -32,9 +39,18 @@ export type Outcome = keyof typeof outcomeCode;
 /** By their codes. */
 export const outcomes = Object.keys(outcomeCode) as readonly Outcome[];
 
+/** Whether the verdict decides its id (I3). */
+export function isDecision(verdict: Verdict): verdict is Decision {
+  return verdict.kind === "committed" || verdict.kind === "aborted";
+}
+
 /** Why a request was aborted, where that says it all. */
-export type PlainAbort = Exclude<Outcome, "committed" | "conflict" | "stale">;
+export type PlainAbort = Exclude<
+  Outcome,
+  "committed" | "conflict" | "stale" | "prepared" | "voted" | "busy"
+>;
 
 export function isPlainAbort(outcome: Outcome): outcome is PlainAbort {
-  return outcome !== "committed" && outcome !== "conflict" && outcome !== "stale";
+  const code = outcomeCode[outcome];
+  return code > outcomeCode.conflict && code < outcomeCode.stale;
 }

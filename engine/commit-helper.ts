@@ -22,6 +22,7 @@ import { describeTable, writeAt, writtenItem } from "./payload-writes.ts";
 import { type PermittedTables, refusalOf } from "./permitted-writes.ts";
 import { isRefusedForGood } from "./refused-for-good.ts";
 import type { TableRegistry } from "./table-registry.ts";
+import type { KeyHashes } from "../schemas/key-hashes.ts";
 import type { TailFollower } from "./tail-follower.ts";
 
 const deadLetterBackoff = { baseMs: 50, capMs: 500 };
@@ -32,6 +33,7 @@ type Window = { readonly signBeforeMs: number; readonly installedThrough: Timest
 /** What a process holds for the shard (shard-session.ts), as far as helping needs it. */
 type Session = {
   readonly shard: ShardId;
+  readonly hashes: KeyHashes;
   readonly follower: TailFollower;
   readonly installer: Pick<Installer, "install">;
   readonly installed: InstalledCommits;
@@ -72,7 +74,7 @@ export class CommitHelper {
     this.#ports = ports;
     this.#session = session;
     this.#onHelped = onHelped;
-    this.#loader = new PayloadLoader(ports, session.shard);
+    this.#loader = new PayloadLoader(ports, session);
   }
 
   /** As `ShardSession.finish`. */

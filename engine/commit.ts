@@ -21,6 +21,7 @@ import type {
   AbortReason,
   CommitRequest,
   CommittedVerdict,
+  Decision,
   Isolation,
   KeyHash,
   Payload,
@@ -33,7 +34,6 @@ import { encodePayload } from "../schemas/payload.ts";
 import { ignore, orAborted } from "./concurrency.ts";
 import { DecisionSearch } from "./decision-search.ts";
 import type { OnSent, Predecessors, UndecidedRead } from "./express-way.ts";
-import type { Decision } from "./log-searches.ts";
 import { settleRequest } from "./request-settler.ts";
 import { refuseBelowTail, conflictError } from "./conflict-error.ts";
 import { TableRefusedError } from "./table-registry.ts";

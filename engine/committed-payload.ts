@@ -43,13 +43,13 @@ function damaged({ id }: CommittedVerdict, why: string): CorruptDataError {
 }
 
 /** @throws CorruptDataError for what does not decode. */
-export function decodeOrCorrupt<T>(verdict: CommittedVerdict, decode: () => T): T {
+export function decodeOrCorrupt<T>({ id }: Pick<CommittedVerdict, "id">, decode: () => T): T {
   try {
     return decode();
   } catch (error) {
     if (!(error instanceof FrameError)) throw error;
     throw new CorruptDataError(
-      `the payload of transaction ${verdict.id} does not decode: ${error.message}`,
+      `the payload of transaction ${id} does not decode: ${error.message}`,
       { cause: error },
     );
   }

@@ -15,8 +15,8 @@
  * forgotten it, have another decision, which the tail shows, while the first one lies below.
  */
 import type { CallOptions } from "../core/ports.ts";
-import type { Verdict } from "../core/types.ts";
-import type { Decision, Found, SearchState } from "./log-searches.ts";
+import type { Decision } from "../core/types.ts";
+import type { Found, SearchState } from "./log-searches.ts";
 import type { ShardSession } from "./shard-session.ts";
 
 export class DecisionSearch {
@@ -37,7 +37,7 @@ export class DecisionSearch {
     if (state.found !== undefined) return state.found;
     const { tail } = this.#session.follower;
     if (state.undecidedTo < tail.floor) return "gap";
-    state.found = asDecision(tail.decision(state.id));
+    state.found = tail.decision(state.id);
     if (state.found !== undefined) return state.found;
     state.undecidedTo = tail.newest;
     state.position = tail.position;
@@ -64,8 +64,4 @@ export class DecisionSearch {
       }),
     );
   }
-}
-
-function asDecision(verdict: Verdict | undefined): Decision | undefined {
-  return verdict === undefined || verdict.kind === "stale" ? undefined : verdict;
 }

@@ -8,13 +8,14 @@ import type { TailCommit } from "../core/tail.ts";
 import type { KeyRead } from "../core/transaction-reads.ts";
 import type {
   CommitRequest,
+  Decision,
   KeyHash,
   LogBlock,
   TableDescription,
   TransactionId,
   WriteHashes,
 } from "../core/types.ts";
-import type { Decision, Found } from "./log-searches.ts";
+import type { Found } from "./log-searches.ts";
 import type { ReadKey } from "./read-key.ts";
 import type { FoldedBlock } from "./tail-follower.ts";
 import type { CommitWay } from "./types.ts";

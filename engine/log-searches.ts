@@ -6,19 +6,18 @@
 import { UnavailableError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts } from "../core/ports.ts";
+import { isDecision } from "../core/verdict-kinds.ts";
 import type {
+  Decision,
   LogBlock,
   LogPosition,
   ShardId,
   Timestamp,
   TransactionId,
-  Verdict,
 } from "../core/types.ts";
 import type { KeyHashes } from "../schemas/key-hashes.ts";
 import { Semaphore } from "./concurrency.ts";
 import { blocksAfter, positionAtOrBelow } from "./log-search.ts";
-
-export type Decision = Exclude<Verdict, { kind: "stale" }>;
 
 /** `gap`: the tail does not reach down to where the search stands. */
 export type Found = Decision | "gap" | undefined;
@@ -119,5 +118,5 @@ export class LogSearches {
 }
 
 function decisionOn(id: TransactionId, { verdicts }: LogBlock): Decision | undefined {
-  return verdicts.filter((verdict) => verdict.kind !== "stale").find((each) => each.id === id);
+  return verdicts.filter(isDecision).find((each) => each.id === id);
 }

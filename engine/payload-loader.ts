@@ -6,20 +6,31 @@
 import { CorruptDataError, FrameError, StoreError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts, StreamRecord } from "../core/ports.ts";
-import type { CommittedVerdict, Payload, PayloadLocation, ShardId } from "../core/types.ts";
+import type {
+  CommittedVerdict,
+  Payload,
+  PayloadLocation,
+  PreparedVerdict,
+  ShardId,
+  TransactionId,
+} from "../core/types.ts";
+import type { KeyHashes } from "../schemas/key-hashes.ts";
 import { readRequestAt } from "../schemas/commit-record-reading.ts";
 import { joinSpilledChunks } from "../schemas/spill.ts";
 import { decodeOrCorrupt, payloadOf } from "./committed-payload.ts";
+import { decodeBlock } from "./stored-block.ts";
 
 export type PayloadPorts = Pick<ClientPorts, "stream" | "log" | "clock" | "digest">;
 
 export class PayloadLoader {
   readonly #ports: PayloadPorts;
   readonly #shard: ShardId;
+  readonly #hashes: KeyHashes;
 
-  constructor(ports: PayloadPorts, shard: ShardId) {
+  constructor(ports: PayloadPorts, log: { readonly shard: ShardId; readonly hashes: KeyHashes }) {
     this.#ports = ports;
-    this.#shard = shard;
+    this.#shard = log.shard;
+    this.#hashes = log.hashes;
   }
 
   /**
@@ -40,8 +51,8 @@ export class PayloadLoader {
   }
 
   async #bytes(verdict: CommittedVerdict, options: CallOptions): Promise<Uint8Array | undefined> {
-    const location = verdict.payload;
-    switch (location.kind) {
+    const location = await this.locate(verdict, options);
+    switch (location?.kind) {
       case "inline":
         return location.bytes;
       case "spilled":
@@ -49,9 +60,28 @@ export class PayloadLoader {
       case "stream": {
         const records = await this.records(verdict, location, { ...options, recordsMax: 1 });
         const [record] = records ?? [];
-        return record === undefined ? undefined : payloadInRecord(verdict, record.data);
+        return record && payloadInRecord(verdict.id, location, record.data);
       }
+      case undefined:
+        return undefined;
     }
+  }
+
+  /**
+   * Where the payload lies: a commit by vote says only where its prepared verdict stands. Undefined
+   * when that is no longer in the log.
+   * @throws StoreError, CorruptDataError.
+   */
+  async locate(
+    { id, payload }: CommittedVerdict,
+    options: CallOptions,
+  ): Promise<PreparedVerdict["payload"] | undefined> {
+    if (payload.kind !== "prepared") return payload;
+    const stored = await this.#ports.log.readAt(this.#shard, payload.position, options);
+    if (stored === undefined) return undefined;
+    const { verdicts } = decodeBlock(stored, this.#hashes);
+    const found = verdicts.find((each) => each.kind === "prepared" && each.id === id);
+    return found?.kind === "prepared" ? found.payload : undefined;
   }
 
   /**
@@ -94,15 +124,15 @@ export class PayloadLoader {
 }
 
 /** The payload bytes of a stream-borne transaction, out of the record that carried it. */
-export function payloadInRecord(verdict: CommittedVerdict, record: Uint8Array): Uint8Array {
-  return decodeOrCorrupt(verdict, () => {
-    const index = verdict.payload.kind === "stream" ? verdict.payload.requestIndex : 0;
+export function payloadInRecord(
+  id: TransactionId,
+  { requestIndex: index }: Extract<PayloadLocation, { kind: "stream" }>,
+  record: Uint8Array,
+): Uint8Array {
+  return decodeOrCorrupt({ id }, () => {
     const request = readRequestAt(record, index);
-    if (request.id !== verdict.id || request.payload.kind !== "inline") {
-      throw new FrameError(
-        "malformed",
-        `the record does not carry ${verdict.id} at index ${index}`,
-      );
+    if (request.id !== id || request.payload.kind !== "inline") {
+      throw new FrameError("malformed", `the record does not carry ${id} at index ${index}`);
     }
     return request.payload.bytes;
   });

@@ -21,6 +21,7 @@
  *   client   block for 7, log to 6 ──?── log to 6 or 7: none ── send c=130 ──▶ decided 141, in 8
  *   log                    (late block for 7) ───────────────────────────────▶ position is taken
  */
+import { isDecision } from "../core/verdict-kinds.ts";
 import { assert, InvariantViolation } from "../core/assert.ts";
 import {
   CommitUnknownError,
@@ -31,13 +32,18 @@ import {
 } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts } from "../core/ports.ts";
-import type { CommitRequest, Timestamp, TransactionId, WriteHashes } from "../core/types.ts";
+import type {
+  CommitRequest,
+  Decision,
+  Timestamp,
+  TransactionId,
+  WriteHashes,
+} from "../core/types.ts";
 import { encodeCommitRequest } from "../schemas/commit-record.ts";
 import { waitBackoff } from "./backoff.ts";
 import { asError, ignore, noLongerNeeded, orAborted } from "./concurrency.ts";
 import type { DecisionSearch } from "./decision-search.ts";
 import type { ExpressWay, ExpressWish, OnSent, Predecessors } from "./express-way.ts";
-import type { Decision } from "./log-searches.ts";
 import type { ShardSession } from "./shard-session.ts";
 
 export type SettleOptions = {
@@ -265,7 +271,7 @@ type SendAnswer =
   | { readonly kind: "rejected"; readonly cause: StoreError }
   /** Possibly stored. */
   | { readonly kind: "unknown"; readonly cause: unknown }
-  /** Stored and answered `stale`, or not answered at all. */
+  /** Stored and answered `stale` or `busy`, or not answered at all. */
   | { readonly kind: "undecided" };
 
 /** One put, and the wait for its verdict. */
@@ -292,7 +298,7 @@ async function sendOnce(
     ]);
     if (sent.kind !== "stored") return sent;
     const answer = await Promise.race([verdict, silence(ports, signal)]);
-    if (answer === undefined || answer.kind === "stale") return { kind: "undecided" };
+    if (answer === undefined || !isDecision(answer)) return { kind: "undecided" };
     return { kind: "decided", decision: answer };
   } finally {
     waiting.abort(noLongerNeeded);

@@ -12,6 +12,7 @@ import { CorruptDataError, UnavailableError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { Consumption, ClientPorts, StoredBlock } from "../core/ports.ts";
 import { Tail } from "../core/tail.ts";
+import { isDecision } from "../core/verdict-kinds.ts";
 import type {
   LogBlock,
   LogPosition,
@@ -284,7 +285,7 @@ export class TailFollower {
     this.tail.fold(block);
     this.#onBlock?.(block, { bytes: stored.bytes.length, awaited: this.#awaited });
     for (const verdict of block.verdicts) {
-      if (verdict.kind !== "stale") this.#watches.get(verdict.id)?.();
+      if (isDecision(verdict)) this.#watches.get(verdict.id)?.();
       this.#onVerdict?.(verdict);
       this.#awaited.tell(verdict);
     }

@@ -54,13 +54,6 @@ function decisionBytesMax(decision: SizedDecision): number {
     payload.kind === "inline"
       ? bytes.inlineLengthBytesMax + payload.bytes.length
       : bytes.spilledBytesMax;
-  let sum = bytes.decisionBytesMax + location + bytes.writeCountBytesMax;
-  let table: bigint | undefined;
-  for (const write of writes) {
-    if (write.table !== table) sum += bytes.newTableBytesMax;
-    table = write.table;
-    if (write.partition === write.key) sum += bytes.simpleWriteBytesMax;
-    else sum += bytes.sortedWriteBytesMax + (write.sortKey?.length ?? bytes.hashBytes);
-  }
-  return sum;
+  const head = bytes.decisionBytesMax + location + bytes.writeCountBytesMax;
+  return head + bytes.writeHashesBytesMax(writes);
 }

@@ -9,7 +9,9 @@ import type {
   InstalledReport,
   KeyHash,
   PayloadSource,
+  RequestKind,
   Timestamp,
+  Vote,
 } from "../core/types.ts";
 import { ByteReader, malformed, oversized, readFrameHead } from "./byte-reader.ts";
 import {
@@ -20,7 +22,8 @@ import {
   requestFlags,
 } from "./commit-record.ts";
 import { readInstalled as readReports } from "./installed-reports.ts";
-import { readTransactionId } from "./transaction-id.ts";
+import { readStamps } from "./stamps.ts";
+import { readTransactionId, transactionIdProofBytes } from "./transaction-id.ts";
 
 const frameHead = {
   what: "commit record",
@@ -102,19 +105,38 @@ export function readRequestFlags(reader: ByteReader): number {
   }
   const both = requestFlags.inline | requestFlags.spilled;
   if ((flags & both) === both) throw malformed("a request's payload is both inline and spilled");
-  if ((flags & requestFlags.abort) !== 0 && flags !== requestFlags.abort) {
-    throw malformed("an abort request has a payload or an isolation");
+  if (isBare(flags) && flags !== requestFlags.abort && flags !== requestFlags.vote) {
+    throw malformed("an abort request or a vote has a payload or an isolation");
   }
   // Certified, it would be a commit that nobody can install.
-  if ((flags & (requestFlags.abort | both)) === 0) throw malformed("a commit has no payload");
+  if (!isBare(flags) && (flags & both) === 0) throw malformed("a commit has no payload");
   return flags;
+}
+
+/** Whether it has neither checks nor payload. */
+function isBare(flags: number): boolean {
+  return (flags & (requestFlags.abort | requestFlags.vote)) !== 0;
+}
+
+/** What kind of request the flags are of. */
+export function requestKindOf(flags: number): RequestKind {
+  if ((flags & requestFlags.abort) !== 0) return "abort";
+  if ((flags & requestFlags.vote) !== 0) return "vote";
+  return (flags & requestFlags.prepare) === 0 ? "commit" : "prepare";
+}
+
+/** Reads what a vote says. @throws FrameError. */
+export function readVote(reader: ByteReader): Vote {
+  // A copy: a view would keep the whole record alive.
+  const proof = new Uint8Array(reader.view(transactionIdProofBytes));
+  return { proof, stamps: readStamps(reader) };
 }
 
 /** The count of a request's checks, which follow. @throws FrameError. */
 export function readCheckCount(reader: ByteReader, flags: number): number {
   const count = reader.count(8);
   if (count > limits.transactionKeysMax) throw oversized("transactionKeysMax");
-  if (count > 0 && flags === requestFlags.abort) throw malformed("an abort request has checks");
+  if (count > 0 && isBare(flags)) throw malformed("an abort request or a vote has checks");
   return count;
 }
 
@@ -148,14 +170,17 @@ function readRequest(reader: ByteReader): CommitRequest {
   const count = readCheckCount(reader, flags);
   for (let i = 0; i < count; i++) checks.push(reader.bigUint64() as KeyHash);
   const payload = readPayloadSource(reader, flags);
+  const kind = requestKindOf(flags);
+  const vote = kind === "vote" ? readVote(reader) : undefined;
   reader.expectEnd();
   return {
-    kind: (flags & requestFlags.abort) === 0 ? "commit" : "abort",
+    kind,
     id,
     isolation: (flags & requestFlags.snapshot) === 0 ? "serializable" : "snapshot",
     checkedTo,
     checks,
     payload,
+    ...(vote === undefined ? {} : { vote }),
   };
 }
 

@@ -3,7 +3,8 @@
  * commit-record.ts and payload.ts is made here too, so that whatever is certified can be decoded.
  */
 import * as limits from "../core/limits.ts";
-import type { RequestBatch } from "../core/request-batch.ts";
+import type { Digest } from "../core/ports.ts";
+import { columnCode, type RequestBatch } from "../core/request-batch.ts";
 import type { SlotSeed } from "../core/slot-seed.ts";
 import type { TransactionId } from "../core/types.ts";
 import { ByteReader, otherHashSecret, oversized } from "./byte-reader.ts";
@@ -13,11 +14,13 @@ import {
   readRecordHeader,
   readRequestFlags,
   readSpilled,
+  readVote,
+  requestKindOf,
 } from "./commit-record-reading.ts";
 import type { KeyHashes } from "./key-hashes.ts";
 import { PayloadScanner } from "./payload-scan.ts";
 import type { Admission } from "./table-catalogue.ts";
-import { readFirstIdWord, transactionIdOfWords } from "./transaction-id.ts";
+import { provesTransactionId, readFirstIdWord, transactionIdOfWords } from "./transaction-id.ts";
 
 /** A request whose payload lies in chunks of the log table. */
 export type SpilledReference = {
@@ -35,8 +38,11 @@ export class CommitRecordScanner {
   readonly #reader = new ByteReader(new Uint8Array(0));
   readonly #payloads: PayloadScanner;
   readonly #hashFingerprint: number;
+  readonly #digest: Digest;
 
-  constructor(hashes: KeyHashes, seed: SlotSeed) {
+  /** @param digest for the proofs of votes. */
+  constructor(hashes: KeyHashes, seed: SlotSeed, digest: Digest) {
+    this.#digest = digest;
     this.#payloads = new PayloadScanner(hashes, seed);
     this.#hashFingerprint = hashes.fingerprint;
   }
@@ -103,7 +109,7 @@ export class CommitRecordScanner {
     const id2 = reader.u32();
     const id3 = reader.u32();
     batch.begin({
-      kind: (flags & requestFlags.abort) === 0 ? 0 : 1,
+      kind: kindCode[requestKindOf(flags)],
       isolation: (flags & requestFlags.snapshot) === 0 ? 0 : 1,
       payload: isInline ? 1 : isSpilled ? 2 : 0,
       id0,
@@ -127,7 +133,23 @@ export class CommitRecordScanner {
       const id = transactionIdOfWords({ id0, id1, id2, id3 });
       reference = { request: batch.count, indexInRecord, id, chunks, byteLength, digest };
     }
+    if ((flags & requestFlags.vote) !== 0) this.#scanVote(batch, { id0, id1, id2, id3 });
     batch.end();
     return reference;
   }
+
+  /** A vote that is not of its id's maker counts for nothing. */
+  #scanVote(batch: RequestBatch, words: Parameters<typeof transactionIdOfWords>[0]): void {
+    const { proof, stamps } = readVote(this.#reader);
+    const id = transactionIdOfWords(words);
+    // mutant: anybody-votes
+    if (provesTransactionId(id, proof, this.#digest)) batch.setVote(stamps);
+  }
 }
+
+const kindCode = {
+  commit: 0,
+  abort: columnCode.abort,
+  prepare: columnCode.prepare,
+  vote: columnCode.vote,
+} as const;

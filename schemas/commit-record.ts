@@ -10,7 +10,8 @@ import * as limits from "../core/limits.ts";
 import type { CommitRequest, InstalledReport } from "../core/types.ts";
 import { ByteWriter } from "./byte-writer.ts";
 import { installedBytesMax, writeInstalled } from "./installed-reports.ts";
-import { writeTransactionId } from "./transaction-id.ts";
+import { writeStamps } from "./stamps.ts";
+import { transactionIdProofBytes, writeTransactionId } from "./transaction-id.ts";
 
 /** "TM", then the version of the layout. */
 export const commitRecordMagic = [0x54, 0x4d] as const;
@@ -25,7 +26,9 @@ export const requestFlags = {
   snapshot: 2,
   inline: 4,
   spilled: 8,
-  known: 15,
+  prepare: 16,
+  vote: 32,
+  known: 63,
 } as const;
 
 /**
@@ -52,6 +55,12 @@ export function encodeCommitRequest(request: CommitRequest): Uint8Array {
     writer.varint(payload.chunks);
     writer.varint(payload.byteLength);
     writer.bytes(payload.digest);
+  }
+  if (request.vote !== undefined) {
+    const { proof } = request.vote;
+    assert(proof.length === transactionIdProofBytes, "commit request: a proof has nine bytes");
+    writer.bytes(proof);
+    writeStamps(writer, request.vote.stamps);
   }
   assert(
     writer.length <= limits.inlineRequestBytesMax,
@@ -96,14 +105,17 @@ export function encodeCommitRecord(
   return writer.toBytes();
 }
 
-function flagsOf({ kind, isolation, checks, payload }: CommitRequest): number {
-  if (kind === "abort") {
+function flagsOf({ kind, isolation, checks, payload, vote }: CommitRequest): number {
+  assert((kind === "vote") === (vote !== undefined), "commit request: a vote says what it is");
+  if (kind === "abort" || kind === "vote") {
     const isBare = checks.length === 0 && payload.kind === "none";
-    assert(isBare, "commit request: an abort request has neither checks nor payload");
-    return requestFlags.abort;
+    assert(isBare, "commit request: an abort and a vote have neither checks nor payload");
+    return requestFlags[kind];
   }
   assert(payload.kind !== "none", "commit request: a commit has a payload");
-  return (isolation === "snapshot" ? requestFlags.snapshot : 0) | requestFlags[payload.kind];
+  const prepare = kind === "prepare" ? requestFlags.prepare : 0;
+  const snapshot = isolation === "snapshot" ? requestFlags.snapshot : 0;
+  return prepare | snapshot | requestFlags[payload.kind];
 }
 
 /** Whether so many bytes take so many chunks. */

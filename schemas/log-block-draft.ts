@@ -9,6 +9,7 @@ import type { BlockDraft, OracleInput } from "../core/block-draft.ts";
 import * as limits from "../core/limits.ts";
 import { isPlainAbort, outcomeCode, outcomes } from "../core/verdict-kinds.ts";
 import {
+  checkWords,
   columnCode,
   idWords,
   sortKeyWords,
@@ -17,12 +18,15 @@ import {
 } from "../core/request-batch.ts";
 import { ByteWriter } from "./byte-writer.ts";
 import { TableRegister } from "./log-block-layout.ts";
-import { StreamWriter, writeHeader } from "./log-block-writing.ts";
+import { writeWrite } from "./log-block-encoding.ts";
+import { StreamWriter, writeHeader, writeVote } from "./log-block-writing.ts";
+import { writeTransactionId } from "./transaction-id.ts";
 import * as verdictTags from "./verdict-tags.ts";
 
-/** By outcome code; a commit's says where its payload lies, too, and is found elsewhere. */
+/** By outcome code; of what has a payload, the first of several, one for each place. */
 const tags: readonly number[] = outcomes.map((outcome) => {
   if (outcome === "committed") return verdictTags.committedNext;
+  if (outcome === "prepared") return verdictTags.preparedNext;
   return isPlainAbort(outcome) ? verdictTags.plainAborts[outcome] : verdictTags[outcome];
 });
 
@@ -49,6 +53,7 @@ export class DraftEncoder {
       cursor: draft.cursor,
       arrivalMs: draft.arrivalMs,
       rejectedRecords: draft.rejectedRecords,
+      ...(draft.oldestOpen === undefined ? {} : { oldestOpen: draft.oldestOpen }),
       verdictCount: draft.count,
       hashFingerprint: this.#hashFingerprint,
     });
@@ -71,18 +76,28 @@ export class DraftEncoder {
     const { requests } = input;
     const request = draft.requests[i] ?? 0;
     const outcome = draft.outcomes[i] ?? 0;
-    const committed = outcome === outcomeCode.committed;
-    const tag = committed ? this.#commitTag(input, request) : (tags[outcome] ?? 0);
-    writer.u8(tag);
+    const prepared = outcome === outcomeCode.prepared;
+    const hasPayload = prepared || outcome === outcomeCode.committed;
+    const place = hasPayload ? this.#placeTag(input, request) : 0;
+    writer.u8((tags[outcome] ?? 0) + place);
     for (let word = 0; word < idWords; word++) {
       writer.u32(requests.ids[request * idWords + word] ?? 0);
     }
     if (outcome === outcomeCode.stale) return last;
+    if (outcome === outcomeCode.busy) {
+      const inTheWay = draft.inTheWay.get(i);
+      assert(inTheWay !== undefined, "log block: a busy answer says what is in the way");
+      writeTransactionId(writer, inTheWay);
+      return last;
+    }
     const timestamp = draft.timestamps[i] ?? 0;
     assert(timestamp > last, "I2: timestamps rise within a block");
     writer.varint(timestamp - last - 1);
-    if (committed) {
-      this.#writeCommit(input, request, tag, draft.compact[i] === 1);
+    if (prepared) this.#writeChecks(requests, request);
+    if (hasPayload) {
+      this.#writeCommit(input, request, place, draft.compact[i] === 1);
+    } else if (outcome === outcomeCode.voted) {
+      this.#writeVoted(draft, i);
     } else if (outcome === outcomeCode.conflict) {
       writer.varint(draft.checks[i] ?? 0);
       writer.varint(timestamp - (draft.conflictTimestamps[i] ?? 0) - 1);
@@ -90,7 +105,27 @@ export class DraftEncoder {
     return timestamp;
   }
 
-  #commitTag(input: OracleInput, request: number): number {
+  #writeChecks({ checks, checkStart }: RequestBatch, request: number): void {
+    const start = checkStart[request] ?? 0;
+    const end = checkStart[request + 1] ?? 0;
+    this.#writer.varint(end - start);
+    for (let at = start * checkWords; at < end * checkWords; at += checkWords) {
+      this.#writer.u64(checks[at] ?? 0, checks[at + 1] ?? 0);
+    }
+  }
+
+  #writeVoted(draft: BlockDraft, i: number): void {
+    const verdict = draft.voted.get(i);
+    assert(verdict !== undefined, "log block: a vote commits what was prepared");
+    const writer = this.#writer;
+    writeVote(writer, verdict, draft.position);
+    writer.varint(verdict.writes.length);
+    const context = { writer, tables: this.#tables, hashes: undefined };
+    for (const write of verdict.writes) writeWrite(context, write);
+  }
+
+  /** Where the payload lies: added to the tag of a verdict that has one. */
+  #placeTag(input: OracleInput, request: number): number {
     const { requests, records } = input;
     if (requests.payloads[request] === columnCode.spilled) return verdictTags.committedSpilled;
     const record = records[requests.records[request] ?? 0];

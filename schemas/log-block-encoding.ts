@@ -6,12 +6,19 @@
  */
 import { assert, assertNever } from "../core/assert.ts";
 import * as limits from "../core/limits.ts";
-import type { LogBlock, PayloadLocation, Verdict, WriteHashes } from "../core/types.ts";
+import type {
+  KeyHash,
+  LogBlock,
+  PayloadLocation,
+  PreparedVerdict,
+  Verdict,
+  WriteHashes,
+} from "../core/types.ts";
 import { highWord, lowWord } from "../core/verdict-columns.ts";
 import { ByteWriter } from "./byte-writer.ts";
 import type { KeyHashes } from "./key-hashes.ts";
 import { isReached, TableRegister } from "./log-block-layout.ts";
-import { StreamWriter, writeHeader } from "./log-block-writing.ts";
+import { StreamWriter, writeHeader, writeVote } from "./log-block-writing.ts";
 import { writeTransactionId } from "./transaction-id.ts";
 import * as verdictTags from "./verdict-tags.ts";
 
@@ -32,16 +39,19 @@ export function encodeLogBlock(block: LogBlock, hashes: KeyHashes): Uint8Array {
   for (const verdict of block.verdicts) {
     writer.u8(tagOf(verdict, stream));
     writeTransactionId(writer, verdict.id);
-    if (verdict.kind !== "stale") {
+    if (verdict.kind === "busy") writeTransactionId(writer, verdict.inTheWay);
+    else if (verdict.kind !== "stale") {
       assert(verdict.timestamp > last, "I2: timestamps rise within a block");
       writer.varint(verdict.timestamp - last - 1);
       last = verdict.timestamp;
     }
-    if (verdict.kind === "committed") {
+    if (verdict.kind === "committed" || verdict.kind === "prepared") {
       const liesElsewhere =
         verdict.payload.kind !== (block.maker === undefined ? "inline" : "stream");
       assert(liesElsewhere, "log block: an oracle's payloads lie in the stream, a client's do not");
-      writeLocation(writer, stream, verdict.payload);
+      if (verdict.kind === "prepared") writeChecks(writer, verdict.checks);
+      if (verdict.payload.kind !== "prepared") writeLocation(writer, stream, verdict.payload);
+      else if (verdict.kind === "committed") writeVote(writer, verdict, block.position);
       writer.varint(verdict.writes.length);
       for (const write of verdict.writes) writeWrite({ writer, tables, hashes }, write);
     } else if (verdict.kind === "aborted" && verdict.reason.kind === "conflict") {
@@ -60,28 +70,48 @@ export function encodeLogBlock(block: LogBlock, hashes: KeyHashes): Uint8Array {
 function tagOf(verdict: Verdict, stream: StreamWriter): number {
   switch (verdict.kind) {
     case "committed":
-      switch (verdict.payload.kind) {
-        case "stream":
-          return stream.tagFor(verdict.payload.sequenceNumber, verdict.payload.requestIndex);
-        case "spilled":
-          return verdictTags.committedSpilled;
-        case "inline":
-          return verdictTags.committedInline;
-        default:
-          return assertNever(verdict.payload);
-      }
+      return locationTag(verdict.payload, stream);
+    case "prepared":
+      return verdictTags.preparedNext + locationTag(verdict.payload, stream);
     case "aborted":
       return verdict.reason.kind === "conflict"
         ? verdictTags.conflict
         : verdictTags.plainAborts[verdict.reason.kind];
     case "stale":
       return verdictTags.stale;
+    case "busy":
+      return verdictTags.busy;
     default:
       return assertNever(verdict);
   }
 }
 
-function writeLocation(writer: ByteWriter, stream: StreamWriter, location: PayloadLocation): void {
+function locationTag(payload: PayloadLocation, stream: StreamWriter): number {
+  switch (payload.kind) {
+    case "stream":
+      return stream.tagFor(payload.sequenceNumber, payload.requestIndex);
+    case "spilled":
+      return verdictTags.committedSpilled;
+    case "inline":
+      return verdictTags.committedInline;
+    case "prepared":
+      return verdictTags.voted;
+    default:
+      return assertNever(payload);
+  }
+}
+
+function writeChecks(writer: ByteWriter, checks: readonly KeyHash[]): void {
+  assert(checks.length <= limits.transactionKeysMax, "log block: too many checks");
+  writer.varint(checks.length);
+  for (const check of checks) writer.bigUint64(check);
+}
+
+function writeLocation(
+  writer: ByteWriter,
+  stream: StreamWriter,
+  location: PreparedVerdict["payload"],
+): void {
   switch (location.kind) {
     case "stream": {
       const { sequenceNumber, requestIndex } = location;
@@ -102,13 +132,15 @@ function writeLocation(writer: ByteWriter, stream: StreamWriter, location: Paylo
   }
 }
 
-type WriteContext = {
+/** How a block is written. */
+export type WriteContext = {
   readonly writer: ByteWriter;
   readonly tables: TableRegister;
-  readonly hashes: KeyHashes;
+  /** Without them a key's hash is not checked against its sort key. */
+  readonly hashes: KeyHashes | undefined;
 };
 
-function writeWrite({ writer, tables, hashes }: WriteContext, write: WriteHashes): void {
+export function writeWrite({ writer, tables, hashes }: WriteContext, write: WriteHashes): void {
   const sorted = write.partition !== write.key;
   const high = highWord(write.table);
   const low = lowWord(write.table);
@@ -134,7 +166,8 @@ function writeWrite({ writer, tables, hashes }: WriteContext, write: WriteHashes
     sortKey.length > 0 && sortKey.length <= limits.blockSortKeyBytesMax,
     "log block: a longer sort key is left out",
   );
-  assert(hashes.sortKey(write.partition, sortKey) === write.key, "log block: a key's hash lies");
+  const isTrue = hashes === undefined || hashes.sortKey(write.partition, sortKey) === write.key;
+  assert(isTrue, "log block: a key's hash lies");
   writer.u8(sortKey.length);
   writer.bytes(sortKey);
 }

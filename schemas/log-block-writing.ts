@@ -5,9 +5,16 @@
 import { assert } from "../core/assert.ts";
 import * as limits from "../core/limits.ts";
 import { isSequenceNumber, leadingZeros } from "../core/sequence-number.ts";
-import type { BlockMaker, SequenceNumber, StreamCursor } from "../core/types.ts";
+import type {
+  BlockMaker,
+  CommittedVerdict,
+  LogPosition,
+  SequenceNumber,
+  StreamCursor,
+} from "../core/types.ts";
 import type { ByteWriter } from "./byte-writer.ts";
 import { writeInstalled } from "./installed-reports.ts";
+import { writeStamps } from "./stamps.ts";
 import {
   blockFlags,
   cursorTags,
@@ -33,6 +40,10 @@ export function writeHeader(writer: ByteWriter, header: LogBlockHeader): void {
   writer.varint(header.arrivalMs);
   writer.varint(header.rejectedRecords);
   if (header.maker !== undefined) writeMaker(writer, header.maker);
+  if (header.oldestOpen !== undefined) {
+    assert(header.oldestOpen < header.position, "I4: what is open lies before the block");
+    writer.varint(header.position - header.oldestOpen);
+  }
   writer.varint(header.verdictCount);
 }
 
@@ -78,9 +89,22 @@ export class StreamWriter {
   }
 }
 
-function flagsOf({ maker }: LogBlockHeader): number {
-  if (maker === undefined) return 0;
-  return blockFlags.maker | (maker.installed.length > 0 ? blockFlags.installed : 0);
+function flagsOf({ maker, oldestOpen }: LogBlockHeader): number {
+  const open = oldestOpen === undefined ? 0 : blockFlags.open;
+  if (maker === undefined) return open;
+  return open | blockFlags.maker | (maker.installed.length > 0 ? blockFlags.installed : 0);
+}
+
+/** What a commit by vote says before its writes. */
+export function writeVote(
+  writer: ByteWriter,
+  { payload, stamps = [] }: CommittedVerdict,
+  position: LogPosition,
+): void {
+  assert(payload.kind === "prepared", "log block: a vote names what is prepared");
+  assert(payload.position <= position, "I4: what is voted on lies before");
+  writer.varint(position - payload.position);
+  writeStamps(writer, stamps);
 }
 
 function writeMaker(writer: ByteWriter, { number, installed }: BlockMaker): void {

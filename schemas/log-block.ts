@@ -5,6 +5,7 @@
  * Invariants: I1 (a block knows its position), I2 (validated after decoding), I3 (what is read here
  * is what was decided).
  */
+import { hashBytes } from "../core/block-bytes.ts";
 import { FrameError } from "../core/errors.ts";
 import { keyHash } from "../core/key-hash.ts";
 import * as limits from "../core/limits.ts";
@@ -14,19 +15,22 @@ import type {
   AbortReason,
   BlockMaker,
   InstalledReport,
+  KeyHash,
   LogBlock,
   LogPosition,
   MakerNumber,
-  PayloadLocation,
+  PreparedVerdict,
   SequenceNumber,
   StreamCursor,
   Timestamp,
+  TransactionId,
   Verdict,
   WriteHashes,
 } from "../core/types.ts";
 import { ByteReader, malformed, otherHashSecret, readFrameHead } from "./byte-reader.ts";
 import type { KeyHashes } from "./key-hashes.ts";
 import { readInstalled } from "./installed-reports.ts";
+import { readStamps } from "./stamps.ts";
 import {
   blockFlags,
   cursorTags,
@@ -69,6 +73,7 @@ export function decodeLogBlock(
     stream: new StreamReader(header.cursor),
     tables: new TableRegister(),
     isClients: header.maker !== undefined,
+    position,
     last: header.previousTimestamp,
   };
   const verdicts: Verdict[] = [];
@@ -117,7 +122,9 @@ function readHeader(reader: ByteReader, position: LogBlock["position"]): LogBloc
   const cursor = readCursor(reader);
   const arrivalMs = reader.varint();
   const rejectedRecords = reader.varint();
-  const maker = flags === 0 ? undefined : readMaker(reader, flags);
+  const isMade = (flags & (blockFlags.maker | blockFlags.installed)) !== 0;
+  const maker = isMade ? readMaker(reader, flags) : undefined;
+  const oldestOpen = (flags & blockFlags.open) === 0 ? undefined : readBack(reader, position - 1);
   const verdictCount = reader.varint();
   if (verdictCount > limits.blockVerdictsMax) {
     throw new FrameError("oversized", "a block has more verdicts than blockVerdictsMax");
@@ -130,9 +137,18 @@ function readHeader(reader: ByteReader, position: LogBlock["position"]): LogBloc
     arrivalMs,
     rejectedRecords,
     ...(maker === undefined ? {} : { maker }),
+    ...(oldestOpen === undefined ? {} : { oldestOpen }),
     verdictCount,
     hashFingerprint,
   };
+}
+
+/** A block before this one, or this one, by how far back it lies from `last`, less one. */
+function readBack(reader: ByteReader, newest: number): LogPosition {
+  const back = reader.varint();
+  const position = newest + 1 - back;
+  if (back === 0 || position < 1) throw malformed("a block names one that is not before it");
+  return position as LogPosition;
 }
 
 function readMaker(reader: ByteReader, flags: number): BlockMaker {
@@ -217,6 +233,7 @@ type DecodeContext = {
   readonly stream: StreamReader;
   readonly tables: TableRegister;
   readonly isClients: boolean;
+  readonly position: LogPosition;
   /** Timestamp of the last decision. */
   last: Timestamp;
 };
@@ -226,17 +243,48 @@ function readVerdict(context: DecodeContext): Verdict {
   const tag = reader.u8();
   const id = readTransactionId(reader);
   if (tag === verdictTags.stale) return { kind: "stale", id };
+  if (tag === verdictTags.busy) {
+    return { kind: "busy", id, inTheWay: readTransactionId(reader) };
+  }
   const timestamp = (context.last + 1 + reader.varint()) as Timestamp;
   if (!Number.isSafeInteger(timestamp)) throw malformed("a timestamp is not safe");
   context.last = timestamp;
+  if (tag === verdictTags.voted) return readVoted(context, id, timestamp);
+  if (tag >= verdictTags.preparedNext && tag <= verdictTags.preparedInline) {
+    const checks = readChecks(reader);
+    const payload = readLocation(context, tag - verdictTags.preparedNext);
+    return { kind: "prepared", id, timestamp, checks, writes: readWrites(context), payload };
+  }
   if (tag > verdictTags.committedInline) {
     return { kind: "aborted", id, timestamp, reason: readReason(reader, tag, timestamp) };
   }
   const payload = readLocation(context, tag);
-  const count = reader.count(writeBytesMin);
+  return { kind: "committed", id, timestamp, writes: readWrites(context), payload };
+}
+
+function readVoted(context: DecodeContext, id: TransactionId, timestamp: Timestamp): Verdict {
+  const { reader } = context;
+  const position = (context.position - reader.varint()) as LogPosition;
+  if (position < 1) throw malformed("a vote names a block that is not before it");
+  const stamps = readStamps(reader);
+  const writes = readWrites(context);
+  const payload = { kind: "prepared", position } as const;
+  return { kind: "committed", id, timestamp, writes, payload, stamps };
+}
+
+function readChecks(reader: ByteReader): KeyHash[] {
+  const count = reader.count(hashBytes);
+  if (count > limits.transactionKeysMax) throw malformed("more checks than transactionKeysMax");
+  const checks: KeyHash[] = [];
+  for (let i = 0; i < count; i++) checks.push(reader.bigUint64() as KeyHash);
+  return checks;
+}
+
+function readWrites(context: DecodeContext): WriteHashes[] {
+  const count = context.reader.count(writeBytesMin);
   const writes: WriteHashes[] = [];
   for (let i = 0; i < count; i++) writes.push(readWrite(context));
-  return { kind: "committed", id, timestamp, writes, payload };
+  return writes;
 }
 
 function readReason(reader: ByteReader, tag: number, timestamp: Timestamp): AbortReason {
@@ -251,7 +299,7 @@ function readReason(reader: ByteReader, tag: number, timestamp: Timestamp): Abor
   return { kind };
 }
 
-function readLocation(context: DecodeContext, tag: number): PayloadLocation {
+function readLocation(context: DecodeContext, tag: number): PreparedVerdict["payload"] {
   const { reader, stream, isClients } = context;
   if (tag === verdictTags.committedSpilled) {
     const chunks = reader.varint();

@@ -15,6 +15,12 @@ export const committedSpilled = 3;
 export const committedInline = 4;
 export const conflict = 5;
 export const stale = 10;
+/** As `committedNext` to `committedInline`, of what is prepared. */
+export const preparedNext = 13;
+export const preparedInline = 17;
+/** The commit of what was prepared. */
+export const voted = 18;
+export const busy = 19;
 /** What has no details but its kind. */
 export const plainAborts = {
   "checked-ahead": 6,

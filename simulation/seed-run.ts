@@ -304,7 +304,11 @@ class SeedRunner {
     const reader = world.startProcess("log-reader", { exact: true });
     const ports = withGoneRecords(deployment.portsOf(reader, { calm: true }), deployment);
     const writes = await this.#cloud.run(() =>
-      writesOfLog(ports, deployment.shard, this.#stores.blocks),
+      writesOfLog(
+        ports,
+        { shard: deployment.shard, hashes: deployment.hashes },
+        this.#stores.blocks,
+      ),
     );
     this.#stores.judgeInstalled(writes);
     const order = versionsOf(writes);

@@ -201,7 +201,7 @@ export class CommitGroup implements UndecidedCommit, GroupCourse {
     // anew may hold a later decision on the id than the one that stands.
     if (this.#madeAbove < tail.floor) return undefined;
     const decision = tail.decision(this.id);
-    if (decision === undefined || decision.kind === "stale") return undefined;
+    if (decision === undefined) return undefined;
     return decision.kind === "committed" ? decision : { kind: "not-committed" };
   }
 

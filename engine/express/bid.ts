@@ -2,9 +2,10 @@
  * What a transaction asks of the appender (block-appender.ts): to stand in the next block, if all
  * that it has read still holds at the log's end.
  */
+import type { Decision } from "../../core/types.ts";
 import type { CallOptions } from "../../core/ports.ts";
 import { asError } from "../concurrency.ts";
-import type { Decision, Found } from "../log-searches.ts";
+import type { Found } from "../log-searches.ts";
 import type { ExpressRequest } from "./block-plan.ts";
 
 /** A transaction that wants into the next block. */

@@ -18,6 +18,7 @@
  * - The log lets go of its oldest blocks. So no put is signed long after its tail was read: whoever
  *   slept for days would find the position free that another's block has left.
  */
+import { isDecision } from "../../core/verdict-kinds.ts";
 import { assert } from "../../core/assert.ts";
 import { provisioningNumber } from "../../core/block-order.ts";
 import type { StoreError } from "../../core/errors.ts";
@@ -138,7 +139,7 @@ export class BlockAppender {
     const ageMs = Math.max(0, (nowMicros() ?? 0) - throughTimestamp) / 1_000;
     if (ageMs > limits.expressWindowMs) return;
     const atMs = this.#time.nowMs() - ageMs;
-    const others = verdicts.filter(({ kind, id }) => kind !== "stale" && !awaited.has(id));
+    const others = verdicts.filter((verdict) => isDecision(verdict) && !awaited.has(verdict.id));
     policy.saw({
       position,
       atMs,

@@ -4,13 +4,12 @@
  */
 import * as limits from "../../core/limits.ts";
 import type { ClientPorts, Clock, CommitLog } from "../../core/ports.ts";
-import type { MakerNumber } from "../../core/types.ts";
+import type { Decision, MakerNumber } from "../../core/types.ts";
 import { encodeLogBlock } from "../../schemas/log-block-encoding.ts";
 import { ignore, noLongerNeeded } from "../concurrency.ts";
 import { WakefulClock } from "../elapsed.ts";
 import { StoreClock } from "../store-clock.ts";
 import type { ExpressWay, ExpressWish } from "../express-way.ts";
-import type { Decision } from "../log-searches.ts";
 import type { ShardSession } from "../shard-session.ts";
 import type { TableRegistry } from "../table-registry.ts";
 import type { CommitPreference } from "../types.ts";

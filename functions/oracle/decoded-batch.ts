@@ -32,7 +32,7 @@ export class DecodedBatch {
 
   constructor(hashes: KeyHashes, digest: Digest, seed: SlotSeed) {
     this.#spilled = new SpilledPayloads(hashes, digest, seed);
-    this.#scanner = new CommitRecordScanner(hashes, seed);
+    this.#scanner = new CommitRecordScanner(hashes, seed, digest);
   }
 
   /** Decodes what the cursor does not cover. Payloads are held against `tables`. */

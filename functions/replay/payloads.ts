@@ -6,6 +6,7 @@ import { CorruptDataError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { CallOptions, StreamRecord } from "../../core/ports.ts";
 import type { CommittedVerdict, Payload, PayloadLocation, ShardId } from "../../core/types.ts";
+import type { KeyHashes } from "../../schemas/key-hashes.ts";
 import { payloadOf } from "../../engine/committed-payload.ts";
 import { PayloadLoader, payloadInRecord, type PayloadPorts } from "../../engine/payload-loader.ts";
 
@@ -24,10 +25,17 @@ export class ReplayPayloads {
 
   constructor(
     ports: PayloadPorts,
-    { shard, records }: { readonly shard: ShardId; readonly records: readonly StreamRecord[] },
+    {
+      records,
+      ...log
+    }: {
+      readonly shard: ShardId;
+      readonly hashes: KeyHashes;
+      readonly records: readonly StreamRecord[];
+    },
     call: CallOptions,
   ) {
-    this.#loader = new PayloadLoader(ports, shard);
+    this.#loader = new PayloadLoader(ports, log);
     this.#call = call;
     this.#batch = bySequenceNumber(records);
   }
@@ -40,8 +48,8 @@ export class ReplayPayloads {
   }
 
   async #bytes(verdict: CommittedVerdict): Promise<Uint8Array> {
-    const location = verdict.payload;
-    if (location.kind !== "stream") return this.#loader.loadBytes(verdict, this.#call);
+    const location = await this.#loader.locate(verdict, this.#call);
+    if (location?.kind !== "stream") return this.#loader.loadBytes(verdict, this.#call);
     const record = await this.#record(verdict, location);
     if (record === undefined) {
       throw new CorruptDataError(
@@ -49,7 +57,7 @@ export class ReplayPayloads {
           "is no longer in the stream",
       );
     }
-    return payloadInRecord(verdict, record);
+    return payloadInRecord(verdict.id, location, record);
   }
 
   async #record(

@@ -152,7 +152,7 @@ class ReplayRun {
     this.#batch = batch;
     this.#remainingMs = budget.remainingMs;
     this.#call = callOptions(budget);
-    this.#payloads = new ReplayPayloads(ports, batch, this.#call);
+    this.#payloads = new ReplayPayloads(ports, { ...batch, hashes: work.hashes }, this.#call);
     const { shard } = batch;
     this.#deadLetters = new DeadLetters(ports, observability, { shard, call: this.#call });
     this.#installed = new InstallReports(ports.digest, batch.records);

@@ -11,6 +11,9 @@ export const outcomeMetrics = {
   "table-differs": "AbortedTableDiffers",
   probed: "AbortedProbed",
   stale: "Stale",
+  prepared: "Prepared",
+  voted: "Voted",
+  busy: "Busy",
 } as const satisfies Record<Outcome, string>;
 
 /**

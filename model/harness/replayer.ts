@@ -237,6 +237,7 @@ function byOf(item: { readonly [name: string]: unknown } | undefined): unknown {
 }
 
 function modelRequest({ id, kind, checkedTo }: CommitRequest): ModelRequest {
+  if (kind !== "commit" && kind !== "abort") throw new Error(`the model knows no ${kind}`);
   return { t: nameOf(id), kind, checked: checkedTo };
 }
 
@@ -256,6 +257,7 @@ function modelVerdict(verdict: Verdict): ModelBlock["verdicts"][number] {
   const t = nameOf(verdict.id);
   if (verdict.kind === "stale") return { t, kind: "stale", ts: 0 };
   if (verdict.kind === "committed") return { t, kind: "commit", ts: verdict.timestamp };
+  if (verdict.kind !== "aborted") throw new Error(`the model knows no ${verdict.kind}`);
   const { kind } = verdict.reason;
   if (kind === "conflict" || kind === "probed") return { t, kind, ts: verdict.timestamp };
   if (kind === "checked-ahead") return { t, kind: "ahead", ts: verdict.timestamp };

@@ -2,6 +2,7 @@
  * Every write that the log commits, in its order, out of the payloads where the decisions say that
  * they lie: which items they are of, and not only what their hashes are.
  */
+import type { KeyHashes } from "../../schemas/key-hashes.ts";
 import { PayloadLoader, type PayloadPorts } from "../../engine/payload-loader.ts";
 import type { StreamRecord } from "../../core/ports.ts";
 import type { Item, LogBlock, ShardId, TableDescription, Timestamp } from "../../core/types.ts";
@@ -30,11 +31,11 @@ export function withGoneRecords<P extends PayloadPorts>(
 
 export async function writesOfLog(
   ports: PayloadPorts,
-  shard: ShardId,
+  log: { readonly shard: ShardId; readonly hashes: KeyHashes },
   blocks: readonly LogBlock[],
 ): Promise<readonly LoggedWrite[]> {
   const logged: LoggedWrite[] = [];
-  const loader = new PayloadLoader(ports, shard);
+  const loader = new PayloadLoader(ports, log);
   for (const verdict of blocks.flatMap(({ verdicts }) => verdicts)) {
     if (verdict.kind !== "committed") continue;
     const { tables, writes } = await loader.load(verdict);

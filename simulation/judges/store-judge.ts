@@ -130,7 +130,7 @@ export class StoreJudge {
     }
     let last: number = block.previousTimestamp;
     for (const verdict of block.verdicts) {
-      if (verdict.kind === "stale") continue;
+      if (verdict.kind === "stale" || verdict.kind === "busy") continue;
       // Oracles go by the stream's arrival times, which may lie ahead.
       const aheadMs = verdict.timestamp / 1_000 - this.#nowMs();
       if (block.maker !== undefined && verdict.timestamp > last + 1 && aheadMs > 0) {
@@ -138,6 +138,7 @@ export class StoreJudge {
       }
       if (verdict.timestamp <= last) this.#found(`I2: ${verdict.timestamp.toString()} in ${at}`);
       last = verdict.timestamp;
+      if (verdict.kind === "prepared") continue;
       // Whoever claims to have seen the future can have its own id refused again and again; no
       // honest client does.
       if (verdict.kind === "aborted" && verdict.reason.kind === "checked-ahead") continue;

@@ -1,5 +1,6 @@
 /** Streams for property tests: few keys, so that they conflict, and copies of earlier requests. */
 import fc from "fast-check";
+import type { RequestKind, Stamp, TransactionId, Version } from "../../core/types.ts";
 import {
   hash,
   id,
@@ -39,8 +40,11 @@ const check = fc.oneof(
 );
 
 type RequestSeed = {
-  readonly kind: "commit" | "abort";
+  readonly kind: RequestKind;
   readonly age: number;
+  /** Of a vote or an abort: on the id of the prepared one that many before it, if there is one. */
+  readonly on: number;
+  readonly isForged: boolean;
   readonly checks: readonly ReturnType<typeof hash>[];
   readonly writes: readonly TestWrite[];
   readonly isSnapshot: boolean;
@@ -53,9 +57,13 @@ type RequestSeed = {
 const requestSeed: fc.Arbitrary<RequestSeed> = fc.record({
   kind: fc.oneof(
     { weight: 9, arbitrary: fc.constant("commit" as const) },
-    fc.constant("abort" as const),
+    { weight: 1, arbitrary: fc.constant("abort" as const) },
+    { weight: 2, arbitrary: fc.constant("prepare" as const) },
+    { weight: 2, arbitrary: fc.constant("vote" as const) },
   ),
   age: fc.oneof(fc.integer({ min: 1, max: 4_000 }), fc.integer({ min: 1, max: 40_000 })),
+  on: fc.integer({ min: 1, max: 4 }),
+  isForged: fc.oneof({ weight: 5, arbitrary: fc.constant(false) }, fc.constant(true)),
   checks: fc.array(check, { maxLength: 4 }),
   writes: fc.array(write, { maxLength: 4 }),
   isSnapshot: fc.boolean(),
@@ -98,7 +106,9 @@ export function streams(recordsMax: number): fc.Arbitrary<readonly TestRecord[]>
       const requests = seed.requests.map((request) => {
         const made = sent.at(-request.copyOf);
         if (request.copyOf > 0 && made !== undefined) return made;
-        const fresh = freshRequest(sent.length, request, arrivalMs);
+        const prepared = sent.filter(({ kind }) => kind === "prepare").at(-request.on);
+        const n = sent.length;
+        const fresh = freshRequest(prepared, request, { n, arrivalMs });
         sent.push(fresh);
         return fresh;
       });
@@ -107,12 +117,35 @@ export function streams(recordsMax: number): fc.Arbitrary<readonly TestRecord[]>
   });
 }
 
-function freshRequest(n: number, seed: RequestSeed, arrivalMs: number): TestRequest {
+/** What each install of such a transaction is to replace; the same in each vote on the id. */
+function stampsOf(voted: TransactionId): readonly Stamp[] {
+  const n = Number.parseInt(voted.slice(-4), 16);
+  const nonce = { kind: "nonce", nonce: new Uint8Array(16).fill(n % 256) } as const;
+  const version = { kind: "version", version: (n * 1_000) as Version } as const;
+  return [nonce, version].slice(n % 3);
+}
+
+/** @param prepared one that may be open. */
+function freshRequest(
+  prepared: TestRequest | undefined,
+  seed: RequestSeed,
+  { n, arrivalMs }: { readonly n: number; readonly arrivalMs: number },
+): TestRequest {
   const checkedTo = arrivalMs * 1000 - seed.age;
+  const { isForged } = seed;
+  if (seed.kind === "vote") {
+    const open = prepared?.id ?? id(n);
+    return { id: open, kind: "vote", checkedTo, isForged, stamps: stampsOf(open) };
+  }
+  if (seed.kind === "abort" && prepared !== undefined && !isForged) {
+    // An honest one does not ask beyond what it has searched: no decision on the id lies there.
+    return { id: prepared.id, kind: "abort", checkedTo: prepared.checkedTo };
+  }
   if (seed.kind === "abort") return { id: id(n), kind: "abort", checkedTo };
   const { writes, spilled, tableFault, isSnapshot } = seed;
   return {
     id: id(n),
+    kind: seed.kind,
     isolation: isSnapshot ? "snapshot" : "serializable",
     checkedTo,
     checks: isSnapshot ? writes.map(keyOf) : seed.checks,

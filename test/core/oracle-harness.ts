@@ -6,13 +6,15 @@ import type {
   OracleInput,
   SpilledPayload,
 } from "../../core/block-draft.ts";
-import { columnCode, RequestBatch, tableFaults } from "../../core/request-batch.ts";
+import { columnCode, RequestBatch, requestKinds, tableFaults } from "../../core/request-batch.ts";
 import type {
   Isolation,
   KeyHash,
   LogBlock,
   LogPosition,
+  RequestKind,
   SequenceNumber,
+  Stamp,
   Timestamp,
   TransactionId,
 } from "../../core/types.ts";
@@ -31,11 +33,14 @@ export type TestWrite = {
 
 export type TestRequest = {
   readonly id: TransactionId;
-  readonly kind?: "commit" | "abort";
+  readonly kind?: RequestKind;
   readonly isolation?: Isolation;
   readonly checkedTo: number;
   readonly checks?: readonly KeyHash[];
   readonly writes?: readonly TestWrite[];
+  /** A vote's: what it says, and that its proof is not its id's. */
+  readonly stamps?: readonly Stamp[];
+  readonly isForged?: boolean;
   /** Spilled, with this result of reading it. */
   readonly spilled?: SpilledPayload["kind"];
   /** What the registry says of its payload. */
@@ -122,7 +127,7 @@ function append(
   const writes = request.writes ?? [];
   const sortKeys = writes.map((write) => write.sortKey ?? new Uint8Array(0));
   batch.begin({
-    kind: request.kind === "abort" ? 1 : 0,
+    kind: requestKinds.indexOf(request.kind ?? "commit") as 0 | 1 | 2 | 3,
     isolation: request.isolation === "snapshot" ? columnCode.snapshot : 0,
     payload: request.spilled !== undefined ? 2 : writes.length > 0 ? 1 : 0,
     id0: idWord(request.id, 0),
@@ -150,6 +155,7 @@ function append(
     );
     sortKeyStart += length;
   }
+  if (request.kind === "vote" && request.isForged !== true) batch.setVote(request.stamps ?? []);
   if (request.tableFault !== undefined) batch.setTableFault(tableFaults[request.tableFault]);
   batch.end();
 }

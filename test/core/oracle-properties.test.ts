@@ -49,6 +49,8 @@ function rebuild(
     sampleSeed,
     limits,
   );
+  const oldestOpen = oldest.oldestOpen ?? oldest.position;
+  for (const block of log.slice(oldestOpen - 1, oldest.position - 1)) oracle.foldOpen(block);
   for (const block of window) oracle.fold(block);
   return oracle;
 }
@@ -186,7 +188,9 @@ function deliver(run: {
 function judge(log: readonly LogBlock[], records: readonly TestRecord[]): void {
   const requests = new Map<TransactionId, TestRequest>();
   for (const record of records) {
-    for (const request of record.requests) requests.set(request.id, request);
+    for (const request of record.requests) {
+      if (request.kind !== "vote" && request.kind !== "abort") requests.set(request.id, request);
+    }
   }
   const commits: { readonly timestamp: number; readonly hashes: ReadonlySet<KeyHash> }[] = [];
   const decided = new Set<TransactionId>();
@@ -198,9 +202,10 @@ function judge(log: readonly LogBlock[], records: readonly TestRecord[]): void {
     expect(compareCursors(block.cursor, cursor), "I9").toBeGreaterThan(0);
     cursor = block.cursor;
     for (const verdict of block.verdicts) {
-      if (verdict.kind === "stale") continue;
+      if (verdict.kind === "stale" || verdict.kind === "busy") continue;
       expect(verdict.timestamp, "I2").toBeGreaterThan(last);
       last = verdict.timestamp;
+      if (verdict.kind === "prepared") continue;
       expect(decided.has(verdict.id), "I3").toBe(false);
       decided.add(verdict.id);
       if (verdict.kind === "aborted") continue;

@@ -39,9 +39,9 @@ type Faults = Required<Pick<TestRequest, "id" | "checkedTo" | "kind" | "isolatio
 
 /** Each list begins with what is right. */
 const faults: { readonly [Name in keyof Required<Faults>]: readonly Faults[Name][] } = {
-  id: [id(3), id(2)],
+  id: [id(3), id(2), id(4)],
   checkedTo: [last, floor, floor - 1, last + 1],
-  kind: ["commit", "abort"],
+  kind: ["commit", "abort", "prepare", "vote"],
   spilled: [undefined, "read", "unreadable", "unread", "too-large"],
   keys: ["few", "many"],
   tableFault: [undefined, "unknown", "differs"],

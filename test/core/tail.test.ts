@@ -1,4 +1,5 @@
 /** The tail against a model that remembers every commit (docs/protocol.md §4). */
+import { isDecision } from "../../core/verdict-kinds.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { InvariantViolation } from "../../core/assert.ts";
@@ -146,7 +147,7 @@ describe("against the model", () => {
       fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
         replay(steps, (tail, log) => {
           for (const [id, verdict] of log.decisions) {
-            if (verdict.kind === "stale") continue;
+            if (!isDecision(verdict)) continue;
             expect(tail.decision(id)).toBe(verdict.timestamp > tail.floor ? verdict : undefined);
           }
           for (const block of log.blocks) {

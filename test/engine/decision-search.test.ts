@@ -2,15 +2,21 @@
  * What an id's decision is, wherever the tail begins (docs/protocol.md §6), and what it costs to
  * ask about ids that nobody has made.
  */
+import { isDecision } from "../../core/verdict-kinds.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { SnapshotTooOldError, UnavailableError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { ClientPorts } from "../../core/ports.ts";
-import type { LogPosition, SequenceNumber, ShardId, Timestamp } from "../../core/types.ts";
+import type {
+  Decision,
+  LogPosition,
+  SequenceNumber,
+  ShardId,
+  Timestamp,
+} from "../../core/types.ts";
 import { ignore } from "../../engine/concurrency.ts";
 import { DecisionSearch } from "../../engine/decision-search.ts";
-import type { Decision } from "../../engine/log-searches.ts";
 import { decodeBlock } from "../../engine/stored-block.ts";
 import { settleOutcome } from "../../engine/outcome.ts";
 import { ShardSession } from "../../engine/shard-session.ts";
@@ -41,7 +47,7 @@ function moveWatermark(log: MemoryLog, position: number): void {
 function firstDecision(log: MemoryLog, id: number): Decision | undefined {
   return log.blocks
     .flatMap((stored) => decodeBlock(stored, sampleHashes).verdicts)
-    .filter((verdict) => verdict.kind !== "stale")
+    .filter(isDecision)
     .find((decision) => decision.id === idOf(id));
 }
 

@@ -62,7 +62,7 @@ export class MemoryLog {
     const previousTimestamp = this.#newest;
     const verdicts = decide.map((verdictAt) => {
       const verdict = verdictAt((this.#newest + 1) as Timestamp);
-      if (verdict.kind !== "stale") this.#newest = verdict.timestamp;
+      if ("timestamp" in verdict) this.#newest = verdict.timestamp;
       return verdict;
     });
     const isClients = verdicts.some(

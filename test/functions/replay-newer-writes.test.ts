@@ -125,7 +125,7 @@ async function newestOf(
   const newer = new NewerWrites({
     ahead,
     reading,
-    payloads: new ReplayPayloads(noStores, { shard, records: [] }, {}),
+    payloads: new ReplayPayloads(noStores, { shard, hashes, records: [] }, {}),
     refusalOf: (payload, index) =>
       refused.has(JSON.stringify(payload.writes[index]?.key)) ? "refused" : undefined,
     after: {

@@ -3,6 +3,7 @@
  * what clients and samplers have seen (docs/protocol.md §10, I1 to I8). It returns what is wrong,
  * each complaint beginning with its invariant.
  */
+import { isDecision } from "../../core/verdict-kinds.ts";
 import { keyNamesOf } from "../../core/attributes.ts";
 import type {
   CommittedVerdict,
@@ -78,7 +79,7 @@ function judgeLog(blocks: readonly LogBlock[]): string[] {
     if (block.position !== i + 1) found.push(`I1: position ${block.position} after ${i}`);
     if (block.previousTimestamp !== last) found.push(`I2: block ${block.position} does not follow`);
     for (const verdict of block.verdicts) {
-      if (verdict.kind === "stale") continue;
+      if (!isDecision(verdict)) continue;
       if (verdict.timestamp <= last) found.push(`I2: ${verdict.timestamp} after ${last}`);
       last = verdict.timestamp;
       if (decided.has(verdict.id)) found.push(`I3: ${verdict.id} is decided twice`);

@@ -2,6 +2,7 @@
  * Oracles that overlap, repeat, freeze and meet hostile records (docs/protocol.md §3; I1 to I3,
  * I9): what they leave in the log is what one oracle would have.
  */
+import { isDecision } from "../../core/verdict-kinds.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";
 import { createOracleService, type OracleReport } from "../../functions/oracle/service.ts";
@@ -64,7 +65,7 @@ function judgeLog(blocks: readonly LogBlock[]): Set<TransactionId> {
     expect(block.position).toBe(i + 1);
     expect(block.previousTimestamp).toBe(last);
     for (const verdict of block.verdicts) {
-      if (verdict.kind === "stale") continue;
+      if (!isDecision(verdict)) continue;
       expect(verdict.timestamp).toBeGreaterThan(last);
       last = verdict.timestamp;
       expect(decided.has(verdict.id)).toBe(false);

@@ -74,6 +74,7 @@ function decideAll(
     const records = [{ sequence: BigInt(n + 1), arrivalMs, requests: [request] }];
     const [verdict] = certify(oracle, records).flatMap(({ verdicts }) => verdicts);
     if (verdict === undefined) throw new Error("one request, one verdict");
+    if (verdict.kind === "prepared" || verdict.kind === "busy") throw new Error("nothing is open");
     if (verdict.kind === "aborted") expect(verdict.reason.kind).toBe("conflict");
     const kind = verdict.kind === "aborted" ? "conflict" : verdict.kind;
     look({ reads, checkedTo, floor, kind, before: decided });

@@ -2,6 +2,7 @@
  * Commit records: the documented layout, both ways of reading it, and every fault by
  * name.
  */
+import { systemDigest } from "../../aws/system-digest.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { InvariantViolation } from "../../core/assert.ts";
@@ -71,7 +72,7 @@ const commitHex = `2a 04 ${idHex} ${timestampHex} 01 0102030405060708 ${payloadH
 const probeHex = `19 01 ${idHex} ${timestampHex} 00`;
 const spilledHex = `3d 0a ${idHex} ${timestampHex} 00 02 80b518 ${digestHex}`;
 
-const scanner = new CommitRecordScanner(sampleHashes, sampleSeed);
+const scanner = new CommitRecordScanner(sampleHashes, sampleSeed, systemDigest);
 
 function faultOf(read: () => unknown): string {
   try {

@@ -13,7 +13,7 @@ import type { Tree } from "./source-facts.ts";
  */
 const covered = /^(?:core|schemas|engine|aws|sdk|functions|localstack|cli)\//u;
 const home = "core/limits.ts";
-const homes: ReadonlySet<string> = new Set([home, "core/rest-limits.ts"]);
+const homes: ReadonlySet<string> = new Set([home, "core/rest-limits.ts", "core/native-limits.ts"]);
 /** How functions run has a table, and a rule, of its own (function-settings.ts). */
 const settings = "functions/shared/settings.ts";
 

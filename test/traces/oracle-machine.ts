@@ -187,11 +187,14 @@ class OracleTrace {
   #verdictText(verdict: Verdict): string {
     const name = this.#names.nameOf(verdict.id);
     if (verdict.kind === "stale") return `${name} stale`;
+    if (verdict.kind === "busy")
+      return `${name} busy, ${this.#names.nameOf(verdict.inTheWay)} is open`;
     const head = `${name} ${verdict.kind} at ${timeText(verdict.timestamp)}`;
     if (verdict.kind === "committed") {
       const writes = this.#writes.get(name) ?? [];
       return `${head}: ${writes.length === 0 ? "no writes" : `writes ${writes.join(", ")}`}`;
     }
+    if (verdict.kind === "prepared") return head;
     const { reason } = verdict;
     if (reason.kind !== "conflict") return `${head}: ${reason.kind}`;
     const check = this.#checks.get(name)?.[reason.check] ?? "nothing";

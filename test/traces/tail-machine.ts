@@ -181,7 +181,7 @@ class TailTrace implements TailScene {
   };
 
   #verdictText(verdict: Verdict): string {
-    if (verdict.kind === "stale") return "stale";
+    if (!("timestamp" in verdict)) return verdict.kind;
     return `${verdict.kind} at ${timeText(verdict.timestamp)}`;
   }
 

@@ -98,7 +98,9 @@ async function* versionsIn(
   readonly version: string | null;
   readonly timestamp: number;
 }> {
-  const loader = new PayloadLoader({ ...ports, stream: readingAhead(ports.stream) }, shard);
+  const hashes = new KeyHashes(await ports.control.keyHasher(shard));
+  const readingOn = { ...ports, stream: readingAhead(ports.stream) };
+  const loader = new PayloadLoader(readingOn, { shard, hashes });
   for (const verdict of blocks.flatMap(({ verdicts }) => verdicts)) {
     if (verdict.kind !== "committed") continue;
     const { tables, writes } = await loader.load(verdict);

@@ -146,8 +146,7 @@ export class AppendingLog {
         look: () => {
           const { tail } = this.follower;
           if (newest < tail.floor) return "gap";
-          const found = tail.decision(id);
-          return found?.kind === "stale" ? undefined : found;
+          return tail.decision(id);
         },
         recheck: () => {
           this.#check(checks, this.#checkedFrom(commit, newest));
