@@ -1,6 +1,6 @@
 /**
  * The rules of certification (docs/protocol.md §3): what becomes of one request, as its log stands.
- * Every one that commits or is prepared holds at the log's end, and nothing that is open is crossed.
+ * What commits or is prepared holds at the log's end, and crosses nothing that is open.
  *
  * Invariants: I4, I5. Paper: Centiman §3.1; Mediator §4.2 (what is prepared).
  */
@@ -79,7 +79,6 @@ export class Certification {
     if (this.#findConflict(requests, request, checkedTo)) return outcomeCode.conflict;
     const isPrepare = requests.kinds[request] === columnCode.prepare;
     const { open } = this.#memory;
-    // mutant: open-does-not-bar
     const inTheWay = open.size === 0 ? undefined : this.#findInTheWay(requests, request, planned);
     if (inTheWay !== undefined) {
       this.inTheWay = inTheWay.prepared.id;

@@ -251,9 +251,7 @@ export const reaperStopMs = 5_000;
 export const reaperFailuresMax = 20;
 
 // --- Clients: what they send, and what they wait for ---
-/**
- * Silence after which a stored request is sent again: the record may have been lost to a consumer.
- */
+/** Silence after which a stored request is sent again: its record may have been lost. */
 export const silenceMsMax = 5_000;
 /** Undecided requests that a process knows to be its own; of older ones it forgets that. */
 export const sentRequestsMax = 10_000;
@@ -467,7 +465,7 @@ export const adoptionLookPagesMax = 4;
 export const registryChangeTriesMax = 8;
 
 // --- Stacks on one machine (localstack/) ---
-/** API Gateway's own, of a request's body. */
+/** API Gateway's own, of a body. */
 export const gatewayRequestBytesMax = 10 * 1024 * 1024;
 /** Requests under way when the gateway closes are waited for so long. */
 export const gatewayDrainMsMax = 5_000;

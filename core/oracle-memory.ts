@@ -98,7 +98,6 @@ export class OracleMemory {
     this.index.undo();
     // mutant: lost-draft-remembered
     this.decided.undo();
-    // mutant: lost-draft-stays-open
     this.open.undo();
     this.#last = this.#markedLast;
   }

@@ -364,7 +364,6 @@ export class Oracle {
     const stamps = requests.votes.get(request);
     const isAbort = requests.kinds[request] === columnCode.abort;
     if (stamps === undefined && !isAbort) {
-      // probe: oracle-duplicate-of-open
       draft.duplicates += 1;
       return true;
     }
@@ -373,11 +372,9 @@ export class Oracle {
     const { id } = opened.prepared;
     let decision: Decision;
     if (stamps === undefined) {
-      // probe: oracle-voted-down
       draft.addAbort(request, timestamp, outcomeCode.probed);
       decision = { kind: "aborted", id, timestamp, reason: { kind: "probed" } };
     } else {
-      // probe: oracle-voted
       decision = draft.addVoted(request, timestamp, { opened, stamps });
     }
     this.#memory.open.fold(decision, draft.position);
@@ -431,7 +428,6 @@ export class Oracle {
       return true;
     }
     if (outcome === outcomeCode.busy) {
-      // probe: oracle-busy
       draft.addBusy(request, certification.inTheWay);
       return true;
     }
@@ -440,7 +436,6 @@ export class Oracle {
     const committed = outcome === outcomeCode.committed;
     if (committed) draft.addCommit(request, timestamp, planned);
     else if (outcome === outcomeCode.prepared) {
-      // probe: oracle-prepared
       open.fold(draft.addPrepared(request, timestamp, { planned, input }), draft.position);
     } else if (outcome === outcomeCode.conflict) {
       const { conflictCheck, conflictTimestamp } = certification;

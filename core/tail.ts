@@ -25,7 +25,7 @@ import type {
   Watermark,
   WriteHashes,
 } from "./types.ts";
-import { isDecision } from "./verdict-kinds.ts";
+import { isDecision } from "./decision.ts";
 
 /** One committed write as the tail remembers it; `write` is its index in the payload. */
 export type TailCommit = {

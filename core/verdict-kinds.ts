@@ -2,7 +2,6 @@
  * How the oracle answers a request, in one list: verdicts, metrics, tags of the log's format and
  * everything else that names outcomes follow from it or are checked against it.
  */
-import type { Decision, Verdict } from "./types.ts";
 
 /**
  * Each with its code in an oracle's columns. Between `conflict` and `stale` stand the aborts that
@@ -38,11 +37,6 @@ export type Outcome = keyof typeof outcomeCode;
 
 /** By their codes. */
 export const outcomes = Object.keys(outcomeCode) as readonly Outcome[];
-
-/** Whether the verdict decides its id (I3). */
-export function isDecision(verdict: Verdict): verdict is Decision {
-  return verdict.kind === "committed" || verdict.kind === "aborted";
-}
 
 /** Why a request was aborted, where that says it all. */
 export type PlainAbort = Exclude<

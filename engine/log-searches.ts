@@ -6,7 +6,7 @@
 import { UnavailableError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts } from "../core/ports.ts";
-import { isDecision } from "../core/verdict-kinds.ts";
+import { isDecision } from "../core/decision.ts";
 import type {
   Decision,
   LogBlock,

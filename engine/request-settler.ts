@@ -21,7 +21,7 @@
  *   client   block for 7, log to 6 ──?── log to 6 or 7: none ── send c=130 ──▶ decided 141, in 8
  *   log                    (late block for 7) ───────────────────────────────▶ position is taken
  */
-import { isDecision } from "../core/verdict-kinds.ts";
+import { isDecision } from "../core/decision.ts";
 import { assert, InvariantViolation } from "../core/assert.ts";
 import {
   CommitUnknownError,

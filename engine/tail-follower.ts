@@ -12,7 +12,7 @@ import { CorruptDataError, UnavailableError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { Consumption, ClientPorts, StoredBlock } from "../core/ports.ts";
 import { Tail } from "../core/tail.ts";
-import { isDecision } from "../core/verdict-kinds.ts";
+import { isDecision } from "../core/decision.ts";
 import type {
   LogBlock,
   LogPosition,

@@ -142,7 +142,6 @@ export class CommitRecordScanner {
   #scanVote(batch: RequestBatch, words: Parameters<typeof transactionIdOfWords>[0]): void {
     const { proof, stamps } = readVote(this.#reader);
     const id = transactionIdOfWords(words);
-    // mutant: anybody-votes
     if (provesTransactionId(id, proof, this.#digest)) batch.setVote(stamps);
   }
 }

@@ -3,7 +3,7 @@
  * contended item, so that it does not read in vain, and before a group is sent. While anybody
  * waits, the tail is kept up to date: the others' commits show there.
  */
-import { isDecision } from "../../core/verdict-kinds.ts";
+import { isDecision } from "../../core/decision.ts";
 import * as limits from "../../core/limits.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { KeyHash, TransactionId, Verdict } from "../../core/types.ts";

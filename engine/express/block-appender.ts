@@ -18,7 +18,7 @@
  * - The log lets go of its oldest blocks. So no put is signed long after its tail was read: whoever
  *   slept for days would find the position free that another's block has left.
  */
-import { isDecision } from "../../core/verdict-kinds.ts";
+import { isDecision } from "../../core/decision.ts";
 import { assert } from "../../core/assert.ts";
 import { provisioningNumber } from "../../core/block-order.ts";
 import type { StoreError } from "../../core/errors.ts";

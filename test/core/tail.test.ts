@@ -1,5 +1,5 @@
 /** The tail against a model that remembers every commit (docs/protocol.md §4). */
-import { isDecision } from "../../core/verdict-kinds.ts";
+import { isDecision } from "../../core/decision.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { InvariantViolation } from "../../core/assert.ts";

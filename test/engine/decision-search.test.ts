@@ -2,7 +2,7 @@
  * What an id's decision is, wherever the tail begins (docs/protocol.md §6), and what it costs to
  * ask about ids that nobody has made.
  */
-import { isDecision } from "../../core/verdict-kinds.ts";
+import { isDecision } from "../../core/decision.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { SnapshotTooOldError, UnavailableError } from "../../core/errors.ts";

@@ -3,7 +3,7 @@
  * what clients and samplers have seen (docs/protocol.md §10, I1 to I8). It returns what is wrong,
  * each complaint beginning with its invariant.
  */
-import { isDecision } from "../../core/verdict-kinds.ts";
+import { isDecision } from "../../core/decision.ts";
 import { keyNamesOf } from "../../core/attributes.ts";
 import type {
   CommittedVerdict,

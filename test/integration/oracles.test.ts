@@ -2,7 +2,7 @@
  * Oracles that overlap, repeat, freeze and meet hostile records (docs/protocol.md §3; I1 to I3,
  * I9): what they leave in the log is what one oracle would have.
  */
-import { isDecision } from "../../core/verdict-kinds.ts";
+import { isDecision } from "../../core/decision.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";
 import { createOracleService, type OracleReport } from "../../functions/oracle/service.ts";
