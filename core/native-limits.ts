@@ -13,3 +13,9 @@ export const openEntriesMax = 100_000;
 export const nonceBytes = 16;
 /** Writes of one that is prepared: its commit says what each install replaces, in one block. */
 export const preparedWritesMax = 5_000;
+/**
+ * How long who is in the way of somebody may take to vote, as that one's clock has it: twice as
+ * long with each that the same caller meets.
+ */
+export const openPatienceMsMin = 200;
+export const openPatienceMsMax = 2_000;

@@ -66,6 +66,23 @@ export class OpenTransactions {
     return this.size < limits.openTransactionsMax && entries <= limits.openEntriesMax;
   }
 
+  /** What stands in the way of a request; the same as an oracle finds (core/certification.ts). */
+  inTheWay(
+    checks: readonly KeyHash[],
+    writes: readonly WriteHashes[],
+  ): OpenTransaction | undefined {
+    if (this.size === 0) return undefined;
+    for (const check of checks) {
+      const writer = this.writerOf(check);
+      if (writer !== undefined) return writer;
+    }
+    for (const write of writes) {
+      const found = this.inTheWayOf(write);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
   /** What stands in the way of somebody who has read the key, or what the hash stands for. */
   writerOf(check: KeyHash): OpenTransaction | undefined {
     return first(this.#written.get(check));

@@ -285,6 +285,9 @@ export type PreparedVerdict = {
   readonly payload: Exclude<PayloadLocation, { kind: "prepared" }>;
 };
 
+/** What the sender of a request waits for: of one to prepare, that it is prepared. */
+export type Answer = Decision | PreparedVerdict;
+
 /**
  * The oracle's answer to one request. `stale` and `busy` decide nothing: the sender of a stale one
  * extends its check and sends again; that of a busy one brings about what becomes of `inTheWay`,

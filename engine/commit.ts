@@ -34,7 +34,7 @@ import { encodePayload } from "../schemas/payload.ts";
 import { ignore, orAborted } from "./concurrency.ts";
 import { DecisionSearch } from "./decision-search.ts";
 import type { OnSent, Predecessors, UndecidedRead } from "./express-way.ts";
-import { settleRequest } from "./request-settler.ts";
+import { settledDecision } from "./request-settler.ts";
 import { refuseBelowTail, conflictError } from "./conflict-error.ts";
 import { TableRefusedError } from "./table-registry.ts";
 import type { ShardSession } from "./shard-session.ts";
@@ -171,7 +171,7 @@ async function send(
   const prepared = { ...options, subject, checkedTo, checks, payload, hashes };
   const request = await buildRequest(ports, session, prepared);
   const sentMs = ports.clock.nowMs();
-  const verdict = settleRequest(ports, session, {
+  const verdict = settledDecision(ports, session, {
     request,
     signal: options.signal,
     call: options.call,

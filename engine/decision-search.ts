@@ -15,7 +15,8 @@
  * forgotten it, have another decision, which the tail shows, while the first one lies below.
  */
 import type { CallOptions } from "../core/ports.ts";
-import type { Decision } from "../core/types.ts";
+import { isDecision } from "../core/decision.ts";
+import type { Answer } from "../core/types.ts";
 import type { Found, SearchState } from "./log-searches.ts";
 import type { ShardSession } from "./shard-session.ts";
 
@@ -23,9 +24,13 @@ export class DecisionSearch {
   readonly #session: ShardSession;
   readonly #state: SearchState;
 
-  constructor(session: ShardSession, state: SearchState) {
+  readonly #takesPrepared: boolean;
+
+  /** @param takesPrepared whether that the id is prepared is an answer, too. */
+  constructor(session: ShardSession, state: SearchState, takesPrepared = false) {
     this.#session = session;
     this.#state = state;
+    this.#takesPrepared = takesPrepared;
   }
 
   /**
@@ -41,12 +46,13 @@ export class DecisionSearch {
     if (state.found !== undefined) return state.found;
     state.undecidedTo = tail.newest;
     state.position = tail.position;
-    return undefined;
+    // What is open the tail knows, however far back it was prepared.
+    return this.#takesPrepared ? tail.open.get(state.id)?.prepared : undefined;
   }
 
   /** What came of the request that was sent after a look had found nothing. */
-  note(decision: Decision): void {
-    this.#state.found ??= decision;
+  note(answer: Answer): void {
+    if (isDecision(answer)) this.#state.found ??= answer;
   }
 
   /**

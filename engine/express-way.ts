@@ -7,8 +7,8 @@ import type { CallOptions, StoredItem } from "../core/ports.ts";
 import type { TailCommit } from "../core/tail.ts";
 import type { KeyRead } from "../core/transaction-reads.ts";
 import type {
+  Answer,
   CommitRequest,
-  Decision,
   KeyHash,
   LogBlock,
   TableDescription,
@@ -90,7 +90,7 @@ export interface ExpressWay {
    * Its decision; undefined: it goes by the stream, and `onWay` has said what may be on its way.
    * @throws what its `recheck` throws, when nothing of it is on its way; and the signal's reason.
    */
-  settle(wish: ExpressWish): Promise<Decision | undefined>;
+  settle(wish: ExpressWish): Promise<Answer | undefined>;
   /**
    * That the tables are as the registry has them now.
    * @throws TableRefusedError, and the body runs again.

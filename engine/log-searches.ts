@@ -8,6 +8,7 @@ import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts } from "../core/ports.ts";
 import { isDecision } from "../core/decision.ts";
 import type {
+  Answer,
   Decision,
   LogBlock,
   LogPosition,
@@ -20,7 +21,7 @@ import { Semaphore } from "./concurrency.ts";
 import { blocksAfter, positionAtOrBelow } from "./log-search.ts";
 
 /** `gap`: the tail does not reach down to where the search stands. */
-export type Found = Decision | "gap" | undefined;
+export type Found = Answer | "gap" | undefined;
 
 /** What is known of an id. It stays true, whoever found it out. */
 export type SearchState = {

@@ -12,7 +12,7 @@ import { transactionIdTimestamp } from "../schemas/transaction-id.ts";
 import { orAborted } from "./concurrency.ts";
 import { DecisionSearch } from "./decision-search.ts";
 import type { OnSent } from "./express-way.ts";
-import { settleRequest } from "./request-settler.ts";
+import { settledDecision } from "./request-settler.ts";
 import type { ShardSession } from "./shard-session.ts";
 import type { Outcome } from "./types.ts";
 
@@ -49,7 +49,7 @@ export async function settleOutcome(
   follower.enter(user);
   try {
     // mutant: outcome-without-block
-    const decision = await settleRequest(ports, session, {
+    const decision = await settledDecision(ports, session, {
       ...asked,
       request: {
         kind: "abort",

@@ -33,6 +33,7 @@ import {
 import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts } from "../core/ports.ts";
 import type {
+  Answer,
   CommitRequest,
   Decision,
   Timestamp,
@@ -42,8 +43,9 @@ import type {
 import { encodeCommitRequest } from "../schemas/commit-record.ts";
 import { waitBackoff } from "./backoff.ts";
 import { asError, ignore, noLongerNeeded, orAborted } from "./concurrency.ts";
-import type { DecisionSearch } from "./decision-search.ts";
+import { DecisionSearch } from "./decision-search.ts";
 import type { ExpressWay, ExpressWish, OnSent, Predecessors } from "./express-way.ts";
+import { settleOpen } from "./mixed/settle-open.ts";
 import type { ShardSession } from "./shard-session.ts";
 
 export type SettleOptions = {
@@ -72,36 +74,38 @@ const unreachableBackoff = { baseMs: 640, capMs: 640 };
  * @throws CommitUnknownError when the signal aborts after a copy may have been stored.
  * @throws UnavailableError, or what `recheck` throws, when none was.
  */
-export async function settleRequest(
+async function settleRequest(
   ports: ClientPorts,
   session: ShardSession,
   options: SettleOptions,
-): Promise<Decision> {
+): Promise<Answer> {
   let { request } = options;
-  const { search, predecessors } = options;
+  const { search, predecessors, signal } = options;
   const { follower } = session;
   const copies: Copies = { inStream: false, inBlock: false, closings: 0, lastFailure: undefined };
+  const way = new Way(ports, session, options);
   for (let attempt = 0; ; attempt += 1) {
     try {
-      options.signal.throwIfAborted();
-      if (attempt > 0) await orAborted(follower.refresh(), options.signal);
-      if (session.lacksExpress) await orAborted(session.readyExpress(), options.signal);
+      signal.throwIfAborted();
+      const resend = attempt > 0;
+      if (resend) await orAborted(follower.refresh(), signal);
+      if (session.lacksExpress) await orAborted(session.readyExpress(), signal);
+      if (await way.clear(inTheWayOf(session, options))) continue;
       const { express } = session;
       const isExpress = express?.isReady === true;
       if (isExpress) {
-        const wish = { ...options, request, resend: attempt > 0 };
-        const answer = await byBlock(express, wish, copies);
+        const answer = await byBlock(express, { ...options, request, resend }, copies);
         if (answer.decision !== undefined) return answer.decision;
         // A block of it may stand in the log by now: it is looked for first.
         // mutant: express-silence-is-refusal
-        if (answer.isOnWay) continue;
+        if (answer.isOnWay || inTheWayOf(session, options) !== undefined) continue;
       }
       let found = search.look();
       const hadGap = found === "gap";
       const isUnsettled = predecessors?.areSettled === false;
-      const needsRecheck = attempt > 0 || isExpress || hadGap || isUnsettled;
+      const isOld = resend || isExpress || hadGap || isUnsettled;
       while (found === "gap") {
-        await orAborted(search.fill(options.call, options.pagesMax), options.signal);
+        await orAborted(search.fill(options.call, options.pagesMax), signal);
         found = search.look();
       }
       if (found !== undefined) {
@@ -110,11 +114,11 @@ export async function settleRequest(
       }
       if (isUnsettled && predecessors.undecidedReads().length > 0) {
         // probe: chained-past-a-block
-        await predecessors.predecessorsDecided(options.signal);
+        await predecessors.predecessorsDecided(signal);
         continue;
       }
       // In the same turn: what is checked now is not the id's own commit.
-      if (needsRecheck) {
+      if (isOld) {
         // probe: request-sent-again
         // mutant: resend-without-check
         request = { ...request, checkedTo: options.recheck() };
@@ -134,23 +138,90 @@ export async function settleRequest(
           continue;
         }
         copies.lastFailure = session.withoutStream(copies.lastFailure);
-        await waitBackoff(ports, { backoff: resendBackoff, attempt, signal: options.signal });
+        await waitBackoff(ports, { backoff: resendBackoff, attempt, signal });
         continue;
       }
       // It was closed in this very turn.
       if (session.lacksExpress) continue;
       assert(predecessors?.areSettled !== false, "I4: what a request has read from is committed");
-      const copy = { ...options, request, resend: attempt > 0 };
-      const answer = await byStream(ports, session, copy, copies);
+      const answer = await byStream(ports, session, { ...options, request, resend }, copies);
       if (answer.kind === "decided") return answer.decision;
+      if (answer.kind === "busy" && (await way.clear(answer.inTheWay))) continue;
       if ("cause" in answer) copies.lastFailure = answer.cause;
-      if (attempt > 0 || answer.kind !== "undecided") {
-        await waitBackoff(ports, { backoff: resendBackoff, attempt, signal: options.signal });
+      if (resend || answer.kind !== "undecided") {
+        await waitBackoff(ports, { backoff: resendBackoff, attempt, signal });
       }
     } catch (error) {
-      if (!options.signal.aborted) copies.lastFailure = error;
+      if (!signal.aborted) copies.lastFailure = error;
       await afterFailure(ports, { options, error, copies });
     }
+  }
+}
+
+/** As `settleRequest`, of a request that is decided by its answer. */
+export async function settledDecision(
+  ports: ClientPorts,
+  session: ShardSession,
+  options: SettleOptions,
+): Promise<Decision> {
+  const answer = await settleRequest(ports, session, options);
+  assert(isDecision(answer), "I3: a commit is decided, and so is what is asked to abort");
+  return answer;
+}
+
+/** What is prepared by others, as far as the tail knows, and stands in the way of the request. */
+function inTheWayOf(
+  { follower }: ShardSession,
+  { request, writes }: SettleOptions,
+): TransactionId | undefined {
+  const { open } = follower.tail;
+  // A request that is prepared itself is in nobody's way but its own.
+  if (open.size === 0 || writes === undefined || open.get(request.id) !== undefined) {
+    return undefined;
+  }
+  return open.inTheWay(request.checks, writes())?.prepared.id;
+}
+
+/** The way of a request, in which others may stand. */
+class Way {
+  readonly #ports: ClientPorts;
+  readonly #session: ShardSession;
+  readonly #options: SettleOptions;
+  #met = 0;
+
+  constructor(ports: ClientPorts, session: ShardSession, options: SettleOptions) {
+    this.#ports = ports;
+    this.#session = session;
+    this.#options = options;
+  }
+
+  /** Settles the one that is in it; false: nobody is. */
+  async clear(id: TransactionId | undefined): Promise<boolean> {
+    if (id === undefined) return false;
+    const { signal } = this.#options;
+    const { follower } = this.#session;
+    this.#met += 1;
+    const abort = () => this.#voteAgainst(id);
+    await settleOpen({ clock: this.#ports.clock, follower }, { id, met: this.#met, abort, signal });
+    return true;
+  }
+
+  async #voteAgainst(id: TransactionId): Promise<void> {
+    const { signal, call } = this.#options;
+    const { tail } = this.#session.follower;
+    const request: CommitRequest = {
+      kind: "abort",
+      id,
+      isolation: "serializable",
+      checkedTo: tail.newest,
+      checks: [],
+      payload: { kind: "none" },
+    };
+    const search = new DecisionSearch(this.#session, { id, undecidedTo: tail.newest });
+    await settleRequest(this.#ports, this.#session, {
+      ...{ request, signal, call, search, pagesMax: limits.outcomePagesMax, onSent: ignore },
+      recheck: () => this.#session.follower.tail.newest,
+    });
   }
 }
 
@@ -168,7 +239,7 @@ async function byBlock(
   express: ExpressWay,
   wish: Omit<ExpressWish, "onWay" | "onTrouble"> & Pick<SettleOptions, "search">,
   copies: Copies,
-): Promise<{ readonly decision: Decision | undefined; readonly isOnWay: boolean }> {
+): Promise<{ readonly decision: Answer | undefined; readonly isOnWay: boolean }> {
   const before = copies.inBlock;
   let isOnWay = false;
   const onWay = (isOpen: boolean): void => {
@@ -265,13 +336,15 @@ async function afterFailure(
 }
 
 type SendAnswer =
-  | { readonly kind: "decided"; readonly decision: Decision }
+  | { readonly kind: "decided"; readonly decision: Answer }
+  /** Stored, and answered that another one has to be settled first. */
+  | { readonly kind: "busy"; readonly inTheWay: TransactionId }
   /** Certainly not stored; of no use to try again when it was rejected. */
   | { readonly kind: "throttled"; readonly cause?: unknown }
   | { readonly kind: "rejected"; readonly cause: StoreError }
   /** Possibly stored. */
   | { readonly kind: "unknown"; readonly cause: unknown }
-  /** Stored and answered `stale` or `busy`, or not answered at all. */
+  /** Stored and answered `stale`, or not answered at all. */
   | { readonly kind: "undecided" };
 
 /** One put, and the wait for its verdict. */
@@ -298,7 +371,11 @@ async function sendOnce(
     ]);
     if (sent.kind !== "stored") return sent;
     const answer = await Promise.race([verdict, silence(ports, signal)]);
-    if (answer === undefined || !isDecision(answer)) return { kind: "undecided" };
+    if (answer?.kind === "busy") return answer;
+    if (answer === undefined || answer.kind === "stale") return { kind: "undecided" };
+    // A copy of it was prepared before: its own vote is waited for, or one against.
+    const isPrepared = answer.kind === "prepared";
+    if (isPrepared && options.request.kind !== "prepare") return { kind: "undecided" };
     return { kind: "decided", decision: answer };
   } finally {
     waiting.abort(noLongerNeeded);

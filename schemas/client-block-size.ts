@@ -10,15 +10,19 @@ import { installedBytesMax } from "./installed-reports.ts";
 
 const makerNumberBytes = 4;
 
-/** A commit as it would stand in the block. */
+/** A commit as it would stand in the block, or what is prepared for one. */
 export type SizedCommit = {
   /** To leave out sort keys makes it smaller (core/types.ts, WriteHashes). */
   readonly writes: readonly WriteHashes[];
   readonly payload: Exclude<PayloadLocation, { readonly kind: "stream" }>;
+  /** Of what is prepared: how many checks it has. */
+  readonly checks?: number;
+  /** Of a commit by vote: how many stamps it has. */
+  readonly stamps?: number;
 };
 
 /** An abort has no writes and no payload. */
-export type SizedDecision = SizedCommit | "abort";
+export type SizedVerdict = SizedCommit | "abort";
 
 export class ClientBlockSize {
   #bytesBound: number;
@@ -35,25 +39,34 @@ export class ClientBlockSize {
     return this.#bytesBound;
   }
 
-  fits(decision: SizedDecision): boolean {
-    const reached = this.#bytesBound + decisionBytesMax(decision);
+  fits(verdict: SizedVerdict): boolean {
+    const reached = this.#bytesBound + verdictBytesMax(verdict);
     return this.#verdicts < limits.blockVerdictsMax && reached <= limits.blockBytesMax;
   }
 
-  add(decision: SizedDecision): void {
-    assert(this.fits(decision), "client block: what is added has room");
+  add(verdict: SizedVerdict): void {
+    assert(this.fits(verdict), "client block: what is added has room");
     this.#verdicts += 1;
-    this.#bytesBound += decisionBytesMax(decision);
+    this.#bytesBound += verdictBytesMax(verdict);
   }
 }
 
-function decisionBytesMax(decision: SizedDecision): number {
-  if (decision === "abort") return bytes.abortBytesMax;
-  const { writes, payload } = decision;
-  const location =
-    payload.kind === "inline"
-      ? bytes.inlineLengthBytesMax + payload.bytes.length
-      : bytes.spilledBytesMax;
-  const head = bytes.decisionBytesMax + location + bytes.writeCountBytesMax;
-  return head + bytes.writeHashesBytesMax(writes);
+function verdictBytesMax(verdict: SizedVerdict): number {
+  if (verdict === "abort") return bytes.abortBytesMax;
+  const { writes, checks, stamps = 0 } = verdict;
+  const listed = checks === undefined ? 0 : bytes.checkCountBytesMax + bytes.hashBytes * checks;
+  const head = bytes.decisionBytesMax + listed + bytes.writeCountBytesMax;
+  const location = locationBytesMax(verdict.payload) + bytes.stampBytesMax * stamps;
+  return head + location + bytes.writeHashesBytesMax(writes);
+}
+
+function locationBytesMax(payload: SizedCommit["payload"]): number {
+  switch (payload.kind) {
+    case "inline":
+      return bytes.inlineLengthBytesMax + payload.bytes.length;
+    case "spilled":
+      return bytes.spilledBytesMax;
+    case "prepared":
+      return bytes.votedBytesMax;
+  }
 }

@@ -2,7 +2,7 @@
  * What a transaction asks of the appender (block-appender.ts): to stand in the next block, if all
  * that it has read still holds at the log's end.
  */
-import type { Decision } from "../../core/types.ts";
+import type { Answer } from "../../core/types.ts";
 import type { CallOptions } from "../../core/ports.ts";
 import { asError } from "../concurrency.ts";
 import type { Found } from "../log-searches.ts";
@@ -24,12 +24,14 @@ export type ExpressBid = ExpressRequest & {
 };
 
 export type ExpressAnswer =
-  | { readonly kind: "decided"; readonly decision: Decision }
+  | { readonly kind: "decided"; readonly decision: Answer }
   /**
    * It goes by the stream, after what it has read from. What may be on its way of it, `onWay` has
    * said.
    */
-  | { readonly kind: "by-stream" };
+  | { readonly kind: "by-stream" }
+  /** What is prepared stands in the way, as the tail says: the caller settles it first. */
+  | { readonly kind: "barred" };
 
 /** A bid whose caller waits. */
 export type WaitingBid = ExpressBid & {

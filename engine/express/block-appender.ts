@@ -38,7 +38,7 @@ import {
   type WaitingBid,
 } from "./bid.ts";
 import { fly, type BlockFlight, type FlightState } from "./block-flight.ts";
-import { fitsBlock, planBlock } from "./block-plan.ts";
+import { fitsBlock, isBarred, planBlock } from "./block-plan.ts";
 import { BoardingGate } from "./boarding-gate.ts";
 import type { CommitPolicy } from "./commit-policy.ts";
 import { awaitNextBlock } from "./next-block.ts";
@@ -226,8 +226,13 @@ export class BlockAppender {
   #certified(): readonly WaitingBid[] {
     if (!this.mayCertify()) this.#dismiss();
     const here = new Set<TransactionId>();
+    const { open } = this.#parts.follower.tail;
     return this.#waiting.splice(0).filter((bid) => {
       if (bid.signal.aborted || !holdsAtTailEnd(bid)) return false;
+      if (isBarred(bid, open)) {
+        bid.answer({ kind: "barred" });
+        return false;
+      }
       // mutant: express-without-predecessors
       if (bid.readFrom?.().some(({ from }) => !here.has(from)) === true) {
         // probe: express-chained-to-what-is-elsewhere

@@ -24,33 +24,36 @@ import type {
   Verdict,
   WriteHashes,
 } from "../../core/types.ts";
-import {
-  ClientBlockSize,
-  type SizedCommit,
-  type SizedDecision,
-} from "../../schemas/client-block-size.ts";
+import { OpenTransactions } from "../../core/open-transactions.ts";
+import { ClientBlockSize, type SizedVerdict } from "../../schemas/client-block-size.ts";
 
 /** Of a read: the transaction that is about to write the key as it was read. */
 export type ReadFrom = { readonly key: KeyHash; readonly from: TransactionId };
 
-/** A transaction to be committed, or an id that must not be committed any more. */
-export type ExpressRequest = {
+/**
+ * A transaction to be committed or prepared, the vote for one that is, or an id that must not be
+ * committed any more.
+ */
+export type ExpressRequest = Pick<CommitRequest, "kind" | "vote"> & {
   readonly id: TransactionId;
   /** Keys, partitions and tables in which nothing may have been written since. */
   readonly checks: readonly KeyHash[];
   /** In the payload's order. */
   readonly writes: readonly WriteHashes[];
-  /** It lies in the block, or was spilled for this very id. None: the id is aborted, `probed`. */
+  /** It lies in the block, or was spilled for this very id; of a vote or an abort there is none. */
   readonly payload: CommitRequest["payload"];
   /** What it has read from others that are not decided; none by default. */
   readonly readFrom?: () => readonly ReadFrom[];
 };
+
+const nothingOpen = new OpenTransactions();
 
 /** Whatever a clock says: no block of ours is one that nobody takes (core/block-order.ts). */
 const nowMax = limits.timestampMax - limits.blockVerdictsMax;
 
 /** Where the log ends: the block stands at the next position. */
 export type BlockBefore = {
+  readonly open: OpenTransactions;
   readonly position: LogPosition;
   readonly newest: Timestamp;
   readonly cursor: StreamCursor | undefined;
@@ -62,9 +65,13 @@ export type BlockPlan = {
   readonly isIn: readonly boolean[];
 };
 
-/** Whether any block has room for it; else its payload is spilled, or it goes by the stream. */
-export function fitsBlock(request: Pick<ExpressRequest, "payload" | "writes">): boolean {
-  return new ClientBlockSize(0).fits(decisionOf(request));
+/**
+ * Whether any block has room for it, as every one has for a vote; else its payload is spilled, or
+ * it goes by the stream.
+ */
+export function fitsBlock(request: Omit<ExpressRequest, "id">): boolean {
+  const sized = sizedOf({ ...request, id: "" as TransactionId }, nothingOpen);
+  return sized === undefined || new ClientBlockSize(0).fits(sized);
 }
 
 /**
@@ -79,40 +86,43 @@ export function planBlock(
   const { log, nowMicros } = parts;
   const [first] = requests;
   assert(first !== undefined && fitsBlock(first), "express: a block commits something");
-  const { size, maker } = roomFor(first, parts.maker);
+  const { open } = log;
+  const oldestOpen = open.oldest?.position;
+  // mutant: express-position-guessed
+  const position = (log.position + 1) as LogPosition;
+  const { size, maker } = roomFor(first, parts);
   const verdicts: Verdict[] = [];
   const decided = new Set<TransactionId>();
   /** The last writer of each key, and of something under each partition and table. */
   const written = new Map<KeyHash, TransactionId>();
   let last = log.newest;
   const isIn = requests.map((request) => {
-    const decision = decisionOf(request);
-    if (!size.fits(decision)) return false;
+    const sized = sizedOf(request, open);
+    // A vote on what is not open any more: the log says what has become of it.
+    if (sized === undefined || !size.fits(sized)) return false;
     // Whoever asks for an id learns what became of it once the block stands in the log (I3).
     if (decided.has(request.id)) return false;
     // mutant: express-block-conflicts-with-itself
-    if (isOvertaken(request, written)) return false;
-    size.add(decision);
+    if (isOvertaken(request, written) || isBarred(request, open)) return false;
+    size.add(sized);
     decided.add(request.id);
     // mutant: express-time-runs-back
     last = Math.max(last + 1, Math.min(nowMicros, nowMax)) as Timestamp;
-    const made = { id: request.id, timestamp: last };
-    if (decision === "abort") {
-      // probe: express-outcome-asked
-      verdicts.push({ kind: "aborted", ...made, reason: { kind: "probed" } });
-      return true;
-    }
-    for (const { table, partition, key } of decision.writes) {
+    const verdict = verdictOf(request, sized, last);
+    verdicts.push(verdict);
+    open.fold(verdict, position);
+    if (verdict.kind !== "committed") return true;
+    for (const { table, partition, key } of verdict.writes) {
       for (const hash of [table, partition, key]) written.set(hash, request.id);
     }
-    verdicts.push({ kind: "committed", ...made, ...decision });
     return true;
   });
+  // The tail's own: it folds the block once that stands in the log.
+  open.undo();
   return {
     isIn,
     block: {
-      // mutant: express-position-guessed
-      position: (log.position + 1) as LogPosition,
+      position,
       previousTimestamp: log.newest,
       throughTimestamp: last,
       // mutant: express-moves-cursor
@@ -120,6 +130,7 @@ export function planBlock(
       arrivalMs: Math.floor(last / 1_000),
       rejectedRecords: 0,
       maker,
+      ...(oldestOpen === undefined ? {} : { oldestOpen }),
       verdicts,
     },
   };
@@ -149,24 +160,61 @@ function isOvertaken(
   });
 }
 
+/** Whether something open stands in its way. As an oracle's rule 8. */
+export function isBarred(request: Omit<ExpressRequest, "id">, open: OpenTransactions): boolean {
+  if (request.kind !== "commit" && request.kind !== "prepare") return false;
+  const { checks, writes } = request;
+  if (open.inTheWay(checks, writes) !== undefined) return true;
+  return request.kind === "prepare" && !open.hasRoomFor(checks.length, writes.length);
+}
+
+/** In the block, once it is known to have room there. */
+function verdictOf(
+  { kind, id, vote, checks }: ExpressRequest,
+  sized: SizedVerdict,
+  timestamp: Timestamp,
+): Verdict {
+  if (sized === "abort") {
+    // probe: express-outcome-asked
+    return { kind: "aborted", id, timestamp, reason: { kind: "probed" } };
+  }
+  const { writes, payload } = sized;
+  if (payload.kind === "prepared") {
+    return { kind: "committed", id, timestamp, writes, payload, stamps: vote?.stamps ?? [] };
+  }
+  if (kind === "prepare") return { kind: "prepared", id, timestamp, checks, writes, payload };
+  return { kind: "committed", id, timestamp, writes, payload };
+}
+
 function roomFor(
   first: ExpressRequest,
-  maker: BlockMaker,
+  { maker, log }: { readonly maker: BlockMaker; readonly log: BlockBefore },
 ): { readonly size: ClientBlockSize; readonly maker: BlockMaker } {
   const size = new ClientBlockSize(maker.installed.length);
-  if (size.fits(decisionOf(first))) return { size, maker };
+  const sized = sizedOf(first, log.open);
+  if (sized === undefined || size.fits(sized)) return { size, maker };
   return { size: new ClientBlockSize(0), maker: { ...maker, installed: [] } };
 }
 
-/** As an oracle's: without sort keys where no block would hold it with them. */
-function decisionOf({
-  writes,
-  payload,
-}: Pick<ExpressRequest, "payload" | "writes">): SizedDecision {
-  if (payload.kind === "none") return "abort";
-  const commit: SizedCommit = { writes: writes.map(asInBlock), payload };
-  if (new ClientBlockSize(0).fits(commit)) return commit;
-  return { payload, writes: commit.writes.map((write) => ({ ...write, sortKey: undefined })) };
+/**
+ * As an oracle's: without sort keys where no block would hold it with them. Undefined: a vote on
+ * what is not open.
+ */
+function sizedOf(request: ExpressRequest, open: OpenTransactions): SizedVerdict | undefined {
+  const { kind, payload, checks, vote } = request;
+  if (kind === "abort") return "abort";
+  if (vote !== undefined) {
+    const opened = open.get(request.id);
+    if (opened === undefined) return undefined;
+    const { position } = opened;
+    const { writes } = opened.prepared;
+    return { writes, payload: { kind: "prepared", position }, stamps: vote.stamps.length };
+  }
+  assert(payload.kind !== "none", "express: what writes has a payload");
+  const counted = kind === "prepare" ? { checks: checks.length } : {};
+  const sized = { writes: request.writes.map(asInBlock), payload, ...counted };
+  if (new ClientBlockSize(0).fits(sized)) return sized;
+  return { ...sized, writes: sized.writes.map((write) => ({ ...write, sortKey: undefined })) };
 }
 
 /** Whose key happens to hash as its partition stands there as if it had no sort key. */

@@ -4,7 +4,7 @@
  */
 import * as limits from "../../core/limits.ts";
 import type { ClientPorts, Clock, CommitLog } from "../../core/ports.ts";
-import type { Decision, MakerNumber } from "../../core/types.ts";
+import type { Answer, MakerNumber } from "../../core/types.ts";
 import { encodeLogBlock } from "../../schemas/log-block-encoding.ts";
 import { ignore, noLongerNeeded } from "../concurrency.ts";
 import { WakefulClock } from "../elapsed.ts";
@@ -83,11 +83,13 @@ export async function createExpress({
       tables.refuseChanged(written);
     },
     settle: (wish) => {
-      // Where there is a stream, its oracle says what becomes of ids that are asked for.
-      const takesProbes = session.isStreamless;
+      // Where there is a stream, its oracle says what becomes of ids that are asked for; but what
+      // is open, the log has already, and nothing of it is on its way.
+      const isOpen = follower.tail.open.get(wish.request.id) !== undefined;
+      const takesProbes = session.isStreamless || isOpen;
       return settle(appender, wish, { clock: ports.clock, takesProbes });
     },
-    takes: (payload, writes) => fitsBlock({ payload, writes }),
+    takes: (payload, writes) => fitsBlock({ kind: "commit", checks: [], payload, writes }),
     written: (commit, key) => values.find(commit, key),
     tried: (end) => {
       if (end !== "neither") appender.ended({ isConflict: end === "conflict" });
@@ -112,10 +114,10 @@ async function settle(
   appender: BlockAppender,
   wish: ExpressWish,
   options: { readonly clock: Clock; readonly takesProbes: boolean },
-): Promise<Decision | undefined> {
+): Promise<Answer | undefined> {
   const { search, recheck, recheckTables, call, writes, onTrouble } = wish;
-  const { id, checks, payload } = wish.request;
-  if (payload.kind === "none" ? !options.takesProbes : writes === undefined) return undefined;
+  const { id, kind, checks, payload, vote } = wish.request;
+  if (kind === "abort" && !options.takesProbes) return undefined;
   const over = new AbortController();
   const signal = AbortSignal.any([wish.signal, over.signal]);
   const announce = announcer(wish);
@@ -130,7 +132,8 @@ async function settle(
   };
   try {
     const committed = appender.commit({
-      ...{ id, checks, call, signal, onWay, onTrouble, readFrom },
+      ...{ id, kind, checks, call, signal, onWay, onTrouble, readFrom },
+      ...(vote === undefined ? {} : { vote }),
       recheck: () => {
         recheckTables?.();
         recheck();

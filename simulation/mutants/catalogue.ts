@@ -196,7 +196,7 @@ const oracles: readonly Mutant[] = [
   {
     name: "claims-more-than-it-folded",
     breaks: "a cold oracle takes what it has not read for what was not committed: lost updates",
-    edit: instead("timestampZero"),
+    edit: instead("(0 as Timestamp)"),
     changes: {
       workload: "register",
       history: false,
@@ -237,7 +237,7 @@ const oracles: readonly Mutant[] = [
     name: "probe-without-abort",
     breaks: "the oracle answers a probe and forgets it: what was settled as aborted commits",
     edit: instead(
-      (remember) => `outcome === outcomeCode.probed ? (this.#last = timestamp) : ${remember}`,
+      (remember) => `outcome === outcomeCode.probed ? this.#memory.reach(timestamp) : ${remember}`,
     ),
     changes: { hurried: 0.6, faults: { "request-late": 0.1 } },
   },

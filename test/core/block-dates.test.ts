@@ -2,11 +2,13 @@
 import { describe, expect, test } from "vitest";
 import { assertContinues } from "../../core/block-order.ts";
 import { CorruptDataError } from "../../core/errors.ts";
+import { OpenTransactions } from "../../core/open-transactions.ts";
 import { timestampMax } from "../../core/limits.ts";
 import type { LogPosition, MakerNumber, Timestamp, TransactionId } from "../../core/types.ts";
 import { planBlock, type ExpressRequest } from "../../engine/express/block-plan.ts";
 
 const request = (n: number): ExpressRequest => ({
+  kind: "abort",
   id: n.toString(16).padStart(32, "0") as TransactionId,
   checks: [],
   writes: [],
@@ -15,7 +17,12 @@ const request = (n: number): ExpressRequest => ({
 
 /** A client's block behind a log that ends at `newest`, by a clock that says `nowMicros`. */
 function blockBehind(newest: number, nowMicros: number, requests = 2) {
-  const log = { position: 4 as LogPosition, newest: newest as Timestamp, cursor: undefined };
+  const log = {
+    position: 4 as LogPosition,
+    newest: newest as Timestamp,
+    cursor: undefined,
+    open: new OpenTransactions(),
+  };
   const maker = { number: 7 as MakerNumber, installed: [] };
   const ids = Array.from({ length: requests }, (_, n) => request(n));
   return planBlock(ids, { log, nowMicros, maker }).block;

@@ -1,6 +1,7 @@
 /** A request with several faults: docs/protocol.md §3 says which of them counts. */
 import { expect, test } from "vitest";
 import * as limits from "../../core/limits.ts";
+import type { Verdict } from "../../core/types.ts";
 import { outcomes } from "../../core/verdict-kinds.ts";
 import {
   certify,
@@ -19,7 +20,11 @@ import { asModelVerdict, OracleModel } from "./oracle-model.ts";
 const firstMs = startTimestamp / 1000 + 1;
 const lastMs = firstMs + smallBounds.windowMicros / 1000;
 const written = simpleWrite(1);
-/** Two decisions: the first has left the window and is the floor, the second is in it. */
+const bound = simpleWrite(2);
+/**
+ * Two decisions: the first has left the window and is the floor, the second is in it. Behind them
+ * one that is prepared.
+ */
 const before: readonly TestRecord[] = [
   { sequence: 1n, arrivalMs: firstMs, requests: [{ id: id(1), checkedTo: startTimestamp }] },
   {
@@ -27,12 +32,21 @@ const before: readonly TestRecord[] = [
     arrivalMs: lastMs,
     requests: [{ id: id(2), checkedTo: startTimestamp, writes: [written] }],
   },
+  {
+    sequence: 3n,
+    arrivalMs: lastMs,
+    requests: [{ id: id(4), kind: "prepare", checkedTo: lastMs * 1000, writes: [bound] }],
+  },
 ];
 const floor = firstMs * 1000;
-const last = lastMs * 1000;
+const last = lastMs * 1000 + 1;
 
 const others = Array.from({ length: limits.transactionKeysMax }, (_, n) => hash(1_000 + n));
-const checks = { few: [keyOf(written)], many: [keyOf(written), ...others] };
+const checks = {
+  few: [keyOf(written)],
+  barred: [keyOf(bound)],
+  many: [keyOf(written), ...others],
+};
 
 type Faults = Required<Pick<TestRequest, "id" | "checkedTo" | "kind" | "isolation">> &
   Pick<TestRequest, "spilled" | "tableFault"> & { readonly keys: keyof typeof checks };
@@ -43,7 +57,7 @@ const faults: { readonly [Name in keyof Required<Faults>]: readonly Faults[Name]
   checkedTo: [last, floor, floor - 1, last + 1],
   kind: ["commit", "abort", "prepare", "vote"],
   spilled: [undefined, "read", "unreadable", "unread", "too-large"],
-  keys: ["few", "many"],
+  keys: ["few", "barred", "many"],
   tableFault: [undefined, "unknown", "differs"],
   isolation: ["serializable", "snapshot"],
 };
@@ -66,7 +80,7 @@ function requests(): readonly TestRequest[] {
 test("of several faults the one counts that comes first in the rules", () => {
   const met = new Set<string>();
   for (const request of requests()) {
-    const records = [...before, { sequence: 3n, arrivalMs: lastMs, requests: [request] }];
+    const records = [...before, { sequence: 4n, arrivalMs: lastMs, requests: [request] }];
     const model = new OracleModel(startTimestamp, smallBounds);
     const expected = records.flatMap((record) =>
       record.requests.flatMap((each) => model.certify(each, record.arrivalMs) ?? []),
@@ -74,8 +88,14 @@ test("of several faults the one counts that comes first in the rules", () => {
     const blocks = certify(newOracle(smallBounds), records);
     const verdicts = blocks.flatMap((block) => block.verdicts);
     expect(verdicts.map(asModelVerdict)).toEqual(expected);
-    const verdict = verdicts[2];
-    met.add(verdict?.kind === "aborted" ? verdict.reason.kind : (verdict?.kind ?? "duplicate"));
+    const verdict = verdicts[3];
+    met.add(nameOf(verdict));
   }
   expect([...met].sort()).toEqual([...outcomes, "duplicate"].sort());
 });
+
+function nameOf(verdict: Verdict | undefined): string {
+  if (verdict?.kind === "aborted") return verdict.reason.kind;
+  if (verdict?.kind === "committed" && verdict.stamps !== undefined) return "voted";
+  return verdict?.kind ?? "duplicate";
+}

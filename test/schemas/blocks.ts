@@ -8,17 +8,19 @@ import type {
   LogBlock,
   LogPosition,
   MakerNumber,
-  PayloadLocation,
+  PreparedVerdict,
   SequenceNumber,
+  Stamp,
   Timestamp,
   TransactionId,
   Verdict,
+  Version,
   WriteHashes,
 } from "../../core/types.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const safe = fc.maxSafeNat();
-const word64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map((hash) => hash as KeyHash);
+export const word64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map((hash) => hash as KeyHash);
 const transactionId = fc
   .tuple(fc.integer({ min: 0, max: 0x1fff_ffff }), fc.bigInt({ min: 0n, max: 2n ** 96n - 1n }))
   .map(
@@ -48,7 +50,7 @@ export const write: fc.Arbitrary<WriteHashes> = fc.oneof(
     .record({ table, partition: word64, key: word64, sortKey: fc.constant(undefined) })
     .filter(({ partition, key }) => partition !== key),
 );
-const location: fc.Arbitrary<PayloadLocation> = fc.oneof(
+const location: fc.Arbitrary<PreparedVerdict["payload"]> = fc.oneof(
   {
     weight: 5,
     arbitrary: fc.record({
@@ -64,7 +66,7 @@ const location: fc.Arbitrary<PayloadLocation> = fc.oneof(
     digest: fc.uint8Array({ minLength: 32, maxLength: 32 }),
   }),
 );
-export const inline: fc.Arbitrary<PayloadLocation> = fc.record({
+export const inline: fc.Arbitrary<PreparedVerdict["payload"]> = fc.record({
   kind: fc.constant("inline" as const),
   bytes: fc.uint8Array({ maxLength: 40 }),
 });
@@ -84,6 +86,12 @@ export const maker: fc.Arbitrary<BlockMaker> = fc.record({
       return reports.map(({ later, proof }) => ({ timestamp: (at += later) as Timestamp, proof }));
     }),
 });
+export const stamp: fc.Arbitrary<Stamp> = fc.oneof(
+  fc
+    .uint8Array({ minLength: 16, maxLength: 16 })
+    .map((nonce) => ({ kind: "nonce" as const, nonce })),
+  safe.map((version) => ({ kind: "version" as const, version: version as Version })),
+);
 const plainReason = fc.constantFrom(...outcomes.filter(isPlainAbort));
 
 type VerdictSeed = {
@@ -93,9 +101,23 @@ type VerdictSeed = {
     | {
         readonly kind: "committed";
         readonly writes: WriteHashes[];
-        readonly payload: PayloadLocation;
-        readonly inline: PayloadLocation;
+        readonly payload: PreparedVerdict["payload"];
+        readonly inline: PreparedVerdict["payload"];
       }
+    | {
+        readonly kind: "prepared";
+        readonly checks: KeyHash[];
+        readonly writes: WriteHashes[];
+        readonly payload: PreparedVerdict["payload"];
+        readonly inline: PreparedVerdict["payload"];
+      }
+    | {
+        readonly kind: "voted";
+        readonly writes: WriteHashes[];
+        readonly back: number;
+        readonly stamps: Stamp[];
+      }
+    | { readonly kind: "busy"; readonly inTheWay: TransactionId }
     | { readonly kind: "conflict"; readonly check: number; readonly back: number }
     | { readonly kind: "plain"; readonly reason: { readonly kind: string } }
     | { readonly kind: "stale" };
@@ -114,6 +136,20 @@ const verdictSeed: fc.Arbitrary<VerdictSeed> = fc.record({
       }),
     },
     fc.record({
+      kind: fc.constant("prepared" as const),
+      checks: fc.array(word64, { maxLength: 5 }),
+      writes: fc.array(write, { maxLength: 5 }),
+      payload: location,
+      inline,
+    }),
+    fc.record({
+      kind: fc.constant("voted" as const),
+      writes: fc.array(write, { maxLength: 5 }),
+      back: fc.nat({ max: 300 }),
+      stamps: fc.array(stamp, { maxLength: 5 }),
+    }),
+    fc.record({ kind: fc.constant("busy" as const), inTheWay: transactionId }),
+    fc.record({
       kind: fc.constant("conflict" as const),
       check: fc.nat(),
       back: fc.integer({ min: 1, max: 2 ** 40 }),
@@ -126,7 +162,7 @@ const verdictSeed: fc.Arbitrary<VerdictSeed> = fc.record({
 function verdictOf(
   { id, what }: VerdictSeed,
   timestamp: Timestamp,
-  by: BlockMaker | undefined,
+  { maker: by, position }: Pick<LogBlock, "maker" | "position">,
 ): Verdict {
   switch (what.kind) {
     case "committed": {
@@ -134,6 +170,19 @@ function verdictOf(
       const payload = isInline ? what.inline : what.payload;
       return { kind: "committed", id, timestamp, writes: what.writes, payload };
     }
+    case "prepared": {
+      const isInline = by !== undefined && what.payload.kind === "stream";
+      const payload = isInline ? what.inline : what.payload;
+      return { kind: "prepared", id, timestamp, checks: what.checks, writes: what.writes, payload };
+    }
+    case "voted": {
+      const { writes, stamps, back } = what;
+      const at = Math.max(1, position - back) as LogPosition;
+      const payload = { kind: "prepared", position: at } as const;
+      return { kind: "committed", id, timestamp, writes, payload, stamps };
+    }
+    case "busy":
+      return { kind: "busy", id, inTheWay: what.inTheWay };
     case "conflict": {
       const conflictTimestamp = Math.max(0, timestamp - what.back) as Timestamp;
       const reason: AbortReason = { kind: "conflict", check: what.check, conflictTimestamp };
@@ -156,24 +205,29 @@ export const block: fc.Arbitrary<LogBlock> = fc
     arrivalMs: safe,
     rejectedRecords: fc.nat(),
     maker: fc.option(maker, { nil: undefined }),
+    openBack: fc.option(fc.integer({ min: 1, max: 2 ** 30 }), { nil: undefined }),
     beyond: fc.oneof(fc.constant(0), fc.nat()),
     seeds: fc.array(verdictSeed, { maxLength: 12 }),
   })
-  .map(({ seeds, beyond, hasCursor, requestsDone, ...rest }) => {
+  .map(({ seeds, beyond, hasCursor, requestsDone, openBack, ...rest }) => {
     let last = rest.previousTimestamp;
+    const position = rest.position as LogPosition;
+    const by = rest.maker === undefined ? { position } : { position, maker: rest.maker };
     const verdicts = seeds.map((seed) => {
-      if (seed.what.kind !== "stale") last += seed.later;
-      return verdictOf(seed, last as Timestamp, rest.maker);
+      if (seed.what.kind !== "stale" && seed.what.kind !== "busy") last += seed.later;
+      return verdictOf(seed, last as Timestamp, by);
     });
+    const oldestOpen = (position - (openBack ?? position)) as LogPosition;
     const decided = last > rest.previousTimestamp;
     return {
-      position: rest.position as LogPosition,
+      position,
       previousTimestamp: rest.previousTimestamp as Timestamp,
       throughTimestamp: (last + (decided ? beyond : 0)) as Timestamp,
       cursor: hasCursor ? { sequenceNumber: rest.sequenceNumber, requestsDone } : undefined,
       arrivalMs: rest.arrivalMs,
       rejectedRecords: rest.rejectedRecords,
       ...(rest.maker === undefined ? {} : { maker: rest.maker }),
+      ...(oldestOpen > 0 ? { oldestOpen } : {}),
       verdicts,
     };
   });

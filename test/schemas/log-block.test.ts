@@ -26,6 +26,8 @@ import {
   goldenOfClient,
   inline,
   maker,
+  stamp,
+  word64,
   withMaker,
   write,
 } from "./blocks.ts";
@@ -130,7 +132,8 @@ describe("log block", () => {
     ["a commit record's magic", 1, 0x4d, "not-a-frame"],
     ["version 0", 2, 0, "not-a-frame"],
     ["a later version", 2, 2, "future-version"],
-    ["flags of a later version", 3, 4, "future-version"],
+    ["flags of a later version", 3, 8, "future-version"],
+    ["an open block of nowhere", 3, 4, "malformed"],
     ["reports of nobody", 3, 2, "malformed"],
     ["the hashes of another secret", 4, 0x7c, "other-hash-secret"],
     ["another position", 8, 8, "malformed"],
@@ -239,22 +242,44 @@ describe("log block", () => {
   });
 
   test("a client's block is never longer than reckoned, nor than its limit", () => {
-    const commits = fc.array(fc.record({ writes: fc.array(write, { maxLength: 5 }), inline }), {
-      maxLength: 8,
-    });
+    const place = fc.oneof(
+      inline,
+      fc.constant({ kind: "prepared" as const, position: 1 as LogPosition }),
+    );
+    const commits = fc.array(
+      fc.record({
+        writes: fc.array(write, { maxLength: 5 }),
+        payload: place,
+        checks: fc.option(fc.array(word64, { maxLength: 5 }), { nil: undefined }),
+        stamps: fc.array(stamp, { maxLength: 5 }),
+      }),
+      { maxLength: 8 },
+    );
     fc.assert(
       fc.property(maker, commits, fc.nat({ max: limits.blockBytesMax }), (by, wanted, filler) => {
         const size = new ClientBlockSize(by.installed.length);
         const verdicts: Verdict[] = [];
         const id = "00".repeat(16) as TransactionId;
         let timestamp = goldenOfClient.previousTimestamp;
-        const large = { writes: [], inline: { kind: "inline", bytes: new Uint8Array(filler) } };
-        for (const { writes, inline: payload } of [large, ...wanted]) {
-          const commit = { writes, payload } as SizedCommit;
-          if (!size.fits(commit)) continue;
-          size.add(commit);
-          timestamp = (timestamp + 2 ** 20) as Timestamp;
-          verdicts.push({ kind: "committed", id, timestamp, ...commit });
+        const filling = { kind: "inline", bytes: new Uint8Array(filler) } as const;
+        const large = { writes: [], payload: filling, checks: undefined, stamps: [] };
+        for (const { writes, payload, checks, stamps } of [large, ...wanted]) {
+          const made = { id, timestamp: (timestamp + 2 ** 20) as Timestamp, writes };
+          const verdict: Verdict =
+            payload.kind === "prepared"
+              ? { kind: "committed", ...made, payload, stamps }
+              : checks === undefined
+                ? { kind: "committed", ...made, payload }
+                : { kind: "prepared", ...made, payload, checks };
+          const sized = {
+            ...{ writes, payload: payload as SizedCommit["payload"] },
+            ...(verdict.kind === "prepared" ? { checks: verdict.checks.length } : {}),
+            ...(payload.kind === "prepared" ? { stamps: stamps.length } : {}),
+          };
+          if (!size.fits(sized)) continue;
+          size.add(sized);
+          timestamp = made.timestamp;
+          verdicts.push(verdict);
         }
         const content = { ...goldenOfClient, maker: by, throughTimestamp: timestamp, verdicts };
         const { length } = encodeLogBlock(content);

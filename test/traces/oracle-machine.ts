@@ -9,6 +9,8 @@
  *       B snapshot checked-to 100 reads x writes y
  *       C abort checked-to 100
  *       D serializable checked-to 100 reads x and 9999 others
+ *       E prepare checked-to 100 reads x writes y
+ *       E vote checked-to 100             the commit of what is prepared; "forged": by another
  *     redeliver 1, 2                      the same records again, in one batch
  *     restart through 2                   a new oracle from the log, which ends with block 2
  *     restart after 1                     one that begins after block 1 and folds the rest
@@ -17,7 +19,7 @@
  */
 import * as limits from "../../core/limits.ts";
 import { Oracle, oracleBoundsDefault, type OracleBounds } from "../../core/oracle.ts";
-import type { LogBlock, LogPosition, Timestamp, Verdict } from "../../core/types.ts";
+import type { LogBlock, LogPosition, Timestamp, TransactionId, Verdict } from "../../core/types.ts";
 import { sampleSeed } from "../../testing/sample-hashes.ts";
 import {
   appendedDrafts,
@@ -116,9 +118,10 @@ class OracleTrace {
 
   #request(words: Words): TestRequest {
     const id = this.#names.id(words);
-    const kind = words.oneOf(["serializable", "snapshot", "abort"]);
+    const kind = words.oneOf(["serializable", "snapshot", "abort", "prepare", "vote"]);
     words.expect("checked-to");
     const checkedTo = words.time();
+    const isForged = words.take("forged");
     const reads = words.take("reads") ? words.list((each) => this.#names.hash(each)) : [];
     const writes = words.take("writes") ? words.list((each) => this.#names.item(each)) : [];
     const spilled = words.take("spilled") ? words.oneOf(payloads) : undefined;
@@ -128,18 +131,11 @@ class OracleTrace {
     words.end();
     const written = writes.map(({ name, hashes }) => ({ name, hash: hashes.key }));
     const checks = kind === "snapshot" ? written : reads;
-    const name = this.#names.nameOf(id);
-    this.#checks.set(
-      name,
-      checks.map((each) => each.name),
-    );
-    this.#writes.set(
-      name,
-      writes.map((each) => each.name),
-    );
+    this.#note(id, { checks, writes });
     return {
       id,
-      kind: kind === "abort" ? "abort" : "commit",
+      kind: kind === "serializable" || kind === "snapshot" ? "commit" : kind,
+      isForged,
       isolation: kind === "snapshot" ? "snapshot" : "serializable",
       checkedTo,
       checks: [...checks.map((each) => each.hash), ...otherKeys.slice(0, others)],
@@ -149,6 +145,18 @@ class OracleTrace {
       ...(spilled === undefined ? {} : { spilled }),
       ...(tableFault === undefined ? {} : { tableFault }),
     };
+  }
+
+  /** A vote says nothing of what was prepared, and neither does who asks to abort. */
+  #note(
+    id: TransactionId,
+    of: Readonly<Record<"checks" | "writes", readonly { readonly name: string }[]>>,
+  ): void {
+    if (of.checks.length + of.writes.length === 0) return;
+    const name = this.#names.nameOf(id);
+    const namesOf = (each: { readonly name: string }) => each.name;
+    this.#checks.set(name, of.checks.map(namesOf));
+    this.#writes.set(name, of.writes.map(namesOf));
   }
 
   #certify(records: readonly TestRecord[]): string[] {
@@ -180,8 +188,9 @@ class OracleTrace {
 
   #state(): string {
     const { last, floor } = this.#oracle;
-    const remembered = this.#oracle.figures().decidedIds;
-    return `last ${timeText(last)}, floor ${timeText(floor)}, ids remembered: ${remembered}`;
+    const { decidedIds, open } = this.#oracle.figures();
+    const remembered = `ids remembered: ${decidedIds}${open === 0 ? "" : `, open: ${open}`}`;
+    return `last ${timeText(last)}, floor ${timeText(floor)}, ${remembered}`;
   }
 
   #verdictText(verdict: Verdict): string {
@@ -189,7 +198,9 @@ class OracleTrace {
     if (verdict.kind === "stale") return `${name} stale`;
     if (verdict.kind === "busy")
       return `${name} busy, ${this.#names.nameOf(verdict.inTheWay)} is open`;
-    const head = `${name} ${verdict.kind} at ${timeText(verdict.timestamp)}`;
+    const isVoted = verdict.kind === "committed" && verdict.stamps !== undefined;
+    const kind = isVoted ? "voted" : verdict.kind;
+    const head = `${name} ${kind} at ${timeText(verdict.timestamp)}`;
     if (verdict.kind === "committed") {
       const writes = this.#writes.get(name) ?? [];
       return `${head}: ${writes.length === 0 ? "no writes" : `writes ${writes.join(", ")}`}`;

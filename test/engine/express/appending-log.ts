@@ -2,6 +2,7 @@
  * A log in memory to which a client appends: what becomes of each put is scripted. Its clock is
  * virtual, and blocks of others come in between.
  */
+import { OpenTransactions } from "../../../core/open-transactions.ts";
 import { ConflictError, StoreError } from "../../../core/errors.ts";
 import type { Appended, Consumption, StoredBlock } from "../../../core/ports.ts";
 import type {
@@ -138,6 +139,7 @@ export class AppendingLog {
     const checks = [keyHashOf(commit.reads ?? commit.key)];
     return this.appender
       .commit({
+        kind: "commit",
         id,
         checks,
         writes: writesOf(commit),
@@ -190,8 +192,10 @@ export class AppendingLog {
       position: (last?.position ?? 0) as LogPosition,
       newest: last?.throughTimestamp ?? this.log.watermark.timestamp,
       cursor: last?.cursor,
+      open: new OpenTransactions(),
     };
     const requests = commits.map((commit) => ({
+      kind: "commit" as const,
       id: idOf(commit.id),
       checks: [],
       writes: writesOf(commit),

@@ -1,4 +1,5 @@
 /** That what a client plans for a block is what an oracle would have decided (protocol.md §3). */
+import { OpenTransactions } from "../../../core/open-transactions.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as limits from "../../../core/limits.ts";
@@ -32,7 +33,8 @@ import {
 } from "../../core/oracle-harness.ts";
 
 const cursor = { sequenceNumber: "77" as SequenceNumber, requestsDone: 3 };
-const log = { position: 0 as LogPosition, newest: startTimestamp, cursor: undefined };
+const open = new OpenTransactions();
+const log = { position: 0 as LogPosition, newest: startTimestamp, cursor: undefined, open };
 const maker: BlockMaker = { number: 7 as MakerNumber, installed: [] };
 const nowMicros = startTimestamp + 5_000;
 const nowMs = nowMicros / 1_000;
@@ -79,6 +81,7 @@ function hashesOf(written: TestWrite): WriteHashes {
 
 function expressRequests(drawn: Drawn): ExpressRequest[] {
   return drawn.map(({ payload: bytes, ...each }) => ({
+    kind: "commit",
     ...each,
     ...{ payload: { kind: "inline", bytes }, writes: each.writes.map(hashesOf) },
   }));
@@ -205,10 +208,11 @@ describe("a planned block", () => {
       ...{ table: hash(1_000), partition, key, sortKey: undefined },
     });
     const payload = inline(4);
-    const row = { id: id(1), checks: [], writes: [write(same, hash(9))], payload };
-    const read = { id: id(2), checks: [], writes: [write(hash(60), same)], payload };
+    const kind = "commit" as const;
+    const row = { kind, id: id(1), checks: [], writes: [write(same, hash(9))], payload };
+    const read = { kind, id: id(2), checks: [], writes: [write(hash(60), same)], payload };
     const reader = {
-      ...{ id: id(3), checks: [same, same], writes: [write(hash(70), hash(70))], payload },
+      ...{ kind, id: id(3), checks: [same, same], writes: [write(hash(70), hash(70))], payload },
       readFrom: () => [{ key: same, from: read.id }],
     };
     const { isIn } = planBlock([row, read, reader], { log, nowMicros, maker });
@@ -232,7 +236,7 @@ describe("a planned block", () => {
     const one = expressRequests([
       { id: id(1), checks: [], writes: [simpleWrite(1)], payload: new Uint8Array(3) },
     ]);
-    const end = { position: 6 as LogPosition, newest: startTimestamp, cursor };
+    const end = { ...log, position: 6 as LogPosition, cursor };
     const { block } = planBlock(one, { log: end, nowMicros, maker });
     expect(stored(block)).toMatchObject({ position: 7, cursor });
   });
@@ -273,15 +277,16 @@ describe("a planned block", () => {
   test("takes a key that hashes as its partition", () => {
     const both = hash(5);
     const writes = [{ table: hash(9), partition: both, key: both, sortKey: Uint8Array.of(1) }];
-    const request = { id: id(1), checks: [], writes, payload: inline(1) };
+    const request = { kind: "commit", id: id(1), checks: [], writes, payload: inline(1) } as const;
     const { block } = planBlock([request], { log, nowMicros, maker });
     expect(stored(block).verdicts).toEqual(block.verdicts);
   });
 
   test("I3: an id that is asked for stands in no block with its own commit", () => {
     const writes = [hashesOf(simpleWrite(1))];
-    const commit = { id: id(1), checks: [], writes, payload: inline(1) };
+    const commit = { kind: "commit", id: id(1), checks: [], writes, payload: inline(1) } as const;
     const asked = (n: number) => ({
+      kind: "abort" as const,
       id: id(n),
       checks: [],
       writes: [],
@@ -298,9 +303,11 @@ describe("a planned block", () => {
 
   test("a commit that no block takes is told beforehand", () => {
     const writes = [hashesOf(simpleWrite(1))];
-    expect(fitsBlock({ writes, payload: inline(limits.blockBytesMax - 400) })).toBe(true);
-    expect(fitsBlock({ writes, payload: inline(limits.blockBytesMax) })).toBe(false);
-    expect(fitsBlock({ writes, payload: spilled })).toBe(true);
+    const fits = (payload: ExpressRequest["payload"]) =>
+      fitsBlock({ kind: "commit", checks: [], writes, payload });
+    expect(fits(inline(limits.blockBytesMax - 400))).toBe(true);
+    expect(fits(inline(limits.blockBytesMax))).toBe(false);
+    expect(fits(spilled)).toBe(true);
   });
 
   test("whatever a transaction writes finds room once it is spilled: without its sort keys", () => {
@@ -309,7 +316,7 @@ describe("a planned block", () => {
     const writes = Array.from({ length: limits.transactionKeysMax }, (_, n) =>
       hashesOf({ table: hash(n % limits.tablesPerTransactionMax), partition: hash(n), sortKey }),
     );
-    const request = { id: id(1), checks: [], writes, payload: spilled };
+    const request = { kind: "commit", id: id(1), checks: [], writes, payload: spilled } as const;
     const { block, isIn } = planBlock([request], { log, nowMicros, maker });
     expect(isIn).toEqual([true]);
     expect(stored(block).verdicts).toEqual(block.verdicts);
