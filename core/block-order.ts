@@ -67,20 +67,24 @@ export function assertCursorMayFollow(
 }
 
 /**
- * A header names the oldest block with a transaction that is open where its own begins, so that an
- * oracle that begins between the two finds it. Invariant: I4.
+ * A header names a block at or before the oldest one with a transaction that is open where its own
+ * begins, so that an oracle that begins between the two finds it. Invariant: I4.
+ *
+ * An older name costs a cold oracle reading, and nobody a commit; so it is no fault. Whoever begins
+ * at a watermark meets one: it does not know what was prepared below, and is decided above.
  * @param open as of the block before.
- * @throws CorruptDataError for a block that names another one: some oracle would miss what is open.
+ * @throws CorruptDataError for a block that names none, or a newer one: some oracle would miss what
+ *   is open.
  */
 export function assertNamesOldestOpen(
   { oldestOpen, position }: Pick<LogBlock, "oldestOpen" | "position">,
   open: Pick<OpenTransactions, "oldest">,
 ): void {
   const oldest = open.oldest?.position;
-  if (oldestOpen === oldest) return;
+  if (oldest === undefined || (oldestOpen !== undefined && oldestOpen <= oldest)) return;
   throw new CorruptDataError(
     `I4: block ${position} of the log names block ${oldestOpen ?? "none"} as the oldest with an ` +
-      `open transaction, where it is ${oldest ?? "none"}`,
+      `open transaction, where it is ${oldest}`,
   );
 }
 

@@ -90,6 +90,8 @@ export class Oracle {
   #cursor: StreamCursor | undefined;
   readonly #memory: OracleMemory;
   readonly #draft: BlockDraft;
+  /** The oldest block with an open transaction, where the log no longer holds that block. */
+  #lostOpen: LogPosition | undefined = undefined;
   /** Where the oracle stood before the draft that is neither appended nor undone. */
   #before: OracleStart | undefined;
   /** One request: a verdict of the log on its way through the code that decided it. */
@@ -181,7 +183,7 @@ export class Oracle {
     draft.begin({
       position: (this.#position + 1) as LogPosition,
       previousTimestamp: this.last,
-      oldestOpen: this.#memory.open.oldest?.position,
+      oldestOpen: this.#lostOpen ?? this.#memory.open.oldest?.position,
     });
     this.#steps = 0;
     const first = firstUncovered(records, this.#cursor);
@@ -263,6 +265,8 @@ export class Oracle {
     assertCursorMayFollow(block, this.#cursor);
     const { open } = this.#memory;
     assertNamesOldestOpen(block, open);
+    const { oldestOpen } = block;
+    if (oldestOpen === undefined || oldestOpen > (this.#lostOpen ?? 0)) this.#lostOpen = undefined;
     for (const verdict of block.verdicts) {
       open.fold(verdict, block.position);
       if (verdict.kind === "stale" || verdict.kind === "busy") continue;
@@ -296,6 +300,15 @@ export class Oracle {
     assert(block.position <= this.#position && !this.hasDraft, "oracle: what is open lies behind");
     for (const verdict of block.verdicts) this.#memory.open.fold(verdict, block.position);
     this.#settle();
+  }
+
+  /**
+   * The log no longer holds all that was prepared from that block on: what was is not known here.
+   * Blocks go on to name it, for those who do know, until one says that nothing so old is open.
+   */
+  missOpen(oldest: LogPosition): void {
+    assert(!this.hasDraft, "oracle: what is open is looked for before anything is certified");
+    this.#lostOpen = oldest;
   }
 
   /** Forgets decisions at or below `through`: the floor rises to it, if it lies lower. */

@@ -4,6 +4,14 @@
  * time, so that its driver can stop at a deadline and go on later; what was appended
  * meanwhile is folded on top.
  *
+ * What is prepared and not decided bars others however old it is. So what lies below the window is
+ * read, too, from where the window's oldest block says that something is open, for that alone:
+ *
+ *     watermark ──▶ ……… │ opening: prepared, votes │ folding: the window │ following
+ *
+ * At or below the watermark nothing is open: what was, the log has decided before the watermark was
+ * put. What expired above it nobody can read: the oracle goes on without, and says so in its blocks.
+ *
  * The window is one of stream time, which may stand still while the log grows. So blocks and bytes
  * are bounded as well, counted from the newest block: what lies further back is forgotten, and the
  * floor rises over it. A rebuild that was stopped forgets the same as one that begins now: no cold
@@ -52,6 +60,14 @@ type Extent = { readonly byteLength: number; readonly throughTimestamp: Timestam
 type State =
   /** Backward, from the newest block. */
   | { readonly kind: "reading" }
+  /** Forward, up to the window: what is open there. Through `through` that is known. */
+  | {
+      readonly kind: "opening";
+      readonly oracle: Oracle;
+      readonly oldest: LogPosition;
+      readonly through: LogPosition;
+      readonly end: LogPosition;
+    }
   | { readonly kind: "folding"; readonly oracle: Oracle }
   /** Forward, what was appended since the first page was read. */
   | { readonly kind: "following"; readonly oracle: Oracle };
@@ -102,6 +118,9 @@ export class Rebuild {
       case "reading":
         await this.#read(options);
         return undefined;
+      case "opening":
+        await this.#open(state, options);
+        return undefined;
       case "folding":
         return this.#fold(state.oracle);
       case "following":
@@ -126,7 +145,7 @@ export class Rebuild {
     }
     this.#watermark = watermark;
     if (this.#take(page)) return;
-    this.#state = { kind: "folding", oracle: this.#begin(watermark) };
+    this.#state = this.#opening(this.#begin(watermark), watermark);
   }
 
   /** Takes what is needed of a page. Whether the next one is needed, too. */
@@ -176,6 +195,34 @@ export class Rebuild {
       seed,
       oracleBounds,
     );
+  }
+
+  /** Folds what was read, after what lies below it and is open, if anything is. */
+  #opening(oracle: Oracle, watermark: Watermark): State {
+    const end = this.#unfolded.at(-1);
+    if (end === undefined) return { kind: "folding", oracle };
+    const oldest = decodeLogBlockHeader(end.bytes, end.position).oldestOpen;
+    const through = Math.max((oldest ?? end.position) - 1, watermark.position) as LogPosition;
+    if (oldest === undefined || through >= end.position - 1) return { kind: "folding", oracle };
+    return { kind: "opening", oracle, oldest, through, end: end.position };
+  }
+
+  /** One page. */
+  async #open(state: Extract<State, { kind: "opening" }>, options: CallOptions): Promise<void> {
+    const { shard, log, hashes } = this.#parts;
+    const { oracle, oldest, end } = state;
+    const { blocks, complete } = await log.readAfter(shard, state.through, options);
+    let { through } = state;
+    let hasGap = false;
+    for (const { bytes, position } of blocks) {
+      hasGap ||= position !== through + 1;
+      if (position >= end) break;
+      oracle.foldOpen(decodeLogBlock(bytes, position, hashes));
+      through = position;
+    }
+    const isDone = through === end - 1 || complete || (blocks.at(-1)?.position ?? 0) >= end;
+    if (hasGap || (isDone && through !== end - 1)) oracle.missOpen(oldest);
+    this.#state = isDone ? { kind: "folding", oracle } : { ...state, through };
   }
 
   #fold(oracle: Oracle): Oracle | undefined {
