@@ -19,3 +19,18 @@ export const preparedWritesMax = 5_000;
  */
 export const openPatienceMsMin = 200;
 export const openPatienceMsMax = 2_000;
+
+// --- Replay votes down what nobody decides (functions/replay/vote-down.ts) ---
+/** Time of the log, from a prepared verdict to the newest one, after which it votes against. */
+export const openMicrosMax = 5_000_000;
+/**
+ * The same by its own clock, for a log that is quiet. A wrong clock aborts more than it need, and
+ * nothing else; so the bound leaves room for one.
+ */
+export const openByClockMsMax = 30_000;
+/** Votes of one run, oldest first. */
+export const votesDownMax = 1_000;
+/** Until it votes on the same id again: the first vote may be on its way. */
+export const voteAgainMs = 5_000;
+/** Pages of the log, below the watermark, that it reads for what was prepared there. */
+export const openPagesMax = 64;

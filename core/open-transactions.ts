@@ -55,6 +55,11 @@ export class OpenTransactions {
     return undefined;
   }
 
+  /** In the order of the log. */
+  all(): Iterable<OpenTransaction> {
+    return this.#byId.values();
+  }
+
   get(id: TransactionId): OpenTransaction | undefined {
     return this.#byId.get(id);
   }

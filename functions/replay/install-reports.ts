@@ -13,7 +13,7 @@ import type { Digest, StoredBlock, StreamRecord } from "../../core/ports.ts";
 import type { CommittedVerdict, InstalledReport, Timestamp } from "../../core/types.ts";
 import { readInstalled } from "../../schemas/commit-record-reading.ts";
 import { decodeLogBlockHeader } from "../../schemas/log-block.ts";
-import { provesTransactionId } from "../../schemas/transaction-id.ts";
+import { provesTransactionId, transactionIdProofBytes } from "../../schemas/transaction-id.ts";
 
 export class InstallReports {
   readonly #digest: Digest;
@@ -58,10 +58,12 @@ export class InstallReports {
   /** Which of the commits are installed, by the word of those who made them. */
   among(verdicts: readonly CommittedVerdict[]): ReadonlySet<Timestamp> {
     const installed = new Set<Timestamp>();
-    for (const { id, timestamp } of verdicts) {
+    for (const { id, timestamp, payload } of verdicts) {
+      const isByVote = payload.kind === "prepared";
       for (const proof of this.#proofs.get(timestamp) ?? []) {
+        const shown = isByVote ? this.#digestOf(proof) : proof;
         // mutant: believes-any-report
-        const isMakers = provesTransactionId(id, proof, this.#digest);
+        const isMakers = provesTransactionId(id, shown, this.#digest);
         if (isMakers) installed.add(timestamp);
         else {
           // probe: replay-refuses-a-forged-report
@@ -70,6 +72,14 @@ export class InstallReports {
       }
     }
     return installed;
+  }
+
+  /**
+   * The proof that a vote has shown commits to the one that a report shows: who has read the vote
+   * could else report the commit before it is installed.
+   */
+  #digestOf(proof: Uint8Array): Uint8Array {
+    return this.#digest(proof).subarray(0, transactionIdProofBytes);
   }
 
   /** How many reports since the last call had a proof that did not open their commit's id. */

@@ -1,14 +1,25 @@
 /**
  * Payloads for replay: out of the batch that woke it where they are, else from where the decision
- * says. Records read for one payload serve its neighbours.
+ * says; of a commit by vote, from where its prepared verdict says. Records read for one payload
+ * serve its neighbours.
  */
 import { CorruptDataError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { CallOptions, StreamRecord } from "../../core/ports.ts";
-import type { CommittedVerdict, Payload, PayloadLocation, ShardId } from "../../core/types.ts";
+import type { OpenTransaction } from "../../core/open-transactions.ts";
+import type {
+  CommittedVerdict,
+  Payload,
+  PayloadLocation,
+  PreparedVerdict,
+  ShardId,
+  TransactionId,
+} from "../../core/types.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
 import { payloadOf } from "../../engine/committed-payload.ts";
 import { PayloadLoader, payloadInRecord, type PayloadPorts } from "../../engine/payload-loader.ts";
+
+type PreparedAs = (id: TransactionId) => OpenTransaction | undefined;
 
 export class ReplayPayloads {
   readonly #loader: PayloadLoader;
@@ -20,6 +31,7 @@ export class ReplayPayloads {
    * again.
    */
   #ahead: ReadonlyMap<bigint, Uint8Array> = new Map();
+  readonly #preparedAs: PreparedAs;
   /** Bytes of all payloads handed out. */
   bytesLoaded = 0;
 
@@ -27,14 +39,18 @@ export class ReplayPayloads {
     ports: PayloadPorts,
     {
       records,
+      preparedAs,
       ...log
     }: {
       readonly shard: ShardId;
       readonly hashes: KeyHashes;
       readonly records: readonly StreamRecord[];
+      /** What replay has met before it met the vote, so that it need not be read again. */
+      readonly preparedAs: PreparedAs;
     },
     call: CallOptions,
   ) {
+    this.#preparedAs = preparedAs;
     this.#loader = new PayloadLoader(ports, log);
     this.#call = call;
     this.#batch = bySequenceNumber(records);
@@ -48,8 +64,11 @@ export class ReplayPayloads {
   }
 
   async #bytes(verdict: CommittedVerdict): Promise<Uint8Array> {
-    const location = await this.#loader.locate(verdict, this.#call);
-    if (location?.kind !== "stream") return this.#loader.loadBytes(verdict, this.#call);
+    const location = this.#known(verdict) ?? (await this.#loader.locate(verdict, this.#call));
+    if (location === undefined) return this.#loader.loadBytes(verdict, this.#call);
+    if (location.kind !== "stream") {
+      return this.#loader.loadBytes({ ...verdict, payload: location }, this.#call);
+    }
     const record = await this.#record(verdict, location);
     if (record === undefined) {
       throw new CorruptDataError(
@@ -58,6 +77,12 @@ export class ReplayPayloads {
       );
     }
     return payloadInRecord(verdict.id, location, record);
+  }
+
+  #known({ id, payload }: CommittedVerdict): PreparedVerdict["payload"] | undefined {
+    if (payload.kind !== "prepared") return undefined;
+    const opened = this.#preparedAs(id);
+    return opened?.position === payload.position ? opened.prepared.payload : undefined;
   }
 
   async #record(

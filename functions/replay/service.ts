@@ -7,10 +7,12 @@
  * and the watermark moves only forward. Paper: Centiman §3.2 (watermark property 3.1), Mediator
  * §4.3 (helper), Salt §5 (roll-forward).
  */
+import { assertNamesOldestOpen } from "../../core/block-order.ts";
 import { CorruptDataError } from "../../core/errors.ts";
 import { firstUncovered, isStreamEnd } from "../../core/cursor.ts";
 import { tombstoneLifeMs } from "../../core/history.ts";
 import * as limits from "../../core/limits.ts";
+import type { OpenTransaction } from "../../core/open-transactions.ts";
 import type {
   CallOptions,
   Ports,
@@ -27,6 +29,7 @@ import type {
   SequenceNumber,
   ShardId,
   StreamCursor,
+  TransactionId,
   Watermark,
 } from "../../core/types.ts";
 import { orAborted } from "../../engine/concurrency.ts";
@@ -38,12 +41,15 @@ import type { Observability } from "../shared/observability.ts";
 import { ChunkInstaller } from "./chunk-installer.ts";
 import { planChunk, type ChunkPlan, type Commit, type RefusalOf } from "./chunk.ts";
 import { DeadLetters } from "./dead-letters.ts";
-import { decodeFollowing, placeBehind } from "./following.ts";
+import { decodeFollowing } from "./following.ts";
 import { InstallReports } from "./install-reports.ts";
-import { LogAhead } from "./log-ahead.ts";
+import { LogAhead, type LogReading } from "./log-ahead.ts";
 import { NewerWrites } from "./newer-writes.ts";
 import { ReplayPayloads } from "./payloads.ts";
+import { progressFrom, type LogProgress } from "./progress.ts";
 import { SigningWindow } from "./signing-window.ts";
+import { voteDown } from "./vote-down.ts";
+import { cleanUpAborted, installVoted } from "./voted.ts";
 
 export type ReplayBatch = {
   readonly shard: ShardId;
@@ -84,23 +90,32 @@ export function createReplayService(
   options: ReplayOptions = {},
 ): ReplayService {
   const registry = new TableRegistry(ports.control, ports.clock);
-  /** What invocations have read of the log ahead, while none of them uses it. */
-  const kept = new Map<ShardId, LogAhead>();
+  /** What invocations know of the log, while none of them uses it. */
+  const kept = new Map<ShardId, Kept>();
   return {
     async handle(batch, budget) {
       const { shard } = batch;
       const hashes = new KeyHashes(await ports.control.keyHasher(shard, callOptions(budget)));
-      const ahead = kept.get(shard) ?? new LogAhead();
+      const { ahead, progress: before } = kept.get(shard) ?? { ahead: new LogAhead() };
       kept.delete(shard);
+      let progress: LogProgress | undefined;
       try {
-        const work = { batch, budget, options, hashes, registry, ahead };
+        progress = await progressFrom(before, { ...ports, shard, call: callOptions(budget) });
+        const work = { batch, budget, options, hashes, registry, ahead, progress };
         return await new ReplayRun(ports, observability, work).run();
+      } catch (error) {
+        // What it has folded may not be installed.
+        progress = undefined;
+        throw error;
       } finally {
-        kept.set(shard, ahead);
+        kept.set(shard, { ahead, progress });
       }
     },
   };
 }
+
+/** How far the last invocation came, and what it read ahead. */
+type Kept = { readonly ahead: LogAhead; readonly progress?: LogProgress | undefined };
 
 /** A stretch of the log to be installed before the watermark passes it. */
 type Chunk = {
@@ -109,6 +124,8 @@ type Chunk = {
   /** Of those that have been installed already. */
   readonly tombstones: readonly Tombstone[];
   readonly verdicts: number;
+  /** What was prepared and is aborted. */
+  readonly votedDown: number;
   /** Of all payloads of the invocation that were loaded before its commits. */
   readonly bytesBefore: number;
 };
@@ -126,6 +143,7 @@ class ReplayRun {
   readonly #ownInstallMs: number;
   readonly #registry: TableRegistry;
   readonly #ahead: LogAhead;
+  readonly #progress: LogProgress;
   /** What clients say they have installed. */
   readonly #installed: InstallReports;
 
@@ -139,12 +157,14 @@ class ReplayRun {
       readonly hashes: KeyHashes;
       readonly registry: TableRegistry;
       readonly ahead: LogAhead;
+      readonly progress: LogProgress;
     },
   ) {
-    const { batch, budget, options } = work;
-    this.#hashes = work.hashes;
+    const { batch, budget, options, hashes, progress } = work;
+    this.#hashes = hashes;
     this.#registry = work.registry;
     this.#ahead = work.ahead;
+    this.#progress = progress;
     this.#patienceMs = options.patienceMs ?? 5_000;
     this.#ownInstallMs = options.ownInstallMs ?? limits.ownInstallPatienceMs;
     this.#ports = ports;
@@ -152,7 +172,8 @@ class ReplayRun {
     this.#batch = batch;
     this.#remainingMs = budget.remainingMs;
     this.#call = callOptions(budget);
-    this.#payloads = new ReplayPayloads(ports, { ...batch, hashes: work.hashes }, this.#call);
+    const preparedAs = (id: TransactionId): OpenTransaction | undefined => progress.open.get(id);
+    this.#payloads = new ReplayPayloads(ports, { ...batch, hashes, preparedAs }, this.#call);
     const { shard } = batch;
     this.#deadLetters = new DeadLetters(ports, observability, { shard, call: this.#call });
     this.#installed = new InstallReports(ports.digest, batch.records);
@@ -161,15 +182,16 @@ class ReplayRun {
   async run(): Promise<ReplayResult> {
     const { clock } = this.#ports;
     const patientUntilMs = clock.monotonicMs() + this.#patienceMs;
-    let watermark = await this.#readWatermark();
+    const progress = this.#progress;
     let pauseMs = pauseMsMin;
     for (;;) {
-      watermark = await this.#followLog(watermark);
-      const unfinishedFrom = this.#firstUncovered(watermark.cursor);
+      const endReadMs = await this.#followLog();
+      const unfinishedFrom = this.#firstUncovered(progress.place.cursor);
       const isPatient = clock.monotonicMs() + pauseMs <= patientUntilMs && !this.#isTimeUp();
       if (unfinishedFrom === undefined || !isPatient) {
-        this.#report(watermark);
-        return { unfinishedFrom, watermark };
+        await this.#voteDown(endReadMs);
+        this.#report(progress.watermark);
+        return { unfinishedFrom, watermark: progress.watermark };
       }
       // probe: replay-ahead-of-oracle
       await clock.sleep(pauseMs, this.#call.signal);
@@ -181,56 +203,69 @@ class ReplayRun {
     return this.#remainingMs() < limits.replayReserveMs;
   }
 
-  async #readWatermark(): Promise<Watermark> {
-    const watermark = await this.#ports.control.readWatermark(this.#batch.shard, this.#call);
-    if (watermark !== undefined) return watermark;
-    throw new CorruptDataError(
-      `shard ${this.#batch.shard} has no watermark; provision the deployment first`,
-    );
+  /** @param endReadMs see VoteDownWork. */
+  async #voteDown(endReadMs: number | undefined): Promise<void> {
+    if (this.#progress.open.size === 0) return;
+    await voteDown({
+      ports: this.#ports,
+      observability: this.#observability,
+      shard: this.#batch.shard,
+      hashes: this.#hashes,
+      call: this.#call,
+      streamless: async () => {
+        await this.#registryReady();
+        return this.#registry.streamless;
+      },
+      progress: this.#progress,
+      endReadMs,
+    });
   }
 
   /**
-   * Installs and advances until the log's end, the batch's, or the deadline. Returns the watermark
-   * reached. Not beyond the batch: the payloads behind it come with the next one, and fetching them
-   * would take its share of the few reads a second that a shard gives, so that replay would fall
-   * behind under load. What no batch brings, the schedule's invocations find.
+   * Installs and advances until the log's end, the batch's, or the deadline. Not beyond the batch:
+   * the payloads behind it come with the next one, and fetching them would take its share of the
+   * few reads a second that a shard gives, so that replay would fall behind under load. What no
+   * batch brings, the schedule's invocations find.
+   * @returns where that was the log's end, the wall clock before it was read.
    */
-  async #followLog(from: Watermark): Promise<Watermark> {
-    let watermark = from;
+  async #followLog(): Promise<number | undefined> {
+    const { shard } = this.#batch;
+    const progress = this.#progress;
     for (;;) {
-      const page = await this.#ports.log.readAfter(
-        this.#batch.shard,
-        watermark.position,
-        this.#call,
-      );
-      let next = watermark;
+      const readMs = this.#ports.clock.nowMs();
+      const page = await this.#ports.log.readAfter(shard, progress.place.position, this.#call);
+      let installed = progress.place;
       let chunk = this.#newChunk();
-      this.#installed.addBlocks(page.blocks, watermark.timestamp);
+      const installRest = async (): Promise<void> => {
+        if (progress.place.position > installed.position) await this.#installChunk(chunk);
+      };
+      this.#installed.addBlocks(page.blocks, installed.timestamp);
       for (const stored of page.blocks) {
-        if (this.#isBatchCovered(next)) {
+        if (this.#isBatchCovered(progress.place)) {
           // probe: replay-stops-at-its-batch
-          if (next.position > watermark.position) await this.#installChunk(chunk, next);
-          return next;
+          await installRest();
+          return undefined;
         }
         let block: LogBlock;
         try {
-          block = this.#decode(stored, next);
-          chunk = await this.#load(block, { chunk, before: next });
+          block = this.#decode(stored, progress.place);
+          await progress.learnOpen(block, this.#reading());
+          chunk = await this.#load(block, chunk);
         } catch (error) {
           // What came before it is not held up, and need not be loaded again.
-          if (next.position > watermark.position) await this.#installChunk(chunk, next);
+          await installRest();
           throw error;
         }
-        next = placeBehind(block, next);
+        progress.fold(block);
         if (!this.#isFull(chunk)) continue;
-        await this.#installChunk(chunk, next);
-        watermark = next;
+        await this.#installChunk(chunk);
+        installed = progress.place;
         chunk = this.#newChunk();
-        if (this.#isTimeUp()) return watermark;
+        if (this.#isTimeUp()) return undefined;
       }
-      if (next.position > watermark.position) await this.#installChunk(chunk, next);
-      watermark = next;
-      if (page.complete || this.#isTimeUp()) return watermark;
+      await installRest();
+      if (page.complete) return readMs;
+      if (this.#isTimeUp()) return undefined;
     }
   }
 
@@ -240,7 +275,9 @@ class ReplayRun {
    */
   #decode(stored: StoredBlock, before: Watermark): LogBlock {
     try {
-      return decodeFollowing(before, stored, this.#hashes);
+      const block = decodeFollowing(before, stored, this.#hashes);
+      assertNamesOldestOpen(block, this.#progress.open);
+      return block;
     } catch (error) {
       if (error instanceof CorruptDataError) {
         const { shard } = this.#batch;
@@ -252,7 +289,8 @@ class ReplayRun {
   }
 
   #newChunk(): Chunk {
-    return { commits: [], tombstones: [], verdicts: 0, bytesBefore: this.#payloads.bytesLoaded };
+    const bytesBefore = this.#payloads.bytesLoaded;
+    return { commits: [], tombstones: [], verdicts: 0, votedDown: 0, bytesBefore };
   }
 
   #isFull({ verdicts, bytesBefore }: Chunk): boolean {
@@ -260,23 +298,32 @@ class ReplayRun {
     return verdicts >= limits.replayChunkVerdictsMax || bytes >= limits.replayChunkBytes;
   }
 
-  async #installChunk(chunk: Chunk, reached: Watermark): Promise<void> {
+  async #installChunk(chunk: Chunk): Promise<void> {
     const { control } = this.#ports;
     const { shard } = this.#batch;
-    const { tombstones } = await this.#install(chunk, reached);
+    const progress = this.#progress;
+    const { tombstones, votedDown } = await this.#install(chunk, progress.place);
+    if (votedDown > 0) {
+      await this.#registryReady();
+      cleanUpAborted(this.#registry);
+    }
     for (const [life, those] of this.#byLife(tombstones)) {
-      const { position, timestamp: through } = reached;
+      const { position, timestamp: through } = progress.place;
       const queued = { shard, position, life, through, tombstones: those };
       await control.queueTombstones(queued, this.#call);
     }
-    await control.advanceWatermark(shard, reached, this.#call);
+    const { passable } = progress;
+    if (passable === undefined) return;
+    await control.advanceWatermark(shard, passable, this.#call);
+    progress.advanced(passable);
   }
 
   /**
    * @param after the place from which on the log may have newer writes of its items.
    * @returns the chunk without its commits: they are in their tables.
    */
-  async #install({ commits, tombstones, verdicts }: Chunk, after: Watermark): Promise<Chunk> {
+  async #install(chunk: Chunk, after: Watermark): Promise<Chunk> {
+    const { commits, tombstones } = chunk;
     const { shard } = this.#batch;
     const { metrics } = this.#observability;
     const plan = await this.#plan(commits);
@@ -295,20 +342,26 @@ class ReplayRun {
     metrics.count("ReplayedTransactions", commits.length);
     metrics.count("ReplayInstalledWrites", installed);
     metrics.count("ForgedInstallReports", this.#installed.takeForged());
-    return { ...this.#newChunk(), tombstones: [...tombstones, ...plan.tombstones], verdicts };
+    const { verdicts, votedDown } = chunk;
+    const queued = [...tombstones, ...plan.tombstones];
+    return { ...this.#newChunk(), tombstones: queued, verdicts, votedDown };
   }
 
   #newerWrites(after: Watermark): NewerWrites {
-    const { log } = this.#ports;
-    const { shard } = this.#batch;
-    const isTimeUp = (): boolean => this.#isTimeUp();
     return new NewerWrites({
       ahead: this.#ahead,
-      reading: { log, shard, hashes: this.#hashes, call: this.#call, isTimeUp },
+      reading: this.#reading(),
       payloads: this.#payloads,
       refusalOf: this.#refusalOf,
       after,
     });
+  }
+
+  #reading(): LogReading & Pick<Ports, "log"> {
+    const { log } = this.#ports;
+    const { shard } = this.#batch;
+    const isTimeUp = (): boolean => this.#isTimeUp();
+    return { log, shard, hashes: this.#hashes, call: this.#call, isTimeUp };
   }
 
   readonly #refusalOf: RefusalOf = (payload, index) => {
@@ -322,6 +375,9 @@ class ReplayRun {
     const reported = this.#installed.among(commits.map(({ verdict }) => verdict));
     const plan = (): ChunkPlan => planChunk(commits, reported, this.#refusalOf);
     if (commits.length > 0) await this.#registryReady();
+    for (const commit of commits) {
+      if (commit.verdict.payload.kind === "prepared") installVoted(commit, registry);
+    }
     const first = plan();
     if (first.refused.length === 0) return first;
     await registry.lookAgain(this.#call.signal ?? new AbortController().signal);
@@ -356,10 +412,8 @@ class ReplayRun {
    * The chunk with the block's commits. One block may hold more than there is memory for: then what
    * comes before is installed, and the watermark stands in front of the block until its end.
    */
-  async #load(
-    block: LogBlock,
-    { chunk, before }: { readonly chunk: Chunk; readonly before: Watermark },
-  ): Promise<Chunk> {
+  async #load(block: LogBlock, chunk: Chunk): Promise<Chunk> {
+    const before = this.#progress.place;
     let grown = chunk;
     let commits: Commit[] = [];
     for (const verdict of block.verdicts) {
@@ -373,7 +427,8 @@ class ReplayRun {
     }
     // Not before all are loaded: what came before the block is installed by itself if that fails.
     for (const commit of commits) grown.commits.push(commit);
-    return { ...grown, verdicts: chunk.verdicts + block.verdicts.length };
+    const votedDown = chunk.votedDown + this.#progress.votedDownBy(block);
+    return { ...grown, verdicts: chunk.verdicts + block.verdicts.length, votedDown };
   }
 
   /**

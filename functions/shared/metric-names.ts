@@ -36,6 +36,7 @@ export const functionMetrics = {
   DeadLetters: "Count",
   ReplayTablesDenied: "Count",
   ForgedInstallReports: "Count",
+  VotedDown: "Count",
   WatermarkLag: "Milliseconds",
   // reaper
   TombstonesRemoved: "Count",

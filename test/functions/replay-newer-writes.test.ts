@@ -111,6 +111,7 @@ function readingOf(
 
 /** Payloads are inline: they need no store. */
 const noStores = {} as ConstructorParameters<typeof ReplayPayloads>[0];
+const noneOpen = { shard, hashes, records: [], preparedAs: () => undefined };
 
 async function newestOf(
   writes: readonly PlannedWrite[],
@@ -125,7 +126,7 @@ async function newestOf(
   const newer = new NewerWrites({
     ahead,
     reading,
-    payloads: new ReplayPayloads(noStores, { shard, hashes, records: [] }, {}),
+    payloads: new ReplayPayloads(noStores, noneOpen, {}),
     refusalOf: (payload, index) =>
       refused.has(JSON.stringify(payload.writes[index]?.key)) ? "refused" : undefined,
     after: {
