@@ -35,6 +35,10 @@ function block(
     timestamp: timestamp as Timestamp,
     proof: proofOf(proof),
   }));
+  return blockOf(installed, number);
+}
+
+function blockOf(installed: readonly InstalledReport[], number = victim): StoredBlock {
   const position = 9 as LogPosition;
   const bytes = encodeLogBlock({
     position,
@@ -79,4 +83,17 @@ test("what lies below the watermark is forgotten, and not taken up", () => {
   reports.addBlocks([block(victim, [1, 1], [2, 2])], nothing);
   reports.addBlocks([block(victim, [1, 1], [3, 3])], 1 as Timestamp);
   expect([...reports.among([commit(1), commit(2), commit(3)])]).toEqual([2, 3]);
+});
+
+test("I7: of a commit by vote, the proof that its vote has shown does not count", () => {
+  const shownByVote = new Uint8Array(systemDigest(proofOf(5)).subarray(0, 9));
+  const id = transactionIdFor(nothing, shownByVote, systemDigest);
+  const payload = { kind: "prepared", position: 1 as LogPosition } as const;
+  const voted: CommittedVerdict = { ...commit(5), id, payload };
+  const reports = new InstallReports(systemDigest, []);
+  reports.addBlocks([blockOf([{ timestamp: voted.timestamp, proof: shownByVote }])], nothing);
+  expect(reports.among([voted]).size).toBe(0);
+  expect(reports.takeForged()).toBe(1);
+  reports.addBlocks([block(victim, [5, 5])], nothing);
+  expect([...reports.among([voted])]).toEqual([5]);
 });

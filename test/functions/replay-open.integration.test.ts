@@ -1,0 +1,300 @@
+/**
+ * Replay beside transactions that are prepared and not decided, on real stores: the watermark waits
+ * below them, commits do not, and what nobody decides is voted down (docs/protocol.md §8).
+ */
+import { randomBytes } from "node:crypto";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { systemDigest } from "../../aws/system-digest.ts";
+import * as limits from "../../core/limits.ts";
+import type { Clock, Ports } from "../../core/ports.ts";
+import type {
+  CommitRequest,
+  Item,
+  LogBlock,
+  LogPosition,
+  MakerNumber,
+  TableDescription,
+  Timestamp,
+  TransactionId,
+  Verdict,
+} from "../../core/types.ts";
+import { createEngine } from "../../engine/engine.ts";
+import { decodeBlock } from "../../engine/stored-block.ts";
+import type { Engine } from "../../engine/types.ts";
+import { keepHouse } from "../../functions/housekeeping/service.ts";
+import { createReplayService, type ReplayService } from "../../functions/replay/service.ts";
+import { silentObservability } from "../../functions/shared/silent-observability.ts";
+import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
+import { encodeLogBlock } from "../../schemas/log-block-encoding.ts";
+import { encodePayload } from "../../schemas/payload.ts";
+import { transactionIdFor, transactionIdProofBytes } from "../../schemas/transaction-id.ts";
+import type { LocalDeployment } from "../harness/local-deployment.ts";
+import { startLocalStores, type LocalStores } from "../harness/local-stores.ts";
+import { startWithoutReplay } from "../harness/without-replay.ts";
+import { key, number, numberOf, readOne } from "../integration/support.ts";
+import { putOf } from "../simulation/producer.ts";
+import { certify, certifyingEngine } from "./replay-runs.ts";
+
+const budget = { remainingMs: () => 30_000 };
+
+/** A transaction that writes one item. */
+type Voter = { readonly id: TransactionId; readonly proof: Uint8Array; readonly item: Item };
+
+async function logOf({ ports, shard, hashes }: LocalStores): Promise<readonly LogBlock[]> {
+  const blocks: LogBlock[] = [];
+  for (;;) {
+    const after = (blocks.at(-1)?.position ?? 0) as LogPosition;
+    const page = await ports.log.readAfter(shard, after);
+    blocks.push(...page.blocks.map((block) => decodeBlock(block, hashes)));
+    if (page.complete) return blocks;
+  }
+}
+
+async function voterAt(stores: LocalStores, n: number): Promise<Voter> {
+  const seen = (await logOf(stores)).at(-1)?.throughTimestamp ?? (0 as Timestamp);
+  const proof = new Uint8Array(randomBytes(transactionIdProofBytes));
+  const item = { ...key(`prepared ${n.toString()}`), n: number(n) };
+  return { id: transactionIdFor(seen, proof, systemDigest), proof, item };
+}
+
+function payloadOf({ name }: TableDescription, item: Item) {
+  return putOf({ name, partitionKey: "pk", history: false }, ["pk"], item);
+}
+
+/** A clock that runs ahead. */
+function ahead(clock: Clock, byMs: number): Clock {
+  return {
+    nowMs: () => clock.nowMs() + byMs,
+    monotonicMs: () => clock.monotonicMs(),
+    sleep: (...call) => clock.sleep(...call),
+  };
+}
+
+function serviceOf(
+  stores: LocalStores,
+  clockAheadMs = 0,
+): { readonly service: ReplayService; readonly looks: () => number; readonly ports: Ports } {
+  const real = stores.openPorts();
+  let looks = 0;
+  const items: Ports["items"] = Object.assign(Object.create(real.items) as Ports["items"], {
+    versions: (...call: Parameters<Ports["items"]["versions"]>) => {
+      looks += call[0].length;
+      return real.items.versions(...call);
+    },
+  });
+  const ports = { ...real, items, clock: ahead(real.clock, clockAheadMs) };
+  const service = createReplayService(ports, silentObservability, {
+    patienceMs: 0,
+    ownInstallMs: 0,
+  });
+  return { service, looks: () => looks, ports };
+}
+
+describe("by the stream", () => {
+  let deployment: LocalDeployment;
+  let stores: LocalStores;
+  let table: TableDescription;
+  let client: Engine;
+
+  beforeAll(async () => {
+    ({ deployment, plain: table } = await startWithoutReplay());
+    ({ stores } = deployment);
+    client = certifyingEngine(stores);
+    await certify(client, { of: table, writes: [key("first")] });
+  });
+  afterAll(() => deployment.stop());
+  // Each begins with everything installed.
+  beforeEach(async () => {
+    const { watermark } = await replay(serviceOf(stores).service);
+    expect(watermark.position).toBe((await logOf(stores)).at(-1)?.position ?? 0);
+  });
+
+  function replay(service: ReplayService) {
+    return service.handle({ shard: stores.shard, records: [] }, budget);
+  }
+
+  type Sent = Partial<CommitRequest> & Pick<CommitRequest, "id" | "kind">;
+
+  /** Sends a request, and gives what the log says of it. */
+  async function send(request: Sent) {
+    return verdictOn(request.id, { above: await put(request) });
+  }
+
+  /** Up to where it is checked. */
+  async function put(request: Sent): Promise<Timestamp> {
+    const { ports, shard, hashes } = stores;
+    const checkedTo = (await logOf(stores)).at(-1)?.throughTimestamp ?? (0 as Timestamp);
+    const bytes = encodeCommitRequest({
+      isolation: "serializable",
+      checkedTo,
+      checks: [],
+      payload: { kind: "none" },
+      ...request,
+    });
+    await ports.stream.put(shard, [encodeCommitRecord(hashes.fingerprint, [bytes])]);
+    return checkedTo;
+  }
+
+  async function verdictOn(
+    id: TransactionId,
+    { above }: { readonly above: Timestamp },
+  ): Promise<{ readonly verdict: Verdict & { timestamp: Timestamp }; readonly block: LogBlock }> {
+    for (let i = 0; i < 500; i += 1) {
+      for (const block of await logOf(stores)) {
+        for (const verdict of block.verdicts) {
+          if (verdict.id !== id || !("timestamp" in verdict)) continue;
+          if (verdict.timestamp > above) return { verdict, block };
+        }
+      }
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    throw new Error(`no verdict on ${id}`);
+  }
+
+  function prepare({ id, item }: Voter) {
+    const bytes = encodePayload(payloadOf(table, item));
+    return send({ id, kind: "prepare", payload: { kind: "inline", bytes } });
+  }
+
+  async function stored(each: Item): Promise<{ version: number; n: number }> {
+    const { item, version } = await stores.ports.items.get(table, each);
+    return { version, n: numberOf(item) };
+  }
+
+  test("I7: commits above are installed, and looked at once; the watermark waits", async () => {
+    const voter = await voterAt(stores, 1);
+    const { block } = await prepare(voter);
+    const { at } = await certify(client, { of: table, writes: [{ ...key("a"), n: number(1) }] });
+    const warm = serviceOf(stores);
+    const { watermark } = await replay(warm.service);
+    expect(watermark.position).toBe(block.position - 1);
+    expect(watermark.timestamp).toBe(block.previousTimestamp);
+    expect(await stored(key("a"))).toEqual({ version: at, n: 1 });
+    const looks = warm.looks();
+    expect(looks).toBeGreaterThan(0);
+    // Another minute, in the same process: nothing is new.
+    await replay(warm.service);
+    expect(warm.looks()).toBe(looks);
+    // Another process begins at the watermark, and finds all installed.
+    const cold = serviceOf(stores);
+    expect((await replay(cold.service)).watermark.position).toBe(block.position - 1);
+    expect(cold.looks()).toBeGreaterThan(0);
+    // A record's vote: what is prepared is installed as of it.
+    const { id, proof } = voter;
+    const vote = await send({ id, kind: "vote", vote: { proof, stamps: [] } });
+    expect(vote.verdict.kind).toBe("committed");
+    const end = await replay(warm.service);
+    expect(end.watermark.timestamp).toBe(vote.verdict.timestamp);
+    expect(await stored(key("prepared 1"))).toEqual({ version: vote.verdict.timestamp, n: 1 });
+    // The other one has not seen the watermark move until now, and goes on from there.
+    expect((await replay(cold.service)).watermark).toEqual(end.watermark);
+  });
+
+  test("I7: a process that dies between vote and watermark leaves nothing out", async () => {
+    const voter = await voterAt(stores, 2);
+    await prepare(voter);
+    await replay(serviceOf(stores).service);
+    const { id, proof } = voter;
+    const { verdict } = await send({ id, kind: "vote", vote: { proof, stamps: [] } });
+    const { at } = await certify(client, { of: table, writes: [{ ...key("b"), n: number(2) }] });
+    const { service } = serviceOf(stores);
+    expect((await replay(service)).watermark.timestamp).toBe(at);
+    expect(await stored(key("prepared 2"))).toEqual({ version: verdict.timestamp, n: 2 });
+  });
+
+  test("what nobody decides is voted down by a record, and then passed", async () => {
+    const voter = await voterAt(stores, 3);
+    const { block, verdict } = await prepare(voter);
+    const { service } = serviceOf(stores, limits.openByClockMsMax);
+    expect((await replay(service)).watermark.position).toBe(block.position - 1);
+    const against = await verdictOn(voter.id, { above: verdict.timestamp });
+    expect(against.verdict).toMatchObject({ kind: "aborted", reason: { kind: "probed" } });
+    expect((await replay(service)).watermark.position).toBe(against.block.position);
+    expect(await stored(key("prepared 3"))).toEqual({ version: 0, n: 0 });
+    // Its own client comes too late.
+    const { id, proof } = voter;
+    await put({ id, kind: "vote", vote: { proof, stamps: [] } });
+    await certify(client, { of: table, writes: [key("later")] });
+    await replay(service);
+    expect(await stored(key("prepared 3"))).toEqual({ version: 0, n: 0 });
+  });
+
+  test("a batch that the log covers is not delivered again for what is open", async () => {
+    await prepare(await voterAt(stores, 4));
+    await certify(client, { of: table, writes: [key("c")] });
+    const { ports, shard } = stores;
+    const cursor = (await logOf(stores)).at(-1)?.cursor;
+    if (cursor === undefined) throw new Error("the log has a cursor");
+    const from = cursor.sequenceNumber;
+    const read = await ports.stream.read(shard, from, { recordsMax: 10 });
+    const records = read.kind === "found" ? read.records : [];
+    expect(records).not.toEqual([]);
+    const { service } = serviceOf(stores, limits.openByClockMsMax);
+    const { unfinishedFrom } = await service.handle({ shard, records }, budget);
+    expect(unfinishedFrom).toBeUndefined();
+  });
+});
+
+describe("in a deployment of tables alone", () => {
+  let stores: LocalStores;
+  let table: TableDescription;
+
+  beforeAll(async () => {
+    stores = await startLocalStores({ stream: false });
+    table = await stores.createTable("rows");
+  });
+  afterAll(() => stores.stop());
+
+  test("what nobody decides is voted down by a block, and clients go on", async () => {
+    const engine = createEngine(stores.openPorts());
+    await engine.transact({}, (tx) => {
+      tx.put(table.name, { ...key("before"), n: number(1) });
+      return Promise.resolve();
+    });
+    const voter = await voterAt(stores, 1);
+    const { ports, shard, hashes } = stores;
+    const [last] = (await logOf(stores)).slice(-1);
+    if (last === undefined) throw new Error("the log has a block");
+    const timestamp = (last.throughTimestamp + 1) as Timestamp;
+    const payload = payloadOf(table, voter.item);
+    const writes = [hashes.item({ name: table.name, partitionKey: "pk" }, key("prepared 1"))];
+    const block: LogBlock = {
+      position: (last.position + 1) as LogPosition,
+      previousTimestamp: last.throughTimestamp,
+      throughTimestamp: timestamp,
+      cursor: last.cursor,
+      arrivalMs: 0,
+      rejectedRecords: 0,
+      maker: { number: 7 as MakerNumber, installed: [] },
+      verdicts: [
+        {
+          ...{ kind: "prepared", id: voter.id, timestamp, checks: [], writes },
+          payload: { kind: "inline", bytes: encodePayload(payload) },
+        },
+      ],
+    };
+    const bytes = encodeLogBlock(block, hashes);
+    expect(await ports.log.append(shard, { position: block.position, bytes })).toBe("appended");
+    const { service: replay, ports: aheadPorts } = serviceOf(stores, limits.openByClockMsMax);
+    const keep = () =>
+      keepHouse({ ports: aheadPorts, replay, observability: silentObservability }, budget);
+    expect(await keep()).toMatchObject({
+      replayed: [{ watermark: { position: block.position - 1 } }],
+    });
+    expect((await logOf(stores)).at(-1)).toMatchObject({
+      oldestOpen: block.position,
+      verdicts: [{ kind: "aborted", id: voter.id, reason: { kind: "probed" } }],
+    });
+    expect(await keep()).toMatchObject({
+      replayed: [{ watermark: { position: block.position + 1 } }],
+    });
+    expect(await readOne(engine, table, key("prepared 1"))).toBeUndefined();
+    await engine.transact({}, (tx) => {
+      tx.put(table.name, { ...key("prepared 1"), n: number(2) });
+      return Promise.resolve();
+    });
+    const other = createEngine(stores.openPorts());
+    expect(await readOne(other, table, key("prepared 1"))).toMatchObject({ n: number(2) });
+    await Promise.all([engine.close(), other.close()]);
+  });
+});
