@@ -1,7 +1,6 @@
 /** A request with several faults: docs/protocol.md §3 says which of them counts. */
 import { expect, test } from "vitest";
 import * as limits from "../../core/limits.ts";
-import type { Verdict } from "../../core/types.ts";
 import { outcomes } from "../../core/verdict-kinds.ts";
 import {
   certify,
@@ -20,22 +19,20 @@ import { asModelVerdict, OracleModel } from "./oracle-model.ts";
 const firstMs = startTimestamp / 1000 + 1;
 const lastMs = firstMs + smallBounds.windowMicros / 1000;
 const written = simpleWrite(1);
-const bound = simpleWrite(2);
+const barred = simpleWrite(2);
 /**
- * Two decisions: the first has left the window and is the floor, the second is in it. Behind them
- * one that is prepared.
+ * Two decisions: the first has left the window and is the floor, the second is in it. Then one that
+ * is prepared and open.
  */
 const before: readonly TestRecord[] = [
   { sequence: 1n, arrivalMs: firstMs, requests: [{ id: id(1), checkedTo: startTimestamp }] },
   {
     sequence: 2n,
     arrivalMs: lastMs,
-    requests: [{ id: id(2), checkedTo: startTimestamp, writes: [written] }],
-  },
-  {
-    sequence: 3n,
-    arrivalMs: lastMs,
-    requests: [{ id: id(4), kind: "prepare", checkedTo: lastMs * 1000, writes: [bound] }],
+    requests: [
+      { id: id(2), checkedTo: startTimestamp, writes: [written] },
+      { id: id(4), checkedTo: firstMs * 1000, writes: [barred], kind: "prepare" },
+    ],
   },
 ];
 const floor = firstMs * 1000;
@@ -44,7 +41,7 @@ const last = lastMs * 1000 + 1;
 const others = Array.from({ length: limits.transactionKeysMax }, (_, n) => hash(1_000 + n));
 const checks = {
   few: [keyOf(written)],
-  barred: [keyOf(bound)],
+  open: [keyOf(written), keyOf(barred)],
   many: [keyOf(written), ...others],
 };
 
@@ -57,7 +54,7 @@ const faults: { readonly [Name in keyof Required<Faults>]: readonly Faults[Name]
   checkedTo: [last, floor, floor - 1, last + 1],
   kind: ["commit", "abort", "prepare", "vote"],
   spilled: [undefined, "read", "unreadable", "unread", "too-large"],
-  keys: ["few", "barred", "many"],
+  keys: ["few", "open", "many"],
   tableFault: [undefined, "unknown", "differs"],
   isolation: ["serializable", "snapshot"],
 };
@@ -80,7 +77,7 @@ function requests(): readonly TestRequest[] {
 test("of several faults the one counts that comes first in the rules", () => {
   const met = new Set<string>();
   for (const request of requests()) {
-    const records = [...before, { sequence: 4n, arrivalMs: lastMs, requests: [request] }];
+    const records = [...before, { sequence: 3n, arrivalMs: lastMs, requests: [request] }];
     const model = new OracleModel(startTimestamp, smallBounds);
     const expected = records.flatMap((record) =>
       record.requests.flatMap((each) => model.certify(each, record.arrivalMs) ?? []),
@@ -89,13 +86,24 @@ test("of several faults the one counts that comes first in the rules", () => {
     const verdicts = blocks.flatMap((block) => block.verdicts);
     expect(verdicts.map(asModelVerdict)).toEqual(expected);
     const verdict = verdicts[3];
-    met.add(nameOf(verdict));
+    if (verdict?.kind === "committed" && verdict.stamps !== undefined) met.add("voted");
+    else
+      met.add(verdict?.kind === "aborted" ? verdict.reason.kind : (verdict?.kind ?? "duplicate"));
   }
   expect([...met].sort()).toEqual([...outcomes, "duplicate"].sort());
 });
 
-function nameOf(verdict: Verdict | undefined): string {
-  if (verdict?.kind === "aborted") return verdict.reason.kind;
-  if (verdict?.kind === "committed" && verdict.stamps !== undefined) return "voted";
-  return verdict?.kind ?? "duplicate";
-}
+test.each([
+  ["prepare", limits.preparedWritesMax, "prepared"],
+  ["prepare", limits.preparedWritesMax + 1, "too-large"],
+  ["commit", limits.preparedWritesMax + 1, "committed"],
+] as const)("one to %s that writes %i items is %s", (kind, count, outcome) => {
+  const writes = Array.from({ length: count }, (_, n) => simpleWrite(n));
+  const request = { id: id(1), kind, checkedTo: startTimestamp, writes };
+  const [block] = certify(newOracle(), [{ sequence: 1n, arrivalMs: lastMs, requests: [request] }]);
+  expect(block?.verdicts.map(asModelVerdict)).toMatchObject([
+    { kind: outcome === "too-large" ? "aborted" : outcome },
+  ]);
+  const [verdict] = block?.verdicts ?? [];
+  expect(verdict?.kind === "aborted" ? verdict.reason.kind : verdict?.kind).toBe(outcome);
+});

@@ -9,8 +9,8 @@
  *       B snapshot checked-to 100 reads x writes y
  *       C abort checked-to 100
  *       D serializable checked-to 100 reads x and 9999 others
- *       E prepare checked-to 100 reads x writes y
- *       E vote checked-to 100             the commit of what is prepared; "forged": by another
+ *       E prepare serializable checked-to 100 reads x writes y
+ *       E vote                            or: vote forged, whose proof is not the id's
  *     redeliver 1, 2                      the same records again, in one batch
  *     restart through 2                   a new oracle from the log, which ends with block 2
  *     restart after 1                     one that begins after block 1 and folds the rest
@@ -19,7 +19,7 @@
  */
 import * as limits from "../../core/limits.ts";
 import { Oracle, oracleBoundsDefault, type OracleBounds } from "../../core/oracle.ts";
-import type { LogBlock, LogPosition, Timestamp, TransactionId, Verdict } from "../../core/types.ts";
+import type { LogBlock, LogPosition, Timestamp, Verdict } from "../../core/types.ts";
 import { sampleSeed } from "../../testing/sample-hashes.ts";
 import {
   appendedDrafts,
@@ -118,10 +118,15 @@ class OracleTrace {
 
   #request(words: Words): TestRequest {
     const id = this.#names.id(words);
-    const kind = words.oneOf(["serializable", "snapshot", "abort", "prepare", "vote"]);
+    if (words.take("vote")) {
+      const isForged = words.take("forged");
+      words.end();
+      return { id, kind: "vote", checkedTo: 0, isForged };
+    }
+    const prepares = words.take("prepare");
+    const kind = words.oneOf(["serializable", "snapshot", "abort"]);
     words.expect("checked-to");
     const checkedTo = words.time();
-    const isForged = words.take("forged");
     const reads = words.take("reads") ? words.list((each) => this.#names.hash(each)) : [];
     const writes = words.take("writes") ? words.list((each) => this.#names.item(each)) : [];
     const spilled = words.take("spilled") ? words.oneOf(payloads) : undefined;
@@ -131,11 +136,20 @@ class OracleTrace {
     words.end();
     const written = writes.map(({ name, hashes }) => ({ name, hash: hashes.key }));
     const checks = kind === "snapshot" ? written : reads;
-    this.#note(id, { checks, writes });
+    const name = this.#names.nameOf(id);
+    if (kind !== "abort") {
+      this.#checks.set(
+        name,
+        checks.map((each) => each.name),
+      );
+      this.#writes.set(
+        name,
+        writes.map((each) => each.name),
+      );
+    }
     return {
       id,
-      kind: kind === "serializable" || kind === "snapshot" ? "commit" : kind,
-      isForged,
+      kind: kind === "abort" ? "abort" : prepares ? "prepare" : "commit",
       isolation: kind === "snapshot" ? "snapshot" : "serializable",
       checkedTo,
       checks: [...checks.map((each) => each.hash), ...otherKeys.slice(0, others)],
@@ -147,18 +161,6 @@ class OracleTrace {
     };
   }
 
-  /** A vote says nothing of what was prepared, and neither does who asks to abort. */
-  #note(
-    id: TransactionId,
-    of: Readonly<Record<"checks" | "writes", readonly { readonly name: string }[]>>,
-  ): void {
-    if (of.checks.length + of.writes.length === 0) return;
-    const name = this.#names.nameOf(id);
-    const namesOf = (each: { readonly name: string }) => each.name;
-    this.#checks.set(name, of.checks.map(namesOf));
-    this.#writes.set(name, of.writes.map(namesOf));
-  }
-
   #certify(records: readonly TestRecord[]): string[] {
     const input = oracleInput(records);
     const answers: string[] = [];
@@ -167,6 +169,9 @@ class OracleTrace {
       this.#log.push(block);
       const through = timeText(block.throughTimestamp);
       answers.push(`block ${block.position}: through ${through}, cursor ${cursorText(block)}`);
+      if (block.oldestOpen !== undefined) {
+        answers.push(`  the oldest open one is in block ${block.oldestOpen}`);
+      }
       answers.push(...block.verdicts.map((verdict) => `  ${this.#verdictText(verdict)}`));
       if (draft.duplicates > 0) answers.push(`  duplicates: ${draft.duplicates}`);
       if (block.rejectedRecords > 0) answers.push(`  rejected records: ${block.rejectedRecords}`);
@@ -182,6 +187,9 @@ class OracleTrace {
     if (after > through || through > this.#log.length) head.fail("the log has no such blocks");
     this.#log = this.#log.slice(0, through);
     this.#oracle = this.#newOracle(this.#log[after - 1]);
+    // As functions/oracle/rebuild.ts does.
+    const oldestOpen = this.#log[after]?.oldestOpen ?? after + 1;
+    for (const block of this.#log.slice(oldestOpen - 1, after)) this.#oracle.foldOpen(block);
     for (const block of this.#log.slice(after)) this.#oracle.fold(block);
     return [this.#state()];
   }
@@ -189,8 +197,8 @@ class OracleTrace {
   #state(): string {
     const { last, floor } = this.#oracle;
     const { decidedIds, open } = this.#oracle.figures();
-    const remembered = `ids remembered: ${decidedIds}${open === 0 ? "" : `, open: ${open}`}`;
-    return `last ${timeText(last)}, floor ${timeText(floor)}, ${remembered}`;
+    const state = `last ${timeText(last)}, floor ${timeText(floor)}, ids remembered: ${decidedIds}`;
+    return open === 0 ? state : `${state}, open: ${open}`;
   }
 
   #verdictText(verdict: Verdict): string {
@@ -198,14 +206,12 @@ class OracleTrace {
     if (verdict.kind === "stale") return `${name} stale`;
     if (verdict.kind === "busy")
       return `${name} busy, ${this.#names.nameOf(verdict.inTheWay)} is open`;
-    const isVoted = verdict.kind === "committed" && verdict.stamps !== undefined;
-    const kind = isVoted ? "voted" : verdict.kind;
-    const head = `${name} ${kind} at ${timeText(verdict.timestamp)}`;
-    if (verdict.kind === "committed") {
+    const isByVote = verdict.kind === "committed" && verdict.stamps !== undefined;
+    const head = `${name} ${isByVote ? "voted" : verdict.kind} at ${timeText(verdict.timestamp)}`;
+    if (verdict.kind === "committed" || verdict.kind === "prepared") {
       const writes = this.#writes.get(name) ?? [];
       return `${head}: ${writes.length === 0 ? "no writes" : `writes ${writes.join(", ")}`}`;
     }
-    if (verdict.kind === "prepared") return head;
     const { reason } = verdict;
     if (reason.kind !== "conflict") return `${head}: ${reason.kind}`;
     const check = this.#checks.get(name)?.[reason.check] ?? "nothing";
