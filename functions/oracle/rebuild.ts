@@ -9,8 +9,9 @@
  *
  *     watermark ──▶ ……… │ opening: prepared, votes │ folding: the window │ following
  *
- * At or below the watermark nothing is open: what was, the log has decided before the watermark was
- * put. What expired above it nobody can read: the oracle goes on without, and says so in its blocks.
+ * At or below the watermark nothing is open: what was, the log has decided before the watermark
+ * was put. What expired above it nobody can read: the oracle goes on without, and its blocks go on
+ * to name it.
  *
  * The window is one of stream time, which may stand still while the log grows. So blocks and bytes
  * are bounded as well, counted from the newest block: what lies further back is forgotten, and the

@@ -10,8 +10,8 @@
  * below it: so the watermark stays below what is open (I7).
  *
  * A process remembers both places from one invocation to the next, so that what lies between them
- * is read and looked at once. Another process begins at the watermark and repeats that much; what is
- * open for long is voted down (vote-down.ts).
+ * is read and looked at once. Another process begins at the watermark and repeats that much; what
+ * is open for long is voted down (vote-down.ts).
  */
 import { CorruptDataError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";

@@ -1,21 +1,27 @@
 /**
  * Votes against what has been open for too long: its client is gone, or slow beyond what others
- * have to bear. A vote against is a request to abort, as `outcome(id)` makes one: by a record, or by
- * a block where there is no stream. The first vote stands, whoever's it is, so one too many does no
- * harm; and nobody waits for it here: the next run meets the decision.
+ * have to bear. A vote against is a request to abort, as `outcome(id)` makes one: by a record, or
+ * by a block where there is no stream. The first vote stands, whoever's it is, so one too many does
+ * no harm; and nobody waits for it here: the next run meets the decision.
  *
  * Time is the log's, from the prepared verdict to the newest one. A log that is quiet has none to
- * show, so the clock counts, too, by a longer bound, where the log was read to its end. A clock that
- * runs ahead aborts what might have committed; nothing rests on it.
+ * show, so the clock counts, too, by a longer bound, where the log was read to its end. A clock
+ * that runs ahead aborts what might have committed; nothing rests on it.
  */
 import { isStreamEnd } from "../../core/cursor.ts";
 import { StoreError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { OpenTransaction } from "../../core/open-transactions.ts";
 import type { CallOptions, Ports } from "../../core/ports.ts";
-import type { LogBlock, MakerNumber, ShardId } from "../../core/types.ts";
+import type {
+  AbortedVerdict,
+  LogBlock,
+  LogPosition,
+  MakerNumber,
+  ShardId,
+  Timestamp,
+} from "../../core/types.ts";
 import { CommitSender } from "../../engine/commit-sender.ts";
-import { planBlock } from "../../engine/express/block-plan.ts";
 import { InstallOutbox } from "../../engine/install-outbox.ts";
 import { encodeCommitRequest } from "../../schemas/commit-record.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
@@ -107,40 +113,46 @@ async function byRecords(
   return results.filter(({ kind }) => kind !== "throttled").length;
 }
 
-/** Behind the log's end as it was read; whoever has taken that position has gone on with the log. */
+/** Behind the log's end as it was read; whoever has taken that position has gone on from there. */
 async function byBlock(tooOld: readonly OpenTransaction[], work: VoteDownWork): Promise<number> {
   const { ports, shard, hashes, call, endReadMs } = work;
   if (endReadMs === undefined) return 0;
-  const { block, voted } = blockAgainst(tooOld, work);
+  const block = blockAgainst(tooOld, work);
   const stored = { position: block.position, bytes: encodeLogBlock(block, hashes) };
   const appended = await ports.log.append(shard, stored, {
     ...call,
     signBeforeMs: endReadMs + limits.expressTailAgeMsMax,
     dateMs: Math.max(ports.clock.nowMs(), block.throughTimestamp / 1_000),
   });
-  return appended === "appended" ? voted : 0;
+  return appended === "appended" ? tooOld.length : 0;
 }
 
-/** It takes the log's time no further than it must: no clock is needed for it. */
+/**
+ * As a client makes one of its own that aborts what it is asked for. It takes the log's time no
+ * further than it must: no clock is needed for it.
+ */
 function blockAgainst(
   tooOld: readonly OpenTransaction[],
   { ports, progress }: VoteDownWork,
-): { readonly block: LogBlock; readonly voted: number } {
+): LogBlock {
   const { position, timestamp, cursor } = progress.place;
-  const requests = tooOld.map(({ prepared: { id } }) => ({
-    ...{ id, checks: [], writes: [] },
-    payload: { kind: "none" } as const,
-  }));
+  const verdicts = tooOld.map(({ prepared: { id } }, i): AbortedVerdict => {
+    const at = (timestamp + 1 + i) as Timestamp;
+    return { kind: "aborted", id, timestamp: at, reason: { kind: "probed" } };
+  });
+  const through = verdicts.at(-1)?.timestamp ?? timestamp;
   // 0 is provisioning's (core/block-order.ts).
   const number = Math.max(1, new DataView(ports.random.bytes(4).buffer).getUint32(0));
-  const { block, isIn } = planBlock(requests, {
-    log: { position, newest: timestamp, cursor },
-    nowMicros: timestamp,
-    maker: { number: number as MakerNumber, installed: [] },
-  });
-  const oldest = progress.open.oldest?.position;
+  const oldestOpen = progress.open.oldest?.position;
   return {
-    block: oldest === undefined ? block : { ...block, oldestOpen: oldest },
-    voted: isIn.filter((each) => each).length,
+    position: (position + 1) as LogPosition,
+    previousTimestamp: timestamp,
+    throughTimestamp: through,
+    cursor,
+    arrivalMs: Math.floor(through / 1_000),
+    rejectedRecords: 0,
+    maker: { number: number as MakerNumber, installed: [] },
+    ...(oldestOpen === undefined ? {} : { oldestOpen }),
+    verdicts,
   };
 }

@@ -1,8 +1,8 @@
 /**
  * What becomes of items of mixed tables when the log has decided what was prepared
- * (docs/adr/0014-native-operations.md, Vote and install): a commit replaces what its stamps name, of
- * an abort the fences and placeholders are taken away. No table can be mixed yet, so nothing else is
- * there to do: who meets one stops, and passes nothing over.
+ * (docs/adr/0014-native-operations.md, Vote and install): a commit replaces what its stamps name,
+ * of an abort the fences and placeholders are taken away. No table can be mixed yet, so nothing
+ * else is there to do: who meets one stops, and passes nothing over.
  */
 import { assert } from "../../core/assert.ts";
 import type { TableDescription } from "../../core/types.ts";

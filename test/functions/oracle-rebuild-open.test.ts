@@ -91,7 +91,7 @@ const bounds: fc.Arbitrary<OracleBounds> = fc.record({
 });
 
 describe("a cold oracle, with what was prepared before its window", () => {
-  test("I3, I4: decides as a warm one, wherever it was stopped, whatever the watermark", async () => {
+  test("I3, I4: decides as a warm one, stopped anywhere, whatever the watermark", async () => {
     let older = 0;
     const stops = fc.array(
       fc.record({ steps: fc.nat({ max: 9 }), appended: fc.nat({ max: 12 }) }),
