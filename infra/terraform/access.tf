@@ -19,8 +19,9 @@ locals {
     oracle = concat(["oracle", "mapping"], var.enhanced_fan_out ? ["fanOut"] : [])
     replay = ["replay", "mapping"]
     reaper = ["reaper"]
-    # Both their rights, but for the stream's.
-    housekeeping = ["replay", "reaper"]
+    # Both their rights, but for the stream's; what replay votes down by a record, this does by a
+    # block.
+    housekeeping = ["replay", "reaper", "express"]
     api          = ["readOnly", "write", "express", "rest"]
     provision    = ["provision"]
   }

@@ -7,11 +7,17 @@ import { DeleteTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { AwsPorts } from "../../aws/ports.ts";
 import { StoreError } from "../../core/errors.ts";
+import * as limits from "../../core/limits.ts";
 import type { LogPosition, Timestamp, TransactionId } from "../../core/types.ts";
 import { createEngine } from "../../engine/engine.ts";
 import type { Engine, ResultCodec } from "../../engine/types.ts";
 import { httpApiEvent } from "../../localstack/http-event.ts";
 import { scheduledEvent } from "../../localstack/lambda-runtime.ts";
+import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
+import { KeyHashes } from "../../schemas/key-hashes.ts";
+import { decodeLogBlockHeader } from "../../schemas/log-block.ts";
+import { encodePayload } from "../../schemas/payload.ts";
+import { makeTransactionId } from "../../schemas/transaction-id.ts";
 import { localIdentity } from "../harness/local-servers.ts";
 import { openReshard } from "../harness/reshard.ts";
 import { startBundledDeployment, type BundledDeployment } from "./bundled-deployment.ts";
@@ -87,8 +93,9 @@ describe("what the functions ask for", () => {
   });
 });
 
-test("housekeeping is granted what replay and reaper are, but for the stream's", () => {
-  const granted = [...grants.replay, ...grants.reaper].filter(({ on }) => on !== "stream");
+test("housekeeping is granted what replay and reaper are, and blocks for the stream", () => {
+  const { replay, reaper, express } = grants;
+  const granted = [...replay, ...reaper, ...express].filter(({ on }) => on !== "stream");
   const calls = deployed.recorders.housekeeping.calls();
   expect(calls.length).toBeGreaterThan(0);
   expect(denied(granted, calls)).toEqual([]);
@@ -370,6 +377,7 @@ async function leaveWorkToReplay(): Promise<void> {
     tx.put("kept", { id: text("spilled"), data: text(large) });
     tx.put("kept", { id: text("spilled too"), data: text(large) });
   });
+  await prepareAndDie(dying, ports);
   await dying.close();
   const dynamodb = new DynamoDBClient({
     ...localIdentity,
@@ -377,7 +385,41 @@ async function leaveWorkToReplay(): Promise<void> {
   });
   await dynamodb.send(new DeleteTableCommand({ TableName: "doomed" }));
   dynamodb.destroy();
-  await deployed.invoke("replay", scheduledEvent("replay", "us-east-1"));
+  // What it votes down the oracle decides, and then it passes that.
+  await vi.waitFor(
+    async () => {
+      await deployed.invoke("replay", scheduledEvent("replay", "us-east-1"));
+      const [newest] = await deployed.ports.log.readBackward(deployed.shard, { blocksMax: 1 });
+      const watermark = await deployed.ports.control.readWatermark(deployed.shard);
+      expect(watermark?.position).toBe(newest?.position);
+    },
+    { timeout: 30_000, interval: 50 },
+  );
+}
+
+/** A transaction that nobody decides, and then a commit so much later that replay does. */
+async function prepareAndDie(dying: Engine, ports: AwsPorts): Promise<void> {
+  const [newest] = await ports.log.readBackward(deployed.shard, { blocksMax: 1 });
+  const hashes = new KeyHashes(await ports.control.keyHasher(deployed.shard));
+  if (newest === undefined) throw new Error("the log has a block");
+  const { throughTimestamp: checkedTo } = decodeLogBlockHeader(newest.bytes, newest.position);
+  const table = { name: "kept", partitionKey: "id", history: true };
+  const key = { id: text("prepared") };
+  const bytes = encodePayload({ tables: [table], writes: [{ table: 0, key, item: key }] });
+  const request = encodeCommitRequest({
+    kind: "prepare",
+    id: makeTransactionId(checkedTo, new Uint8Array(9)),
+    isolation: "serializable",
+    checkedTo,
+    checks: [],
+    payload: { kind: "inline", bytes },
+  });
+  const record = encodeCommitRecord(hashes.fingerprint, [request]);
+  expect(await ports.stream.put(deployed.shard, [record])).toMatchObject([{ kind: "stored" }]);
+  await new Promise((resolve) => setTimeout(resolve, limits.openMicrosMax / 1_000));
+  await dying.transact({ ack: "certified" }, async (tx) => {
+    tx.put("plain", { id: text("later"), line: text("1") });
+  });
 }
 
 /** Tombstones whose grace has passed, by samples of the watermark that say so. */

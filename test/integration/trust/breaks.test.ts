@@ -89,14 +89,27 @@ const installs: Trials = {
     }
   },
 };
+/** It is one right: a block says by itself who has made it. */
+const byBlocks: Trials = {
+  "by its blocks, all that policy express can": async () => {
+    for (const role of ["oracle", "housekeeping", "policy express"] as const) {
+      expect(await world.may(role, "log")).toContain("appends blocks");
+    }
+  },
+};
 const noBlocks: Trials = {
   "the log's blocks": async () => {
-    for (const role of ["replay", "reaper", "housekeeping"] as const) {
+    for (const role of ["replay", "reaper"] as const) {
       const rights = await world.may(role, "log");
       expect(rights.filter((right) => right !== "reads" && right !== "queries")).toEqual([]);
     }
   },
 };
+
+const noRegistry = (role: "oracle" | "housekeeping"): Trials => ({
+  "shards and the registry, so no table that is not registered": () =>
+    lacks(role, /registers|deletes shards|others/),
+});
 
 const trials: Readonly<Record<string, Breakage>> = {
   "a caller of REST": {
@@ -299,9 +312,19 @@ const trials: Readonly<Record<string, Breakage>> = {
       },
     },
   },
-  replay: { can: installs, not: noBlocks },
+  replay: {
+    can: {
+      ...installs,
+      "any item of any registered table, by commits": async () => {
+        for (const role of ["replay", "a producer"] as const) {
+          expect(await world.may(role, "stream")).toContain("puts");
+        }
+      },
+    },
+    not: noBlocks,
+  },
   reaper: { can: everyTable, not: noBlocks },
-  housekeeping: { can: installs, not: noBlocks },
+  housekeeping: { can: { ...installs, ...byBlocks }, not: noRegistry("housekeeping") },
   oracle: {
     can: {
       "every decision from then on": async () => {
@@ -324,17 +347,9 @@ const trials: Readonly<Record<string, Breakage>> = {
         expect(await log.append(shard, { position, bytes })).toBe("appended");
         expect(await world.honest.outcome(id)).toMatchObject({ kind: "committed" });
       },
-      // It is one right: a block says by itself who has made it.
-      "by its blocks, all that policy express can": async () => {
-        for (const role of ["oracle", "policy express"] as const) {
-          expect(await world.may(role, "log")).toContain("appends blocks");
-        }
-      },
+      ...byBlocks,
     },
-    not: {
-      "shards and the registry, so no table that is not registered": () =>
-        lacks("oracle", /registers|deletes shards|others/),
-    },
+    not: noRegistry("oracle"),
   },
   provision: {
     can: {

@@ -19,7 +19,7 @@ export const roles = {
   replay: [...replay, ...mapping],
   reaper,
   // Where there is no stream, nobody is granted one.
-  housekeeping: [...replay, ...reaper].filter(({ on }) => on !== "stream"),
+  housekeeping: [...replay, ...reaper, ...express].filter(({ on }) => on !== "stream"),
   provision,
   "policy read-only": readOnly,
   "policy read-write": [...readOnly, ...write],
