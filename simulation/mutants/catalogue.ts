@@ -248,7 +248,7 @@ const installs: readonly Mutant[] = [
   {
     name: "watermark-before-installs",
     breaks: "the watermark vouches for what is not installed",
-    edit: preceded("await control.advanceWatermark(shard, reached);"),
+    edit: preceded("await this.#ports.control.advanceWatermark(shard, after);"),
   },
   {
     name: "installed-said-too-early",
