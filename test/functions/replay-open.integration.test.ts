@@ -57,6 +57,10 @@ async function voterAt(stores: LocalStores, n: number): Promise<Voter> {
   return { id: transactionIdFor(seen, proof, systemDigest), proof, item };
 }
 
+function keyOf({ pk }: Item): Item {
+  return pk === undefined ? {} : { pk };
+}
+
 function payloadOf({ name }: TableDescription, item: Item) {
   return putOf({ name, partitionKey: "pk", history: false }, ["pk"], item);
 }
@@ -245,19 +249,14 @@ describe("in a deployment of tables alone", () => {
   });
   afterAll(() => stores.stop());
 
-  test("what nobody decides is voted down by a block, and clients go on", async () => {
-    const engine = createEngine(stores.openPorts());
-    await engine.transact({}, (tx) => {
-      tx.put(table.name, { ...key("before"), n: number(1) });
-      return Promise.resolve();
-    });
-    const voter = await voterAt(stores, 1);
+  type Verdicts = (at: Timestamp) => readonly Verdict[];
+
+  /** A client's block behind the log's end. */
+  async function append(verdictsAt: Verdicts, oldestOpen?: LogPosition): Promise<LogBlock> {
     const { ports, shard, hashes } = stores;
     const [last] = (await logOf(stores)).slice(-1);
     if (last === undefined) throw new Error("the log has a block");
     const timestamp = (last.throughTimestamp + 1) as Timestamp;
-    const payload = payloadOf(table, voter.item);
-    const writes = [hashes.item({ name: table.name, partitionKey: "pk" }, key("prepared 1"))];
     const block: LogBlock = {
       position: (last.position + 1) as LogPosition,
       previousTimestamp: last.throughTimestamp,
@@ -266,15 +265,29 @@ describe("in a deployment of tables alone", () => {
       arrivalMs: 0,
       rejectedRecords: 0,
       maker: { number: 7 as MakerNumber, installed: [] },
-      verdicts: [
-        {
-          ...{ kind: "prepared", id: voter.id, timestamp, checks: [], writes },
-          payload: { kind: "inline", bytes: encodePayload(payload) },
-        },
-      ],
+      ...(oldestOpen === undefined ? {} : { oldestOpen }),
+      verdicts: verdictsAt(timestamp),
     };
     const bytes = encodeLogBlock(block, hashes);
     expect(await ports.log.append(shard, { position: block.position, bytes })).toBe("appended");
+    return block;
+  }
+
+  function preparing({ id, item }: Voter): Verdicts {
+    const named = { name: table.name, partitionKey: "pk" };
+    const writes = [stores.hashes.item(named, keyOf(item))];
+    const payload = { kind: "inline", bytes: encodePayload(payloadOf(table, item)) } as const;
+    return (timestamp) => [{ kind: "prepared", id, timestamp, checks: [], writes, payload }];
+  }
+
+  test("what nobody decides is voted down by a block, and clients go on", async () => {
+    const engine = createEngine(stores.openPorts());
+    await engine.transact({}, (tx) => {
+      tx.put(table.name, { ...key("before"), n: number(1) });
+      return Promise.resolve();
+    });
+    const voter = await voterAt(stores, 1);
+    const block = await append(preparing(voter));
     const { service: replay, ports: aheadPorts } = serviceOf(stores, limits.openByClockMsMax);
     const keep = () =>
       keepHouse({ ports: aheadPorts, replay, observability: silentObservability }, budget);
@@ -296,5 +309,24 @@ describe("in a deployment of tables alone", () => {
     const other = createEngine(stores.openPorts());
     expect(await readOne(other, table, key("prepared 1"))).toMatchObject({ n: number(2) });
     await Promise.all([engine.close(), other.close()]);
+  });
+
+  test("I4: a block that hides what is open stops replay in front of it", async () => {
+    const prepared = await append(preparing(await voterAt(stores, 2)));
+    const aborting = async (n: number): Promise<Verdicts> => {
+      const { id } = await voterAt(stores, n);
+      const reason = { kind: "probed" } as const;
+      return (timestamp) => [{ kind: "aborted", id, timestamp, reason }];
+    };
+    await append(await aborting(3), prepared.position);
+    await append(await aborting(4));
+    const { service } = serviceOf(stores);
+    const run = service.handle({ shard: stores.shard, records: [] }, budget);
+    await expect(run).rejects.toMatchObject({
+      code: "corrupt-data",
+      message: expect.stringContaining("names block none as the oldest") as string,
+    });
+    const watermark = await stores.ports.control.readWatermark(stores.shard);
+    expect(watermark?.position).toBe(prepared.position - 1);
   });
 });
