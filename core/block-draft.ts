@@ -135,6 +135,7 @@ export class BlockDraft {
   #locatedRecord = -1;
   #plannedBytes = 0;
   #plannedCompact = false;
+  #plannedWrites: readonly WriteHashes[] = [];
   readonly #bytesMax: number;
   readonly #verdictsMax: number;
 
@@ -214,23 +215,33 @@ export class BlockDraft {
     };
   }
 
-  /** Whether a vote fits, at its largest. */
-  hasRoomForVote({ prepared }: OpenTransaction, stamps: readonly Stamp[]): boolean {
+  /**
+   * Whether a vote fits, at its largest. Remembers how, for `addVoted`: stamps may leave no room for
+   * sort keys, where what was prepared had them.
+   */
+  planVote({ prepared }: OpenTransaction, stamps: readonly Stamp[]): boolean {
+    this.#plannedWrites = prepared.writes;
+    let bytes = votedBytes(prepared.writes, stamps.length);
+    if (bytes > this.#bytesMax - blockFrameBytesMax) {
+      this.#plannedWrites = withoutSortKeys(prepared.writes);
+      bytes = votedBytes(this.#plannedWrites, stamps.length);
+    }
+    this.#plannedBytes = bytes;
     if (this.count === 0) return true;
-    const bytes = votedBytes(prepared.writes, stamps.length);
     return this.count < this.#verdictsMax && this.bytesBound + bytes <= this.#bytesMax;
   }
 
-  /** Adds the commit of what was prepared; gives it as the log will. */
+  /** Adds the commit by the vote that was planned last; gives it as the log will. */
   addVoted(
     request: number,
     timestamp: Timestamp,
     { opened, stamps }: VotedCommit,
   ): CommittedVerdict {
-    const { id, writes } = opened.prepared;
+    const { id } = opened.prepared;
+    const writes = this.#plannedWrites;
     const payload = { kind: "prepared", position: opened.position } as const;
     const verdict = { kind: "committed", id, timestamp, writes, payload, stamps } as const;
-    this.#add(request, outcomeCode.voted, timestamp, votedBytes(writes, stamps.length));
+    this.#add(request, outcomeCode.voted, timestamp, this.#plannedBytes);
     this.voted.set(this.count - 1, verdict);
     return verdict;
   }
@@ -295,6 +306,10 @@ function payloadAt(
   return { kind: "stream", sequenceNumber: record.sequenceNumber, requestIndex };
 }
 
+function withoutSortKeys(writes: readonly WriteHashes[]): WriteHashes[] {
+  return writes.map(({ table, partition, key }) => ({ table, partition, key, sortKey: undefined }));
+}
+
 /** Bound on the encoded bytes of a commit by vote. */
 function votedBytes(writes: readonly WriteHashes[], stamps: number): number {
   const head = decisionBytesMax + votedBytesMax + stamps * stampBytesMax + writeCountBytesMax;
@@ -333,4 +348,14 @@ assert(
     limits.transactionKeysMax * (newTableBytesMax + sortedWriteBytesMax + hashBytes) <=
     limits.blockBytesMax,
   "limits: the largest commit fits a block",
+);
+assert(
+  blockFrameBytesMax +
+    decisionBytesMax +
+    votedBytesMax +
+    writeCountBytesMax +
+    limits.preparedWritesMax *
+      (newTableBytesMax + sortedWriteBytesMax + hashBytes + stampBytesMax) <=
+    limits.blockBytesMax,
+  "limits: the largest commit by vote fits a block",
 );

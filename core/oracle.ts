@@ -380,7 +380,7 @@ export class Oracle {
       draft.duplicates += 1;
       return true;
     }
-    if (!draft.hasRoomForVote(opened, stamps ?? [])) return false;
+    if (!draft.planVote(opened, stamps ?? [])) return false;
     const timestamp = Math.max(this.last + 1, arrivalMicros) as Timestamp;
     const { id } = opened.prepared;
     let decision: Decision;
