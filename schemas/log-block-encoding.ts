@@ -7,7 +7,7 @@
 import { assert, assertNever } from "../core/assert.ts";
 import * as limits from "../core/limits.ts";
 import type {
-  KeyHash,
+  CommittedVerdict,
   LogBlock,
   PayloadLocation,
   PreparedVerdict,
@@ -49,9 +49,9 @@ export function encodeLogBlock(block: LogBlock, hashes: KeyHashes): Uint8Array {
       const liesElsewhere =
         verdict.payload.kind !== (block.maker === undefined ? "inline" : "stream");
       assert(liesElsewhere, "log block: an oracle's payloads lie in the stream, a client's do not");
-      if (verdict.kind === "prepared") writeChecks(writer, verdict.checks);
+      if (verdict.kind === "prepared") writePrepared(writer, verdict);
+      else writeIfVote(writer, verdict, block.position);
       if (verdict.payload.kind !== "prepared") writeLocation(writer, stream, verdict.payload);
-      else if (verdict.kind === "committed") writeVote(writer, verdict, block.position);
       writer.varint(verdict.writes.length);
       for (const write of verdict.writes) writeWrite({ writer, tables, hashes }, write);
     } else if (verdict.kind === "aborted" && verdict.reason.kind === "conflict") {
@@ -101,10 +101,21 @@ function locationTag(payload: PayloadLocation, stream: StreamWriter): number {
   }
 }
 
-function writeChecks(writer: ByteWriter, checks: readonly KeyHash[]): void {
+function writePrepared(writer: ByteWriter, { checks, writes }: PreparedVerdict): void {
+  assert(writes.length <= limits.preparedWritesMax, "log block: too many writes are prepared");
   assert(checks.length <= limits.transactionKeysMax, "log block: too many checks");
   writer.varint(checks.length);
   for (const check of checks) writer.bigUint64(check);
+}
+
+function writeIfVote(
+  writer: ByteWriter,
+  verdict: CommittedVerdict,
+  position: LogBlock["position"],
+): void {
+  const isVote = verdict.payload.kind === "prepared";
+  assert(isVote === (verdict.stamps !== undefined), "log block: commits by vote have stamps");
+  if (isVote) writeVote(writer, verdict, position);
 }
 
 function writeLocation(

@@ -27,7 +27,7 @@ import type {
   Verdict,
   WriteHashes,
 } from "../core/types.ts";
-import { ByteReader, malformed, otherHashSecret, readFrameHead } from "./byte-reader.ts";
+import { ByteReader, malformed, otherHashSecret, oversized, readFrameHead } from "./byte-reader.ts";
 import type { KeyHashes } from "./key-hashes.ts";
 import { readInstalled } from "./installed-reports.ts";
 import { readStamps } from "./stamps.ts";
@@ -124,7 +124,7 @@ function readHeader(reader: ByteReader, position: LogBlock["position"]): LogBloc
   const rejectedRecords = reader.varint();
   const isMade = (flags & (blockFlags.maker | blockFlags.installed)) !== 0;
   const maker = isMade ? readMaker(reader, flags) : undefined;
-  const oldestOpen = (flags & blockFlags.open) === 0 ? undefined : readBack(reader, position - 1);
+  const oldestOpen = (flags & blockFlags.open) === 0 ? undefined : readOldestOpen(reader, position);
   const verdictCount = reader.varint();
   if (verdictCount > limits.blockVerdictsMax) {
     throw new FrameError("oversized", "a block has more verdicts than blockVerdictsMax");
@@ -143,12 +143,18 @@ function readHeader(reader: ByteReader, position: LogBlock["position"]): LogBloc
   };
 }
 
-/** A block before this one, or this one, by how far back it lies from `last`, less one. */
-function readBack(reader: ByteReader, newest: number): LogPosition {
+/** The oldest block with what is open where this one begins. */
+function readOldestOpen(reader: ByteReader, position: LogPosition): LogPosition {
+  const oldest = readBack(reader, position);
+  if (oldest === position) throw malformed("I4: what is open lies in an earlier block");
+  return oldest;
+}
+
+/** A position by how far it lies behind that of the block. */
+function readBack(reader: ByteReader, position: LogPosition): LogPosition {
   const back = reader.varint();
-  const position = newest + 1 - back;
-  if (back === 0 || position < 1) throw malformed("a block names one that is not before it");
-  return position as LogPosition;
+  if (back >= position) throw malformed("a block names one before the log's first");
+  return (position - back) as LogPosition;
 }
 
 function readMaker(reader: ByteReader, flags: number): BlockMaker {
@@ -253,7 +259,7 @@ function readVerdict(context: DecodeContext): Verdict {
   if (tag >= verdictTags.preparedNext && tag <= verdictTags.preparedInline) {
     const checks = readChecks(reader);
     const payload = readLocation(context, tag - verdictTags.preparedNext);
-    return { kind: "prepared", id, timestamp, checks, writes: readWrites(context), payload };
+    return { kind: "prepared", id, timestamp, checks, writes: readPrepared(context), payload };
   }
   if (tag > verdictTags.committedInline) {
     return { kind: "aborted", id, timestamp, reason: readReason(reader, tag, timestamp) };
@@ -264,8 +270,7 @@ function readVerdict(context: DecodeContext): Verdict {
 
 function readVoted(context: DecodeContext, id: TransactionId, timestamp: Timestamp): Verdict {
   const { reader } = context;
-  const position = (context.position - reader.varint()) as LogPosition;
-  if (position < 1) throw malformed("a vote names a block that is not before it");
+  const position = readBack(reader, context.position);
   const stamps = readStamps(reader);
   const writes = readWrites(context);
   const payload = { kind: "prepared", position } as const;
@@ -274,10 +279,17 @@ function readVoted(context: DecodeContext, id: TransactionId, timestamp: Timesta
 
 function readChecks(reader: ByteReader): KeyHash[] {
   const count = reader.count(hashBytes);
-  if (count > limits.transactionKeysMax) throw malformed("more checks than transactionKeysMax");
+  if (count > limits.transactionKeysMax) throw oversized("transactionKeysMax");
   const checks: KeyHash[] = [];
   for (let i = 0; i < count; i++) checks.push(reader.bigUint64() as KeyHash);
   return checks;
+}
+
+/** No more than a commit by vote has room for. */
+function readPrepared(context: DecodeContext): WriteHashes[] {
+  const writes = readWrites(context);
+  if (writes.length > limits.preparedWritesMax) throw oversized("preparedWritesMax");
+  return writes;
 }
 
 function readWrites(context: DecodeContext): WriteHashes[] {

@@ -5,7 +5,7 @@
 import { assert } from "../core/assert.ts";
 import * as limits from "../core/limits.ts";
 import type { Stamp, Version } from "../core/types.ts";
-import { malformed, type ByteReader } from "./byte-reader.ts";
+import { malformed, oversized, type ByteReader } from "./byte-reader.ts";
 import type { ByteWriter } from "./byte-writer.ts";
 
 const tags = { nonce: 0, version: 1 } as const;
@@ -28,7 +28,7 @@ export function writeStamps(writer: ByteWriter, stamps: readonly Stamp[]): void 
 /** @throws FrameError. */
 export function readStamps(reader: ByteReader): Stamp[] {
   const count = reader.count(stampBytesMin);
-  if (count > limits.preparedWritesMax) throw malformed("more stamps than preparedWritesMax");
+  if (count > limits.preparedWritesMax) throw oversized("preparedWritesMax");
   const stamps: Stamp[] = [];
   for (let i = 0; i < count; i++) stamps.push(readStamp(reader));
   return stamps;

@@ -8,19 +8,19 @@ import type {
   LogBlock,
   LogPosition,
   MakerNumber,
+  PayloadLocation,
   PreparedVerdict,
   SequenceNumber,
   Stamp,
   Timestamp,
   TransactionId,
   Verdict,
-  Version,
   WriteHashes,
 } from "../../core/types.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const safe = fc.maxSafeNat();
-export const word64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map((hash) => hash as KeyHash);
+const word64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map((hash) => hash as KeyHash);
 const transactionId = fc
   .tuple(fc.integer({ min: 0, max: 0x1fff_ffff }), fc.bigInt({ min: 0n, max: 2n ** 96n - 1n }))
   .map(
@@ -50,7 +50,8 @@ export const write: fc.Arbitrary<WriteHashes> = fc.oneof(
     .record({ table, partition: word64, key: word64, sortKey: fc.constant(undefined) })
     .filter(({ partition, key }) => partition !== key),
 );
-const location: fc.Arbitrary<PreparedVerdict["payload"]> = fc.oneof(
+type OwnLocation = PreparedVerdict["payload"];
+const location: fc.Arbitrary<OwnLocation> = fc.oneof(
   {
     weight: 5,
     arbitrary: fc.record({
@@ -66,10 +67,25 @@ const location: fc.Arbitrary<PreparedVerdict["payload"]> = fc.oneof(
     digest: fc.uint8Array({ minLength: 32, maxLength: 32 }),
   }),
 );
-export const inline: fc.Arbitrary<PreparedVerdict["payload"]> = fc.record({
+export const inline: fc.Arbitrary<Extract<PayloadLocation, { kind: "inline" }>> = fc.record({
   kind: fc.constant("inline" as const),
   bytes: fc.uint8Array({ maxLength: 40 }),
 });
+export const stamps: fc.Arbitrary<readonly Stamp[]> = fc.array(
+  fc.oneof(
+    fc.record({
+      kind: fc.constant("nonce" as const),
+      nonce: fc.uint8Array({ minLength: 16, maxLength: 16 }),
+    }),
+    fc.record({
+      kind: fc.constant("version" as const),
+      version: safe.map((version) => version as Timestamp),
+    }),
+  ),
+  { maxLength: 4 },
+);
+/** How far back a block lies: this one, those before, and any. */
+const back = fc.oneof(fc.nat({ max: 3 }), fc.nat({ max: 2 ** 40 }));
 /** Its commits' payloads lie inline, where they do not lie in an oracle's. */
 export const maker: fc.Arbitrary<BlockMaker> = fc.record({
   number: fc.nat({ max: 0xffff_ffff }).map((number) => number as MakerNumber),
@@ -86,12 +102,6 @@ export const maker: fc.Arbitrary<BlockMaker> = fc.record({
       return reports.map(({ later, proof }) => ({ timestamp: (at += later) as Timestamp, proof }));
     }),
 });
-export const stamp: fc.Arbitrary<Stamp> = fc.oneof(
-  fc
-    .uint8Array({ minLength: 16, maxLength: 16 })
-    .map((nonce) => ({ kind: "nonce" as const, nonce })),
-  safe.map((version) => ({ kind: "version" as const, version: version as Version })),
-);
 const plainReason = fc.constantFrom(...outcomes.filter(isPlainAbort));
 
 type VerdictSeed = {
@@ -99,56 +109,43 @@ type VerdictSeed = {
   readonly later: number;
   readonly what:
     | {
-        readonly kind: "committed";
+        readonly kind: "committed" | "prepared";
+        readonly checks: readonly KeyHash[];
         readonly writes: WriteHashes[];
-        readonly payload: PreparedVerdict["payload"];
-        readonly inline: PreparedVerdict["payload"];
-      }
-    | {
-        readonly kind: "prepared";
-        readonly checks: KeyHash[];
-        readonly writes: WriteHashes[];
-        readonly payload: PreparedVerdict["payload"];
-        readonly inline: PreparedVerdict["payload"];
+        readonly payload: OwnLocation;
+        readonly inline: OwnLocation;
       }
     | {
         readonly kind: "voted";
-        readonly writes: WriteHashes[];
         readonly back: number;
-        readonly stamps: Stamp[];
+        readonly stamps: readonly Stamp[];
+        readonly writes: WriteHashes[];
       }
-    | { readonly kind: "busy"; readonly inTheWay: TransactionId }
     | { readonly kind: "conflict"; readonly check: number; readonly back: number }
     | { readonly kind: "plain"; readonly reason: { readonly kind: string } }
-    | { readonly kind: "stale" };
+    | { readonly kind: "stale" }
+    | { readonly kind: "busy"; readonly inTheWay: TransactionId };
 };
 const verdictSeed: fc.Arbitrary<VerdictSeed> = fc.record({
   id: transactionId,
   later: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 2 ** 40 })),
   what: fc.oneof(
     {
-      weight: 3,
+      weight: 4,
       arbitrary: fc.record({
-        kind: fc.constant("committed" as const),
+        kind: fc.constantFrom("committed" as const, "prepared" as const),
+        checks: fc.array(word64, { maxLength: 4 }),
         writes: fc.array(write, { maxLength: 5 }),
         payload: location,
         inline,
       }),
     },
     fc.record({
-      kind: fc.constant("prepared" as const),
-      checks: fc.array(word64, { maxLength: 5 }),
-      writes: fc.array(write, { maxLength: 5 }),
-      payload: location,
-      inline,
-    }),
-    fc.record({
       kind: fc.constant("voted" as const),
+      back,
+      stamps,
       writes: fc.array(write, { maxLength: 5 }),
-      back: fc.nat({ max: 300 }),
-      stamps: fc.array(stamp, { maxLength: 5 }),
     }),
-    fc.record({ kind: fc.constant("busy" as const), inTheWay: transactionId }),
     fc.record({
       kind: fc.constant("conflict" as const),
       check: fc.nat(),
@@ -156,33 +153,30 @@ const verdictSeed: fc.Arbitrary<VerdictSeed> = fc.record({
     }),
     plainReason.map((kind) => ({ kind: "plain" as const, reason: { kind } })),
     fc.constant({ kind: "stale" as const }),
+    fc.record({ kind: fc.constant("busy" as const), inTheWay: transactionId }),
   ),
 });
 
 function verdictOf(
   { id, what }: VerdictSeed,
   timestamp: Timestamp,
-  { maker: by, position }: Pick<LogBlock, "maker" | "position">,
+  { position, maker: by }: { readonly position: number; readonly maker: BlockMaker | undefined },
 ): Verdict {
   switch (what.kind) {
-    case "committed": {
-      const isInline = by !== undefined && what.payload.kind === "stream";
-      const payload = isInline ? what.inline : what.payload;
-      return { kind: "committed", id, timestamp, writes: what.writes, payload };
-    }
+    case "committed":
     case "prepared": {
       const isInline = by !== undefined && what.payload.kind === "stream";
       const payload = isInline ? what.inline : what.payload;
-      return { kind: "prepared", id, timestamp, checks: what.checks, writes: what.writes, payload };
+      const { kind, checks, writes } = what;
+      if (kind === "committed") return { kind, id, timestamp, writes, payload };
+      return { kind, id, timestamp, checks, writes, payload };
     }
     case "voted": {
-      const { writes, stamps, back } = what;
-      const at = Math.max(1, position - back) as LogPosition;
+      const at = Math.max(1, position - what.back) as LogPosition;
       const payload = { kind: "prepared", position: at } as const;
-      return { kind: "committed", id, timestamp, writes, payload, stamps };
+      const { writes } = what;
+      return { kind: "committed", id, timestamp, writes, payload, stamps: what.stamps };
     }
-    case "busy":
-      return { kind: "busy", id, inTheWay: what.inTheWay };
     case "conflict": {
       const conflictTimestamp = Math.max(0, timestamp - what.back) as Timestamp;
       const reason: AbortReason = { kind: "conflict", check: what.check, conflictTimestamp };
@@ -192,12 +186,19 @@ function verdictOf(
       return { kind: "aborted", id, timestamp, reason: what.reason as AbortReason };
     case "stale":
       return { kind: "stale", id };
+    case "busy":
+      return { kind: "busy", id, inTheWay: what.inTheWay };
   }
+}
+
+function oldestOpenOf(position: number, openBack: number | undefined): Partial<LogBlock> {
+  if (openBack === undefined || position === 1) return {};
+  return { oldestOpen: Math.max(1, position - 1 - openBack) as LogPosition };
 }
 
 export const block: fc.Arbitrary<LogBlock> = fc
   .record({
-    position: fc.integer({ min: 1, max: 2 ** 40 }),
+    position: fc.oneof(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 2 ** 40 })),
     previousTimestamp: fc.integer({ min: 0, max: 2 ** 51 }),
     sequenceNumber,
     requestsDone: fc.oneof(fc.constant("all" as const), fc.integer({ min: 1, max: 4_096 })),
@@ -205,29 +206,26 @@ export const block: fc.Arbitrary<LogBlock> = fc
     arrivalMs: safe,
     rejectedRecords: fc.nat(),
     maker: fc.option(maker, { nil: undefined }),
-    openBack: fc.option(fc.integer({ min: 1, max: 2 ** 30 }), { nil: undefined }),
+    openBack: fc.option(back, { nil: undefined }),
     beyond: fc.oneof(fc.constant(0), fc.nat()),
     seeds: fc.array(verdictSeed, { maxLength: 12 }),
   })
   .map(({ seeds, beyond, hasCursor, requestsDone, openBack, ...rest }) => {
     let last = rest.previousTimestamp;
-    const position = rest.position as LogPosition;
-    const by = rest.maker === undefined ? { position } : { position, maker: rest.maker };
     const verdicts = seeds.map((seed) => {
       if (seed.what.kind !== "stale" && seed.what.kind !== "busy") last += seed.later;
-      return verdictOf(seed, last as Timestamp, by);
+      return verdictOf(seed, last as Timestamp, rest);
     });
-    const oldestOpen = (position - (openBack ?? position)) as LogPosition;
     const decided = last > rest.previousTimestamp;
     return {
-      position,
+      position: rest.position as LogPosition,
       previousTimestamp: rest.previousTimestamp as Timestamp,
       throughTimestamp: (last + (decided ? beyond : 0)) as Timestamp,
       cursor: hasCursor ? { sequenceNumber: rest.sequenceNumber, requestsDone } : undefined,
       arrivalMs: rest.arrivalMs,
       rejectedRecords: rest.rejectedRecords,
       ...(rest.maker === undefined ? {} : { maker: rest.maker }),
-      ...(oldestOpen > 0 ? { oldestOpen } : {}),
+      ...oldestOpenOf(rest.position, openBack),
       verdicts,
     };
   });
@@ -319,6 +317,63 @@ export const goldenOfClient: LogBlock = {
   ],
 };
 
+/** A later one, of an oracle again: what block 9 has prepared is open as it begins. */
+export const goldenOfVotes: LogBlock = {
+  position: 12 as LogPosition,
+  previousTimestamp: 1_700_000_000_000_009 as Timestamp,
+  throughTimestamp: 1_700_000_000_000_012 as Timestamp,
+  cursor: { sequenceNumber: "301" as SequenceNumber, requestsDone: "all" },
+  arrivalMs: 1_700_000_000_000,
+  rejectedRecords: 0,
+  oldestOpen: 9 as LogPosition,
+  verdicts: [
+    {
+      kind: "prepared",
+      id: "00060a24181e40090000000000000001" as TransactionId,
+      timestamp: 1_700_000_000_000_010 as Timestamp,
+      checks: [0x66n as KeyHash, 0x77n as KeyHash],
+      writes: [
+        {
+          table: 0x11n as KeyHash,
+          partition: 0x22n as KeyHash,
+          key: 0x22n as KeyHash,
+          sortKey: undefined,
+        },
+      ],
+      payload: { kind: "stream", sequenceNumber: "301" as SequenceNumber, requestIndex: 0 },
+    },
+    {
+      kind: "committed",
+      id: "00060a24181e40050000000000000002" as TransactionId,
+      timestamp: 1_700_000_000_000_012 as Timestamp,
+      writes: [
+        {
+          table: 0x11n as KeyHash,
+          partition: 0x88n as KeyHash,
+          key: 0x88n as KeyHash,
+          sortKey: undefined,
+        },
+        {
+          table: 0x11n as KeyHash,
+          partition: 0x99n as KeyHash,
+          key: 0x99n as KeyHash,
+          sortKey: undefined,
+        },
+      ],
+      payload: { kind: "prepared", position: 9 as LogPosition },
+      stamps: [
+        { kind: "nonce", nonce: new Uint8Array(16).fill(0xa7) },
+        { kind: "version", version: 1_700_000_000_000_003 as Timestamp },
+      ],
+    },
+    {
+      kind: "busy",
+      id: "00060a24181e40090000000000000003" as TransactionId,
+      inTheWay: "00060a24181e40090000000000000001" as TransactionId,
+    },
+  ],
+};
+
 export function withMaker(change: Partial<BlockMaker>): LogBlock {
   const number = 1 as MakerNumber;
   return { ...goldenOfClient, maker: { number, installed: [], ...change } };
@@ -341,6 +396,18 @@ export const goldenHexOfClient = [
   "54420103 7d57ca93 08 060a24181e4003 02 02 00 04012c 05 80d095ffbc31 00",
   "decade01 02 060a24181e4001 5a5a5a5a5a5a5a5a5a 02 a5a5a5a5a5a5a5a5a5",
   "01 04 000000000000000100000000000000ee 01 02 abcd 00",
+]
+  .join("")
+  .replaceAll(" ", "");
+
+export const goldenHexOfVotes = [
+  "54420104 7d57ca93 0c 060a24181e4009 03 01 00 04012d 80d095ffbc31 00 03 03",
+  "0f 00060a24181e40090000000000000001 00 02 0000000000000066 0000000000000077",
+  "00 00 00 01 00 0000000000000011 00 0000000000000022",
+  "12 00060a24181e40050000000000000002 01 03",
+  "02 00 a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7 01 060a24181e4003",
+  "02 00 0000000000000088 00 0000000000000099",
+  "13 00060a24181e40090000000000000003 00060a24181e40090000000000000001",
 ]
   .join("")
   .replaceAll(" ", "");
