@@ -15,8 +15,9 @@ export const transactionIdBytes = 16;
 export const transactionIdRandomBytes = 9;
 /** Random bytes, as many as the id shows of their digest: no fewer ids for no shorter a search. */
 export const transactionIdProofBytes = 9;
-/** Keeps these digests apart from all others. */
+/** Keep these digests apart from all others. */
 const proofDomain = new TextEncoder().encode("tidemark transaction id\0");
+const voteDomain = new TextEncoder().encode("tidemark vote\0");
 
 /** The largest first word: seven bytes hold more than a safe integer does. */
 const firstWordMax = 0x1fff_ffff;
@@ -52,6 +53,19 @@ export function transactionIdFor(
   }
   seed.set(proof, proofDomain.length + 7);
   return makeTransactionId(seen, digest(seed).subarray(0, transactionIdRandomBytes));
+}
+
+/**
+ * What the id of a transaction that will be prepared commits to in place of the proof. Its vote
+ * shows this, which whoever reads the stream sees before the commit is installed: so what reports
+ * on it show is the proof itself.
+ */
+export function voteProofOf(proof: Uint8Array, digest: Digest): Uint8Array {
+  assert(proof.length === transactionIdProofBytes, "vote: takes nine bytes of proof");
+  const seed = new Uint8Array(voteDomain.length + transactionIdProofBytes);
+  seed.set(voteDomain);
+  seed.set(proof, voteDomain.length);
+  return digest(seed).slice(0, transactionIdProofBytes);
 }
 
 /** Whether it is the proof that the id was made with. */

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { InvariantViolation } from "../../core/assert.ts";
 import { InvalidRequestError } from "../../core/errors.ts";
 import { systemDigest } from "../../aws/system-digest.ts";
 import type { AttributeValue, Timestamp } from "../../core/types.ts";
@@ -15,6 +16,7 @@ import {
   transactionIdFor,
   readTransactionId,
   transactionIdTimestamp,
+  voteProofOf,
   writeTransactionId,
 } from "../../schemas/transaction-id.ts";
 import { parseTransactionId } from "../../schemas/transaction-id-text.ts";
@@ -121,6 +123,18 @@ describe("transaction ids", () => {
       const other = proof.map((byte, at) => (at === bit >> 3 ? byte ^ (1 << (bit & 7)) : byte));
       expect(provesTransactionId(id, other, systemDigest)).toBe(false);
     }
+  });
+
+  test("of what will be prepared commit to a digest of the proof, which is no proof of itself", () => {
+    const proof = Uint8Array.from([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    const shown = voteProofOf(proof, systemDigest);
+    const known = createHash("sha256").update("tidemark vote\0").update(proof).digest("hex");
+    expect(hex(shown)).toBe(known.slice(0, 18));
+    const id = transactionIdFor(1_700_000_000_000_000 as Timestamp, shown, systemDigest);
+    expect(provesTransactionId(id, shown, systemDigest)).toBe(true);
+    expect(provesTransactionId(id, proof, systemDigest)).toBe(false);
+    expect(provesTransactionId(id, voteProofOf(shown, systemDigest), systemDigest)).toBe(false);
+    expect(() => voteProofOf(proof.subarray(1), systemDigest)).toThrow(InvariantViolation);
   });
 
   test("come back from bytes and from text", () => {
