@@ -1,6 +1,7 @@
 /** Generators of DynamoDB values, with a liking for the borders of every encoding. */
 import fc from "fast-check";
 import type { AttributeValue, Item } from "../../core/types.ts";
+import { ByteWriter } from "../../schemas/byte-writer.ts";
 
 /** Well-formed strings, pairs of surrogates and lengths around the short form included. */
 export const texts = fc.oneof(
@@ -80,4 +81,10 @@ export function hex(bytes: Uint8Array): string {
 
 export function fromHex(text: string): Uint8Array {
   return Uint8Array.from(Buffer.from(text.replaceAll(" ", ""), "hex"));
+}
+
+export function varintHex(value: number): string {
+  const writer = new ByteWriter();
+  writer.varint(value);
+  return hex(writer.toBytes());
 }

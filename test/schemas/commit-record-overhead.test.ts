@@ -19,7 +19,7 @@ import {
 } from "../../schemas/commit-record.ts";
 import { encodePayload } from "../../schemas/payload.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
-import { fromHex, hex } from "./arbitraries.ts";
+import { fromHex, varintHex } from "./arbitraries.ts";
 import { payloads } from "./requests.ts";
 
 const commit: Omit<CommitRequest, "payload"> = {
@@ -96,7 +96,7 @@ describe("overhead", () => {
 
   test("of a record is known before it is built", () => {
     for (const length of [30, 127 + 10, 20_000]) {
-      const bytes = fromHex(`01 00 01 74 01 6b 01 01 c1 01 01 61 06 ${varint(length)}`);
+      const bytes = fromHex(`01 00 01 74 01 6b 01 01 c1 01 01 61 06 ${varintHex(length)}`);
       const payload = Uint8Array.from([...bytes, ...new Uint8Array(length)]);
       const request = encodeCommitRequest({
         ...commit,
@@ -110,10 +110,3 @@ describe("overhead", () => {
     }
   });
 });
-
-function varint(value: number): string {
-  const bytes: number[] = [];
-  let rest = value;
-  for (; rest > 127; rest >>>= 7) bytes.push((rest & 127) | 128);
-  return hex(Uint8Array.from([...bytes, rest]));
-}

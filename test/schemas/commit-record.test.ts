@@ -9,14 +9,16 @@ import { InvariantViolation } from "../../core/assert.ts";
 import { FrameError } from "../../core/errors.ts";
 import { keyHash } from "../../core/key-hash.ts";
 import * as limits from "../../core/limits.ts";
-import { checkWords, idWords, RequestBatch } from "../../core/request-batch.ts";
+import { checkWords, idWords, RequestBatch, requestKinds } from "../../core/request-batch.ts";
 import type {
   CommitRequest,
   InstalledReport,
   KeyHash,
   Payload,
+  Stamp,
   Timestamp,
   TransactionId,
+  Vote,
 } from "../../core/types.ts";
 import { CommitRecordScanner } from "../../schemas/commit-record-scan.ts";
 import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
@@ -28,9 +30,9 @@ import {
 } from "../../schemas/commit-record-reading.ts";
 import { encodePayload } from "../../schemas/payload.ts";
 import { decodePayload } from "../../schemas/payload-reading.ts";
-import { transactionIdOfWords } from "../../schemas/transaction-id.ts";
-import { fromHex, hex } from "./arbitraries.ts";
-import { commitRequests, hashesIn, proofHex, reportOf } from "./requests.ts";
+import { transactionIdFor, transactionIdOfWords } from "../../schemas/transaction-id.ts";
+import { fromHex, hex, varintHex } from "./arbitraries.ts";
+import { commitRequests, countingStamps, hashesIn, proofHex, reportOf } from "./requests.ts";
 import { sampleHashes, sampleSeed } from "../../testing/sample-hashes.ts";
 
 const id = "00060a24181e4000112233445566778a" as TransactionId;
@@ -56,6 +58,19 @@ const probe: CommitRequest = {
   checks: [],
   payload: { kind: "none" },
 };
+const prepare: CommitRequest = { ...commit, kind: "prepare" };
+const nonceHex = "a7".repeat(16);
+const stamps: readonly Stamp[] = [
+  { kind: "nonce", nonce: fromHex(nonceHex) },
+  { kind: "version", version: checkedTo },
+];
+const proof = fromHex(proofHex);
+const vote: CommitRequest = {
+  ...probe,
+  kind: "vote",
+  id: transactionIdFor(checkedTo, proof, systemDigest),
+  vote: { proof, stamps },
+};
 const digestHex = "a1b2c3d4e5f60718".repeat(4);
 const sampleDigest = Uint8Array.from(Buffer.from(digestHex, "hex"));
 const spilled: CommitRequest = {
@@ -70,6 +85,9 @@ const timestampHex = "060a24181e4000";
 const payloadHex = "01 00 01 74 01 6b 01 00 c1";
 const commitHex = `2a 04 ${idHex} ${timestampHex} 01 0102030405060708 ${payloadHex}`;
 const probeHex = `19 01 ${idHex} ${timestampHex} 00`;
+const prepareHex = `2a 14 ${commitHex.slice(6)}`;
+const stampsHex = `02 00 ${nonceHex} 01 ${timestampHex}`;
+const voteHex = `3c 20 ${vote.id} ${timestampHex} 00 ${proofHex} ${stampsHex}`;
 const spilledHex = `3d 0a ${idHex} ${timestampHex} 00 02 80b518 ${digestHex}`;
 
 const scanner = new CommitRecordScanner(sampleHashes, sampleSeed, systemDigest);
@@ -92,7 +110,7 @@ function scanFault(bytes: Uint8Array): string {
     batch,
   );
   const fault = faultOf(() => scanner.scan(bytes, 1, batch));
-  expect(fault === "none" || batch.count === 1).toBe(true);
+  expect(fault === "none" || (batch.count === 1 && batch.votes.size === 0)).toBe(true);
   return fault;
 }
 
@@ -121,6 +139,8 @@ describe("the layout", () => {
   test.each([
     ["a commit", [commit], `544d 01 00 7d57ca93 01 ${commitHex}`],
     ["a probe", [probe], `544d 01 00 7d57ca93 01 ${probeHex}`],
+    ["what is to be prepared", [prepare], `544d 01 00 7d57ca93 01 ${prepareHex}`],
+    ["a vote", [vote], `544d 01 00 7d57ca93 01 ${voteHex}`],
     [
       "a spilled commit under snapshot isolation",
       [spilled],
@@ -128,8 +148,8 @@ describe("the layout", () => {
     ],
     [
       "several requests",
-      [commit, probe, spilled],
-      `544d 01 00 7d57ca93 03 ${commitHex} ${probeHex} ${spilledHex}`,
+      [commit, vote, probe, prepare, spilled],
+      `544d 01 00 7d57ca93 05 ${commitHex} ${voteHex} ${probeHex} ${prepareHex} ${spilledHex}`,
     ],
   ])("of %s is the documented one", (_, requests, bytes) => {
     expect(hex(recordOf(requests))).toBe(bytes.replaceAll(" ", ""));
@@ -212,6 +232,7 @@ function requestIn(batch: RequestBatch, request: number): unknown {
     indexInRecord: batch.indexInRecord[request],
     checks,
     writes: hashesIn(batch, request),
+    vote: batch.votes.get(request),
   };
 }
 
@@ -220,7 +241,7 @@ function expectedInBatch(request: CommitRequest, indexInRecord: number): Record<
     request.payload.kind === "inline" ? decodePayload(request.payload.bytes) : undefined;
   return {
     id: request.id,
-    kind: request.kind === "commit" ? 0 : 1,
+    kind: requestKinds.indexOf(request.kind),
     isolation: request.isolation === "serializable" ? 0 : 1,
     payload: ["none", "inline", "spilled"].indexOf(request.payload.kind),
     checkedTo: request.checkedTo,
@@ -231,6 +252,7 @@ function expectedInBatch(request: CommitRequest, indexInRecord: number): Record<
       const table = payload?.tables[write.table];
       return table === undefined ? undefined : sampleHashes.item(table, write.key);
     }),
+    vote: countingStamps(request),
   };
 }
 
@@ -259,6 +281,10 @@ describe("faults", () => {
   const spilledAs = (chunksAndBytes: string): string => {
     const body = `08 ${rest} 00 ${chunksAndBytes} ${digestHex}`;
     return `${header} 01 ${fromHex(body).length.toString(16)} ${body}`;
+  };
+  const voteWith = (said: string): string => {
+    const body = `20 ${rest} 00 ${proofHex} ${said}`;
+    return `${header} 01 ${varintHex(fromHex(body).length)} ${body}`;
   };
   test.each([
     ["an empty record", "not-a-frame", ""],
@@ -302,9 +328,22 @@ describe("faults", () => {
     ],
     ["a request cut by its length", "truncated", `${header} 01 18 01 ${rest} 00`],
     ["an unknown flag of a request", "future-version", `${header} 01 19 40 ${rest} 00`],
-    ["what is prepared without a payload", "malformed", `${header} 01 19 10 ${rest} 00`],
-    ["a vote to abort", "malformed", `${header} 01 19 21 ${rest} 00`],
-    ["a vote that says nothing", "truncated", `${header} 01 19 20 ${rest} 00`],
+    ["a vote that is a probe, too", "malformed", `${header} 01 19 21 ${rest} 00`],
+    ["a vote under snapshot isolation", "malformed", `${header} 01 19 22 ${rest} 00`],
+    ["a vote with a payload", "malformed", `${header} 01 19 24 ${rest} 00`],
+    ["a vote with a spilled payload", "malformed", `${header} 01 19 28 ${rest} 00`],
+    ["a vote to be prepared", "malformed", `${header} 01 19 30 ${rest} 00`],
+    ["a vote with a check", "malformed", `${header} 01 21 20 ${rest} 01 0102030405060708`],
+    ["a vote without a proof", "truncated", `${header} 01 19 20 ${rest} 00`],
+    ["a vote that says nothing", "truncated", `${header} 01 22 20 ${rest} 00 ${proofHex}`],
+    ["a vote with more stamps than bytes", "truncated", voteWith(`02 01 ${timestampHex}`)],
+    ["a vote with a stamp of an unknown kind", "malformed", voteWith(`01 02 ${timestampHex}`)],
+    ["a vote with half a nonce", "truncated", voteWith(`01 00 ${timestampHex}`)],
+    ["a stamp beyond 2^53", "malformed", voteWith(`01 01 20${timestampHex.slice(2)}`)],
+    ["a vote with a byte behind its stamps", "trailing-bytes", voteWith("00 00")],
+    ["more stamps than the limit", "oversized", voteWith(`8927 ${"00".repeat(17 * 5_001)}`)],
+    ["a probe to be prepared", "malformed", `${header} 01 19 11 ${rest} 00`],
+    ["what is to be prepared without a payload", "malformed", `${header} 01 19 10 ${rest} 00`],
     ["a probe under snapshot isolation", "malformed", `${header} 01 19 03 ${rest} 00`],
     ["a probe with a payload", "malformed", `${header} 01 19 05 ${rest} 00`],
     ["a commit without a payload", "malformed", `${header} 01 19 00 ${rest} 00`],
@@ -370,7 +409,7 @@ describe("faults", () => {
   });
 
   test("every truncation of a record is refused by both readers", () => {
-    const bytes = recordOf([commit, probe, spilled, commit], [reportOf(checkedTo)]);
+    const bytes = recordOf([commit, probe, vote, spilled, prepare], [reportOf(checkedTo)]);
     for (let length = 0; length < bytes.length; length++) {
       expect(faultOf(() => decodeCommitRecord(bytes.subarray(0, length)))).not.toBe("none");
       expect(scanFault(bytes.subarray(0, length))).not.toBe("none");
@@ -378,7 +417,7 @@ describe("faults", () => {
   });
 
   test("one changed byte, or random ones after the header, give a named fault or a record", () => {
-    const original = recordOf([commit, spilled, commit], [reportOf(checkedTo)]);
+    const original = recordOf([commit, vote, spilled, prepare], [reportOf(checkedTo)]);
     const changed = fc
       .tuple(fc.nat(original.length - 1), fc.integer({ min: 1, max: 255 }))
       .map(([at, change]) => original.map((byte, index) => (index === at ? byte ^ change : byte)));
@@ -401,9 +440,17 @@ describe("faults", () => {
 });
 
 describe("what an encoder is given", () => {
+  const shortNonce: Stamp = { kind: "nonce", nonce: new Uint8Array(8) };
+  const voteOf = (said: Vote): CommitRequest => ({ ...vote, vote: said });
   test.each<readonly [string, CommitRequest]>([
     ["a probe with checks", { ...probe, checks: [1n as KeyHash] }],
     ["a probe with a payload", { ...probe, payload: commit.payload }],
+    ["a vote with checks", { ...vote, checks: [1n as KeyHash] }],
+    ["a vote with a payload", { ...vote, payload: commit.payload }],
+    ["a vote that says nothing", { ...probe, kind: "vote" }],
+    ["a probe that votes", { ...vote, kind: "abort" }],
+    ["a vote with a proof of eight bytes", voteOf({ proof: new Uint8Array(8), stamps })],
+    ["a vote with a nonce of eight", voteOf({ proof, stamps: [shortNonce] })],
     [
       "a spilled payload of too few chunks",
       {

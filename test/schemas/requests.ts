@@ -9,13 +9,17 @@ import type {
   Item,
   Payload,
   PayloadTable,
+  Stamp,
   Timestamp,
   TransactionId,
   Write,
   WriteHashes,
 } from "../../core/types.ts";
+import { systemDigest } from "../../aws/system-digest.ts";
 import { canonicalKey } from "../../schemas/key-hashes.ts";
 import { encodePayload } from "../../schemas/payload.ts";
+import { provesTransactionId, transactionIdFor } from "../../schemas/transaction-id.ts";
+import { stamps } from "./blocks.ts";
 import { fromHex, hex, names, numbers, texts, values } from "./arbitraries.ts";
 
 const keyValues: fc.Arbitrary<AttributeValue> = fc.oneof(
@@ -101,12 +105,35 @@ const hashes = fc
   .tuple(fc.nat(0xffff_ffff), fc.nat(0xffff_ffff))
   .map(([high, low]) => keyHash(high, low));
 
+const checkedTo = fc.maxSafeNat().map((timestamp) => timestamp as Timestamp);
+const bare = {
+  isolation: fc.constant("serializable" as const),
+  checkedTo,
+  checks: fc.constant([]),
+  payload: fc.constant({ kind: "none" as const }),
+};
+
+/** Votes with the proof of their id, and with one of another. */
+export const votes: fc.Arbitrary<CommitRequest> = fc
+  .record({
+    seen: checkedTo,
+    proof: fc.uint8Array({ minLength: 9, maxLength: 9 }),
+    isForged: fc.boolean(),
+    stamps,
+    ...bare,
+  })
+  .map(({ seen, proof, isForged, stamps: said, ...rest }) => {
+    const id = transactionIdFor(seen, proof, systemDigest);
+    const shown = isForged ? proof.map((byte) => byte ^ 1) : proof;
+    return { kind: "vote", id, ...rest, vote: { proof: shown, stamps: said } };
+  });
+
 export const commitRequests: fc.Arbitrary<CommitRequest> = fc.oneof(
   fc.record({
-    kind: fc.constant("commit" as const),
+    kind: fc.constantFrom("commit" as const, "prepare" as const),
     id: transactionIds,
     isolation: fc.constantFrom("serializable" as const, "snapshot" as const),
-    checkedTo: fc.maxSafeNat().map((timestamp) => timestamp as Timestamp),
+    checkedTo,
     checks: fc.array(hashes, { maxLength: 6 }),
     payload: fc.oneof(
       payloads.map((payload) => ({ kind: "inline" as const, bytes: encodePayload(payload) })),
@@ -118,15 +145,18 @@ export const commitRequests: fc.Arbitrary<CommitRequest> = fc.oneof(
       })),
     ),
   }),
-  fc.record({
-    kind: fc.constant("abort" as const),
-    id: transactionIds,
-    isolation: fc.constant("serializable" as const),
-    checkedTo: fc.maxSafeNat().map((timestamp) => timestamp as Timestamp),
-    checks: fc.constant([]),
-    payload: fc.constant({ kind: "none" as const }),
-  }),
+  fc.record({ kind: fc.constant("abort" as const), id: transactionIds, ...bare }),
+  votes,
 );
+
+/** What a vote says, if it is its maker's. */
+export function countingStamps({
+  id: own,
+  vote: said,
+}: CommitRequest): readonly Stamp[] | undefined {
+  if (said === undefined || !provesTransactionId(own, said.proof, systemDigest)) return undefined;
+  return said.stamps;
+}
 
 /** The write hashes of one request of a batch. */
 export function hashesIn(batch: RequestBatch, request: number): WriteHashes[] {
