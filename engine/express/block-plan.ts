@@ -24,8 +24,12 @@ import type {
   Verdict,
   WriteHashes,
 } from "../../core/types.ts";
+<<<<<<< HEAD
 import { OpenTransactions } from "../../core/open-transactions.ts";
 import { ClientBlockSize, type SizedVerdict } from "../../schemas/client-block-size.ts";
+=======
+import { ClientBlockSize, type SizedCommit } from "../../schemas/client-block-size.ts";
+>>>>>>> 6490ea6 (schemas/client-block-size: what is prepared, and commits by vote)
 
 /** Of a read: the transaction that is about to write the key as it was read. */
 export type ReadFrom = { readonly key: KeyHash; readonly from: TransactionId };
@@ -196,6 +200,7 @@ function roomFor(
   return { size: new ClientBlockSize(0), maker: { ...maker, installed: [] } };
 }
 
+<<<<<<< HEAD
 /**
  * As an oracle's: without sort keys where no block would hold it with them. Undefined: a vote on
  * what is not open.
@@ -215,6 +220,17 @@ function sizedOf(request: ExpressRequest, open: OpenTransactions): SizedVerdict 
   const sized = { writes: request.writes.map(asInBlock), payload, ...counted };
   if (new ClientBlockSize(0).fits(sized)) return sized;
   return { ...sized, writes: sized.writes.map((write) => ({ ...write, sortKey: undefined })) };
+=======
+/** As an oracle's: without sort keys where no block would hold it with them. */
+function decisionOf({
+  writes,
+  payload,
+}: Pick<ExpressRequest, "payload" | "writes">): SizedCommit | "abort" {
+  if (payload.kind === "none") return "abort";
+  const commit: SizedCommit = { writes: writes.map(asInBlock), payload };
+  if (new ClientBlockSize(0).fits(commit)) return commit;
+  return { payload, writes: commit.writes.map((write) => ({ ...write, sortKey: undefined })) };
+>>>>>>> 6490ea6 (schemas/client-block-size: what is prepared, and commits by vote)
 }
 
 /** Whose key happens to hash as its partition stands there as if it had no sort key. */

@@ -8,11 +8,9 @@ import type {
   LogPosition,
   MakerNumber,
   Timestamp,
-  TransactionId,
   Verdict,
   WriteHashes,
 } from "../../core/types.ts";
-import { ClientBlockSize, type SizedCommit } from "../../schemas/client-block-size.ts";
 import { DraftEncoder } from "../../schemas/log-block-draft.ts";
 import { decodeLogBlock, decodeLogBlockHeader } from "../../schemas/log-block.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
@@ -26,10 +24,7 @@ import {
   goldenHexOfVotes,
   goldenOfClient,
   goldenOfVotes,
-  inline,
-  maker,
   withMaker,
-  write,
 } from "./blocks.ts";
 import { encodeLogBlock } from "./encode-log-block.ts";
 
@@ -253,45 +248,6 @@ describe("log block", () => {
     ],
   ])("does not encode %s", (_, content) => {
     expect(() => encodeLogBlock(content)).toThrow(InvariantViolation);
-  });
-
-  test("a client's block is never longer than reckoned, nor than its limit", () => {
-    const commits = fc.array(fc.record({ writes: fc.array(write, { maxLength: 5 }), inline }), {
-      maxLength: 8,
-    });
-    fc.assert(
-      fc.property(maker, commits, fc.nat({ max: limits.blockBytesMax }), (by, wanted, filler) => {
-        const size = new ClientBlockSize(by.installed.length);
-        const verdicts: Verdict[] = [];
-        const id = "00".repeat(16) as TransactionId;
-        let timestamp = goldenOfClient.previousTimestamp;
-        const large = { writes: [], inline: { kind: "inline", bytes: new Uint8Array(filler) } };
-        for (const { writes, inline: payload } of [large, ...wanted]) {
-          const commit = { writes, payload } as SizedCommit;
-          if (!size.fits(commit)) continue;
-          size.add(commit);
-          timestamp = (timestamp + 2 ** 20) as Timestamp;
-          verdicts.push({ kind: "committed", id, timestamp, ...commit });
-        }
-        const content = { ...goldenOfClient, maker: by, throughTimestamp: timestamp, verdicts };
-        const { length } = encodeLogBlock(content);
-        expect(length).toBeLessThanOrEqual(size.bytesBound);
-        expect(size.bytesBound).toBeLessThanOrEqual(limits.blockBytesMax);
-      }),
-      { numRuns: 200 },
-    );
-  });
-
-  test("as many reports as there may be are reckoned with", () => {
-    const installed = Array.from({ length: limits.installedReportsMax }, (_, n) => ({
-      timestamp: ((n + 1) * 2 ** 43) as Timestamp,
-      proof: new Uint8Array(9),
-    }));
-    const verdicts: Verdict[] = [];
-    const throughTimestamp = goldenOfClient.previousTimestamp;
-    const content = { ...withMaker({ installed }), throughTimestamp, verdicts };
-    const { bytesBound } = new ClientBlockSize(installed.length);
-    expect(encodeLogBlock(content).length).toBeLessThanOrEqual(bytesBound);
   });
 
   test("does not encode a key hash that its sort key does not give", () => {
