@@ -10,19 +10,24 @@ import { installedBytesMax } from "./installed-reports.ts";
 
 const makerNumberBytes = 4;
 
-/** A commit as it would stand in the block, or what is prepared for one. */
+/** A commit as it would stand in the block, or what is prepared. */
 export type SizedCommit = {
   /** To leave out sort keys makes it smaller (core/types.ts, WriteHashes). */
   readonly writes: readonly WriteHashes[];
-  readonly payload: Exclude<PayloadLocation, { readonly kind: "stream" }>;
-  /** Of what is prepared: how many checks it has. */
+  readonly payload: Exclude<PayloadLocation, { readonly kind: "stream" | "prepared" }>;
+  /** How many what is prepared has: those of a commit do not stand in the block. */
   readonly checks?: number;
-  /** Of a commit by vote: how many stamps it has. */
-  readonly stamps?: number;
+};
+
+/** The commit of what was prepared: its payload lies where it was. */
+export type SizedVote = {
+  /** As of a commit. */
+  readonly writes: readonly WriteHashes[];
+  readonly stamps: number;
 };
 
 /** An abort has no writes and no payload. */
-export type SizedVerdict = SizedCommit | "abort";
+export type SizedDecision = SizedCommit | SizedVote | "abort";
 
 export class ClientBlockSize {
   #bytesBound: number;
@@ -39,34 +44,33 @@ export class ClientBlockSize {
     return this.#bytesBound;
   }
 
-  fits(verdict: SizedVerdict): boolean {
-    const reached = this.#bytesBound + verdictBytesMax(verdict);
+  fits(decision: SizedDecision): boolean {
+    const reached = this.#bytesBound + decisionBytesMax(decision);
     return this.#verdicts < limits.blockVerdictsMax && reached <= limits.blockBytesMax;
   }
 
-  add(verdict: SizedVerdict): void {
-    assert(this.fits(verdict), "client block: what is added has room");
+  add(decision: SizedDecision): void {
+    assert(this.fits(decision), "client block: what is added has room");
     this.#verdicts += 1;
-    this.#bytesBound += verdictBytesMax(verdict);
+    this.#bytesBound += decisionBytesMax(decision);
   }
 }
 
-function verdictBytesMax(verdict: SizedVerdict): number {
-  if (verdict === "abort") return bytes.abortBytesMax;
-  const { writes, checks, stamps = 0 } = verdict;
-  const listed = checks === undefined ? 0 : bytes.checkCountBytesMax + bytes.hashBytes * checks;
-  const head = bytes.decisionBytesMax + listed + bytes.writeCountBytesMax;
-  const location = locationBytesMax(verdict.payload) + bytes.stampBytesMax * stamps;
-  return head + location + bytes.writeHashesBytesMax(writes);
+function decisionBytesMax(decision: SizedDecision): number {
+  if (decision === "abort") return bytes.abortBytesMax;
+  const details =
+    "stamps" in decision
+      ? bytes.votedBytesMax + bytes.stampBytesMax * decision.stamps
+      : payloadBytesMax(decision) + checksBytesMax(decision);
+  const head = bytes.decisionBytesMax + details + bytes.writeCountBytesMax;
+  return head + bytes.writeHashesBytesMax(decision.writes);
 }
 
-function locationBytesMax(payload: SizedCommit["payload"]): number {
-  switch (payload.kind) {
-    case "inline":
-      return bytes.inlineLengthBytesMax + payload.bytes.length;
-    case "spilled":
-      return bytes.spilledBytesMax;
-    case "prepared":
-      return bytes.votedBytesMax;
-  }
+function payloadBytesMax({ payload }: SizedCommit): number {
+  if (payload.kind === "spilled") return bytes.spilledBytesMax;
+  return bytes.inlineLengthBytesMax + payload.bytes.length;
+}
+
+function checksBytesMax({ checks }: SizedCommit): number {
+  return checks === undefined ? 0 : bytes.checkCountBytesMax + bytes.hashBytes * checks;
 }

@@ -24,12 +24,13 @@ import type {
   Verdict,
   WriteHashes,
 } from "../../core/types.ts";
-<<<<<<< HEAD
 import { OpenTransactions } from "../../core/open-transactions.ts";
-import { ClientBlockSize, type SizedVerdict } from "../../schemas/client-block-size.ts";
-=======
-import { ClientBlockSize, type SizedCommit } from "../../schemas/client-block-size.ts";
->>>>>>> 6490ea6 (schemas/client-block-size: what is prepared, and commits by vote)
+import {
+  ClientBlockSize,
+  type SizedCommit,
+  type SizedDecision,
+  type SizedVote,
+} from "../../schemas/client-block-size.ts";
 
 /** Of a read: the transaction that is about to write the key as it was read. */
 export type ReadFrom = { readonly key: KeyHash; readonly from: TransactionId };
@@ -112,7 +113,7 @@ export function planBlock(
     decided.add(request.id);
     // mutant: express-time-runs-back
     last = Math.max(last + 1, Math.min(nowMicros, nowMax)) as Timestamp;
-    const verdict = verdictOf(request, sized, last);
+    const verdict = verdictOf(request, sized, { open, timestamp: last });
     verdicts.push(verdict);
     open.fold(verdict, position);
     if (verdict.kind !== "committed") return true;
@@ -175,17 +176,21 @@ export function isBarred(request: Omit<ExpressRequest, "id">, open: OpenTransact
 /** In the block, once it is known to have room there. */
 function verdictOf(
   { kind, id, vote, checks }: ExpressRequest,
-  sized: SizedVerdict,
-  timestamp: Timestamp,
+  sized: SizedDecision,
+  { open, timestamp }: { readonly open: OpenTransactions; readonly timestamp: Timestamp },
 ): Verdict {
   if (sized === "abort") {
     // probe: express-outcome-asked
     return { kind: "aborted", id, timestamp, reason: { kind: "probed" } };
   }
-  const { writes, payload } = sized;
-  if (payload.kind === "prepared") {
-    return { kind: "committed", id, timestamp, writes, payload, stamps: vote?.stamps ?? [] };
+  const { writes } = sized;
+  if ("stamps" in sized) {
+    const opened = open.get(id);
+    assert(opened !== undefined && vote !== undefined, "express: a vote is on what is open");
+    const payload = { kind: "prepared", position: opened.position } as const;
+    return { kind: "committed", id, timestamp, writes, payload, stamps: vote.stamps };
   }
+  const { payload } = sized;
   if (kind === "prepare") return { kind: "prepared", id, timestamp, checks, writes, payload };
   return { kind: "committed", id, timestamp, writes, payload };
 }
@@ -200,37 +205,23 @@ function roomFor(
   return { size: new ClientBlockSize(0), maker: { ...maker, installed: [] } };
 }
 
-<<<<<<< HEAD
-/**
- * As an oracle's: without sort keys where no block would hold it with them. Undefined: a vote on
- * what is not open.
- */
-function sizedOf(request: ExpressRequest, open: OpenTransactions): SizedVerdict | undefined {
+/** Undefined: a vote on what is not open. */
+function sizedOf(request: ExpressRequest, open: OpenTransactions): SizedDecision | undefined {
   const { kind, payload, checks, vote } = request;
   if (kind === "abort") return "abort";
   if (vote !== undefined) {
-    const opened = open.get(request.id);
-    if (opened === undefined) return undefined;
-    const { position } = opened;
-    const { writes } = opened.prepared;
-    return { writes, payload: { kind: "prepared", position }, stamps: vote.stamps.length };
+    const writes = open.get(request.id)?.prepared.writes;
+    return writes === undefined ? undefined : fitted({ writes, stamps: vote.stamps.length });
   }
   assert(payload.kind !== "none", "express: what writes has a payload");
   const counted = kind === "prepare" ? { checks: checks.length } : {};
-  const sized = { writes: request.writes.map(asInBlock), payload, ...counted };
+  return fitted({ writes: request.writes.map(asInBlock), payload, ...counted });
+}
+
+/** As an oracle's: without sort keys where no block would hold it with them. */
+function fitted<Sized extends SizedCommit | SizedVote>(sized: Sized): Sized {
   if (new ClientBlockSize(0).fits(sized)) return sized;
   return { ...sized, writes: sized.writes.map((write) => ({ ...write, sortKey: undefined })) };
-=======
-/** As an oracle's: without sort keys where no block would hold it with them. */
-function decisionOf({
-  writes,
-  payload,
-}: Pick<ExpressRequest, "payload" | "writes">): SizedCommit | "abort" {
-  if (payload.kind === "none") return "abort";
-  const commit: SizedCommit = { writes: writes.map(asInBlock), payload };
-  if (new ClientBlockSize(0).fits(commit)) return commit;
-  return { payload, writes: commit.writes.map((write) => ({ ...write, sortKey: undefined })) };
->>>>>>> 6490ea6 (schemas/client-block-size: what is prepared, and commits by vote)
 }
 
 /** Whose key happens to hash as its partition stands there as if it had no sort key. */

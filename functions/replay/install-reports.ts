@@ -13,11 +13,7 @@ import type { Digest, StoredBlock, StreamRecord } from "../../core/ports.ts";
 import type { CommittedVerdict, InstalledReport, Timestamp } from "../../core/types.ts";
 import { readInstalled } from "../../schemas/commit-record-reading.ts";
 import { decodeLogBlockHeader } from "../../schemas/log-block.ts";
-<<<<<<< HEAD
-import { provesTransactionId, transactionIdProofBytes } from "../../schemas/transaction-id.ts";
-=======
 import { provesTransactionId, voteProofOf } from "../../schemas/transaction-id.ts";
->>>>>>> 95fd297 (schemas, functions/replay: a vote shows a digest of the proof, a report the proof itself)
 
 export class InstallReports {
   readonly #digest: Digest;
@@ -62,21 +58,11 @@ export class InstallReports {
   /** Which of the commits are installed, by the word of those who made them. */
   among(verdicts: readonly CommittedVerdict[]): ReadonlySet<Timestamp> {
     const installed = new Set<Timestamp>();
-<<<<<<< HEAD
-    for (const { id, timestamp, payload } of verdicts) {
-      const isByVote = payload.kind === "prepared";
-=======
     for (const verdict of verdicts) {
       const { timestamp } = verdict;
->>>>>>> 95fd297 (schemas, functions/replay: a vote shows a digest of the proof, a report the proof itself)
       for (const proof of this.#proofs.get(timestamp) ?? []) {
-        const shown = isByVote ? this.#digestOf(proof) : proof;
         // mutant: believes-any-report
-<<<<<<< HEAD
-        const isMakers = provesTransactionId(id, shown, this.#digest);
-=======
         const isMakers = this.#isMakers(verdict, proof);
->>>>>>> 95fd297 (schemas, functions/replay: a vote shows a digest of the proof, a report the proof itself)
         if (isMakers) installed.add(timestamp);
         else {
           // probe: replay-refuses-a-forged-report
@@ -87,19 +73,10 @@ export class InstallReports {
     return installed;
   }
 
-<<<<<<< HEAD
-  /**
-   * The proof that a vote has shown commits to the one that a report shows: who has read the vote
-   * could else report the commit before it is installed.
-   */
-  #digestOf(proof: Uint8Array): Uint8Array {
-    return this.#digest(proof).subarray(0, transactionIdProofBytes);
-=======
   /** The vote of a prepared one has shown what its id commits to: it takes what that comes from. */
   #isMakers({ id, stamps }: CommittedVerdict, proof: Uint8Array): boolean {
     const shown = stamps === undefined ? proof : voteProofOf(proof, this.#digest);
     return provesTransactionId(id, shown, this.#digest);
->>>>>>> 95fd297 (schemas, functions/replay: a vote shows a digest of the proof, a report the proof itself)
   }
 
   /** How many reports since the last call had a proof that did not open their commit's id. */

@@ -126,7 +126,7 @@ describe("a client's block is never longer than reckoned", () => {
     expect(encodeLogBlock(content).length).toBeLessThanOrEqual(bytesBound);
   });
 
-  test("with as many writes as may be prepared, and a nonce for each, on tables of their own", () => {
+  test("with as many writes as may be prepared, a nonce for each, on tables of their own", () => {
     const by = { number: 1 as never, installed: [] };
     const hashOf = (n: number) => BigInt(n + 1) as KeyHash;
     const many = Array.from({ length: limits.preparedWritesMax }, (_, n) => ({
