@@ -81,14 +81,13 @@ async function settleRequest(
 ): Promise<Answer> {
   let { request } = options;
   const { search, predecessors, signal } = options;
-  const { follower } = session;
   const copies: Copies = { inStream: false, inBlock: false, closings: 0, lastFailure: undefined };
   const way = new Way(ports, session, options);
   for (let attempt = 0; ; attempt += 1) {
     try {
       signal.throwIfAborted();
       const resend = attempt > 0;
-      if (resend) await orAborted(follower.refresh(), signal);
+      if (resend) await orAborted(session.follower.refresh(), signal);
       if (session.lacksExpress) await orAborted(session.readyExpress(), signal);
       if (await way.clear(inTheWayOf(session, options))) continue;
       const { express } = session;
@@ -125,7 +124,7 @@ async function settleRequest(
       }
       // What a stream did not decide before it was closed, none ever will.
       // mutant: closing-believed-early
-      if (copies.closings !== follower.closings) {
+      if (copies.closings !== session.follower.closings) {
         // probe: sent-by-a-stream-that-was-closed
         copies.inStream = false;
       }
