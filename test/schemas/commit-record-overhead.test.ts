@@ -20,7 +20,7 @@ import {
 import { encodePayload } from "../../schemas/payload.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 import { fromHex, varintHex } from "./arbitraries.ts";
-import { payloads } from "./requests.ts";
+import { payloads, votes } from "./requests.ts";
 
 const commit: Omit<CommitRequest, "payload"> = {
   kind: "commit",
@@ -92,6 +92,16 @@ describe("overhead", () => {
     const record = recordOf([{ ...commit, checks, payload: { kind: "inline", bytes } }]);
     const overhead = record.length - payloadItselfBytes(payload);
     expect(overhead).toBeLessThanOrEqual(bound(1, 9_000, 255));
+  });
+
+  test("of a vote is 39 bytes, and 17 for each stamp", () => {
+    fc.assert(
+      fc.property(votes, (vote) => {
+        const stamps = vote.vote?.stamps.length ?? 0;
+        expect(recordOf([vote]).length - 9).toBeLessThanOrEqual(39 + 17 * stamps);
+      }),
+      { numRuns: 50 },
+    );
   });
 
   test("of a record is known before it is built", () => {

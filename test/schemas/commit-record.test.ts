@@ -1,7 +1,4 @@
-/**
- * Commit records: the documented layout, both ways of reading it, and every fault by
- * name.
- */
+/** Commit records: the documented layout, both ways of reading it, and every fault by name. */
 import { systemDigest } from "../../aws/system-digest.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -32,6 +29,7 @@ import { encodePayload } from "../../schemas/payload.ts";
 import { decodePayload } from "../../schemas/payload-reading.ts";
 import { transactionIdFor, transactionIdOfWords } from "../../schemas/transaction-id.ts";
 import { fromHex, hex, varintHex } from "./arbitraries.ts";
+import { bytesShownBy } from "./format-documents.ts";
 import { commitRequests, countingStamps, hashesIn, proofHex, reportOf } from "./requests.ts";
 import { sampleHashes, sampleSeed } from "../../testing/sample-hashes.ts";
 
@@ -165,6 +163,12 @@ describe("the layout", () => {
     expect(decodeCommitRecord(fromHex(bytes))).toEqual([probe]);
     expect(readInstalled(fromHex(bytes))).toEqual(later);
   });
+});
+
+test("the document shows a commit and a probe, what is to be prepared, and a vote", () => {
+  const shown = bytesShownBy("docs/formats/commit-record.md");
+  expect(shown).toContain(hex(recordOf([commit, probe])));
+  expect(shown).toContain(hex(recordOf([prepare, vote])));
 });
 
 describe("reading", () => {

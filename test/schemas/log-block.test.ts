@@ -27,6 +27,7 @@ import {
   withMaker,
 } from "./blocks.ts";
 import { encodeLogBlock } from "./encode-log-block.ts";
+import { bytesShownBy } from "./format-documents.ts";
 
 function faultOf(run: () => unknown): string {
   try {
@@ -55,6 +56,7 @@ describe("log block", () => {
     expect(Buffer.from(encodeLogBlock(content)).toString("hex")).toBe(hex);
     const bytes = Uint8Array.from(Buffer.from(hex, "hex"));
     expect(decodeLogBlock(bytes, content.position, sampleHashes)).toEqual(content);
+    expect(bytesShownBy("docs/formats/log-block.md")).toContain(hex);
   });
 
   test("decodes to what was encoded", () => {
