@@ -84,6 +84,7 @@ export function createRegistryStore(parts: RegistryParts): RegistryStore {
   return {
     registerTable: async (table, options) => {
       assertUsersTable(table.name);
+      assertTransactional(table);
       const item = await change(parts, { sk: table.name, options }, (stored, nowMs) => {
         const before =
           stored === undefined
@@ -195,6 +196,15 @@ function unchanged({ before, after }: Change): ControlCondition {
   };
 }
 
+/**
+ * What transactions on mixed tables need is not there yet (docs/adr/0014-native-operations.md).
+ * @throws InvalidRequestError for one.
+ */
+export function assertTransactional({ name, access }: WantedTable): void {
+  if (access === "transactional") return;
+  throw new InvalidRequestError("access", `table "${name}" cannot be registered as ${access} yet`);
+}
+
 function assertSameKey(table: WantedTable, before: TableDescription): void {
   const keyOf = ({ partitionKey, sortKey }: WantedTable): unknown => [partitionKey, sortKey];
   if (isDeepStrictEqual(keyOf(table), keyOf(before))) return;
@@ -271,7 +281,7 @@ function toIndexKey(stored: Stored): IndexKeyAttribute {
 function toDescription(stored: Stored): TableDescription {
   const name = textOf(stored, "sk");
   const access = textOf(stored, "access");
-  if (access !== "transactional") {
+  if (access !== "transactional" && access !== "mixed") {
     throw new CorruptDataError(
       `table registry: "${name}" has the access mode "${access}", which this version does not know`,
     );

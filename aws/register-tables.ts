@@ -12,6 +12,7 @@ import {
   type DescribedTable,
   type KeyPair,
 } from "./described-table.ts";
+import { assertTransactional } from "./control-registry.ts";
 import { createDynamoDb } from "./dynamodb.ts";
 import {
   createDynamoDbControlReader,
@@ -96,6 +97,7 @@ export async function registerTables(
   options: RegistryOptions,
   tables: readonly WantedTable[],
 ): Promise<readonly TableDescription[]> {
+  for (const table of tables) assertTransactional(table);
   return register(
     options,
     tables.map((table) => ({ ...table, key: keyAttributes(table), look: "none" })),

@@ -60,7 +60,8 @@ export function keyOf(table: TableDescription, item: Item): Item {
 
 /** What a payload says of a table, so that replay needs no registry. */
 export function payloadTableOf(table: TableDescription): PayloadTable {
-  return { ...keyNamesOf(table), history: table.history };
+  const payloadTable = { ...keyNamesOf(table), history: table.history };
+  return table.access === "mixed" ? { ...payloadTable, isMixed: true } : payloadTable;
 }
 
 /**

@@ -90,9 +90,14 @@ export type TableDescription = {
   readonly historySince?: Timestamp;
   /** Wall clock. Where history was switched off, tombstones stay as with one until then. */
   readonly historyKeptUntilMs?: number;
-  /** `mixed` comes with native operations; until then every table is `transactional`. */
-  readonly access: "transactional";
+  readonly access: TableAccess;
 };
+
+/**
+ * Who may write a table's items: transactions alone, or native operations beside them
+ * (docs/adr/0014-native-operations.md).
+ */
+export type TableAccess = "transactional" | "mixed";
 
 /** A table as somebody wants it registered. `history` undefined: as it stands; new: none. */
 export type WantedTable = Omit<
@@ -147,6 +152,8 @@ export type PayloadTable = {
   readonly partitionKey: string;
   readonly sortKey?: string;
   readonly history: boolean;
+  /** Missing: transactions alone write it. */
+  readonly isMixed?: true;
 };
 
 /**

@@ -34,7 +34,7 @@ export function describeTable(table: PayloadTable, key: Item): TableDescription 
     name: table.name,
     partitionKey,
     history: table.history,
-    access: "transactional",
+    access: table.isMixed === true ? "mixed" : "transactional",
   } as const;
   if (table.sortKey === undefined) return base;
   return { ...base, sortKey: { name: table.sortKey, type: keyType(key, table.sortKey) } };

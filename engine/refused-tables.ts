@@ -26,6 +26,7 @@ function differences(known: TableDescription, now: TableDescription | undefined)
     ["sort key", keyText(each.sortKey)],
     ["index keys", (each.indexKeys ?? []).map(keyText).join(", ") || "none"],
     ["history", String(each.history)],
+    ["access", each.access],
   ];
   return sides(known).flatMap(([field, had], i) => {
     const has = sides(now)[i]?.[1] ?? "";

@@ -30,7 +30,8 @@ function readTable(reader: ByteReader): PayloadTable {
     partitionKey: reader.sizedUtf8(),
   };
   const sortKey = (flags & tableFlags.sortKey) === 0 ? {} : { sortKey: reader.sizedUtf8() };
-  return { ...table, ...sortKey, history: (flags & tableFlags.history) !== 0 };
+  const isMixed = (flags & tableFlags.mixed) === 0 ? {} : { isMixed: true as const };
+  return { ...table, ...sortKey, history: (flags & tableFlags.history) !== 0, ...isMixed };
 }
 
 function readWrite(reader: ByteReader, tables: readonly PayloadTable[]): Write {

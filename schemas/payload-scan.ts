@@ -154,7 +154,7 @@ export class PayloadScanner implements AttributeRules {
     this.tableCount = count;
     for (let i = 0; i < count; i++) {
       const flags = reader.u8();
-      if (flags > (tableFlags.sortKey | tableFlags.history)) {
+      if (flags > tableFlags.known) {
         throw new FrameError("future-version", "a table has flags of a later version");
       }
       this.nameLength[i] = scanName(reader);

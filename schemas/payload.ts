@@ -13,7 +13,18 @@ import { writeMapBody, writeValue } from "./attribute-value.ts";
 import { ByteWriter } from "./byte-writer.ts";
 
 /** Bits of a table's first byte. */
-export const tableFlags = { sortKey: 1, history: 2 } as const;
+export const tableFlags = { sortKey: 1, history: 2, mixed: 4, known: 7 } as const;
+
+/** A table's first byte. */
+export function tableFlagsOf(table: {
+  readonly sortKey?: unknown;
+  readonly history: boolean;
+  readonly isMixed: boolean;
+}): number {
+  const sortKey = table.sortKey === undefined ? 0 : tableFlags.sortKey;
+  const history = table.history ? tableFlags.history : 0;
+  return sortKey | history | (table.isMixed ? tableFlags.mixed : 0);
+}
 
 /** Bits of a write's first number; `table` is the value of the lowest bit of its table's index. */
 export const writeFlags = { put: 1, sawVersion: 2, table: 4 } as const;
@@ -48,13 +59,11 @@ export function encodePayload(payload: Payload): Uint8Array {
 }
 
 function writeTable(writer: ByteWriter, table: PayloadTable): void {
-  writer.u8(
-    (table.sortKey === undefined ? 0 : tableFlags.sortKey) |
-      (table.history ? tableFlags.history : 0),
-  );
+  const { sortKey, history, isMixed = false } = table;
+  writer.u8(tableFlagsOf({ sortKey, history, isMixed }));
   writer.sizedUtf8(table.name);
   writer.sizedUtf8(table.partitionKey);
-  if (table.sortKey !== undefined) writer.sizedUtf8(table.sortKey);
+  if (sortKey !== undefined) writer.sizedUtf8(sortKey);
 }
 
 function writeWrite(writer: ByteWriter, write: Write, table: PayloadTable): void {

@@ -1,13 +1,13 @@
 /**
  * The tables that payloads may write to, as the oracle compares them: by the bytes of their names,
  * without building anything per payload. What a payload says of a table (its key's attributes and
- * their types, whether it keeps history) has to be what the registry says: replay goes by the
+ * their types, whether it keeps history, who writes it) has to be what the registry says: replay goes by the
  * payload, so a lie there would write to another item, or to a table that is not a user's.
  */
 import * as limits from "../core/limits.ts";
 import { isOwnTable } from "../core/own-tables.ts";
 import type { IndexKeyAttribute, KeyAttribute, KeyType, TableDescription } from "../core/types.ts";
-import { tableFlags } from "./payload.ts";
+import { tableFlagsOf } from "./payload.ts";
 import * as tags from "./value-tags.ts";
 
 export type CatalogueEntry = {
@@ -82,8 +82,7 @@ export class TableCatalogue {
       sortKeyBytesMax:
         sortKey === undefined ? 0 : keyBytesMax(table, sortKey, limits.sortKeyBytesMax),
       indexKeys: indexKeysOf(table),
-      flags:
-        (sortKey === undefined ? 0 : tableFlags.sortKey) | (table.history ? tableFlags.history : 0),
+      flags: tableFlagsOf({ sortKey, history: table.history, isMixed: table.access === "mixed" }),
       idempotency,
     };
     const hash = nameHash(name, 0, name.length);

@@ -19,6 +19,19 @@ beforeAll(async () => {
 });
 afterAll(() => stores.stop());
 
+test("a mixed table cannot be registered yet", async () => {
+  const table = {
+    name: "carts",
+    partitionKey: { name: "pk", type: "S" },
+    history: false,
+    access: "mixed",
+  } as const;
+  const refusal = { field: "access", code: "invalid-request" };
+  const options = { ...stores.clientOptions, deployment: stores.deployment };
+  await expect(registerTables(options, [table])).rejects.toMatchObject(refusal);
+  await expect(stores.ports.control.registerTable(table)).rejects.toMatchObject(refusal);
+});
+
 test.each(["tidemark-dev-log", "tidemark-other-control", "tidemark-a-b-versions"])(
   "%s, a table of some deployment, cannot be registered",
   async (name) => {

@@ -220,7 +220,7 @@ describe("control store", () => {
     const broken: Item[] = [
       { ...complete, partitionKeyType: { S: "BOOL" } },
       { ...complete, history: { S: "no" } },
-      { ...complete, access: { S: "mixed" } },
+      { ...complete, access: { S: "native" } },
       { ...complete, sortKeyName: { S: "sk" } },
     ];
     let version = 0;
@@ -237,6 +237,10 @@ describe("control store", () => {
       await put(item);
       await expect(ports.control.tables()).rejects.toMatchObject({ code: "corrupt-data" });
     }
+    await put({ ...complete, access: { S: "mixed" } });
+    expect(await ports.control.tables()).toContainEqual(
+      expect.objectContaining({ name: "broken", access: "mixed" }),
+    );
     await put(complete);
     expect((await ports.control.tables()).map(({ name }) => name)).toContain("broken");
   });

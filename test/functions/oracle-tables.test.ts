@@ -46,12 +46,17 @@ const people: TableDescription = {
   access: "transactional",
 };
 
+const carts: TableDescription = { ...blobs, name: "carts", access: "mixed" };
+
 const ordersPayload: PayloadTable = {
   name: "orders",
   partitionKey: "customer",
   sortKey: "number",
   history: true,
 };
+const asUnmixed: PayloadTable = { name: "carts", partitionKey: "digest", history: false };
+const cartsPayload: PayloadTable = { ...asUnmixed, isMixed: true };
+const cart: Item = { digest: { B: Uint8Array.of(1) } };
 const accountsPayload: PayloadTable = { name: "accounts", partitionKey: "pk", history: false };
 const controlPayload: PayloadTable = {
   name: controlTable.name,
@@ -116,7 +121,7 @@ function record(sequence: number, each: Payload, spillInto?: MemoryLog): StreamR
 
 function newLog(): MemoryLog {
   const log = new MemoryLog(startTimestamp);
-  log.tables = [...log.tables, orders, blobs, people];
+  log.tables = [...log.tables, orders, blobs, people, carts];
   return log;
 }
 
@@ -212,6 +217,13 @@ const cases: readonly [string, Payload, string][] = [
   [
     "no sort key",
     payload({ name: "orders", partitionKey: "customer", history: true }, { customer: { S: "a" } }),
+    "table-differs",
+  ],
+  ["as registered, of a mixed table", payload(cartsPayload, cart), "committed"],
+  ["a mixed table as one of transactions alone", payload(asUnmixed, cart), "table-differs"],
+  [
+    "one of transactions alone as a mixed table",
+    payload({ ...ordersPayload, isMixed: true }, order),
     "table-differs",
   ],
   ["no history", payload({ ...ordersPayload, history: false }, order), "table-differs"],

@@ -108,6 +108,14 @@ describe("the layout", () => {
     expect(decodePayload(fromHex(smallHex))).toEqual(small);
   });
 
+  test("of a mixed table has its flag", () => {
+    const mixed: Payload = { ...small, tables: [{ ...accounts, isMixed: true }, orders] };
+    const mixedHex = `0204${smallHex.slice(4)}`;
+    expect(hex(encodePayload(mixed))).toBe(mixedHex);
+    expect(decodePayload(fromHex(mixedHex))).toEqual(mixed);
+    expect(scannedHashes(fromHex(mixedHex))).toEqual(scannedHashes(fromHex(smallHex)));
+  });
+
   test("hashes are those of the protocol, to the bit", () => {
     expect(scannedHashes(fromHex(smallHex))).toEqual([
       {
@@ -206,7 +214,7 @@ describe("damage", () => {
   test.each([
     ["no tables", "malformed", "00"],
     ["no writes", "malformed", `${one} 00`],
-    ["an unknown table flag", "future-version", `01 04 01 74 01 6b 01 00 c1`],
+    ["an unknown table flag", "future-version", `01 08 01 74 01 6b 01 00 c1`],
     ["a table without a write", "malformed", `02 00 01 74 01 6b 00 01 75 01 6b 01 00 c1`],
     ["a table named twice", "malformed", `02 00 01 74 01 6b 00 01 74 01 6b 02 00 c1 04 c1`],
     ["key attributes of one name", "malformed", `01 01 01 74 01 6b 01 6b 01 00 c1 c1`],

@@ -31,15 +31,16 @@ const keyValues: fc.Arbitrary<AttributeValue> = fc.oneof(
 const keyNames = fc.uniqueArray(names, { minLength: 2, maxLength: 2 });
 
 const payloadTables: fc.Arbitrary<readonly PayloadTable[]> = fc
-  .uniqueArray(fc.tuple(names, keyNames, fc.boolean(), fc.boolean()), {
+  .uniqueArray(fc.tuple(names, keyNames, fc.boolean(), fc.boolean(), fc.boolean()), {
     minLength: 1,
     maxLength: 4,
     selector: ([name]) => name,
   })
   .map((each) =>
-    each.map(([name, [partitionKey = "", sortKey = ""], sorted, history]) =>
-      sorted ? { name, partitionKey, sortKey, history } : { name, partitionKey, history },
-    ),
+    each.map(([name, [partitionKey = "", sortKey = ""], sorted, history, isMixed]) => {
+      const key = sorted ? { partitionKey, sortKey } : { partitionKey };
+      return { name, ...key, history, ...(isMixed ? { isMixed: true as const } : {}) };
+    }),
   );
 
 type Draft = {
