@@ -216,8 +216,8 @@ export class BlockDraft {
   }
 
   /**
-   * Whether a vote fits, at its largest. Remembers how, for `addVoted`: stamps may leave no room for
-   * sort keys, where what was prepared had them.
+   * Whether a vote fits, at its largest. Remembers how, for `addVoted`: stamps may leave no room
+   * for sort keys, where what was prepared had them.
    */
   planVote({ prepared }: OpenTransaction, stamps: readonly Stamp[]): boolean {
     this.#plannedWrites = prepared.writes;

@@ -1,8 +1,9 @@
 /**
  * The tables that payloads may write to, as the oracle compares them: by the bytes of their names,
  * without building anything per payload. What a payload says of a table (its key's attributes and
- * their types, whether it keeps history, who writes it) has to be what the registry says: replay goes by the
- * payload, so a lie there would write to another item, or to a table that is not a user's.
+ * their types, whether it keeps history, who writes it) has to be what the registry says: replay
+ * goes by the payload, so a lie there would write to another item, or to a table that is not a
+ * user's.
  */
 import * as limits from "../core/limits.ts";
 import { isOwnTable } from "../core/own-tables.ts";

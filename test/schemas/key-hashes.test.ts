@@ -125,7 +125,7 @@ describe("transaction ids", () => {
     }
   });
 
-  test("of what will be prepared commit to a digest of the proof, which is no proof of itself", () => {
+  test("of what will be prepared commit to a digest of the proof", () => {
     const proof = Uint8Array.from([1, 2, 3, 4, 5, 6, 7, 8, 9]);
     const shown = voteProofOf(proof, systemDigest);
     const known = createHash("sha256").update("tidemark vote\0").update(proof).digest("hex");
