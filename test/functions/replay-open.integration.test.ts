@@ -206,6 +206,18 @@ describe("by the stream", () => {
     expect(await stored(key("prepared 2"))).toEqual({ version: verdict.timestamp, n: 2 });
   });
 
+  test("a vote with stamps, where no table is mixed, stops nobody", async () => {
+    const voter = await voterAt(stores, 5);
+    await prepare(voter);
+    const { id, proof } = voter;
+    const stamps = [{ kind: "nonce", nonce: new Uint8Array(16) }] as const;
+    const { verdict } = await send({ id, kind: "vote", vote: { proof, stamps } });
+    expect(verdict).toMatchObject({ kind: "committed", stamps });
+    const { watermark } = await replay(serviceOf(stores).service);
+    expect(watermark.timestamp).toBe(verdict.timestamp);
+    expect(await stored(key("prepared 5"))).toEqual({ version: verdict.timestamp, n: 5 });
+  });
+
   test("what nobody decides is voted down by a record, and then passed", async () => {
     const voter = await voterAt(stores, 3);
     const { block, verdict } = await prepare(voter);
