@@ -1,4 +1,5 @@
 /** Bounded concurrency and backoff, as every adapter needs them. */
+import { StoreError } from "../core/errors.ts";
 import type { Clock, Random } from "../core/ports.ts";
 import * as limits from "../core/limits.ts";
 
@@ -42,4 +43,25 @@ export async function backOff(
 ): Promise<void> {
   const step = Math.min(limits.backoffMsMax, limits.backoffMsBase * 2 ** (tries - 1));
   await parts.clock.sleep(parts.random.next() * step, signal);
+}
+
+/**
+ * The same call until it is answered: for work of hours, in which the stores may be away for a
+ * moment.
+ * @throws what the last try has thrown; at once what another try would not change.
+ */
+export async function persistently<Result>(
+  parts: { readonly clock: Clock; readonly random: Random },
+  signal: AbortSignal | undefined,
+  call: () => Promise<Result>,
+): Promise<Result> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await call();
+    } catch (error) {
+      const isPassing = error instanceof StoreError && error.fault !== "rejected";
+      if (!isPassing || tries >= limits.accessCallTriesMax) throw error;
+      await backOff(tries, parts, signal);
+    }
+  }
 }

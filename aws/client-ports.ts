@@ -4,10 +4,12 @@
  * the first call does.
  */
 import { OnDemand } from "../core/on-demand.ts";
+import type { MixedItemStore } from "../core/mixed-items-port.ts";
 import type { CallOptions, ClientPorts, Clock, Random } from "../core/ports.ts";
 import { createAwsClients, type AwsClientOptions, type AwsClients } from "./clients.ts";
 import { createClientDynamoDb } from "./dynamodb.ts";
 import { createClientCommitLog } from "./dynamodb-commit-log.ts";
+import type { BatchGetParts } from "./dynamodb-batch-get.ts";
 import { createDynamoDbControlReader } from "./dynamodb-control-store.ts";
 import { createClientItemStore } from "./dynamodb-item-store.ts";
 import { createKinesisCommitStream } from "./kinesis-commit-stream.ts";
@@ -16,6 +18,7 @@ import { systemClock, systemRandom } from "./system.ts";
 import { systemDigest } from "./system-digest.ts";
 
 const dates = new OnDemand("store dates", () => import("./store-dates.ts"));
+const mixedItems = new OnDemand("mixed tables", () => import("./dynamodb-mixed-items.ts"));
 const history = new OnDemand("history", () => import("./dynamodb-version-store.ts"));
 
 export type AwsPortsOptions = AwsClientOptions & {
@@ -58,6 +61,7 @@ export function clientPortsOn(clients: AwsClients, options: AwsPortsOptions): Aw
         unwatch = watchStoreDates((await clients.dynamodb()).client, clock, tell);
       }),
     items: createClientItemStore({ dynamodb, clock, random }),
+    mixed: mixedOnDemand({ dynamodb, clock, random }),
     versions: {
       save: (entry, options) => history.use(({ save }) => save(versions, entry, options)),
       find: (table, key, at, options) =>
@@ -67,5 +71,25 @@ export function clientPortsOn(clients: AwsClients, options: AwsPortsOptions): Aw
       unwatch?.();
       return clients.close();
     },
+  };
+}
+
+/** Most deployments have no mixed table. */
+function mixedOnDemand(parts: BatchGetParts): MixedItemStore {
+  let store: MixedItemStore | undefined;
+  const use = <Answer>(call: (to: MixedItemStore) => Promise<Answer>): Promise<Answer> =>
+    mixedItems.use(({ createDynamoDbMixedItems }) =>
+      call((store ??= createDynamoDbMixedItems(parts))),
+    );
+  return {
+    read: (at, options) => use((to) => to.read(at, options)),
+    readAll: (addresses, options) => use((to) => to.readAll(addresses, options)),
+    query: (request, options) => use((to) => to.query(request, options)),
+    scan: (request, options) => use((to) => to.scan(request, options)),
+    fence: (request, options) => use((to) => to.fence(request, options)),
+    install: (request, options) => use((to) => to.install(request, options)),
+    cleanUp: (request, options) => use((to) => to.cleanUp(request, options)),
+    stamp: (request, options) => use((to) => to.stamp(request, options)),
+    writeLocally: (request, options) => use((to) => to.writeLocally(request, options)),
   };
 }

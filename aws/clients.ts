@@ -8,6 +8,7 @@ import type * as KinesisSdk from "@aws-sdk/client-kinesis";
 import type { KinesisClient, KinesisClientConfig } from "@aws-sdk/client-kinesis";
 import { InvalidRequestError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
+import { markOwned, refusePlugged } from "../core/plugged-clients.ts";
 import { rememberOrder } from "./middleware-order.ts";
 
 export type DynamoDbHandle = { readonly sdk: typeof DynamoDbSdk; readonly client: DynamoDBClient };
@@ -84,12 +85,13 @@ export function createAwsClients(options: AwsClientOptions): AwsClients {
   return {
     dynamodb: lazily(async () => {
       const sdk = await load("@aws-sdk/client-dynamodb", () => import("@aws-sdk/client-dynamodb"));
+      if (options.dynamodb !== undefined) {
+        refusePlugged(options.dynamodb);
+        markOwned(options.dynamodb);
+        return { sdk, client: options.dynamodb };
+      }
       const config = dynamoDbConfig(options, endpoints.dynamodb);
-      return {
-        sdk,
-        client:
-          options.dynamodb ?? own(lightened(new sdk.DynamoDBClient(config), endpoints.dynamodb)),
-      };
+      return { sdk, client: own(lightened(new sdk.DynamoDBClient(config), endpoints.dynamodb)) };
     }),
     kinesis: lazily(async () => {
       const sdk = await load("@aws-sdk/client-kinesis", () => import("@aws-sdk/client-kinesis"));

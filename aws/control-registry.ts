@@ -17,6 +17,13 @@ import {
 } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { CallOptions, Clock, ControlStore } from "../core/ports.ts";
+import {
+  accessAfter,
+  accessDuring,
+  moveStages,
+  tableAccesses,
+  type AccessState,
+} from "../core/table-access.ts";
 import type {
   AttributeValue,
   HistoryRetention,
@@ -25,7 +32,9 @@ import type {
   KeyAttribute,
   KeyType,
   Registry,
+  TableAccess,
   TableDescription,
+  TableMove,
   Timestamp,
   WantedTable,
 } from "../core/types.ts";
@@ -51,6 +60,7 @@ const partition = "registry";
 /** No tables' names: those have no such character. */
 const retentionName = "#history";
 const streamName = "#stream";
+const moverName = "mover";
 
 export async function readRegistry(
   control: ControlReads,
@@ -76,7 +86,21 @@ export type RegistryStore = Pick<ControlStore, "registerTable" | "retainHistory"
    * by provisioning alone.
    */
   recordStream(exists: boolean, options?: CallOptions): Promise<void>;
+  /**
+   * Changes who may write a registered table, by what stands there.
+   * @param next throws where it is to stay.
+   * @throws InvalidRequestError for a table that is not registered.
+   */
+  changeAccess(
+    table: string,
+    next: (before: HeldTable, nowMs: number) => HeldState,
+    options?: CallOptions,
+  ): Promise<TableDescription>;
 };
+
+/** Who moves a table says so: another one's next step finds it changed. */
+export type HeldTable = TableDescription & { readonly mover: string | undefined };
+export type HeldState = AccessState & { readonly mover: string | undefined };
 
 type RegistryParts = { readonly control: ControlTable; readonly clock: Clock };
 
@@ -84,7 +108,6 @@ export function createRegistryStore(parts: RegistryParts): RegistryStore {
   return {
     registerTable: async (table, options) => {
       assertUsersTable(table.name);
-      assertTransactional(table);
       const item = await change(parts, { sk: table.name, options }, (stored, nowMs) => {
         const before =
           stored === undefined
@@ -93,19 +116,39 @@ export function createRegistryStore(parts: RegistryParts): RegistryStore {
         if (before !== undefined) assertSameKey(table, before);
         // What the caller may have read of it before may not stand any more.
         const history = table.history ?? before?.history ?? false;
-        const { name, partitionKey, sortKey, indexKeys, indexNames, access } = table;
-        return fromDescription({
-          ...{ name, partitionKey, access },
+        const { name, partitionKey, sortKey, indexKeys, indexNames } = table;
+        const item = fromDescription({
+          ...{ name, partitionKey, ...accessAfter(before, table) },
           ...(sortKey === undefined ? {} : { sortKey }),
           ...(indexKeys === undefined ? {} : { indexKeys }),
           ...(indexNames === undefined ? {} : { indexNames }),
           ...tableHistoryAfter(before, { history, nowMs }),
         });
+        const mover = stored?.[moverName];
+        return mover === undefined ? item : { ...item, [moverName]: mover };
       });
       return toDescription({
         what: "table registry",
         item: { ...item, sk: { S: table.name } },
       });
+    },
+    async changeAccess(table, next, options) {
+      const item = await change(parts, { sk: table, options }, (stored, nowMs) => {
+        if (stored === undefined) {
+          throw new InvalidRequestError(
+            "table",
+            `table "${table}" is not registered; \`npx tidemark register ${table}\` does it`,
+          );
+        }
+        const before = toDescription({ what: "table registry", item: stored });
+        const mover = stored[moverName];
+        const held = {
+          ...before,
+          mover: mover !== undefined && "S" in mover ? mover.S : undefined,
+        };
+        return fromHeld(before, next(held, nowMs));
+      });
+      return toDescription({ what: "table registry", item: { ...item, sk: { S: table } } });
     },
     async retainHistory(retentionMs, options) {
       assertRetention(retentionMs);
@@ -120,6 +163,17 @@ export function createRegistryStore(parts: RegistryParts): RegistryStore {
     async recordStream(exists, options) {
       await change(parts, { sk: streamName, options }, (stored) => streamEntry(stored, exists));
     },
+  };
+}
+
+function fromHeld(before: TableDescription, { access, move, mover }: HeldState): Item {
+  const { move: was, historySince: _since, historyKeptUntilMs: _until, ...table } = before;
+  const isSteady = access === before.access && move === undefined && was === undefined;
+  // What is left of a history that was switched off is over for one that moves.
+  const kept = isSteady ? before : { ...table, access, ...(move === undefined ? {} : { move }) };
+  return {
+    ...fromDescription(kept),
+    ...(mover === undefined ? {} : { [moverName]: { S: mover } }),
   };
 }
 
@@ -196,15 +250,6 @@ function unchanged({ before, after }: Change): ControlCondition {
   };
 }
 
-/**
- * What transactions on mixed tables need is not there yet (docs/adr/0014-native-operations.md).
- * @throws InvalidRequestError for one.
- */
-export function assertTransactional({ name, access }: WantedTable): void {
-  if (access === "transactional") return;
-  throw new InvalidRequestError("access", `table "${name}" cannot be registered as ${access} yet`);
-}
-
 function assertSameKey(table: WantedTable, before: TableDescription): void {
   const keyOf = ({ partitionKey, sortKey }: WantedTable): unknown => [partitionKey, sortKey];
   if (isDeepStrictEqual(keyOf(table), keyOf(before))) return;
@@ -255,6 +300,9 @@ function fromDescription(table: TableDescription): Item {
     ...(table.indexNames === undefined ? {} : { indexes: { S: table.indexNames.join() } }),
     ...fromHistory(table),
     access: { S: table.access },
+    ...(table.move === undefined
+      ? {}
+      : { moveTo: { S: table.move.to }, moveStage: { S: table.move.stage } }),
   };
 }
 
@@ -280,10 +328,11 @@ function toIndexKey(stored: Stored): IndexKeyAttribute {
 
 function toDescription(stored: Stored): TableDescription {
   const name = textOf(stored, "sk");
-  const access = textOf(stored, "access");
-  if (access !== "transactional" && access !== "mixed") {
+  const said = textOf(stored, "access");
+  const access = tableAccesses.find((each) => each === said);
+  if (access === undefined) {
     throw new CorruptDataError(
-      `table registry: "${name}" has the access mode "${access}", which this version does not know`,
+      `table registry: "${name}" has the access mode "${said}", which this version does not know`,
     );
   }
   const description = {
@@ -299,9 +348,19 @@ function toDescription(stored: Stored): TableDescription {
       ? { historyKeptUntilMs: integerOf(stored, "historyKeptUntilMs") }
       : {}),
     access,
+    ...(has(stored, "moveStage") ? { move: toMove(stored, access) } : {}),
   } as const;
   if (!has(stored, "sortKeyName")) return description;
   return { ...description, sortKey: toKeyAttribute(stored, "sortKey") };
+}
+
+function toMove(stored: Stored, access: TableAccess): TableMove {
+  const [said, aim] = [textOf(stored, "moveStage"), textOf(stored, "moveTo")];
+  const stage = moveStages.find((each) => each === said);
+  const to = tableAccesses.find((each) => each === aim);
+  if (stage === undefined || accessDuring(stage) !== access) throw corrupt(stored, "moveStage");
+  if (to === undefined) throw corrupt(stored, "moveTo");
+  return { to, stage };
 }
 
 function toKeyAttribute(stored: Stored, prefix: "partitionKey" | "sortKey"): KeyAttribute {

@@ -47,6 +47,11 @@ export const notExists: ControlCondition = {
   names: { "#pk": "pk" },
 };
 
+/** Wide enough for every safe integer, so that text order is number order. */
+export function padded(value: number): string {
+  return value.toString().padStart(16, "0");
+}
+
 const keyOf = ({ pk, sk }: ControlKey): SdkItem => ({ pk: { S: pk }, sk: { S: sk } });
 
 export function createControlReads(dynamodb: ClientDynamoDb, table: string): ControlReads {

@@ -25,7 +25,7 @@ import type {
   Version,
 } from "../core/types.ts";
 import { encodeItem } from "../schemas/attribute-value.ts";
-import { allOf, type ControlTable } from "./control-table.ts";
+import { allOf, padded, type ControlTable } from "./control-table.ts";
 import { corrupt, integerOf, mapOf, mapsOf, textOf, type Stored } from "./stored-attributes.ts";
 
 type ReaperStore = Pick<
@@ -67,11 +67,6 @@ export function createReaperStore(control: ControlTable): ReaperStore {
   };
 }
 
-/** Wide enough for every safe integer, so that text order is number order. */
-function padded(value: number): string {
-  return value.toString().padStart(16, "0");
-}
-
 function queueKey(shard: ShardId): string {
   return `tombstones#${shard}`;
 }
@@ -93,17 +88,19 @@ function fromSample({ observedMs, timestamp }: WatermarkSample): AttributeValue 
 
 /**
  * Parts are written in order under fixed names, so a repeat overwrites them with the same content.
+ * Where the stretch begins is a part of the name: the watermark may stand within a stretch that was
+ * queued as a whole, and who begins there knows only the rest of it.
  */
 async function queue(
   control: ControlTable,
-  batch: TombstoneBatch,
+  batch: TombstoneBatch & { readonly from: LogPosition },
   options: CallOptions | undefined,
 ): Promise<void> {
   let part: AttributeValue[] = [];
   let bytes = 0;
   let parts = 0;
   const flush = async (): Promise<void> => {
-    const sk = `${prefixOf(batch)}${parts.toString().padStart(6, "0")}`;
+    const sk = `${prefixOf(batch)}${padded(batch.from)}${parts.toString().padStart(6, "0")}`;
     const attributes: Item = { through: { N: batch.through.toString() }, tombstones: { L: part } };
     await control.put({ pk: queueKey(batch.shard), sk }, attributes, options);
     part = [];

@@ -2,13 +2,13 @@
  * The conditional put that appends a block to the log: the commit point of every transaction in the
  * block (I1). A client needs it only where it commits express.
  */
-import { StoreError } from "../core/errors.ts";
 import type { AppendOptions, Appended, Clock, StoredBlock } from "../core/ports.ts";
 import type { ShardId } from "../core/types.ts";
 import { fromSdkItem } from "./attribute-values.ts";
 import { callWrite } from "./call.ts";
 import { count, prepared, type ClientDynamoDb } from "./dynamodb.ts";
 import { inKnownOrder } from "./middleware-order.ts";
+import { askingForShown, learnShown } from "./refusals-shown.ts";
 import { sentOnce } from "./single-try.ts";
 import { expiresAtSeconds } from "./stored-attributes.ts";
 import { storedBlock } from "./stored-block.ts";
@@ -19,9 +19,6 @@ type AppendParts = {
   readonly table: string;
 };
 
-/** Clients whose stores were found not to tell what stands in a put's way, as dynalite. */
-const untold = new WeakSet();
-
 /** Taken without its block where the store does not tell it: it is asked for that once. */
 export async function append(
   parts: AppendParts,
@@ -29,28 +26,16 @@ export async function append(
   options: AppendOptions | undefined,
 ): Promise<Appended> {
   const { client } = await parts.dynamodb.handle();
-  const asks = !untold.has(client);
-  try {
+  return askingForShown(client, async (asks) => {
     const answer = await put(parts, { ...append, asks }, options);
-    if (answer !== "appended" && answer.taken === undefined) untold.add(client);
+    if (answer !== "appended") learnShown(client, answer.taken !== undefined);
     return answer;
-  } catch (error) {
-    if (!asks || !isNotUnderstood(error)) throw error;
-    const answer = await put(parts, { ...append, asks: false }, options);
-    untold.add(client);
-    return answer;
-  }
-}
-
-/** A store that knows less than DynamoDB may take the question itself for a mistake. */
-function isNotUnderstood(error: unknown): boolean {
-  if (!(error instanceof StoreError)) return false;
-  return error.code === "ValidationException" || error.code === "SerializationException";
+  });
 }
 
 async function put(
   { dynamodb, table, clock }: AppendParts,
-  { shard, block, asks }: Parameters<typeof append>[1] & { readonly asks: boolean },
+  { shard, block, asks }: Parameters<typeof append>[1] & { readonly asks: object },
   options: AppendOptions | undefined,
 ): Promise<Appended> {
   const { handle } = dynamodb;
@@ -70,7 +55,7 @@ async function put(
       ConditionExpression: "attribute_not_exists(#position)",
       // mutant: block-put-without-condition
       ExpressionAttributeNames: { "#position": "position" },
-      ...(asks ? { ReturnValuesOnConditionCheckFailure: "ALL_OLD" } : {}),
+      ...asks,
       ...metered,
     });
     const command = inKnownOrder(to.client, put);

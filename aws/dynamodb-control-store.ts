@@ -15,6 +15,7 @@ import type {
   Timestamp,
   Watermark,
 } from "../core/types.ts";
+import { createAbortedFencesQueue } from "./control-aborted.ts";
 import {
   allOf,
   createControlReads,
@@ -118,6 +119,7 @@ export function createDynamoDbControlStore(parts: ControlStoreParts): AwsControl
   return {
     ...createDynamoDbControlReader(parts),
     ...createReaperStore(control),
+    ...createAbortedFencesQueue(control),
     ...createHouseTurns(control),
     ...createRegistryStore({ control, clock: parts.clock }),
     async advanceWatermark(shard, watermark, options) {

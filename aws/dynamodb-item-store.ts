@@ -6,10 +6,11 @@
 import { StoreError } from "../core/errors.ts";
 import type { CallOptions, ClientPorts, InstallRequest, ItemStore } from "../core/ports.ts";
 import { OnDemand } from "../core/on-demand.ts";
+import { versionOf } from "../core/stored-version.ts";
 import { toSdkItem, type SdkItem } from "./attribute-values.ts";
 import type { BatchGetParts } from "./dynamodb-batch-get.ts";
 import type { DynamoDb } from "./dynamodb.ts";
-import { absentItem, toInstalledItem, toStoredItem, versionOf } from "./stored-item.ts";
+import { absentItem, toInstalledItem, toStoredItem } from "./stored-item.ts";
 
 const batches = new OnDemand("batches", () => import("./dynamodb-batch-get.ts"));
 const pages = new OnDemand("pages of tables", () => import("./dynamodb-pages.ts"));

@@ -5,6 +5,7 @@
 import type { QueryCommandOutput } from "@aws-sdk/client-dynamodb";
 import { attribute, setAttribute } from "../core/attributes.ts";
 import { CorruptDataError, InvalidRequestError } from "../core/errors.ts";
+import type { MixedPage } from "../core/mixed-items-port.ts";
 import type {
   CallOptions,
   Page,
@@ -19,14 +20,50 @@ import { toStoredItem } from "./stored-item.ts";
 
 export type PageParts = { readonly dynamodb: ClientDynamoDb };
 
+type Output = Pick<QueryCommandOutput, "Items" | "LastEvaluatedKey">;
+
 export async function query(
   parts: PageParts,
   request: QueryRequest,
   options: CallOptions | undefined,
 ): Promise<Page> {
+  return toPage(request.table, await send(parts, request, options));
+}
+
+export async function scan(
+  parts: PageParts,
+  request: ScanRequest,
+  options: CallOptions | undefined,
+): Promise<Page> {
+  return toPage(request.table, await sendScan(parts, request, options));
+}
+
+/** As `query`, of items of a mixed table as they are stored. */
+export async function queryMixed(
+  parts: PageParts,
+  request: Omit<QueryRequest, "index">,
+  options: CallOptions | undefined,
+): Promise<MixedPage> {
+  return toMixedPage(await send(parts, request, options));
+}
+
+/** As `scan`, of items of a mixed table as they are stored. */
+export async function scanMixed(
+  parts: PageParts,
+  request: ScanRequest,
+  options: CallOptions | undefined,
+): Promise<MixedPage> {
+  return toMixedPage(await sendScan(parts, request, options));
+}
+
+function send(
+  parts: PageParts,
+  request: QueryRequest,
+  options: CallOptions | undefined,
+): Promise<Output> {
   const { table, index } = request;
   const condition = keyCondition(request);
-  const output = await parts.dynamodb.query(
+  return parts.dynamodb.query(
     {
       TableName: table.name,
       ...(index === undefined ? { ConsistentRead: true } : { IndexName: index.name }),
@@ -37,16 +74,15 @@ export async function query(
     },
     options,
   );
-  return toPage(table, output);
 }
 
-export async function scan(
+function sendScan(
   parts: PageParts,
   request: ScanRequest,
   options: CallOptions | undefined,
-): Promise<Page> {
+): Promise<Output> {
   const { table, segment } = request;
-  const output = await parts.dynamodb.scan(
+  return parts.dynamodb.scan(
     {
       TableName: table.name,
       ConsistentRead: true,
@@ -57,23 +93,25 @@ export async function scan(
     },
     options,
   );
-  return toPage(table, output);
 }
 
 function sdkStartKey({ startKey }: Pick<ScanRequest, "startKey">): SdkItem | undefined {
   return startKey === undefined ? undefined : toSdkItem(startKey);
 }
 
-function toPage(
-  table: TableDescription,
-  output: Pick<QueryCommandOutput, "Items" | "LastEvaluatedKey">,
-): Page {
-  const rows = (output.Items ?? []).map((row) => {
-    const item = fromSdkItem(row);
-    return { ...toStoredItem(item), key: keyOf(table, item) };
-  });
-  const last = output.LastEvaluatedKey;
-  return { rows, lastKey: last === undefined ? undefined : fromSdkItem(last) };
+function toMixedPage({ Items = [], LastEvaluatedKey: last }: Output): MixedPage {
+  return {
+    rows: Items.map((row) => fromSdkItem(row)),
+    lastKey: last === undefined ? undefined : fromSdkItem(last),
+  };
+}
+
+function toPage(table: TableDescription, output: Output): Page {
+  const { rows, lastKey } = toMixedPage(output);
+  return {
+    rows: rows.map((item) => ({ ...toStoredItem(item), key: keyOf(table, item) })),
+    lastKey,
+  };
 }
 
 type KeyCondition = {

@@ -4,7 +4,8 @@
  */
 import { InvalidRequestError, StoreError } from "../core/errors.ts";
 import type { Clock } from "../core/ports.ts";
-import type { KeyAttribute, TableDescription, WantedTable } from "../core/types.ts";
+import { accessAfter } from "../core/table-access.ts";
+import type { KeyAttribute, TableAccess, TableDescription, WantedTable } from "../core/types.ts";
 import { withAwsClients, type AwsClientOptions, type DynamoDbHandle } from "./clients.ts";
 import {
   describeTable,
@@ -12,7 +13,6 @@ import {
   type DescribedTable,
   type KeyPair,
 } from "./described-table.ts";
-import { assertTransactional } from "./control-registry.ts";
 import { createDynamoDb } from "./dynamodb.ts";
 import {
   createDynamoDbControlReader,
@@ -31,6 +31,8 @@ export type AdoptedTable = {
   readonly name: string;
   /** Undefined: as it is registered; false for a new one. */
   readonly history?: boolean | undefined;
+  /** Undefined: as it is registered; `"transactional"` for a new one. */
+  readonly access?: TableAccess | undefined;
   /** Checked, where the caller knows them: partition key, then sort key. */
   readonly keyNames?: readonly string[] | undefined;
   /** Whether items have reserved names, if the table is new to the registry. Default `"first"`. */
@@ -54,15 +56,15 @@ export async function adoptTables(
   tables: readonly AdoptedTable[],
 ): Promise<readonly RegisteredTable[]> {
   // Says so where there is no deployment, before any table is looked at.
-  const before = new Set((await registeredTables(options)).map(({ name }) => name));
+  const before = await registryByName(options);
   return register(
     options,
-    tables.map(({ name, history, keyNames, look }) => ({
-      name,
-      history,
+    tables.map(({ keyNames, look, ...table }) => ({
+      ...table,
+      before: before.get(table.name),
       key: keyNames?.map((each) => ({ name: each })),
       // A table that is registered again, at every start of an application, costs no scan.
-      look: look ?? (before.has(name) ? "none" : "first"),
+      look: look ?? (before.has(table.name) ? "none" : "first"),
     })),
   );
 }
@@ -82,7 +84,7 @@ export async function lookThroughTables(
     for (const { name, keyNames } of tables) {
       assertUsersTable(name);
       const key = keyNames?.map((each) => ({ name: each }));
-      const table = await described(handle, { name, key, history: undefined });
+      const table = await described(handle, { name, key });
       looked.push({ ...table, looked: await lookForReservedNames(handle, table, "all") });
     }
     return looked;
@@ -97,10 +99,15 @@ export async function registerTables(
   options: RegistryOptions,
   tables: readonly WantedTable[],
 ): Promise<readonly TableDescription[]> {
-  for (const table of tables) assertTransactional(table);
+  const before = await registryByName(options);
   return register(
     options,
-    tables.map((table) => ({ ...table, key: keyAttributes(table), look: "none" })),
+    tables.map((table) => ({
+      ...table,
+      before: before.get(table.name),
+      key: keyAttributes(table),
+      look: "none",
+    })),
   );
 }
 
@@ -127,9 +134,16 @@ export async function registeredTables(
   });
 }
 
+async function registryByName(
+  options: RegistryOptions,
+): Promise<ReadonlyMap<string, TableDescription>> {
+  return new Map((await registeredTables(options)).map((table) => [table.name, table]));
+}
+
 type Asked = {
   readonly name: string;
-  readonly history: boolean | undefined;
+  readonly history?: boolean | undefined;
+  readonly access?: TableAccess | undefined;
   /** As far as the caller knows it. */
   readonly key: readonly KnownKey[] | undefined;
 };
@@ -139,7 +153,11 @@ type KnownKey = { readonly name: string; readonly type?: KeyAttribute["type"] };
 /** Every table is looked at before the first is registered. */
 async function register(
   options: RegistryOptions,
-  tables: readonly (Asked & { readonly look: Look })[],
+  tables: readonly (Asked & {
+    readonly look: Look;
+    /** What is registered. */
+    readonly before: TableDescription | undefined;
+  })[],
 ): Promise<readonly RegisteredTable[]> {
   const { clock = systemClock } = options;
   const { controlTable } = deploymentNames(options.deployment);
@@ -149,8 +167,9 @@ async function register(
     const handle = await clients.dynamodb();
     for (const { name } of tables) assertUsersTable(name);
     const wanted: { readonly table: WantedTable; readonly looked: Looked | undefined }[] = [];
-    for (const { look, ...asked } of tables) {
+    for (const { look, before, ...asked } of tables) {
       const table = await described(handle, asked);
+      accessAfter(before, table);
       const looked = look === "none" ? undefined : await lookForReservedNames(handle, table, look);
       wanted.push({ table, looked });
     }
@@ -165,7 +184,7 @@ async function register(
 
 async function described(
   dynamodb: DynamoDbHandle,
-  { name, history, key }: Asked,
+  { name, history, access, key }: Asked,
 ): Promise<WantedTable> {
   const found = await describeTable(dynamodb, name);
   if (found === undefined) {
@@ -179,7 +198,7 @@ async function described(
     ...(sortKey === undefined ? {} : { sortKey }),
     ...(indexNames.length === 0 ? {} : { indexKeys, indexNames }),
     history,
-    access: "transactional",
+    access,
   };
 }
 

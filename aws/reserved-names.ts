@@ -1,7 +1,8 @@
 /**
  * Looks whether items of a table, before it comes under Tidemark, have attributes with the names
  * that Tidemark keeps for itself (docs/adoption.md). What transactions of an earlier registration
- * have left is not meant: a version, or a tombstone, as only they write it.
+ * have left, and native writers that knew of it, is not meant: a version, a nonce, a fence, a
+ * tombstone or placeholder, as only they write it.
  */
 import type { AttributeValue as SdkValue } from "@aws-sdk/client-dynamodb";
 import { attribute, isReserved, reservedAttributes, valueTypeOf } from "../core/attributes.ts";
@@ -96,13 +97,16 @@ function requireOtherKey(table: KeyPair & { readonly name: string }): void {
   );
 }
 
-/** The first attribute that no transaction has written. */
+/** The first attribute that neither transactions nor native writers beside them have written. */
 function foreignIn(item: Item): string | undefined {
   return reservedAttributes.find((name) => {
     const value = attribute(item, name);
     if (value === undefined) return false;
     if (name === "_v") return !isVersion(value);
-    return !(name === "_x" && "BOOL" in value && value.BOOL && attribute(item, "_v") !== undefined);
+    if (name === "_n") return !("B" in value && value.B.length === limits.nonceBytes);
+    if (name === "_f") return !("B" in value && value.B.length === limits.fenceBytes);
+    const isOurs = ["_v", "_n"].some((identity) => attribute(item, identity) !== undefined);
+    return !(name === "_x" && "BOOL" in value && value.BOOL && isOurs);
   });
 }
 

@@ -15,7 +15,7 @@ import { toSequenceNumber } from "../core/sequence-number.ts";
 import type { LogBlock, LogPosition, ShardId, StreamCursor, Watermark } from "../core/types.ts";
 import { KeyHashes } from "../schemas/key-hashes.ts";
 import { encodeLogBlock } from "../schemas/log-block-encoding.ts";
-import { decodeLogBlockHeader } from "../schemas/log-block.ts";
+import { decodeLogBlock, decodeLogBlockHeader } from "../schemas/log-block.ts";
 import { makeTransactionId, transactionIdRandomBytes } from "../schemas/transaction-id.ts";
 import type { AwsControlStore } from "./dynamodb-control-store.ts";
 
@@ -35,7 +35,10 @@ export type StreamUse =
   /** Nobody needs it; or there has been none. */
   | "unused";
 
-type LogEnd = Pick<Watermark, "position" | "timestamp" | "cursor">;
+type LogEnd = Pick<Watermark, "position" | "timestamp" | "cursor"> & {
+  /** Undefined where all blocks have expired: below the watermark nothing is open. */
+  readonly newest?: StoredBlock;
+};
 
 /** From then on nobody decides anything that the shard's stream holds, or ever will. */
 export async function closeStream(parts: StreamSwitchParts, shard: ShardId): Promise<void> {
@@ -133,7 +136,8 @@ async function appendUnless(
       // probe: stream-switched-already
       return;
     }
-    const block = follow(end);
+    const oldestOpen = oldestOpenBehind(end, hashes);
+    const block = { ...follow(end), ...(oldestOpen === undefined ? {} : { oldestOpen }) };
     const bytes = encodeLogBlock(block, hashes);
     // Whoever slept since it looked might find the position free that an expired block has left.
     const signBeforeMs = lookedMs + limits.expressTailAgeMsMax;
@@ -166,7 +170,20 @@ async function endOf(
 
 function endBehind({ position, bytes }: StoredBlock, watermark: Watermark): LogEnd {
   const { throughTimestamp, cursor } = decodeLogBlockHeader(bytes, position);
-  return { position, timestamp: throughTimestamp, cursor: cursor ?? watermark.cursor };
+  const newest = { position, bytes };
+  return { position, timestamp: throughTimestamp, cursor: cursor ?? watermark.cursor, newest };
+}
+
+/**
+ * A block at or before the oldest one with a transaction that is open behind the end (I4). What the
+ * newest block names may be decided by now: an older name is no fault, and none would stop whoever
+ * reads the log.
+ */
+function oldestOpenBehind({ newest }: LogEnd, hashes: KeyHashes): LogPosition | undefined {
+  if (newest === undefined) return undefined;
+  const { oldestOpen, verdicts } = decodeLogBlock(newest.bytes, newest.position, hashes);
+  const opens = verdicts.some(({ kind }) => kind === "prepared");
+  return oldestOpen ?? (opens ? newest.position : undefined);
 }
 
 async function watermarkOf({ control }: StreamSwitchParts, shard: ShardId): Promise<Watermark> {

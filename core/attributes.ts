@@ -2,12 +2,14 @@
  * Items as objects that strangers name the attributes of: access that neither inherits
  * (`constructor`) nor changes a prototype (`__proto__`), the type of a value, reserved names.
  */
+import { isGuarded } from "./table-access.ts";
 import type { AttributeValue, Item, PayloadTable, TableDescription } from "./types.ts";
 
 /**
- * Attributes of stored items that belong to Tidemark: version, fence, tombstone, BASE transaction.
+ * Attributes of stored items that belong to Tidemark: version, nonce, fence, tombstone or
+ * placeholder, BASE transaction.
  */
-export const reservedAttributes = ["_v", "_f", "_x", "_b"] as const;
+export const reservedAttributes = ["_v", "_n", "_f", "_x", "_b"] as const;
 
 export const valueTypes = ["S", "N", "B", "BOOL", "NULL", "L", "M", "SS", "NS", "BS"] as const;
 export type ValueType = (typeof valueTypes)[number];
@@ -42,6 +44,14 @@ export function isReserved(name: string): boolean {
   return name.length === 2 && (reservedAttributes as readonly string[]).includes(name);
 }
 
+export function withoutReserved(item: Item): Item {
+  const kept: Record<string, AttributeValue> = {};
+  for (const [name, value] of Object.entries(item)) {
+    if (!isReserved(name)) setAttribute(kept, name, value);
+  }
+  return kept;
+}
+
 export function keyNamesOf(table: TableDescription): KeyNames {
   const names = { name: table.name, partitionKey: table.partitionKey.name };
   return table.sortKey === undefined ? names : { ...names, sortKey: table.sortKey.name };
@@ -61,7 +71,8 @@ export function keyOf(table: TableDescription, item: Item): Item {
 /** What a payload says of a table, so that replay needs no registry. */
 export function payloadTableOf(table: TableDescription): PayloadTable {
   const payloadTable = { ...keyNamesOf(table), history: table.history };
-  return table.access === "mixed" ? { ...payloadTable, isMixed: true } : payloadTable;
+  if (table.access !== "mixed") return payloadTable;
+  return { ...payloadTable, isMixed: true, ...(isGuarded(table) ? { isGuarded: true } : {}) };
 }
 
 /**

@@ -48,9 +48,10 @@ export type ConflictDetail = {
   readonly on: "key" | "partition" | "table";
   /**
    * `"tail"`: seen before anything was sent to the oracle. `"process"`: so, too; by a transaction
-   * of the same process that is on its way.
+   * of the same process that is on its way. `"native"`: an item of a mixed table was not any more
+   * as it was read; by a native write, or a transaction's.
    */
-  readonly foundBy?: "process" | "tail" | "oracle";
+  readonly foundBy?: "process" | "tail" | "oracle" | "native";
 };
 
 export class ConflictError extends TransactionError {

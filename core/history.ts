@@ -65,7 +65,15 @@ export function tableHistoryAfter(
   if (before === undefined) {
     return history ? { history, historySince: microsOf(nowMs) } : { history };
   }
-  if (history === before.history) return before;
+  if (history === before.history) {
+    // Of a table's whole description no more than this: the rest is being registered anew.
+    const { historySince, historyKeptUntilMs } = before;
+    return {
+      history,
+      ...(historySince === undefined ? {} : { historySince }),
+      ...(historyKeptUntilMs === undefined ? {} : { historyKeptUntilMs }),
+    };
+  }
   if (!history) return { history, historyKeptUntilMs: nowMs + limits.historyChangeMs };
   return { history, historySince: microsOf(nowMs + limits.historyChangeMs) };
 }

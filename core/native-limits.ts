@@ -11,14 +11,69 @@ export const openTransactionsMax = 10_000;
 export const openEntriesMax = 100_000;
 /** Of what tells a state of an item from all others. */
 export const nonceBytes = 16;
+/** Of a fence: the id of a transaction. */
+export const fenceBytes = 16;
+/**
+ * Attributes that the conditions of a local commit may name: each takes a comparison and an AND of
+ * DynamoDB's 300 operators, and up to 31 bytes of its 4 KB, by whatever name.
+ */
+export const localAttributesMax = 120;
+/** Calls for one item in a row that others were faster than, or whose answers were lost. */
+export const mixedAttemptsMax = 16;
+/** Fences of others that were settled for one write, one after the other. */
+export const mixedSettlesMax = 8;
 /** Writes of one that is prepared: its commit says what each install replaces, in one block. */
 export const preparedWritesMax = 5_000;
+/**
+ * What an interactive transaction may have read of mixed tables: its commit reads all of it again,
+ * and holds it in memory.
+ */
+export const recalledBytesMax = 32 * 1024 * 1024;
+export const recalledPagesMax = 1_000;
+/** Items, and pages, of that which are read at once. */
+export const recalledAtOnceMax = 100;
+export const recalledPagesAtOnceMax = 8;
+/** How long a client tries to vote its own transaction down, and to clean up after it. */
+export const withdrawMsMax = 5_000;
 /**
  * How long who is in the way of somebody may take to vote, as that one's clock has it: twice as
  * long with each that the same caller meets.
  */
 export const openPatienceMsMin = 200;
 export const openPatienceMsMax = 2_000;
+
+// --- A table on its way from transactional to mixed, or back (core/table-access.ts) ---
+/**
+ * After a change of the registry, nobody commits by an older copy of it, if his block comes after
+ * this: an oracle's and an express client's copy, and a second for clocks of unequal pace.
+ */
+export const accessCommitsMs = 11_000;
+/**
+ * And no transaction reads by one that has begun by it: a transaction's age longer, and the same.
+ */
+export const accessReadsMs = 72_000;
+/**
+ * What was sent before is past: installs of transactional commits, as when a tombstone goes; native
+ * calls and local commits, which their process had begun by an old copy, for as long as a clock
+ * that is fast lets their signature live.
+ */
+export const accessGuardMs = 15 * 60_000;
+/**
+ * How long the mover waits until replay has installed what was committed; how often it looks, and
+ * how often it wakes replay by another commit.
+ */
+export const accessSettleMsMax = 10 * 60_000;
+export const accessLookMs = 250;
+export const accessWakeMs = 5_000;
+/** How often it says how long it still has to wait. */
+export const accessProgressMs = 10_000;
+/**
+ * Passes over the table until nothing was found that had to wait, the pause between two, and tries
+ * of one call.
+ */
+export const accessSweepsMax = 60;
+export const accessSweepPauseMs = 2_000;
+export const accessCallTriesMax = 12;
 
 // --- Replay votes down what nobody decides (functions/replay/vote-down.ts) ---
 /** Time of the log, from a prepared verdict to the newest one, after which it votes against. */
@@ -32,5 +87,16 @@ export const openByClockMsMax = 30_000;
 export const votesDownMax = 1_000;
 /** Until it votes on the same id again: the first vote may be on its way. */
 export const voteAgainMs = 5_000;
+/** Items that are looked at at once for fences of what was aborted: a page of the largest ones. */
+export const fencesLookedMax = 40;
+/** Aborted transactions of a chunk whose fences replay takes away at a time. */
+export const abortedConcurrencyMax = 16;
+/** Lines that the auditor writes of one batch, those about most writes, and names in each. */
+export const auditLinesMax = 20;
+export const auditNamesMax = 50;
 /** Pages of the log, below the watermark, that it reads for what was prepared there. */
 export const openPagesMax = 64;
+
+// --- The plugin for native operations (native/) ---
+/** How old its list of mixed tables may be. Within half of that it asks anew, in the background. */
+export const nativeTablesMsMax = 10_000;

@@ -90,11 +90,23 @@ export class OpenTransactions {
 
   /** What stands in the way of somebody who has read the key, or what the hash stands for. */
   writerOf(check: KeyHash): OpenTransaction | undefined {
+    // mutant: writes-do-not-bar
     return first(this.#written.get(check));
+  }
+
+  /** The id of one that is about to write any of what was read. */
+  writerOfAny(checks: Iterable<KeyHash>): TransactionId | undefined {
+    if (this.size === 0) return undefined;
+    for (const check of checks) {
+      const writer = this.writerOf(check);
+      if (writer !== undefined) return writer.prepared.id;
+    }
+    return undefined;
   }
 
   /** What stands in the way of a write. */
   inTheWayOf({ table, partition, key }: Omit<WriteHashes, "sortKey">): OpenTransaction | undefined {
+    // mutant: reads-do-not-bar
     return (
       first(this.#written.get(key)) ??
       first(this.#checked.get(key)) ??

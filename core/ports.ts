@@ -9,7 +9,10 @@
  * or not: ambiguous), `"throttled"` (did not happen) or `"rejected"` (the store refuses this very
  * call for good: validation, missing table, access denied).
  */
+import type { AbortedFencesQueue } from "./aborted-fences-port.ts";
 import type { KeyHasher } from "./key-hash.ts";
+import type { MixedItemStore } from "./mixed-items-port.ts";
+import type { CallOptions, QueryRequest, ScanRequest } from "./store-calls.ts";
 import type {
   Item,
   LogPosition,
@@ -23,6 +26,14 @@ import type {
   WantedTable,
   Watermark,
 } from "./types.ts";
+
+export type {
+  CallOptions,
+  Consumption,
+  QueryRequest,
+  ScanRequest,
+  SortKeyCondition,
+} from "./store-calls.ts";
 
 export type Clock = {
   /** Wall-clock milliseconds since the epoch. Differs between machines; never orders commits. */
@@ -42,14 +53,6 @@ export type Random = {
 
 /** SHA-256: 32 bytes. */
 export type Digest = (bytes: Uint8Array) => Uint8Array;
-
-/** Read and write capacity that calls consumed, as the store reported it. Adapters add to it. */
-export type Consumption = { readUnits: number; writeUnits: number; calls: number };
-
-export type CallOptions = {
-  readonly signal?: AbortSignal;
-  readonly consumption?: Consumption;
-};
 
 // --- Commit stream -----------------------------------------------------------------------------
 
@@ -169,36 +172,6 @@ export type StoredItem = {
   readonly item: Item | undefined;
   readonly version: Version;
   readonly tombstone: boolean;
-};
-
-export type SortKeyCondition =
-  | { readonly operator: "=" | "<" | "<=" | ">" | ">="; readonly value: Item[string] }
-  | { readonly operator: "between"; readonly low: Item[string]; readonly high: Item[string] }
-  | { readonly operator: "begins_with"; readonly value: Item[string] };
-
-export type QueryRequest = {
-  readonly table: TableDescription;
-  /** Undefined: the table itself. Index reads are eventually consistent. */
-  readonly index?:
-    | {
-        readonly name: string;
-        readonly partitionKey: string;
-        readonly sortKey?: string | undefined;
-      }
-    | undefined;
-  readonly partitionKey: Item[string];
-  readonly sortKey?: SortKeyCondition | undefined;
-  readonly descending: boolean;
-  /** Items examined per page. */
-  readonly limit?: number | undefined;
-  readonly startKey?: Item | undefined;
-};
-
-export type ScanRequest = {
-  readonly table: TableDescription;
-  readonly limit?: number | undefined;
-  readonly startKey?: Item | undefined;
-  readonly segment?: { readonly index: number; readonly total: number };
 };
 
 /** Tombstones are part of a page (visibility decides), in key order with the items. */
@@ -329,7 +302,7 @@ export type WatermarkSample = { readonly observedMs: number; readonly timestamp:
 /** Turns are numbered from 1 on. They bound how often work is done; no decision relies on them. */
 export type HouseTurn = { readonly turn: number; readonly isOver: boolean };
 
-export type ControlStore = {
+export type ControlStore = AbortedFencesQueue & {
   /**
    * The table that holds idempotency entries (the control table itself), as transactions read and
    * write it: key attributes `pk` and `sk`, both S, no history. Known without a call.
@@ -368,7 +341,14 @@ export type ControlStore = {
    */
   putHouseTurn(turn: HouseTurn, after: number | undefined, options?: CallOptions): Promise<boolean>;
 
-  queueTombstones(batch: TombstoneBatch, options?: CallOptions): Promise<void>;
+  /**
+   * `from`: where the stretch of the log begins. The same again overwrites itself; of one that ends
+   * there and begins elsewhere the tombstones are added.
+   */
+  queueTombstones(
+    batch: TombstoneBatch & { readonly from: LogPosition },
+    options?: CallOptions,
+  ): Promise<void>;
   /** Oldest first, those behind the batch `after`; at most one page, and none at the end. */
   queuedTombstones(
     shard: ShardId,
@@ -406,6 +386,7 @@ export type Ports = {
   readonly stream: CommitStream;
   readonly log: CommitLog;
   readonly items: ItemStore;
+  readonly mixed: MixedItemStore;
   readonly versions: VersionStore;
   readonly control: ControlStore;
 };

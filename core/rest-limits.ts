@@ -26,8 +26,11 @@ export const restComparandsMax = 100;
  * of 1,024 bytes, six characters a byte where JSON has to escape them, four names), in base64.
  */
 export const restCursorLengthMax = 64 * 1024;
-/** Length of a transaction's token: a name and eight bytes for each key, in base64. */
-export const restTokenLengthMax = 112 * 1024;
+/**
+ * Length of a transaction's token, in base64: a name, eight bytes for each key of a transactional
+ * table; of a mixed one each key itself and some 20 bytes, so that 10,000 of up to 35 bytes fit.
+ */
+export const restTokenLengthMax = 768 * 1024;
 /** Attributes that an update removes: as many as name the smallest attributes of an item. */
 export const restRemovalsMax = 10_000;
 /** Faults that one answer names. */

@@ -231,6 +231,15 @@ export class Tail {
     return this.#decisions.get(id);
   }
 
+  /** Every committed write of a key in `(above, upTo]`, oldest first. */
+  commitsOf(
+    key: KeyHash,
+    { above, upTo }: { readonly above: Timestamp; readonly upTo: Timestamp },
+  ): readonly TailCommit[] {
+    const commits = this.#commitsByKey.get(key) ?? [];
+    return commits.filter(({ timestamp }) => timestamp > above && timestamp <= upTo);
+  }
+
   /**
    * The newest committed write of a key in `(above, upTo]`. With `above` the version stored, or the
    * watermark known when the store was asked (if higher): a write that is not installed yet.

@@ -110,6 +110,19 @@ export class TransactionReads {
     return undefined;
   }
 
+  /** Whether a commit by vote in `(readTimestamp, tail.newest]` has written any of it. */
+  isOvertakenByVote(tail: Tail): boolean {
+    const range = { above: this.#readTimestamp, upTo: tail.newest };
+    for (const hash of this.keys.keys()) {
+      if (tail.commitsOf(hash, range).some(isByVote)) return true;
+    }
+    for (const hash of this.predicates.keys()) {
+      if ((tail.lastCommit(hash) ?? 0) <= range.above) continue;
+      for (const { commit } of tail.commitsUnder(hash, range)) if (isByVote(commit)) return true;
+    }
+    return false;
+  }
+
   #goesOn(hash: KeyHash, seen: SeenPage | undefined): boolean {
     return seen?.hash === hash && this.#nextPages.get(hash) === seen.page;
   }
@@ -138,6 +151,10 @@ export class TransactionReads {
     assert(to >= this.#readTimestamp, "I8: a read timestamp never falls");
     this.#readTimestamp = to;
   }
+}
+
+function isByVote({ verdict }: TailCommit): boolean {
+  return verdict.payload.kind === "prepared";
 }
 
 /**

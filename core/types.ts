@@ -91,6 +91,8 @@ export type TableDescription = {
   /** Wall clock. Where history was switched off, tombstones stay as with one until then. */
   readonly historyKeptUntilMs?: number;
   readonly access: TableAccess;
+  /** Undefined: it stays as it is. */
+  readonly move?: TableMove;
 };
 
 /**
@@ -99,11 +101,19 @@ export type TableDescription = {
  */
 export type TableAccess = "transactional" | "mixed";
 
-/** A table as somebody wants it registered. `history` undefined: as it stands; new: none. */
+/** A table on its way from the one access to the other, or back (core/table-access.ts). */
+export type TableMove = { readonly to: TableAccess; readonly stage: MoveStage };
+
+export type MoveStage = "closed" | "guarded" | "sweeping" | "tidying";
+
+/**
+ * A table as somebody wants it registered. Undefined is as it stands; of a new table no history,
+ * and transactions alone.
+ */
 export type WantedTable = Omit<
   TableDescription,
-  "history" | "historySince" | "historyKeptUntilMs"
-> & { readonly history: boolean | undefined };
+  "history" | "historySince" | "historyKeptUntilMs" | "access" | "move"
+> & { readonly history: boolean | undefined; readonly access: TableAccess | undefined };
 
 /** How long superseded versions and tombstones are kept on tables with history. */
 export type HistoryRetention = {
@@ -154,6 +164,8 @@ export type PayloadTable = {
   readonly history: boolean;
   /** Missing: transactions alone write it. */
   readonly isMixed?: true;
+  /** Mixed, and a delete leaves a tombstone all the same: the table is on its way. */
+  readonly isGuarded?: true;
 };
 
 /**

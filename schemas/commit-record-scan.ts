@@ -27,6 +27,7 @@ export type SpilledReference = {
   /** Index of the request in the batch, and in its record. */
   readonly request: number;
   readonly indexInRecord: number;
+  readonly isToPrepare: boolean;
   readonly id: TransactionId;
   readonly chunks: number;
   readonly byteLength: number;
@@ -131,7 +132,9 @@ export class CommitRecordScanner {
     if (isSpilled) {
       const { chunks, byteLength, digest } = readSpilled(reader);
       const id = transactionIdOfWords({ id0, id1, id2, id3 });
-      reference = { request: batch.count, indexInRecord, id, chunks, byteLength, digest };
+      const isToPrepare = (flags & requestFlags.prepare) !== 0;
+      const at = { request: batch.count, indexInRecord, isToPrepare };
+      reference = { ...at, id, chunks, byteLength, digest };
     }
     if ((flags & requestFlags.vote) !== 0) this.#scanVote(batch, { id0, id1, id2, id3 });
     batch.end();

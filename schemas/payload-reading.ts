@@ -31,7 +31,9 @@ function readTable(reader: ByteReader): PayloadTable {
   };
   const sortKey = (flags & tableFlags.sortKey) === 0 ? {} : { sortKey: reader.sizedUtf8() };
   const isMixed = (flags & tableFlags.mixed) === 0 ? {} : { isMixed: true as const };
-  return { ...table, ...sortKey, history: (flags & tableFlags.history) !== 0, ...isMixed };
+  const isGuarded = (flags & tableFlags.guarded) === 0 ? {} : { isGuarded: true as const };
+  const history = (flags & tableFlags.history) !== 0;
+  return { ...table, ...sortKey, history, ...isMixed, ...isGuarded };
 }
 
 function readWrite(reader: ByteReader, tables: readonly PayloadTable[]): Write {

@@ -11,7 +11,12 @@
 import { FrameError } from "../core/errors.ts";
 import { hashKinds, type KeyHasher } from "../core/key-hash.ts";
 import * as limits from "../core/limits.ts";
-import { tableFaults, type RequestBatch, type TableFault } from "../core/request-batch.ts";
+import {
+  columnCode,
+  tableFaults,
+  type RequestBatch,
+  type TableFault,
+} from "../core/request-batch.ts";
 import { hashSlot, type SlotSeed } from "../core/slot-seed.ts";
 import {
   scanMapBody,
@@ -129,6 +134,7 @@ export class PayloadScanner implements AttributeRules {
     if (length === 2 && bytes[start] === 0x5f) {
       const second = bytes[start + 1];
       if (second === 0x76 || second === 0x66 || second === 0x78 || second === 0x62) return true;
+      if (second === 0x6e) return true;
     }
     const partition = this.partitionLength[this.table] ?? 0;
     if (length === partition && same(bytes, start, this.partitionAt[this.table] ?? 0, length)) {
@@ -180,6 +186,8 @@ export class PayloadScanner implements AttributeRules {
     const entry = this.admission.tables.find(bytes, nameAt, nameAt + (this.nameLength[table] ?? 0));
     this.entries[table] = entry;
     if (entry === undefined) return tableFaults.unknown;
+    // What no vote commits has no stamps, and could be installed on no mixed table.
+    if ((flags & tableFlags.mixed) !== 0 && !this.isToPrepare) return tableFaults.differs;
     const partitionAt = this.partitionAt[table] ?? 0;
     const sortAt = this.sortAt[table] ?? 0;
     const fits =
@@ -192,6 +200,10 @@ export class PayloadScanner implements AttributeRules {
       ) &&
       isAt(bytes, sortAt, sortAt + (this.sortLength[table] ?? 0), entry.sortKey);
     return fits ? tableFaults.none : tableFaults.differs;
+  }
+
+  private get isToPrepare(): boolean {
+    return this.batch?.kinds[this.batch.count] === columnCode.prepare;
   }
 
   /** The same of a write's key, whose values begin at `start` and `sortStart`. */

@@ -13,17 +13,19 @@ import { writeMapBody, writeValue } from "./attribute-value.ts";
 import { ByteWriter } from "./byte-writer.ts";
 
 /** Bits of a table's first byte. */
-export const tableFlags = { sortKey: 1, history: 2, mixed: 4, known: 7 } as const;
+export const tableFlags = { sortKey: 1, history: 2, mixed: 4, guarded: 8, known: 15 } as const;
 
 /** A table's first byte. */
 export function tableFlagsOf(table: {
   readonly sortKey?: unknown;
   readonly history: boolean;
   readonly isMixed: boolean;
+  readonly isGuarded: boolean;
 }): number {
   const sortKey = table.sortKey === undefined ? 0 : tableFlags.sortKey;
   const history = table.history ? tableFlags.history : 0;
-  return sortKey | history | (table.isMixed ? tableFlags.mixed : 0);
+  const guarded = table.isGuarded ? tableFlags.guarded : 0;
+  return sortKey | history | guarded | (table.isMixed ? tableFlags.mixed : 0);
 }
 
 /** Bits of a write's first number; `table` is the value of the lowest bit of its table's index. */
@@ -59,8 +61,8 @@ export function encodePayload(payload: Payload): Uint8Array {
 }
 
 function writeTable(writer: ByteWriter, table: PayloadTable): void {
-  const { sortKey, history, isMixed = false } = table;
-  writer.u8(tableFlagsOf({ sortKey, history, isMixed }));
+  const { sortKey, history, isMixed = false, isGuarded = false } = table;
+  writer.u8(tableFlagsOf({ sortKey, history, isMixed, isGuarded }));
   writer.sizedUtf8(table.name);
   writer.sizedUtf8(table.partitionKey);
   if (sortKey !== undefined) writer.sizedUtf8(sortKey);

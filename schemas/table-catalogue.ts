@@ -7,6 +7,7 @@
  */
 import * as limits from "../core/limits.ts";
 import { isOwnTable } from "../core/own-tables.ts";
+import { isClosed, isGuarded } from "../core/table-access.ts";
 import type { IndexKeyAttribute, KeyAttribute, KeyType, TableDescription } from "../core/types.ts";
 import { tableFlagsOf } from "./payload.ts";
 import * as tags from "./value-tags.ts";
@@ -83,7 +84,7 @@ export class TableCatalogue {
       sortKeyBytesMax:
         sortKey === undefined ? 0 : keyBytesMax(table, sortKey, limits.sortKeyBytesMax),
       indexKeys: indexKeysOf(table),
-      flags: tableFlagsOf({ sortKey, history: table.history, isMixed: table.access === "mixed" }),
+      flags: isClosed(table) ? flagsOfNone : flagsOf(table),
       idempotency,
     };
     const hash = nameHash(name, 0, name.length);
@@ -91,6 +92,15 @@ export class TableCatalogue {
     if (bucket === undefined) this.#byName.set(hash, [entry]);
     else bucket.push(entry);
   }
+}
+
+/** No payload has them in a byte. */
+const flagsOfNone = 256;
+
+function flagsOf(table: TableDescription): number {
+  const { sortKey, history, access } = table;
+  const isMixed = access === "mixed";
+  return tableFlagsOf({ sortKey, history, isMixed, isGuarded: isGuarded(table) });
 }
 
 function keyBytesMax(

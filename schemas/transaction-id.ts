@@ -4,7 +4,7 @@
  * text 32 lower-case hexadecimal digits. Who shows the proof has made the id.
  */
 import { assert } from "../core/assert.ts";
-import type { Digest } from "../core/ports.ts";
+import type { Digest, Random } from "../core/ports.ts";
 import type { Timestamp, TransactionId } from "../core/types.ts";
 import { malformed, type ByteReader } from "./byte-reader.ts";
 import type { ByteWriter } from "./byte-writer.ts";
@@ -53,6 +53,18 @@ export function transactionIdFor(
   }
   seed.set(proof, proofDomain.length + 7);
   return makeTransactionId(seen, digest(seed).subarray(0, transactionIdRandomBytes));
+}
+
+/** Of ids that no log has: beyond every timestamp that a log can reach. */
+const localTimestamp = Number.MAX_SAFE_INTEGER as Timestamp;
+
+/** Names a transaction that was committed without the log, which tells nothing of it. */
+export function localTransactionId(random: Pick<Random, "bytes">): TransactionId {
+  return makeTransactionId(localTimestamp, random.bytes(transactionIdRandomBytes));
+}
+
+export function isLocalTransactionId(id: TransactionId): boolean {
+  return transactionIdTimestamp(id) === localTimestamp;
 }
 
 /**

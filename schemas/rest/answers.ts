@@ -31,8 +31,16 @@ export const receipt = z
   .strictObject({
     transactionId: z
       .union([transactionId, z.null()])
-      .meta({ description: "null: there was nothing to commit." }),
+      .meta({ description: "null: there was nothing to commit, or it was committed locally." }),
     commitTimestamp: z.union([microseconds, z.null()]),
+    local: z
+      .literal(true)
+      .optional()
+      .meta({
+        description:
+          "Committed by one conditional write of the one item of a mixed table that it touched: " +
+          "the log has no id and no timestamp for it, and there is no outcome to ask for.",
+      }),
     readTimestamp: microseconds,
     attempts: z.int().min(1),
     installed: z
@@ -102,6 +110,19 @@ export const unknownAnswer = z
   })
   .meta({ id: "UnknownOutcome" });
 
+/** The `202` of a one-shot on one item of a mixed table, which was to be committed locally. */
+export const unknownLocalAnswer = z
+  .strictObject({
+    outcome: z.literal("unknown"),
+    code: z.literal("commit-unknown"),
+    local: z.literal(true),
+    detail: z.string(),
+  })
+  .meta({
+    id: "UnknownLocalOutcome",
+    description: "No log will ever tell: read the item, and see whether it was written.",
+  });
+
 const check = z.strictObject({ ok: z.boolean(), durationMs: z.number() });
 
 export const healthAnswer = z
@@ -155,6 +176,15 @@ export const problem = z
         table: z.string().optional(),
         key: item.optional(),
         version: microseconds.optional(),
+        foundBy: z
+          .enum(["process", "tail", "oracle", "native"])
+          .optional()
+          .meta({
+            description:
+              "native: an item of a mixed table is not as it was read; a native write, or " +
+              "another transaction. The others: a transaction, found in this process, in the " +
+              "log as the service knew it, or by the oracle.",
+          }),
       })
       .optional(),
     condition: z
@@ -174,4 +204,5 @@ export const problem = z
 export type Receipt = z.output<typeof receipt>;
 export type ReadsAnswer = z.output<typeof readsAnswer>;
 export type Problem = z.output<typeof problem>;
+export type UnknownLocalAnswer = z.output<typeof unknownLocalAnswer>;
 export type UnknownAnswer = z.output<typeof unknownAnswer>;

@@ -13,6 +13,7 @@ import {
   snapshotAnswer,
   transactionAnswer,
   unknownAnswer,
+  unknownLocalAnswer,
 } from "./answers.ts";
 import {
   beginRequest,
@@ -47,7 +48,8 @@ const replayed = {
 const titles = {
   400: "The body is not JSON, or a name stands twice in it.",
   409:
-    "Nothing was written: a conflict with another transaction (send again after Retry-After), " +
+    "Nothing was written: a conflict with another transaction or, on a mixed table, a native " +
+    "write (send again after Retry-After), " +
     "or the token's transaction was committed before.",
   410: "The token has expired, or the point in time is gone.",
   412: "A condition does not hold; the problem carries which, and the item as it stands.",
@@ -99,6 +101,20 @@ const unknown = {
   headers: { Location: { description: "Where to settle it.", schema: { type: "string" } } },
 } as const;
 
+const unknownOneShot = {
+  ...json(
+    "Sent and not answered in time: committed or not. Settle it before anything else; with " +
+      "local, read the item.",
+    z.union([unknownAnswer, unknownLocalAnswer]),
+  ),
+  headers: {
+    Location: {
+      description: "Where to settle it; absent with local.",
+      schema: { type: "string" },
+    },
+  },
+} as const;
+
 const unsettled = {
   ...unknown,
   ...json("Not settled in time. Ask again.", unknownAnswer),
@@ -120,7 +136,7 @@ export const routes = {
     request: { ...idempotency, ...body(transactionRequest) },
     responses: {
       200: { ...json("Committed.", transactionAnswer), headers: replayed },
-      202: unknown,
+      202: unknownOneShot,
       ...problems(400, 409, 412, 413, 415, 422, 429, 500, 503),
     },
   },

@@ -10,6 +10,7 @@ import { createDynamoDbControlStore } from "../../aws/dynamodb-control-store.ts"
 import { deploymentNames } from "../../aws/names.ts";
 import { systemClock } from "../../aws/system.ts";
 import * as limits from "../../core/limits.ts";
+import type { AccessState } from "../../core/table-access.ts";
 import type { LogPosition, ShardId, Timestamp } from "../../core/types.ts";
 import { startLocalStores, type LocalStores } from "../harness/local-stores.ts";
 
@@ -19,17 +20,101 @@ beforeAll(async () => {
 });
 afterAll(() => stores.stop());
 
-test("a mixed table cannot be registered yet", async () => {
-  const table = {
-    name: "carts",
-    partitionKey: { name: "pk", type: "S" },
-    history: false,
-    access: "mixed",
-  } as const;
-  const refusal = { field: "access", code: "invalid-request" };
-  const options = { ...stores.clientOptions, deployment: stores.deployment };
-  await expect(registerTables(options, [table])).rejects.toMatchObject(refusal);
-  await expect(stores.ports.control.registerTable(table)).rejects.toMatchObject(refusal);
+describe("a table that native operations write, too", () => {
+  const partitionKey = { name: "pk", type: "S" } as const;
+  const options = () => ({ ...stores.clientOptions, deployment: stores.deployment });
+  let change: ReturnType<typeof createDynamoDbControlStore>;
+  const carts = { name: "carts", access: "mixed" } as const;
+  const orders = { name: "orders-alone", access: "transactional" } as const;
+  beforeAll(async () => {
+    const clients = createAwsClients(stores.clientOptions);
+    const { controlTable } = deploymentNames(stores.deployment);
+    const dynamodb = createDynamoDb(clients.dynamodb);
+    change = createDynamoDbControlStore({ dynamodb, clock: systemClock, table: controlTable });
+    const names = [carts.name, orders.name, "never-registered"];
+    await createTables(
+      stores.clientOptions,
+      names.map((name) => ({ name, partitionKey })),
+    );
+    await adoptTables(options(), [carts, orders]);
+  });
+  const registered = async (name: string) =>
+    (await stores.ports.control.tables()).find((each) => each.name === name);
+
+  test("is registered as mixed, and by another registration stays so", async () => {
+    const stands = { ...carts, partitionKey, history: false };
+    expect(await registered(carts.name)).toEqual(stands);
+    expect(await adoptTables(options(), [{ name: carts.name }])).toEqual([stands]);
+    expect(await adoptTables(options(), [{ ...carts, history: false }])).toEqual([stands]);
+    expect(await registered(orders.name)).toMatchObject(orders);
+  });
+
+  test("is not made of one that transactions alone write, nor the other way round", async () => {
+    for (const [{ name }, access] of [
+      [orders, "mixed"],
+      [carts, "transactional"],
+    ] as const) {
+      const refused = { field: "access", code: "invalid-request" };
+      const before = await registered(name);
+      // Of several, none is registered.
+      const both = [{ name: "never-registered" }, { name, access }];
+      const command = `npx tidemark move ${name} --access ${access}`;
+      await expect(adoptTables(options(), both)).rejects.toMatchObject(refused);
+      await expect(adoptTables(options(), both)).rejects.toThrow(command);
+      const table = { name, partitionKey, history: undefined, access };
+      await expect(registerTables(options(), [table])).rejects.toMatchObject(refused);
+      // Another was faster: the registry's own condition.
+      await expect(stores.ports.control.registerTable(table)).rejects.toMatchObject(refused);
+      expect(await registered(name)).toEqual(before);
+      expect(await registered("never-registered")).toBeUndefined();
+    }
+  });
+
+  test("says how far it is on its way, which another registration leaves as it is", async () => {
+    const { control } = stores.ports;
+    const table = "carts-moved";
+    await createTables(stores.clientOptions, [{ name: table, partitionKey }]);
+    await adoptTables(options(), [{ name: table }]);
+    const closed = { access: "transactional", move: { to: "mixed", stage: "closed" } } as const;
+    const seen: unknown[] = [];
+    const go = (state: AccessState, mover: string | undefined) =>
+      change.changeAccess(table, (before) => {
+        seen.push(before.mover);
+        return { ...state, mover };
+      });
+    expect(await go(closed, "first")).toMatchObject(closed);
+    expect(await registered(table)).toMatchObject(closed);
+    expect(await adoptTables(options(), [{ name: table }])).toMatchObject([closed]);
+    await expect(adoptTables(options(), [{ name: table, history: true }])).rejects.toMatchObject({
+      field: "history",
+    });
+    await expect(adoptTables(options(), [{ name: table, access: "mixed" }])).rejects.toThrow(
+      `is being moved to mixed, which a registration does not change; \`npx tidemark move ${table}`,
+    );
+    expect(await go({ access: "mixed" }, undefined)).toEqual({
+      ...{ name: table, partitionKey, history: false, access: "mixed" },
+    });
+    expect(seen).toEqual([undefined, "first"]);
+    const missing = change.changeAccess("never-registered", () => ({ ...closed, mover: "x" }));
+    await expect(missing).rejects.toMatchObject({ field: "table" });
+    await expect(missing).rejects.toThrow("npx tidemark register never-registered");
+    // One that changes nothing, and one that refuses.
+    const unlike = (): never => {
+      throw new RangeError("stays");
+    };
+    await expect(change.changeAccess(table, unlike)).rejects.toThrow("stays");
+    expect((await control.tables()).some(({ move }) => move !== undefined)).toBe(false);
+  });
+
+  test("has no history", async () => {
+    const refused = { field: "history", code: "invalid-request" };
+    const kept = { name: carts.name, history: true };
+    await expect(adoptTables(options(), [kept])).rejects.toMatchObject(refused);
+    await expect(adoptTables(options(), [kept])).rejects.toThrow(/native writes put nothing aside/);
+    const fresh = { name: "never-registered", access: "mixed", history: true } as const;
+    await expect(adoptTables(options(), [fresh])).rejects.toMatchObject(refused);
+    expect(await registered("never-registered")).toBeUndefined();
+  });
 });
 
 test.each(["tidemark-dev-log", "tidemark-other-control", "tidemark-a-b-versions"])(
@@ -234,5 +319,21 @@ describe("user tables", () => {
       { name: "openedAt", type: "N", role: "sort" },
     ]);
     expect(found?.indexNames).toEqual(["by-owner"]);
+  });
+
+  test("and take them anew when the table is registered again", async () => {
+    const { control } = stores.ports;
+    const table = {
+      name: "indexed-again",
+      partitionKey: { name: "id", type: "S" },
+      history: undefined,
+      access: undefined,
+    } as const;
+    for (const name of ["owner", "state"]) {
+      const indexKeys = [{ name, type: "S", role: "partition" }] as const;
+      const indexNames = [`by-${name}`];
+      const now = await control.registerTable({ ...table, indexKeys, indexNames });
+      expect(now).toMatchObject({ indexKeys, indexNames });
+    }
   });
 });

@@ -58,6 +58,7 @@ async function commitDeletes(
   const through = Math.max(...tombstones.map(({ version }) => version)) as Timestamp;
   await ports.control.queueTombstones({
     shard: stores.shard,
+    from: 0 as LogPosition,
     position: position as LogPosition,
     life: "grace",
     through,
@@ -174,6 +175,7 @@ describe("a tombstone", () => {
     position += 1;
     await ports.control.queueTombstones({
       shard: stores.shard,
+      from: 0 as LogPosition,
       position: position as LogPosition,
       life: "grace",
       through: 5 as Timestamp,
@@ -216,7 +218,7 @@ describe("a run", () => {
     const report = await run({ ports: faulty, observability: { ...silentObservability, log } });
     expect(report).toMatchObject({ removed: 0, batchesDropped: 0 });
     const fields = { table: table.name, cause: report.failures[0]?.message };
-    expect(said).toMatchObject([["a tombstone could not be removed", fields]]);
+    expect(said).toMatchObject([["a tombstone or a fence could not be removed", fields]]);
     expect(said).not.toMatchObject([[{}, { message: expect.anything() as string }]]);
     expect(report.failures).toMatchObject([{ table: table.name, fault: "unavailable" }]);
     // The removal happens, its answer is lost, and the repeat finds nothing: dealt with all the
@@ -235,6 +237,7 @@ describe("a run", () => {
       position += 1;
       await ports.control.queueTombstones({
         shard: stores.shard,
+        from: 0 as LogPosition,
         position: position as LogPosition,
         life: "grace",
         through: 100 as Timestamp,

@@ -52,6 +52,7 @@ test.each<[string, Attributes, string, string]>([
   ["a mark that is no tombstone's", { _x: { S: "x" } }, "_x", "S"],
   ["a tombstone without a version", { _x: { BOOL: true } }, "_x", "BOOL"],
   ["a fence", { _v: version, _f: { N: "1" } }, "_f", "N"],
+  ["a nonce of another length", { _n: { B: new Uint8Array(15) } }, "_n", "B"],
   ["a reserved name that is not in use yet", { _b: { NULL: true } }, "_b", "NULL"],
 ])("%s keeps a table out, with the item's key", async (_what, row, attribute, type) => {
   const name = await tableOf([{}, row, {}]);
@@ -75,9 +76,10 @@ test("what transactions have left there before is no obstacle", async () => {
   const name = await tableOf([
     { _v: version },
     { _v: version, _x: { BOOL: true } },
+    { _n: { B: new Uint8Array(16) }, _f: { B: new Uint8Array(16) }, _x: { BOOL: true } },
     { a: version },
   ]);
-  const looked = { items: 3, isAll: true };
+  const looked = { items: 4, isAll: true };
   expect(await lookThroughTables(options, [{ name }])).toMatchObject([{ name, looked }]);
   expect(await isRegistered(name)).toBe(false);
   expect(await adoptTables(options, [{ name }])).toMatchObject([{ name, looked }]);

@@ -1,5 +1,6 @@
 /** The commit log, the version store and the control table on a real protocol server. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { AbortedFences } from "../../core/aborted-fences-port.ts";
 import * as limits from "../../core/limits.ts";
 import type { DeadLetter, StoredBlock, TombstoneBatch } from "../../core/ports.ts";
 import type {
@@ -273,11 +274,27 @@ describe("control store", () => {
     })),
   });
 
+  function queue(each: TombstoneBatch, from = each.position - 1): Promise<void> {
+    return ports.control.queueTombstones({ ...each, from: from as LogPosition });
+  }
+
+  test("keeps tombstones of a stretch beside those of one that ends with it", async () => {
+    const shard = freshShard();
+    const whole = batch(shard, 9, 3);
+    const rest = { ...whole, tombstones: whole.tombstones.slice(2) };
+    await queue(whole, 4);
+    await queue(rest, 7);
+    const [queued, ...others] = await ports.control.queuedTombstones(shard);
+    expect(queued?.tombstones).toEqual([...whole.tombstones, ...rest.tombstones]);
+    expect(others).toEqual([]);
+    await ports.control.dropTombstones(whole);
+    expect(await ports.control.queuedTombstones(shard)).toEqual([]);
+  });
+
   test("queues tombstones oldest first, and drops exactly the batch named", async () => {
     const shard = freshShard();
-    for (const position of [10, 9, 100])
-      await ports.control.queueTombstones(batch(shard, position, 2));
-    await ports.control.queueTombstones(batch(shard, 9, 2));
+    for (const position of [10, 9, 100]) await queue(batch(shard, position, 2));
+    await queue(batch(shard, 9, 2));
     expect(await ports.control.queuedTombstones(shard)).toEqual(
       [9, 10, 100].map((position) => batch(shard, position, 2)),
     );
@@ -293,7 +310,7 @@ describe("control store", () => {
     const short = batch(shard, 5, 2);
     const long = { ...batch(shard, 5, 3), life: "history" as const };
     const next = batch(shard, 6, 1);
-    for (const each of [next, long, short]) await ports.control.queueTombstones(each);
+    for (const each of [next, long, short]) await queue(each);
     expect(await ports.control.queuedTombstones(shard)).toEqual([short, long, next]);
     expect(await ports.control.queuedTombstones(shard, { after: short })).toEqual([long, next]);
     expect(await ports.control.queuedTombstones(shard, { after: long })).toEqual([next]);
@@ -308,13 +325,34 @@ describe("control store", () => {
       batch(shard, 2, 300, 2000),
       batch(shard, 3, 300, 2000),
     ];
-    for (const each of large) await ports.control.queueTombstones(each);
+    for (const each of large) await queue(each);
     const queued = await ports.control.queuedTombstones(shard);
     expect(queued.length).toBeGreaterThanOrEqual(1);
     expect(queued.length).toBeLessThan(3);
     queued.forEach((each, i) => expect(each).toEqual(large[i]));
     for (const { position } of large) await ports.control.dropTombstones({ shard, position, life });
     expect(await ports.control.queuedTombstones(shard)).toEqual([]);
+  });
+
+  test("queues what aborted transactions may leave by the time of the abort", async () => {
+    const shard = freshShard();
+    const fences = (through: number, part = 0): AbortedFences => ({
+      ...{ shard, through: through as Timestamp, part, table: "carts" },
+      id: through.toString().padStart(32, "0") as TransactionId,
+      keys: [
+        { pk: { S: "a" }, sk: { N: "1" } },
+        { pk: { S: "b" }, sk: { N: "2" } },
+      ],
+    });
+    const all = [fences(7), fences(40), fences(40, 1), fences(300)];
+    for (const each of [...all].reverse()) await ports.control.queueFences(each);
+    await ports.control.queueFences(fences(40));
+    expect(await ports.control.queuedFences(shard)).toEqual(all);
+    expect(await ports.control.queuedFences(shard, { after: fences(40) })).toEqual(all.slice(2));
+    await ports.control.dropFences(fences(40));
+    await ports.control.dropFences(fences(40));
+    expect(await ports.control.queuedFences(shard)).toEqual([fences(7), ...all.slice(2)]);
+    expect(await ports.control.queuedFences(freshShard())).toEqual([]);
   });
 
   test("keeps the samples saved last", async () => {

@@ -1,6 +1,7 @@
 /** How the bounds must relate, for each to mean what core/limits.ts says of it. */
 import { expect, test } from "vitest";
 import * as limits from "../../core/limits.ts";
+import { gatewayRequestBytesMax } from "../../localstack/limits.ts";
 
 test("a tombstone outlives every install that could resurrect its item", () => {
   const { installSignMsMax, ownInstallMsMax, signatureMsMax } = limits;
@@ -22,6 +23,21 @@ test("a read in the past meets the tombstones of later deletes, by slow and wron
   const { asOfWithoutHistoryMsMax: plain, historyRetentionMsMin: kept } = limits;
   expect(plain + limits.readerMarginMs).toBeLessThanOrEqual(limits.tombstoneGraceMs);
   expect(kept + limits.readerMarginMs).toBeGreaterThanOrEqual(limits.tombstoneGraceMs);
+});
+
+test("a table on its way goes on when nobody goes by the state before", () => {
+  // Blocks that come after a commit of the mover's: certified by a copy that is younger.
+  const { oracleRegistryAgeMsMax, expressRegistryMsMax, transactionAgeMsMax } = limits;
+  expect(limits.accessCommitsMs).toBeGreaterThan(
+    Math.max(oracleRegistryAgeMsMax, expressRegistryMsMax),
+  );
+  // Of a table on its way, copies are as young as those.
+  expect(limits.accessReadsMs).toBeGreaterThan(expressRegistryMsMax + transactionAgeMsMax);
+  // Plain installs, as above; native calls and local commits of who has an old copy.
+  const { registryMsMax, signatureMsMax, clientClockErrorMsMax, accessGuardMs } = limits;
+  expect(accessGuardMs).toBeGreaterThanOrEqual(limits.tombstoneGraceMs);
+  const latestLocalMs = registryMsMax + transactionAgeMsMax;
+  expect(accessGuardMs).toBeGreaterThan(latestLocalMs + signatureMsMax + clientClockErrorMsMax);
 });
 
 test("a stale snapshot, too, is younger than what tombstones allow", () => {
@@ -89,7 +105,17 @@ test("a turn at a contended item is waited for no longer than a transaction may 
 test("the largest token of a transaction is one that a request may carry", () => {
   const bytes = 128 + 8 * limits.transactionKeysMax;
   expect(Math.ceil(bytes / 3) * 4).toBeLessThanOrEqual(limits.restTokenLengthMax);
-  expect(limits.restTokenLengthMax * 10).toBeLessThan(limits.restRequestBytesMax);
+  // Of a mixed table: its number, a short key's bytes, the bytes read and their digest.
+  const mixedBytes = 128 + (1 + 35 + 4 + 16) * limits.transactionKeysMax;
+  expect(Math.ceil(mixedBytes / 3) * 4).toBeLessThanOrEqual(limits.restTokenLengthMax);
+  expect(limits.restTokenLengthMax * 5).toBeLessThan(limits.restRequestBytesMax);
+});
+
+test("what a transaction has read of mixed tables is read again within a function's memory", () => {
+  const { itemBytesMax, recalledAtOnceMax, recalledBytesMax, recalledPagesAtOnceMax } = limits;
+  const pageBytes = 1024 * 1024;
+  const atOnce = recalledAtOnceMax * itemBytesMax + recalledPagesAtOnceMax * pageBytes;
+  expect(recalledBytesMax + atOnce).toBeLessThan(128 * 1024 * 1024);
 });
 
 test("the longest cursor of a page is one that a request may carry", () => {
@@ -154,7 +180,7 @@ test("bodies of REST fit the events of Lambda, with room for what goes with them
   expect(base64Bytes + headersBytes).toBeLessThan(invocationPayloadBytesMax);
   expect(restResponseBytesMax + headersBytes).toBeLessThan(invocationPayloadBytesMax);
   // What is too large for us is told by us, not by the gateway.
-  expect(restRequestBytesMax).toBeLessThan(limits.gatewayRequestBytesMax);
+  expect(restRequestBytesMax).toBeLessThan(gatewayRequestBytesMax);
 });
 
 test("the largest record fits a call, and the log outlives the stream", () => {

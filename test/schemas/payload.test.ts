@@ -214,7 +214,7 @@ describe("damage", () => {
   test.each([
     ["no tables", "malformed", "00"],
     ["no writes", "malformed", `${one} 00`],
-    ["an unknown table flag", "future-version", `01 08 01 74 01 6b 01 00 c1`],
+    ["an unknown table flag", "future-version", `01 10 01 74 01 6b 01 00 c1`],
     ["a table without a write", "malformed", `02 00 01 74 01 6b 00 01 75 01 6b 01 00 c1`],
     ["a table named twice", "malformed", `02 00 01 74 01 6b 00 01 74 01 6b 02 00 c1 04 c1`],
     ["key attributes of one name", "malformed", `01 01 01 74 01 6b 01 6b 01 00 c1 c1`],
@@ -226,6 +226,7 @@ describe("damage", () => {
     ["a key twice", "malformed", `${one} 02 00 c1 00 c1`],
     ["_v", "malformed", `${one} 01 01 c1 01 02 5f76 c1`],
     ["_f", "malformed", `${one} 01 01 c1 01 02 5f66 c1`],
+    ["_n", "malformed", `${one} 01 01 c1 01 02 5f6e c1`],
     ["_x", "malformed", `${one} 01 01 c1 01 02 5f78 c1`],
     ["_b", "malformed", `${one} 01 01 c1 01 02 5f62 c1`],
     ["an attribute without a name", "malformed", `${one} 01 01 c1 01 00 c1`],
@@ -285,7 +286,7 @@ describe("what an encoder is given", () => {
   const item = { id: { S: "a" }, cents: { N: "1" } };
   const key = { id: { S: "a" } };
 
-  test.each(["_v", "_f", "_x", "_b"])("a reserved attribute %s is an invalid request", (name) => {
+  test.each(["_v", "_n", "_f", "_x", "_b"])("a reserved %s is an invalid request", (name) => {
     const writes = [{ table: 0, key, item: { ...item, [name]: { N: "1" } } }];
     expect(() => encodePayload({ tables: [accounts], writes })).toThrow(InvalidRequestError);
   });

@@ -1,0 +1,74 @@
+/**
+ * The content of an item of a mixed table: what is there for the application. Transactions compare
+ * contents, never identities: a content that is as it was read makes the read true, whoever has
+ * given the item another identity since (docs/adr/0014-native-operations.md, Fence).
+ */
+import { attribute, isReserved, withoutReserved, type KeyNames } from "./attributes.ts";
+import { canonicalNumber } from "./decimal.ts";
+import { isMarked } from "./item-identity.ts";
+import type { AttributeValue, Item } from "./types.ts";
+import { compareBytes } from "./utf8.ts";
+
+export type KeyPair = Pick<KeyNames, "partitionKey" | "sortKey">;
+
+/** A marked item is hidden for as long as it has no attributes of the application. */
+export function isHidden(item: Item, { partitionKey, sortKey }: KeyPair): boolean {
+  if (!isMarked(item)) return false;
+  return Object.keys(item).every(
+    (name) => name === partitionKey || name === sortKey || isReserved(name),
+  );
+}
+
+/** Without reserved attributes; undefined where nothing is there, or what is there is hidden. */
+export function contentOf(item: Item | undefined, keys: KeyPair): Item | undefined {
+  return item === undefined || isHidden(item, keys) ? undefined : withoutReserved(item);
+}
+
+export function sameContent(a: Item | undefined, b: Item | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return sameAttributes(a, b);
+}
+
+/** As DynamoDB compares: numbers by value, sets without order; types apart are never equal. */
+export function sameValue(a: AttributeValue, b: AttributeValue): boolean {
+  if ("S" in a) return "S" in b && a.S === b.S;
+  if ("N" in a) return "N" in b && canonicalNumber(a.N) === canonicalNumber(b.N);
+  if ("B" in a) return "B" in b && compareBytes(a.B, b.B) === 0;
+  if ("BOOL" in a) return "BOOL" in b && a.BOOL === b.BOOL;
+  if ("NULL" in a) return "NULL" in b;
+  if ("SS" in a) return "SS" in b && sameMembers(a.SS, b.SS);
+  if ("NS" in a) return "NS" in b && sameMembers(a.NS.map(numberText), b.NS.map(numberText));
+  if ("BS" in a) return "BS" in b && sameMembers(a.BS.map(bytesText), b.BS.map(bytesText));
+  if ("L" in a) return "L" in b && sameElements(a.L, b.L);
+  return "M" in b && sameAttributes(a.M, b.M);
+}
+
+function sameAttributes(a: Item, b: Item): boolean {
+  const names = Object.keys(a);
+  if (names.length !== Object.keys(b).length) return false;
+  return names.every((name) => {
+    const [left, right] = [attribute(a, name), attribute(b, name)];
+    return left !== undefined && right !== undefined && sameValue(left, right);
+  });
+}
+
+function sameElements(a: readonly AttributeValue[], b: readonly AttributeValue[]): boolean {
+  if (a.length !== b.length) return false;
+  return a.every((element, index) => {
+    const other = b[index];
+    return other !== undefined && sameValue(element, other);
+  });
+}
+
+function sameMembers(a: readonly string[], b: readonly string[]): boolean {
+  const members = new Set(a);
+  return members.size === new Set(b).size && b.every((member) => members.has(member));
+}
+
+function numberText(text: string): string {
+  return canonicalNumber(text);
+}
+
+function bytesText(bytes: Uint8Array): string {
+  return bytes.join();
+}

@@ -1,0 +1,39 @@
+/**
+ * AWS clients with the plugin for native operations (native/), and those by which Tidemark makes
+ * its own calls: none may be both. By symbols of the whole process, since an application may have
+ * loaded the package twice, as ES modules and as CommonJS.
+ */
+import { InvalidRequestError } from "./errors.ts";
+
+const plugged = Symbol.for("tidemark.native-plugin");
+const owned = Symbol.for("tidemark.own-calls");
+
+type Marked = { [plugged]?: boolean; [owned]?: boolean };
+
+type AwsClient = { readonly middlewareStack?: object };
+
+/** Of an AWS client's stack: the plugin is in it. */
+export function markPlugged(stack: object): void {
+  (stack as Marked)[plugged] = true;
+}
+
+/**
+ * Tidemark's own calls see what really stands in the tables: no plugin may be in between.
+ * @throws InvalidRequestError
+ */
+export function refusePlugged(client: AwsClient): void {
+  if ((client.middlewareStack as Marked | undefined)?.[plugged] !== true) return;
+  throw new InvalidRequestError(
+    "dynamodb",
+    "the DynamoDBClient has the plugin of tidemark/native: give Tidemark one without",
+  );
+}
+
+/** Tidemark makes its own calls by this client: the plugin refuses it from now on. */
+export function markOwned({ middlewareStack }: AwsClient): void {
+  if (middlewareStack !== undefined) (middlewareStack as Marked)[owned] = true;
+}
+
+export function isOwned(stack: object): boolean {
+  return (stack as Marked)[owned] === true;
+}
