@@ -73,7 +73,7 @@ export class AttemptRunner {
         // A wrong guess takes a run more than a look would have.
         mayGoUnasked: isolation === "serializable" && options.attemptsMax !== 1,
       });
-      const running = inAttempt(attempt, async () => {
+      const running = inAttempt(services, attempt, async () => {
         const { context } = attempt;
         const ack = options.ack ?? "installed";
         if (options.idempotencyKey === undefined) {
@@ -145,9 +145,10 @@ export class AttemptRunner {
         isolation: "snapshot",
         startedMs,
         maxStalenessMs: fixed === undefined ? (options.maxStalenessMs ?? 0) : Infinity,
+        isStale: (options.maxStalenessMs ?? 0) > 0,
         ...(fixed === undefined ? {} : { reads: fixed }),
       });
-      return inAttempt(attempt, async () => {
+      return inAttempt(services, attempt, async () => {
         const result = await orAborted(body(attempt.context), call.signal);
         const receipt = await finishAttempt(services, attempt, { ...times, ack: "installed" });
         return { result, receipt };
@@ -228,8 +229,8 @@ export class AttemptRunner {
   #noteConflict({ session, own, registry }: AttemptServices, error: unknown): void {
     if (!(error instanceof ConflictError)) return;
     if (own === undefined) return;
-    const { table, key, on } = error.detail;
-    if (on !== "key" || table === undefined || key === undefined) return;
+    const { table, key, on, foundBy } = error.detail;
+    if (foundBy === "native" || on !== "key" || table === undefined || key === undefined) return;
     const description = registry.find(table);
     if (description === undefined) return;
     own.noteConflict(session.hashes.item(keyNamesOf(description), key).key);
@@ -249,7 +250,10 @@ export class AttemptRunner {
     const isRefused = error instanceof TableRefusedError;
     if (attempts > 1 && !isRefused) return { retry: false, error };
     await registry.lookAgain(signal);
-    return { retry: true, error: isRefused ? await error.comparedWith(registry) : error };
+    if (!isRefused) return { retry: true, error };
+    const compared = await error.comparedWith(registry);
+    await error.untilOpen(registry, signal);
+    return { retry: true, error: compared };
   }
 }
 
@@ -263,6 +267,11 @@ function isBeaten({ session }: AttemptServices, error: unknown): boolean {
   return session.express?.isReady === true;
 }
 
+/** One of this process's own costs no way there and back; native writes say nothing of the log. */
+function isOfTheLog({ detail: { foundBy } }: ConflictError): boolean {
+  return foundBy !== "process" && foundBy !== "native";
+}
+
 /** Which way the next ones commit, and how they begin, depends on how these end. */
 async function tellHowItEnds<Result>(
   { session }: AttemptServices,
@@ -274,8 +283,7 @@ async function tellHowItEnds<Result>(
     if (finished.receipt.commitTimestamp !== undefined) end = "commit";
     return finished;
   } catch (error) {
-    // One of this process's own costs no way there and back.
-    if (error instanceof ConflictError && error.detail.foundBy !== "process") end = "conflict";
+    if (error instanceof ConflictError && isOfTheLog(error)) end = "conflict";
     throw error;
   } finally {
     session.express?.tried(end);
@@ -305,7 +313,7 @@ function abortEvent(error: unknown, attempt: number): EngineEvent {
       ...base,
       reason: "conflict",
       detail: error.detail,
-      early: error.detail.foundBy !== "oracle",
+      early: error.detail.foundBy !== "oracle" && error.detail.foundBy !== "native",
     };
   }
   const reason =

@@ -3,14 +3,19 @@ import { InvariantViolation } from "../core/assert.ts";
 import { CommitUnknownError } from "../core/errors.ts";
 import type { ClientPorts, Consumption } from "../core/ports.ts";
 import { TransactionReads } from "../core/transaction-reads.ts";
-import type { Isolation, TransactionId } from "../core/types.ts";
+import type { Isolation, Timestamp, TransactionId } from "../core/types.ts";
 import type { ViewMode } from "../core/visibility.ts";
-import { transactionIdFor, transactionIdProofBytes } from "../schemas/transaction-id.ts";
+import {
+  transactionIdFor,
+  transactionIdProofBytes,
+  voteProofOf,
+} from "../schemas/transaction-id.ts";
 import type { Call } from "./call.ts";
 import { CommitUnderWay, type CommitName, type SentCommit } from "./commit-under-way.ts";
-import { orAborted } from "./concurrency.ts";
+import { ignore, orAborted } from "./concurrency.ts";
 import type { OwnCommits, OwnReads } from "./own-commits.ts";
 import { ReadView } from "./read-view.ts";
+import { bringAbout } from "./request-settler.ts";
 import type { ShardSession } from "./shard-session.ts";
 import type { TableRegistry } from "./table-registry.ts";
 import { TransactionContext } from "./transaction-context.ts";
@@ -34,8 +39,10 @@ export type AttemptServices = {
 export type Attempt = {
   readonly context: TransactionContext;
   readonly id: TransactionId;
-  /** Shown to replay once its writes are installed. */
+  /** Shown to replay once its writes are installed; or to the log, by its vote. */
   readonly proof: Uint8Array;
+  /** What the proof is the digest of: shown to replay by one that was voted on. */
+  readonly secret: Uint8Array;
   readonly local: OwnReads | undefined;
   /** How it begins; only `refreshed` waits for the log. */
   readonly begins: Beginning;
@@ -57,6 +64,8 @@ export async function beginAttempt(
     readonly mode: ViewMode;
     readonly isolation: Isolation;
     readonly maxStalenessMs: number;
+    /** Whether its caller asks for what may be behind: then of mixed tables nothing can be had. */
+    readonly isStale?: boolean;
     /**
      * Wall clock, read before anything that the attempt goes by (the registry's age, a token's): a
      * machine that slept since then is found out by the age of the view. Default: now.
@@ -84,12 +93,8 @@ export async function beginAttempt(
   const isFresh = isFirst || (maxStalenessMs > 0 && follower.ageMs <= maxStalenessMs);
   call.isTailComplete ||= isFirst;
   const begins = isFresh ? "refreshed" : beginningOf(services, options);
-  const refreshed =
-    isFresh || begins !== "refreshed"
-      ? Promise.resolve()
-      : follower.refresh().then(() => {
-          call.isTailComplete = true;
-        });
+  const needsLook = !isFresh && begins === "refreshed";
+  const refreshed = needsLook ? onceStarted(services) : () => Promise.resolve();
   const { newest } = follower.tail;
   const reads = options.reads ?? new TransactionReads(newest);
   const local =
@@ -109,14 +114,37 @@ export async function beginAttempt(
     startedMs: options.startedMs ?? ports.clock.nowMs() - (begins === "unasked" ? tailAgeMs : 0),
     reads,
     refreshed,
+    isStale: options.isStale === true,
     call: call.options,
     own,
     local,
   });
-  const proof = ports.random.bytes(transactionIdProofBytes);
+  const secret = ports.random.bytes(transactionIdProofBytes);
+  const proof = voteProofOf(secret, ports.digest);
   const id = transactionIdFor(newest, proof, ports.digest);
   const context = new TransactionContext(view, registry);
-  return { context, id, proof, local, begins };
+  return { context, id, proof, secret, local, begins };
+}
+
+/**
+ * Looks at the log's end: at once; or, where tables are mixed, when it is first needed, which a
+ * transaction of theirs may never do.
+ */
+function onceStarted({ session, registry, call }: AttemptServices): () => Promise<void> {
+  const look = async (): Promise<void> => {
+    await session.follower.refresh();
+    call.isTailComplete = true;
+  };
+  let looked: Promise<void> | undefined;
+  const started = (): Promise<void> => {
+    if (looked === undefined) {
+      looked = look();
+      looked.catch(ignore);
+    }
+    return looked;
+  };
+  if (!registry.hasMixed) void started();
+  return started;
 }
 
 function beginningOf(
@@ -157,8 +185,12 @@ export async function finishAttempt(
     context.view.assertOpen();
     // mutant: reads-let-out-early
     await context.view.settleChained();
+    const { mixed } = context.view;
+    const hasMixed = mixed !== undefined && mixed.size > 0;
+    if (hasMixed) await mixed.end();
     // mutant: no-refresh-at-end
-    if (attempt.begins !== "refreshed") await context.view.extendToEnd();
+    if (!hasMixed && attempt.begins !== "refreshed") await context.view.extendToEnd();
+    if (!hasMixed) await passNothingOpen(services, context.view);
     return {
       ...base,
       readTimestamp: context.readTimestamp,
@@ -170,20 +202,20 @@ export async function finishAttempt(
       installed: true,
     };
   }
-  const { commit, place, consumed } = await sendOff(services, attempt, options.named);
-  const certified = await commit.follow(place, call.signal);
+  const committed = touchesMixed(context)
+    ? await commitMixed(services, attempt)
+    : await commitInLog(services, attempt, options.named);
   const certifiedMs = clock.monotonicMs();
-  const { id, timestamp: commitTimestamp } = certified.verdict;
   // The commit stands, whatever happens here: a failed or slow install is replay's to finish.
   const installed =
     options.ack === "installed" &&
-    (await orAborted(commit.installed, call.signal).catch((): false => false));
-  addTo(call.consumption, consumed());
+    (await orAborted(committed.installed, call.signal).catch((): false => false));
+  const { name, consumed, ...told } = committed;
+  if (consumed !== undefined) addTo(call.consumption, consumed());
   return {
     ...base,
-    transactionId: id,
-    commitTimestamp,
-    place,
+    ...{ ...name, commitTimestamp: told.commitTimestamp },
+    ...(told.isLocal === true ? { local: true } : {}),
     readTimestamp: context.readTimestamp,
     consumed: { ...call.consumption },
     phases: {
@@ -193,6 +225,73 @@ export async function finishAttempt(
     },
     installed,
   };
+}
+
+/**
+ * What is open may have read of mixed tables what a native write has replaced since, before this
+ * transaction began. It comes before that write then, and so before this one, which must see it:
+ *
+ *   T        reads y ─ prepared ─ y again, as read ──────────────── vote: z by the old y
+ *   native                                     puts y ─┤
+ *   this one                                            reads z
+ *
+ * Whatever is prepared behind the tail's end has read later.
+ */
+async function passNothingOpen(
+  { ports, session, call, registry }: AttemptServices,
+  view: ReadView,
+): Promise<void> {
+  const { reads, isolation } = view;
+  if (isolation !== "serializable" || view.mode !== "read-write" || reads.size === 0) return;
+  if (!registry.hasMixed && view.tail.open.size === 0) return;
+  for (let met = 1; ; met += 1) {
+    const id = view.tail.open.writerOfAny([...reads.keys.keys(), ...reads.predicates.keys()]);
+    if (id === undefined) break;
+    await bringAbout(ports, session, { id, met, signal: call.signal, call: call.options });
+  }
+  view.refuseBelowTail();
+  if (reads.isOvertakenByVote(view.tail)) view.extend();
+}
+
+/** A transaction that stands, by whichever way. */
+type Committed = {
+  readonly name: CommitName;
+  readonly commitTimestamp: Timestamp | undefined;
+  /** Whether its writes are in their tables. */
+  readonly installed: Promise<boolean>;
+  /** What has not been counted for the call yet. */
+  readonly consumed?: () => Consumption;
+  readonly isLocal?: true;
+};
+
+function touchesMixed({ view, writes }: TransactionContext): boolean {
+  if (view.mixed !== undefined && view.mixed.size > 0) return true;
+  for (const { table } of writes.values()) if (table.access === "mixed") return true;
+  return false;
+}
+
+async function commitMixed(services: AttemptServices, attempt: Attempt): Promise<Committed> {
+  const { session, call } = services;
+  const tables = await orAborted(session.mixed(), call.signal);
+  const { view, writes } = attempt.context;
+  const commit = await tables.commit(services, { ...attempt, view, writes });
+  if (commit.kind === "local") {
+    const name = { transactionId: commit.transactionId, place: 0 };
+    return { name, commitTimestamp: undefined, installed: Promise.resolve(true), isLocal: true };
+  }
+  const { id: transactionId, timestamp: commitTimestamp } = commit.verdict;
+  return { name: { transactionId, place: 0 }, commitTimestamp, installed: commit.installed };
+}
+
+async function commitInLog(
+  services: AttemptServices,
+  attempt: Attempt,
+  named: ((name: CommitName) => void) | undefined,
+): Promise<Committed> {
+  const { commit, place, consumed } = await sendOff(services, attempt, named);
+  const { verdict } = await commit.follow(place, services.call.signal);
+  const { id: transactionId, timestamp: commitTimestamp } = verdict;
+  return { name: { transactionId, place }, commitTimestamp, installed: commit.installed, consumed };
 }
 
 function addTo(sum: Consumption, { readUnits, writeUnits, calls }: Consumption): void {
@@ -232,7 +331,11 @@ async function sendOff(
  * Runs the body of an attempt. A doomed one fails with what doomed it, whatever the body made of
  * that.
  */
-export async function inAttempt<T>(attempt: Attempt, run: () => Promise<T>): Promise<T> {
+export async function inAttempt<T>(
+  services: AttemptServices,
+  attempt: Attempt,
+  run: () => Promise<T>,
+): Promise<T> {
   const { view } = attempt.context;
   try {
     return await run();
@@ -243,12 +346,15 @@ export async function inAttempt<T>(attempt: Attempt, run: () => Promise<T>): Pro
     // mutant: errors-let-out-early
     if (view.doomed === undefined && !view.isSealed) {
       await view.settleChained();
+      // Nor what it says of items that were never there at one moment.
+      await view.mixed?.end();
       // Nor of what was overwritten before it began.
       if (attempt.begins === "unasked") {
         // probe: unasked-body-failed
         // mutant: unasked-errors-let-out
         await view.extendToEnd();
       }
+      await passNothingOpen(services, view);
     }
     throw view.doomed ?? error;
   } finally {

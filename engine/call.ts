@@ -7,7 +7,7 @@ import { assert } from "../core/assert.ts";
 import { type CallPhase, StoreError, UnavailableError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { CallOptions, Clock, Consumption } from "../core/ports.ts";
-import { ignore, noLongerNeeded } from "./concurrency.ts";
+import { follow, ignore, noLongerNeeded } from "./concurrency.ts";
 
 export class Call {
   /** Aborts when the caller gives up or the deadline passes. */
@@ -71,24 +71,10 @@ export class Call {
     });
   }
 
-  /**
-   * Lets the caller's signal abort this call's, until `end`. Not by `AbortSignal.any`: a signal
-   * that lives as long as the process would keep something of every call that ever followed it.
-   */
+  /** Lets the caller's signal abort this call's, until `end`. */
   follow(signal: AbortSignal | undefined): void {
     this.#unfollow();
-    if (signal === undefined) return;
-    const abort = (): void => {
-      this.#abort.abort(signal.reason);
-    };
-    if (signal.aborted) {
-      abort();
-      return;
-    }
-    signal.addEventListener("abort", abort, { once: true });
-    this.#unfollow = () => {
-      signal.removeEventListener("abort", abort);
-    };
+    if (signal !== undefined) this.#unfollow = follow(this.#abort, signal);
   }
 
   get options(): CallOptions {
@@ -98,7 +84,6 @@ export class Call {
   /** Stops the deadline's clock, and no longer follows the caller's signal. */
   end(): void {
     this.#unfollow();
-    this.#unfollow = ignore;
     this.#ended.abort(noLongerNeeded);
   }
 }

@@ -1,39 +1,21 @@
-/**
- * The engine as the SDK has it: transactions from begin to receipt, over ports. Retries what
- * conflicts; never runs a body again while the outcome of its last run is unknown.
- */
+/** The engine as the SDK has it: transactions, and what native operations beside them need. */
 import type { ClientPorts } from "../core/ports.ts";
 import { OnDemand } from "../core/on-demand.ts";
-import { AttemptRunner } from "./attempt-runner.ts";
-import { orAborted } from "./concurrency.ts";
 import { EngineCore, type EngineOptions } from "./engine-core.ts";
+import { transactionEngineOf } from "./transaction-engine.ts";
 import type { ClientEngine } from "./types.ts";
 
-const outcomes = new OnDemand("outcomes", () => import("./outcome.ts"));
+const natives = new OnDemand("native operations", () => import("./native-operations.ts"));
 
 export function createClientEngine(ports: ClientPorts, options: EngineOptions = {}): ClientEngine {
-  return clientEngineOf(new EngineCore(ports, options));
-}
-
-export function clientEngineOf(core: EngineCore): ClientEngine {
-  const runner = new AttemptRunner(core);
+  const core = new EngineCore(ports, options);
   return {
-    transact: (options, body, codec) =>
-      core.run(options, (call) => runner.transact(call, { options, body, codec })),
-    snapshot: (options, body) =>
-      core.run(options, (call) => runner.snapshot(call, { options, body })),
-    outcome: (id, options = {}) =>
-      core.run(options, async (call) => {
-        const { session, emit } = await core.services(call);
-        call.phase = "settling";
-        const { settleOutcome } = await orAborted(outcomes.load(), call.signal);
-        return settleOutcome(core.ports, session, {
-          id,
-          signal: call.signal,
-          call: call.options,
-          onSent: (transactionId, how) => emit?.({ kind: "sent", transactionId, ...how }),
-        });
-      }),
-    close: () => core.close(),
+    ...transactionEngineOf(core),
+    native: {
+      mixedTables: () =>
+        core.run({}, (call) => natives.use(({ mixedTables }) => mixedTables(core, call))),
+      clearFence: (at) =>
+        core.run({}, (call) => natives.use(({ clearFence }) => clearFence(core, call, at))),
+    },
   };
 }

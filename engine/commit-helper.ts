@@ -16,9 +16,9 @@ import type { CommittedVerdict, Payload, ShardId, Timestamp, Version } from "../
 import { waitBackoff } from "./backoff.ts";
 import { Semaphore } from "./concurrency.ts";
 import type { InstalledCommits } from "./installed-commits.ts";
-import type { Installer, InstallJob } from "./installer.ts";
+import type { Installer } from "./installer.ts";
 import { PayloadLoader } from "./payload-loader.ts";
-import { describeTable, writeAt, writtenItem } from "./payload-writes.ts";
+import { describeTable, writeAt, writtenItem, type Commit } from "./payload-writes.ts";
 import { type PermittedTables, refusalOf } from "./permitted-writes.ts";
 import { isRefusedForGood } from "./refused-for-good.ts";
 import type { TableRegistry } from "./table-registry.ts";
@@ -137,7 +137,7 @@ export class CommitHelper {
    */
   async #allowed(due: Due, { signal }: How): Promise<Due | undefined> {
     const { verdict, write } = due.commit;
-    const reason = await this.#refusalOf(due.payload, write);
+    const reason = await this.#refusalOf({ verdict, payload: due.payload }, write);
     if (reason === undefined) return due;
     await this.#awaitDeadLetter(
       setAside(verdict, `no client may make its write: ${reason}`),
@@ -146,14 +146,14 @@ export class CommitHelper {
     return undefined;
   }
 
-  async #refusalOf(payload: Payload, write: number): Promise<string | undefined> {
+  async #refusalOf(commit: Commit, write: number): Promise<string | undefined> {
     const { registry } = this.#session;
     const { idempotencyTable } = this.#ports.control;
     const permitted: PermittedTables = { registry, idempotencyTable };
-    if (refusalOf(payload, write, permitted) === undefined) return undefined;
+    if (refusalOf(commit, write, permitted) === undefined) return undefined;
     // It may have been registered since.
     await registry.lookAgain(new AbortController().signal);
-    return refusalOf(payload, write, permitted);
+    return refusalOf(commit, write, permitted);
   }
 
   /**
@@ -207,7 +207,8 @@ export class CommitHelper {
     const seen = await allOrFirstError(
       writes.map(async (due) => {
         const { write, table } = writeAt(due.payload, due.commit.write);
-        if (table.history) return due;
+        // In its turn; or over what its vote says.
+        if (table.history || table.isMixed === true) return due;
         try {
           const described = describeTable(table, write.key);
           const { version } = await how.turns(() => this.#ports.items.get(described, write.key));
@@ -239,11 +240,14 @@ export class CommitHelper {
       const payload = await this.#payloadOf(commit.verdict, how);
       // The watermark has passed a newer one, and so this one.
       if (payload === undefined) return undefined;
+      const { verdict: newer } = commit;
       const isSameItem = writtenItem(payload, commit.write) === due.item;
       const comesInTurn = writeAt(payload, commit.write).table.history;
-      if (isSameItem && !comesInTurn && !(await this.#refusalOf(payload, commit.write))) {
-        return { commit, payload, item: due.item };
-      }
+      const mayCome =
+        isSameItem &&
+        !comesInTurn &&
+        (await this.#refusalOf({ verdict: newer, payload }, commit.write)) === undefined;
+      if (mayCome) return { commit, payload, item: due.item };
       // Another item of the same hash, one that comes in its turn, or one that nobody may write.
       upTo = (commit.timestamp - 1) as Timestamp;
     }
@@ -275,7 +279,7 @@ export class CommitHelper {
 
   /** Writes of one commit. */
   async #installOfOne(
-    { verdict, payload }: Pick<InstallJob, "verdict" | "payload">,
+    { verdict, payload }: Commit,
     writes: readonly Due[],
     first: Window,
   ): Promise<Installed> {

@@ -5,30 +5,21 @@
  */
 import { assert } from "../core/assert.ts";
 import { CommitUnknownError } from "../core/errors.ts";
-import * as limits from "../core/limits.ts";
-import type { ClientPorts, Consumption } from "../core/ports.ts";
+import type { Consumption } from "../core/ports.ts";
 import type { Timestamp, TransactionId } from "../core/types.ts";
-import { certify, type Certified, type Committable, type GroupSteps } from "./commit.ts";
+import type { CommitServices } from "./commit-services.ts";
+import { certify, type Certified, type GroupSteps } from "./commit.ts";
+import type { Committable } from "./commit-request.ts";
 import { ignore, orAborted } from "./concurrency.ts";
-import { writtenItem } from "./payload-writes.ts";
+import { installCommitted } from "./install-committed.ts";
 import { unknownError } from "./request-settler.ts";
-import type { ShardSession } from "./shard-session.ts";
 import type { TailUser } from "./tail-follower.ts";
-import type { CommitWay, EngineEvent } from "./types.ts";
+import type { CommitWay } from "./types.ts";
 
 /**
  * What tells a commit from all others: members of one group share the id, and each has its place.
  */
 export type CommitName = { readonly transactionId: TransactionId; readonly place: number };
-
-export type CommitServices = {
-  readonly ports: ClientPorts;
-  readonly session: ShardSession;
-  readonly freshMs: number;
-  readonly emit: ((event: EngineEvent) => void) | undefined;
-  /** Work that outlives the call; `close` waits for it. */
-  readonly background: Set<Promise<void>>;
-};
 
 /** The id that the tail and the oracle know it by, and its proof: shown when it is installed. */
 export type CommitId = { readonly id: TransactionId; readonly proof: Uint8Array };
@@ -198,40 +189,11 @@ export class CommitUnderWay {
   }
 
   async #install(certified: Certified): Promise<boolean> {
-    const { session, ports, emit, background } = this.#services;
-    const { verdict, payload, sentMs } = certified;
-    const { id: transactionId, timestamp: commitTimestamp } = verdict;
-    // An oracle's block has no payload; of a spilled one the block does not say who made it.
-    const { kind } = verdict.payload;
-    const via = kind === "spilled" ? this.#sentVia : kind === "inline" ? "express" : "stream";
-    emit?.({ kind: "certified", transactionId, commitTimestamp, via });
-    const report = { timestamp: commitTimestamp, proof: this.#what.proof };
-    // mutant: installed-said-too-early
-    const nowMs = ports.clock.nowMs();
-    const signBeforeMs = Math.min(nowMs + limits.installSignMsMax, sentMs + limits.ownInstallMsMax);
-    let done = false;
-    const install = session.installer
-      .install({ verdict, payload, signBeforeMs, isOwn: true }, { consumption: this.consumption })
-      .then(
-        () => {
-          done = true;
-          const { timestamp } = verdict;
-          for (const write of payload.writes.keys()) {
-            session.installed.note({ timestamp, write }, writtenItem(payload, write));
-          }
-          session.reports.add(report);
-        },
-        (cause: unknown) => {
-          emit?.({ kind: "install-left", transactionId: verdict.id, cause });
-        },
-      )
-      .finally(() => {
-        this.#group?.left();
-        background.delete(install);
-      });
-    background.add(install);
-    await install;
-    return done;
+    const { proof } = this.#what;
+    const how = { proof, via: this.#sentVia, consumption: this.consumption };
+    const installed = await installCommitted(this.#services, certified, how);
+    this.#group?.left();
+    return installed;
   }
 }
 

@@ -49,6 +49,23 @@ export function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefine
 }
 
 /**
+ * Lets a signal abort the controller, too, until what this returns is called. Not by
+ * `AbortSignal.any`: a signal that lives long keeps something of each that ever followed it so, and
+ * Node itself keeps each that somebody listens to, with all that waits for it, for as long as it is
+ * not aborted. Whoever stops half-way, as a process that crashes in a simulation, never does that.
+ */
+export function follow(controller: AbortController, signal: AbortSignal): () => void {
+  const abort = (): void => {
+    controller.abort(signal.reason);
+  };
+  if (signal.aborted) abort();
+  else signal.addEventListener("abort", abort, { once: true });
+  return () => {
+    signal.removeEventListener("abort", abort);
+  };
+}
+
+/**
  * Why a wait is given up that nobody needs any more. One for all: nobody reads it, and an error's
  * stack takes time.
  */

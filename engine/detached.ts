@@ -3,6 +3,7 @@
  * data (the REST service). No retries: the caller holds the body.
  */
 import {
+  ConflictError,
   InvalidRequestError,
   SnapshotTooOldError,
   TransactionClosedError,
@@ -10,8 +11,8 @@ import {
 import { detachedEntryKey } from "../core/idempotency-key.ts";
 import * as limits from "../core/limits.ts";
 import { extendThrough, TransactionReads } from "../core/transaction-reads.ts";
-import type { Random } from "../core/ports.ts";
-import type { Isolation, Item, KeyHash, TransactionId } from "../core/types.ts";
+import type { Digest, Random } from "../core/ports.ts";
+import type { Isolation, Item, KeyHash, TableDescription, TransactionId } from "../core/types.ts";
 import type { KeyHashes } from "../schemas/key-hashes.ts";
 import {
   beginAttempt,
@@ -23,6 +24,9 @@ import {
 import type { Call } from "./call.ts";
 import { orAborted } from "./concurrency.ts";
 import type { EngineCore } from "./engine-core.ts";
+import { DigestedReads } from "./mixed/remembered-reads.ts";
+import { mixedStateOf } from "./mixed/mixed-state.ts";
+import type { MixedState } from "./remembered-state.ts";
 import { publicError } from "./public-error.ts";
 import { findEarlier, idempotencyEntryKey, readEntry, recordResult } from "./idempotency.ts";
 import { blocksAbove } from "./log-search.ts";
@@ -97,6 +101,10 @@ export function resume(
         startedMs: state.startedMs,
         reads,
       });
+      await remember(services, attempt, state.mixed).catch((error: unknown) => {
+        attempt.context.view.close();
+        throw error;
+      });
       return { attempt, name: state.name, startedMs: state.startedMs };
     } finally {
       session.follower.leave(user);
@@ -125,6 +133,39 @@ function restoreReads(
   return reads;
 }
 
+/** What was read of mixed tables counts from here on; it is read again before the end. */
+async function remember(
+  { ports, session, registry, call }: AttemptServices,
+  { context: { view } }: Attempt,
+  state: MixedState | undefined,
+): Promise<void> {
+  if (state === undefined) return;
+  const names = new Set<string>();
+  for (const { table } of state.keys) names.add(table);
+  for (const { request } of state.pages) names.add(request.table);
+  const areMixed = (): boolean =>
+    [...names].every((name) => registry.find(name)?.access === "mixed");
+  // Whoever has read them may know of newer ones than this process.
+  if (!areMixed()) await registry.lookAgain(call.signal);
+  const describe = (name: string): TableDescription => mixedTable(registry, name);
+  const [first] = Array.from(names, describe);
+  if (first === undefined) return;
+  const { items } = await orAborted(session.mixed(), call.signal);
+  const reads = await view.mixedReads(first);
+  reads.remember(new DigestedReads({ items, ports, hashes: session.hashes }, state, describe));
+}
+
+/** @throws ConflictError: what has become of its items no read of them tells any more. */
+function mixedTable(registry: TableRegistry, name: string): TableDescription {
+  const table = registry.find(name);
+  if (table?.access === "mixed") return table;
+  throw new ConflictError(
+    `table "${name}" is not mixed any more, as it was when this transaction has read it; begin ` +
+      "again",
+    { table: name, key: undefined, version: undefined, on: "table", foundBy: "native" },
+  );
+}
+
 function newName(random: Random): string {
   return Buffer.from(random.bytes(stateNameBytes)).toString("hex");
 }
@@ -145,7 +186,9 @@ export function committedAs(
       isolation: "serializable",
       maxStalenessMs: 0,
     });
-    return inAttempt(attempt, () => findCommitted(services, attempt, detachedEntryKey(state.name)));
+    return inAttempt(services, attempt, () =>
+      findCommitted(services, attempt, detachedEntryKey(state.name)),
+    );
   });
 }
 
@@ -211,7 +254,7 @@ function detached(core: EngineCore, services: AttemptServices, begun: Begun): De
     delete: (table, key) => {
       context.delete(table, key);
     },
-    state: () => stateOf(begun),
+    state: () => stateOf(begun, services.ports.digest),
     commit: (options) =>
       core
         .run(options, (call) => {
@@ -228,8 +271,11 @@ function detached(core: EngineCore, services: AttemptServices, begun: Begun): De
   };
 }
 
-function stateOf({ attempt: { context }, name, startedMs }: Begun): TransactionState {
-  const { reads, isolation } = context.view;
+function stateOf(
+  { attempt: { context }, name, startedMs }: Begun,
+  digest: Digest,
+): TransactionState {
+  const { reads, isolation, mixed } = context.view;
   if (context.writes.size > 0) {
     throw new TransactionClosedError(
       "buffered writes are not part of a transaction's state; commit them",
@@ -242,6 +288,7 @@ function stateOf({ attempt: { context }, name, startedMs }: Begun): TransactionS
     startedMs,
     keys: [...reads.keys.keys()],
     predicates: [...reads.predicates.keys()],
+    mixed: mixed === undefined ? undefined : mixedStateOf(mixed, digest),
   };
 }
 
@@ -257,7 +304,7 @@ async function commitDetached(
     ack: options.ack ?? "installed",
   } as const;
   const { idempotencyKey } = options;
-  return inAttempt(attempt, async () => {
+  return inAttempt(services, attempt, async () => {
     if (idempotencyKey !== undefined) {
       const entryKey = idempotencyEntryKey(idempotencyKey);
       const looked = findEarlier(services, attempt, { entryKey, times });

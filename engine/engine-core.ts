@@ -18,6 +18,7 @@ import { TableRegistry } from "./table-registry.ts";
 import type { CommitPreference, EngineEvent } from "./types.ts";
 
 const chaining = new OnDemand("chaining", () => import("./chaining/chains.ts"));
+const mixing = new OnDemand("mixed tables", () => import("./mixed/transactions.ts"));
 const expressing = new OnDemand("express", () => import("./express/express.ts"));
 
 export type EngineOptions = {
@@ -158,6 +159,8 @@ export class EngineCore {
           streamless: () => this.registry.streamless,
           load: (session) => this.#loadExpress(session, commit),
         },
+        loadMixed: (session) =>
+          mixing.use((part) => Promise.resolve(new part.MixedTransactions(this.ports, session))),
         onHelped: (verdict) =>
           this.#emit?.({
             kind: "helped",

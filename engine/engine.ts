@@ -1,17 +1,17 @@
 /**
- * The engine with everything: what the SDK has (client-engine.ts), and the transactions without a
- * closure of the REST service.
+ * The engine with everything: transactions (transaction-engine.ts), and those without a closure of
+ * the REST service.
  */
 import type { ClientPorts } from "../core/ports.ts";
-import { clientEngineOf } from "./client-engine.ts";
 import { begin, committedAs, resume } from "./detached.ts";
 import { EngineCore, type EngineOptions } from "./engine-core.ts";
+import { transactionEngineOf } from "./transaction-engine.ts";
 import type { Engine } from "./types.ts";
 
 export function createEngine(ports: ClientPorts, settings: EngineOptions = {}): Engine {
   const core = new EngineCore(ports, settings);
   return {
-    ...clientEngineOf(core),
+    ...transactionEngineOf(core),
     begin: (options) => begin(core, options),
     resume: (state, options) => resume(core, state, options),
     committedAs: (state, options) => committedAs(core, state, options),

@@ -3,28 +3,22 @@
  * late: the result is the same, because each write is conditional on the stored version (I6).
  *
  * On a table with history the superseded version is saved first, and installs of one key happen in
- * timestamp order; otherwise an entry's `next` would claim too much. Paper: pH1 §4 (flush),
- * Mediator §4.3 (helper).
+ * timestamp order; otherwise an entry's `next` would claim too much. On a mixed table a write
+ * replaces what its transaction has fenced and voted, and nothing else: native writes have no
+ * versions that could be compared. Paper: pH1 §4 (flush), Mediator §4.3 (helper).
  */
+import { assert } from "../core/assert.ts";
+import { keyNamesOf } from "../core/attributes.ts";
 import { UnavailableError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts } from "../core/ports.ts";
 import { commitName, type KeyRange, type TailCommit } from "../core/tail.ts";
-import type {
-  CommittedVerdict,
-  HistoryRetention,
-  KeyHash,
-  Payload,
-  Timestamp,
-  Version,
-} from "../core/types.ts";
+import type { HistoryRetention, KeyHash, Timestamp, Version } from "../core/types.ts";
 import { waitBackoff } from "./backoff.ts";
 import { Semaphore } from "./concurrency.ts";
-import { describeTable, writeAt } from "./payload-writes.ts";
+import { describeTable, stampAt, writeAt, type Commit } from "./payload-writes.ts";
 
-export type InstallJob = {
-  readonly verdict: CommittedVerdict;
-  readonly payload: Payload;
+export type InstallJob = Commit & {
   /** Wall clock; see `limits.installSignMsMax`. */
   readonly signBeforeMs: number;
   /** Indices of the payload's writes; all of them when undefined. */
@@ -53,16 +47,19 @@ export type EarlierCommits = {
   finish(commit: TailCommit): Promise<void>;
 };
 
+/** What installing needs from outside. */
+export type InstallPorts = Pick<ClientPorts, "items" | "mixed" | "versions" | "clock" | "random">;
+
 const orderBackoff = { baseMs: 4, capMs: 200 };
 
 export class Installer {
-  readonly #ports: Pick<ClientPorts, "items" | "versions" | "clock" | "random">;
+  readonly #ports: InstallPorts;
   readonly #earlier: EarlierCommits | undefined;
   readonly #retention: () => Promise<HistoryRetention>;
   readonly #places = new Semaphore(limits.installConcurrencyMax);
 
   constructor(
-    ports: Pick<ClientPorts, "items" | "versions" | "clock" | "random">,
+    ports: InstallPorts,
     parts: {
       readonly earlier: EarlierCommits | undefined;
       /** How long what is superseded is kept. */
@@ -100,6 +97,7 @@ export class Installer {
     options: CallOptions,
   ): Promise<"installed" | "superseded"> {
     const { write, table } = writeAt(job.payload, index);
+    if (table.isMixed === true) return this.#installVoted(job, index, options);
     if (table.history) {
       await this.#installInOrder(job, index, options);
       return "installed";
@@ -119,6 +117,25 @@ export class Installer {
         options,
       ),
     );
+  }
+
+  /** Whoever is late, or comes once more, finds another identity, or no fence: `superseded`. */
+  #installVoted(
+    job: InstallJob,
+    index: number,
+    options: CallOptions,
+  ): Promise<"installed" | "superseded"> {
+    const { write, table } = writeAt(job.payload, index);
+    const { key, item } = write;
+    const { id, timestamp: version } = job.verdict;
+    const stamp = stampAt(job, index);
+    assert(stamp !== undefined, "I10: what is installed on a mixed table was voted");
+    const request = {
+      ...{ table: keyNamesOf(describeTable(table, key)), key, id, item, version, stamp },
+      ...(table.isGuarded === true ? { leavesTombstone: true } : {}),
+    };
+    const { signBeforeMs } = job;
+    return this.#places.run(() => this.#ports.mixed.install(request, { ...options, signBeforeMs }));
   }
 
   /**

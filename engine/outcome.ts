@@ -8,7 +8,7 @@ import { InvalidRequestError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts } from "../core/ports.ts";
 import type { TransactionId } from "../core/types.ts";
-import { transactionIdTimestamp } from "../schemas/transaction-id.ts";
+import { isLocalTransactionId, transactionIdTimestamp } from "../schemas/transaction-id.ts";
 import { orAborted } from "./concurrency.ts";
 import { DecisionSearch } from "./decision-search.ts";
 import type { OnSent } from "./express-way.ts";
@@ -33,6 +33,13 @@ export async function settleOutcome(
   },
 ): Promise<Outcome> {
   const { follower } = session;
+  if (isLocalTransactionId(asked.id)) {
+    throw new InvalidRequestError(
+      "transactionId",
+      `transaction ${asked.id} was one write of one item of a mixed table, of which no log ` +
+        "tells; read the item",
+    );
+  }
   await orAborted(follower.refresh(), asked.signal);
   const madeAt = transactionIdTimestamp(asked.id);
   // Its maker had seen that timestamp in the log, so that whoever reads the log later sees it too.

@@ -6,7 +6,8 @@
 import type { CallOptions, StoredItem } from "../core/ports.ts";
 import type { TransactionReads } from "../core/transaction-reads.ts";
 import type { Isolation, Item, KeyHash, Verdict } from "../core/types.ts";
-import type { CommitId, CommitName, CommitServices, SentCommit } from "./commit-under-way.ts";
+import type { CommitServices } from "./commit-services.ts";
+import type { CommitId, CommitName, SentCommit } from "./commit-under-way.ts";
 import type { ReadKey } from "./read-key.ts";
 import type { WriteBuffer } from "./write-buffer.ts";
 

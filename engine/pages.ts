@@ -40,7 +40,7 @@ async function queryTable(reader: PageReader, request: QueryRequest): Promise<Ro
   if (request.table.sortKey === undefined && request.sortKey === undefined) {
     return queryRow(reader, request);
   }
-  assertKeyCount(reader.view.reads.size + 1, reader.writes.size);
+  assertKeyCount(reader.view.readCount + 1, reader.writes.size);
   const page = await queryPage(reader.view, request);
   const sortKey = request.table.sortKey?.name;
   const own = Array.from(reader.writes.ofTable(request.table)).filter(({ key }) =>
@@ -74,7 +74,7 @@ export async function scanRows(
 ): Promise<RowPage> {
   validateLimit(page);
   if (page.cursor !== undefined) validateKey(description, page.cursor);
-  assertKeyCount(reader.view.reads.size + 1, reader.writes.size);
+  assertKeyCount(reader.view.readCount + 1, reader.writes.size);
   const found = await scanPage(reader.view, {
     table: description,
     limit: page.limit,

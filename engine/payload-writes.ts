@@ -1,13 +1,18 @@
 /** What the writes of a decoded payload are about: their tables, and their items. */
 import type {
+  CommittedVerdict,
   Item,
   KeyType,
   Payload,
   PayloadTable,
+  Stamp,
   TableDescription,
   Write,
 } from "../core/types.ts";
 import { itemIdentity } from "./write-buffer.ts";
+
+/** A committed transaction, and what it writes. */
+export type Commit = { readonly verdict: CommittedVerdict; readonly payload: Payload };
 
 export function writeAt(
   payload: Payload,
@@ -19,6 +24,18 @@ export function writeAt(
     throw new RangeError(`the payload has no write ${index}`);
   }
   return { write, table };
+}
+
+/**
+ * What the install of a write on a mixed table replaces: stamps stand in the order of such writes.
+ * Undefined where the commit has none for it, as one that was not voted.
+ */
+export function stampAt({ verdict, payload }: Commit, index: number): Stamp | undefined {
+  let at = 0;
+  for (let before = 0; before < index; before++) {
+    if (writeAt(payload, before).table.isMixed === true) at += 1;
+  }
+  return verdict.stamps?.[at];
 }
 
 /** The item that a payload's write is about: equal exactly for the same one. */

@@ -6,39 +6,37 @@
  * and types of its key, and at an idempotency entry's key. No more: what an index does not take the
  * store refuses, and what an entry holds a client may write without any block, too.
  *
- * Whether a table keeps history is not compared: that may change between commit and install, and
- * replay orders writes of both kinds (functions/replay/chunk.ts). The oracle does compare it
+ * Whether a table keeps history or is mixed is not compared: that may change between commit and
+ * install. Who installs goes by the payload, and by the vote's stamps; replay orders writes with
+ * history and without (functions/replay/chunk.ts). The oracle does compare it
  * (schemas/payload-scan.ts), over encoded bytes, before anything is committed.
  */
 import { attribute } from "../core/attributes.ts";
 import { isIdempotencyKey } from "../core/idempotency-key.ts";
 import { isOwnTable } from "../core/own-tables.ts";
-import type {
-  Item,
-  KeyAttribute,
-  Payload,
-  PayloadTable,
-  TableDescription,
-  Write,
-} from "../core/types.ts";
-import { describeTable, writeAt } from "./payload-writes.ts";
+import type { Item, KeyAttribute, PayloadTable, TableDescription, Write } from "../core/types.ts";
+import { describeTable, stampAt, writeAt, type Commit } from "./payload-writes.ts";
 
 export type PermittedTables = {
   readonly registry: { find(table: string): TableDescription | undefined };
   readonly idempotencyTable: TableDescription;
 };
 
-/** Why the payload's write must not be made; undefined for one that may. Names, never values. */
+/** Why the commit's write must not be made; undefined for one that may. Names, never values. */
 export function refusalOf(
-  payload: Payload,
+  commit: Commit,
   index: number,
   { registry, idempotencyTable }: PermittedTables,
 ): string | undefined {
-  const { write, table } = writeAt(payload, index);
+  const { write, table } = writeAt(commit.payload, index);
   if (table.name === idempotencyTable.name) return entryRefusal(write, table, idempotencyTable);
   if (isOwnTable(table.name)) return `table "${table.name}" is Tidemark's own`;
   const known = registry.find(table.name);
   if (known === undefined) return `table "${table.name}" is not registered`;
+  // Nobody has fenced the item: there is no telling which native write it would overwrite.
+  if (table.isMixed === true && stampAt(commit, index) === undefined) {
+    return `table "${table.name}" is mixed, and no vote says what the write replaces`;
+  }
   return keyRefusal(table, write.key, known);
 }
 

@@ -20,6 +20,7 @@ const nothingKnown: Known = { installedThrough: 0 as Timestamp, installed: new S
 /** One item as it stands at the read timestamp; joins the read set. */
 export async function getItem(view: ReadView, key: ReadKey): Promise<Item | undefined> {
   view.assertOpen();
+  if (key.table.access === "mixed") return (await view.mixedReads(key.table)).get(key);
   view.assertReachesBack(key.table);
   const found = await getLocally(view, key);
   return found === undefined ? getFromLogOrTable(view, key, { joins: true }) : found.item;
@@ -35,6 +36,8 @@ export async function batchGetItems(
   { joins }: { readonly joins: boolean } = { joins: true },
 ): Promise<readonly (Item | undefined)[]> {
   view.assertOpen();
+  if (keys.some(({ table }) => table.access === "mixed"))
+    return batchGetBoth(view, keys, { joins });
   for (const { table } of keys) view.assertReachesBack(table);
   const places = new Map<ReadKey, number>();
   for (const key of keys) if (valueInLog(view, key) === undefined) places.set(key, places.size);
@@ -56,6 +59,25 @@ export async function batchGetItems(
         : resolve(view, key, { from: "table", stored, known, joins });
     }),
   );
+}
+
+/** As `batchGetItems`, of mixed tables and others. */
+async function batchGetBoth(
+  view: ReadView,
+  keys: readonly ReadKey[],
+  how: { readonly joins: boolean },
+): Promise<readonly (Item | undefined)[]> {
+  const mixed = keys.filter(({ table }) => table.access === "mixed");
+  const others = keys.filter(({ table }) => table.access !== "mixed");
+  const [first] = mixed;
+  const [ofMixed, ofOthers] = await Promise.all([
+    first === undefined ? [] : (await view.mixedReads(first.table)).batchGet(mixed, how),
+    others.length === 0 ? [] : batchGetItems(view, others, how),
+  ]);
+  const items = new Map<ReadKey, Item | undefined>();
+  mixed.forEach((key, i) => items.set(key, ofMixed[i]));
+  others.forEach((key, i) => items.set(key, ofOthers[i]));
+  return keys.map((key) => items.get(key));
 }
 
 /**

@@ -39,6 +39,7 @@ export type VisiblePage = {
 
 export async function queryPage(view: ReadView, request: QueryRequest): Promise<VisiblePage> {
   const { table } = request;
+  if (table.access === "mixed") return (await view.mixedReads(table)).queryPage(request);
   const partition = view.hashes.partition(table.name, request.partitionKey);
   const key = { [table.partitionKey.name]: request.partitionKey };
   return readPage(view, {
@@ -54,6 +55,7 @@ export async function queryPage(view: ReadView, request: QueryRequest): Promise<
 
 export async function scanPage(view: ReadView, request: ScanRequest): Promise<VisiblePage> {
   const { table } = request;
+  if (table.access === "mixed") return (await view.mixedReads(table)).scanPage(request);
   return readPage(view, {
     table,
     hash: view.hashes.table(table.name),

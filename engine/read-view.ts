@@ -9,6 +9,7 @@
 import { keyNamesOf } from "../core/attributes.ts";
 import {
   CorruptDataError,
+  InvalidRequestError,
   SnapshotTooOldError,
   TransactionClosedError,
   UnavailableError,
@@ -29,7 +30,8 @@ import {
 import type { KeyHashes } from "../schemas/key-hashes.ts";
 import { waitBackoff } from "./backoff.ts";
 import { refuseBelowTail, conflictError } from "./conflict-error.ts";
-import { asError, ignore, orAborted } from "./concurrency.ts";
+import { asError, orAborted } from "./concurrency.ts";
+import type { MixedReads } from "./mixed-tables.ts";
 import type { OwnCommits, OwnReads } from "./own-commits.ts";
 import type { ReadKey } from "./read-key.ts";
 import type { ShardSession } from "./shard-session.ts";
@@ -41,7 +43,9 @@ export type ViewOptions = {
   readonly startedMs: number;
   readonly reads: TransactionReads;
   /** Reads wait for it: the refresh of the tail that began after the transaction did. */
-  readonly refreshed: Promise<void>;
+  readonly refreshed: () => Promise<void>;
+  /** Whether it may be behind what was acknowledged before it began. */
+  readonly isStale: boolean;
   readonly call: CallOptions;
   /** The process's own commits; undefined: not known. */
   readonly own?: OwnCommits | undefined;
@@ -62,12 +66,12 @@ export class ReadView {
   #closed: string | undefined;
   /** First conflict found; nothing that this view says afterwards may be committed. */
   #doomed: Error | undefined;
+  #mixed: MixedReads | undefined;
 
   constructor(ports: ClientPorts, session: ShardSession, options: ViewOptions) {
     this.#ports = ports;
     this.#session = session;
     this.#options = options;
-    options.refreshed.catch(ignore);
     if (options.mode !== "fixed") session.follower.enter(options.reads);
   }
 
@@ -104,6 +108,35 @@ export class ReadView {
   }
   get own(): OwnCommits | undefined {
     return this.#options.own;
+  }
+
+  /** What it has read so far: keys and predicates. */
+  get readCount(): number {
+    return this.reads.size + (this.#mixed?.size ?? 0);
+  }
+
+  /** What it has read of mixed tables; undefined: nothing. */
+  get mixed(): MixedReads | undefined {
+    return this.#mixed;
+  }
+
+  /**
+   * How it reads a mixed table: as that is now.
+   * @throws InvalidRequestError where the past is asked for.
+   */
+  async mixedReads(table: TableDescription): Promise<MixedReads> {
+    this.assertOpen();
+    const field = this.mode === "fixed" ? "asOf" : "maxStalenessMs";
+    if (this.mode === "fixed" || this.#options.isStale) {
+      throw new InvalidRequestError(
+        field,
+        `table "${table.name}" is mixed: native writes leave no past, so that it can be read as ` +
+          `it is now only; leave \`${field}\` out`,
+      );
+    }
+    const tables = await this.#session.mixed();
+    this.assertOpen();
+    return (this.#mixed ??= tables.reads(this));
   }
 
   /**
@@ -181,7 +214,7 @@ export class ReadView {
   async ready(): Promise<void> {
     if (!this.#ready) {
       // mutant: no-refresh-at-begin
-      await orAborted(this.#options.refreshed, this.#options.call.signal);
+      await orAborted(this.#options.refreshed(), this.#options.call.signal);
       this.#ready = true;
     }
     this.assertOpen();
@@ -198,6 +231,11 @@ export class ReadView {
    */
   async extendToEnd(): Promise<void> {
     await orAborted(this.#session.follower.refresh(), this.call.signal);
+    this.extend();
+  }
+
+  /** As `extendToEnd`, to where the tail ends. */
+  extend(): void {
     this.refuseBelowTail();
     const conflict = this.reads.extend(this.tail);
     if (conflict !== undefined) throw this.doom(conflictError(conflict, conflict));

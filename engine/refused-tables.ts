@@ -26,12 +26,16 @@ function differences(known: TableDescription, now: TableDescription | undefined)
     ["sort key", keyText(each.sortKey)],
     ["index keys", (each.indexKeys ?? []).map(keyText).join(", ") || "none"],
     ["history", String(each.history)],
-    ["access", each.access],
+    ["access", accessText(each)],
   ];
   return sides(known).flatMap(([field, had], i) => {
     const has = sides(now)[i]?.[1] ?? "";
     return had === has ? [] : [`${name}: ${field} was ${had} here, and is registered as ${has}`];
   });
+}
+
+function accessText({ access, move }: TableDescription): string {
+  return move === undefined ? access : `${access} (${move.stage}, on its way to ${move.to})`;
 }
 
 function keyText(key: TableDescription["sortKey"]): string {

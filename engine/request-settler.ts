@@ -33,16 +33,18 @@ import {
 import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts } from "../core/ports.ts";
 import type {
+  AbortedVerdict,
   Answer,
   CommitRequest,
   Decision,
+  PreparedVerdict,
   Timestamp,
   TransactionId,
   WriteHashes,
 } from "../core/types.ts";
 import { encodeCommitRequest } from "../schemas/commit-record.ts";
 import { waitBackoff } from "./backoff.ts";
-import { asError, ignore, noLongerNeeded, orAborted } from "./concurrency.ts";
+import { asError, follow, ignore, noLongerNeeded, orAborted } from "./concurrency.ts";
 import { DecisionSearch } from "./decision-search.ts";
 import type { ExpressWay, ExpressWish, OnSent, Predecessors } from "./express-way.ts";
 import { settleOpen } from "./mixed/settle-open.ts";
@@ -157,6 +159,18 @@ async function settleRequest(
   }
 }
 
+/** As `settleRequest`, of a request to prepare: it is prepared, or refused. */
+export async function settledPlace(
+  ports: ClientPorts,
+  session: ShardSession,
+  options: SettleOptions,
+): Promise<PreparedVerdict | AbortedVerdict> {
+  assert(options.request.kind === "prepare", "I3: a place in the log is asked for");
+  const answer = await settleRequest(ports, session, options);
+  assert(answer.kind !== "committed", "I3: nobody but its client votes for what is prepared");
+  return answer;
+}
+
 /** As `settleRequest`, of a request that is decided by its answer. */
 export async function settledDecision(
   ports: ClientPorts,
@@ -197,31 +211,57 @@ class Way {
   /** Settles the one that is in it; false: nobody is. */
   async clear(id: TransactionId | undefined): Promise<boolean> {
     if (id === undefined) return false;
-    const { signal } = this.#options;
-    const { follower } = this.#session;
+    const { signal, call } = this.#options;
     this.#met += 1;
-    const abort = () => this.#voteAgainst(id);
-    await settleOpen({ clock: this.#ports.clock, follower }, { id, met: this.#met, abort, signal });
+    await bringAbout(this.#ports, this.#session, { id, met: this.#met, signal, call });
     return true;
   }
+}
 
-  async #voteAgainst(id: TransactionId): Promise<void> {
-    const { signal, call } = this.#options;
-    const { tail } = this.#session.follower;
-    const request: CommitRequest = {
-      kind: "abort",
-      id,
-      isolation: "serializable",
-      checkedTo: tail.newest,
-      checks: [],
-      payload: { kind: "none" },
-    };
-    const search = new DecisionSearch(this.#session, { id, undecidedTo: tail.newest });
-    await settleRequest(this.#ports, this.#session, {
-      ...{ request, signal, call, search, pagesMax: limits.outcomePagesMax, onSent: ignore },
-      recheck: () => this.#session.follower.tail.newest,
-    });
-  }
+/** An open transaction as somebody meets it. */
+export type MetOpen = {
+  readonly id: TransactionId;
+  readonly signal: AbortSignal;
+  readonly call: CallOptions;
+};
+
+/**
+ * Waits for the outcome of an open transaction, and votes against it if that takes too long
+ * (mixed/settle-open.ts).
+ * @param other.met how many the same caller has met so far, this one included.
+ */
+export async function bringAbout(
+  ports: ClientPorts,
+  session: ShardSession,
+  other: MetOpen & { readonly met: number },
+): Promise<void> {
+  const abort = () => voteAgainst(ports, session, other);
+  await settleOpen({ clock: ports.clock, follower: session.follower }, { ...other, abort });
+}
+
+/** Asks to abort a transaction that is open in the tail. Gives what the log says of it then. */
+export async function voteAgainst(
+  ports: ClientPorts,
+  session: ShardSession,
+  { id, signal, call }: MetOpen,
+): Promise<Decision | undefined> {
+  const { tail } = session.follower;
+  const opened = tail.open.get(id);
+  if (opened === undefined) return tail.decision(id);
+  const request: CommitRequest = {
+    kind: "abort",
+    id,
+    isolation: "serializable",
+    checkedTo: tail.newest,
+    checks: [],
+    payload: { kind: "none" },
+  };
+  // Whoever comes late finds the vote that stood first.
+  const search = new DecisionSearch(session, { id, undecidedTo: opened.prepared.timestamp });
+  return settledDecision(ports, session, {
+    ...{ request, signal, call, search, pagesMax: limits.outcomePagesMax, onSent: ignore },
+    recheck: () => session.follower.tail.newest,
+  });
 }
 
 /** Copies of a request that may be stored, or may come to be: in the stream, and in a block. */
@@ -357,10 +397,10 @@ async function sendOnce(
 ): Promise<SendAnswer> {
   const { id } = options.request;
   const waiting = new AbortController();
-  const signal = AbortSignal.any([options.signal, waiting.signal]);
+  const unfollow = follow(waiting, options.signal);
   // Registered before the put: on a fast shard the verdict may be there before the put's own
   // answer.
-  const verdict = session.follower.awaitVerdict(id, signal);
+  const verdict = session.follower.awaitVerdict(id, waiting.signal);
   verdict.catch(ignore);
   try {
     options.onSent(id, { resend: options.resend, via: "stream" });
@@ -369,7 +409,7 @@ async function sendOnce(
       verdict.then((): { readonly kind: "stored" } => ({ kind: "stored" })),
     ]);
     if (sent.kind !== "stored") return sent;
-    const answer = await Promise.race([verdict, silence(ports, signal)]);
+    const answer = await Promise.race([verdict, silence(ports, waiting.signal)]);
     if (answer?.kind === "busy") return answer;
     if (answer === undefined || answer.kind === "stale") return { kind: "undecided" };
     // A copy of it was prepared before: its own vote is waited for, or one against.
@@ -377,6 +417,7 @@ async function sendOnce(
     if (isPrepared && options.request.kind !== "prepare") return { kind: "undecided" };
     return { kind: "decided", decision: answer };
   } finally {
+    unfollow();
     waiting.abort(noLongerNeeded);
   }
 }

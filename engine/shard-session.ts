@@ -1,4 +1,5 @@
 /** What one process holds for one shard: its tail, its way into the stream, its installers. */
+import { assert } from "../core/assert.ts";
 import { OnDemand } from "../core/on-demand.ts";
 import type { ClientPorts } from "../core/ports.ts";
 import type { TailCommit } from "../core/tail.ts";
@@ -12,6 +13,7 @@ import { InstallOutbox } from "./install-outbox.ts";
 import { Installer } from "./installer.ts";
 import type { LogSearches } from "./log-searches.ts";
 import type { TableRegistry } from "./table-registry.ts";
+import type { MixedTables } from "./mixed-tables.ts";
 import { TailFollower, type FollowedLog } from "./tail-follower.ts";
 
 /** For who installs what others have committed. */
@@ -53,6 +55,8 @@ export class ShardSession {
   #searches: LogSearches | undefined;
   readonly #ports: ClientPorts;
   readonly #onHelped: (verdict: CommittedVerdict) => void;
+  readonly #loadMixed: ((session: ShardSession) => Promise<MixedTables>) | undefined;
+  #mixed: MixedTables | undefined;
 
   constructor(
     ports: ClientPorts,
@@ -61,6 +65,8 @@ export class ShardSession {
       readonly registry: RegistryView;
       /** Without them all goes by the stream. */
       readonly blocks?: BlockMaking;
+      /** Without it no transaction touches a mixed table. */
+      readonly loadMixed?: (session: ShardSession) => Promise<MixedTables>;
       readonly onHelped: (verdict: CommittedVerdict) => void;
     },
   ) {
@@ -70,6 +76,7 @@ export class ShardSession {
     this.#onHelped = options.onHelped;
     this.registry = options.registry;
     this.#blocks = options.blocks;
+    this.#loadMixed = options.loadMixed;
     this.follower = new TailFollower(ports, log);
     this.sender = new CommitSender(ports.stream, log, this.reports);
     this.installer = new Installer(ports, {
@@ -115,6 +122,13 @@ export class ShardSession {
         this.#loading = undefined;
       });
     await this.#loading;
+  }
+
+  /** For transactions over mixed tables; the same for all. */
+  async mixed(): Promise<MixedTables> {
+    assert(this.#loadMixed !== undefined, "whoever runs transactions knows of mixed tables");
+    const made = await this.#loadMixed(this);
+    return (this.#mixed ??= made);
   }
 
   /** Ends following the log. Every call has ended, and what they left running. */

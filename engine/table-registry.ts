@@ -11,6 +11,7 @@ import * as limits from "../core/limits.ts";
 import { OnDemand } from "../core/on-demand.ts";
 import { isOwnTable } from "../core/own-tables.ts";
 import type { ClientPorts, Clock } from "../core/ports.ts";
+import { isClosed } from "../core/table-access.ts";
 import type { HistoryRetention, TableDescription } from "../core/types.ts";
 import { ignore, orAborted } from "./concurrency.ts";
 import { elapsedMs, instantOf, type Instant } from "./elapsed.ts";
@@ -38,7 +39,10 @@ export class TableRegistry {
    * of the past (core/history.ts), and a machine may have slept since.
    */
   async ready(): Promise<void> {
-    if (this.ageMs > limits.registryMsMax) await this.reload();
+    const isMoving = this.all().some(({ move }) => move !== undefined);
+    // So that a table on its way need not be closed for long.
+    const ageMsMax = isMoving ? limits.expressRegistryMsMax : limits.registryMsMax;
+    if (this.ageMs > ageMsMax) await this.reload();
   }
 
   /** How long ago what is in memory was asked for; infinite before that. */
@@ -75,6 +79,7 @@ export class TableRegistry {
     this.#tables = new Map(
       users.map((found) => [found.name, unchanged(known?.get(found.name), found) ?? found]),
     );
+    this.hasMixed = users.some(({ access }) => access === "mixed");
     this.#asked = asked;
   }
 
@@ -87,6 +92,9 @@ export class TableRegistry {
   find(table: string): TableDescription | undefined {
     return this.#tables?.get(table);
   }
+
+  /** Whether some tables are mixed, from memory. */
+  hasMixed = false;
 
   /** From memory. */
   all(): readonly TableDescription[] {
@@ -144,6 +152,15 @@ export class TableRefusedError extends UnavailableError {
     this.#tables = tables;
   }
 
+  /** Resolves when none of them is closed, as far as the registry is known. */
+  async untilOpen(registry: TableRegistry, signal: AbortSignal): Promise<void> {
+    const isShut = ({ name }: TableDescription): boolean => {
+      const now = registry.find(name);
+      return now !== undefined && isClosed(now);
+    };
+    while (this.#tables.some(isShut)) await registry.lookAgain(signal);
+  }
+
   /** The same, with what differs from a registry that was read since, and what to do. */
   async comparedWith(registry: Pick<TableRegistry, "find">): Promise<TableRefusedError> {
     const tables = this.#tables;
@@ -152,6 +169,15 @@ export class TableRefusedError extends UnavailableError {
       Promise.resolve(new TableRefusedError(`${this.message}: ${remedyFor(tables, registry)}`)),
     );
   }
+}
+
+/** Nothing was sent. */
+export function closedError(table: TableDescription): TableRefusedError {
+  const to = table.move?.to ?? "another access";
+  return new TableRefusedError(
+    `table "${table.name}" is on its way to ${to} and takes no commits for a moment`,
+    [table],
+  );
 }
 
 /** Told apart inside the engine, which reloads the registry and tries once more. */

@@ -50,7 +50,7 @@ export class TransactionContext implements BodyTransaction {
     if (own !== undefined) return own.item;
     const identity = itemIdentity(description, key);
     if (this.#read.has(identity)) return this.#read.get(identity);
-    assertKeyCount(this.view.reads.size + 1, this.writes.size);
+    assertKeyCount(this.view.readCount + 1, this.writes.size);
     const item = await getItem(this.view, this.view.readKey(description, key, identity));
     this.#read.set(identity, item);
     return item;
@@ -111,7 +111,7 @@ export class TransactionContext implements BodyTransaction {
         .filter(({ identity }) => !this.#read.has(identity))
         .map((want) => [want.identity, want]),
     );
-    assertKeyCount(this.view.reads.size + unread.size, this.writes.size);
+    assertKeyCount(this.view.readCount + unread.size, this.writes.size);
     if (unread.size === 0) return;
     const asked = [...unread.values()];
     const items = await batchGetItems(
@@ -158,7 +158,7 @@ export class TransactionContext implements BodyTransaction {
   }
 
   #buffer(table: TableDescription, key: Item, item: Item | undefined): void {
-    assertKeyCount(this.view.reads.size, this.writes.size + 1);
+    assertKeyCount(this.view.readCount, this.writes.size + 1);
     this.writes.set(table, key, item, this.view.versioned);
   }
 

@@ -5,6 +5,7 @@
  */
 import type { Consumption, SortKeyCondition } from "../core/ports.ts";
 import type { ConflictDetail } from "../core/errors.ts";
+import type { NativeSupport } from "../core/native-support.ts";
 import type {
   AttributeValue,
   Isolation,
@@ -13,6 +14,7 @@ import type {
   Timestamp,
   TransactionId,
 } from "../core/types.ts";
+import type { MixedState } from "./remembered-state.ts";
 
 /** When `transact` resolves: after every write reached its table, or as soon as the log has it. */
 export type Acknowledgement = "installed" | "certified";
@@ -59,11 +61,11 @@ export type Phases = {
 };
 
 export type Receipt = {
-  /** Undefined when nothing had to be committed (read-only). */
+  /** Undefined when nothing had to be committed (read-only). Of a `local` one no log tells. */
   readonly transactionId: TransactionId | undefined;
   /**
    * Undefined when nothing had to be committed: then `readTimestamp` is the place in the serial
-   * order.
+   * order. Undefined, too, of a `local` one, whose place is that of its write at its item.
    */
   readonly commitTimestamp: Timestamp | undefined;
   /**
@@ -81,6 +83,11 @@ export type Receipt = {
    * where nobody looks; the commit stands either way.
    */
   readonly installed: boolean;
+  /**
+   * Present when one conditional write of the one item of a mixed table that it has touched was the
+   * whole commit (docs/adr/0014-native-operations.md, Local commit).
+   */
+  readonly local?: true;
   /** True when an earlier call with the same idempotency key did the work. */
   readonly replayed: boolean;
   /** For a replayed `DetachedTransaction.commit`: the `recordedResult` that the first call gave. */
@@ -225,14 +232,16 @@ export type TransactionState = {
   readonly keys: readonly bigint[];
   /** Hashes of partitions queried and tables scanned. */
   readonly predicates: readonly bigint[];
+  /** What was read of mixed tables; undefined: nothing. */
+  readonly mixed: MixedState | undefined;
 };
 
 export type Outcome =
   | { readonly kind: "committed"; readonly commitTimestamp: Timestamp }
   | { readonly kind: "aborted" };
 
-/** The engine as the SDK has it. */
-export type ClientEngine = {
+/** Transactions in closures, which everybody has who runs any. */
+export type TransactionEngine = {
   /**
    * Runs the body until it commits. The body may run several times. The codec is
    * used only with an idempotency key, to keep the first result.
@@ -259,7 +268,14 @@ export type ClientEngine = {
   close(): Promise<void>;
 };
 
-export type Engine = ClientEngine & {
+/** As the SDK has it. */
+export type ClientEngine = TransactionEngine & {
+  /** For native operations beside transactions. */
+  readonly native: NativeSupport;
+};
+
+/** As the REST service has it. */
+export type Engine = TransactionEngine & {
   /** Interactive use without a closure: one attempt, no retries (the REST service). */
   begin(options: {
     readonly isolation: Isolation;

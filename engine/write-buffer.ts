@@ -6,6 +6,7 @@ import { keyNamesOf, payloadTableOf } from "../core/attributes.ts";
 import { tooLarge } from "../core/errors.ts";
 import { itemSizeBytes } from "../core/item-size.ts";
 import * as limits from "../core/limits.ts";
+import { isClosed } from "../core/table-access.ts";
 import type {
   Item,
   Payload,
@@ -15,6 +16,7 @@ import type {
   WriteHashes,
 } from "../core/types.ts";
 import { canonicalKey, type KeyHashes } from "../schemas/key-hashes.ts";
+import { closedError } from "./table-registry.ts";
 
 export type BufferedWrite = {
   readonly table: TableDescription;
@@ -107,7 +109,10 @@ export class WriteBuffer {
     for (const write of this.#writes.values()) if (write.table.name === table.name) yield write;
   }
 
-  /** `hashes[i]` belongs to `payload.writes[i]`. */
+  /**
+   * `hashes[i]` belongs to `payload.writes[i]`.
+   * @throws TableRefusedError for a table that is closed for a moment. TransactionTooLargeError.
+   */
   toPayload(): Payload {
     const tables: PayloadTable[] = [];
     const indices = new Map<string, number>();
@@ -115,6 +120,8 @@ export class WriteBuffer {
     for (const { table, key, item, sawVersion } of this.#writes.values()) {
       let index = indices.get(table.name);
       if (index === undefined) {
+        // Oracles and express clients refuse it by the registry; so it is not even sent.
+        if (isClosed(table)) throw closedError(table);
         index = tables.push(payloadTableOf(table)) - 1;
         indices.set(table.name, index);
         const actual = tables.length;

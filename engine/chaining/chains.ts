@@ -5,7 +5,8 @@
 import { assert } from "../../core/assert.ts";
 import type { Clock, StoredItem } from "../../core/ports.ts";
 import type { KeyHash, Verdict } from "../../core/types.ts";
-import type { CommitServices, SentCommit } from "../commit-under-way.ts";
+import type { CommitServices } from "../commit-services.ts";
+import type { SentCommit } from "../commit-under-way.ts";
 import type { OwnCommits, OwnReads, Sealed } from "../own-commits.ts";
 import type { ReadKey } from "../read-key.ts";
 import type { TailFollower } from "../tail-follower.ts";

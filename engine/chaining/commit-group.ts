@@ -26,12 +26,12 @@ import type { TransactionReads } from "../../core/transaction-reads.ts";
 import type { Isolation, KeyHash, Timestamp, TransactionId } from "../../core/types.ts";
 import {
   CommitUnderWay,
-  type CommitServices,
   type GroupCourse,
   type LocalVerdict,
   type SentCommit,
 } from "../commit-under-way.ts";
-import { probedError } from "../commit.ts";
+import type { CommitServices } from "../commit-services.ts";
+import { probedError } from "../commit-request.ts";
 import { ignore, noLongerNeeded, orAborted } from "../concurrency.ts";
 import { refuseBelowTail, conflictError } from "../conflict-error.ts";
 import type { UndecidedRead } from "../express-way.ts";

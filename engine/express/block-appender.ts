@@ -233,6 +233,11 @@ export class BlockAppender {
         bid.answer({ kind: "barred" });
         return false;
       }
+      // Else no block would ever have it, and it would wait for the next one for good.
+      assert(
+        bid.kind !== "vote" || open.get(bid.id) !== undefined,
+        "express: who votes has been prepared",
+      );
       // mutant: express-without-predecessors
       if (bid.readFrom?.().some(({ from }) => !here.has(from)) === true) {
         // probe: express-chained-to-what-is-elsewhere

@@ -6,7 +6,7 @@ import * as limits from "../../core/limits.ts";
 import type { ClientPorts, Clock, CommitLog } from "../../core/ports.ts";
 import type { Answer, MakerNumber } from "../../core/types.ts";
 import { encodeLogBlock } from "../../schemas/log-block-encoding.ts";
-import { ignore, noLongerNeeded } from "../concurrency.ts";
+import { follow, ignore, noLongerNeeded } from "../concurrency.ts";
 import { WakefulClock } from "../elapsed.ts";
 import { StoreClock } from "../store-clock.ts";
 import type { ExpressWay, ExpressWish } from "../express-way.ts";
@@ -118,14 +118,16 @@ async function settle(
   const { search, recheck, recheckTables, call, writes, onTrouble } = wish;
   const { id, kind, checks, payload, vote } = wish.request;
   if (kind === "abort" && !options.takesProbes) return undefined;
-  const over = new AbortController();
-  const signal = AbortSignal.any([wish.signal, over.signal]);
+  const waiting = new AbortController();
+  const unfollow = follow(waiting, wish.signal);
+  const { signal } = waiting;
+  let isOver = false;
   const announce = announcer(wish);
   const readFrom = () => wish.predecessors?.undecidedReads() ?? [];
   let isBound = false;
   const onWay = (mayCome: boolean): void => {
     // What becomes of the block once it was given up says nothing of other copies.
-    if (over.signal.aborted) return;
+    if (isOver) return;
     isBound = mayCome && readFrom().length > 0;
     wish.onWay(mayCome);
     if (mayCome) announce();
@@ -148,7 +150,9 @@ async function settle(
     const answer = await Promise.race([committed, patience]);
     return answer?.kind === "decided" ? answer.decision : undefined;
   } finally {
-    over.abort(noLongerNeeded);
+    isOver = true;
+    unfollow();
+    waiting.abort(noLongerNeeded);
   }
 }
 

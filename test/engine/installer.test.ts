@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { retentionDefault } from "../../core/history.ts";
 import * as limits from "../../core/limits.ts";
-import type { InstallRequest, Ports } from "../../core/ports.ts";
+import type { InstallRequest } from "../../core/ports.ts";
 import type { TailCommit } from "../../core/tail.ts";
 import type {
   CommittedVerdict,
@@ -13,7 +13,7 @@ import type {
   TransactionId,
   Version,
 } from "../../core/types.ts";
-import { Installer, type InstallJob } from "../../engine/installer.ts";
+import { Installer, type InstallJob, type InstallPorts } from "../../engine/installer.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const names = { name: "rows", partitionKey: "pk" };
@@ -53,7 +53,7 @@ function scriptedPorts(versions: Map<string, number>) {
     clock: { nowMs: () => 0, monotonicMs: () => 0, sleep: () => Promise.resolve() },
     random: { next: () => 0, bytes: (length: number) => new Uint8Array(length) },
   };
-  return ports as unknown as Pick<Ports, "items" | "versions" | "clock" | "random">;
+  return ports as unknown as InstallPorts;
 }
 
 test("more installs than places get on although each waits for an earlier commit", async () => {

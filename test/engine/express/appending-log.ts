@@ -51,6 +51,8 @@ export type Commit = {
   readonly reads?: number;
   /** The transaction whose write of what it `reads` was read, as long as that is not decided. */
   readonly from?: number;
+  /** Of a competitor: it is prepared, and awaits its vote. */
+  readonly isPrepared?: boolean;
   /** Of its payload; 1 by default. */
   readonly bytes?: number;
 };
@@ -195,7 +197,7 @@ export class AppendingLog {
       open: new OpenTransactions(),
     };
     const requests = commits.map((commit) => ({
-      kind: "commit" as const,
+      kind: commit.isPrepared === true ? ("prepare" as const) : ("commit" as const),
       id: idOf(commit.id),
       checks: [],
       writes: writesOf(commit),

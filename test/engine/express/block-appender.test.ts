@@ -106,6 +106,15 @@ describe("a position that is taken", () => {
     expect(app.ids()).toEqual([[50], [1]]);
   });
 
+  test("by what is prepared in its way is told to who waits, without a block", async () => {
+    const ends = [endOf(app.commit({ id: 1, key: 1 })), endOf(app.commit({ id: 2, key: 2 }))];
+    app.competitor({ id: 50, key: 1, isPrepared: true });
+    expect(await Promise.all(ends)).toEqual(["barred", "committed"]);
+    expect(app.ids()).toEqual([[50], [2]]);
+    expect(await endOf(app.commit({ id: 3, key: 1 }))).toBe("barred");
+    expect(app.positions).toEqual([1, 2]);
+  });
+
   test("loses no report of installs", async () => {
     app.reports.add(reportOf(900));
     const end = endOf(app.commit({ id: 1, key: 1 }));

@@ -1,0 +1,121 @@
+/**
+ * What transactions do with tables that others write, too (docs/adr/0014-native-operations.md): the
+ * seam between the engine and engine/mixed, a part on demand that a process may do without.
+ */
+import type { CallOptions, Consumption, QueryRequest, ScanRequest } from "../core/ports.ts";
+import type { Tail } from "../core/tail.ts";
+import type { KeyRead, PredicateRead, TransactionReads } from "../core/transaction-reads.ts";
+import type { CommittedVerdict, Isolation, Item, TransactionId } from "../core/types.ts";
+import type { KeyHashes } from "../schemas/key-hashes.ts";
+import type { FenceJudge, MixedItems } from "./mixed/mixed-items.ts";
+import type { MixedReadSet } from "./mixed/mixed-read-set.ts";
+import type { ReadKey } from "./read-key.ts";
+import type { MixedState } from "./remembered-state.ts";
+import type { EngineEvent } from "./types.ts";
+import type { WriteBuffer } from "./write-buffer.ts";
+
+/** Rows in the store's order; `lastKey` is where the next page begins. */
+export type MixedRows = {
+  readonly rows: readonly { readonly key: Item; readonly item: Item }[];
+  readonly lastKey: Item | undefined;
+};
+
+/** What was read in calls before and not in this one (mixed/remembered-reads.ts). */
+export interface RememberedReads {
+  /** Keys and pages. */
+  readonly size: number;
+  readonly state: MixedState;
+  /** False: the item was read before, and was another one. Else it need not be remembered. */
+  isAsRead(identity: string, content: Item | undefined): boolean;
+  /**
+   * Reads all of it again, and adds it to the set: it is remembered no more.
+   * @returns the first that is not as it was read.
+   */
+  recall(set: MixedReadSet, options: CallOptions): Promise<KeyRead | PredicateRead | undefined>;
+}
+
+/** What one attempt reads of mixed tables: as it is now, and made sure of when the attempt ends. */
+export interface MixedReads {
+  /** Keys and predicates. */
+  readonly size: number;
+  readonly set: MixedReadSet;
+  readonly remembered: RememberedReads | undefined;
+  /** Takes over what the transaction has read in calls before. */
+  remember(reads: RememberedReads): void;
+  /** One item as it stands; joins the read set. */
+  get(key: ReadKey): Promise<Item | undefined>;
+  /** @param joins false: a page that was read covers them. */
+  batchGet(
+    keys: readonly ReadKey[],
+    how: { readonly joins: boolean },
+  ): Promise<readonly (Item | undefined)[]>;
+  queryPage(request: Omit<QueryRequest, "index">): Promise<MixedRows>;
+  scanPage(request: ScanRequest): Promise<MixedRows>;
+  /**
+   * Makes sure that all that the attempt has read, of other tables too, was true at one moment. Due
+   * before anything may leave the attempt but through its commit.
+   * @throws ConflictError, and the attempt is over.
+   */
+  end(): Promise<void>;
+}
+
+/** An attempt's view (read-view.ts), as far as mixed tables go. */
+export interface AttemptView {
+  readonly isolation: Isolation;
+  /** What it has read of the other tables. */
+  readonly reads: TransactionReads;
+  readonly tail: Tail;
+  readonly hashes: KeyHashes;
+  readonly call: CallOptions;
+  assertOpen(): void;
+  refuseBelowTail(): void;
+  doom(error: Error): Error;
+  ready(): Promise<void>;
+  settleChained(): Promise<void>;
+  seal(): void;
+  sealForCommit(): void;
+}
+
+/** An attempt at its end that writes something, and has touched a mixed table. */
+export type MixedAttempt = {
+  readonly view: AttemptView;
+  readonly writes: WriteBuffer;
+  readonly id: TransactionId;
+  /** What the id commits to: its vote shows it. */
+  readonly proof: Uint8Array;
+  /** What the proof is the digest of: shown to replay once its writes are installed. */
+  readonly secret: Uint8Array;
+};
+
+export type MixedServices = {
+  readonly call: {
+    readonly signal: AbortSignal;
+    readonly options: CallOptions;
+    readonly consumption: Consumption;
+  };
+  readonly freshMs: number;
+  readonly emit: ((event: EngineEvent) => void) | undefined;
+  /** Work that outlives the call; `close` waits for it. */
+  readonly background: Set<Promise<void>>;
+};
+
+/** How a transaction over mixed tables was committed. */
+export type MixedCommit =
+  | {
+      readonly kind: "logged";
+      readonly verdict: CommittedVerdict;
+      /** Whether every write reached its table; never rejects. */
+      readonly installed: Promise<boolean>;
+    }
+  /** By one write of its one item: the log knows nothing of it. */
+  | { readonly kind: "local"; readonly transactionId: TransactionId };
+
+/** A shard's session, as far as mixed tables go. */
+export interface MixedTables {
+  readonly items: MixedItems;
+  /** What becomes of fences that are met. */
+  readonly judge: FenceJudge;
+  reads(view: AttemptView): MixedReads;
+  /** @throws what `CommitUnderWay.follow` throws. */
+  commit(services: MixedServices, attempt: MixedAttempt): Promise<MixedCommit>;
+}

@@ -1,0 +1,88 @@
+/**
+ * What was read of mixed tables is read again, consistently, and compared by content
+ * (docs/adr/0014-native-operations.md, Read again). Paper: Mediator §4.2.
+ */
+import { sameContent } from "../../core/item-content.ts";
+import type { CallOptions } from "../../core/ports.ts";
+import type { KeyRead, PredicateRead } from "../../core/transaction-reads.ts";
+import type { Item, TransactionId } from "../../core/types.ts";
+import { itemIdentity } from "../write-buffer.ts";
+import type { MixedItems } from "./mixed-items.ts";
+import type { MixedReadSet, PageSource, SeenPage } from "./mixed-read-set.ts";
+import { readRows } from "./rows.ts";
+
+/** Rows beyond those expected that one call reads: placeholders may stand among them. */
+const spareRows = 8;
+
+export type ReadAgain = CallOptions & {
+  /** The caller's own transaction, where it has fenced what it will write. */
+  readonly own?: TransactionId | undefined;
+  /** Identities of items that its fences have compared. */
+  readonly isFenced?: (identity: string) => boolean;
+};
+
+/** The first read that is not true any more; undefined: all are, each at some moment of this. */
+export async function changedRead(
+  items: MixedItems,
+  set: MixedReadSet,
+  { isFenced, own, ...options }: ReadAgain,
+): Promise<KeyRead | PredicateRead | undefined> {
+  const keys = Array.from(set.keys).flatMap(([identity, key]) =>
+    isFenced?.(identity) === true ? [] : [key],
+  );
+  const [changed, ...pages] = await Promise.all([
+    keys.length === 0 ? [] : items.readAgain(keys, options),
+    ...set.pages.map((page) => isPageAsRead(items, page, { ...options, own })),
+  ]);
+  const key = changed[0] === undefined ? undefined : keys[changed[0]];
+  if (key !== undefined) return { table: key.at.table.name, key: key.at.key };
+  return set.pages.find((_, i) => pages[i] === false)?.source.predicate;
+}
+
+async function isPageAsRead(
+  items: MixedItems,
+  { source, rows: expected, isLast }: SeenPage,
+  options: RowsAgainOptions,
+): Promise<boolean> {
+  const page = { source, count: expected.length, isLast };
+  const rows = await rowsAgain(items, page, options);
+  return (
+    rows.length === expected.length &&
+    rows.every((row, i) => {
+      const same = expected[i];
+      return same !== undefined && isSameRow(source.request.table, row, same);
+    })
+  );
+}
+
+type RowsAgainOptions = CallOptions & { readonly own?: TransactionId | undefined };
+
+/**
+ * As many rows as a page had, from where it begins; of the last page one more, if there is one by
+ * now. Of a page that was not the last one nothing behind its last row has been read.
+ */
+export async function rowsAgain(
+  items: MixedItems,
+  page: { readonly source: PageSource; readonly count: number; readonly isLast: boolean },
+  options: RowsAgainOptions,
+): Promise<SeenPage["rows"]> {
+  const { source, count, isLast } = page;
+  const limit = isLast ? undefined : count + spareRows;
+  const enough = isLast ? count + 1 : count;
+  const found: SeenPage["rows"][number][] = [];
+  let { startKey } = source.request;
+  for (;;) {
+    const { rows, lastKey } = await readRows({ items }, source, { startKey, limit }, options);
+    found.push(...rows.slice(0, enough - found.length));
+    if (found.length === enough || lastKey === undefined) return found;
+    startKey = lastKey;
+  }
+}
+
+type Row = { readonly key: Item; readonly content: Item };
+
+function isSameRow(table: Parameters<typeof itemIdentity>[0], a: Row, b: Row): boolean {
+  return (
+    itemIdentity(table, a.key) === itemIdentity(table, b.key) && sameContent(a.content, b.content)
+  );
+}

@@ -1,0 +1,39 @@
+/** An item of a mixed table as a transaction has read it, and the fence that was on it. */
+import { fenceOf, identityOf, type Identity } from "../../core/item-identity.ts";
+import { contentOf, sameContent, type KeyPair } from "../../core/item-content.ts";
+import type { MetFence } from "../../core/fence.ts";
+import type { Item, TransactionId } from "../../core/types.ts";
+
+export type SeenItem = {
+  readonly identity: Identity;
+  readonly content: Item | undefined;
+  /** A fence on it that bars nothing. */
+  readonly over?: TransactionId | undefined;
+};
+
+export type StoredState = SeenItem & { readonly fence: TransactionId | undefined };
+
+/** @throws CorruptDataError when a reserved attribute is not what it has to be. */
+export function stateOf(stored: Item | undefined, keys: KeyPair): StoredState {
+  return {
+    identity: identityOf(stored),
+    content: contentOf(stored, keys),
+    fence: stored === undefined ? undefined : fenceOf(stored),
+  };
+}
+
+/** A fence that stands there and is not known to be of no effect. */
+export function metOn(
+  { fence, identity }: StoredState,
+  over: TransactionId | undefined,
+): MetFence | undefined {
+  return fence === undefined || fence === over ? undefined : { fence, under: identity };
+}
+
+/** A blind write has read nothing: then everything is as it was. */
+export function isAsRead(
+  read: Pick<SeenItem, "content"> | undefined,
+  now: Pick<SeenItem, "content">,
+): boolean {
+  return read === undefined || sameContent(read.content, now.content);
+}

@@ -1,0 +1,101 @@
+/** Transactions over mixed tables, as one process has them for its shard. Loaded with the first. */
+import type { ClientPorts } from "../../core/ports.ts";
+import { localTransactionId } from "../../schemas/transaction-id.ts";
+import { installCommitted } from "../install-committed.ts";
+import type {
+  AttemptView,
+  MixedAttempt,
+  MixedCommit,
+  MixedServices,
+  MixedTables,
+} from "../mixed-tables.ts";
+import type { ShardSession } from "../shard-session.ts";
+import type { CommitWay } from "../types.ts";
+import { certifyByVote } from "./certify-by-vote.ts";
+import { commitLocally, localWriteOf } from "./commit-locally.ts";
+import { TailFenceJudge } from "./fence-judge.ts";
+import { MixedItems } from "./mixed-items.ts";
+import { MixedReader } from "./mixed-reader.ts";
+
+export class MixedTransactions implements MixedTables {
+  readonly items: MixedItems;
+  readonly #ports: ClientPorts;
+  readonly #session: ShardSession;
+  readonly judge: TailFenceJudge;
+  readonly #readers = new WeakMap<AttemptView, MixedReader>();
+
+  constructor(ports: ClientPorts, session: ShardSession) {
+    this.#ports = ports;
+    this.#session = session;
+    this.judge = new TailFenceJudge(ports, session);
+    this.items = new MixedItems(ports, this.judge);
+  }
+
+  reads(view: AttemptView): MixedReader {
+    const known = this.#readers.get(view);
+    if (known !== undefined) return known;
+    const reader = new MixedReader(
+      { items: this.items, ports: this.#ports, session: this.#session },
+      view,
+    );
+    this.#readers.set(view, reader);
+    return reader;
+  }
+
+  async commit(services: MixedServices, attempt: MixedAttempt): Promise<MixedCommit> {
+    const { view, writes } = attempt;
+    const reader = this.reads(view);
+    const { call, emit } = services;
+    if (reader.remembered !== undefined) await reader.recall(call.options);
+    const { set } = reader;
+    // What it has read of undecided commits joins its reads only now: then none commits locally.
+    await view.settleChained();
+    view.assertOpen();
+    const local = localWriteOf({ writes, view }, set);
+    if (local !== undefined) {
+      view.seal();
+      const transactionId = localTransactionId(this.#ports.random);
+      const how = { id: transactionId, call: call.options };
+      if (await commitLocally({ items: this.items, ports: this.#ports }, local, how)) {
+        return { kind: "local", transactionId };
+      }
+    } else {
+      await view.ready();
+      // A read that its body did not wait for may have chained meanwhile.
+      await view.settleChained();
+      view.sealForCommit();
+    }
+    let via: CommitWay = "stream";
+    const { id, proof } = attempt;
+    const certified = await certifyByVote(
+      {
+        ...{ ports: this.#ports, session: this.#session, items: this.items },
+        ...{ freshMs: services.freshMs, call: call.options, signal: call.signal },
+        onSent: (transactionId, how) => {
+          via = how.via;
+          emit?.({ kind: "sent", transactionId, ...how });
+        },
+        later: (work) => {
+          keep(services.background, work);
+        },
+      },
+      {
+        ...{ id, proof, writes, set, reads: view.reads, mixed: set.checks() },
+        // What was read of mixed tables is as it is now: at an older timestamp it proves nothing.
+        isolation: set.size > 0 ? "serializable" : view.isolation,
+      },
+    );
+    const shared = { ports: this.#ports, session: this.#session };
+    const installed = installCommitted({ ...services, ...shared }, certified, {
+      ...{ proof: attempt.secret, via, consumption: call.consumption },
+    });
+    return { kind: "logged", verdict: certified.verdict, installed };
+  }
+}
+
+function keep(background: Set<Promise<void>>, work: Promise<void>): void {
+  const kept = work.finally(() => {
+    background.delete(kept);
+  });
+  background.add(kept);
+}

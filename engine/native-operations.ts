@@ -1,0 +1,34 @@
+/** What an engine does for native operations beside its transactions (native/). */
+import { keyNamesOf, type KeyNames } from "../core/attributes.ts";
+import * as limits from "../core/limits.ts";
+import type { NativeAddress } from "../core/native-support.ts";
+import type { Call } from "./call.ts";
+import { orAborted } from "./concurrency.ts";
+import type { EngineCore } from "./engine-core.ts";
+import { clearFence as clearFenceAt } from "./mixed/clear-fence.ts";
+
+export async function mixedTables(
+  { registry }: Pick<EngineCore, "registry">,
+  { signal }: Pick<Call, "signal">,
+): Promise<KeyNames[]> {
+  // Who asks does so again and again, and is asked in turn for no older list than this.
+  const isOld = registry.ageMs > limits.nativeTablesMsMax / 2;
+  await orAborted(isOld ? registry.reload() : registry.ready(), signal);
+  // On its way from or to it a table has tombstones or fences that nobody should take for items.
+  return registry
+    .all()
+    .filter(({ access, move }) => access === "mixed" || move !== undefined)
+    .map(keyNamesOf);
+}
+
+/** @throws InvalidRequestError for a table that is not registered. */
+export async function clearFence(
+  core: EngineCore,
+  call: Call,
+  { table, key }: NativeAddress,
+): Promise<boolean> {
+  const { session, registry } = await core.services(call);
+  const { judge } = await orAborted(session.mixed(), call.signal);
+  const at = { table: keyNamesOf(registry.describe(table)), key };
+  return clearFenceAt({ mixed: core.ports.mixed, judge }, at, call.options);
+}
