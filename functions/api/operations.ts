@@ -10,6 +10,7 @@ import type {
   Engine,
   Receipt as EngineReceipt,
   SnapshotOptions,
+  TransactionState,
 } from "../../engine/types.ts";
 import type { Receipt, ReadsAnswer } from "../../schemas/rest/answers.ts";
 import type {
@@ -103,7 +104,7 @@ export class Operations {
     const codec = await this.#tokens();
     const state = codec.decode(request.transaction);
     requireYoung(state, this.#ports.clock.nowMs());
-    requireKeysAtMost(state.keys.length + plan.gets.length);
+    requireKeysAtMost(keysOf(state) + plan.gets.length);
     const transaction = await this.#ports.engine.resume(state, { signal });
     const pace = this.#pace(signal);
     return openAnswer(transaction, { codec, plan, format: request.format, pace });
@@ -123,7 +124,7 @@ export class Operations {
     if (earlier !== undefined) return earlier;
     const codec = await this.#tokens();
     const state = codec.decode(request.transaction);
-    requireKeysAtMost(state.keys.length + plan.conditions.length + plan.writes.length);
+    requireKeysAtMost(keysOf(state) + plan.conditions.length + plan.writes.length);
     try {
       requireYoung(state, this.#ports.clock.nowMs());
       const transaction = await this.#ports.engine.resume(state, { signal: keyed.signal });
@@ -263,6 +264,10 @@ export class Operations {
   }
 }
 
+function keysOf({ keys, mixed }: TransactionState): number {
+  return keys.length + (mixed?.keys.length ?? 0);
+}
+
 /**
  * The next call may come to another process, so that nothing of the transaction stays in this one.
  */
@@ -301,12 +306,15 @@ async function openAnswer(
 function committedAnswer(recorded: Recorded, receipt: EngineReceipt): CommittedAnswer {
   const { reads, written } = recorded;
   const { attempts, readTimestamp, installed, replayed, consumed, phases } = receipt;
+  const isLocal = receipt.local === true;
   return {
     ...(reads === undefined ? {} : { reads }),
     ...(written === undefined ? {} : { written }),
     receipt: {
-      transactionId: receipt.transactionId ?? null,
+      // What no log knows of is no id to ask with.
+      transactionId: isLocal ? null : (receipt.transactionId ?? null),
       commitTimestamp: receipt.commitTimestamp ?? null,
+      ...(isLocal ? { local: true } : {}),
       readTimestamp,
       attempts,
       installed,

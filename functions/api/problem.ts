@@ -31,7 +31,7 @@ type Kind = {
 const kinds: Readonly<Record<ProblemCode, Kind>> = {
   conflict: {
     status: 409,
-    title: "Conflict with another transaction",
+    title: "Conflict with another write",
     retry: { afterSeconds: 1 },
   },
   "snapshot-too-old": {
@@ -123,7 +123,7 @@ export function problemOf(error: unknown, context: ProblemContext): ProblemAnswe
 function ofTransactionError(error: TransactionError, context: ProblemContext): ProblemAnswer {
   const extras: Extras = { outcome: error.outcome };
   if (error instanceof ConflictError) {
-    const { on, table, key, version } = error.detail;
+    const { on, table, key, version, foundBy } = error.detail;
     return answer("conflict", error.message, context, {
       ...extras,
       conflict: {
@@ -131,6 +131,7 @@ function ofTransactionError(error: TransactionError, context: ProblemContext): P
         ...(version === undefined ? {} : { version }),
         ...(table === undefined ? {} : { table }),
         ...(key === undefined ? {} : { key: encodeItem(key, context.format) }),
+        ...(foundBy === undefined ? {} : { foundBy }),
       },
     });
   }

@@ -10,7 +10,7 @@ import type * as z from "zod";
 import { CommitUnknownError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { TransactionId } from "../../core/types.ts";
-import type { UnknownAnswer } from "../../schemas/rest/answers.ts";
+import type { UnknownAnswer, UnknownLocalAnswer } from "../../schemas/rest/answers.ts";
 import {
   idempotencyKeyHeader,
   idempotencyReplayedHeader,
@@ -18,6 +18,7 @@ import {
   problemType,
   routes,
 } from "../../schemas/rest/routes.ts";
+import { isLocalTransactionId } from "../../schemas/transaction-id.ts";
 import type { Metrics } from "../shared/observability.ts";
 import { withDeadline, type Allowance, type DeadlineOptions } from "./deadline.ts";
 import {
@@ -170,22 +171,7 @@ function committed(c: Context<ApiEnvironment>, answer: CommittedAnswer): Respons
 }
 
 function answerError(error: Error, c: Context<ApiEnvironment>, options: ApiOptions): Response {
-  if (error instanceof CommitUnknownError) {
-    const { transactionId } = error;
-    const settle = routes.outcome.path.replace("{id}", transactionId);
-    const answer: UnknownAnswer = {
-      outcome: "unknown",
-      code: "commit-unknown",
-      transactionId,
-      detail:
-        "the request was sent and no decision was seen in time; settle the outcome, or repeat " +
-        "with the same Idempotency-Key",
-      settle,
-    };
-    c.set("code", answer.code);
-    c.set("transactionId", transactionId);
-    return c.json(answer, 202, { Location: settle });
-  }
+  if (error instanceof CommitUnknownError) return answerUnknown(error, c);
   const requestId = c.get("requestId");
   const problem = problemOf(error, {
     requestId,
@@ -203,6 +189,31 @@ function answerError(error: Error, c: Context<ApiEnvironment>, options: ApiOptio
     ...problem.headers,
     "Content-Type": problemType,
   });
+}
+
+function answerUnknown(
+  { transactionId, code, outcome }: CommitUnknownError,
+  c: Context<ApiEnvironment>,
+): Response {
+  c.set("code", code);
+  if (isLocalTransactionId(transactionId)) {
+    const answer: UnknownLocalAnswer = {
+      ...{ outcome, code, local: true },
+      detail:
+        "the answer to the one write of the one item was lost; no log tells whether it has " +
+        "happened: read the item",
+    };
+    return c.json(answer, 202);
+  }
+  const settle = routes.outcome.path.replace("{id}", transactionId);
+  const answer: UnknownAnswer = {
+    ...{ outcome, code, transactionId, settle },
+    detail:
+      "the request was sent and no decision was seen in time; settle the outcome, or repeat " +
+      "with the same Idempotency-Key",
+  };
+  c.set("transactionId", transactionId);
+  return c.json(answer, 202, { Location: settle });
 }
 
 function crossOrigin(origins: readonly string[]) {

@@ -3,16 +3,21 @@
  * nothing and any instance can take the next call.
  *
  * Layout, big-endian, as base64url: version (1), key id (8), isolation (1), read timestamp (8),
- * started (8), counts of keys and predicates (4 each), name (16), hashes (8 each), HMAC-SHA-256
- * (32) over all before it. The key id tells a foreign deployment's token from a tampered one.
+ * started (8), counts of keys and predicates (4 each), name (16), hashes (8 each), what was read of
+ * mixed tables (token-mixed.ts), HMAC-SHA-256 (32) over all before it. The key id tells a foreign
+ * deployment's token from a tampered one.
  */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { FrameError, tooLarge } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { Timestamp } from "../../core/types.ts";
 import type { TransactionState } from "../../engine/types.ts";
+import { ByteReader } from "../../schemas/byte-reader.ts";
+import { ByteWriter } from "../../schemas/byte-writer.ts";
 import { ApiProblem } from "./problem.ts";
+import { readMixedState, writeMixedState } from "./token-mixed.ts";
 
-const version = 2;
+const version = 3;
 const nameAt = 34;
 const headBytes = nameAt + 16;
 const macBytes = 32;
@@ -23,6 +28,7 @@ const isolations = ["serializable", "snapshot"] as const;
 export const tokenSecretBytes = 32;
 
 export type TokenCodec = {
+  /** @throws TransactionTooLargeError when no request could carry it. */
   encode(state: TransactionState): string;
   /** @throws ApiProblem `invalid-token` when it was not made by this deployment, or was changed. */
   decode(token: string): TransactionState;
@@ -39,7 +45,11 @@ export function createTokenCodec(secret: Uint8Array): TokenCodec {
   return {
     encode(state) {
       const body = encodeBody(state, keyId);
-      return Buffer.concat([body, sign(body)]).toString("base64url");
+      const token = Buffer.concat([body, sign(body)]).toString("base64url");
+      const limit = { name: "restTokenLengthMax", max: limits.restTokenLengthMax };
+      if (token.length <= limit.max) return token;
+      const remedy = "read fewer items of mixed tables, or pages, in one transaction";
+      throw tooLarge({ ...limit, actual: token.length }, remedy);
     },
     decode(token) {
       const bytes = Buffer.from(token, "base64url");
@@ -71,16 +81,17 @@ function encodeBody(state: TransactionState, keyId: Uint8Array): Buffer {
   body.writeUInt32BE(state.predicates.length, 30);
   body.write(state.name, nameAt, headBytes - nameAt, "hex");
   hashes.forEach((hash, index) => body.writeBigUInt64BE(hash, headBytes + index * hashBytes));
-  return body;
+  const mixed = new ByteWriter();
+  writeMixedState(mixed, state.mixed);
+  return Buffer.concat([body, mixed.view()]);
 }
 
 function decodeBody(body: Buffer): TransactionState {
   const isolation = isolations[body[9] ?? isolations.length];
   const keyCount = body.readUInt32BE(26);
   const hashCount = keyCount + body.readUInt32BE(30);
-  if (isolation === undefined || body.length !== headBytes + hashCount * hashBytes) {
-    throw invalid("it does not hold a transaction");
-  }
+  const mixedAt = headBytes + hashCount * hashBytes;
+  if (isolation === undefined || body.length < mixedAt) throw holdsNone();
   const hashes = Array.from({ length: hashCount }, (_, index) =>
     body.readBigUInt64BE(headBytes + index * hashBytes),
   );
@@ -91,7 +102,21 @@ function decodeBody(body: Buffer): TransactionState {
     startedMs: Number(body.readBigUInt64BE(18)),
     keys: hashes.slice(0, keyCount),
     predicates: hashes.slice(keyCount),
+    // A copy: parts of a Buffer would stay parts of it.
+    mixed: decodeMixed(new ByteReader(Uint8Array.from(body.subarray(mixedAt)))),
   };
+}
+
+function decodeMixed(reader: ByteReader): TransactionState["mixed"] {
+  try {
+    return readMixedState(reader);
+  } catch (error) {
+    throw error instanceof FrameError ? holdsNone() : error;
+  }
+}
+
+function holdsNone(): ApiProblem {
+  return invalid("it does not hold a transaction");
 }
 
 function invalid(reason: string): ApiProblem {

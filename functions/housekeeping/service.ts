@@ -10,7 +10,7 @@ import { callOptions, type InvocationBudget } from "../shared/invocation-budget.
 import type { Observability } from "../shared/observability.ts";
 
 export type HousekeepingParts = {
-  readonly ports: Pick<Ports, "clock" | "items" | "control">;
+  readonly ports: Pick<Ports, "clock" | "items" | "mixed" | "control">;
   readonly replay: ReplayService;
   readonly observability: Observability;
   /** False: replay alone. Default true. */

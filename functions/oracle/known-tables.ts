@@ -38,10 +38,13 @@ export class KnownTables {
 
   /** Reads the registry if there is none, or it is old. @throws StoreError */
   async ready(options: CallOptions): Promise<void> {
+    if (this.isOld) await this.#read(options);
+  }
+
+  /** Whether what is in memory, if it is, says too little of the registry by now. */
+  get isOld(): boolean {
     const ageMs = elapsedMs(this.#ports.clock, this.#asked);
-    if (this.#catalogue === undefined || ageMs > limits.oracleRegistryAgeMsMax) {
-      await this.#read(options);
-    }
+    return this.#catalogue === undefined || ageMs > limits.oracleRegistryAgeMsMax;
   }
 
   /** Reads it again, unless it was read too often lately. Whether it did. @throws StoreError */

@@ -173,6 +173,8 @@ class Invocation {
         if (step === "appended") this.#tries = 0;
         if (step !== "taken") continue;
         this.report.taken += 1;
+        // What stands there may be what ends a state of the registry (core/table-access.ts).
+        if (this.#options.tables.isOld) this.#decoded = false;
       } catch (error) {
         if (error instanceof FrameError || error instanceof CorruptDataError)
           this.#logDamage(error);

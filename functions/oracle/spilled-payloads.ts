@@ -13,7 +13,7 @@ import { FrameError } from "../../core/errors.ts";
 import type { SpilledPayload } from "../../core/block-draft.ts";
 import * as limits from "../../core/limits.ts";
 import type { CommitLog, Digest } from "../../core/ports.ts";
-import { RequestBatch } from "../../core/request-batch.ts";
+import { columnCode, RequestBatch } from "../../core/request-batch.ts";
 import type { SlotSeed } from "../../core/slot-seed.ts";
 import type { TransactionId } from "../../core/types.ts";
 import type { SpilledReference } from "../../schemas/commit-record-scan.ts";
@@ -169,7 +169,7 @@ export class SpilledPayloads {
     try {
       const source = joinSpilledChunks(chunks, reference, this.#digest);
       batch.begin({
-        kind: 0,
+        kind: reference.isToPrepare ? columnCode.prepare : 0,
         isolation: 0,
         payload: 2,
         id0: 0,

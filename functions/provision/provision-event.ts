@@ -5,11 +5,20 @@
  */
 
 import type { StreamWish } from "../../aws/stream-wish.ts";
+import { tableAccesses } from "../../core/table-access.ts";
+import type { TableAccess } from "../../core/types.ts";
 
 export type ProvisionEvent = {
   readonly stream: StreamWish;
-  readonly tables: readonly { readonly name: string; readonly history: boolean }[];
+  readonly tables: readonly ProvisionedTable[];
   readonly historyRetentionMs: number;
+};
+
+export type ProvisionedTable = {
+  readonly name: string;
+  readonly history: boolean;
+  /** Missing: as it is registered. */
+  readonly access?: TableAccess;
 };
 
 /** @throws RangeError naming what is wrong; Terraform shows it as the reason why `apply` failed. */
@@ -27,16 +36,21 @@ export function parseProvisionEvent(event: unknown): ProvisionEvent {
   return {
     stream,
     historyRetentionMs,
-    tables: tables.map((table: unknown, index) => {
-      const { name, history } = isRecord(table) ? table : {};
-      if (typeof name === "string" && name !== "" && typeof history === "boolean") {
-        return { name, history };
-      }
-      throw new RangeError(
-        `tables[${index.toString()}] is not of the form { "name": text, "history": true or false }`,
-      );
-    }),
+    tables: tables.map(toTable),
   };
+}
+
+function toTable(table: unknown, index: number): ProvisionedTable {
+  const { name, history, access: said } = isRecord(table) ? table : {};
+  const access = tableAccesses.find((each) => each === said);
+  const isKnown = said === undefined || access !== undefined;
+  if (typeof name === "string" && name !== "" && typeof history === "boolean" && isKnown) {
+    return { name, history, ...(access === undefined ? {} : { access }) };
+  }
+  throw new RangeError(
+    `tables[${index.toString()}] is not of the form { "name": text, "history": true or false, ` +
+      `"access": "transactional" or "mixed" }`,
+  );
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

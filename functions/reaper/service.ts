@@ -7,6 +7,8 @@
  *
  * I6 holds by the condition of each removal: exactly this tombstone, at exactly this version. A
  * newer write stays.
+ *
+ * Beside them it takes away what aborted transactions have left on mixed tables (aborted.ts).
  */
 import { assert } from "../../core/assert.ts";
 import { StoreError } from "../../core/errors.ts";
@@ -22,9 +24,10 @@ import type {
 import type { Registry, ShardId, Timestamp } from "../../core/types.ts";
 import { callOptions, type InvocationBudget } from "../shared/invocation-budget.ts";
 import type { Observability } from "../shared/observability.ts";
+import { cleanUpAborted } from "./aborted.ts";
 
 export type ReaperSettings = {
-  readonly ports: Pick<Ports, "clock" | "items" | "control">;
+  readonly ports: Pick<Ports, "clock" | "items" | "mixed" | "control">;
   readonly observability: Observability;
   /** Work stops `limits.reaperStopMs` before the end. */
   readonly budget: InvocationBudget;
@@ -39,6 +42,10 @@ export type ReaperReport = {
   readonly batchesDropped: number;
   /** Batches seen whose grace has not passed. */
   readonly batchesWaiting: number;
+  /** Fences of aborted transactions that were taken away. */
+  readonly fencesRemoved: number;
+  /** Queued ones whose time has not come. */
+  readonly fencesWaiting: number;
   /** Removals that the store did not carry out; their batches stay queued. */
   readonly failures: readonly ReaperFailure[];
   /** The time or the bound of one run was used up; the next run goes on. */
@@ -58,6 +65,8 @@ type Progress = {
   kept: number;
   batchesDropped: number;
   batchesWaiting: number;
+  fencesRemoved: number;
+  fencesWaiting: number;
   stoppedEarly: boolean;
   readonly failures: ReaperFailure[];
 };
@@ -79,6 +88,8 @@ export async function reap(settings: ReaperSettings): Promise<ReaperReport> {
     kept: 0,
     batchesDropped: 0,
     batchesWaiting: 0,
+    fencesRemoved: 0,
+    fencesWaiting: 0,
     stoppedEarly: false,
     failures: [],
   };
@@ -86,6 +97,7 @@ export async function reap(settings: ReaperSettings): Promise<ReaperReport> {
     try {
       const samples = await sampleWatermark(settings, registry, shard);
       await reapShard(settings, { shard, samples, registry, nowMs }, progress);
+      await reapFences(settings, { shard, samples, nowMs }, progress);
     } catch (error) {
       // One shard's trouble is not another's.
       noteFailure(progress, { shard, table: undefined }, error);
@@ -100,14 +112,17 @@ function reportRun({ log, metrics }: Observability, report: ReaperReport): void 
   metrics.count("TombstonesRemoved", report.removed);
   metrics.count("TombstonesKept", report.kept);
   metrics.count("TombstoneBatchesWaiting", report.batchesWaiting);
+  metrics.count("FencesRemoved", report.fencesRemoved);
+  metrics.count("FencesWaiting", report.fencesWaiting);
   metrics.count("ReaperFailures", report.failures.length);
   // Not as `message`: that is the line's own.
   for (const { message: cause, ...where } of report.failures) {
-    log.warn("a tombstone could not be removed", { ...where, cause });
+    log.warn("a tombstone or a fence could not be removed", { ...where, cause });
   }
   const { failures: _, ...figures } = report;
-  const isIdle = report.removed + report.kept + report.batchesDropped === 0;
-  log[isIdle ? "debug" : "info"]("tombstones looked through", figures);
+  const { removed, kept, batchesDropped, fencesRemoved } = report;
+  const isIdle = removed + kept + batchesDropped + fencesRemoved === 0;
+  log[isIdle ? "debug" : "info"]("tombstones and fences looked through", figures);
 }
 
 /**
@@ -217,6 +232,21 @@ async function reapShard(
     if (last === undefined || last.through > passed || outOfBounds(settings, progress)) return;
     after = last;
   }
+}
+
+async function reapFences(
+  settings: ReaperSettings,
+  { shard, samples, nowMs }: Omit<ShardWork, "registry">,
+  progress: Progress,
+): Promise<void> {
+  const { ports, budget } = settings;
+  const passed = passedAt(samples, nowMs, limits.tombstoneGraceMs);
+  const isOver = (): boolean => outOfBounds(settings, progress);
+  const onFailed = (table: string, error: StoreError): void => {
+    noteFailure(progress, { shard, table }, error);
+  };
+  const work = { ports, shard, call: callOptions(budget), passed, isOver, onFailed };
+  await cleanUpAborted(work, progress);
 }
 
 function outOfBounds({ budget }: ReaperSettings, progress: Progress): boolean {

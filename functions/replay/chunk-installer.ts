@@ -10,7 +10,9 @@ import type { CallOptions, Ports } from "../../core/ports.ts";
 import type { HistoryRetention, Item, Version } from "../../core/types.ts";
 import { Semaphore } from "../../engine/concurrency.ts";
 import { Installer } from "../../engine/installer.ts";
-import { writeAt } from "../../engine/payload-writes.ts";
+import { keyNamesOf } from "../../core/attributes.ts";
+import { isDue } from "../../core/fence.ts";
+import { describeTable, stampAt, writeAt } from "../../engine/payload-writes.ts";
 import { isRefusedForGood } from "../../engine/refused-for-good.ts";
 import type { Observability } from "../shared/observability.ts";
 import type { ChunkPlan, PlannedWrite } from "./chunk.ts";
@@ -71,12 +73,15 @@ export class ChunkInstaller {
   async install(plan: ChunkPlan): Promise<number> {
     const missing = await this.#missing(plan.latest);
     const chains = await this.#missingChains(plan.ordered);
+    const voted = await this.#stillFenced(plan.voted);
     const results = await Promise.allSettled([
       ...plan.refused.map((refused) =>
         this.#places.run(() => this.#deadLetters.ofWrite(refused, refused.reason)),
       ),
       // mutant: replay-skips-a-write
-      ...missing.overOlder.map((planned) => this.#places.run(() => this.#installOne(planned))),
+      ...[...missing.overOlder, ...voted].map((planned) =>
+        this.#places.run(() => this.#installOne(planned)),
+      ),
       ...chains.map((chain) => this.#places.run(() => this.#installChain(chain))),
       this.#installOverNothing(missing.overNothing),
     ]);
@@ -84,7 +89,48 @@ export class ChunkInstaller {
     if (failed !== undefined) throw failed.reason;
     this.#throwDenial();
     const { overNothing, overOlder } = missing;
-    return [overNothing, overOlder, ...chains].reduce((sum, { length }) => sum + length, 0);
+    const all = [overNothing, overOlder, voted, ...chains];
+    return all.reduce((sum, { length }) => sum + length, 0);
+  }
+
+  /**
+   * Writes on mixed tables whose item still stands as it was fenced. A look costs less than an
+   * install that is refused; and their owners come first, as elsewhere.
+   */
+  async #stillFenced(voted: readonly PlannedWrite[]): Promise<readonly PlannedWrite[]> {
+    const first = await this.#fenced(voted);
+    if (first.length === 0) return first;
+    await this.#leaveToOwners(first);
+    return this.#fenced(first);
+  }
+
+  async #fenced(voted: readonly PlannedWrite[]): Promise<readonly PlannedWrite[]> {
+    const looks = voted.map((planned) => this.#places.run(() => this.#isFenced(planned)));
+    const results = await Promise.allSettled(looks);
+    const failed = results.find((result) => result.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+    return voted.filter((_, i) => results[i]?.status === "fulfilled" && results[i].value);
+  }
+
+  /** False also where the table does not let replay in: that is told at the end. */
+  async #isFenced({ commit, index }: PlannedWrite): Promise<boolean> {
+    const { write, table } = writeAt(commit.payload, index);
+    const stamp = stampAt(commit, index);
+    if (stamp === undefined) return false;
+    const at = { table: keyNamesOf(describeTable(table, write.key)), key: write.key };
+    try {
+      const stored = await this.#ports.mixed.read(at, this.#call);
+      this.#admitted.add(table.name);
+      return isDue(stored, { id: commit.verdict.id, stamp });
+    } catch (error) {
+      if (isDenied(error)) {
+        this.#noteDenial(table.name, error);
+        return false;
+      }
+      // The table is gone, and installing says so.
+      if (isRefusedForGood(error)) return true;
+      throw error;
+    }
   }
 
   async #missing(writes: readonly PlannedWrite[]): Promise<Missing> {

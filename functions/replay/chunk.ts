@@ -13,15 +13,13 @@
  * both as if it had stood until the second.
  */
 import type { Tombstone } from "../../core/ports.ts";
-import type { CommittedVerdict, Payload, Timestamp } from "../../core/types.ts";
-import { writeAt, writtenItem } from "../../engine/payload-writes.ts";
-
-export type Commit = { readonly verdict: CommittedVerdict; readonly payload: Payload };
+import type { Timestamp } from "../../core/types.ts";
+import { writeAt, writtenItem, type Commit } from "../../engine/payload-writes.ts";
 
 export type PlannedWrite = { readonly commit: Commit; readonly index: number };
 
 /** Why a write must not be made; undefined for one that may. */
-export type RefusalOf = (payload: Payload, index: number) => string | undefined;
+export type RefusalOf = (commit: Commit, index: number) => string | undefined;
 
 export type RefusedWrite = PlannedWrite & { readonly reason: string };
 
@@ -30,6 +28,8 @@ export type ChunkPlan = {
   readonly latest: readonly PlannedWrite[];
   /** The same of items that are written with history. One list per item, in timestamp order. */
   readonly ordered: readonly (readonly PlannedWrite[])[];
+  /** On mixed tables: all that nobody says is installed. Each knows by itself what it replaces. */
+  readonly voted: readonly PlannedWrite[];
   /** Every delete, superseded ones too: its tombstone may have been installed by its client. */
   readonly tombstones: readonly Tombstone[];
   /** Writes that nobody may make (engine/permitted-writes.ts), and nobody says are installed. */
@@ -48,16 +48,27 @@ export function planChunk(
 ): ChunkPlan {
   const latest = new Map<string, PlannedWrite>();
   const ordered = new Map<string, PlannedWrite[]>();
+  const voted: PlannedWrite[] = [];
   const tombstones: Tombstone[] = [];
   const refused: RefusedWrite[] = [];
   for (const commit of commits) {
     const isInstalled = installed.has(commit.verdict.timestamp);
     for (const index of commit.payload.writes.keys()) {
       const { write, table } = writeAt(commit.payload, index);
-      const reason = refusalOf(commit.payload, index);
+      const reason = refusalOf(commit, index);
       // mutant: replay-writes-to-any-table
       if (reason !== undefined) {
         if (!isInstalled) refused.push({ commit, index, reason });
+        continue;
+      }
+      const leavesTombstone = table.isMixed !== true || table.isGuarded === true;
+      // mutant: only-own-deletes-queued
+      if (write.item === undefined && leavesTombstone) {
+        const version = commit.verdict.timestamp;
+        tombstones.push({ table: table.name, key: write.key, version });
+      }
+      if (table.isMixed === true) {
+        if (!isInstalled) voted.push({ commit, index });
         continue;
       }
       const identity = writtenItem(commit.payload, index);
@@ -80,12 +91,8 @@ export function planChunk(
       } else {
         latest.set(identity, { commit, index });
       }
-      // mutant: only-own-deletes-queued
-      if (write.item === undefined) {
-        const version = commit.verdict.timestamp;
-        tombstones.push({ table: table.name, key: write.key, version });
-      }
     }
   }
-  return { latest: [...latest.values()], ordered: [...ordered.values()], tombstones, refused };
+  const chains = [...ordered.values()];
+  return { latest: [...latest.values()], ordered: chains, voted, tombstones, refused };
 }

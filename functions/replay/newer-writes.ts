@@ -15,9 +15,9 @@ import type {
   Payload,
   Watermark,
 } from "../../core/types.ts";
-import { describeTable, writeAt, writtenItem } from "../../engine/payload-writes.ts";
+import { describeTable, writeAt, writtenItem, type Commit } from "../../engine/payload-writes.ts";
 import { decodeBlock } from "../../engine/stored-block.ts";
-import type { Commit, PlannedWrite, RefusalOf } from "./chunk.ts";
+import type { PlannedWrite, RefusalOf } from "./chunk.ts";
 import { blocksAfter, type LogAhead, type LogReading } from "./log-ahead.ts";
 import type { ReplayPayloads } from "./payloads.ts";
 
@@ -110,7 +110,7 @@ export class NewerWrites {
       const payload = await this.#payloadOf(verdict);
       if (payload?.writes[index] === undefined) continue;
       if (writtenItem(payload, index) !== item) continue;
-      if (this.#refusalOf(payload, index) !== undefined) continue;
+      if (this.#refusalOf({ verdict, payload }, index) !== undefined) continue;
       // What is written with history comes in its turn: it saves what stood before it.
       if (writeAt(payload, index).table.history) continue;
       // probe: replay-puts-a-newer-write

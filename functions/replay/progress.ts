@@ -17,11 +17,19 @@ import { CorruptDataError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import { OpenTransactions, type OpenTransaction } from "../../core/open-transactions.ts";
 import type { CallOptions, Ports, StoredBlock } from "../../core/ports.ts";
-import type { LogBlock, LogPosition, ShardId, TransactionId, Watermark } from "../../core/types.ts";
+import type {
+  LogBlock,
+  LogPosition,
+  PreparedVerdict,
+  ShardId,
+  TransactionId,
+  Watermark,
+} from "../../core/types.ts";
 import { decodeBlock } from "../../engine/stored-block.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
 import { placeBehind } from "./following.ts";
 import type { LogReading } from "./log-ahead.ts";
+import type { VotedDown } from "./voted.ts";
 
 export class LogProgress {
   #watermark: Watermark;
@@ -113,12 +121,22 @@ export class LogProgress {
     }
   }
 
-  /** How many that were open the block votes down. */
-  votedDownBy({ verdicts }: LogBlock): number {
-    const here = new Set(verdicts.filter(({ kind }) => kind === "prepared").map(({ id }) => id));
-    return verdicts.filter(
-      ({ kind, id }) => kind === "aborted" && (here.has(id) || this.#open.get(id) !== undefined),
-    ).length;
+  /** What is open and the block votes down. It is folded after that. */
+  votedDownBy({ verdicts }: LogBlock): readonly VotedDown[] {
+    const here = new Map<TransactionId, PreparedVerdict>();
+    const decided = new Set<TransactionId>();
+    const found: VotedDown[] = [];
+    for (const verdict of verdicts) {
+      const { kind, id } = verdict;
+      if (kind === "prepared") here.set(id, verdict);
+      if (kind !== "committed" && kind !== "aborted") continue;
+      const prepared = this.#open.get(id)?.prepared ?? here.get(id);
+      const isOpen = prepared !== undefined && !decided.has(id);
+      if (kind === "aborted" && isOpen) found.push({ prepared, through: verdict.timestamp });
+      // The first vote stands, whatever somebody writes behind it.
+      decided.add(id);
+    }
+    return found;
   }
 
   /** Where the watermark may stand once all is installed; undefined: where it stands. */

@@ -25,6 +25,7 @@ import type {
   CommittedVerdict,
   HistoryRetention,
   LogBlock,
+  LogPosition,
   Payload,
   SequenceNumber,
   ShardId,
@@ -33,13 +34,14 @@ import type {
   Watermark,
 } from "../../core/types.ts";
 import { orAborted } from "../../engine/concurrency.ts";
+import type { Commit } from "../../engine/payload-writes.ts";
 import { refusalOf } from "../../engine/permitted-writes.ts";
 import { TableRegistry } from "../../engine/table-registry.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { callOptions, type InvocationBudget } from "../shared/invocation-budget.ts";
 import type { Observability } from "../shared/observability.ts";
 import { ChunkInstaller } from "./chunk-installer.ts";
-import { planChunk, type ChunkPlan, type Commit, type RefusalOf } from "./chunk.ts";
+import { planChunk, type ChunkPlan, type RefusalOf } from "./chunk.ts";
 import { DeadLetters } from "./dead-letters.ts";
 import { decodeFollowing } from "./following.ts";
 import { InstallReports } from "./install-reports.ts";
@@ -49,7 +51,7 @@ import { ReplayPayloads } from "./payloads.ts";
 import { progressFrom, type LogProgress } from "./progress.ts";
 import { SigningWindow } from "./signing-window.ts";
 import { voteDown } from "./vote-down.ts";
-import { cleanUpAborted, installVoted } from "./voted.ts";
+import { cleanUpVotedDown, type VotedDown } from "./voted.ts";
 
 export type ReplayBatch = {
   readonly shard: ShardId;
@@ -119,13 +121,15 @@ type Kept = { readonly ahead: LogAhead; readonly progress?: LogProgress | undefi
 
 /** A stretch of the log to be installed before the watermark passes it. */
 type Chunk = {
+  /** It begins behind that block. */
+  readonly from: LogPosition;
   /** In timestamp order. */
   readonly commits: Commit[];
   /** Of those that have been installed already. */
   readonly tombstones: readonly Tombstone[];
   readonly verdicts: number;
   /** What was prepared and is aborted. */
-  readonly votedDown: number;
+  readonly votedDown: readonly VotedDown[];
   /** Of all payloads of the invocation that were loaded before its commits. */
   readonly bytesBefore: number;
 };
@@ -290,7 +294,8 @@ class ReplayRun {
 
   #newChunk(): Chunk {
     const bytesBefore = this.#payloads.bytesLoaded;
-    return { commits: [], tombstones: [], verdicts: 0, votedDown: 0, bytesBefore };
+    const from = this.#progress.place.position;
+    return { from, commits: [], tombstones: [], verdicts: 0, votedDown: [], bytesBefore };
   }
 
   #isFull({ verdicts, bytesBefore }: Chunk): boolean {
@@ -303,13 +308,10 @@ class ReplayRun {
     const { shard } = this.#batch;
     const progress = this.#progress;
     const { tombstones, votedDown } = await this.#install(chunk, progress.place);
-    if (votedDown > 0) {
-      await this.#registryReady();
-      cleanUpAborted(this.#registry);
-    }
+    await this.#cleanUp(votedDown);
     for (const [life, those] of this.#byLife(tombstones)) {
       const { position, timestamp: through } = progress.place;
-      const queued = { shard, position, life, through, tombstones: those };
+      const queued = { shard, from: chunk.from, position, life, through, tombstones: those };
       await control.queueTombstones(queued, this.#call);
     }
     const { passable } = progress;
@@ -344,7 +346,26 @@ class ReplayRun {
     metrics.count("ForgedInstallReports", this.#installed.takeForged());
     const { verdicts, votedDown } = chunk;
     const queued = [...tombstones, ...plan.tombstones];
-    return { ...this.#newChunk(), tombstones: queued, verdicts, votedDown };
+    return { ...this.#newChunk(), from: chunk.from, tombstones: queued, verdicts, votedDown };
+  }
+
+  async #cleanUp(votedDown: readonly VotedDown[]): Promise<void> {
+    if (votedDown.length === 0) return;
+    await this.#registryReady();
+    const registry = this.#registry;
+    const { signal = new AbortController().signal } = this.#call;
+    const work = {
+      ports: this.#ports,
+      observability: this.#observability,
+      shard: this.#batch.shard,
+      call: this.#call,
+      payloadOf: (verdict: CommittedVerdict) => this.#payloads.load(verdict),
+      find: async (table: string) => {
+        if (registry.find(table) === undefined) await registry.lookAgain(signal);
+        return registry.find(table);
+      },
+    };
+    await cleanUpVotedDown(work, votedDown);
   }
 
   #newerWrites(after: Watermark): NewerWrites {
@@ -364,9 +385,9 @@ class ReplayRun {
     return { log, shard, hashes: this.#hashes, call: this.#call, isTimeUp };
   }
 
-  readonly #refusalOf: RefusalOf = (payload, index) => {
+  readonly #refusalOf: RefusalOf = (commit, index) => {
     const { idempotencyTable } = this.#ports.control;
-    return refusalOf(payload, index, { registry: this.#registry, idempotencyTable });
+    return refusalOf(commit, index, { registry: this.#registry, idempotencyTable });
   };
 
   /** Nothing is refused by a copy of the registry that is older than the commit. */
@@ -375,9 +396,6 @@ class ReplayRun {
     const reported = this.#installed.among(commits.map(({ verdict }) => verdict));
     const plan = (): ChunkPlan => planChunk(commits, reported, this.#refusalOf);
     if (commits.length > 0) await this.#registryReady();
-    for (const commit of commits) {
-      if (commit.verdict.payload.kind === "prepared") installVoted(commit, registry);
-    }
     const first = plan();
     if (first.refused.length === 0) return first;
     await registry.lookAgain(this.#call.signal ?? new AbortController().signal);
@@ -427,7 +445,7 @@ class ReplayRun {
     }
     // Not before all are loaded: what came before the block is installed by itself if that fails.
     for (const commit of commits) grown.commits.push(commit);
-    const votedDown = chunk.votedDown + this.#progress.votedDownBy(block);
+    const votedDown = [...chunk.votedDown, ...this.#progress.votedDownBy(block)];
     return { ...grown, verdicts: chunk.verdicts + block.verdicts.length, votedDown };
   }
 

@@ -37,12 +37,19 @@ export const functionMetrics = {
   ReplayTablesDenied: "Count",
   ForgedInstallReports: "Count",
   VotedDown: "Count",
+  // replay and reaper
+  FencesRemoved: "Count",
   WatermarkLag: "Milliseconds",
   // reaper
   TombstonesRemoved: "Count",
   TombstonesKept: "Count",
   TombstoneBatchesWaiting: "Count",
+  FencesWaiting: "Count",
   ReaperFailures: "Count",
+  // auditor
+  AuditedWrites: "Count",
+  UnawareWrites: "Count",
+  UnawareUnderFence: "Count",
   // api
   RestDuration: "Milliseconds",
   RestSucceeded: "Count",

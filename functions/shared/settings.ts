@@ -12,6 +12,7 @@ export const functionRoles = [
   "reaper",
   "housekeeping",
   "api",
+  "auditor",
   "provision",
 ] as const;
 export type FunctionRole = (typeof functionRoles)[number];
@@ -32,6 +33,15 @@ export type MappingSettings = {
   readonly recordAgeSecondsMax: -1;
 };
 
+/** How the streams of a user's tables come to a function. */
+export type TableMappingSettings = {
+  readonly batchSize: number;
+  readonly windowSeconds: number;
+  readonly startingPosition: "LATEST";
+  readonly bisect: true;
+  readonly retriesMax: number;
+};
+
 export type ScheduleSettings = {
   readonly everyMinutes: number;
   readonly retriesMax: number;
@@ -40,13 +50,17 @@ export type ScheduleSettings = {
 
 export type FunctionSettings = {
   readonly description: string;
-  /** Which deployments have it: those with a stream, those of tables alone, or both. */
-  readonly deployedWith: "stream" | "tables" | "either";
+  /**
+   * Which deployments have it: those with a stream, those of tables alone, or both; or those with
+   * tables whose writers are audited.
+   */
+  readonly deployedWith: "stream" | "tables" | "either" | "audit";
   /** Processor time grows with it: 1,769 MB are one core. */
   readonly memoryMb: number;
   /** An invocation that takes longer is ended. */
   readonly timeoutSeconds: number;
   readonly mapping?: MappingSettings;
+  readonly tableMapping?: TableMappingSettings;
   readonly schedule?: ScheduleSettings;
 };
 
@@ -129,6 +143,23 @@ export const functionSettings = {
     memoryMb: 1024,
     // Longer than the service takes to answer, shorter than an HTTP API waits (30 s).
     timeoutSeconds: 29,
+  },
+  auditor: {
+    description: "Tells who writes mixed tables and knows of no transactions",
+    deployedWith: "audit",
+    memoryMb: 256,
+    timeoutSeconds: 60,
+    tableMapping: {
+      // A batch is at most 6 MB, which is a second's work.
+      batchSize: 1000,
+      // Nobody waits for it: few invocations cost less than many.
+      windowSeconds: 30,
+      // It is about who writes now.
+      startingPosition: "LATEST",
+      // It is better to know nothing of a write than to hold up what comes after it.
+      bisect: true,
+      retriesMax: 2,
+    },
   },
   provision: {
     description: "Fills the control table; invoked by Terraform",

@@ -1,7 +1,9 @@
 /** Every refusal of the REST service by claim: status, code, and what the caller is told. */
 import { describe, expect, test } from "vitest";
+import { systemRandom } from "../../aws/system.ts";
 import { InvariantViolation } from "../../core/assert.ts";
 import {
+  CommitUnknownError,
   CorruptDataError,
   InvalidRequestError,
   SnapshotTooOldError,
@@ -10,6 +12,7 @@ import {
 } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import { TableRefusedError } from "../../engine/table-registry.ts";
+import { localTransactionId } from "../../schemas/transaction-id.ts";
 import { balances, deposit, memoryApi } from "./fixtures/api-harness.ts";
 
 const ada = { table: "accounts", key: { account: "ada" } };
@@ -322,6 +325,18 @@ describe("what the engine could not do", () => {
     expect(settle).toBe(answer.body["settle"]);
     expect((await call(settle, {})).body["outcome"]).toBe(outcome);
     expect(await balances(call, "ada")).toEqual([outcome === "committed" ? 7 : undefined]);
+  });
+
+  test("answers 202 without a path to settle where no log will ever tell", async () => {
+    const { call, engine } = memoryApi();
+    const id = localTransactionId(systemRandom);
+    engine.faults.push(new CommitUnknownError("lost", id));
+    const answer = await call("/v1/transactions", put(7));
+    expect(answer.status).toBe(202);
+    expect(answer.body).toMatchObject({ outcome: "unknown", code: "commit-unknown", local: true });
+    expect(answer.body["detail"]).toContain("read the item");
+    expect(JSON.stringify(answer.body)).not.toContain(id);
+    expect(answer.headers.has("Location")).toBe(false);
   });
 
   test("answers 503 with an unknown outcome when the engine does not come back", async () => {

@@ -2,13 +2,60 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as limits from "../../core/limits.ts";
-import type { Timestamp } from "../../core/types.ts";
+import type { SortKeyCondition } from "../../core/ports.ts";
+import type { AttributeValue, Item, Timestamp } from "../../core/types.ts";
+import type { MixedPageRequest, MixedState } from "../../engine/remembered-state.ts";
 import type { TransactionState } from "../../engine/types.ts";
 import { ApiProblem } from "../../functions/api/problem.ts";
 import { createTokenCodec, requireYoung } from "../../functions/api/token.ts";
 import { balances, memoryApi, memoryControl } from "./fixtures/api-harness.ts";
 
 const codec = createTokenCodec(new Uint8Array(32).fill(7));
+const texts = fc.string({ unit: "binary", maxLength: 12 });
+const values: fc.Arbitrary<AttributeValue> = fc.oneof(
+  fc.record({ S: texts }),
+  fc.record({ N: fc.maxSafeInteger().map(String) }),
+  fc.record({ B: fc.uint8Array({ maxLength: 12 }) }),
+);
+const names = fc.constantFrom("rows", "sorted", "constructor");
+const itemKeys: fc.Arbitrary<Item> = fc.oneof(
+  fc.record({ pk: values }),
+  fc.record({ pk: values, sk: values }),
+  values.map((value) => ({ ["__proto__"]: value })),
+);
+const content = {
+  bytes: fc.nat(),
+  digest: fc.uint8Array({ minLength: 16, maxLength: 16 }),
+};
+const conditions: fc.Arbitrary<SortKeyCondition> = fc.oneof(
+  fc.record({
+    operator: fc.constantFrom("=", "<", "<=", ">", ">=", "begins_with"),
+    value: values,
+  }),
+  fc.record({ operator: fc.constant("between"), low: values, high: values }),
+);
+const from = {
+  table: names,
+  limit: fc.option(fc.integer({ min: 1, max: 1_000 }), { nil: undefined }),
+  startKey: fc.option(itemKeys, { nil: undefined }),
+};
+const requests: fc.Arbitrary<MixedPageRequest<string>> = fc.oneof(
+  fc.record({ kind: fc.constant("scan"), ...from }),
+  fc.record({
+    ...{ kind: fc.constant("query"), ...from },
+    ...{ partitionKey: values, descending: fc.boolean() },
+    sortKey: fc.option(conditions, { nil: undefined }),
+  }),
+);
+const mixedStates: fc.Arbitrary<MixedState> = fc
+  .record({
+    keys: fc.array(fc.record({ table: names, key: itemKeys, ...content }), { maxLength: 20 }),
+    pages: fc.array(
+      fc.record({ request: requests, rows: fc.nat(), isLast: fc.boolean(), ...content }),
+      { maxLength: 5 },
+    ),
+  })
+  .filter(({ keys, pages }) => keys.length + pages.length > 0);
 const hash = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
 const states: fc.Arbitrary<TransactionState> = fc.record({
   name: fc
@@ -19,7 +66,18 @@ const states: fc.Arbitrary<TransactionState> = fc.record({
   startedMs: fc.nat({ max: 4_000_000_000_000 }),
   keys: fc.array(hash, { maxLength: 20 }),
   predicates: fc.array(hash, { maxLength: 5 }),
+  mixed: fc.option(mixedStates, { nil: undefined }),
 });
+
+const sampleMixed: MixedState = {
+  keys: [{ table: "rows", key: { pk: { S: "a" } }, bytes: 3, digest: new Uint8Array(16) }],
+  pages: [
+    {
+      request: { kind: "scan", table: "rows", limit: 2, startKey: { pk: { S: "b" } } },
+      ...{ rows: 2, isLast: false, bytes: 9, digest: new Uint8Array(16).fill(1) },
+    },
+  ],
+};
 
 function refusal(token: string, nowMs = 0): string {
   try {
@@ -46,6 +104,7 @@ describe("token", () => {
       ...(state as TransactionState),
       keys: [1n, 2n],
       predicates: [3n],
+      mixed: sampleMixed,
     });
     const bytes = Buffer.from(token, "base64url");
     for (let bit = 0; bit < bytes.length * 8; bit++) {
@@ -81,6 +140,7 @@ describe("token", () => {
       startedMs: 1_000,
       keys: [],
       predicates: [],
+      mixed: undefined,
     };
     expect(refusal(codec.encode(state), 1_000 + ageMs)).toBe(expected);
   });
@@ -88,9 +148,48 @@ describe("token", () => {
   test("a token of the largest transaction fits a request many times over", () => {
     const keys = Array.from({ length: limits.transactionKeysMax }, (_, index) => BigInt(index));
     const name = "0".repeat(32);
-    const state = { name, isolation: "serializable", startedMs: 0, keys, predicates: [] } as const;
+    const read = { keys, predicates: [], mixed: undefined };
+    const state = { name, isolation: "serializable", startedMs: 0, ...read } as const;
     const token = codec.encode({ ...state, readTimestamp: 1 as Timestamp });
     expect(token.length * 10).toBeLessThan(limits.restRequestBytesMax);
+  });
+});
+
+describe("what was read of mixed tables, in a token", () => {
+  const state: TransactionState = {
+    ...{ name: "0".repeat(32), isolation: "serializable", startedMs: 0 },
+    ...{ readTimestamp: 1 as Timestamp, keys: [], predicates: [], mixed: undefined },
+  };
+  const mixed = (count: number, keyBytes: number): MixedState => ({
+    pages: [],
+    keys: Array.from({ length: count }, (_, i) => ({
+      ...{ table: "rows", bytes: 100, digest: new Uint8Array(16) },
+      key: { pk: { S: i.toString().padStart(keyBytes, "0") } },
+    })),
+  });
+
+  test("takes as many keys as a transaction may have, if they are short", () => {
+    const token = codec.encode({ ...state, mixed: mixed(limits.transactionKeysMax, 32) });
+    expect(token.length).toBeLessThanOrEqual(limits.restTokenLengthMax);
+    expect(codec.decode(token).mixed?.keys).toHaveLength(limits.transactionKeysMax);
+  });
+
+  test("is refused by the limit's name when no request could carry it", () => {
+    expect(() => codec.encode({ ...state, mixed: mixed(1_000, 1_024) })).toThrow(
+      expect.objectContaining({
+        code: "transaction-too-large",
+        limit: {
+          ...{ name: "restTokenLengthMax", max: limits.restTokenLengthMax },
+          actual: expect.any(Number) as number,
+        },
+      }),
+    );
+  });
+
+  test("a token of the version before is told to begin again", () => {
+    const bytes = Buffer.from(codec.encode(state), "base64url");
+    bytes[0] = 2;
+    expect(() => codec.decode(bytes.toString("base64url"))).toThrow(/begin again/);
   });
 });
 

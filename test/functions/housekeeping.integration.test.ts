@@ -17,7 +17,7 @@ import type {
   TransactionId,
 } from "../../core/types.ts";
 import { createEngine } from "../../engine/engine.ts";
-import type { Engine } from "../../engine/types.ts";
+import type { CallBounds, Engine } from "../../engine/types.ts";
 import { decodeBlock } from "../../engine/stored-block.ts";
 import { keepHouse } from "../../functions/housekeeping/service.ts";
 import { createReplayService } from "../../functions/replay/service.ts";
@@ -180,8 +180,13 @@ test("clients commit express where there is no stream, without being told", asyn
 });
 
 describe("where there is no stream", () => {
-  const commit = (engine: Engine, table: TableDescription, items: readonly Item[]) =>
-    engine.transact({ deadlineMs: 1_000 }, (tx) => {
+  const commit = (
+    engine: Engine,
+    table: TableDescription,
+    items: readonly Item[],
+    bounds: CallBounds = {},
+  ) =>
+    engine.transact(bounds, (tx) => {
       for (const item of items) tx.put(table.name, item);
       return Promise.resolve();
     });
@@ -205,7 +210,7 @@ describe("where there is no stream", () => {
     const { stores, table } = await tablesAlone();
     const denied = await actorAs("policy read-write", stores, [table.name]);
     const engine = createEngine(denied.ports);
-    await expect(commit(engine, table, [key("a")])).rejects.toMatchObject({
+    await expect(commit(engine, table, [key("a")], { deadlineMs: 1_000 })).rejects.toMatchObject({
       outcome: "aborted",
       field: "commit",
       message: expect.stringContaining("policy express") as string,

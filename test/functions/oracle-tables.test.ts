@@ -47,6 +47,14 @@ const people: TableDescription = {
 };
 
 const carts: TableDescription = { ...blobs, name: "carts", access: "mixed" };
+const shut: TableDescription = {
+  ...{ ...blobs, name: "shut" },
+  move: { to: "mixed", stage: "closed" },
+};
+const guarded: TableDescription = {
+  ...{ ...carts, name: "guarded" },
+  move: { to: "mixed", stage: "guarded" },
+};
 
 const ordersPayload: PayloadTable = {
   name: "orders",
@@ -100,12 +108,17 @@ function deletion(table: PayloadTable, key: Item): Payload {
   return { tables: [table], writes: [{ table: 0, key, item: undefined }] };
 }
 
-function record(sequence: number, each: Payload, spillInto?: MemoryLog): StreamRecord {
+function record(
+  sequence: number,
+  each: Payload,
+  spillInto?: MemoryLog,
+  kind: "commit" | "prepare" = "commit",
+): StreamRecord {
   const bytes = encodePayload(each);
   const { chunks, source } = spillPayload(bytes, systemDigest);
   spillInto?.spilled.set(id(sequence), chunks);
   const request = encodeCommitRequest({
-    kind: "commit",
+    kind,
     id: id(sequence),
     isolation: "serializable",
     checkedTo: startTimestamp,
@@ -121,7 +134,7 @@ function record(sequence: number, each: Payload, spillInto?: MemoryLog): StreamR
 
 function newLog(): MemoryLog {
   const log = new MemoryLog(startTimestamp);
-  log.tables = [...log.tables, orders, blobs, people, carts];
+  log.tables = [...log.tables, orders, blobs, people, carts, shut, guarded];
   return log;
 }
 
@@ -219,13 +232,14 @@ const cases: readonly [string, Payload, string][] = [
     payload({ name: "orders", partitionKey: "customer", history: true }, { customer: { S: "a" } }),
     "table-differs",
   ],
-  ["as registered, of a mixed table", payload(cartsPayload, cart), "committed"],
+  ["as registered, of a mixed table, without a vote", payload(cartsPayload, cart), "table-differs"],
   ["a mixed table as one of transactions alone", payload(asUnmixed, cart), "table-differs"],
   [
     "one of transactions alone as a mixed table",
     payload({ ...ordersPayload, isMixed: true }, order),
     "table-differs",
   ],
+  ["a table that is closed", payload({ ...asUnmixed, name: "shut" }, cart), "table-differs"],
   ["no history", payload({ ...ordersPayload, history: false }, order), "table-differs"],
   [
     "a history that is not kept",
@@ -302,6 +316,28 @@ describe("a payload", () => {
     expect(await decide(spilled, record(1, given, spilled))).toBe(expected);
   });
 
+  test.each<[string, Payload, string]>([
+    ["as registered", payload(cartsPayload, cart), "prepared"],
+    ["that is closed", payload({ ...cartsPayload, name: "shut" }, cart), "table-differs"],
+    [
+      "that is guarded",
+      payload({ ...cartsPayload, name: "guarded", isGuarded: true }, cart),
+      "prepared",
+    ],
+    [
+      "that is guarded, as one that is not",
+      payload({ ...cartsPayload, name: "guarded" }, cart),
+      "table-differs",
+    ],
+    ["as a guarded one", payload({ ...cartsPayload, isGuarded: true }, cart), "table-differs"],
+    ["as one of transactions alone", payload(asUnmixed, cart), "table-differs"],
+  ])("that names a mixed table %s is to be prepared", async (_, given, expected) => {
+    const inline = newLog();
+    expect(await decide(inline, record(1, given, undefined, "prepare"))).toBe(expected);
+    const spilled = newLog();
+    expect(await decide(spilled, record(1, given, spilled, "prepare"))).toBe(expected);
+  });
+
   test("of a registered control table is still held to idempotency entries", async () => {
     const log = newLog();
     log.tables = [{ ...controlTable, history: false }];
@@ -358,6 +394,33 @@ describe("the registry", () => {
     log.nowMs += limits.oracleRegistryReadMsMin;
     register(log);
     expect(await decide(log, record(101, made), service)).toBe("committed");
+  });
+
+  test("is read again where another has appended first, if it is old by then", async () => {
+    for (const ageMs of [limits.oracleRegistryAgeMsMax, limits.oracleRegistryAgeMsMax + 1]) {
+      const log = newLog();
+      const [first, second] = [log, log].map((each) => createOracleService(each.ports()));
+      if (first === undefined || second === undefined) throw new Error("two services");
+      const free = record(1, payload(accountsPayload, { pk: { S: "a" } }));
+      for (const each of [first, second]) await decide(log, free, each);
+      // Whoever closes a table waits for copies of the registry, and then commits something.
+      const last = record(2, payload(accountsPayload, { pk: { S: "last" } }));
+      log.faults.set(log.calls, {
+        kind: "meanwhile",
+        run: async () => {
+          log.nowMs += ageMs;
+          log.tables = log.tables.map((each) =>
+            each.name === "orders" ? { ...each, move: { to: "mixed", stage: "closed" } } : each,
+          );
+          await first.handle({ shard, records: [last] }, ample);
+        },
+      });
+      const late = [last, record(3, payload(ordersPayload, order))];
+      await second.handle({ shard, records: late }, ample);
+      const verdicts = log.decoded().flatMap((block) => block.verdicts);
+      const kind = ageMs > limits.oracleRegistryAgeMsMax ? "aborted" : "committed";
+      expect(verdicts.map((each) => each.kind)).toEqual(["committed", "committed", kind]);
+    }
   });
 
   test("is read again when it is old, so that a table taken away is refused", async () => {

@@ -2,7 +2,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Item, SequenceNumber, Timestamp, TransactionId } from "../../core/types.ts";
-import { planChunk, type Commit, type PlannedWrite } from "../../functions/replay/chunk.ts";
+import type { Commit } from "../../engine/payload-writes.ts";
+import { planChunk, type PlannedWrite } from "../../functions/replay/chunk.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const names = { name: "rows", partitionKey: "pk" };
@@ -44,6 +45,35 @@ test("a reported write covers no earlier one that nobody reports", () => {
   expect(planChunk(commits(false), reported, permitted).latest.map(timestampOf)).toEqual([2]);
   const { ordered } = planChunk(commits(true), reported, permitted);
   expect(ordered.map((chain) => chain.map(timestampOf))).toEqual([[1, 2]]);
+});
+
+test("each write on a mixed table is installed by itself, unless it is reported", () => {
+  const mixed = (at: number, item?: Item): Commit => {
+    const commit = commitOf(at, "a", false);
+    const [write] = commit.payload.writes;
+    if (write === undefined) throw new Error("it has a write");
+    const tables = [{ ...names, history: false, isMixed: true as const }];
+    return { ...commit, payload: { tables, writes: [{ ...write, item }] } };
+  };
+  const commits = [mixed(1), mixed(2, { pk: { S: "a" } }), mixed(3)];
+  const plan = planChunk(commits, new Set([2 as Timestamp]), permitted);
+  expect(plan.voted.map(timestampOf)).toEqual([1, 3]);
+  // What a delete has taken away leaves nothing behind that has to go later.
+  expect(plan).toMatchObject({ latest: [], ordered: [], tombstones: [] });
+});
+
+test("a delete on a guarded table leaves a tombstone that has to go later, reported or not", () => {
+  const deleted = (at: number): Commit => {
+    const commit = commitOf(at, "a", false);
+    const tables = [{ ...names, history: false, isMixed: true, isGuarded: true } as const];
+    return {
+      ...commit,
+      payload: { tables, writes: [{ table: 0, key: { pk: { S: "a" } }, item: undefined }] },
+    };
+  };
+  const plan = planChunk([deleted(1), deleted(2)], new Set([2 as Timestamp]), permitted);
+  expect(plan.voted.map(timestampOf)).toEqual([1]);
+  expect(plan.tombstones.map(({ version }) => version)).toEqual([1, 2]);
 });
 
 test("every item is installed in one order, whichever way its writers see the table", () => {

@@ -14,7 +14,8 @@ import type {
   Timestamp,
   TransactionId,
 } from "../../core/types.ts";
-import type { Commit, PlannedWrite } from "../../functions/replay/chunk.ts";
+import type { Commit } from "../../engine/payload-writes.ts";
+import type { PlannedWrite } from "../../functions/replay/chunk.ts";
 import { LogAhead } from "../../functions/replay/log-ahead.ts";
 import { NewerWrites } from "../../functions/replay/newer-writes.ts";
 import { ReplayPayloads } from "../../functions/replay/payloads.ts";
@@ -127,7 +128,7 @@ async function newestOf(
     ahead,
     reading,
     payloads: new ReplayPayloads(noStores, noneOpen, {}),
-    refusalOf: (payload, index) =>
+    refusalOf: ({ payload }, index) =>
       refused.has(JSON.stringify(payload.writes[index]?.key)) ? "refused" : undefined,
     after: {
       position: work.after as LogPosition,

@@ -2,67 +2,45 @@
  * Replay beside transactions that are prepared and not decided, on real stores: the watermark waits
  * below them, commits do not, and what nobody decides is voted down (docs/protocol.md §8).
  */
-import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { systemDigest } from "../../aws/system-digest.ts";
 import * as limits from "../../core/limits.ts";
 import type { Clock, Ports } from "../../core/ports.ts";
 import type {
-  CommitRequest,
   Item,
   LogBlock,
   LogPosition,
   MakerNumber,
   TableDescription,
   Timestamp,
-  TransactionId,
   Verdict,
 } from "../../core/types.ts";
 import { createEngine } from "../../engine/engine.ts";
-import { decodeBlock } from "../../engine/stored-block.ts";
 import type { Engine } from "../../engine/types.ts";
 import { keepHouse } from "../../functions/housekeeping/service.ts";
 import { createReplayService, type ReplayService } from "../../functions/replay/service.ts";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";
-import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
 import { encodeLogBlock } from "../../schemas/log-block-encoding.ts";
-import { encodePayload } from "../../schemas/payload.ts";
-import { transactionIdFor, transactionIdProofBytes } from "../../schemas/transaction-id.ts";
 import type { LocalDeployment } from "../harness/local-deployment.ts";
 import { startLocalStores, type LocalStores } from "../harness/local-stores.ts";
+import {
+  logOf,
+  preparing,
+  putRequest,
+  sendRequest,
+  verdictOn,
+  voterAt,
+  voterPayload,
+  type SentRequest,
+  type Voter,
+} from "../harness/voters.ts";
 import { startWithoutReplay } from "../harness/without-replay.ts";
 import { key, number, numberOf, readOne } from "../integration/support.ts";
-import { putOf } from "../simulation/producer.ts";
 import { certify, certifyingEngine } from "./replay-runs.ts";
 
 const budget = { remainingMs: () => 30_000 };
 
-/** A transaction that writes one item. */
-type Voter = { readonly id: TransactionId; readonly proof: Uint8Array; readonly item: Item };
-
-async function logOf({ ports, shard, hashes }: LocalStores): Promise<readonly LogBlock[]> {
-  const blocks: LogBlock[] = [];
-  for (;;) {
-    const after = (blocks.at(-1)?.position ?? 0) as LogPosition;
-    const page = await ports.log.readAfter(shard, after);
-    blocks.push(...page.blocks.map((block) => decodeBlock(block, hashes)));
-    if (page.complete) return blocks;
-  }
-}
-
-async function voterAt(stores: LocalStores, n: number): Promise<Voter> {
-  const seen = (await logOf(stores)).at(-1)?.throughTimestamp ?? (0 as Timestamp);
-  const proof = new Uint8Array(randomBytes(transactionIdProofBytes));
-  const item = { ...key(`prepared ${n.toString()}`), n: number(n) };
-  return { id: transactionIdFor(seen, proof, systemDigest), proof, item };
-}
-
 function keyOf({ pk }: Item): Item {
   return pk === undefined ? {} : { pk };
-}
-
-function payloadOf({ name }: TableDescription, item: Item) {
-  return putOf({ name, partitionKey: "pk", history: false }, ["pk"], item);
 }
 
 /** A clock that runs ahead. */
@@ -117,47 +95,12 @@ describe("by the stream", () => {
     return service.handle({ shard: stores.shard, records: [] }, budget);
   }
 
-  type Sent = Partial<CommitRequest> & Pick<CommitRequest, "id" | "kind">;
-
-  /** Sends a request, and gives what the log says of it. */
-  async function send(request: Sent) {
-    return verdictOn(request.id, { above: await put(request) });
+  function send(request: SentRequest) {
+    return sendRequest(stores, request);
   }
 
-  /** Up to where it is checked. */
-  async function put(request: Sent): Promise<Timestamp> {
-    const { ports, shard, hashes } = stores;
-    const checkedTo = (await logOf(stores)).at(-1)?.throughTimestamp ?? (0 as Timestamp);
-    const bytes = encodeCommitRequest({
-      isolation: "serializable",
-      checkedTo,
-      checks: [],
-      payload: { kind: "none" },
-      ...request,
-    });
-    await ports.stream.put(shard, [encodeCommitRecord(hashes.fingerprint, [bytes])]);
-    return checkedTo;
-  }
-
-  async function verdictOn(
-    id: TransactionId,
-    { above }: { readonly above: Timestamp },
-  ): Promise<{ readonly verdict: Verdict & { timestamp: Timestamp }; readonly block: LogBlock }> {
-    for (let i = 0; i < 500; i += 1) {
-      for (const block of await logOf(stores)) {
-        for (const verdict of block.verdicts) {
-          if (verdict.id !== id || !("timestamp" in verdict)) continue;
-          if (verdict.timestamp > above) return { verdict, block };
-        }
-      }
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-    throw new Error(`no verdict on ${id}`);
-  }
-
-  function prepare({ id, item }: Voter) {
-    const bytes = encodePayload(payloadOf(table, item));
-    return send({ id, kind: "prepare", payload: { kind: "inline", bytes } });
+  function prepare(voter: Voter) {
+    return send(preparing(table, voter));
   }
 
   async function stored(each: Item): Promise<{ version: number; n: number }> {
@@ -206,6 +149,24 @@ describe("by the stream", () => {
     expect(await stored(key("prepared 2"))).toEqual({ version: verdict.timestamp, n: 2 });
   });
 
+  test("who begins where the watermark waits takes no queued tombstone away", async () => {
+    const [first, second] = [key("deleted first"), key("deleted later")];
+    await certify(client, { of: table, writes: [first, second] });
+    await certify(client, { of: table, writes: [], deletes: [first] });
+    const voter = await voterAt(stores, 6);
+    const { block } = await prepare(voter);
+    await certify(client, { of: table, writes: [], deletes: [second] });
+    const { watermark } = await replay(serviceOf(stores).service);
+    expect(watermark.position).toBe(block.position - 1);
+    // It knows of the second one only, in a stretch that ends at the same block.
+    await replay(serviceOf(stores).service);
+    const queued = await stores.ports.control.queuedTombstones(stores.shard);
+    const keys = queued.flatMap(({ tombstones }) => tombstones.map((each) => each.key));
+    expect(keys).toEqual(expect.arrayContaining([first, second]));
+    const { id, proof } = voter;
+    await send({ id, kind: "vote", vote: { proof, stamps: [] } });
+  });
+
   test("a vote with stamps, where no table is mixed, stops nobody", async () => {
     const voter = await voterAt(stores, 5);
     await prepare(voter);
@@ -223,13 +184,13 @@ describe("by the stream", () => {
     const { block, verdict } = await prepare(voter);
     const { service } = serviceOf(stores, limits.openByClockMsMax);
     expect((await replay(service)).watermark.position).toBe(block.position - 1);
-    const against = await verdictOn(voter.id, { above: verdict.timestamp });
+    const against = await verdictOn(stores, voter.id, { above: verdict.timestamp });
     expect(against.verdict).toMatchObject({ kind: "aborted", reason: { kind: "probed" } });
     expect((await replay(service)).watermark.position).toBe(against.block.position);
     expect(await stored(key("prepared 3"))).toEqual({ version: 0, n: 0 });
     // Its own client comes too late.
     const { id, proof } = voter;
-    await put({ id, kind: "vote", vote: { proof, stamps: [] } });
+    await putRequest(stores, { id, kind: "vote", vote: { proof, stamps: [] } });
     await certify(client, { of: table, writes: [key("later")] });
     await replay(service);
     expect(await stored(key("prepared 3"))).toEqual({ version: 0, n: 0 });
@@ -285,10 +246,10 @@ describe("in a deployment of tables alone", () => {
     return block;
   }
 
-  function preparing({ id, item }: Voter): Verdicts {
+  function verdictOf({ id, item }: Voter): Verdicts {
     const named = { name: table.name, partitionKey: "pk" };
     const writes = [stores.hashes.item(named, keyOf(item))];
-    const payload = { kind: "inline", bytes: encodePayload(payloadOf(table, item)) } as const;
+    const payload = voterPayload(table, item);
     return (timestamp) => [{ kind: "prepared", id, timestamp, checks: [], writes, payload }];
   }
 
@@ -299,7 +260,7 @@ describe("in a deployment of tables alone", () => {
       return Promise.resolve();
     });
     const voter = await voterAt(stores, 1);
-    const block = await append(preparing(voter));
+    const block = await append(verdictOf(voter));
     const { service: replay, ports: aheadPorts } = serviceOf(stores, limits.openByClockMsMax);
     const keep = () =>
       keepHouse({ ports: aheadPorts, replay, observability: silentObservability }, budget);
@@ -324,7 +285,7 @@ describe("in a deployment of tables alone", () => {
   });
 
   test("I4: a block that hides what is open stops replay in front of it", async () => {
-    const prepared = await append(preparing(await voterAt(stores, 2)));
+    const prepared = await append(verdictOf(await voterAt(stores, 2)));
     const aborting = async (n: number): Promise<Verdicts> => {
       const { id } = await voterAt(stores, n);
       const reason = { kind: "probed" } as const;

@@ -89,6 +89,35 @@ function idsOf(progress: LogProgress): readonly TransactionId[] {
   return Array.from(progress.open.all(), ({ prepared }) => prepared.id);
 }
 
+describe("what a block votes down", () => {
+  const [block] = certify(newOracle(bounds), [
+    { sequence: 10n ** 20n, arrivalMs: startTimestamp / 1_000, requests: requests.slice(0, 1) },
+  ]);
+  const [prepared] = block?.verdicts ?? [];
+  if (block === undefined || prepared?.kind !== "prepared") throw new Error("it is prepared");
+  const at = (n: number): Timestamp => (prepared.timestamp + n) as Timestamp;
+  const own = { id: prepared.id, writes: prepared.writes };
+  const payload = { kind: "prepared", position: block.position } as const;
+  const voteFor = { kind: "committed", ...own, timestamp: at(1), payload } as const;
+  const reason = { kind: "probed" } as const;
+  const against = { kind: "aborted", id: own.id, timestamp: at(2), reason } as const;
+
+  test.each<[string, LogBlock["verdicts"], LogBlock["verdicts"], number]>([
+    ["what was prepared before it", [prepared], [against], 1],
+    ["what it has prepared itself", [], [prepared, against], 1],
+    ["nothing that a vote before has committed", [], [prepared, voteFor, against], 0],
+    ["nothing that was open and it commits first", [prepared], [voteFor, against], 0],
+    ["a thing once", [prepared], [against, { ...against, timestamp: at(3) }], 1],
+    ["nothing that was never prepared", [], [against], 0],
+  ])("is %s", (_, before, verdicts, count) => {
+    const progress = new LogProgress(start);
+    progress.fold({ ...block, verdicts: before });
+    const found = progress.votedDownBy({ ...block, verdicts });
+    const expected = { prepared, through: against.timestamp };
+    expect(found).toEqual(Array.from({ length: count }, () => expected));
+  });
+});
+
 describe("the watermark", () => {
   test("I7: stands below what is open, and right below it", async () => {
     await fc.assert(
@@ -145,7 +174,7 @@ describe("the watermark", () => {
     const { position, throughTimestamp: timestamp, cursor } = behind;
     const progress = new LogProgress({ position, timestamp, cursor });
     await progress.learnOpen(last, readingOf(log.filter((each) => each.position !== gone)));
-    expect(progress.votedDownBy(last)).toBe(n);
+    expect(progress.votedDownBy(last)).toHaveLength(n);
     progress.fold(last);
     expect(progress.passable?.position).toBe(5);
   });

@@ -10,6 +10,7 @@ import { setMaxListeners } from "node:events";
 import { UnavailableError } from "../../../core/errors.ts";
 import * as limits from "../../../core/limits.ts";
 import type { CallOptions, Clock, DatedAnswer, Ports } from "../../../core/ports.ts";
+import { follow } from "../../../engine/concurrency.ts";
 import { type Listener, quiet } from "../../../engine/quiet-listener.ts";
 import { StoreClock } from "../../../engine/store-clock.ts";
 import { createReplayService } from "../../replay/service.ts";
@@ -143,11 +144,17 @@ class HouseKeeper {
       await this.#keepAndTell(parts, { remainingMs, ...call });
     };
     const time = { clock, remainingMs: limits.houseTurnMsMax, marginMs: limits.invocationMarginMs };
-    await beforeDeadline(time, (expired) => {
-      const signal = AbortSignal.any([this.#signal, expired]);
+    await beforeDeadline(time, async (expired) => {
+      const over = new AbortController();
+      const { signal } = over;
+      const unfollow = [this.#signal, expired].map((each) => follow(over, each));
       // Of every call under way, as in an invocation: many at once are no leak.
       setMaxListeners(0, signal);
-      return work({ signal });
+      try {
+        await work({ signal });
+      } finally {
+        for (const each of unfollow) each();
+      }
     });
   }
 

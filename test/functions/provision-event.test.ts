@@ -1,0 +1,26 @@
+/** What Terraform may ask of the provision function, and what it is told about anything else. */
+import { expect, test } from "vitest";
+import { parseProvisionEvent } from "../../functions/provision/provision-event.ts";
+
+const event = (...tables: readonly unknown[]) => ({ historyRetentionMs: 3_600_000, tables });
+
+test("a table says who writes it, or leaves it as it is registered", () => {
+  const orders = { name: "orders", history: true };
+  const carts = { name: "carts", history: false, access: "mixed" };
+  const stock = { name: "stock", history: false, access: "transactional" };
+  const parsed = parseProvisionEvent(event(orders, carts, stock));
+  expect(parsed.tables).toEqual([orders, carts, stock]);
+  expect(parsed.tables[0]).not.toHaveProperty("access");
+  expect(parsed.stream).toBe(true);
+});
+
+test.each([
+  [{ name: "carts", history: false, access: "native" }],
+  [{ name: "carts", history: false, access: null }],
+  [{ name: "carts", history: "no" }],
+  [{ name: "", history: false }],
+  ["carts"],
+])("the table %j is refused, by its place", (table) => {
+  const parse = () => parseProvisionEvent(event({ name: "orders", history: false }, table));
+  expect(parse).toThrow(/^tables\[1\] is not of the form .*"transactional" or "mixed"/u);
+});
