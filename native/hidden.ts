@@ -1,0 +1,48 @@
+/**
+ * What of an item in an answer is there for the application: not the reserved attributes, and
+ * nothing at all of a placeholder or tombstone. Only names are looked at, and the mark: so it is
+ * the same for the wire's form and for that of a document client.
+ */
+import { isReserved, type KeyNames } from "../core/attributes.ts";
+import { markAttribute } from "../core/item-identity.ts";
+import type { ShownItem } from "./wire.ts";
+
+type KeyPair = Pick<KeyNames, "partitionKey" | "sortKey">;
+
+/** `unsure`: what was projected does not tell. */
+export type Sight = "shown" | "hidden" | "unsure";
+
+/** Made to hold a place, whatever native writers have made of it since. */
+function isMarked(item: ShownItem): boolean {
+  const mark = Object.hasOwn(item, markAttribute) ? item[markAttribute] : undefined;
+  if (typeof mark === "object" && mark !== null) return (mark as { BOOL?: unknown }).BOOL === true;
+  return mark === true;
+}
+
+/** @param isWhole all of the item's attributes are there. */
+export function sightOf(item: ShownItem, keys: KeyPair, isWhole: boolean): Sight {
+  if (!isMarked(item)) return "shown";
+  const { partitionKey, sortKey } = keys;
+  const hasContent = Object.keys(item).some(
+    (name) => name !== partitionKey && name !== sortKey && !isReserved(name),
+  );
+  if (hasContent) return "shown";
+  return isWhole ? "hidden" : "unsure";
+}
+
+/** The item itself where it has no reserved attributes. */
+export function withoutReserved<Shown extends ShownItem>(item: Shown): Shown {
+  if (!Object.keys(item).some(isReserved)) return item;
+  const { _v, _n, _f, _x, _b, ...kept } = item;
+  return kept as ShownItem as Shown;
+}
+
+/** What a whole item is to the application; undefined: nothing. */
+export function visible(item: ShownItem | undefined, keys: KeyPair): ShownItem | undefined {
+  if (item === undefined || sightOf(item, keys, true) === "hidden") return undefined;
+  return withoutReserved(item);
+}
+
+export function visibleItems(items: readonly ShownItem[], keys: KeyPair): ShownItem[] {
+  return items.map((item) => visible(item, keys)).filter((item) => item !== undefined);
+}

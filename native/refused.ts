@@ -1,0 +1,45 @@
+/**
+ * What is refused on mixed tables, by name: legacy parameters, which exclude expressions and so the
+ * fence's condition; writes in PartiQL, which know no condition that is added; and Tidemark's own
+ * attributes in an application's items.
+ */
+import { reservedAttributes } from "../core/attributes.ts";
+import { InvalidRequestError } from "../core/errors.ts";
+import type { WireItem } from "./wire.ts";
+
+const legacy = [
+  ...["AttributesToGet", "AttributeUpdates", "ConditionalOperator", "Expected", "KeyConditions"],
+  ...["QueryFilter", "ScanFilter"],
+] as const;
+
+/** @throws InvalidRequestError naming the parameter. */
+export function refuseLegacy(input: object, table: string): void {
+  const given = input as Readonly<Record<string, unknown>>;
+  const used = legacy.find((name) => given[name] !== undefined);
+  if (used === undefined) return;
+  throw new InvalidRequestError(
+    used,
+    `${used} is a legacy parameter of DynamoDB's, and cannot be used on the mixed table ` +
+      `"${table}": use expressions instead`,
+  );
+}
+
+/** @throws InvalidRequestError naming the attribute. */
+export function refuseReserved(item: WireItem, table: string): void {
+  const own = reservedAttributes.find((name) => Object.hasOwn(item, name));
+  if (own === undefined) return;
+  throw new InvalidRequestError(
+    "Item",
+    `an item for the mixed table "${table}" has the attribute "${own}", a name that Tidemark ` +
+      "keeps for itself",
+  );
+}
+
+/** @throws InvalidRequestError */
+export function refuseStatement(verb: string, table: string): never {
+  throw new InvalidRequestError(
+    "Statement",
+    `${verb.toUpperCase().replaceAll(/\s+/gu, " ")} of PartiQL cannot be used on the mixed table ` +
+      `"${table}": use PutItem, UpdateItem, DeleteItem or TransactWriteItems instead`,
+  );
+}
