@@ -15,7 +15,12 @@ import {
   type FaultPlan,
 } from "../testing/kernel/faults.ts";
 import { SeededRandom } from "../testing/kernel/seeded-random.ts";
-import { workloadNames, type WorkloadName } from "./workloads/catalogue.ts";
+import {
+  mixableWorkloads,
+  nativeWorkloads,
+  transactionalWorkloads,
+  type WorkloadName,
+} from "./workloads/catalogue.ts";
 
 export type SeedPlan = {
   readonly seed: number;
@@ -62,6 +67,12 @@ export type SeedPlan = {
   readonly closings: number;
   /** Which way the clients' commits go; `mixed`: each client its own (`clientCommitOf`). */
   readonly commit: CommitPreference | "mixed";
+  /** A workload that transactions have to themselves runs on mixed tables all the same. */
+  readonly mixed: boolean;
+  /** Programs that know mixed tables by plain calls; 0 where the workload has nothing for them. */
+  readonly natives: number;
+  /** Steps of theirs for each step of the clients. */
+  readonly nativeShare: number;
   readonly faults: FaultPlan;
   readonly strikesMax?: number;
 };
@@ -172,13 +183,20 @@ const closingsMax = 3;
 const closingsPauseMs = { min: 100, max: 1_000 };
 /** Where there never is a stream, a client that is denied is refused whatever it does. */
 const needsStream: readonly FaultName[] = ["append-denied"];
+/** Of all seeds, those with native writers beside the transactions; */
+const nativeWorkloadShare = 0.12;
+/** and of the others, where that can be, those on mixed tables all the same. */
+const mixedShare = 0.15;
+const nativesMax = 4;
+const nativeShareMin = 0.3;
+const nativeShareMax = 2;
 /** One seed in ten runs without faults: what breaks there needs none. */
 const calmShare = 0.1;
 
 export function planOf(seed: number): SeedPlan {
   const random = new SeededRandom(`plan ${seed.toString()}`);
-  const drawn = random.pick(workloadNames);
-  const workload = random.fork("convoy").chance(convoyShare) ? "convoys" : drawn;
+  const drawn = random.pick(transactionalWorkloads);
+  const workload = workloadOf(drawn, random);
   const isolation = random.pick(["serializable", "serializable", "snapshot", "mixed"] as const);
   const tablesOnly = random.fork("tables-only").chance(tablesOnlyShare);
   const hotLog = tablesOnly && random.fork("hot log").chance(hotLogShare);
@@ -212,6 +230,8 @@ export function planOf(seed: number): SeedPlan {
     closings,
     tablesOnly,
     housekeeping,
+    mixed: mixableWorkloads.includes(workload) && random.fork("mixed").chance(mixedShare),
+    ...nativesOf(random.fork("natives")),
     faults: random.chance(calmShare)
       ? {}
       : {
@@ -221,6 +241,19 @@ export function planOf(seed: number): SeedPlan {
     ...(hotLog ? crowdOf(random.fork("crowd")) : {}),
     ...(commit === "auto" ? manyOf(random.fork("many")) : {}),
     ...(closings > 0 ? lastingOf(random.fork("lasting")) : {}),
+  };
+}
+
+function workloadOf(drawn: WorkloadName, random: SeededRandom): WorkloadName {
+  const native = random.fork("workload beside natives");
+  if (native.chance(nativeWorkloadShare)) return native.pick(nativeWorkloads);
+  return random.fork("convoy").chance(convoyShare) ? "convoys" : drawn;
+}
+
+function nativesOf(random: SeededRandom): Pick<SeedPlan, "natives" | "nativeShare"> {
+  return {
+    natives: random.integer(1, nativesMax),
+    nativeShare: random.logarithmic(nativeShareMin, nativeShareMax),
   };
 }
 

@@ -7,6 +7,7 @@ import type { Clock } from "../core/ports.ts";
 import type { TransactionId } from "../core/types.ts";
 import type { ClientEngine, EngineEvent } from "../engine/types.ts";
 import type { Client } from "../sdk/index.ts";
+import { isLocalTransactionId } from "../schemas/transaction-id.ts";
 import { checkHistory } from "../testing/checker/check-history.ts";
 import { withChainedVersions, type LoggedVersions } from "../testing/history/chained-versions.ts";
 import { HistoryRecorder } from "../testing/history/recorder.ts";
@@ -22,6 +23,9 @@ import { Balance, type Mood } from "./balance.ts";
 import { CalmStage } from "./calm-stage.ts";
 import { ClientFleet, type FleetCounts } from "./client-fleet.ts";
 import { pacedEngine } from "./paced-engine.ts";
+import { lostWrites } from "./judges/last-writes.ts";
+import { withStoredOrders } from "./judges/mixed-orders.ts";
+import { MixedStoreJudge } from "./judges/mixed-store.ts";
 import { StoreJudge } from "./judges/store-judge.ts";
 import { withGoneRecords, writesOfLog } from "./judges/logged-writes.ts";
 import { misplacedVersions, versionsOf } from "./judges/log-versions.ts";
@@ -29,6 +33,8 @@ import { wrongPasts } from "./judges/past-reads.ts";
 import { StarvationJudge } from "./judges/starvation.ts";
 import { TurnJudge } from "./judges/turns-at-the-log.ts";
 import { finalStateOf, VersionJournal } from "./judges/version-journal.ts";
+import { isMixed, mixedTable, tableOfKey, withoutTables } from "./mixed-tables.ts";
+import { NativeFleet } from "./native/native-fleet.ts";
 import { RestService } from "./rest-service.ts";
 import { clientCommitOf, hashBitsMax, type SeedPlan } from "./seed-plan.ts";
 import { StreamOperators } from "./stream-operators.ts";
@@ -81,6 +87,7 @@ const judgedTransactionsMin = 60;
 const asksAtOnceShare = 0.5;
 /** More of them tell nothing more. */
 const wrongPastsMax = 20;
+const lostWritesMax = 5;
 /** 9 is the most that was seen, in some forty runs; without courtesy up to 36 were. */
 const leftOutMax = 16;
 /**
@@ -102,7 +109,7 @@ export async function runSeed(
   options: { readonly keepTrace?: boolean } = {},
 ): Promise<SeedRun> {
   const { keys, history, isolation } = plan;
-  const workload = workloads[plan.workload]({ keys, history, isolation });
+  const workload = withAccess(workloads[plan.workload]({ keys, history, isolation }), plan);
   const judged = [...workload.tables, ...tablesOfNobody(plan)];
   const tables = [...judged, ...(workload.plainTables ?? [])];
   const cloud = await createTestCloud({
@@ -127,6 +134,13 @@ export async function runSeed(
   return new SeedRunner(cloud, { workload, plan, judged }).run();
 }
 
+/** A workload that transactions have to themselves runs on mixed tables where that is asked. */
+function withAccess(workload: Workload, { mixed }: SeedPlan): Workload {
+  if (!mixed || workload.native !== undefined) return workload;
+  const tables = workload.tables.map((table) => mixedTable(table));
+  return Object.assign(workload, { tables });
+}
+
 /** Where a hostile producer commits rows: in a workload's tables its judge would wonder at them. */
 function tablesOfNobody({ faults, history }: SeedPlan): readonly TestTable[] {
   if (faults["hostile-record"] === undefined) return [];
@@ -141,6 +155,8 @@ class SeedRunner {
   readonly #recorder: HistoryRecorder;
   readonly #journal: VersionJournal;
   readonly #stores: StoreJudge;
+  readonly #mixed: MixedStoreJudge;
+  readonly #mixedTables: ReadonlySet<string>;
   readonly #findings: string[] = [];
   readonly #balance = new Balance();
   readonly #starvation: StarvationJudge;
@@ -169,9 +185,11 @@ class SeedRunner {
       },
     });
     const { options, hashes } = cloud.deployment;
+    this.#mixedTables = new Set(judged.filter(isMixed).map(({ name }) => name));
+    this.#mixed = new MixedStoreJudge(judged.filter(isMixed));
     this.#stores = new StoreJudge({
       deployment: options.deployment,
-      tables: judged,
+      tables: judged.filter((table) => !isMixed(table)),
       hashes,
       nowMs: () => time.nowMs,
       onBlock: (block) => {
@@ -183,7 +201,9 @@ class SeedRunner {
       this.#turns.refused(own, there);
     };
     this.#journal = new VersionJournal(workload.tables);
-    const tables = new Map(workload.tables.map((table) => [table.name, table]));
+    // On mixed tables natives commit as well, and local commits are in no log.
+    const own = workload.tables.filter((table) => !isMixed(table));
+    const tables = new Map(own.map((table) => [table.name, table]));
     this.#starvation = new StarvationJudge({
       nowMs: () => time.nowMs,
       keyOf: (name, key) => {
@@ -194,7 +214,9 @@ class SeedRunner {
     });
     dynamodb.onWrite((change) => {
       this.#stores.observe(change);
+      this.#mixed.observe(change);
       this.#journal.observe(change);
+      this.#workload.observe?.(change);
     });
   }
 
@@ -221,19 +243,24 @@ class SeedRunner {
       mood: () => this.#mood,
       isNeeded: () => !operators.isDone,
     });
-    await cloud.run(() => this.#phases(fleet, operators), { limitMs: runLimitMs });
+    const natives = this.#natives(fleet);
+    await cloud.run(() => this.#phases({ fleet, operators, natives }), { limitMs: runLimitMs });
     const versions = await this.#logVersions();
     this.#findings.push(...fleet.findings, ...operators.findings, ...this.#stores.findings);
+    this.#findings.push(...(natives?.findings ?? []), ...this.#mixed.findings);
     this.#findings.push(...this.#starvation.findings, ...this.#turns.findings);
     const { longestRowOfTaken } = cloud.deployment;
     if (longestRowOfTaken > takenInRowMax) {
       this.#findings.push(`fairness: an oracle lost ${longestRowOfTaken.toString()} puts in a row`);
     }
     const transactions = this.#recorder.finish();
-    this.#findings.push(...wrongPasts(transactions, versions).slice(0, wrongPastsMax));
+    const pasts = wrongPasts(transactions, versions, this.#isMixedKey);
+    this.#findings.push(...pasts.slice(0, wrongPastsMax));
+    const logged = withChainedVersions(versions, transactions);
+    const stored = new Map([...this.#journal.orders].filter(([key]) => this.#isMixedKey(key)));
     const history: History = {
       transactions,
-      versionOrder: withChainedVersions(versions, transactions),
+      versionOrder: withStoredOrders(logged, stored, transactions),
       finalState: finalStateOf(this.#journal),
     };
     this.#judgeHistory(history);
@@ -245,10 +272,16 @@ class SeedRunner {
     };
   }
 
-  async #phases(fleet: ClientFleet, operators: StreamOperators): Promise<void> {
+  async #phases(parts: {
+    readonly fleet: ClientFleet;
+    readonly operators: StreamOperators;
+    readonly natives: NativeFleet | undefined;
+  }): Promise<void> {
+    const { fleet, operators, natives } = parts;
     const cloud = this.#cloud;
     const { time } = cloud.world;
     fleet.start();
+    natives?.start();
     operators.start();
     await this.#until(() => fleet.isIdle, workLimitMs);
     cloud.calm();
@@ -261,6 +294,9 @@ class SeedRunner {
     // Frozen processes wake up within half an hour, and must do no harm then.
     if (!(await this.#until(() => fleet.isIdle, workLimitMs))) {
       this.#findings.push("liveness: a client has not come to an end");
+    }
+    if (natives !== undefined && !(await this.#until(() => natives.isIdle, workLimitMs))) {
+      this.#findings.push("liveness: a native writer has not come to an end");
     }
     let isClosed = false;
     void fleet.close().then(() => {
@@ -311,14 +347,38 @@ class SeedRunner {
       ),
     );
     this.#stores.judgeInstalled(writes);
+    this.#mixed.judgeInstalls(writes, (timestamp) => this.#stores.claimOf(timestamp));
+    this.#mixed.judgeEnd(this.#stores.blocks);
     const order = versionsOf(writes);
-    this.#findings.push(...misplacedVersions(this.#journal.orders, order));
+    const own = [...this.#journal.orders].filter(([key]) => !this.#isMixedKey(key));
+    this.#findings.push(...misplacedVersions(new Map(own), order));
     return order;
+  }
+
+  readonly #isMixedKey = (key: string): boolean => this.#mixedTables.has(tableOfKey(key));
+
+  #natives(fleet: ClientFleet): NativeFleet | undefined {
+    const { native: part } = this.#workload;
+    if (part === undefined || this.#plan.natives === 0) return undefined;
+    const { natives: processes, nativeShare: share, pauseMs } = this.#plan;
+    return new NativeFleet({
+      ...{ cloud: this.#cloud, part, recorder: this.#recorder, processes, share, pauseMs },
+      clients: {
+        get begun() {
+          return fleet.counts.begun;
+        },
+        get isIdle() {
+          return fleet.isIdle;
+        },
+      },
+    });
   }
 
   async #settleOutcomes(ids: readonly TransactionId[]): Promise<void> {
     const client = this.#client("settler");
     for (const id of ids) {
+      // What was one write of one item no log tells of.
+      if (isLocalTransactionId(id)) continue;
       await client.outcome(id).catch((error: unknown) => {
         this.#findings.push(`liveness: the outcome of ${id} cannot be had: ${String(error)}`);
       });
@@ -338,8 +398,11 @@ class SeedRunner {
     if (dead > 0) this.#findings.push(`I9: ${dead.toString()} committed writes are dead letters`);
   }
 
-  #judgeHistory(history: History): void {
+  #judgeHistory(given: History): void {
+    const history = withoutTables(given, this.#workload.native?.looseTables ?? []);
     const result = checkHistory(history, { strict: true });
+    const finals = history.finalState?.filter(({ key }) => this.#isMixedKey(key)) ?? [];
+    this.#findings.push(...lostWrites(history.transactions, finals).slice(0, lostWritesMax));
     for (const { anomaly, description } of result.findings) {
       this.#findings.push(`${anomaly}: ${description}`);
     }

@@ -57,6 +57,7 @@ export class DirectedFaults {
 
   engine(engine: ClientEngine): ClientEngine {
     return {
+      native: engine.native,
       transact: async (wish, body, codec) => {
         const silences: Silence[] = [];
         try {

@@ -7,7 +7,7 @@ import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { Clock } from "../core/ports.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
-import type { KeyAttribute, TableDescription } from "../core/types.ts";
+import type { KeyAttribute, TableAccess, TableDescription } from "../core/types.ts";
 import { createClientEngine } from "../engine/client-engine.ts";
 import { startKeeper } from "../functions/housekeeping/by-clients/keeper.ts";
 import { publicError } from "../engine/public-error.ts";
@@ -429,6 +429,8 @@ export function testTable(
     readonly sortKey?: string | KeyAttribute;
     /** Keep superseded versions. Default false. */
     readonly history?: boolean;
+    /** `"mixed"`: plain DynamoDB writes beside transactions, as `cloud.dynamodb` makes them. */
+    readonly access?: TableAccess;
   },
 ): TestTable {
   const attribute = (key: string | KeyAttribute): KeyAttribute =>
@@ -438,5 +440,6 @@ export function testTable(
     partitionKey: attribute(keys.partitionKey),
     ...(keys.sortKey === undefined ? {} : { sortKey: attribute(keys.sortKey) }),
     history: keys.history ?? false,
+    ...(keys.access === undefined ? {} : { access: keys.access }),
   } satisfies Partial<TableDescription>;
 }

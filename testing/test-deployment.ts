@@ -43,8 +43,16 @@ export type TestTable = {
   readonly sortKey?: NonNullable<TableDescription["sortKey"]>;
   /** Keep superseded versions. Default false. */
   readonly history?: boolean;
+  /** Default: transactions alone write it. */
+  readonly access?: TableDescription["access"];
   readonly indexes?: readonly IndexDefinition[];
 };
+
+/** As it is registered. */
+export function registeredTable(table: TestTable): TableDescription {
+  const { indexes: _indexes, history = false, access = "transactional", ...keys } = table;
+  return { ...keys, history, access };
+}
 
 export type DeploymentOptions = {
   readonly deployment: string;
@@ -124,12 +132,7 @@ export class TestDeployment {
     const [shard] = await provisionDeployment({ ...aws, random, deployment, ...kept });
     if (shard === undefined) throw new Error("a deployment without a shard");
     await createTables(aws, options.tables);
-    const described = options.tables.map(({ indexes: _indexes, history = false, ...table }) => ({
-      ...table,
-      history,
-      access: "transactional" as const,
-    }));
-    await registerTables({ ...aws, deployment }, described);
+    await registerTables({ ...aws, deployment }, options.tables.map(registeredTable));
     const { control } = withHashBits(createAwsPorts({ ...aws, deployment }), options.hashBits);
     const hashes = new KeyHashes(await control.keyHasher(shard));
     return new TestDeployment(world, options, { shard, hashes });

@@ -2,7 +2,7 @@
 import { InvalidRequestError } from "../core/errors.ts";
 import type { Item, TableDescription } from "../core/types.ts";
 import type { AnyTable } from "../sdk/table.ts";
-import type { TestTable } from "./test-deployment.ts";
+import { registeredTable, type TestTable } from "./test-deployment.ts";
 
 /**
  * What to create for a table. A definition of `defineTable` knows the names of its keys and not
@@ -37,14 +37,7 @@ export function describedTable(
     const known = tables.map((each) => each.name).join(", ");
     throw new InvalidRequestError("table", `the cloud has no table ${name}; it has ${known}`);
   }
-  const { partitionKey, sortKey, history = false } = found;
-  return {
-    name,
-    partitionKey,
-    ...(sortKey === undefined ? {} : { sortKey }),
-    access: "transactional",
-    history,
-  };
+  return registeredTable(found);
 }
 
 /**

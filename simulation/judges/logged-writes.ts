@@ -5,14 +5,25 @@
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
 import { PayloadLoader, type PayloadPorts } from "../../engine/payload-loader.ts";
 import type { StreamRecord } from "../../core/ports.ts";
-import type { Item, LogBlock, ShardId, TableDescription, Timestamp } from "../../core/types.ts";
+import type {
+  Item,
+  LogBlock,
+  ShardId,
+  Stamp,
+  TableDescription,
+  Timestamp,
+  TransactionId,
+} from "../../core/types.ts";
 
 export type LoggedWrite = {
+  readonly id: TransactionId;
   readonly table: Pick<TableDescription, "name" | "partitionKey" | "sortKey">;
   readonly key: Item;
   /** Undefined for a delete. */
   readonly item: Item | undefined;
   readonly timestamp: Timestamp;
+  /** Of a write of a mixed table: what it replaces. */
+  readonly stamp?: Stamp | undefined;
 };
 
 /** Ports for which the records of streams that are gone are still there. */
@@ -39,10 +50,12 @@ export async function writesOfLog(
   for (const verdict of blocks.flatMap(({ verdicts }) => verdicts)) {
     if (verdict.kind !== "committed") continue;
     const { tables, writes } = await loader.load(verdict);
+    const stamps = (verdict.stamps ?? []).values();
     for (const { table: index, key, item } of writes) {
       const table = tables[index];
       if (table === undefined) continue;
       logged.push({
+        id: verdict.id,
         table: {
           name: table.name,
           partitionKey: { name: table.partitionKey, type: "S" },
@@ -51,6 +64,7 @@ export async function writesOfLog(
         key,
         item,
         timestamp: verdict.timestamp,
+        ...(table.isMixed === true ? { stamp: stamps.next().value } : {}),
       });
     }
   }

@@ -8,15 +8,20 @@ import { initialVersion } from "../../testing/history/key-text.ts";
 import type { LoggedVersions } from "../../testing/history/chained-versions.ts";
 import type { HistoryTransaction } from "../../testing/history/types.ts";
 
-/** @param log of every key that was ever written. */
+/**
+ * @param log of every key that was ever written.
+ * @param isElsewhere of keys whose versions are not all in the log.
+ */
 export function wrongPasts(
   transactions: readonly HistoryTransaction[],
   log: readonly LoggedVersions[],
+  isElsewhere: (key: string) => boolean,
 ): readonly string[] {
   const model = new Map(log.map((logged) => [logged.key, statesOf(logged)]));
   return transactions.filter(isSnapshot).flatMap(({ id, snapshotTs, ops }) =>
     ops.flatMap(([, key, seen]) => {
       const stood = standing(model.get(key) ?? [], snapshotTs);
+      if (isElsewhere(key)) return [];
       // What nobody recorded, such as a hostile producer's row, has no version in the log.
       if (seen === stood || seen === initialVersion(key)) return [];
       return [

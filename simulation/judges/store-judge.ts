@@ -79,6 +79,11 @@ export class StoreJudge {
     return this.#last;
   }
 
+  /** Number of the change with which the watermark came to a timestamp, counted from 1. */
+  claimOf(timestamp: number): number | undefined {
+    return this.#watermarks.find((watermark) => watermark.timestamp >= timestamp)?.change;
+  }
+
   observe(change: StoredChange): void {
     this.#changes += 1;
     if (change.table === this.#names.logTable) this.#observeLog(change);

@@ -5,7 +5,7 @@
  */
 import { historyKey, versionAttribute } from "../../testing/history/key-text.ts";
 import type { FinalState } from "../../testing/history/types.ts";
-import type { TestTable } from "../../testing/test-deployment.ts";
+import { registeredTable, type TestTable } from "../../testing/test-deployment.ts";
 import type { Item, TableDescription } from "../../core/types.ts";
 import type { StoredChange } from "./store-judge.ts";
 
@@ -15,12 +15,7 @@ export class VersionJournal {
   readonly #tables: ReadonlyMap<string, TableDescription>;
 
   constructor(tables: readonly TestTable[]) {
-    this.#tables = new Map(
-      tables.map(({ indexes: _indexes, history = false, ...table }) => [
-        table.name,
-        { ...table, history, access: "transactional" },
-      ]),
-    );
+    this.#tables = new Map(tables.map((table) => [table.name, registeredTable(table)]));
   }
 
   observe({ table: name, before, after }: StoredChange): void {

@@ -10,6 +10,7 @@ import { closing } from "./closing.ts";
 import { express } from "./express.ts";
 import { housekeeping } from "./housekeeping.ts";
 import { always, instead, never, omitted, preceded, when, type Mutant } from "./mutant.ts";
+import { native } from "./native.ts";
 import { pasts } from "./past.ts";
 import { trust } from "./trust.ts";
 
@@ -302,7 +303,7 @@ const installs: readonly Mutant[] = [
   {
     name: "only-own-deletes-queued",
     breaks: "replay queues no tombstone that a client has installed: it stands for ever",
-    edit: when("write.item === undefined && !isInstalled"),
+    edit: when("write.item === undefined && leavesTombstone && !isInstalled"),
     changes: { workload: "reinsert" },
   },
   {
@@ -351,4 +352,5 @@ export const mutants: readonly Mutant[] = [
   ...housekeeping,
   ...trust,
   ...pasts,
+  ...native,
 ];

@@ -8,6 +8,12 @@ import { listAppend } from "./list-append.ts";
 import { longScan } from "./long-scan.ts";
 import { mixedLevels } from "./mixed-levels.ts";
 import { past } from "./past.ts";
+import { nativeRows } from "./native/native-rows.ts";
+import { sessionsWorkload } from "./native/sessions.ts";
+import { statusUpdates } from "./native/status-updates.ts";
+import { stock } from "./native/stock.ts";
+import { talliesWorkload } from "./native/tallies.ts";
+import { uniqueNames } from "./native/unique-names.ts";
 import { phantom } from "./phantom.ts";
 import { register } from "./register.ts";
 import { reinsert } from "./reinsert.ts";
@@ -16,7 +22,8 @@ import { ticketSale } from "./ticket-sale.ts";
 import type { WorkloadFactory } from "./workload.ts";
 import { writeSkew } from "./write-skew.ts";
 
-export const workloads = {
+/** Transactions have the tables of these to themselves. */
+const transactional = {
   bank,
   "ticket-sale": ticketSale,
   "key-cycle": keyCycle,
@@ -34,7 +41,33 @@ export const workloads = {
   past,
 } as const satisfies Record<string, WorkloadFactory>;
 
+/** In these, native writers are at the same tables. */
+const native = {
+  stock,
+  "status-updates": statusUpdates,
+  sessions: sessionsWorkload,
+  "unique-names": uniqueNames,
+  tallies: talliesWorkload,
+  "native-rows": nativeRows,
+} as const satisfies Record<string, WorkloadFactory>;
+
+export const workloads = { ...transactional, ...native };
+
 export type WorkloadName = keyof typeof workloads;
+
+export const transactionalWorkloads = Object.keys(transactional) as readonly WorkloadName[];
+
+export const nativeWorkloads = Object.keys(native) as readonly WorkloadName[];
+
+/**
+ * Transactional workloads that run on mixed tables as well: they ask for nothing of the past, no
+ * plain writer does what it must not, and they do not judge what a body sees before its attempt has
+ * ended: reads of mixed tables are of one moment only then.
+ */
+export const mixableWorkloads: readonly WorkloadName[] = transactionalWorkloads.filter(
+  (name) =>
+    !["past", "long-scan", "mixed-levels", "reinsert", "rest-transfers", "convoys"].includes(name),
+);
 
 export const workloadNames = Object.keys(workloads) as readonly WorkloadName[];
 

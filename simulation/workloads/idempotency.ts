@@ -13,6 +13,7 @@ import {
 } from "../../sdk/index.ts";
 import { testTable } from "../../testing/test-cloud.ts";
 import type { SeededRandom } from "../../testing/kernel/seeded-random.ts";
+import type { KeyOfTable } from "../../testing/history/recording-options.ts";
 import { numbered, upTo } from "./key-spaces.ts";
 import {
   WorkloadFinding,
@@ -28,8 +29,7 @@ type Total = { readonly jobs: number };
 const receipts = defineTable<Receipt, ReceiptKey, "job">("receipts", { key: ["job", "attempt"] });
 const totals = defineTable<Total, { readonly id: string }>("totals", { key: "id" });
 
-const jobsMax = 120;
-/** Tries of one job that may leave a receipt; the history's universe of keys is finite. */
+/** Tries of one job that may leave a receipt; the history's universe of its keys is finite. */
 const attemptsMax = 12;
 const triesOfStep = 4;
 
@@ -58,16 +58,10 @@ export const idempotency: WorkloadFactory = ({ keys, history }) => {
       }),
       testTable("totals", { partitionKey: "id", history }),
     ],
-    universe: jobs.names.flatMap((job) =>
-      upTo(attemptsMax).map((number) => ({
-        table: "receipts",
-        key: { job: { S: job }, attempt: { N: number.toString() } },
-      })),
-    ),
+    universe: { [Symbol.iterator]: () => keysOf(jobs.begun) },
     setUp: () => Promise.resolve(),
     async step(context) {
       const job = jobs.draw(context.random);
-      if (job === undefined) return;
       for (let tries = 1; ; tries += 1) {
         try {
           await attempt(job, context);
@@ -83,8 +77,20 @@ export const idempotency: WorkloadFactory = ({ keys, history }) => {
   };
 };
 
+/** Of the jobs that have begun as it is asked: nobody looks for another one's receipts. */
+function* keysOf(jobs: readonly Job[]): Generator<KeyOfTable> {
+  for (const { name } of jobs) {
+    for (const attempt of upTo(attemptsMax)) {
+      yield { table: "receipts", key: { job: { S: name }, attempt: { N: attempt.toString() } } };
+    }
+  }
+}
+
+/**
+ * They never run out: a run that has seen too few conflicts goes on, and who repeats what is done
+ * meets nobody.
+ */
 class Jobs {
-  readonly names = numbered("job", jobsMax);
   readonly begun: Job[] = [];
   readonly #totals: readonly string[];
 
@@ -93,14 +99,12 @@ class Jobs {
   }
 
   /** A new job, or an earlier one: done, under way elsewhere, or left by a process that died. */
-  draw(random: SeededRandom): Job | undefined {
+  draw(random: SeededRandom): Job {
     const repeats = this.begun.filter(({ attempts }) => attempts < attemptsMax);
-    const name = this.names[this.begun.length];
-    if (name === undefined || (repeats.length > 0 && random.chance(0.6))) {
-      return repeats.length === 0
-        ? undefined
-        : random.pick(repeats.slice(random.chance(0.7) ? -3 : 0));
+    if (repeats.length > 0 && random.chance(0.6)) {
+      return random.pick(repeats.slice(random.chance(0.7) ? -3 : 0));
     }
+    const name = `job-${this.begun.length.toString()}`;
     const total = random.chance(0.6) ? random.pick(this.#totals) : undefined;
     const job = { name, total, attempts: 0, result: undefined, commit: undefined };
     this.begun.push(job);

@@ -6,6 +6,9 @@ import type { CalmStage } from "../calm-stage.ts";
 import type { Operator } from "../operator.ts";
 import type { Client, Snapshot, Transaction } from "../../sdk/index.ts";
 import type { SeededRandom } from "../../testing/kernel/seeded-random.ts";
+import type { NativeItems } from "../native/native-items.ts";
+import type { NativeKind } from "../native/native-write.ts";
+import type { StoredChange } from "../judges/store-judge.ts";
 import type { KeyUniverse } from "../../testing/history/recording-options.ts";
 import type { TestTable } from "../../testing/test-deployment.ts";
 
@@ -48,6 +51,23 @@ export type RestAnswer = {
 /** Undefined: no answer came, and nobody knows what has happened. */
 export type RestCall = (request: RestRequest) => Promise<RestAnswer | undefined>;
 
+/** One step of a program beside the clients, that knows its items by plain calls. */
+export type NativeContext = Pick<StepContext, "random" | "unique" | "pause"> & {
+  readonly items: NativeItems;
+};
+
+export type NativePart = {
+  /** Whose promises the workload can keep beside these; each process is one of them. */
+  readonly kinds: readonly NativeKind[];
+  /** A violated expectation throws a `WorkloadFinding`. */
+  step(context: NativeContext): Promise<void>;
+  /**
+   * Tables whose unaware writers may lose writes, as the documents say: the history is no judge
+   * there, the workload is.
+   */
+  readonly looseTables?: readonly string[];
+};
+
 export type Workload = {
   readonly tables: readonly TestTable[];
   /** In which plain writers do what they must not: what happens to their rows is not judged. */
@@ -70,6 +90,10 @@ export type Workload = {
    * Directed steps, once all is calm and judged: for what faults by chance hardly ever bring about.
    */
   afterwards?(stage: CalmStage): Promise<void>;
+  /** Programs that know its mixed tables by plain calls. Default: there are none. */
+  readonly native?: NativePart;
+  /** Told of every change of its tables, in their order. */
+  observe?(change: StoredChange): void;
   /**
    * For the recorder: tables whose rows are lists that grow, and all keys that a query may ever
    * find.
@@ -85,9 +109,5 @@ export type Workload = {
 
 export type WorkloadFactory = (settings: WorkloadSettings) => Workload;
 
-/** Something that must never be seen, seen within a step. */
-export class WorkloadFinding extends Error {
-  override readonly name = "WorkloadFinding";
-}
-
+export { WorkloadFinding } from "./workload-finding.ts";
 export type { Client, Snapshot, Transaction };

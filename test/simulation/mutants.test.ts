@@ -25,13 +25,13 @@ import { planOf } from "../../simulation/seed-plan.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 
-/** The product's sources. */
+/** The product's sources, and what stands for an application's own writes in a simulation. */
 const sources = execFileSync("git", ["ls-files", "-z", "-co", "--exclude-standard", "*.ts"], {
   cwd: root,
   encoding: "utf8",
 })
   .split("\0")
-  .filter((file) => /^(?:core|schemas|engine|aws|sdk|functions)\//u.test(file))
+  .filter((file) => /^(?:core|schemas|engine|aws|sdk|functions|simulation\/native)\//u.test(file))
   .map((file) => ({ file, text: readFileSync(join(root, file), "utf8") }));
 const marked = sources.filter(({ text }) => text.includes("mutant:"));
 

@@ -1,7 +1,11 @@
 /** What the seeds of a sweep run, taken together. */
 import { expect, test } from "vitest";
 import { clientCommitOf, planOf } from "../../simulation/seed-plan.ts";
-import { workloadNames } from "../../simulation/workloads/catalogue.ts";
+import {
+  mixableWorkloads,
+  nativeWorkloads,
+  transactionalWorkloads,
+} from "../../simulation/workloads/catalogue.ts";
 
 const plans = Array.from({ length: 900 }, (_unused, i) => planOf(i + 1));
 
@@ -9,10 +13,20 @@ test("two fifths of the seeds commit express, in each way in every workload", ()
   const express = plans.filter(({ commit }) => commit !== "stream");
   expect(express.length / plans.length).toBeGreaterThan(0.36);
   expect(express.length / plans.length).toBeLessThan(0.48);
-  for (const workload of workloadNames) {
+  for (const workload of transactionalWorkloads) {
     const met = new Set(plans.filter((plan) => plan.workload === workload).map((it) => it.commit));
     expect([...met].sort(), workload).toEqual(["auto", "express", "mixed", "stream"]);
   }
+});
+
+test("in some seeds native writers are at the tables, and in others mixed tables alone", () => {
+  const beside = plans.filter(({ workload }) => nativeWorkloads.includes(workload));
+  expect(beside.length / plans.length).toBeGreaterThan(0.09);
+  expect(new Set(beside.map(({ workload }) => workload)).size).toBe(nativeWorkloads.length);
+  expect(new Set(beside.map(({ commit }) => commit)).size).toBe(4);
+  const mixed = plans.filter((plan) => plan.mixed);
+  expect(mixed.length / plans.length).toBeGreaterThan(0.05);
+  expect(new Set(mixed.map(({ workload }) => workload))).toEqual(new Set(mixableWorkloads));
 });
 
 test("in a mixed run three clients go three ways, and elsewhere all go one", () => {
@@ -36,7 +50,7 @@ test("in a fifth of the seeds the stream comes and goes, in each way of committi
   const met = (of: (plan: (typeof plans)[number]) => unknown): number =>
     new Set(closing.map(of)).size;
   expect(met(({ commit }) => commit)).toBe(4);
-  expect(met(({ workload }) => workload)).toBe(workloadNames.length);
+  expect(met(({ workload }) => workload)).toBeGreaterThanOrEqual(transactionalWorkloads.length);
   expect(met(({ housekeeping }) => housekeeping)).toBe(3);
   expect(closing.filter(({ tablesOnly }) => tablesOnly).length).toBeGreaterThan(10);
   for (const { hotLog, visits } of closing) expect([hotLog, visits]).toEqual([false, false]);

@@ -10,6 +10,7 @@ import {
   type HistoryStatus,
   type HistoryTransaction,
 } from "../../testing/history/types.ts";
+import { versionsOf } from "./random-histories.ts";
 
 export type NativeShape = {
   readonly isolations: readonly ("serializable" | "snapshot")[];
@@ -181,15 +182,6 @@ function mutate(
     }
   }
   return changed;
-}
-
-function versionsOf(transactions: readonly HistoryTransaction[], key: string): (string | null)[] {
-  const written = transactions.flatMap(({ ops }) =>
-    ops.flatMap(([kind, name, version]) =>
-      (kind === "w" || kind === "a") && name === key ? [version] : [],
-    ),
-  );
-  return [null, ...written];
 }
 
 /** A part of an order, and an end: mostly as they were. */

@@ -155,7 +155,11 @@ function mutate(
   return changed;
 }
 
-function versionsOf(transactions: readonly HistoryTransaction[], key: string): (string | null)[] {
+/** What a read of the key may have found: nothing, or what one of them wrote. */
+export function versionsOf(
+  transactions: readonly HistoryTransaction[],
+  key: string,
+): (string | null)[] {
   const written = transactions.flatMap(({ ops }) =>
     ops.flatMap(([kind, name, version]) =>
       (kind === "w" || kind === "a") && name === key ? [version] : [],

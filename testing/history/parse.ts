@@ -21,7 +21,7 @@ const isolations: readonly HistoryTransaction["isolation"][] = ["serializable", 
 
 const transactionFields = new Set([
   ...["id", "process", "start", "end", "status", "kind", "parent", "isolation"],
-  ...["strict", "ops", "snapshotTs", "commitTs", "place"],
+  ...["strict", "installed", "ops", "snapshotTs", "commitTs", "place"],
 ]);
 
 export const parseTransaction: LineParser<HistoryTransaction> = (text, line) => {
@@ -41,6 +41,7 @@ export const parseTransaction: LineParser<HistoryTransaction> = (text, line) => 
     throw fields.fault("place", "says something beside commitTs only");
   }
   const strict = fields.optional("strict", (name) => fields.onlyFalse(name));
+  const installed = fields.optional("installed", (name) => fields.onlyFalse(name));
   const kind = fields.oneOf("kind", kinds);
   return {
     id: fields.text("id"),
@@ -52,6 +53,7 @@ export const parseTransaction: LineParser<HistoryTransaction> = (text, line) => 
     ...(parent === undefined ? {} : { parent }),
     isolation: fields.oneOf("isolation", isolations),
     ...(strict === undefined ? {} : { strict }),
+    ...(installed === undefined ? {} : { installed }),
     ops: fields.list("ops").map((op, i) => parseOp(fields, { path: `ops[${i}]`, kind }, op)),
     ...(snapshotTs === undefined ? {} : { snapshotTs }),
     ...(commitTs === undefined ? {} : { commitTs }),

@@ -168,6 +168,8 @@ export class AttemptRecord {
   readonly #written = new Set<string>();
   #versions = 0;
   #state: "open" | "body-ended" | Ended = "open";
+  #isAsItIs = false;
+  #isInstalled = true;
   snapshotTs: Timestamp | undefined;
   commitTs: Timestamp | undefined;
   place = 0;
@@ -224,6 +226,14 @@ export class AttemptRecord {
     this.#written.clear();
   }
 
+  /**
+   * It has read a table that others write as well: at no timestamp, but as it was when it ended,
+   * whatever isolation was asked for.
+   */
+  readAsItIs(): void {
+    this.#isAsItIs = true;
+  }
+
   /** The body has returned; from here on a commit may be under way. */
   bodyEnded(): void {
     if (this.#state !== "open") return;
@@ -236,11 +246,13 @@ export class AttemptRecord {
     readonly snapshotTs: Timestamp;
     readonly commitTs: Timestamp | undefined;
     readonly place: number;
+    readonly installed: boolean;
   }): void {
     if (this.isOver) return;
     this.snapshotTs = place.snapshotTs;
     this.commitTs = place.commitTs;
     this.place = place.place;
+    this.#isInstalled = place.installed || this.#written.size === 0;
     this.#end("commit", undefined);
   }
 
@@ -270,12 +282,15 @@ export class AttemptRecord {
 
   transaction(status: Ended): HistoryTransaction {
     const { process, kind, isolation, startNs, parent, strict } = this.#start;
-    const { snapshotTs, commitTs, place } = this;
+    const { commitTs, place } = this;
+    const isAsItIs = this.#isAsItIs;
+    const snapshotTs = isAsItIs ? undefined : this.snapshotTs;
     return {
       ...{ id: this.id, process, start: startNs, end: Math.max(startNs, this.endNs), status, kind },
       ...(parent === undefined ? {} : { parent }),
-      isolation,
+      isolation: isAsItIs ? "serializable" : isolation,
       ...(strict === false ? { strict } : {}),
+      ...(this.#isInstalled ? {} : { installed: false as const }),
       ops: this.#ops.filter((op) => op !== undefined),
       ...(snapshotTs === undefined ? {} : { snapshotTs }),
       ...(commitTs === undefined ? {} : { commitTs }),

@@ -12,6 +12,7 @@ import type {
   Engine,
   EngineTransaction,
   Receipt,
+  TransactionEngine,
 } from "../../engine/types.ts";
 import type { AttemptRecord, HistoryRecorder } from "./recorder.ts";
 import type { RecordingOptions } from "./recording-options.ts";
@@ -37,17 +38,17 @@ export function recordingEngine(
   recorder: HistoryRecorder,
   options: RecordingOptions,
 ): ClientEngine | Engine {
-  const recorded = recordedClientEngine(engine, recorder, options);
+  const recorded = recordedTransactions(engine, recorder, options);
   return "begin" in engine
     ? { ...recorded, ...recordedDetached(engine, recorder, options) }
-    : recorded;
+    : { ...recorded, native: engine.native };
 }
 
-function recordedClientEngine(
-  engine: ClientEngine,
+function recordedTransactions(
+  engine: TransactionEngine,
   recorder: HistoryRecorder,
   options: RecordingOptions,
-): ClientEngine {
+): TransactionEngine {
   return {
     transact: (wish, body, codec) => {
       const runs = new Runs(recorder, options, { isolation: wish.isolation ?? "serializable" });
@@ -81,7 +82,7 @@ function recordedClientEngine(
 function settle(
   recorder: HistoryRecorder,
   id: TransactionId,
-  outcome: Awaited<ReturnType<ClientEngine["outcome"]>>,
+  outcome: Awaited<ReturnType<TransactionEngine["outcome"]>>,
 ): void {
   if (outcome.kind === "committed") recorder.settle(id, "commit", outcome.commitTimestamp);
   else recorder.settle(id, "abort");
@@ -159,6 +160,7 @@ function endByReceipt(attempt: AttemptRecord, receipt: Receipt): void {
       snapshotTs: receipt.readTimestamp,
       commitTs: receipt.commitTimestamp,
       place: receipt.place,
+      installed: receipt.installed,
     });
   }
 }
@@ -178,7 +180,7 @@ function recordedDetached(
   engine: Engine,
   recorder: HistoryRecorder,
   options: RecordingOptions,
-): Pick<Engine, "begin" | "resume"> {
+): Pick<Engine, "begin" | "resume" | "committedAs"> {
   const { process, kind = "txn" } = options;
   const record = async (
     isolation: "serializable" | "snapshot",
@@ -198,6 +200,7 @@ function recordedDetached(
     // What it has read before is known to its state only by hash: the record holds what it reads
     // from here on.
     resume: (state, wish) => record(state.isolation, () => engine.resume(state, wish)),
+    committedAs: (state, wish) => engine.committedAs(state, wish),
   };
 }
 

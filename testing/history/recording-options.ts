@@ -2,8 +2,10 @@
 import type { Item } from "../../core/types.ts";
 import type { HistoryKind } from "./types.ts";
 
-/** Keys by table; of each item only the key attributes count. */
-export type KeyUniverse = readonly { readonly table: string; readonly key: Item }[];
+/** Of each item only the key attributes count. */
+export type KeyOfTable = { readonly table: string; readonly key: Item };
+/** Gone through whenever it is needed: it may grow. */
+export type KeyUniverse = Iterable<KeyOfTable>;
 
 export type RecordingOptions = {
   /** Unique within the run. */

@@ -117,10 +117,16 @@ class RecordingReader {
     };
   }
 
+  #describe(name: string): TableDescription {
+    const table = this.#reader.describe(name);
+    if (table.access === "mixed") this.#attempt.readAsItIs();
+    return table;
+  }
+
   async #get(table: string, key: Item): Promise<Item | undefined> {
     const record = this.#attempt.reserve();
     const item = await this.#reader.get(table, key);
-    this.#note(record, historyKey(this.#reader.describe(table), key), item);
+    this.#note(record, historyKey(this.#describe(table), key), item);
     return withoutVersion(item);
   }
 
@@ -132,7 +138,7 @@ class RecordingReader {
     for (const [i, record] of records.entries()) {
       const asked = keys[i];
       if (asked === undefined) continue;
-      this.#note(record, historyKey(this.#reader.describe(asked.table), asked.key), items[i]);
+      this.#note(record, historyKey(this.#describe(asked.table), asked.key), items[i]);
     }
     return items.map(withoutVersion);
   }
@@ -140,7 +146,7 @@ class RecordingReader {
   async #queryPage(table: string, query: QuerySpec, page: Page): Promise<RowPage> {
     const found = await this.#reader.queryPage(table, query, page);
     return this.#page(found, {
-      table: this.#reader.describe(table),
+      table: this.#describe(table),
       pass: `${table} ${JSON.stringify(query, bytesAsText)}`,
       page,
       covers:
@@ -152,7 +158,7 @@ class RecordingReader {
 
   async #scanPage(table: string, scan: Record<never, never>, page: Page): Promise<RowPage> {
     const found = await this.#reader.scanPage(table, scan, page);
-    const description = this.#reader.describe(table);
+    const description = this.#describe(table);
     return this.#page(found, { table: description, pass: table, page, covers: () => true });
   }
 

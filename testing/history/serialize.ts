@@ -3,11 +3,11 @@ import type { FinalState, HistoryTransaction, VersionOrder } from "./types.ts";
 
 export function serializeTransaction(transaction: HistoryTransaction): string {
   const { id, process, start, end, status, kind, parent, isolation } = transaction;
-  const { strict, ops, snapshotTs, commitTs, place } = transaction;
+  const { strict, installed, ops, snapshotTs, commitTs, place } = transaction;
   // Fields that are undefined are left out.
   return JSON.stringify({
     ...{ id, process, start, end, status, kind, parent, isolation },
-    ...{ strict, ops, snapshotTs, commitTs, place },
+    ...{ strict, installed, ops, snapshotTs, commitTs, place },
   });
 }
 

@@ -60,6 +60,11 @@ export type HistoryTransaction = {
    * others.
    */
   readonly strict?: false;
+  /**
+   * False for one that was acknowledged before its writes stood in their tables: native operations
+   * may miss them for a while; left out by all others.
+   */
+  readonly installed?: false;
   readonly ops: readonly HistoryOp[];
   /** Where all its reads are consistent, as the database says: microseconds. */
   readonly snapshotTs?: number;

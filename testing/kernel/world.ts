@@ -112,8 +112,15 @@ export class World {
     return new SimulatedProcess({ name, time: this.time, random, clockError, isAws });
   }
 
-  /** @param calm on a way on which nothing goes wrong. */
-  handles(process: SimulatedProcess, { calm }: { readonly calm: boolean }): Handles {
+  /**
+   * @param options.calm on a way on which nothing goes wrong.
+   * @param options.callTries of each call, by the AWS SDK itself. Default: as clients have it.
+   */
+  handles(
+    process: SimulatedProcess,
+    options: { readonly calm: boolean; readonly callTries?: number },
+  ): Handles {
+    const { calm, callTries = limits.callTriesDefault } = options;
     const world: AwsWorld = {
       time: this.time,
       dynamodb: this.dynamodb,
@@ -125,7 +132,7 @@ export class World {
         this.streamWritten();
       },
     };
-    const clients = createSimulatedClients(world, process, limits.callTriesDefault);
+    const clients = createSimulatedClients(world, process, callTries);
     return {
       dynamodb: { sdk: dynamoDbSdk, client: clients.dynamodb },
       kinesis: { sdk: kinesisSdk, client: clients.kinesis },

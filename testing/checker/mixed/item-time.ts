@@ -47,11 +47,11 @@ function accessesOf(
     // What asked for an older state binds nobody and is bound by nothing.
     if (transaction.kind === "init" || transaction.strict === false) return;
     if (!takesEffect && !problem.isOptional(i)) return;
-    const { process, start, end, status } = transaction;
+    const { process, start, end, status, installed = true } = transaction;
     for (const key of new Set([...reads.keys(), ...others.keys(), ...writes.keys()])) {
       const looks = reads.has(key) || others.has(key);
       byKey.get(key)?.push({
-        ...{ process, start, end, hasEnded: status === "commit" },
+        ...{ process, start, end, hasEnded: status === "commit" && installed },
         first: looks ? problem.readPoint(i) : problem.commitPoint(i),
         last: writes.has(key) ? problem.commitPoint(i) : problem.readPoint(i),
       });
