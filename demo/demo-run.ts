@@ -20,6 +20,7 @@ import { ClientFleet } from "./client-fleet.ts";
 import { type DemoHistory, finishHistory, openClient, startHistory } from "./history.ts";
 import { type JournaledOperation, readJournals } from "./journal.ts";
 import { Measurements } from "./measurements.ts";
+import { DemoShop } from "./native/demo-shop.ts";
 import type { DemoOptions } from "./options.ts";
 import type { ProcessLogs } from "./process-logs.ts";
 import { Progress } from "./progress.ts";
@@ -87,29 +88,17 @@ export async function runDemo(
 }
 
 async function runOn(world: World): Promise<DemoReport> {
-  const { options, db, endpoint, folder, runId, history, say, logs } = world;
+  const { options, db, endpoint, folder, runId, say, logs } = world;
   const opened = await fill(world);
   const depositedCents = opened.accounts.reduce((sum, { balanceCents }) => sum + balanceCents, 0);
   say(
     `Stack at ${endpoint}: ${opened.accounts.length} accounts, ` +
       `${opened.eventIds.length} events of ${opened.seatIds.length} seats; seed ${options.seed}`,
   );
+  const shop = await DemoShop.open(world);
   const measurements = new Measurements();
-  const { clients, concurrency, commit, seed } = options;
-  const fleet = await ClientFleet.start(
-    {
-      ...{ endpoint, folder, runId, clients, concurrency, commit, seed, history },
-      ...{ eventIds: opened.eventIds, seatIds: opened.seatIds, impatience: options.chaos },
-      accountIds: opened.accounts.map(({ id }) => id),
-    },
-    {
-      script: world.scripts.client,
-      logs,
-      onProgress: ({ samples, counters }) => {
-        measurements.add(samples, counters);
-      },
-    },
-  );
+  const { clients, concurrency } = options;
+  const fleet = await startClients(world, opened, measurements);
   say(`${clients} clients with ${concurrency} transactions at a time, for ${options.seconds} s`);
   const { kills, killed, live, seconds } = await underLoad(world, {
     fleet,
@@ -118,13 +107,14 @@ async function runOn(world: World): Promise<DemoReport> {
   });
 
   const missed = missedKills(killed);
-  const found = [...live.faults, ...fleet.deaths];
+  const found = [...live.faults, ...fleet.deaths, ...(await shop.close())];
   sayFirst(say, { missed, found });
   say("Settling what was left open, and waiting for the watermark");
   const journaled = readJournals(folder);
   const { known, decided, ...settling } = await decideOpen(world, journaled);
   const description = await discover(endpoint);
   await awaitWatermark(description, await db.snapshot(async (s) => s.readTimestamp));
+  const native = await shop.audit(description);
   // Before the SDK reads anything: its reads would install what replay has overlooked.
   const stored = await readStoredRows(description, runId);
   const repeated = await repeatCommitted(db, decided);
@@ -137,6 +127,7 @@ async function runOn(world: World): Promise<DemoReport> {
     ...found,
     ...settling.faults,
     ...repeated.faults,
+    ...native.faults,
     ...auditRun({ depositedCents, operations, seen, stored }),
   ];
   return {
@@ -146,6 +137,7 @@ async function runOn(world: World): Promise<DemoReport> {
     kills,
     killed,
     missed,
+    native: native.report,
     lastLines: faults.length === 0 ? undefined : logs.last(),
     audit: {
       faults,
@@ -157,6 +149,28 @@ async function runOn(world: World): Promise<DemoReport> {
       journals: faults.length === 0 ? undefined : folder,
     },
   };
+}
+
+function startClients(
+  { options, endpoint, folder, runId, history, logs, scripts }: World,
+  opened: Opened,
+  measurements: Measurements,
+): Promise<ClientFleet> {
+  const { clients, concurrency, commit, seed } = options;
+  return ClientFleet.start(
+    {
+      ...{ endpoint, folder, runId, clients, concurrency, commit, seed, history },
+      ...{ eventIds: opened.eventIds, seatIds: opened.seatIds, impatience: options.chaos },
+      accountIds: opened.accounts.map(({ id }) => id),
+    },
+    {
+      script: scripts.client,
+      logs,
+      onProgress: ({ samples, counters }) => {
+        measurements.add(samples, counters);
+      },
+    },
+  );
 }
 
 /** At once: with faults like these the audit itself may not come to its end. */

@@ -12,6 +12,7 @@ const optionsSchema = z.object({
   accounts: z.int(),
   seed: z.int(),
   chaos: z.boolean(),
+  native: z.boolean(),
   data: z.string().optional(),
   history: z.string().optional(),
   json: z.boolean(),
@@ -35,11 +36,16 @@ opinion. It exits with 1 and a list of faults if anything is wrong.
 oracle, replay, reaper and api. The process of the stores is killed only with --data: in memory its
 data would die with it. With --endpoint only clients are killed: the stack's processes are not ours.
 
+--native adds a shop on a mixed table: programs sell its goods by plain conditional UpdateItems and
+restock them by transactions. No unit is made or lost, and no fence is left. With --chaos these
+programs are killed, too.
+
 Examples:
   npm run demo
   npm run demo -- --seconds 60 --clients 2 --accounts 20
   npm run demo -- --chaos --seed 7
   npm run demo -- --chaos --commit mixed
+  npm run demo -- --chaos --native
   npm run demo -- --chaos --history histories/demo
   npm run check-history -- histories/demo --strict
   npm run demo -- --endpoint http://127.0.0.1:4600 --json
@@ -66,6 +72,7 @@ export function parseOptions(parameters: readonly string[]): DemoOptions {
     )
     .option("--seed <number>", "decides operations and kills", whole(0, 2 ** 31 - 1))
     .option("--chaos", "kill -9 single processes while it runs", false)
+    .option("--native", "programs that sell from a mixed table by plain calls beside it", false)
     .option(
       "--data <folder>",
       "keep the stack's data there, and let --chaos kill the stores as well",

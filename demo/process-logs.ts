@@ -1,8 +1,8 @@
 /** What the demo's processes have said last, to be shown when something went wrong. */
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
-import * as limits from "../core/limits.ts";
 import { createStackLog, type StackLog } from "../localstack/stack-log.ts";
+import { processErrorLinesMax } from "../localstack/limits.ts";
 
 /** A line of the stack's log as text: `12:00:01.234 error oracle     …`. */
 const logLine = /^\S+ (?<level>\w+) +(?<name>\S+)/;
@@ -18,7 +18,7 @@ export class ProcessLogs {
 
   add(name: string, ...lines: readonly string[]): void {
     const kept = [...(this.#lines.get(name) ?? []), ...lines];
-    this.#lines.set(name, kept.slice(-limits.processErrorLinesMax));
+    this.#lines.set(name, kept.slice(-processErrorLinesMax));
   }
 
   /** Clients are silent unless something is wrong. */

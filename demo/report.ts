@@ -8,6 +8,7 @@ import {
   type PhaseName,
 } from "./measurements.ts";
 import type { Counters } from "./messages.ts";
+import type { ShopReport } from "./native/demo-shop.ts";
 import type { DemoOptions } from "./options.ts";
 
 /** What `--json` prints, on one line. Times are milliseconds. */
@@ -40,6 +41,8 @@ export type DemoReport = {
   readonly missed: readonly string[];
   /** If there was a fault: the last that each process has said, those that were silent left out. */
   readonly lastLines: Readonly<Record<string, readonly string[]>> | undefined;
+  /** Of the shop, with --native. */
+  readonly native: ShopReport | undefined;
   readonly audit: {
     readonly faults: readonly string[];
     /** Operations journaled, and those acknowledged as done that were looked up in the tables. */
@@ -60,7 +63,10 @@ export type DemoReport = {
 export function measured(
   measurements: Measurements,
   seconds: number,
-): Omit<DemoReport, "ok" | "options" | "kills" | "killed" | "missed" | "lastLines" | "audit"> {
+): Omit<
+  DemoReport,
+  "ok" | "options" | "kills" | "killed" | "missed" | "lastLines" | "native" | "audit"
+> {
   const { commits, operations, conflicts, retries, counters } = measurements;
   return {
     seconds: round(seconds),
@@ -104,6 +110,7 @@ export function reportText(report: DemoReport): string {
     "",
     ...(kills.length === 0 ? [] : [killedLine(report), ""]),
     ...report.missed.map((line) => `  Chaos: ${line}`),
+    ...nativeLines(report.native),
     ...auditLines(audit),
     "",
   ];
@@ -120,6 +127,17 @@ function killedLine({ kills, killed }: DemoReport): string {
     ([kind, count]) => `${kindNames[kind] ?? kind} ${count}`,
   );
   return `  ${plural(kills.length, "process")} killed: ${counts.join(", ")}`;
+}
+
+function nativeLines(native: DemoReport["native"]): string[] {
+  if (native === undefined) return [];
+  const { sold, unheard, refused, restocks, kills } = native;
+  return [
+    `  Beside them, on a mixed table: ${sold} units sold by plain updates (${unheard} more whose ` +
+      `answer nobody heard, ${plural(refused, "refusal")}),`,
+    `  ${plural(restocks, "restock")} by transactions` +
+      (kills === 0 ? "" : `, ${plural(kills, "native program")} killed`),
+  ];
 }
 
 function auditLines(audit: DemoReport["audit"]): string[] {

@@ -16,6 +16,8 @@ export type DemoScripts = {
   readonly command: string;
   /** `client-process.ts`. */
   readonly client: string;
+  /** `native-process.ts`. */
+  readonly native: string;
   readonly stack: StackScripts;
 };
 
@@ -26,11 +28,13 @@ export async function takeSnapshot(): Promise<DemoScripts> {
       ...stackEntries(handlerFiles),
       ["demo-command", "demo/command.ts"],
       ["demo-client", "demo/client-process.ts"],
+      ["demo-native", "demo/native-process.ts"],
     ]),
   );
   return {
     command: scripts.get("demo-command") ?? "",
     client: scripts.get("demo-client") ?? "",
+    native: scripts.get("demo-native") ?? "",
     stack: stackScripts(scripts),
   };
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { PassThrough } from "node:stream";
 import { finished } from "node:stream/promises";
-import { processErrorLinesMax } from "../../core/limits.ts";
+import { processErrorLinesMax } from "../../localstack/limits.ts";
 import { countKills, missedKills, planKills } from "../../demo/chaos.ts";
 import { Journal, type JournalEntry, lastEntry, readJournals } from "../../demo/journal.ts";
 import type { Operation } from "../../demo/operations.ts";
