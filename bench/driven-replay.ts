@@ -11,7 +11,8 @@ import { timeLimitMs } from "../functions/shared/settings.ts";
 export type DrivenReplay = {
   /**
    * Resolves when the watermark has passed `timestamp`. Records bring it up to `ofStream`, the
-   * newest commit that has come by the stream.
+   * newest commit that has come by the stream, or as far as they tell: what a vote in a block has
+   * decided is for a turn of the schedule.
    */
   run(until: { readonly ofStream: number; readonly timestamp: number }): Promise<void>;
 };
@@ -19,6 +20,8 @@ export type DrivenReplay = {
 type Invoke = (batch: ShardBatch) => Promise<ReplayResult>;
 
 const giveUpAfterMs = 30_000;
+/** No record comes any more when none has come for so long. */
+const quietAfterMs = 1_000;
 
 export function drivenReplay(
   service: ReplayService,
@@ -32,18 +35,28 @@ export function drivenReplay(
 ): DrivenReplay {
   const { shard, startMapping, onInvoked } = options;
   let replayedThrough = 0;
+  let busy = false;
+  let endedMs = 0;
   const invoke: Invoke = async (batch) => {
     onInvoked();
-    const result = await service.handle(batch, { remainingMs: () => timeLimitMs("replay") });
-    replayedThrough = result.watermark.timestamp;
-    return result;
+    busy = true;
+    try {
+      const result = await service.handle(batch, { remainingMs: () => timeLimitMs("replay") });
+      replayedThrough = result.watermark.timestamp;
+      return result;
+    } finally {
+      busy = false;
+      endedMs = performance.now();
+    }
   };
   return {
     async run({ ofStream, timestamp }) {
       if (replayedThrough < ofStream) {
         const mapping = await startMapping(invoke);
-        const giveUpMs = performance.now() + giveUpAfterMs;
-        while (replayedThrough < ofStream) {
+        endedMs = performance.now();
+        const giveUpMs = endedMs + giveUpAfterMs;
+        const quiet = (): boolean => !busy && performance.now() > endedMs + quietAfterMs;
+        while (replayedThrough < ofStream && !quiet()) {
           if (performance.now() > giveUpMs) throw new Error("replay does not come to an end");
           await systemClock.sleep(2);
         }

@@ -12,7 +12,7 @@ import { createTables } from "../aws/create-tables.ts";
 import { provisionDeployment } from "../aws/provision.ts";
 import { registerTables } from "../aws/register-tables.ts";
 import { systemClock } from "../aws/system.ts";
-import type { ShardId } from "../core/types.ts";
+import type { ShardId, TableAccess } from "../core/types.ts";
 import type { CommitPreference } from "../engine/types.ts";
 import { createOracleService } from "../functions/oracle/service.ts";
 import { createReplayService } from "../functions/replay/service.ts";
@@ -60,16 +60,19 @@ export type MeteredDeployment = {
 /** On the store at an address, or on one of its own. */
 export async function startMeteredDeployment({
   commit,
+  access,
   dynamodb,
 }: {
   readonly commit: CommitPreference;
+  /** Of the table. */
+  readonly access: TableAccess;
   readonly dynamodb: string | undefined;
 }): Promise<MeteredDeployment> {
   const servers = await startProtocolServers();
   const endpoint = { ...servers.endpoint, ...(dynamodb === undefined ? {} : { dynamodb }) };
   const aws = { endpoint, region, credentials: { accessKeyId: "local", secretAccessKey: "local" } };
   const plain = createAwsClients(aws);
-  const shard = await provision(aws, plain);
+  const shard = await provision(aws, plain, access);
   const meters = {
     client: meteredClients(endpoint),
     oracle: meteredClients(endpoint),
@@ -119,11 +122,12 @@ export async function startMeteredDeployment({
 async function provision(
   aws: Parameters<typeof createTables>[0],
   plain: AwsClients,
+  access: TableAccess,
 ): Promise<ShardId> {
   const [shard] = await provisionDeployment({ ...aws, deployment });
   if (shard === undefined) throw new Error("a deployment without a shard");
   await createTables(aws, [benchTable]);
-  await registerTables({ ...aws, deployment }, [benchTable]);
+  await registerTables({ ...aws, deployment }, [{ ...benchTable, access }]);
   await fillAccounts(await plain.dynamodb());
   return shard;
 }

@@ -2,6 +2,8 @@
  * The command line of `bench:cost`: `--json` prints one machine-readable object instead of tables.
  */
 import { parseArgs } from "node:util";
+import { tableAccesses } from "../core/table-access.ts";
+import type { TableAccess } from "../core/types.ts";
 import type { CommitPreference } from "../engine/types.ts";
 
 /**
@@ -17,6 +19,8 @@ export type CostOptions = {
   readonly store: BenchStore;
   /** Each in a deployment of its own, one after another. */
   readonly commits: readonly CommitPreference[];
+  /** Of the table: `mixed` shows what native operations beside transactions cost those. */
+  readonly access: TableAccess;
 };
 
 /** @throws TypeError naming an option, a store or a way to commit that does not exist. */
@@ -26,12 +30,14 @@ export function costOptions(args: readonly string[]): CostOptions {
     options: {
       json: { type: "boolean", default: false },
       store: { type: "string", default: "dynalite" },
+      access: { type: "string", default: "transactional" },
       commit: { type: "string", default: commitWays.join(",") },
     },
   });
   return {
     json: values.json,
     store: oneOf("--store", benchStores, values.store),
+    access: oneOf("--access", tableAccesses, values.access),
     commits: values.commit.split(",").map((way) => oneOf("--commit", commitWays, way)),
   };
 }
