@@ -236,14 +236,18 @@ VoteDown(t) ==
   /\ UNCHANGED <<work, store, tx, native, events, shown>>
 
 \* Client, reader, native writer, replay; as late and as often as they like.  A delete leaves
-\* nothing: what guards the item against late installs is that identities never come again.
+\* nothing: what guards the item against late installs is that identities never come again, and
+\* that who brings one back all the same, by a put of what it has read, brings no fence.
+IsDue(t, k) == store[k].id = Voted(t, k) /\ store[k].f = t
+
 Install(t, k) ==
   /\ k \in W(t) /\ ~IsLocal(t) /\ Places(t, k) # {}
   /\ Committed(t) \/ (Mutant = "installs-early" /\ Outcome(t) = "open")
   /\ CASE Mutant = "installs-early" -> store[k].f = t
        [] Mutant = "installs-by-fence" -> store[k].f = t
        [] Mutant = "installs-anyway" -> store[k].id # <<"v", t>>
-       [] OTHER -> store[k].id = Voted(t, k)
+       [] Mutant = "installs-by-identity" -> store[k].id = Voted(t, k)
+       [] OTHER -> IsDue(t, k)
   /\ store' = [store EXCEPT ![k] =
        IF k \in work.tx[t].deletes THEN Absent
        ELSE [id |-> <<"v", t>>, f |-> None,
@@ -253,7 +257,7 @@ Install(t, k) ==
 
 Acknowledge(t) ==
   /\ tx[t].pc = "voted" /\ Committed(t)
-  /\ Mutant = "acknowledges-early" \/ \A k \in W(t) : store[k].id # Voted(t, k)
+  /\ Mutant = "acknowledges-early" \/ \A k \in W(t) : ~IsDue(t, k)
   /\ tx' = [tx EXCEPT ![t].pc = "acknowledged"]
   /\ UNCHANGED <<work, store, log, native, events, shown, left>>
 
@@ -309,7 +313,8 @@ LocalCommit(t, k) ==
 -----------------------------------------------------------------------------
 (* Native operations: one call each, and no look at the log but in the way of a fence.  "plain-" are
    those of writers that know nothing of us.  Their updates have a gap, from the fence to the
-   install, which is left out here. *)
+   install, which is left out here.  "plain-put-back" puts an item that was read before it was
+   fenced, with all that it had then: its identity, too. *)
 
 DependsOnOld == {"update", "plain-update"}
 
@@ -324,6 +329,7 @@ NativeWrite(n) ==
      /\ store' = [store EXCEPT ![k] =
           CASE kind = "put" -> [id |-> <<"n", n, k, 1>>, val |-> <<n>>, f |-> None]
             [] kind = "plain-put" -> [id |-> <<"bare">>, val |-> <<n>>, f |-> None]
+            [] kind = "plain-put-back" -> [now EXCEPT !.val = <<n>>, !.f = None]
             [] kind = "plain-delete" -> Absent
             [] kind = "update" -> [id |-> <<"n", n, k, 1>>, val |-> Append(now.val, n), f |-> None]
             [] OTHER -> [now EXCEPT !.val = Append(@, n),
@@ -402,7 +408,7 @@ StoreIsTrue == \A k \in Keys : store[k].val = Value(k, shown[k])
 \* Nothing that lasts is lost, neither of transactions nor native: once all is settled and
 \* installed, and for an acknowledged one at once.
 Quiet == \A t \in Txs : /\ Outcome(t) # "open"
-                        /\ Committed(t) => \A k \in W(t) : store[k].id # Voted(t, k)
+                        /\ Committed(t) => \A k \in W(t) : ~IsDue(t, k)
 NothingLost == \A k \in Keys : \A i \in DOMAIN events[k] :
   LET e == events[k][i] IN
   i > shown[k] /\ Lasts(e) => e.who \in Txs /\ ~Quiet /\ tx[e.who].pc # "acknowledged"

@@ -20,6 +20,9 @@ Writes == {"put", "plain-put", "plain-delete", "update", "plain-update"}
 OneItem ==
   {WorkOf(t1 :> x @@ t2 :> Tx({}, {a}), n1 :> Op(i, a) @@ n2 :> Op("plain-delete", a), Alone) :
      x \in {Tx({a}, {a}), Deleting({a}, {a})}, i \in {"put", "update", "plain-update"}}
+  \cup {WorkOf(t1 :> x @@ t2 :> Tx({}, {a}),
+            n1 :> Op("plain-put-back", a) @@ n2 :> Op("put", a), Alone) :
+     x \in {Tx({a}, {a}), Deleting({a}, {a})}}
 
 \* The same with every pair of them, and two that have read.
 OneItemMany ==

@@ -228,14 +228,14 @@ export class ClientActor {
     const { follower } = this.#session;
     const ports = this.#shard.ports();
     const startedMs = ports.clock.nowMs();
-    const refreshed = follower.refresh();
-    await refreshed;
+    await follower.refresh();
     this.#view = new ReadView(ports, this.#session, {
       mode: "read-write",
       isolation: this.#work.iso,
       startedMs,
       reads: new TransactionReads(follower.tail.newest),
-      refreshed,
+      refreshed: () => Promise.resolve(),
+      isStale: false,
       call: {},
     });
     return this.#view;

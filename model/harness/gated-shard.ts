@@ -132,6 +132,17 @@ export class GatedShard {
           return Promise.resolve("removed");
         },
       },
+      mixed: {
+        read: refuse,
+        readAll: refuse,
+        query: refuse,
+        scan: refuse,
+        fence: refuse,
+        install: refuse,
+        cleanUp: refuse,
+        stamp: refuse,
+        writeLocally: refuse,
+      },
       versions: { save: refuse, find: refuse },
       control: this.control(),
     };
@@ -167,6 +178,9 @@ export class GatedShard {
       secret: (_, make) => Promise.resolve(make()),
       houseTurn: () => Promise.resolve(undefined),
       putHouseTurn: () => Promise.resolve(true),
+      queueFences: nothing,
+      queuedFences: () => Promise.resolve([]),
+      dropFences: nothing,
       queueTombstones: nothing,
       queuedTombstones: () => Promise.resolve([]),
       dropTombstones: nothing,

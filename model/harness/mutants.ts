@@ -29,6 +29,7 @@ const nativeMutants: readonly ModelMutant[] = [
   { name: "installs-early", config: "native-one-item", violates: ["StoreIsTrue"] },
   { name: "installs-anyway", config: "native-one-item", violates: lost },
   { name: "installs-by-fence", config: "native-fences", violates: lost },
+  { name: "installs-by-identity", config: "native-one-item", violates: lost },
   { name: "fence-nonce-again", config: "native-fences", violates: lost },
   { name: "update-over-fence", config: "native-one-item", violates: lost },
   { name: "plain-update-in-gap", config: "native-one-item", violates: lost },
