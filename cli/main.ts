@@ -4,6 +4,7 @@
  * it and name it here. Nothing heavy is imported before a subcommand runs.
  */
 import { Command } from "commander";
+import { moveCommand } from "./move.ts";
 import { packageVersion } from "./package.ts";
 import { registerCommand } from "./register.ts";
 import { startCommand } from "./start.ts";
@@ -14,4 +15,5 @@ await new Command("tidemark")
   .version(packageVersion())
   .addCommand(startCommand())
   .addCommand(registerCommand())
+  .addCommand(moveCommand())
   .parseAsync();

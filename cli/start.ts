@@ -27,6 +27,7 @@ type StartOptions = {
   readonly region?: string;
   readonly table: readonly TableSetup[];
   readonly history: readonly string[];
+  readonly mixed: readonly string[];
   readonly config?: string;
   /** Undefined if not said. */
   readonly sampleTables?: boolean;
@@ -49,6 +50,7 @@ export function startCommand(): Command {
     )
     .option("--table <table>", `a table to create and register: ${tableTextForm}`, addTable, [])
     .option("--history <table>", "keep the superseded versions of this --table", addName, [])
+    .option("--mixed <table>", "native operations may write this --table, too", addName, [])
     .option("--config <file>", "settings (default: tidemark.config.ts, .mts, .js, .mjs or .json)")
     .option("--api-port <port>", portHelp("the REST API", defaultPorts.api), parsePort)
     .option("--dynamodb-port <port>", portHelp("DynamoDB", defaultPorts.dynamodb), parsePort)
@@ -205,13 +207,17 @@ function ownTables(options: StartOptions, config: StackConfig): readonly TableSe
   assertDistinct(options.table);
   const named = new Set(options.table.map(({ name }) => name));
   const tables = [...config.tables.filter(({ name }) => !named.has(name)), ...options.table];
-  for (const name of options.history) {
-    if (tables.some((table) => table.name === name)) continue;
-    throw new InvalidRequestError("history", `--history ${name}: add --table ${name}:<key>`);
+  for (const option of ["history", "mixed"] as const) {
+    const unknown = options[option].find((name) => !tables.some((table) => table.name === name));
+    if (unknown === undefined) continue;
+    const remedy = `--${option} ${unknown}: add --table ${unknown}:<key>`;
+    throw new InvalidRequestError(option, remedy);
   }
-  return tables.map((table) =>
-    options.history.includes(table.name) ? { ...table, history: true } : table,
-  );
+  return tables.map((table) => ({
+    ...table,
+    ...(options.history.includes(table.name) ? { history: true } : {}),
+    ...(options.mixed.includes(table.name) ? { access: "mixed" } : {}),
+  }));
 }
 
 function addTable(text: string, before: readonly TableSetup[]): readonly TableSetup[] {

@@ -21,9 +21,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import * as limits from "../core/limits.ts";
 import { StackError } from "./stack-error.ts";
 import type { Checkpoint } from "./shard-consumer.ts";
+import { storesRoomBytes } from "./limits.ts";
 
 /** Checkpoints by `<function>/<stream>`, then by shard. */
 export type Checkpoints = Record<string, Record<string, Checkpoint>>;
@@ -173,9 +173,9 @@ export function hasRoom(path: string): boolean {
   const probe = join(path, "room.new");
   try {
     const { bavail, bsize } = statfsSync(path);
-    if (bavail * bsize < limits.storesRoomBytes) return false;
+    if (bavail * bsize < storesRoomBytes) return false;
     // Quotas and limits of processes do not show there.
-    writeFileSync(probe, new Uint8Array(limits.storesRoomBytes));
+    writeFileSync(probe, new Uint8Array(storesRoomBytes));
     return true;
   } catch {
     return false;

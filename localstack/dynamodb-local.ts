@@ -7,8 +7,8 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { createServer } from "node:net";
 import { delimiter, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import * as limits from "../core/limits.ts";
 import { fetchArtifact } from "./maven-artifact.ts";
+import { dynamodbLocalReadyMsMax, dynamodbLocalStopMsMax } from "./limits.ts";
 
 export type DynamoDbLocal = {
   readonly endpoint: string;
@@ -104,7 +104,7 @@ async function answers(endpoint: string): Promise<boolean> {
 }
 
 async function waitUntilUp(child: ChildProcess, endpoint: string): Promise<void> {
-  const deadline = Date.now() + limits.dynamodbLocalReadyMsMax;
+  const deadline = Date.now() + dynamodbLocalReadyMsMax;
   while (!(await answers(endpoint))) {
     if (hasEnded(child)) throw new Error("DynamoDB Local ended before it answered");
     if (Date.now() > deadline) throw new Error(`DynamoDB Local did not answer at ${endpoint}`);
@@ -120,7 +120,7 @@ async function stop(child: ChildProcess): Promise<void> {
     });
   });
   child.kill("SIGTERM");
-  const timer = setTimeout(() => child.kill("SIGKILL"), limits.dynamodbLocalStopMsMax);
+  const timer = setTimeout(() => child.kill("SIGKILL"), dynamodbLocalStopMsMax);
   await ended;
   clearTimeout(timer);
 }

@@ -4,7 +4,6 @@
  * checkpoint that the supervisor keeps. If the supervisor is killed, the children leave with it.
  */
 import { deploymentNames } from "../aws/names.ts";
-import * as limits from "../core/limits.ts";
 import { DataFolder, unwritable, type Checkpoints } from "./data-folder.ts";
 import type { Provision } from "./provision-stack.ts";
 import type {
@@ -19,6 +18,7 @@ import { stackFunctions, tablesOnlyFunctions, type FunctionDefinition } from "./
 import { createStackLog, type LogLevel, type StackLog } from "./stack-log.ts";
 import { SupervisedProcess } from "./supervised-process.ts";
 import type { TableSetup } from "./table-setup.ts";
+import { functionStopMsMax, storesStopMsMax } from "./limits.ts";
 
 export type StackPorts = {
   readonly dynamodb: number;
@@ -242,9 +242,9 @@ class Stack implements EmbeddedStack {
     const serving = this.#hosts.filter((host) => host.name === "api");
     const others = this.#hosts.filter((host) => host.name !== "api");
     for (const group of [serving, others]) {
-      await Promise.all(group.map((host) => host.stop(limits.functionStopMsMax)));
+      await Promise.all(group.map((host) => host.stop(functionStopMsMax)));
     }
-    await this.#stores?.stop(limits.storesStopMsMax);
+    await this.#stores?.stop(storesStopMsMax);
     this.#saveCheckpoints();
     this.#ownLog.info("stopped");
   }

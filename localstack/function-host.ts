@@ -8,7 +8,6 @@ import { pathToFileURL } from "node:url";
 import { pino, type Logger } from "pino";
 import { createAwsClients, type AwsClients } from "../aws/clients.ts";
 import { systemClock } from "../aws/system.ts";
-import * as limits from "../core/limits.ts";
 import { startEventSourceMapping, type EventSourceMapping } from "./event-source-mapping.ts";
 import { startHttpGateway, type HttpGateway } from "./http-gateway.ts";
 import { kinesisStreamReader } from "./kinesis-stream-reader.ts";
@@ -24,6 +23,7 @@ import { linkToSupervisor, type ProcessLink } from "./process-link.ts";
 import type { EventSource, HostSettings } from "./process-messages.ts";
 import type { Checkpoint, MappingReport } from "./shard-consumer.ts";
 import { answerTables } from "./table-route.ts";
+import { quietFailuresMax } from "./limits.ts";
 
 /** Something that drives the handler once the stack is complete. */
 type Driver = { go(): void; wake?(): void; stop(): Promise<void> };
@@ -168,7 +168,7 @@ function reportMapping(log: Logger, report: MappingReport): void {
   const because = err?.message ?? String(cause);
   // The first failures of a batch or a read are everyday events (replay ahead of the oracle, a
   // store that is being restarted); only one that lasts deserves attention.
-  const level = report.failures <= limits.quietFailuresMax ? "debug" : "warn";
+  const level = report.failures <= quietFailuresMax ? "debug" : "warn";
   if (kind === "batch-failed") log[level]({ ...fields, err }, `batch comes again: ${because}`);
   else log[level]({ ...fields, err }, `the stream could not be read: ${because}`);
 }

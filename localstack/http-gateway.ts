@@ -18,6 +18,7 @@ import openApi from "../docs/openapi.json" with { type: "json" };
 import { refuseOtherHosts } from "./host-names.ts";
 import type { StackEndpoints } from "./process-messages.ts";
 import { tablesPath } from "./table-route.ts";
+import { gatewayDrainMsMax, gatewayRequestBytesMax } from "./limits.ts";
 
 /** What `GET /.well-known/tidemark` returns (localstack/README.md). */
 export type StackDescription = {
@@ -30,7 +31,7 @@ export type HttpGateway = {
   readonly port: number;
   /** From here on requests reach the function; until then they are answered with 503. */
   open(): void;
-  /** Refuses new requests and waits for those under way, at most `limits.gatewayDrainMsMax`. */
+  /** Refuses new requests and waits for those under way, at most `gatewayDrainMsMax`. */
   close(): Promise<void>;
 };
 
@@ -89,7 +90,7 @@ export async function startHttpGateway(options: HttpGatewayOptions): Promise<Htt
       state = "closing";
       const deadline = setTimeout(() => {
         server.closeAllConnections();
-      }, limits.gatewayDrainMsMax);
+      }, gatewayDrainMsMax);
       await new Promise<void>((resolve) => {
         server.close(() => {
           resolve();
@@ -154,9 +155,9 @@ async function readBody(incoming: IncomingMessage): Promise<Buffer | "too-large"
   // A body that is too large is read to its end, so that the client gets to see the answer.
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes <= limits.gatewayRequestBytesMax) chunks.push(chunk);
+    if (bytes <= gatewayRequestBytesMax) chunks.push(chunk);
   }
-  return bytes > limits.gatewayRequestBytesMax ? "too-large" : Buffer.concat(chunks);
+  return bytes > gatewayRequestBytesMax ? "too-large" : Buffer.concat(chunks);
 }
 
 function requestOf(incoming: IncomingMessage, body: Buffer): HttpRequest {

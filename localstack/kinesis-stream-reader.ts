@@ -1,15 +1,15 @@
 /** Reads a Kinesis stream for the event source mapping, through the service's own protocol. */
 import type { ListShardsCommandOutput, Shard } from "@aws-sdk/client-kinesis";
 import type { KinesisHandle } from "../aws/clients.ts";
-import * as limits from "../core/limits.ts";
 import type { ReadResult, ShardDescription, StreamReader } from "./shard-consumer.ts";
+import { shardPagesMax } from "./limits.ts";
 
 export function kinesisStreamReader({ client, sdk }: KinesisHandle, stream: string): StreamReader {
   return {
     async shards(): Promise<readonly ShardDescription[]> {
       const shards: Shard[] = [];
       let token: string | undefined;
-      for (let page = 0; page < limits.shardPagesMax; page += 1) {
+      for (let page = 0; page < shardPagesMax; page += 1) {
         const answer: ListShardsCommandOutput = await client.send(
           new sdk.ListShardsCommand(
             token === undefined ? { StreamName: stream } : { NextToken: token },

@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import * as limits from "../core/limits.ts";
+import { cloudLogBytesMax, cloudReadyMsMax, cloudStopMsMax } from "./limits.ts";
 
 export type LightCloud = {
   readonly endpoint: string;
@@ -83,7 +83,7 @@ export async function startLightCloud(options: {
   });
   let output = "";
   const collect = (chunk: Buffer): void => {
-    output = (output + chunk.toString()).slice(-limits.cloudLogBytesMax);
+    output = (output + chunk.toString()).slice(-cloudLogBytesMax);
   };
   child.stdout.on("data", collect);
   child.stderr.on("data", collect);
@@ -96,14 +96,14 @@ export async function startLightCloud(options: {
   });
   const stop = async (): Promise<void> => {
     signalGroup(child.pid, "SIGTERM");
-    await Promise.race([exited, sleep(limits.cloudStopMsMax, undefined, { ref: false })]);
+    await Promise.race([exited, sleep(cloudStopMsMax, undefined, { ref: false })]);
     // The group outlives its leader as long as a function runs.
     signalGroup(child.pid, "SIGKILL");
     await exited;
     rmSync(home, { recursive: true, force: true });
   };
   for (let waitedMs = 0; !(await answers(endpoint)); waitedMs += 200) {
-    if (child.pid === undefined || child.exitCode !== null || waitedMs > limits.cloudReadyMsMax) {
+    if (child.pid === undefined || child.exitCode !== null || waitedMs > cloudReadyMsMax) {
       await stop();
       throw new Error(`the light cloud did not start:\n${output.slice(-2_000)}`);
     }

@@ -10,7 +10,6 @@ import { provisionDeployment, type ProvisionOptions } from "../aws/provision.ts"
 import { adoptTables } from "../aws/register-tables.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
-import type { TableDescription } from "../core/types.ts";
 import type { DataFolder } from "./data-folder.ts";
 import type { StackEndpoints } from "./process-messages.ts";
 import { sampleRows, sampleTables } from "./sample-tables.ts";
@@ -91,10 +90,14 @@ async function makeTables(
     await createTables(aws, tables);
     await adoptTables(
       { ...aws, deployment },
-      tables.map(({ name, history }) => ({ name, history })),
+      tables.map(({ name, history, access }) => ({ name, history, access })),
     );
   } catch (error) {
     if (!(error instanceof InvalidRequestError)) throw error;
+    // What says how to go on by itself.
+    if (error.field !== "table" && error.field !== "key") {
+      throw new StackError("config", error.message, { cause: error });
+    }
     const remedy = "delete the table, name another, or another folder with --data <folder>";
     throw new StackError("config", `${error.message}; ${remedy}`, { cause: error });
   }
@@ -105,7 +108,7 @@ async function makeTables(
  */
 async function putRows(
   options: Parameters<typeof createAwsClients>[0],
-  table: TableDescription,
+  table: TableSetup,
 ): Promise<void> {
   const clients = createAwsClients(options);
   try {

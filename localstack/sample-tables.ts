@@ -5,7 +5,8 @@
  * the examples use themselves.
  */
 import { marshall } from "@aws-sdk/util-dynamodb";
-import type { Item, KeyAttribute, TableDescription } from "../core/types.ts";
+import type { Item, KeyAttribute } from "../core/types.ts";
+import type { TableSetup } from "./table-setup.ts";
 
 const text = (name: string): KeyAttribute => ({ name, type: "S" });
 
@@ -13,12 +14,11 @@ const table = (
   name: string,
   partitionKey: string,
   { sortKey, history = false }: { readonly sortKey?: string; readonly history?: boolean } = {},
-): TableDescription => ({
+): TableSetup => ({
   name,
   partitionKey: text(partitionKey),
   ...(sortKey === undefined ? {} : { sortKey: text(sortKey) }),
   history,
-  access: "transactional",
 });
 
 /** For a first try: 100 accounts, `account-000` to `account-099`, of 1,000.00 each. */
@@ -38,7 +38,7 @@ export const ticketTables = {
   payments: table("ticket-payments", "orderId"),
 } as const;
 
-export const sampleTables: readonly TableDescription[] = [
+export const sampleTables: readonly TableSetup[] = [
   accountsTable,
   ...Object.values(bankTables),
   ...Object.values(ticketTables),

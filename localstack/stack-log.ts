@@ -5,7 +5,7 @@
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { pino, type Logger } from "pino";
-import * as limits from "../core/limits.ts";
+import { processErrorLinesMax } from "./limits.ts";
 
 /** Those that the functions' own loggers know as well. */
 export const logLevels = ["debug", "info", "warn", "error", "silent"] as const;
@@ -44,7 +44,7 @@ export function relayOutput(
   });
   createInterface({ input: streams.stderr }).on("line", (line) => {
     lastErrors.push(line);
-    if (lastErrors.length > limits.processErrorLinesMax) lastErrors.shift();
+    if (lastErrors.length > processErrorLinesMax) lastErrors.shift();
     log.warn(line);
   });
   return lastErrors;

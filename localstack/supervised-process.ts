@@ -4,10 +4,10 @@
  * process does.
  */
 import { spawn, type ChildProcess } from "node:child_process";
-import * as limits from "../core/limits.ts";
 import type { FromProcess, HostSettings, StoresSettings, ToProcess } from "./process-messages.ts";
 import { StackError } from "./stack-error.ts";
 import { relayOutput, type StackLog } from "./stack-log.ts";
+import { processReadyMsMax } from "./limits.ts";
 
 export type ProcessSpec = {
   readonly name: string;
@@ -148,10 +148,10 @@ export class SupervisedProcess {
     const silence = setTimeout(() => {
       failure ??= new StackError(
         "other",
-        `${name} did not start within ${limits.processReadyMsMax.toString()} ms`,
+        `${name} did not start within ${processReadyMsMax.toString()} ms`,
       );
       child.kill("SIGKILL");
-    }, limits.processReadyMsMax);
+    }, processReadyMsMax);
     void exited.then(() => {
       this.#ended(running, startedMs, lastErrors);
     });

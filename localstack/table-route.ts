@@ -7,12 +7,12 @@ import { randomUUID } from "node:crypto";
 import { adoptTables, registeredTables, type RegisteredTable } from "../aws/register-tables.ts";
 import type { AwsClientOptions } from "../aws/clients.ts";
 import { InvalidRequestError } from "../core/errors.ts";
-import * as limits from "../core/limits.ts";
 import { publicError } from "../engine/public-error.ts";
 import { ApiProblem, problemOf } from "../functions/api/problem.ts";
 import { checkOptions, isText } from "../sdk/check-options.ts";
 import { type Registration, registrationChecks } from "../sdk/tables.ts";
 import type { HttpRequest, HttpResponse } from "./http-event.ts";
+import { tablesRequestBytesMax } from "./limits.ts";
 
 export const tablesPath = "/.well-known/tidemark/tables";
 
@@ -63,8 +63,7 @@ function wantedTables({ body, headers }: HttpRequest): Registration[] {
   const form = 'the body is { "tables": ["orders", { "name": "accounts", "history": true }] }';
   let parsed: unknown;
   try {
-    parsed =
-      body.length > limits.tablesRequestBytesMax ? undefined : JSON.parse(body.toString("utf8"));
+    parsed = body.length > tablesRequestBytesMax ? undefined : JSON.parse(body.toString("utf8"));
   } catch (cause) {
     throw new InvalidRequestError("body", `the body is no JSON; ${form}`, { cause });
   }
@@ -79,8 +78,8 @@ function wantedTables({ body, headers }: HttpRequest): Registration[] {
   });
 }
 
-function shown({ name, partitionKey, sortKey, history, looked }: RegisteredTable): object {
-  return { name, partitionKey, sortKey, history, looked };
+function shown({ name, partitionKey, sortKey, history, access, looked }: RegisteredTable): object {
+  return { name, partitionKey, sortKey, history, access, looked };
 }
 
 function json(

@@ -1,12 +1,17 @@
 /** The tables that a stack is started with: how they are written down, and checked. */
 import { InvalidRequestError } from "../core/errors.ts";
-import type { KeyAttribute, TableDescription } from "../core/types.ts";
+import { tableAccesses } from "../core/table-access.ts";
+import type { KeyAttribute, TableAccess, TableDescription } from "../core/types.ts";
 import type { IndexDefinition } from "../aws/create-tables.ts";
-import { aBoolean, aText, type Checks, checkOptions } from "../sdk/check-options.ts";
+import { aBoolean, aText, type Checks, checkOptions, oneOf } from "../sdk/check-options.ts";
 import type { IndexConfig, KeyConfig, TableConfig } from "../sdk/config.ts";
 
 /** To be created unless it is there, and to be registered. */
-export type TableSetup = TableDescription & { readonly indexes?: readonly IndexDefinition[] };
+export type TableSetup = Omit<TableDescription, "access"> & {
+  /** Missing: as it is registered; for a new one transactions alone. */
+  readonly access?: TableAccess;
+  readonly indexes?: readonly IndexDefinition[];
+};
 
 /** DynamoDB's own rule. */
 const tableName = /^[a-zA-Z0-9_.-]{3,255}$/;
@@ -24,6 +29,7 @@ const indexChecks = {
 const tableChecks = {
   ...indexChecks,
   history: aBoolean,
+  access: oneOf(...tableAccesses),
   indexes: (value) => (Array.isArray(value) ? undefined : "an array"),
 } satisfies Checks<TableConfig>;
 
@@ -54,7 +60,7 @@ export function tableFromText(text: string): TableSetup {
 export function tableSetup(table: TableConfig, path: string): TableSetup {
   requireObject(table, path, '{ name: "orders", partitionKey: "customer" }');
   checkOptions(path, table, tableChecks);
-  const { name, history, indexes } = table as Partial<TableConfig>;
+  const { name, history, access, indexes } = table as Partial<TableConfig>;
   if (typeof name !== "string" || !tableName.test(name)) {
     throw new InvalidRequestError(
       `${path}.name`,
@@ -64,7 +70,8 @@ export function tableSetup(table: TableConfig, path: string): TableSetup {
   }
   const keys = keysOf(table, path);
   return {
-    ...{ name, ...keys, history: history ?? false, access: "transactional" },
+    ...{ name, ...keys, history: history ?? false },
+    ...(access === undefined ? {} : { access }),
     ...(indexes === undefined
       ? {}
       : {

@@ -3,6 +3,7 @@
  * transaction connects, once, and all later ones share the connection, its tail and its poller.
  */
 import { InvalidRequestError, TransactionClosedError, UnavailableError } from "../core/errors.ts";
+import { nativeSupport, type NativeSupport } from "../core/native-support.ts";
 import type { Clock } from "../core/ports.ts";
 import { OnDemand } from "../core/on-demand.ts";
 import { systemClock, systemRandom } from "../aws/system.ts";
@@ -153,6 +154,17 @@ export class ConnectedClient implements Client {
     } catch (error) {
       throw withCaller(publicError(error));
     }
+  }
+
+  get [nativeSupport](): NativeSupport {
+    return {
+      mixedTables: () => this.#native((native) => native.mixedTables()),
+      clearFence: (at) => this.#native((native) => native.clearFence(at)),
+    };
+  }
+
+  async #native<Result>(ask: (native: NativeSupport) => Promise<Result>): Promise<Result> {
+    return ask((await this.#begin({})).engine.native);
   }
 
   close(): Promise<void> {

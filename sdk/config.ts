@@ -2,7 +2,7 @@
  * `tidemark/config`: what `tidemark start` reads from `tidemark.config.ts` (or `.mts`, `.js`,
  * `.mjs`, `.json`). Everything is optional; an option on the command line counts before it.
  */
-import type { KeyAttribute } from "../core/types.ts";
+import type { KeyAttribute, TableAccess } from "../core/types.ts";
 
 /**
  * A key attribute: its name, for a text; or name and type, S (text), N (number) or B (bytes), as in
@@ -23,6 +23,12 @@ export type TableConfig = {
   readonly sortKey?: KeyConfig;
   /** Keep superseded versions, for snapshot isolation and `asOf`. Default false. */
   readonly history?: boolean;
+  /**
+   * Who may write its items: `"transactional"` is transactions alone, `"mixed"` native operations
+   * of DynamoDB beside them, without history. Default: as registered; for a new table
+   * `"transactional"`.
+   */
+  readonly access?: TableAccess;
   /** Global secondary indexes, which hold all attributes. */
   readonly indexes?: readonly IndexConfig[];
 };

@@ -2,21 +2,39 @@
  * `tidemark/tables`: bringing tables that exist under Tidemark by one call, locally and on AWS. An
  * entry of its own, since an application that only runs transactions does not need it.
  */
+import type { MoveProgress } from "../aws/move-registered.ts";
 import type { AdoptedTable, RegisteredTable as Registered } from "../aws/register-tables.ts";
 import { InvalidRequestError } from "../core/errors.ts";
+import { tableAccesses } from "../core/table-access.ts";
+import type { TableAccess } from "../core/types.ts";
 import { publicError } from "../engine/public-error.ts";
 import { checkClientOptions, type ClientOptions } from "./client-options.ts";
-import { aBoolean, aText, type Checks, checkOptions, isText, oneOf } from "./check-options.ts";
+import {
+  aBoolean,
+  aFunction,
+  aSignal,
+  aText,
+  type Checks,
+  checkOptions,
+  isText,
+  oneOf,
+} from "./check-options.ts";
 import { target } from "./connect.ts";
 import type { AnyTable } from "./table.ts";
 
-export type { ClientOptions };
+export type { ClientOptions, MoveProgress };
 
 /** A table to be registered. */
 export type Registration = {
   readonly name: string;
   /** Keep superseded versions of its rows. Default: as registered; for a new table false. */
   readonly history?: boolean;
+  /**
+   * Who may write its items: `"transactional"` is transactions alone, `"mixed"` native operations
+   * of DynamoDB beside them, without history. Default: as registered; for a new table
+   * `"transactional"`. `npx tidemark move` changes it.
+   */
+  readonly access?: TableAccess;
   /**
    * How many items are looked at for attributes with Tidemark's own names: those of the first pages
    * (4 MB), all, or none. Default `"first"`, and `"none"` for a table that is registered already.
@@ -27,6 +45,7 @@ export type Registration = {
 export const registrationChecks = {
   name: aText,
   history: aBoolean,
+  access: oneOf(...tableAccesses),
   look: oneOf("first", "all", "none"),
 } satisfies Checks<Registration>;
 
@@ -35,7 +54,7 @@ export type TableToRegister = string | AnyTable | Registration;
 
 export type RegisteredTable = Pick<
   Registered,
-  "name" | "partitionKey" | "sortKey" | "history" | "looked"
+  "name" | "partitionKey" | "sortKey" | "history" | "access" | "looked"
 >;
 
 export type CheckedTable = Pick<Registered, "name" | "partitionKey" | "sortKey"> &
@@ -48,7 +67,7 @@ export type CheckedTable = Pick<Registered, "name" | "partitionKey" | "sortKey">
  * what plain readers and writers of such tables have to know.
  * @param options as for `createClient`.
  * @throws InvalidRequestError when the deployment or a table is missing, is registered with
- * another key, or has an item with an attribute of one of Tidemark's own names.
+ * another key or access, or has an item with an attribute of one of Tidemark's own names.
  */
 export async function registerTables(
   options: ClientOptions,
@@ -61,6 +80,55 @@ export async function registerTables(
   } catch (error) {
     throw publicError(error);
   }
+}
+
+export type MoveOptions = {
+  /** Stops the move where it is; begun again, it goes on. */
+  readonly signal?: AbortSignal;
+  /** Told of each state that is entered, and meanwhile how long it still takes at least. */
+  readonly onProgress?: (progress: MoveProgress) => void;
+};
+
+const moveChecks = { name: aText, access: oneOf(...tableAccesses) } satisfies Checks<Move>;
+const moveOptionChecks = {
+  signal: aSignal,
+  onProgress: aFunction,
+} satisfies Checks<MoveOptions>;
+
+/** A table that is registered, and who shall write its items from now on. */
+export type Move = { readonly name: string; readonly access: TableAccess };
+
+/**
+ * Moves a registered table that is in use from transactions alone to `"mixed"`, or back, which
+ * takes a quarter of an hour or two. Transactions go on, but for a pause. Stopped or broken off, it
+ * goes on when it is called again, or back when it is called with the other access. Native writers
+ * may begin when it has resolved, and have to stop before it is called to take the table back:
+ * docs/adoption.md.
+ * @param options as for `createClient`.
+ * @throws InvalidRequestError when the deployment or the table is missing, or the table has
+ * history; UnavailableError when what is committed is not installed.
+ */
+export async function moveTable(
+  options: ClientOptions,
+  table: Move,
+  more: MoveOptions = {},
+): Promise<RegisteredTable> {
+  checkClientOptions(options);
+  checkOptions("table", table, moveChecks);
+  checkOptions("", more, moveOptionChecks);
+  requireBoth(table);
+  try {
+    const { move } = await import("./move-table.ts");
+    return await move(options, { ...table, ...more });
+  } catch (error) {
+    throw publicError(error);
+  }
+}
+
+function requireBoth({ name, access }: Partial<Move>): void {
+  if (name === undefined) throw new InvalidRequestError("table.name", "name the table");
+  if (access !== undefined) return;
+  throw new InvalidRequestError("table.access", 'say where to: "mixed" or "transactional"');
 }
 
 /**

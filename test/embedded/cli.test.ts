@@ -110,6 +110,7 @@ describe("what cannot start ends with one clear line and an exit code", () => {
     [["--table", "o!:a"], /"o!" is no table's name/],
     [["--table", "orders:a", "--table", "orders:b"], /"orders" is described twice/],
     [["--history", "orders"], /--history orders: add --table orders:<key>/],
+    [["--mixed", "orders"], /--mixed orders: add --table orders:<key>/],
     [["--config", "nowhere.json"], /no file .*nowhere\.json.*--config <file>/],
   ])("%s", async (parameters, expected) => {
     expect(await complaint(...parameters)).toMatch(expected);
@@ -148,7 +149,7 @@ test.each([
 });
 
 describe("tables of one's own", () => {
-  test("come from the command line and a file, with types, indexes and history", async () => {
+  test("come from the command line and a file, with types, indexes, history, access", async () => {
     const folder = temporaryFolder();
     const config = {
       tables: [
@@ -157,26 +158,43 @@ describe("tables of one's own", () => {
           ...{ name: "invoices", partitionKey: "id", sortKey: "line:N" },
           indexes: [{ name: "by-state", partitionKey: "state" }],
         },
+        { name: "carts", partitionKey: "id", access: "mixed" },
       ],
       ports: { api: 0, dynamodb: 0, kinesis: 0 },
       sampleTables: false,
     };
     writeFileSync(join(folder, "tidemark.config.json"), JSON.stringify(config));
     const own = ["--table", "orders:customer:S,placedAt:N", "--table", "accounts:id"];
-    const cli = runIn(folder, "start", ...own, "--history", "accounts", "--json");
+    const cli = runIn(
+      folder,
+      "start",
+      ...own,
+      "--history",
+      "accounts",
+      "--mixed",
+      "orders",
+      "--json",
+    );
     const { endpoint, tables } = await started(cli);
-    expect(tables).toEqual(["invoices", "orders", "accounts"]);
+    expect(tables).toEqual(["invoices", "carts", "orders", "accounts"]);
     const listed = await fetch(`${endpoint}/.well-known/tidemark/tables`);
     expect(await listed.json()).toEqual({
       tables: [
-        { name: "accounts", partitionKey: { name: "id", type: "S" }, history: true },
+        {
+          ...{ name: "accounts", partitionKey: { name: "id", type: "S" } },
+          ...{ history: true, access: "transactional" },
+        },
+        {
+          ...{ name: "carts", partitionKey: { name: "id", type: "S" } },
+          ...{ history: false, access: "mixed" },
+        },
         {
           ...{ name: "invoices", partitionKey: { name: "id", type: "S" } },
-          ...{ sortKey: { name: "line", type: "N" }, history: false },
+          ...{ sortKey: { name: "line", type: "N" }, history: false, access: "transactional" },
         },
         {
           ...{ name: "orders", partitionKey: { name: "customer", type: "S" } },
-          ...{ sortKey: { name: "placedAt", type: "N" }, history: false },
+          ...{ sortKey: { name: "placedAt", type: "N" }, history: false, access: "mixed" },
         },
       ],
     });
@@ -203,6 +221,44 @@ describe("tables of one's own", () => {
     const cli = runIn(folder, "register", "orders");
     expect(await cli.ended).toBe(1);
     expect(cli.errors()).toContain(`127.0.0.1:${port}`);
+  });
+
+  test("one is moved by the command, which may be stopped, and turned round", async () => {
+    const own = ["--no-sample-tables", "--table", "orders:id", "--history", "orders"];
+    const stack = run(...freePorts, ...own, "--table", "carts:id", "--json");
+    const { endpoint } = await started(stack);
+    const move = (table: string, access: string) =>
+      runIn(process.cwd(), "move", table, "--access", access, "--endpoint", endpoint);
+    const refused = [move("nowhere", "mixed"), move("orders", "mixed"), move("carts", "native")];
+    expect(await Promise.all(refused.map(({ ended }) => ended))).toEqual([1, 1, 1]);
+    const [unknown, kept, misspelt] = refused.map((each) => each.errors());
+    expect(unknown).toMatch(/^tidemark: table "nowhere" is not registered; `npx tidemark register/);
+    expect(kept).toMatch(/^tidemark: table "orders" keeps history.* --no-history`\n$/);
+    expect(misspelt).toMatch(/Allowed choices are transactional, mixed/);
+
+    const there = move("carts", "mixed");
+    await eventually(() => there.output().includes("11 s left"));
+    there.signal("SIGINT");
+    expect(await there.ended).toBe(130);
+    expect(there.output()).toBe(
+      "carts: is transactional\n" +
+        "carts: commits to it wait (closed, on its way to mixed)\n" +
+        "carts: 11 s left\n" +
+        "carts: is transactional\n" +
+        "carts: stopped on its way; begin again to go on, or back\n",
+    );
+    const back = move("carts", "transactional");
+    expect(await back.ended).toBe(0);
+    expect(back.output()).toBe("carts: is transactional\n");
+    const listed = await fetch(`${endpoint}/.well-known/tidemark/tables`);
+    expect(await listed.json()).toMatchObject({
+      tables: [
+        { name: "carts", access: "transactional" },
+        { name: "orders", access: "transactional", history: true },
+      ],
+    });
+    stack.signal("SIGINT");
+    expect(await stack.ended).toBe(0);
   });
 
   test("one that an application makes is adopted by a call, HTTP, or the command", async () => {
