@@ -35,11 +35,14 @@ export const sdkTargets = {
 export const sdkBudget = {
   eagerBytesMax: 17.5 * 1024,
   /** By default, which is `auto`: the client's own blocks are made, and the stream is at hand. */
-  baseBytesMax: 166.25 * 1024,
+  baseBytesMax: 174 * 1024,
   /** Where it only ever goes by the stream. */
-  streamBytesMax: 137.5 * 1024,
-  gzippedBytesMax: 74.25 * 1024,
+  streamBytesMax: 145 * 1024,
+  gzippedBytesMax: 87 * 1024,
 } as const;
+
+/** Of `tidemark/native` in one file, minified: an application's every process loads it. */
+export const nativeBytesMax = 20 * 1024;
 
 /**
  * Bytes of the entry's bundle.
@@ -163,6 +166,11 @@ console.log(JSON.stringify(loaded));
   }
 }
 
+/** Bytes of `tidemark/native`, minified. */
+export function nativeBytes(entry: string): Promise<number> {
+  return bundleBytes({ entry, platform: "neutral", external: ["@aws-sdk/*"] });
+}
+
 function handlers(): string[] {
   const folder = join(root, "functions");
   if (!existsSync(folder)) return [];
@@ -183,6 +191,8 @@ async function main(): Promise<void> {
   report("sdk, loaded by importing it", sdk.eagerBytes, sdkTargets.eagerBytes);
   report("sdk, whole", sdk.wholeBytes);
   report("sdk, whole and gzipped", sdk.gzippedBytes, sdkTargets.gzippedBytes);
+  const native = await nativeBytes(join(root, "dist", "esm", "native", "index.js"));
+  report("native", native, nativeBytesMax);
   for (const entry of handlers()) {
     // Lambda's runtime carries the AWS SDK.
     const bytes = await bundleBytes({ entry, platform: "node", external: ["@aws-sdk/*"] });

@@ -11,7 +11,14 @@ locals {
     control  = ["${local.table_arn_prefix}/${local.system_tables.control.name}"]
     versions = ["${local.table_arn_prefix}/${local.system_tables.versions.name}"]
     tables   = local.user_table_arns
-    indexes  = [for arn in local.user_table_arns : "${arn}/index/*"]
+    mixedTables = [
+      for name, table in var.tables : "${local.table_arn_prefix}/${name}"
+      if table.access == "mixed" || table.moving
+    ]
+    tableStreams = [
+      for name in local.audited_tables : "${local.table_arn_prefix}/${name}/stream/*"
+    ]
+    indexes = [for arn in local.user_table_arns : "${arn}/index/*"]
   }
 
   # What each function's role is put together from.
@@ -23,6 +30,7 @@ locals {
     # block.
     housekeeping = ["replay", "reaper", "express"]
     api          = ["readOnly", "write", "express", "rest"]
+    auditor      = ["audit"]
     provision    = ["provision"]
   }
   # The policies for users. `express` lets its holder append to the log, and is given beside

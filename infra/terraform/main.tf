@@ -47,12 +47,20 @@ locals {
   ])
   user_table_arns = [for name in sort(keys(var.tables)) : "${local.table_arn_prefix}/${name}"]
 
+  audited_tables = sort([for name, table in var.tables : name if table.audit])
+
   # The table of functions/shared/settings.ts, which says why each value is what it is.
   all_functions = jsondecode(file("${path.module}/functions.json"))
   functions = {
     for name, settings in local.all_functions :
     name => settings
-    if contains(["either", var.stream.enabled ? "stream" : "tables"], settings.deployedWith) &&
+    if contains(
+      concat(
+        ["either", var.stream.enabled ? "stream" : "tables"],
+        length(local.audited_tables) > 0 ? ["audit"] : [],
+      ),
+      settings.deployedWith
+    ) &&
     (name != "api" || var.rest.enabled) && (name != "housekeeping" || var.housekeeping.enabled)
   }
   mappings = {

@@ -60,10 +60,20 @@ output "user_tables" {
   depends_on  = [aws_lambda_invocation.provision]
 }
 
+output "mixed_tables" {
+  description = <<-EOT
+    Those of user_tables that native operations of DynamoDB may write beside transactions, sorted.
+  EOT
+  value = sort([
+    for name, table in var.tables : name if table.access == "mixed"
+  ])
+  depends_on = [aws_lambda_invocation.provision]
+}
+
 output "functions" {
   description = <<-EOT
     Names and ARNs of the functions, by role: oracle, replay and reaper with a stream, housekeeping
-    without, api with REST, and provision.
+    without, api with REST, auditor where a table is audited, and provision.
   EOT
   value = {
     for name, function in aws_lambda_function.this :

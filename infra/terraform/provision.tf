@@ -12,7 +12,7 @@ resource "aws_lambda_invocation" "provision" {
     stream             = jsondecode(var.stream.closing ? "\"closing\"" : var.stream.enabled)
     tables = [
       for name in sort(keys(var.tables)) :
-      { name = name, history = var.tables[name].history }
+      { name = name, history = var.tables[name].history, access = var.tables[name].access }
     ]
   })
   triggers = merge(

@@ -68,6 +68,9 @@ resource "aws_dynamodb_table" "user" {
     }
   }
 
+  stream_enabled   = contains(local.audited_tables, each.key)
+  stream_view_type = contains(local.audited_tables, each.key) ? "NEW_AND_OLD_IMAGES" : null
+
   point_in_time_recovery {
     enabled = each.value.point_in_time_recovery
   }

@@ -19,9 +19,17 @@ variable "tables" {
   description = <<-EOT
     The tables that transactions may touch, by name. Without `create` a table is adopted: it exists,
     keeps its items and its key, and needs no migration. With `create` the module makes it.
+    `access` says who writes its items: transactions alone, or with "mixed" native operations of
+    DynamoDB beside them. Of a table that is registered only `npx tidemark move` changes it; with
+    `moving` functions and clients have the rights that it takes on the way to "mixed".
+    `audit` has a function tell who writes a mixed table and knows of no transactions, by the
+    table's stream; one that is adopted must have a stream of old and new images.
   EOT
   type = map(object({
     history = optional(bool, false)
+    access  = optional(string, "transactional")
+    audit   = optional(bool, false)
+    moving  = optional(bool, false)
     create = optional(object({
       partition_key          = object({ name = string, type = string })
       sort_key               = optional(object({ name = string, type = string }))
@@ -54,6 +62,29 @@ variable "tables" {
     EOT
   }
   validation {
+    condition = alltrue([
+      for table in values(var.tables) : contains(["transactional", "mixed"], table.access)
+    ])
+    error_message = "A table's access is \"transactional\" or \"mixed\"."
+  }
+  validation {
+    condition = alltrue([
+      for table in values(var.tables) : !(table.history && table.access == "mixed")
+    ])
+    error_message = <<-EOT
+      A mixed table has no history: native writes put nothing aside. Leave out history or access.
+    EOT
+  }
+  validation {
+    condition = alltrue([
+      for table in values(var.tables) : !table.audit || table.access == "mixed"
+    ])
+    error_message = <<-EOT
+      Only a mixed table is audited: of others all writers but transactions are strangers. Leave out
+      audit, or set access = "mixed".
+    EOT
+  }
+  validation {
     condition = alltrue(flatten([
       for table in values(var.tables) : [
         for key in [try(table.create.partition_key, null), try(table.create.sort_key, null)] :
@@ -65,10 +96,10 @@ variable "tables" {
   validation {
     condition = alltrue([
       for table in values(var.tables) :
-      try(!contains(["_v", "_f", "_x", "_b"], table.create.partition_key.name), true) &&
-      try(!contains(["_v", "_f", "_x", "_b"], table.create.sort_key.name), true)
+      try(!contains(["_v", "_n", "_f", "_x", "_b"], table.create.partition_key.name), true) &&
+      try(!contains(["_v", "_n", "_f", "_x", "_b"], table.create.sort_key.name), true)
     ])
-    error_message = "The attributes _v, _f, _x and _b are Tidemark's own and cannot be keys."
+    error_message = "The attributes _v, _n, _f, _x and _b are Tidemark's own and cannot be keys."
   }
   validation {
     condition = alltrue([
@@ -383,10 +414,11 @@ variable "memory_mb" {
   validation {
     condition = alltrue([
       for name in keys(var.memory_mb) :
-      contains(["oracle", "replay", "reaper", "housekeeping", "api", "provision"], name)
+      contains(["oracle", "replay", "reaper", "housekeeping", "api", "auditor", "provision"], name)
     ])
     error_message = <<-EOT
-      memory_mb takes the functions oracle, replay, reaper, housekeeping, api and provision.
+      memory_mb takes the functions oracle, replay, reaper, housekeeping, api, auditor and
+      provision.
     EOT
   }
   validation {
@@ -424,10 +456,11 @@ variable "reserved_concurrency" {
   validation {
     condition = alltrue([
       for name in keys(var.reserved_concurrency) :
-      contains(["oracle", "replay", "reaper", "housekeeping", "api"], name)
+      contains(["oracle", "replay", "reaper", "housekeeping", "api", "auditor"], name)
     ])
     error_message = <<-EOT
-      reserved_concurrency takes the functions oracle, replay, reaper, housekeeping and api.
+      reserved_concurrency takes the functions oracle, replay, reaper, housekeeping, api and
+      auditor.
     EOT
   }
   validation {

@@ -10,7 +10,7 @@ import { createTables, type TableDefinition } from "../../aws/create-tables.ts";
 import { systemTables } from "../../aws/provision.ts";
 import { systemClock } from "../../aws/system.ts";
 import { historyRetentionMsDefault as historyRetentionMs } from "../../core/limits.ts";
-import type { LogPosition, ShardId, Timestamp } from "../../core/types.ts";
+import type { LogPosition, ShardId, TableAccess, Timestamp } from "../../core/types.ts";
 import {
   startEventSourceMapping,
   type EventSourceMapping,
@@ -63,7 +63,10 @@ const streamOrigin = {
  * today.
  */
 export async function startBundledDeployment(
-  tables: readonly (TableDefinition & { readonly history: boolean })[],
+  tables: readonly (TableDefinition & {
+    readonly history: boolean;
+    readonly access?: TableAccess;
+  })[],
   options: { readonly deployment?: string; readonly createdAt?: Timestamp } = {},
 ): Promise<BundledDeployment> {
   const name = options.deployment ?? deployment;
@@ -72,10 +75,11 @@ export async function startBundledDeployment(
   const aws = { ...localIdentity, endpoint: servers.endpoint };
   await makeStream(aws, names.stream);
   await createTables(aws, [...systemTables(names), ...tables]);
+  const mixed = tables.filter(({ access }) => access === "mixed").map(({ name: each }) => each);
   const recorders = {} as Record<FunctionRole, CallRecorder>;
   const functions = {} as Record<FunctionRole, LambdaProcess>;
   for (const role of functionRoles) {
-    recorders[role] = await startCallRecorder(servers.endpoint, names);
+    recorders[role] = await startCallRecorder(servers.endpoint, names, { mixed });
     functions[role] = await functionProcess(role, recorders[role].url, { deployment: name });
   }
   const ports = createAwsPorts({ ...aws, deployment: name });
@@ -84,7 +88,10 @@ export async function startBundledDeployment(
   const closing: (() => Promise<void>)[] = [() => ports.close()];
   const invoke: BundledDeployment["invoke"] = async (role, event) =>
     resultOf(await functions[role].invoke(event));
-  const registered = tables.map(({ name, history }) => ({ name, history }));
+  const registered = tables.map((table) => ({
+    ...{ name: table.name, history: table.history },
+    ...(table.access === undefined ? {} : { access: table.access }),
+  }));
   await invoke("provision", { tables: registered, historyRetentionMs });
   const [shard] = await ports.control.shards();
   if (shard === undefined) throw new Error("the provision function listed no shard");
@@ -96,7 +103,7 @@ export async function startBundledDeployment(
     ports,
     servers,
     async openClient() {
-      const recorder = await startCallRecorder(servers.endpoint, names);
+      const recorder = await startCallRecorder(servers.endpoint, names, { mixed });
       const client = createAwsPorts({ ...localIdentity, endpoint: recorder.url, deployment: name });
       closing.push(async () => {
         await client.close();

@@ -141,6 +141,18 @@ describe("recorded events", () => {
     expect(await deployed.invoke("reaper", scheduledEvent)).toBeNull();
   });
 
+  test("the auditor takes the event of a table's stream, and refuses another", async () => {
+    const dynamodb = { Keys: { pk: { S: "a" } }, NewImage: { pk: { S: "a" } } };
+    const eventSourceARN = "arn:aws:dynamodb:us-east-1:123456789012:table/carts/stream/2026";
+    const record = { eventName: "INSERT", dynamodb, eventSourceARN };
+    expect(await deployed.invoke("auditor", { Records: [record] })).toBeNull();
+    expect(await deployed.functions.auditor.invoke(kinesisEvent)).toMatchObject({
+      kind: "error",
+      message: "a record is of no table's stream",
+    });
+    expect(deployed.recorders.auditor.calls()).toEqual([]);
+  });
+
   test("the API answers an HTTP API's event", async () => {
     await deployed.resume("oracle");
     const answer = await deployed.invoke("api", httpEvent);

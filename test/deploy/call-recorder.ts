@@ -8,7 +8,8 @@ import type { AddressInfo } from "node:net";
 import type { DeploymentNames } from "../../aws/names.ts";
 
 /** What grants.json calls resources. */
-export type GrantedResource = "stream" | "log" | "control" | "versions" | "tables" | "indexes";
+export type GrantedResource =
+  "stream" | "log" | "control" | "versions" | "tables" | "mixedTables" | "indexes";
 
 export type RecordedCall = {
   /** As in a policy: `dynamodb:PutItem`. */
@@ -31,12 +32,19 @@ export type Permits = (call: RecordedCall, tables: readonly string[]) => boolean
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** @param permits what is denied otherwise, as IAM denies it, and does not reach the stores. */
+export type RecorderOptions = {
+  /** What is denied otherwise, as IAM denies it, and does not reach the stores. Default: all is. */
+  readonly permits?: Permits;
+  /** Tables that native operations write, too. */
+  readonly mixed?: readonly string[];
+};
+
 export async function startCallRecorder(
   targets: { readonly dynamodb: string; readonly kinesis: string },
   names: DeploymentNames,
-  permits: Permits = () => true,
+  { permits = () => true, mixed = [] }: RecorderOptions = {},
 ): Promise<CallRecorder> {
+  const where = { names, mixed };
   const seen = new Map<string, RecordedCall>();
   const server = createServer((incoming, outgoing) => {
     void relay(incoming, outgoing).catch(() => outgoing.destroy());
@@ -49,7 +57,7 @@ export async function startCallRecorder(
     const asked = isKinesis ? {} : (JSON.parse(body.toString()) as Body);
     const calls = isKinesis
       ? [{ action: `kinesis:${operation}`, on: "stream" as const, leadingKeys: [] }]
-      : dynamoDbCalls(operation, asked, names);
+      : dynamoDbCalls(operation, asked, where);
     const tables = tablesOf(asked);
     if (!calls.every((call) => permits(call, tables))) {
       deny(outgoing, `not authorized to perform ${service}.${operation}`);
@@ -93,13 +101,16 @@ function deny(outgoing: ServerResponse, message: string): void {
   outgoing.end(JSON.stringify({ __type: "AccessDeniedException", message }));
 }
 
-function dynamoDbCalls(operation: string, body: Body, names: DeploymentNames): RecordedCall[] {
+type Where = { readonly names: DeploymentNames; readonly mixed: readonly string[] };
+
+function dynamoDbCalls(operation: string, body: Body, where: Where): RecordedCall[] {
+  const { names } = where;
   const action = `dynamodb:${operation}`;
   const batch = body["RequestItems"] as Readonly<Record<string, { Keys?: Body[] }>> | undefined;
   if (batch !== undefined) {
     return Object.entries(batch).map(([table, { Keys }]) => ({
       action,
-      on: resourceOf(table, names),
+      on: resourceOf(table, where),
       leadingKeys: (Keys ?? []).flatMap((key) => leadingKey(table, key, names)),
     }));
   }
@@ -107,14 +118,14 @@ function dynamoDbCalls(operation: string, body: Body, names: DeploymentNames): R
   if (body["IndexName"] !== undefined) return [{ action, on: "indexes", leadingKeys: [] }];
   const item = (body["Key"] ?? body["Item"]) as Body | undefined;
   const leadingKeys = item === undefined ? queriedKey(body) : leadingKey(table, item, names);
-  return [{ action, on: resourceOf(table, names), leadingKeys }];
+  return [{ action, on: resourceOf(table, where), leadingKeys }];
 }
 
-function resourceOf(table: string, names: DeploymentNames): GrantedResource {
+function resourceOf(table: string, { names, mixed }: Where): GrantedResource {
   if (table === names.logTable) return "log";
   if (table === names.controlTable) return "control";
   if (table === names.versionsTable) return "versions";
-  return "tables";
+  return mixed.includes(table) ? "mixedTables" : "tables";
 }
 
 function leadingKey(table: string, item: Body, names: DeploymentNames): string[] {

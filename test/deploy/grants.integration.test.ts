@@ -40,6 +40,7 @@ beforeAll(async () => {
       { name: "plain", partitionKey: id, sortKey: sort, indexes: [byOwner], history: false },
       { name: "kept", partitionKey: id, history: true },
       { name: "doomed", partitionKey: id, history: false },
+      { name: "mixed", partitionKey: id, history: false, access: "mixed" },
     ],
     { deployment: "granted" },
   );
@@ -164,7 +165,8 @@ const byStream = { commit: "stream" } as const;
 function dyingEngine(ports: AwsPorts): Engine {
   const install = (): Promise<never> =>
     Promise.reject(new StoreError("unavailable", "the client is dead"));
-  return createEngine({ ...ports, items: { ...ports.items, install } }, byStream);
+  const mixed = { ...ports.mixed, install };
+  return createEngine({ ...ports, mixed, items: { ...ports.items, install } }, byStream);
 }
 
 const noResult: ResultCodec<void> = {
@@ -203,6 +205,15 @@ async function writeEverything(): Promise<TransactionId> {
     tx.put("kept", { id: text("large"), data: text("small") });
     tx.put("kept", { id: text("a"), n: text("second") });
     tx.delete("plain", { id: text("b"), line: text("1") });
+  });
+  await engine.transact({}, async (tx) => {
+    await tx.get("mixed", { id: text("a") });
+    tx.put("mixed", { id: text("a") });
+    tx.put("mixed", { id: text("b") });
+  });
+  await engine.transact({}, async (tx) => {
+    tx.delete("mixed", { id: text("a") });
+    tx.put("plain", plainKey);
   });
   // Undecided: the question aborts it.
   const undecided = `${(receipt.transactionId ?? "").slice(0, 14)}${"0".repeat(18)}`;
@@ -333,6 +344,15 @@ async function callRest(committed: TransactionId): Promise<void> {
   const { transaction } = await rest("POST", "/v1/transactions/begin", {});
   const single = { op: "put", table: "kept", item: { id: "single", data: large } };
   await rest("POST", "/v1/transactions/commit", { transaction, writes: [single] });
+  const mixed = [
+    { op: "put", table: "mixed", item: { id: "rest" } },
+    { op: "delete", table: "mixed", key: { id: "b" } },
+  ];
+  const both = await rest("POST", "/v1/transactions/begin", {});
+  await rest("POST", "/v1/transactions/commit", {
+    transaction: both["transaction"],
+    writes: mixed,
+  });
   await rest("GET", "/v1/health?deep=true");
   await leftToRest();
 }
@@ -377,6 +397,10 @@ async function leaveWorkToReplay(): Promise<void> {
     tx.put("kept", { id: text("spilled"), data: text(large) });
     tx.put("kept", { id: text("spilled too"), data: text(large) });
   });
+  await dying.transact({ ack }, async (tx) => {
+    tx.put("mixed", { id: text("replayed") });
+    tx.delete("mixed", { id: text("rest") });
+  });
   await prepareAndDie(dying, ports);
   await dying.close();
   const dynamodb = new DynamoDBClient({
@@ -403,12 +427,16 @@ async function prepareAndDie(dying: Engine, ports: AwsPorts): Promise<void> {
   const hashes = new KeyHashes(await ports.control.keyHasher(deployed.shard));
   if (newest === undefined) throw new Error("the log has a block");
   const { throughTimestamp: checkedTo } = decodeLogBlockHeader(newest.bytes, newest.position);
-  const table = { name: "kept", partitionKey: "id", history: true };
-  const key = { id: text("prepared") };
-  const bytes = encodePayload({ tables: [table], writes: [{ table: 0, key, item: key }] });
+  const table = { name: "mixed", partitionKey: "id", history: false, isMixed: true } as const;
+  const writes = ["there", "not there"].map((name) => {
+    const key = { id: text(name) };
+    return { table: 0, key, item: key };
+  });
+  const bytes = encodePayload({ tables: [table], writes });
+  const own = makeTransactionId(checkedTo, new Uint8Array(9));
   const request = encodeCommitRequest({
     kind: "prepare",
-    id: makeTransactionId(checkedTo, new Uint8Array(9)),
+    id: own,
     isolation: "serializable",
     checkedTo,
     checks: [],
@@ -416,10 +444,24 @@ async function prepareAndDie(dying: Engine, ports: AwsPorts): Promise<void> {
   });
   const record = encodeCommitRecord(hashes.fingerprint, [request]);
   expect(await ports.stream.put(deployed.shard, [record])).toMatchObject([{ kind: "stored" }]);
+  await leaveFences(own);
   await new Promise((resolve) => setTimeout(resolve, limits.openMicrosMax / 1_000));
   await dying.transact({ ack: "certified" }, async (tx) => {
     tx.put("plain", { id: text("later"), line: text("1") });
   });
+}
+
+/** One on an item, and a placeholder. */
+async function leaveFences(own: TransactionId): Promise<void> {
+  const { mixed } = deployed.ports;
+  const table = { name: "mixed", partitionKey: "id" };
+  const fence = { table, id: own, expects: { kind: "absent" } } as const;
+  const nonce = new Uint8Array(16).fill(1);
+  const there = { id: text("there") };
+  const change = { kind: "put", item: there } as const;
+  await mixed.writeLocally({ table, key: there, change, condition: undefined, nonce });
+  await mixed.fence({ ...fence, key: there, expects: { kind: "nonce", nonce }, nonce });
+  await mixed.fence({ ...fence, key: { id: text("not there") }, nonce });
 }
 
 /** Tombstones whose grace has passed, by samples of the watermark that say so. */
@@ -431,6 +473,10 @@ async function reapTombstones(): Promise<void> {
   await control.saveWatermarkSamples(deployed.shard, [
     { observedMs, timestamp: watermark.timestamp },
   ]);
+  const [aborted] = await control.queuedFences(deployed.shard);
+  if (aborted === undefined) throw new Error("nothing of mixed tables is queued");
+  await leaveFences(aborted.id);
   await deployed.invoke("reaper", scheduledEvent("reaper", "us-east-1"));
   expect(await control.queuedTombstones(deployed.shard)).toEqual([]);
+  expect(await control.queuedFences(deployed.shard)).toEqual([]);
 }

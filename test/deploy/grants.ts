@@ -53,10 +53,15 @@ export function unused(grants: readonly Grant[], calls: readonly RecordedCall[])
  * pattern.
  */
 export function allows(grant: Grant, call: RecordedCall): boolean {
-  if (grant.on !== call.on || !grant.actions.includes(call.action)) return false;
+  if (!isOn(grant, call) || !grant.actions.includes(call.action)) return false;
   const patterns = grant.leadingKeys;
   if (patterns === undefined) return true;
   return call.leadingKeys.every((key) => patterns.some((pattern) => matches(pattern, key)));
+}
+
+/** A mixed table is one of the tables, too. */
+function isOn({ on }: Grant, call: RecordedCall): boolean {
+  return on === call.on || (on === "tables" && call.on === "mixedTables");
 }
 
 function matches(pattern: string, key: string): boolean {

@@ -32,8 +32,10 @@ function blocks(kind: string): readonly { readonly labels: readonly string[]; bo
 }
 
 /** The expression that an argument of a block is set to, on one line. */
-function argument(type: string, name: string): string | undefined {
-  const block = blocks("resource").find(({ labels }) => labels[0] === type);
+function argument(type: string, name: string, label?: string): string | undefined {
+  const block = blocks("resource").find(
+    ({ labels }) => labels[0] === type && (label ?? labels[1]) === labels[1],
+  );
   return new RegExp(`^ *${name} *= (.*)$`, "m").exec(block?.body ?? "")?.[1];
 }
 
@@ -71,7 +73,7 @@ describe("names", () => {
 
 describe("the event source mappings", () => {
   test("give up, cut and reorder nothing", () => {
-    const mapping = (name: string) => argument("aws_lambda_event_source_mapping", name);
+    const mapping = (name: string) => argument("aws_lambda_event_source_mapping", name, "stream");
     expect(mapping("parallelization_factor")).toBe("each.value.parallelizationFactor");
     expect(mapping("bisect_batch_on_function_error")).toBe("each.value.bisect");
     expect(mapping("maximum_retry_attempts")).toBe("each.value.retriesMax");

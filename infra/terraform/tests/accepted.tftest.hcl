@@ -33,7 +33,9 @@ run "takes_what_the_messages_teach" {
           sort_key      = { name = "line", type = "N" }
         }
       }
-      old = {}
+      old     = {}
+      carts   = { access = "mixed" }
+      baskets = { moving = true }
     }
     stream             = { mode = "ON_DEMAND", retention_hours = 24 }
     rest               = { cors_origins = ["https://shop.example.com", "http://localhost:3000"] }

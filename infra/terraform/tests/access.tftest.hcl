@@ -89,6 +89,39 @@ run "a_client_cannot_write_blocks_watermarks_or_the_registry" {
   }
 }
 
+run "of_mixed_tables_alone_items_are_updated_and_deleted_by_clients" {
+  variables {
+    tables = { stock = {}, carts = { access = "mixed" }, old = { moving = true } }
+  }
+  assert {
+    condition = [
+      for statement in jsondecode(aws_iam_policy.sdk["read-write"].policy).Statement :
+      [statement.Resource, statement.Action]
+      if contains(statement.Action, "dynamodb:UpdateItem") ||
+      contains(statement.Action, "dynamodb:DeleteItem")
+      ] == [[
+        [
+          "arn:aws:dynamodb:eu-west-1:123456789012:table/carts",
+          "arn:aws:dynamodb:eu-west-1:123456789012:table/old",
+        ],
+        ["dynamodb:DeleteItem", "dynamodb:UpdateItem"],
+    ]]
+    error_message = <<-EOT
+      Fences are updates, and deletes leave no tombstone, on mixed tables and on the way there.
+    EOT
+  }
+  assert {
+    condition = alltrue([
+      for role in ["replay", "reaper"] : alltrue([
+        for statement in jsondecode(aws_iam_role_policy.function[role].policy).Statement :
+        statement.Resource == ["arn:aws:dynamodb:eu-west-1:123456789012:table/carts"]
+        if contains(statement.Action, "dynamodb:UpdateItem")
+      ])
+    ])
+    error_message = "Nobody updates items of other tables."
+  }
+}
+
 run "clients_that_keep_house_move_watermarks_and_delete_but_append_nothing" {
   assert {
     condition = sort(flatten([

@@ -174,9 +174,10 @@ run "tables_are_protected_backed_up_and_forget_by_ttl" {
       jsondecode(aws_lambda_invocation.provision.input) ==
       {
         historyRetentionMs = 3600000
+        stream             = true
         tables = [
-          { name = "orders", history = false },
-          { name = "stock", history = true },
+          { name = "orders", history = false, access = "transactional" },
+          { name = "stock", history = true, access = "transactional" },
         ]
       }
     )

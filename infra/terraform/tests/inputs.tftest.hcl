@@ -70,6 +70,30 @@ run "refuses_a_table_of_a_deployment" {
   expect_failures = [var.tables]
 }
 
+run "refuses_an_access_that_is_none" {
+  command = plan
+  variables {
+    tables = { stock = { access = "native" } }
+  }
+  expect_failures = [var.tables]
+}
+
+run "refuses_history_on_a_mixed_table" {
+  command = plan
+  variables {
+    tables = { stock = { access = "mixed", history = true } }
+  }
+  expect_failures = [var.tables]
+}
+
+run "refuses_to_audit_a_table_of_transactions_alone" {
+  command = plan
+  variables {
+    tables = { stock = { audit = true } }
+  }
+  expect_failures = [var.tables]
+}
+
 run "refuses_a_key_of_no_type" {
   command = plan
   variables {

@@ -48,7 +48,18 @@ mock_resource "aws_lambda_function" {
 }
 
 mock_resource "aws_dynamodb_table" {
-  defaults = { arn = "arn:aws:dynamodb:eu-west-1:123456789012:table/mock" }
+  defaults = {
+    arn        = "arn:aws:dynamodb:eu-west-1:123456789012:table/mock"
+    stream_arn = "arn:aws:dynamodb:eu-west-1:123456789012:table/mock/stream/2026"
+  }
+}
+
+mock_data "aws_dynamodb_table" {
+  defaults = {
+    stream_arn       = "arn:aws:dynamodb:eu-west-1:123456789012:table/mock/stream/2026"
+    stream_enabled   = true
+    stream_view_type = "NEW_AND_OLD_IMAGES"
+  }
 }
 
 mock_resource "aws_cloudwatch_event_rule" {
