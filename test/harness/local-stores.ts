@@ -6,7 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { assert } from "../../core/assert.ts";
 import type { StreamRecord } from "../../core/ports.ts";
-import type { SequenceNumber, ShardId, TableDescription } from "../../core/types.ts";
+import type { SequenceNumber, ShardId, TableAccess, TableDescription } from "../../core/types.ts";
 import { createAwsPorts, type AwsPorts, type AwsPortsOptions } from "../../aws/ports.ts";
 import {
   createTables,
@@ -26,6 +26,7 @@ export type LocalTable = {
   readonly partitionKey?: TableDescription["partitionKey"];
   readonly sortKey?: NonNullable<TableDescription["sortKey"]>;
   readonly history?: boolean;
+  readonly access?: TableAccess;
   readonly indexes?: readonly IndexDefinition[];
 };
 
@@ -98,7 +99,7 @@ export async function startLocalStores(
         partitionKey: definition.partitionKey,
         ...(definition.sortKey === undefined ? {} : { sortKey: definition.sortKey }),
         history: table.history ?? false,
-        access: "transactional",
+        access: table.access ?? "transactional",
       };
       await registerTables({ ...clientOptions, deployment }, [description]);
       return description;

@@ -96,6 +96,15 @@ const reportSchema = z.strictObject({
   ),
   killed: z.record(z.string(), z.int()),
   missed: z.array(z.string()),
+  native: z
+    .strictObject({
+      sold: z.int(),
+      unheard: z.int(),
+      refused: z.int(),
+      restocks: z.int(),
+      kills: z.int(),
+    })
+    .optional(),
   lastLines: z.record(z.string(), z.array(z.string())).optional(),
   audit: z.strictObject({
     faults: z.array(z.string()),
@@ -142,10 +151,14 @@ describe("the demo", () => {
     expect(report.kills).toEqual([]);
   });
 
-  test("audits green when clients of every way and all functions are killed", async () => {
+  test("audits green when clients, functions and native programs are killed", async () => {
     const mixed = ["--clients", "3", "--commit", "mixed"];
-    const demo = await runDemo(...small, ...mixed, "--seconds", "6", "--seed", "6", "--chaos");
+    const seeded = ["--seed", "6", "--native"];
+    const demo = await runDemo(...small, ...mixed, "--seconds", "6", ...seeded, "--chaos");
     const report = expectGreen(demo);
+    // Units that are gone were sold, and no fence is left.
+    expect(report.native?.restocks).toBeGreaterThan(0);
+    expect(report.native?.sold).toBeGreaterThan(0);
     const kinds = ["api", "client", "client-at-decision", "oracle", "reaper", "replay"];
     expect(Object.keys(report.killed).sort()).toEqual(kinds);
     const struck = Object.values(report.killed);
@@ -157,7 +170,7 @@ describe("the demo", () => {
     }
     // Who died knowing of a commit has left it to others; its next life may be one of them.
     expect(report.audit.orphaned).toBe(report.killed["client-at-decision"]);
-  });
+  }, 240_000);
 
   test("strikes with every kind of kill however slow everything is", async () => {
     const demo = await runDemo(

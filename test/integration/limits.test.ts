@@ -149,7 +149,7 @@ describe("an item", () => {
     ).toMatchObject({ code: "invalid-request" });
   });
 
-  test.each(["_v", "_x", "_f", "_b"])("must not have the reserved attribute %s", async (name) => {
+  test.each(["_v", "_n", "_x", "_f", "_b"])("must not have the attribute %s", async (name) => {
     expect(
       await refusal((tx) => {
         tx.put(table.name, { ...key("reserved"), [name]: number(1) });

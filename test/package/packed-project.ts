@@ -33,6 +33,9 @@ function userEnvironment(): NodeJS.ProcessEnv {
   );
 }
 
+/** A command that hangs is ended, and named, before its test is given up. */
+const commandMsMax = 150_000;
+
 async function execute(
   command: string,
   args: readonly string[],
@@ -40,7 +43,8 @@ async function execute(
 ): Promise<Finished> {
   try {
     const env = userEnvironment();
-    const { stdout, stderr } = await run(command, args, { cwd: options.cwd, env });
+    const { cwd } = options;
+    const { stdout, stderr } = await run(command, args, { cwd, env, timeout: commandMsMax });
     return { exitCode: 0, output: stdout + stderr };
   } catch (error) {
     const { code, stdout, stderr } = error as { code?: unknown; stdout?: string; stderr?: string };
@@ -78,10 +82,13 @@ export async function packRepository(): Promise<{ tarball: string; remove: () =>
 /** An empty project of a user, with the tarball installed. */
 export class Project {
   readonly folder: string;
+  /** A cache of its own: the user's is shared with every other npm that runs at the time. */
+  readonly #npmCache: string;
   readonly #children: ChildProcess[] = [];
 
   private constructor(folder: string) {
     this.folder = folder;
+    this.#npmCache = mkdtempSync(join(tmpdir(), "tidemark-npm-cache-"));
   }
 
   static async create(options: { system: ModuleSystem; tarball: string }): Promise<Project> {
@@ -89,7 +96,7 @@ export class Project {
     const type = options.system === "esm" ? "module" : "commonjs";
     project.write("package.json", JSON.stringify({ name: "consumer", private: true, type }));
     const flags = ["--offline", "--legacy-peer-deps", "--no-audit", "--no-fund"];
-    const install = ["install", ...flags, options.tarball];
+    const install = ["install", "--cache", project.#npmCache, ...flags, options.tarball];
     await mustSucceed(execute("npm", install, { cwd: project.folder }));
     return project;
   }
@@ -156,6 +163,8 @@ export class Project {
 
   remove(): void {
     for (const child of this.#children) child.kill("SIGKILL");
-    rmSync(this.folder, { recursive: true, force: true });
+    for (const folder of [this.folder, this.#npmCache]) {
+      rmSync(folder, { recursive: true, force: true });
+    }
   }
 }

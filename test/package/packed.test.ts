@@ -8,7 +8,13 @@ import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/co
 import { publint } from "publint";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { startEmbeddedStack, type EmbeddedStack } from "../../localstack/embedded-stack.ts";
-import { baseTransactionBytes, sdkBudget, sdkSizes } from "../../scripts/check-bundles.ts";
+import {
+  baseTransactionBytes,
+  nativeBytes,
+  nativeBytesMax,
+  sdkBudget,
+  sdkSizes,
+} from "../../scripts/check-bundles.ts";
 import { target } from "../../sdk/connect.ts";
 import { isAlive } from "../embedded/fixtures/test-stack.ts";
 import { packRepository, Project, type ModuleSystem } from "./packed-project.ts";
@@ -89,6 +95,50 @@ emfMetrics({ namespace: "Shop", sink: console.log, nowMs: () => 1 })(
     UnknownOutcomes: 1,
     transactionId: "id",
   });
+});
+
+const useOfThePlugin = `
+const { DynamoDBClient, GetItemCommand } = require("@aws-sdk/client-dynamodb");
+const aws = new DynamoDBClient({
+  region: "eu-west-1",
+  credentials: { accessKeyId: "test", secretAccessKey: "test" },
+  requestHandler: {
+    handle: async () => ({
+      response: {
+        statusCode: 200,
+        headers: {},
+        body: Buffer.from(JSON.stringify({ Item: { id: { S: "a" }, _v: { N: "5" } } })),
+      },
+    }),
+  },
+});
+const clearFence = () => Promise.resolve(false);
+const tables = [{ name: "rows", partitionKey: "id" }];
+aws.middlewareStack.use(tidemarkNative({ client: { clearFence }, tables }));
+const get = new GetItemCommand({ TableName: "rows", Key: { id: { S: "a" } } });
+const db = tidemark.createClient({ deployment: "dev", region: "eu-west-1", dynamodb: aws });
+const refused = db.snapshot(() => {}).catch(({ field }) => field);
+Promise.all([aws.send(get), refused]).then(([{ Item }, field]) => {
+  console.log(JSON.stringify({ Item, field }));
+});
+`;
+
+test.each([
+  [
+    "esm",
+    'import { createRequire } from "node:module";\nimport * as tidemark from "tidemark";\n' +
+      'import { tidemarkNative } from "tidemark/native";\n' +
+      "const require = createRequire(import.meta.url);\n",
+  ],
+  [
+    "cjs",
+    'const tidemark = require("tidemark");\n' +
+      'const { tidemarkNative } = require("tidemark/native");\n',
+  ],
+] as const)("the plugin is an entry of its own in %s", async (system, importing) => {
+  linkPeers();
+  const output = await project(system).script("native.js", importing + useOfThePlugin);
+  expect(JSON.parse(output)).toEqual({ Item: { id: { S: "a" } }, field: "dynamodb" });
 });
 
 test("both module systems export the same names", async () => {
@@ -174,6 +224,12 @@ describe("types", () => {
 import { createClient, defineTable, CommitUnknownError } from "tidemark";
 import { emfMetrics } from "tidemark/emf";
 import { checkHistory, createTestCloud, testTable, type TestCloud } from "tidemark/testing";
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { tidemarkNative } from "tidemark/native";
+const plugged = new DynamoDBClient({});
+plugged.middlewareStack.use(
+  tidemarkNative({ client: createClient({ deployment: "dev", region: "eu-west-1" }) }),
+);
 const accounts = defineTable<{ balanceCents: number }, { id: string }>("accounts", { key: "id" });
 export async function tested(): Promise<readonly number[]> {
   const tables = [accounts, testTable("seats", { partitionKey: { name: "seat", type: "N" } })];
@@ -265,7 +321,7 @@ describe("the tarball", () => {
     // Where docs/testing.md points.
     expect(readdirSync(join(packageFolder, "examples/testing"))).toContain("transfer.test.ts");
     const esm = join(packageFolder, "dist", "esm");
-    const folders = ["aws", "core", "engine", "functions", "schemas", "sdk", "testing"];
+    const folders = ["aws", "core", "engine", "functions", "native", "schemas", "sdk", "testing"];
     expect(readdirSync(esm).sort()).toEqual([...folders, "package.json"].sort());
     // Of the functions, what an in-memory cloud runs: services, and no handler.
     const functions = readdirSync(join(esm, "functions")).sort();
@@ -299,6 +355,8 @@ describe("the tarball", () => {
     expect(sizes.wholeBytes).toBeGreaterThan(sizes.eagerBytes);
     expect(sizes.eagerBytes).toBeLessThanOrEqual(sdkBudget.eagerBytesMax);
     expect(sizes.gzippedBytes).toBeLessThanOrEqual(sdkBudget.gzippedBytesMax);
+    const native = join(project("esm").packageFolder, "dist", "esm", "native", "index.js");
+    expect(await nativeBytes(native)).toBeLessThanOrEqual(nativeBytesMax);
   });
 });
 

@@ -8,7 +8,7 @@ import type { SourceFacts } from "./source-facts.ts";
 
 type Files = ReadonlyMap<string, SourceFacts>;
 
-const library = ["core", "schemas", "engine", "aws", "sdk"];
+const library = ["core", "schemas", "engine", "aws", "sdk", "native"];
 const product = [...library, "functions"];
 
 /** Folder → folders that it may import besides itself. A file of another folder is not checked. */
@@ -18,6 +18,7 @@ const layers: ReadonlyMap<string, readonly string[]> = new Map([
   ["engine", ["schemas", "core"]],
   ["aws", ["schemas", "core"]],
   ["sdk", ["aws", "engine", "schemas", "core"]],
+  ["native", ["sdk", "aws", "core"]],
   ["functions", ["aws", "engine", "schemas", "core"]],
   ["testing", product],
   ["localstack", [...product, "testing"]],
@@ -53,7 +54,8 @@ const partsFromAbove: ReadonlyMap<string, string> = new Map([
 
 /** What the package exports (package.json). */
 const entries = new Set([
-  ...["sdk/index.ts", "sdk/emf.ts", "sdk/config.ts", "sdk/tables.ts", "testing/index.ts"],
+  ...["sdk/index.ts", "sdk/emf.ts", "sdk/config.ts", "sdk/tables.ts", "native/index.ts"],
+  "testing/index.ts",
 ]);
 const awsUsers = new Set([
   ...["aws", "testing", "simulation", "localstack", "bench", "examples", "demo", "scripts", "test"],
@@ -124,7 +126,15 @@ export function ambientViolations(files: Files): string[] {
   for (const { path, layer, ambient, asynchronous } of files.values()) {
     const pure = layer === "core";
     const isHandler = layer === "functions" && /(?:^|\/)handler\.ts$/.test(path);
-    const injected = ["core", "schemas", "engine", "sdk", "functions", "testing"].includes(layer);
+    const injected = [
+      "core",
+      "schemas",
+      "engine",
+      "sdk",
+      "native",
+      "functions",
+      "testing",
+    ].includes(layer);
     if (injected && path !== realEventLoop) {
       if (!isHandler) found.push(...ambient.map((use) => `${path}: ${use} in ${layer}`));
     }
@@ -252,7 +262,7 @@ const foreignLimits = new Set(["signatureMsMax"]);
 export function unusedLimitViolations(files: Files, names: readonly string[]): string[] {
   const used = new Set<string>();
   for (const { path, layer, limitsUsed } of files.values()) {
-    if (/^core\/(?:rest-)?limits\.ts$/u.test(path) || layer === "test") continue;
+    if (/^core\/(?:[a-z]+-)?limits\.ts$/u.test(path) || layer === "test") continue;
     for (const name of limitsUsed) used.add(name);
   }
   return names

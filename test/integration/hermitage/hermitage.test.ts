@@ -16,7 +16,7 @@ import { type Cast, scenes, setStage, slowClock, tableKey } from "./stage.ts";
 
 let stack: EmbeddedStack;
 let cast: Cast;
-const refusals = { process: 0, tail: 0, oracle: 0 };
+const refusals = { process: 0, tail: 0, oracle: 0, native: 0 };
 
 const kept = testTable("hermitage-kept");
 const plain = testTable("hermitage-plain");

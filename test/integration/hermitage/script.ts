@@ -2,6 +2,7 @@
  * The language of the Hermitage scripts: who does what, and what that gives at each isolation
  * level. A script is data, so that the tests run it and docs/hermitage.md shows it.
  */
+import type { ConflictDetail } from "../../../core/errors.ts";
 import type { Rows, Transaction } from "../../../sdk/index.ts";
 import { partition, type Session, type TestTable } from "./session.ts";
 
@@ -200,7 +201,7 @@ export type Stage = Access & {
 export type Played = {
   readonly gave: readonly string[];
   /** Who refused the commits of transactions that had met no conflict before. */
-  readonly refusedBy: readonly ("process" | "tail" | "oracle")[];
+  readonly refusedBy: readonly NonNullable<ConflictDetail["foundBy"]>[];
 };
 
 /** Runs the steps in their order, each to its end, and says what each of them gave. */

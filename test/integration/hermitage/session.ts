@@ -35,7 +35,7 @@ class Rollback extends Error {}
 
 export class Session {
   /** Who refused the commit, if that was the transaction's first conflict. */
-  refusedBy: "process" | "tail" | "oracle" | undefined;
+  refusedBy: ConflictError["detail"]["foundBy"];
   #hadConflict = false;
   readonly #ended: Promise<string>;
   #handOver: (turn: Turn) => void = () => undefined;

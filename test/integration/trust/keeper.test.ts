@@ -4,6 +4,7 @@
  */
 import { DeleteTableCommand } from "@aws-sdk/client-dynamodb";
 import { afterEach, expect, test } from "vitest";
+import { keyNamesOf } from "../../../core/attributes.ts";
 import type { TableDescription } from "../../../core/types.ts";
 import { createEngine } from "../../../engine/engine.ts";
 import type { EngineEvent } from "../../../engine/types.ts";
@@ -12,6 +13,7 @@ import { startCallRecorder, type RecordedCall } from "../../deploy/call-recorder
 import { allows, readGrants, unused, type Grant } from "../../deploy/grants.ts";
 import { certify, certifyingEngine, runReplay } from "../../functions/replay-runs.ts";
 import { startLocalStores, type LocalStores } from "../../harness/local-stores.ts";
+import { MixedLog } from "../../harness/mixed-log.ts";
 import { storedN } from "../fragile.ts";
 import { key, number, openDynamoDb, putAll, textCodec } from "../support.ts";
 import { roles } from "./roles.ts";
@@ -19,7 +21,11 @@ import { roles } from "./roles.ts";
 const { keepHouse } = readGrants();
 const hourMs = 3_600_000;
 
-type House = { readonly stores: LocalStores; readonly plain: TableDescription };
+type House = {
+  readonly stores: LocalStores;
+  readonly plain: TableDescription;
+  readonly mixed: TableDescription;
+};
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -33,6 +39,8 @@ async function untidyHouse(): Promise<House> {
   const plain = await stores.createTable("plain");
   const kept = await stores.createTable("kept", { history: true });
   const doomed = await stores.createTable("doomed");
+  const mixed = await stores.createTable("mixed", { access: "mixed" });
+  await leaveFence(stores, mixed, "queued");
   await leaveTombstone(stores, plain);
   const honest = createEngine(stores.openPorts());
   await putAll(honest, kept, [{ ...key("kept"), n: number(1) }]);
@@ -58,7 +66,20 @@ async function untidyHouse(): Promise<House> {
   const dynamodb = openDynamoDb(stores);
   await dynamodb.send(new DeleteTableCommand({ TableName: doomed.name }));
   dynamodb.destroy();
-  return { stores, plain };
+  await leaveFence(stores, mixed, "left");
+  return { stores, plain, mixed };
+}
+
+/** Of a transaction that is aborted. Replay finds it, or if it has run since, the reaper. */
+async function leaveFence(
+  stores: LocalStores,
+  table: TableDescription,
+  name: string,
+): Promise<void> {
+  const log = new MixedLog(stores);
+  const prepared = await log.prepare([{ table, key: key(name), item: key(name) }]);
+  await log.fence(prepared);
+  await log.abort(prepared);
 }
 
 /** One that replay has queued, and whose grace has passed by a sample that says so. */
@@ -81,11 +102,15 @@ type Kept = {
   readonly calls: readonly RecordedCall[];
 };
 
-async function keepHouseWith(grants: readonly Grant[], { stores, plain }: House): Promise<Kept> {
+async function keepHouseWith(
+  grants: readonly Grant[],
+  { stores, plain, mixed }: House,
+): Promise<Kept> {
   const { endpoint, names } = { endpoint: stores.servers.endpoint, names: stores.ports.names };
-  const gate = await startCallRecorder(endpoint, names, (call) =>
-    grants.some((grant) => allows(grant, call)),
-  );
+  const gate = await startCallRecorder(endpoint, names, {
+    mixed: [mixed.name],
+    permits: (call) => grants.some((grant) => allows(grant, call)),
+  });
   closing.push(() => gate.stop());
   const { region, credentials } = stores.clientOptions;
   const events: EngineEvent[] = [];
@@ -127,12 +152,16 @@ const failuresIn = ({ events }: Kept): string[] =>
 
 test("the policy lets a client do all the work, and nothing that is not needed", async () => {
   const house = await untidyHouse();
-  const { stores, plain } = house;
+  const { stores, plain, mixed } = house;
   const kept = await keepHouseWith(roles["a client that keeps house"], house);
   // What can never be installed is told, and holds up nothing.
   expect(failuresIn(kept)).toEqual([expect.stringMatching(/never be installed/)]);
   expect(await storedN(stores, plain, key("left"))).toBe(1);
   expect(await storedN(stores, plain, key("once"))).toBe(1);
+  const { control, mixed: items } = stores.ports;
+  const left = { table: keyNamesOf(mixed), key: key("left") };
+  expect(await items.read(left)).toBeUndefined();
+  expect(await control.queuedFences(stores.shard)).toMatchObject([{ keys: [key("left")] }]);
   expect(unused(keepHouse, kept.calls)).toEqual([]);
 });
 

@@ -3,6 +3,7 @@
  * has for it. What no role may do has a name, too, and no cell of the document has it.
  */
 import {
+  BatchGetItemCommand,
   DeleteItemCommand,
   DeleteTableCommand,
   DescribeTableCommand,
@@ -27,11 +28,20 @@ export type Scene = {
   readonly stores: LocalStores;
   /** Registered, with a partition key `pk`. */
   readonly table: string;
+  /** The same, and mixed. Undefined where no role is tried on one. */
+  readonly mixed?: string;
   /** Of somebody else, not registered. */
   readonly foreign: string;
 };
 
-export const columns = ["stream", "log", "control", "versions", "your tables"] as const;
+export const columns = [
+  "stream",
+  "log",
+  "control",
+  "versions",
+  "your tables",
+  "mixed ones, too",
+] as const;
 export type Column = (typeof columns)[number];
 
 type Key = Record<string, AttributeValue>;
@@ -90,6 +100,7 @@ const log: Named = ({ stores }) => stores.ports.names.logTable;
 const control: Named = ({ stores }) => stores.ports.names.controlTable;
 const versions: Named = ({ stores }) => stores.ports.names.versionsTable;
 const yours: Named = ({ table }) => table;
+const mixed: Named = (scene) => scene.mixed ?? scene.table;
 const foreign: Named = (scene) => scene.foreign;
 const stream: Named = ({ stores }) => stores.ports.names.stream;
 
@@ -144,8 +155,14 @@ export const probes: Readonly<Record<Column, Readonly<Record<string, Probe>>>> =
     "reads watermarks": get(control, entry(`shard#${shard}`)),
     "moves watermarks": put(control, entry(`shard#${shard}`)),
     registers: put(control, entry("registry")),
-    "queues tombstones": put(control, entry("tombstones#of a probe")),
-    "takes tombstones off the queue": drop(control, entry("tombstones#of a probe")),
+    "queues tombstones and fences": both(
+      put(control, entry("tombstones#of a probe")),
+      put(control, entry("fences#of a probe")),
+    ),
+    "takes them off the queue": both(
+      drop(control, entry("tombstones#of a probe")),
+      drop(control, entry("fences#of a probe")),
+    ),
     "saves dead letters": put(control, entry("dead-letters#of a probe")),
     "saves results of keys": put(control, entry("idempotency#of a probe")),
     "reads the secret": get(control, entry("secret")),
@@ -173,6 +190,14 @@ export const probes: Readonly<Record<Column, Readonly<Record<string, Probe>>>> =
       dynamodb.send(new DeleteTableCommand({ TableName: yours(scene) })),
     "reads others": get(foreign, item),
     "puts into others": put(foreign, item),
+  },
+  "mixed ones, too": {
+    "reads batches": ({ dynamodb }, scene) =>
+      dynamodb.send(
+        new BatchGetItemCommand({ RequestItems: { [mixed(scene)]: { Keys: [item] } } }),
+      ),
+    deletes: drop(mixed, item),
+    updates: update(mixed, item),
   },
 };
 

@@ -16,10 +16,11 @@ let scene: Scene;
 beforeAll(async () => {
   stores = await startLocalStores();
   const { name: table } = await stores.createTable("mine");
+  const { name: mixed } = await stores.createTable("mixed", { access: "mixed" });
   const foreign = `foreign-${stores.deployment}`;
   const partitionKey = { name: "pk", type: "S" } as const;
   await createTables(stores.clientOptions, [{ name: foreign, partitionKey }]);
-  scene = { stores, table, foreign };
+  scene = { stores, table, mixed, foreign };
 });
 afterAll(() => stores.stop());
 
@@ -39,7 +40,7 @@ test("the document speaks of every role and resource, in words that are tried", 
 describe.each(rows)("$who", ({ who, cells }) => {
   let actor: Actor;
   beforeAll(async () => {
-    actor = await actorAs(who as Role, stores, [scene.table]);
+    actor = await actorAs(who as Role, stores, [scene.table], [scene.mixed ?? ""]);
   });
   afterAll(() => actor.stop());
 

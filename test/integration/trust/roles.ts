@@ -52,16 +52,16 @@ export async function actorAs(
   role: Role,
   stores: LocalStores,
   tables: readonly string[],
+  mixed: readonly string[] = [],
 ): Promise<Actor> {
   const { logTable, controlTable, versionsTable } = stores.ports.names;
-  const named = new Set([logTable, controlTable, versionsTable, ...tables]);
+  const named = new Set([logTable, controlTable, versionsTable, ...tables, ...mixed]);
   const grants: readonly Grant[] = roles[role];
-  const gate = await startCallRecorder(
-    stores.servers.endpoint,
-    stores.ports.names,
-    (call, asked) =>
+  const gate = await startCallRecorder(stores.servers.endpoint, stores.ports.names, {
+    mixed,
+    permits: (call, asked) =>
       asked.every((table) => named.has(table)) && grants.some((grant) => allows(grant, call)),
-  );
+  });
   const ports = stores.openPorts({ endpoint: gate.url });
   const clients = createAwsClients({ ...stores.clientOptions, endpoint: gate.url });
   return {
