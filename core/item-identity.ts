@@ -30,6 +30,11 @@ export function identityOf(item: Item | undefined): Identity {
   return { kind: "version", version: versionOf(item) };
 }
 
+/** One that never comes again, whoever writes the item. */
+export function isCertain(identity: Identity): identity is Stamp {
+  return identity.kind === "nonce" || identity.kind === "version";
+}
+
 export function sameIdentity(a: Identity, b: Identity): boolean {
   if (a.kind === "nonce") return b.kind === "nonce" && compareBytes(a.nonce, b.nonce) === 0;
   if (a.kind === "version") return b.kind === "version" && a.version === b.version;

@@ -3,10 +3,10 @@
  * single calls (docs/adr/0014-native-operations.md, Fence; `Fence` of model/TidemarkNative.tla).
  * Mediator §4.2: what the fence shows is checked after the transaction has its place in the log.
  *
- *     call ──── done, content as read ────▶ fenced, under the identity to vote
- *      ▲ │ ├─── content differs ──────────▶ changed: vote no
+ *     call ──── done, as read ────────────▶ fenced, under the identity to vote
+ *      ▲ │ ├─── written since ────────────▶ changed: vote no
  *      │ │ ├─── no answer ────────────────▶ unsure: vote no
- *      │ │ └─── another identity ─────────▶ call, with that guess and a nonce anew
+ *      │ │ └─── an identity by now ───────▶ call, with that guess and a nonce anew
  *      │ └───── somebody's fence ─────────▶ judge ──▶ it bars: settle
  *      └───────────────────────────────────────┴──────────────┘
  *
@@ -17,10 +17,10 @@
  */
 import { bars, type FenceFate, type MetFence } from "../../core/fence.ts";
 import type { KeyPair } from "../../core/item-content.ts";
-import type { Identity } from "../../core/item-identity.ts";
+import { isCertain, type Identity } from "../../core/item-identity.ts";
 import type { Attempted } from "../../core/mixed-items-port.ts";
 import type { Stamp, TransactionId } from "../../core/types.ts";
-import { isAsRead, metOn, stateOf, type SeenItem } from "./seen-item.ts";
+import { isUntouched, metOn, stateOf, type SeenItem } from "./seen-item.ts";
 
 export type FenceTask = {
   readonly id: TransactionId;
@@ -64,7 +64,7 @@ export function afterFenceCall(
   }
   const state = stateOf(answer.kind === "done" ? answer.old : answer.shown, task.keys);
   // mutant: fence-compares-nothing
-  if (!isAsRead(task.read, state)) return { kind: "changed" };
+  if (task.read !== undefined && !isUntouched(task.read, state)) return { kind: "changed" };
   if (answer.kind === "done") return { kind: "fenced", stamp: stampOf(call.expects, nonce) };
   const { identity, fence } = state;
   // A copy of this very call was there before: who has made it is no client of ours.
@@ -80,7 +80,5 @@ export function afterFenceFate(met: MetFence, fate: FenceFate): FenceStep {
 }
 
 function stampOf(expects: Identity, nonce: Uint8Array): Stamp {
-  return expects.kind === "nonce" || expects.kind === "version"
-    ? expects
-    : { kind: "nonce", nonce };
+  return isCertain(expects) ? expects : { kind: "nonce", nonce };
 }

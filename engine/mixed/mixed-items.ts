@@ -35,7 +35,7 @@ import {
   type LocalStep,
   type LocalTask,
 } from "./local-commit.ts";
-import { isAsRead, stateOf, type SeenItem } from "./seen-item.ts";
+import { isUntouched, stateOf, type SeenItem } from "./seen-item.ts";
 
 /** What becomes of fences that are met, as the log says. */
 export type FenceJudge = {
@@ -150,11 +150,11 @@ export class MixedItems {
   }
 
   /**
-   * Indices of those whose content is not as it was read. A commit that is on its way to an item
-   * has happened: its fence is seen to first.
+   * Indices of those that somebody has written since. A commit that is on its way to an item has
+   * happened: its fence is seen to first.
    */
   async readAgain(
-    reads: readonly { readonly at: ItemAddress; readonly seen: Pick<SeenItem, "content"> }[],
+    reads: readonly { readonly at: ItemAddress; readonly seen: SeenItem }[],
     options?: CallOptions,
   ): Promise<readonly number[]> {
     const items = await this.#store.readAll(
@@ -164,7 +164,7 @@ export class MixedItems {
     const changed = await Promise.all(
       reads.map(async ({ at, seen }, index) => {
         const now = await this.readBehind(at, items[index], options);
-        return isAsRead(seen, now) ? undefined : index;
+        return isUntouched(seen, now) ? undefined : index;
       }),
     );
     return changed.filter((index) => index !== undefined);

@@ -3,6 +3,7 @@
  * with what is there when the attempt ends (docs/adr/0014-native-operations.md, Read again).
  */
 import type { ItemAddress, MixedPage } from "../../core/mixed-items-port.ts";
+import type { Identity } from "../../core/item-identity.ts";
 import type { CallOptions } from "../../core/ports.ts";
 import type { KeyRead, PredicateRead } from "../../core/transaction-reads.ts";
 import type { Item, KeyHash } from "../../core/types.ts";
@@ -26,10 +27,12 @@ export type PageSource = {
   ) => Promise<MixedPage>;
 };
 
+type SeenRow = { readonly key: Item; readonly content: Item; readonly identity: Identity };
+
 /** A page as it was handed out: it ends with its last row, or with the last one there is. */
 export type SeenPage = {
   readonly source: PageSource;
-  readonly rows: readonly { readonly key: Item; readonly content: Item }[];
+  readonly rows: readonly SeenRow[];
   readonly isLast: boolean;
 };
 

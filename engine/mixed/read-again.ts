@@ -1,15 +1,15 @@
 /**
- * What was read of mixed tables is read again, consistently, and compared by content
+ * What was read of mixed tables is read again, consistently: whoever has written it since is found
  * (docs/adr/0014-native-operations.md, Read again). Paper: Mediator §4.2.
  */
-import { sameContent } from "../../core/item-content.ts";
 import type { CallOptions } from "../../core/ports.ts";
 import type { KeyRead, PredicateRead } from "../../core/transaction-reads.ts";
-import type { Item, TransactionId } from "../../core/types.ts";
+import type { TransactionId } from "../../core/types.ts";
 import { itemIdentity } from "../write-buffer.ts";
 import type { MixedItems } from "./mixed-items.ts";
 import type { MixedReadSet, PageSource, SeenPage } from "./mixed-read-set.ts";
 import { readRows } from "./rows.ts";
+import { isUntouched } from "./seen-item.ts";
 
 /** Rows beyond those expected that one call reads: placeholders may stand among them. */
 const spareRows = 8;
@@ -79,10 +79,8 @@ export async function rowsAgain(
   }
 }
 
-type Row = { readonly key: Item; readonly content: Item };
+type Row = SeenPage["rows"][number];
 
-function isSameRow(table: Parameters<typeof itemIdentity>[0], a: Row, b: Row): boolean {
-  return (
-    itemIdentity(table, a.key) === itemIdentity(table, b.key) && sameContent(a.content, b.content)
-  );
+function isSameRow(table: Parameters<typeof itemIdentity>[0], now: Row, read: Row): boolean {
+  return itemIdentity(table, now.key) === itemIdentity(table, read.key) && isUntouched(read, now);
 }

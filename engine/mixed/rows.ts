@@ -2,6 +2,7 @@
 import { keyNamesOf, keyOf } from "../../core/attributes.ts";
 import { UnavailableError } from "../../core/errors.ts";
 import { contentOf } from "../../core/item-content.ts";
+import { identityOf } from "../../core/item-identity.ts";
 import * as limits from "../../core/limits.ts";
 import type { CallOptions } from "../../core/ports.ts";
 import type { Item, TransactionId } from "../../core/types.ts";
@@ -37,7 +38,9 @@ export async function readRows(
     if (!cleared.includes(true)) {
       const visible = rows.flatMap((row) => {
         const content = contentOf(row, names);
-        return content === undefined ? [] : [{ key: keyOf(table, row), content }];
+        return content === undefined
+          ? []
+          : [{ key: keyOf(table, row), content, identity: identityOf(row) }];
       });
       return { rows: visible, lastKey };
     }

@@ -1,5 +1,11 @@
 /** An item of a mixed table as a transaction has read it, and the fence that was on it. */
-import { fenceOf, identityOf, type Identity } from "../../core/item-identity.ts";
+import {
+  fenceOf,
+  identityOf,
+  isCertain,
+  sameIdentity,
+  type Identity,
+} from "../../core/item-identity.ts";
 import { contentOf, sameContent, type KeyPair } from "../../core/item-content.ts";
 import type { MetFence } from "../../core/fence.ts";
 import type { Item, TransactionId } from "../../core/types.ts";
@@ -28,6 +34,18 @@ export function metOn(
   over: TransactionId | undefined,
 ): MetFence | undefined {
   return fence === undefined || fence === over ? undefined : { fence, under: identity };
+}
+
+/**
+ * Whether nobody has written it since. Contents may come again, identities never do; what had none,
+ * or an unaware update in place, is told by its content.
+ */
+export function isUntouched(
+  read: Pick<SeenItem, "identity" | "content">,
+  now: Pick<SeenItem, "identity" | "content">,
+): boolean {
+  if (isCertain(read.identity) && !sameIdentity(read.identity, now.identity)) return false;
+  return sameContent(read.content, now.content);
 }
 
 /** A blind write has read nothing: then everything is as it was. */

@@ -36,7 +36,7 @@ const page = (rows: readonly Item[] = []): SeenPage => ({
     predicate: { table: "rows", on: "table", key: undefined },
     read: () => Promise.reject(new Error("nobody reads")),
   },
-  rows: rows.map((content) => ({ key: content, content })),
+  rows: rows.map((content) => ({ key: content, content, identity: { kind: "bare" } })),
   isLast: true,
 });
 

@@ -56,8 +56,22 @@ describe("a fence on what was read", () => {
     }
   });
 
-  test("stands under another identity with the same content (votes-identity-read)", async () => {
-    const store = new ScriptedStore({ ...content, _n });
+  test("is voted against where its identity has gone, though the content came again", async () => {
+    for (const now of [
+      { ...content, _n: { B: nonceOf(8) } },
+      { ...content, _v: { N: "9" } },
+      content,
+    ]) {
+      const store = new ScriptedStore({ ...content, _n });
+      const fenced = await fenceAsRead(store, () => {
+        store.put(now);
+      });
+      expect(fenced).toEqual({ kind: "changed" });
+    }
+  });
+
+  test("stands under an identity that came with the same content (votes-identity-read)", async () => {
+    const store = new ScriptedStore(content);
     const fenced = await fenceAsRead(store, () => {
       store.put({ ...content, _v: { N: "9" } });
     });
@@ -237,11 +251,20 @@ describe("the clean-up of an aborted one", () => {
   });
 });
 
-test("what is read again is compared by content", async () => {
-  const store = new ScriptedStore({ ...content, _n });
-  const seen = await store.items.read(at);
-  store.put({ ...content, _v: { N: "1" }, ...fencedBy(other) });
-  expect(await store.items.readAgain([{ at, seen }])).toEqual([]);
-  store.put({ ...content, _n, more: { NULL: true } });
-  expect(await store.items.readAgain([{ at, seen }])).toEqual([0]);
+describe("what is read again", () => {
+  test.each<[string, Item | undefined, Item | undefined, boolean]>([
+    ["the same", { ...content, _n }, { ...content, _n }, false],
+    ["fenced by what is over", { ...content, _n }, { ...content, _n, ...fencedBy(other) }, false],
+    ["other content, written in place", { ...content, _n }, { is: { S: "other" }, _n }, true],
+    ["content that came again", { ...content, _n }, { ...content, _n: { B: nonceOf(8) } }, true],
+    ["content that came again unaware", { ...content, _v: { N: "1" } }, content, true],
+    ["an identity where there was none", content, { ...content, _n, ...fencedBy(other) }, false],
+    ["a placeholder where nothing was", undefined, { _n, _x: { BOOL: true } }, false],
+    ["nothing any more", { ...content, _n }, undefined, true],
+  ])("and is %s", async (_what, first, now, isWritten) => {
+    const store = new ScriptedStore(first);
+    const seen = await store.items.read(at);
+    store.put(now);
+    expect(await store.items.readAgain([{ at, seen }])).toEqual(isWritten ? [0] : []);
+  });
 });
