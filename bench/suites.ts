@@ -1,5 +1,11 @@
 /** What a name on the command line runs: one workload, or several. */
-import { contentionKeySpaces, updateCounts, workloadNames } from "./workloads/catalogue.ts";
+import {
+  contentionKeySpaces,
+  isWorkload,
+  updateCounts,
+  workloadNames,
+} from "./workloads/catalogue.ts";
+import { mediatorNames } from "./workloads/mediator.ts";
 import { ycsbMixes } from "./workloads/ycsb.ts";
 
 const groups: ReadonlyMap<string, readonly string[]> = new Map([
@@ -9,9 +15,10 @@ const groups: ReadonlyMap<string, readonly string[]> = new Map([
   ["contention", contentionKeySpaces.map((keys) => `contention-${keys.toString()}`)],
 ]);
 
-export const benchNames: readonly string[] = [...groups.keys(), ...workloadNames];
+/** For whoever mistypes one. */
+export const benchNames: readonly string[] = [...groups.keys(), ...workloadNames, mediatorNames];
 
 /** Undefined for a name that there is not. */
 export function workloadsOf(name: string): readonly string[] | undefined {
-  return groups.get(name) ?? (workloadNames.includes(name) ? [name] : undefined);
+  return groups.get(name) ?? (isWorkload(name) ? [name] : undefined);
 }

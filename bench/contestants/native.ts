@@ -6,7 +6,12 @@
  */
 import { DeleteItemCommand, type DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { createAwsClients } from "../../aws/clients.ts";
-import { type BenchTarget, type ContestantClient, physicalName } from "../harness/contestant.ts";
+import {
+  type BenchTarget,
+  type ContestantClient,
+  type ContestantName,
+  physicalName,
+} from "../harness/contestant.ts";
 import {
   type BenchTable,
   type BenchTransaction,
@@ -29,9 +34,10 @@ export function openNative(
   };
 }
 
+/** @param name whose tables it reads and writes. */
 export function nativeOn(
   client: DynamoDBClient,
-  name: NativeContestant = "native",
+  name: ContestantName = "native",
 ): Omit<ContestantClient, "close"> {
   const tableName: TableName = (table) => physicalName(name, table);
   const reads = new PlainReads(client, tableName);

@@ -1,6 +1,7 @@
 /**
- * The SDK as an application uses it: serializable transactions, and snapshots for operations that
- * only read. Each way to commit is a contestant of its own.
+ * The SDK as an application uses it: transactions, and snapshots for operations that only read.
+ * Each way to commit, each isolation and each kind of table is a contestant of its own; on mixed
+ * tables single operations are native ones, by a client with the plugin.
  */
 import {
   ConflictError,
@@ -10,11 +11,15 @@ import {
   type ClientOptions,
   type Snapshot,
   type Table,
+  type TransactOptions,
 } from "../../sdk/index.ts";
+import { createAwsClients } from "../../aws/clients.ts";
+import { tidemarkNative } from "../../native/index.ts";
 import {
   type BenchTarget,
   type ContestantClient,
   GaveUp,
+  isMixed,
   type Outcome,
   physicalName,
   type TidemarkContestant,
@@ -27,14 +32,23 @@ import {
   type Operation,
   RolledBack,
 } from "../harness/workload.ts";
+import { nativeOn } from "./native.ts";
 import { retryLimits } from "./retry-limits.ts";
 
 type TableOf = (table: BenchTable) => Table;
 
-const commitOf: Readonly<Record<TidemarkContestant, NonNullable<ClientOptions["commit"]>>> = {
-  "tidemark-auto": "auto",
-  "tidemark-stream": "stream",
-  "tidemark-express": "express",
+type Way = {
+  readonly commit: NonNullable<ClientOptions["commit"]>;
+  readonly isolation: NonNullable<TransactOptions["isolation"]>;
+};
+
+const ways: Readonly<Record<TidemarkContestant, Way>> = {
+  "tidemark-auto": { commit: "auto", isolation: "serializable" },
+  "tidemark-stream": { commit: "stream", isolation: "serializable" },
+  "tidemark-express": { commit: "express", isolation: "serializable" },
+  "tidemark-snapshot": { commit: "express", isolation: "snapshot" },
+  "tidemark-mixed": { commit: "express", isolation: "serializable" },
+  "tidemark-mixed-snapshot": { commit: "express", isolation: "snapshot" },
 };
 
 export function openTidemark(
@@ -49,29 +63,54 @@ export function openTidemark(
     }
     return found;
   };
-  const commit = commitOf[name];
-  return ({ deployment, region, endpoints }) => {
+  const { commit, isolation } = ways[name];
+  return async ({ deployment, region, endpoints }) => {
     const client = createClient({
       deployment,
       region,
       ...(endpoints === undefined ? {} : { endpoints }),
       commit,
     });
-    return Promise.resolve({
-      run: (operation) =>
-        operation.readOnly
+    const native = isMixed(name)
+      ? await awareCalls(client, name, { region, endpoints })
+      : undefined;
+    return {
+      run: (operation) => {
+        if (operation.native === true && native !== undefined) return native.run(operation);
+        return operation.readOnly
           ? runReadOnly(client, tableOf, operation)
-          : run(client, tableOf, operation),
+          : run(client, { tableOf, isolation }, operation);
+      },
       read: (body) => client.snapshot((snapshot) => body(readOnly(snapshot, tableOf))),
-      close: () => client.close(),
-    });
+      close: async () => {
+        await native?.close();
+        await client.close();
+      },
+    };
   };
 }
 
-async function run(client: Client, tableOf: TableOf, operation: Operation): Promise<Outcome> {
+/** Plain calls beside its transactions, as an application has them with the plugin. */
+async function awareCalls(
+  client: Client,
+  name: TidemarkContestant,
+  { region, endpoints }: Pick<BenchTarget, "region" | "endpoints">,
+): Promise<Omit<ContestantClient, "read">> {
+  const aws = createAwsClients({ region, endpoint: endpoints });
+  const { client: dynamodb } = await aws.dynamodb();
+  dynamodb.middlewareStack.use(tidemarkNative({ client }));
+  const { run: runNative } = nativeOn(dynamodb, name);
+  return { run: runNative, close: () => aws.close() };
+}
+
+async function run(
+  client: Client,
+  { tableOf, isolation }: { readonly tableOf: TableOf; readonly isolation: Way["isolation"] },
+  operation: Operation,
+): Promise<Outcome> {
   let attempts = 0;
   try {
-    const { receipt } = await client.transact(retryLimits, (tx) => {
+    const { receipt } = await client.transact({ ...retryLimits, isolation }, (tx) => {
       attempts += 1;
       return operation.body({
         ...readsOf(tx, tableOf),

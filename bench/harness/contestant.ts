@@ -11,15 +11,23 @@ export const tidemarkContestants = [
   "tidemark-stream",
   "tidemark-express",
 ] as const;
+/**
+ * Beside those, for the evaluation of the Mediator paper: on mixed tables, single operations as
+ * native calls; and snapshot isolation. All commit express.
+ */
+export const mixedContestants = ["tidemark-mixed", "tidemark-mixed-snapshot"] as const;
 const inProcessContestants = [
   ...tidemarkContestants,
+  "tidemark-snapshot",
+  ...mixedContestants,
   "native",
   "native-in-turn",
   "transact-write-items",
 ] as const;
 export const contestantNames = [...inProcessContestants, "scalardb"] as const;
 
-export type TidemarkContestant = (typeof tidemarkContestants)[number];
+export type TidemarkContestant =
+  (typeof tidemarkContestants)[number] | "tidemark-snapshot" | (typeof mixedContestants)[number];
 export type InProcessContestant = (typeof inProcessContestants)[number];
 export type ContestantName = (typeof contestantNames)[number];
 
@@ -45,8 +53,17 @@ export type ContestantClient = {
   close(): Promise<void>;
 };
 
+const others: readonly ContestantName[] = [
+  ...(["native", "native-in-turn", "transact-write-items", "scalardb"] as const),
+];
+
 export function isTidemark(name: ContestantName): name is TidemarkContestant {
-  return tidemarkContestants.some((known) => known === name);
+  return !others.includes(name);
+}
+
+/** Whose tables native operations write beside transactions. */
+export function isMixed(name: ContestantName): boolean {
+  return mixedContestants.some((known) => known === name);
 }
 
 /** Each contestant has tables of its own: what one stores, another would take for damage. */

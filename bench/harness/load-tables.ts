@@ -7,7 +7,13 @@ import { createAwsClients, type DynamoDbHandle } from "../../aws/clients.ts";
 import { createTables } from "../../aws/create-tables.ts";
 import { registerTables } from "../../aws/register-tables.ts";
 import { toSdkItem, type SdkItem } from "../contestants/buffered-writes.ts";
-import { type BenchTarget, type ContestantName, isTidemark, physicalName } from "./contestant.ts";
+import {
+  type BenchTarget,
+  type ContestantName,
+  isMixed,
+  isTidemark,
+  physicalName,
+} from "./contestant.ts";
 import type { BenchTable, Workload } from "./workload.ts";
 
 /** DynamoDB's limit per BatchWriteItem. */
@@ -27,9 +33,10 @@ export async function loadTables(
   }));
   await createTables(options, definitions);
   if (isTidemark(contestant)) {
+    const access = isMixed(contestant) ? "mixed" : "transactional";
     await registerTables(
       { ...options, deployment: target.deployment },
-      definitions.map((table) => ({ ...table, history: false, access: "transactional" as const })),
+      definitions.map((table) => ({ ...table, history: false, access })),
     );
   }
   const clients = createAwsClients(options);

@@ -53,6 +53,11 @@ export type Operation = {
   /** Its kind, by which results are broken down: `read`, `new-order`. */
   readonly name: string;
   readonly readOnly: boolean;
+  /**
+   * One get or one put that asks for no transaction: a plain call where the contestant can make one
+   * beside its transactions. Undefined: no.
+   */
+  readonly native?: boolean;
   /** Throws `RolledBack` where the benchmark's rules ask for a rollback. */
   readonly body: (transaction: BenchTransaction) => Promise<void>;
 };

@@ -6,6 +6,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { BenchResults } from "../harness/results.ts";
+import { storedMediator } from "../mediator/result.ts";
 import type { BenchStore } from "../options.ts";
 import { storedProjection } from "../projection/stored-projection.ts";
 import { reportOf } from "./report.ts";
@@ -19,6 +20,7 @@ export const resultFiles = {
   results: (store: BenchStore) => inResults(`${store}.json`),
   report: (store: BenchStore) => inResults(`${store}.html`),
   projection: inResults("projection.json"),
+  mediator: inResults("mediator.json"),
 } as const;
 
 export function writeResults(results: BenchResults, store: BenchStore): void {
@@ -27,10 +29,13 @@ export function writeResults(results: BenchResults, store: BenchStore): void {
   writeFileSync(file, `${JSON.stringify(results, undefined, 1)}\n`);
 }
 
-/** With the last projection, if there is one. */
+/** With the last run of Mediator's evaluation and the last projection, if there are any. */
 export async function writeReport(results: BenchResults, store: BenchStore): Promise<void> {
   writeFileSync(
     resultFiles.report(store),
-    await reportOf(results, storedProjection(resultFiles.projection)),
+    await reportOf(results, [
+      ...storedMediator(resultFiles.mediator),
+      ...storedProjection(resultFiles.projection),
+    ]),
   );
 }

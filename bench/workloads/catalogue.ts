@@ -1,6 +1,7 @@
 /** Every workload by its name, made anew by each process that runs it. */
 import type { Workload } from "../harness/workload.ts";
 import { contention, disjoint, hotRow, updates } from "./counters.ts";
+import { mediator, mediatorNamed } from "./mediator.ts";
 import { tatp } from "./tatp.ts";
 import { ticketing, ticketSaltScale } from "./ticketing/ticketing.ts";
 import { tpcc, tpccCentiman, tpccPh1, tpccSalt } from "./tpcc/tpcc.ts";
@@ -32,8 +33,14 @@ const workloads: ReadonlyMap<string, Make> = new Map(catalogue());
 
 export const workloadNames: readonly string[] = [...workloads.keys()];
 
+export function isWorkload(name: string): boolean {
+  return workloads.has(name) || mediatorNamed(name) !== undefined;
+}
+
 /** @throws RangeError for a name that there is not. */
 export async function makeWorkload(name: string): Promise<Workload> {
+  const mix = mediatorNamed(name);
+  if (mix !== undefined) return mediator(mix);
   const make = workloads.get(name);
   if (make === undefined) throw new RangeError(`there is no workload "${name}"`);
   return make();
