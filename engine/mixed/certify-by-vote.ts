@@ -58,6 +58,9 @@ export type VoteParts = {
   readonly later: (work: Promise<void>) => void;
 };
 
+/** By its item's identity. */
+type FencedWrite = readonly [string, BufferedWrite];
+
 /**
  * @throws ConflictError, SnapshotTooOldError, UnavailableError, TransactionTooLargeError,
  * StoreError: not committed, and never will be.
@@ -73,7 +76,7 @@ export async function certifyByVote(parts: VoteParts, subject: VotedSubject): Pr
   const fenced = Array.from(writes.entries()).filter(([, { table }]) => table.access === "mixed");
   try {
     // mutant: recheck-begins-with-fences
-    const stamps = await fence(parts, subject, fenced);
+    const stamps = await fence(parts, subject, { writes: fenced, sentMs });
     const identities = new Set(fenced.map(([identity]) => identity));
     // mutant: verify-first
     // mutant: rechecks-beside-fences
@@ -121,14 +124,19 @@ async function prepare(
   }
 }
 
-/** The stamps of the fences, in the payload's order. @throws ConflictError, UnavailableError. */
+/**
+ * The stamps of the fences, in the payload's order.
+ * @param sentMs wall clock, before it was first asked for its place.
+ * @throws ConflictError, UnavailableError, StoreError.
+ */
 async function fence(
   { items, ports, call }: VoteParts,
   { id, set }: VotedSubject,
-  writes: readonly (readonly [string, BufferedWrite])[],
+  { writes, sentMs }: { readonly writes: readonly FencedWrite[]; readonly sentMs: number },
 ): Promise<readonly Stamp[]> {
-  // What is sent later no clean-up would look for.
-  const signBeforeMs = ports.clock.nowMs() + limits.installSignMsMax;
+  // What is sent later, by a machine that has slept, no clean-up would look for.
+  const nowMs = ports.clock.nowMs();
+  const signBeforeMs = Math.min(nowMs + limits.installSignMsMax, sentMs + limits.ownInstallMsMax);
   const results = await Promise.allSettled(
     writes.map(([identity, write]) =>
       items.fence(
@@ -153,7 +161,7 @@ async function fence(
 async function assertRowsFenced(
   { items, call }: VoteParts,
   { id, set }: VotedSubject,
-  fenced: readonly (readonly [string, BufferedWrite])[],
+  fenced: readonly FencedWrite[],
 ): Promise<void> {
   const paged = new Set(set.pages.map(({ source }) => source.request.table.name));
   const unread = fenced.filter(([identity, { table }]) => {
@@ -244,8 +252,6 @@ async function cleanUp(
   call.end();
 }
 
-function addressesOf(
-  writes: readonly (readonly [string, BufferedWrite])[],
-): readonly ItemAddress[] {
+function addressesOf(writes: readonly FencedWrite[]): readonly ItemAddress[] {
   return writes.map(([, write]) => addressOf(write));
 }

@@ -6,9 +6,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { fenceOf } from "../../../core/item-identity.ts";
 import type { MixedItemStore } from "../../../core/mixed-items-port.ts";
+import * as limits from "../../../core/limits.ts";
+import type { Clock } from "../../../core/ports.ts";
 import type { Item, TableDescription } from "../../../core/types.ts";
 import { createEngine } from "../../../engine/engine.ts";
-import type { Engine } from "../../../engine/types.ts";
+import type { Engine, EngineEvent } from "../../../engine/types.ts";
 import { startLocalDeployment, type LocalDeployment } from "../../harness/local-deployment.ts";
 import { logOf } from "../../harness/voters.ts";
 import { failureOf, gate, increment, key, number, numberOf, readOne } from "../support.ts";
@@ -97,6 +99,42 @@ test.each(["stream", "express"] as const)(
     expect(await native.get(rows, of)).not.toHaveProperty("_f");
     const verdicts = (await logOf(deployment.stores)).at(-1)?.verdicts;
     expect(verdicts).toMatchObject([{ kind: "aborted", reason: { kind: "probed" } }]);
+  },
+);
+
+test.each(["stream", "express"] as const)(
+  "by %s: who slept once it was prepared signs no fence that nobody would look for",
+  async (commit) => {
+    const of = key(`${commit} slept`);
+    const ports = deployment.stores.openPorts();
+    let sleptMs = 0;
+    const nowMs = () => ports.clock.nowMs() + sleptMs;
+    const clock = Object.create(ports.clock, { nowMs: { value: nowMs } }) as Clock;
+    const signed: (number | undefined)[] = [];
+    const mixed: MixedItemStore = {
+      ...ports.mixed,
+      fence: (request, options) => {
+        signed.push(options?.signBeforeMs);
+        return ports.mixed.fence(request, options);
+      },
+    };
+    const beganMs = ports.clock.nowMs();
+    const onEvent = ({ kind }: EngineEvent) => {
+      if (kind === "sent") sleptMs = 20 * 60_000;
+    };
+    const engine = createEngine({ ...ports, clock, mixed }, { commit, onEvent });
+    await engine
+      .transact({ attemptsMax: 1 }, (tx) => {
+        tx.put(rows.name, { ...of, n: number(1) });
+        tx.put(plain.name, { ...of, n: number(1) });
+        return Promise.resolve();
+      })
+      .catch(() => undefined);
+    await engine.close();
+    // A guess that nothing is there, and what it shows.
+    expect(signed).toHaveLength(2);
+    const latestMs = beganMs + limits.ownInstallMsMax + 10_000;
+    for (const beforeMs of signed) expect(beforeMs).toBeLessThan(latestMs);
   },
 );
 
