@@ -29,10 +29,15 @@ export const preparedWritesMax = 5_000;
  * and holds it in memory.
  */
 export const recalledBytesMax = 32 * 1024 * 1024;
-export const recalledPagesMax = 1_000;
-/** Items, and pages, of that which are read at once. */
+/** Items of that which are read at once. */
 export const recalledAtOnceMax = 100;
-export const recalledPagesAtOnceMax = 8;
+/**
+ * Pages of queries and scans that one transaction may have read of mixed tables, and their bytes:
+ * it keeps them, and its end reads all of them again, so many at once.
+ */
+export const mixedPagesMax = 1_000;
+export const mixedPagesBytesMax = 128 * 1024 * 1024;
+export const pagesAgainAtOnceMax = 8;
 /** How long a client tries to vote its own transaction down, and to clean up after it. */
 export const withdrawMsMax = 5_000;
 /**

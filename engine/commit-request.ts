@@ -7,6 +7,7 @@ import { CorruptDataError, TransactionTooLargeError, UnavailableError } from "..
 import * as limits from "../core/limits.ts";
 import { OnDemand } from "../core/on-demand.ts";
 import type { CallOptions, ClientPorts } from "../core/ports.ts";
+import type { Tail } from "../core/tail.ts";
 import type { ReadConflict, TransactionReads } from "../core/transaction-reads.ts";
 import type {
   AbortReason,
@@ -39,6 +40,8 @@ export interface Committable {
   readonly writes: WriteBuffer;
   /** What it has read of mixed tables, by hash: barred once it is prepared, and no conflict yet. */
   readonly mixed?: readonly (readonly [KeyHash, ReadConflict["read"]])[];
+  /** Of those, what the tail is enough to know of: written since by another transaction. */
+  readonly overtaken?: (tail: Tail) => ReadConflict | undefined;
 }
 
 /** What is checked, by the position that the oracle names in a conflict. */
@@ -79,6 +82,8 @@ export function checkLocally(session: ShardSession, subject: Committable): Times
   const { reads, writes } = subject;
   const { tail } = session.follower;
   refuseBelowTail(reads, tail);
+  const overtaken = subject.overtaken?.(tail);
+  if (overtaken !== undefined) throw conflictError(overtaken, overtaken);
   if (subject.isolation === "serializable") {
     const conflict = reads.conflict(tail);
     // mutant: no-local-check

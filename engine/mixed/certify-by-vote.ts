@@ -27,6 +27,7 @@ import { sendRequest, tablesOf, type Certified } from "../commit.ts";
 import { abortError, probedError, type Committable } from "../commit-request.ts";
 import { Call } from "../call.ts";
 import { ignore, orAborted } from "../concurrency.ts";
+import { conflictError } from "../conflict-error.ts";
 import { DecisionSearch } from "../decision-search.ts";
 import type { OnSent } from "../express-way.ts";
 import { settledDecision, settledPlace, voteAgainst } from "../request-settler.ts";
@@ -75,6 +76,9 @@ export async function certifyByVote(parts: VoteParts, subject: VotedSubject): Pr
   const { place, payload, sentMs } = await prepare(parts, subject);
   const fenced = Array.from(writes.entries()).filter(([, { table }]) => table.access === "mixed");
   try {
+    // Where a stream has placed it, others may have come before.
+    const overtaken = set.overtaken(parts.session.follower.tail);
+    if (overtaken !== undefined) throw conflictError(overtaken, overtaken);
     // mutant: recheck-begins-with-fences
     const stamps = await fence(parts, subject, { writes: fenced, sentMs });
     const identities = new Set(fenced.map(([identity]) => identity));

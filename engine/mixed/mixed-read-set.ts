@@ -4,8 +4,12 @@
  */
 import type { ItemAddress, MixedPage } from "../../core/mixed-items-port.ts";
 import type { Identity } from "../../core/item-identity.ts";
+import { tooLarge } from "../../core/errors.ts";
+import { itemSizeBytes } from "../../core/item-size.ts";
+import * as limits from "../../core/limits.ts";
 import type { CallOptions } from "../../core/ports.ts";
-import type { KeyRead, PredicateRead } from "../../core/transaction-reads.ts";
+import type { Tail } from "../../core/tail.ts";
+import type { KeyRead, PredicateRead, ReadConflict } from "../../core/transaction-reads.ts";
 import type { Item, KeyHash } from "../../core/types.ts";
 import type { MixedPageRequest } from "../remembered-state.ts";
 import type { SeenItem } from "./seen-item.ts";
@@ -41,14 +45,34 @@ export class MixedReadSet {
   readonly keys = new Map<string, SeenKey>();
   readonly pages: SeenPage[] = [];
   readonly #predicates = new Map<KeyHash, PredicateRead>();
+  #pagesBytes = 0;
 
   get size(): number {
     return this.keys.size + this.#predicates.size;
   }
 
+  /** @throws TransactionTooLargeError when its end would have too much to read again. */
   addPage(page: SeenPage): void {
+    for (const { content } of page.rows) this.#pagesBytes += itemSizeBytes(content);
+    requireAtMost("mixedPagesMax", limits.mixedPagesMax, this.pages.length + 1);
+    requireAtMost("mixedPagesBytesMax", limits.mixedPagesBytesMax, this.#pagesBytes);
     this.pages.push(page);
     this.#predicates.set(page.source.hash, page.source.predicate);
+  }
+
+  /**
+   * A key that was read as a commit had left it, and that another one has written since. Contents
+   * are compared in any case, later; whoever knows it now need not stand in others' way first. Of
+   * what native writes have left, the log does not say what is older.
+   */
+  overtaken(tail: Pick<Tail, "lastCommit">): ReadConflict | undefined {
+    for (const { at, hash, seen } of this.keys.values()) {
+      if (seen.identity.kind !== "version") continue;
+      const timestamp = tail.lastCommit(hash);
+      if (timestamp === undefined || timestamp <= seen.identity.version) continue;
+      return { hash, timestamp, read: { table: at.table.name, key: at.key } };
+    }
+    return undefined;
   }
 
   /** What nobody may write once the transaction is prepared, and what to call it. */
@@ -58,4 +82,9 @@ export class MixedReadSet {
     });
     return [...keys, ...this.#predicates];
   }
+}
+
+function requireAtMost(name: string, max: number, actual: number): void {
+  const remedy = "query and scan less of mixed tables in one transaction";
+  if (actual > max) throw tooLarge({ name, max, actual }, remedy);
 }

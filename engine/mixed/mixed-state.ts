@@ -35,8 +35,8 @@ export function mixedStateOf(
 const remedy = "read less of mixed tables in one transaction";
 
 function requirePages(actual: number): void {
-  const max = limits.recalledPagesMax;
-  if (actual > max) throw tooLarge({ name: "recalledPagesMax", max, actual }, remedy);
+  const max = limits.mixedPagesMax;
+  if (actual > max) throw tooLarge({ name: "mixedPagesMax", max, actual }, remedy);
 }
 
 function requireBytes(actual: number): void {

@@ -2,9 +2,11 @@
  * What was read of mixed tables is read again, consistently: whoever has written it since is found
  * (docs/adr/0014-native-operations.md, Read again). Paper: Mediator §4.2.
  */
+import * as limits from "../../core/limits.ts";
 import type { CallOptions } from "../../core/ports.ts";
 import type { KeyRead, PredicateRead } from "../../core/transaction-reads.ts";
 import type { TransactionId } from "../../core/types.ts";
+import { Semaphore } from "../concurrency.ts";
 import { itemIdentity } from "../write-buffer.ts";
 import type { MixedItems } from "./mixed-items.ts";
 import type { MixedReadSet, PageSource, SeenPage } from "./mixed-read-set.ts";
@@ -30,9 +32,10 @@ export async function changedRead(
   const keys = Array.from(set.keys).flatMap(([identity, key]) =>
     isFenced?.(identity) === true ? [] : [key],
   );
+  const atOnce = new Semaphore(limits.pagesAgainAtOnceMax);
   const [changed, ...pages] = await Promise.all([
     keys.length === 0 ? [] : items.readAgain(keys, options),
-    ...set.pages.map((page) => isPageAsRead(items, page, { ...options, own })),
+    ...set.pages.map((page) => atOnce.run(() => isPageAsRead(items, page, { ...options, own }))),
   ]);
   const key = changed[0] === undefined ? undefined : keys[changed[0]];
   if (key !== undefined) return { table: key.at.table.name, key: key.at.key };

@@ -88,7 +88,7 @@ export class DigestedReads implements RememberedReads {
       if (changed !== undefined) return { table: changed.at.table.name, key: changed.at.key };
     }
     while (this.#pages.length > 0) {
-      const part = this.#pages.slice(0, limits.recalledPagesAtOnceMax);
+      const part = this.#pages.slice(0, limits.pagesAgainAtOnceMax);
       const changed = await this.#recallPages(set, part, options);
       if (changed !== undefined) return changed.source.predicate;
       this.#pages = this.#pages.slice(part.length);

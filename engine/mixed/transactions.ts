@@ -81,6 +81,7 @@ export class MixedTransactions implements MixedTables {
       },
       {
         ...{ id, proof, writes, set, reads: view.reads, mixed: set.checks() },
+        overtaken: (tail) => set.overtaken(tail),
         // What was read of mixed tables is as it is now: at an older timestamp it proves nothing.
         isolation: set.size > 0 ? "serializable" : view.isolation,
       },

@@ -112,9 +112,9 @@ test("the largest token of a transaction is one that a request may carry", () =>
 });
 
 test("what a transaction has read of mixed tables is read again within a function's memory", () => {
-  const { itemBytesMax, recalledAtOnceMax, recalledBytesMax, recalledPagesAtOnceMax } = limits;
+  const { itemBytesMax, recalledAtOnceMax, recalledBytesMax, pagesAgainAtOnceMax } = limits;
   const pageBytes = 1024 * 1024;
-  const atOnce = recalledAtOnceMax * itemBytesMax + recalledPagesAtOnceMax * pageBytes;
+  const atOnce = recalledAtOnceMax * itemBytesMax + pagesAgainAtOnceMax * pageBytes;
   expect(recalledBytesMax + atOnce).toBeLessThan(128 * 1024 * 1024);
 });
 

@@ -85,11 +85,20 @@ describe("what is remembered of mixed tables", () => {
   });
 
   test.each([
-    [limits.recalledPagesMax, "taken"],
-    [limits.recalledPagesMax + 1, "recalledPagesMax"],
+    [limits.mixedPagesMax, "taken"],
+    [limits.mixedPagesMax + 1, "mixedPagesMax"],
   ])("with %i pages it is %s", (count, expected) => {
     const pages = Array.from({ length: count }, () => page());
     expect(refusedBy(() => stateOf(setOf([], pages)))).toBe(expected);
+  });
+
+  test.each([
+    [limits.mixedPagesBytesMax, "taken"],
+    [limits.mixedPagesBytesMax + 1, "mixedPagesBytesMax"],
+  ])("no more pages are read than %i bytes: %s", (bytes, expected) => {
+    const half = bytes - Math.floor(bytes / 2);
+    const pages = [page([sized(half)]), page([sized(bytes - half)])];
+    expect(refusedBy(() => setOf([], pages))).toBe(expected);
   });
 });
 

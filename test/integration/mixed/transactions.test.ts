@@ -145,6 +145,28 @@ describe.each(["stream", "express"] as const)("by %s", (commit) => {
     expect(await nativeView(rows, copy)).toMatchObject({ n: number(2) });
   });
 
+  test("what another transaction has written since is told before it bars anybody", async () => {
+    const [read, written] = [name("overtaken read"), name("overtaken written")];
+    const put = (of: Item, n: number) =>
+      engine.transact({}, (tx) => {
+        tx.put(rows.name, { ...of, n: number(n) });
+        tx.put(plain.name, { ...of, n: number(n) });
+        return Promise.resolve();
+      });
+    await put(read, 1);
+    const before = (await logOf(deployment.stores)).length;
+    const failure = await failureOf(
+      engine.transact({ attemptsMax: 1 }, async (tx) => {
+        tx.put(rows.name, { ...written, n: (await tx.get(rows.name, read))?.["n"] ?? number(0) });
+        await put(read, 2);
+      }),
+    );
+    expect(failure).toMatchObject({ code: "conflict", detail: { foundBy: "tail" } });
+    const since = (await logOf(deployment.stores)).slice(before);
+    const prepared = since.flatMap(({ verdicts }) => verdicts.map(({ kind }) => kind));
+    expect(prepared).toEqual(["prepared", "committed"]);
+  });
+
   test("a put and delete behind its back abort nobody: contents are compared", async () => {
     const [absent, other] = [name("absent"), name("other")];
     const { attempts } = await interleaved(
