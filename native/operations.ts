@@ -83,7 +83,7 @@ function writeOne(
   const send = async (): Promise<Answer<object>> => {
     nonces.forget();
     const aware = awareWrite(kind, input, { table, nonce: () => nonces.next() });
-    const answer = await ask(aware.input);
+    const answer = await ask(aware);
     showOld(answer.output);
     return answer;
   };
@@ -182,8 +182,7 @@ async function transactWrite(
       if (name === undefined || table === undefined) return part;
       const own = part[name] ?? {};
       const nonce = () => (token === undefined ? nonces.next() : tokenNonce(token, part));
-      const made = awareWrite(partKinds[name], own, { table, nonce, always: true });
-      return { [name]: made.input };
+      return { [name]: awareWrite(partKinds[name], own, { table, nonce, always: true }) };
     });
   const refused = (error: unknown) =>
     reasonsOf(error).flatMap((reason, index) =>

@@ -25,13 +25,13 @@ export function awareWrite<Input extends WriteInput>(
     /** Whether it depends on the old state, whatever it asks. */
     readonly always?: boolean;
   },
-): { readonly input: Input; readonly isGuarded: boolean } {
+): Input {
   refuseLegacy(input, table.name);
   const isGuarded = always || kind === "update" || dependsOnOld(input);
   const set = kind === "update" ? nonce() : undefined;
   const aware = isGuarded ? guarded(input, set) : input;
-  if (kind !== "put" || aware.Item === undefined) return { input: aware, isGuarded };
-  return { input: { ...aware, Item: withNonce(aware.Item, table, nonce()) }, isGuarded };
+  if (kind !== "put" || aware.Item === undefined) return aware;
+  return { ...aware, Item: withNonce(aware.Item, table, nonce()) };
 }
 
 export function withNonce(item: WireItem, { name }: KeyNames, nonce: Uint8Array): WireItem {

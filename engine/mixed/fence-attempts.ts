@@ -6,7 +6,7 @@
  *     call ──── done, as read ────────────▶ fenced, under the identity to vote
  *      ▲ │ ├─── written since ────────────▶ changed: vote no
  *      │ │ ├─── no answer ────────────────▶ unsure: vote no
- *      │ │ └─── an identity by now ───────▶ call, with that guess and a nonce anew
+ *      │ │ └─── an identity by now ───────▶ call, expecting that, a nonce anew
  *      │ └───── somebody's fence ─────────▶ judge ──▶ it bars: settle
  *      └───────────────────────────────────────┴──────────────┘
  *
@@ -27,8 +27,6 @@ export type FenceTask = {
   readonly keys: KeyPair;
   /** What the transaction has read there; undefined: its write is blind. */
   readonly read: SeenItem | undefined;
-  /** What a blind one takes the item for. */
-  readonly guess?: Identity | undefined;
 };
 
 export type FenceCall = {
@@ -47,9 +45,8 @@ export type FenceStep =
   | { readonly kind: "changed" }
   | { readonly kind: "unsure"; readonly cause: unknown };
 
-export function firstFenceCall({ read, guess }: FenceTask): FenceCall {
-  const expects = read?.identity ?? guess ?? { kind: "bare" };
-  return { kind: "call", expects, over: read?.over };
+export function firstFenceCall({ read }: FenceTask): FenceCall {
+  return { kind: "call", expects: read?.identity ?? { kind: "bare" }, over: read?.over };
 }
 
 /** @throws CorruptDataError when the item's reserved attributes are not what they have to be. */

@@ -6,14 +6,12 @@
  */
 import { bars, type FenceFate, type MetFence } from "../../core/fence.ts";
 import { StoreError, LateSignatureError, UnavailableError } from "../../core/errors.ts";
-import type { Identity } from "../../core/item-identity.ts";
 import * as limits from "../../core/limits.ts";
 import type {
   Attempted,
   ItemAddress,
   MixedCallOptions,
   MixedItemStore,
-  StampedInstall,
 } from "../../core/mixed-items-port.ts";
 import type { CallOptions, Clock, Random } from "../../core/ports.ts";
 import type { Item, Stamp, TransactionId } from "../../core/types.ts";
@@ -191,12 +189,11 @@ export class MixedItems {
       readonly at: ItemAddress;
       /** Undefined: a blind write. */
       readonly read: SeenItem | undefined;
-      readonly guess?: Identity | undefined;
     },
     options?: MixedCallOptions,
   ): Promise<FenceResult> {
-    const { id, at, read, guess } = request;
-    const task = { id, keys: at.table, read, guess };
+    const { id, at, read } = request;
+    const task = { id, keys: at.table, read };
     let step: FenceStep = firstFenceCall(task);
     let calls = 0;
     let settles = 0;
@@ -222,14 +219,6 @@ export class MixedItems {
         if (answer !== "throttled") step = afterFenceCall(task, { call, nonce }, answer);
       }
     }
-  }
-
-  /** Puts or deletes over the state that was voted, and over nothing else. */
-  install(
-    request: StampedInstall,
-    options?: MixedCallOptions,
-  ): Promise<"installed" | "superseded"> {
-    return this.#places.run(() => this.#store.install(request, options));
   }
 
   /** Takes an aborted transaction's fences and placeholders away, where they stand. */

@@ -59,6 +59,7 @@ export class MixedTransactions implements MixedTables {
       if (await commitLocally({ items: this.items, ports: this.#ports }, local, how)) {
         return { kind: "local", transactionId };
       }
+      // Goes on sealed: it has read nothing in the log, so there is no end of that to look at.
     } else {
       await view.ready();
       // A read that its body did not wait for may have chained meanwhile.

@@ -6,7 +6,7 @@ import type { TransactionId, Version } from "../../core/types.ts";
 import { MixedItems } from "../../engine/mixed/mixed-items.ts";
 import { createTestCloud } from "../../testing/index.ts";
 
-test("a wrong guess costs one more call, and none to read; lists are compared", async () => {
+test("a blind fence that finds an identity costs one more call, and none to read; lists are compared", async () => {
   const cloud = await createTestCloud({
     tables: [{ name: "mixed", partitionKey: { name: "pk", type: "S" } }],
   });
@@ -36,7 +36,7 @@ test("a wrong guess costs one more call, and none to read; lists are compared", 
     expect(await mixed.read(at)).toMatchObject({ list, _f: { B: fenceBytesOf(id) } });
     const item = { ...key, list: { L: [] } };
     const install = { ...at, id, item, version: 5 as Version, stamp: fenced.stamp };
-    expect(await items.install(install)).toBe("installed");
+    expect(await mixed.install(install)).toBe("installed");
     const read = await items.read(at);
     const next = { ...key, list, more: { S: "" } };
     expect(await items.commitLocally({ at, read, item: next })).toEqual({ kind: "committed" });

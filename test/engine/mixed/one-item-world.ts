@@ -220,7 +220,7 @@ export class OneItemWorld {
     this.#decide(own, fenced.stamp);
     if (!this.#isCommitted(own)) return;
     const version = this.#versionOf(own);
-    await mixed.install({ ...at, id, item, version, stamp: fenced.stamp });
+    await this.#storeFor(own).install({ ...at, id, item, version, stamp: fenced.stamp });
   }
 
   /** The first vote stands. */
