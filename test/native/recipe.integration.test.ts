@@ -56,7 +56,11 @@ describe("the recipe in Python", () => {
   });
 
   /** Adds to `n` by the recipe, on the user's condition; gives what it answers. */
-  async function add(customer: string, condition?: string): Promise<unknown> {
+  async function add(
+    customer: string,
+    condition?: string,
+    update = "SET touched = :t ADD n :one",
+  ): Promise<unknown> {
     const { region, credentials } = localIdentity;
     const program = `
 ${printed.replace(printedAddress, stack.endpoint)}
@@ -67,11 +71,13 @@ dynamodb = boto3.client(
     aws_access_key_id=given["user"], aws_secret_access_key=given["user"],
 )
 more = {"ConditionExpression": given["condition"]} if given.get("condition") else {}
+values = {":one": {"N": "1"}, ":t": {"BOOL": True}}
 try:
     answer = update_item(
         dynamodb, TableName="carts", Key={"customer": {"S": given["customer"]}},
-        UpdateExpression="SET touched = :t ADD n :one", ReturnValues="ALL_NEW",
-        ExpressionAttributeValues={":one": {"N": "1"}, ":t": {"BOOL": True}}, **more,
+        UpdateExpression=given["update"], ReturnValues="ALL_NEW",
+        ExpressionAttributeValues={k: v for k, v in values.items() if k in given["update"]},
+        **more,
     )
     attributes = answer["Attributes"]
     print(json.dumps({"n": attributes["n"]["N"], "nonce": len(attributes["_n"]["B"])}))
@@ -80,7 +86,7 @@ except dynamodb.exceptions.ConditionalCheckFailedException:
 `;
     const endpoint = proxy.url;
     const user = credentials.accessKeyId;
-    const given = JSON.stringify({ endpoint, region, user, customer, condition });
+    const given = JSON.stringify({ endpoint, region, user, customer, condition, update });
     const { stdout } = await promisify(execFile)("python3", ["-c", program, given]);
     return JSON.parse(stdout);
   }
@@ -125,6 +131,14 @@ except dynamodb.exceptions.ConditionalCheckFailedException:
     });
     expect(await add("free")).toEqual({ n: "12", nonce: 16 });
   });
+
+  test.for(["ADD n :one", "set n = :one", "REMOVE touched\nSET\tn = :one", "add n :one"])(
+    "takes %j as it is, and sets the nonce, too",
+    async (update, { skip }) => {
+      skip(!hasBoto, missing);
+      expect(await add(`by ${update}`, undefined, update)).toEqual({ n: "1", nonce: 16 });
+    },
+  );
 
   test("is refused by its user's condition only", async ({ skip }) => {
     skip(!hasBoto, missing);
