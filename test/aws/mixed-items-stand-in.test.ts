@@ -6,7 +6,7 @@ import type { TransactionId, Version } from "../../core/types.ts";
 import { MixedItems } from "../../engine/mixed/mixed-items.ts";
 import { createTestCloud } from "../../testing/index.ts";
 
-test("a blind fence that finds an identity costs one more call, and none to read; lists are compared", async () => {
+test("a blind fence on an identity costs one more call, no read; lists are compared", async () => {
   const cloud = await createTestCloud({
     tables: [{ name: "mixed", partitionKey: { name: "pk", type: "S" } }],
   });

@@ -70,7 +70,7 @@ describe("a fence on what was read", () => {
     }
   });
 
-  test("stands under an identity that came with the same content (votes-identity-read)", async () => {
+  test("stands under an identity that came with the content (votes-identity-read)", async () => {
     const store = new ScriptedStore(content);
     const fenced = await fenceAsRead(store, () => {
       store.put({ ...content, _v: { N: "9" } });
