@@ -1,7 +1,7 @@
 /**
  * The content of an item of a mixed table: what is there for the application. Transactions compare
- * contents, never identities: a content that is as it was read makes the read true, whoever has
- * given the item another identity since (docs/adr/0014-native-operations.md, Fence).
+ * it, beside identities: it alone tells of an unaware update, which keeps the identity, and of an
+ * item that had none (docs/adr/0014-native-operations.md, Fence).
  */
 import { attribute, isReserved, withoutReserved, type KeyNames } from "./attributes.ts";
 import { canonicalNumber } from "./decimal.ts";

@@ -1,6 +1,7 @@
 /**
- * Bounds of transactions that are prepared before they are decided, for native operations beside
- * them (docs/adr/0014-native-operations.md); part of core/limits.ts.
+ * Bounds of transactions over mixed tables, which are prepared before they are decided; of tables
+ * that are moved there; of the auditor and of the plugin for native operations
+ * (docs/adr/0014-native-operations.md). Part of core/limits.ts.
  */
 
 /**
@@ -96,11 +97,13 @@ export const voteAgainMs = 5_000;
 export const fencesLookedMax = 40;
 /** Aborted transactions of a chunk whose fences replay takes away at a time. */
 export const abortedConcurrencyMax = 16;
-/** Lines that the auditor writes of one batch, those about most writes, and names in each. */
-export const auditLinesMax = 20;
-export const auditNamesMax = 50;
 /** Pages of the log, below the watermark, that it reads for what was prepared there. */
 export const openPagesMax = 64;
+
+// --- The auditor (functions/auditor) ---
+/** Lines that it writes of one batch, those about most writes, and names in each. */
+export const auditLinesMax = 20;
+export const auditNamesMax = 50;
 
 // --- The plugin for native operations (native/) ---
 /** How old its list of mixed tables may be. Within half of that it asks anew, in the background. */

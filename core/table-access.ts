@@ -42,7 +42,7 @@ export function isClosed({ move }: AccessState): boolean {
   return move?.stage === "closed";
 }
 
-/** Mixed, and still a delete leaves a tombstone: a plain install may be on its way. */
+/** Mixed, and still a delete leaves a tombstone: an install by version may be on its way. */
 export function isGuarded({ move }: AccessState): boolean {
   return move?.stage === "guarded";
 }
@@ -53,7 +53,7 @@ export function takesLocalCommits({ access, move }: AccessState): boolean {
 }
 
 /**
- * What stands in the registry after a plain registration. One that does not say it keeps what is
+ * What stands in the registry after a registration. One that does not say it keeps what is
  * registered.
  * @param before what is registered; undefined: nothing.
  * @throws InvalidRequestError for history on a mixed table, and for a change.

@@ -42,7 +42,7 @@ export async function endReading(
   let met = 0;
   for (let tries = 0; tries < limits.readTriesMax; tries += 1) {
     const { newest } = view.tail;
-    // mutant: read-only-not-compared
+    // mutant: read-only-unchecked
     const changed = await changedRead(items, set, view.call);
     if (changed !== undefined) throw view.doom(nativeConflict(changed));
     await orAborted(follower.refresh(), signal);

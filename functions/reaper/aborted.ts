@@ -1,8 +1,9 @@
 /**
  * Fences that aborted transactions have left after replay had cleaned up behind them: of calls that
  * came late, or of a process that slept. No such call comes when the watermark has passed the abort
- * for as long as tombstones stand: it is signed within a minute after its transaction was prepared,
- * and its signature dies within minutes. Safe to repeat, and to be cut anywhere.
+ * for as long as tombstones stand: a fence is signed within `installSignMsMax` (10 s) of when
+ * fencing began and at most `ownInstallMsMax` after its request was first sent, and its signature
+ * dies within minutes. Safe to repeat, and to be cut anywhere.
  */
 import type { AbortedFences } from "../../core/aborted-fences-port.ts";
 import { StoreError } from "../../core/errors.ts";

@@ -109,7 +109,7 @@ export function requestOf(
 ): NativeRequest {
   const words = new Words();
   const own = write.condition === undefined ? [] : [conditionText(table, write.condition, words)];
-  // mutant: updates-ignore-fences
+  // mutant: update-over-fence
   const asksForFence = nonce !== undefined && isDependent(write);
   const conditions = asksForFence
     ? [...own, `attribute_not_exists(${words.name(fenceAttribute)})`]
