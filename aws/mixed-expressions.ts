@@ -72,6 +72,11 @@ class Aliases {
     return this.equals(fenceAttribute, { B: fenceBytesOf(id) });
   }
 
+  /** An identity, whichever. */
+  hasAny(): string {
+    return `(${this.isThere(nonceAttribute)} OR ${this.isThere(versionAttribute)})`;
+  }
+
   has(identity: Identity, partitionKey: string): readonly string[] {
     switch (identity.kind) {
       case "nonce":
@@ -107,7 +112,8 @@ class Aliases {
 /** An identity of its own, or a nonce; of what was absent a placeholder. */
 export function fenceExpressions({ id, table, expects, nonce, over }: FenceRequest): Expressions {
   const to = new Aliases();
-  const conditions = to.has(expects, table.partitionKey);
+  const conditions =
+    expects.kind === "identified" ? [to.hasAny()] : to.has(expects, table.partitionKey);
   const sets = [to.isFencedBy(id)];
   if (expects.kind === "bare" || expects.kind === "absent") {
     sets.push(to.equals(nonceAttribute, { B: nonce }));

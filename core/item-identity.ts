@@ -31,7 +31,7 @@ export function identityOf(item: Item | undefined): Identity {
 }
 
 /** One that never comes again, whoever writes the item. */
-export function isCertain(identity: Identity): identity is Stamp {
+export function isCertain(identity: { readonly kind: string }): identity is Stamp {
   return identity.kind === "nonce" || identity.kind === "version";
 }
 

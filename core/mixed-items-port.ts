@@ -27,10 +27,13 @@ export type Attempted =
 /** `over`: a fence that bars nothing, and is replaced if it stands there. */
 type Over = { readonly over?: TransactionId | undefined };
 
+/** A state of an item: that one, or any that has an identity of its own, which the answer shows. */
+export type FencedState = Identity | { readonly kind: "identified" };
+
 export type FenceRequest = ItemAddress &
   Over & {
     readonly id: TransactionId;
-    readonly expects: Identity;
+    readonly expects: FencedState;
     /** For an item that has no identity of its own. */
     readonly nonce: Uint8Array;
   };

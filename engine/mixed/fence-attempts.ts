@@ -18,7 +18,7 @@
 import { bars, type FenceFate, type MetFence } from "../../core/fence.ts";
 import type { KeyPair } from "../../core/item-content.ts";
 import { isCertain, type Identity } from "../../core/item-identity.ts";
-import type { Attempted } from "../../core/mixed-items-port.ts";
+import type { Attempted, FencedState } from "../../core/mixed-items-port.ts";
 import type { Stamp, TransactionId } from "../../core/types.ts";
 import { isUntouched, metOn, stateOf, type SeenItem } from "./seen-item.ts";
 
@@ -27,11 +27,13 @@ export type FenceTask = {
   readonly keys: KeyPair;
   /** What the transaction has read there; undefined: its write is blind. */
   readonly read: SeenItem | undefined;
+  /** What a blind one takes the item for. */
+  readonly guess: FencedState;
 };
 
 export type FenceCall = {
   readonly kind: "call";
-  readonly expects: Identity;
+  readonly expects: FencedState;
   /** A fence that bars nothing, to be replaced. */
   readonly over: TransactionId | undefined;
 };
@@ -45,8 +47,8 @@ export type FenceStep =
   | { readonly kind: "changed" }
   | { readonly kind: "unsure"; readonly cause: unknown };
 
-export function firstFenceCall({ read }: FenceTask): FenceCall {
-  return { kind: "call", expects: read?.identity ?? { kind: "bare" }, over: read?.over };
+export function firstFenceCall({ read, guess }: FenceTask): FenceCall {
+  return { kind: "call", expects: read?.identity ?? guess, over: read?.over };
 }
 
 /** @throws CorruptDataError when the item's reserved attributes are not what they have to be. */
@@ -62,8 +64,8 @@ export function afterFenceCall(
   const state = stateOf(answer.kind === "done" ? answer.old : answer.shown, task.keys);
   // mutant: fence-compares-nothing
   if (task.read !== undefined && !isUntouched(task.read, state)) return { kind: "changed" };
-  if (answer.kind === "done") return { kind: "fenced", stamp: stampOf(call.expects, nonce) };
   const { identity, fence } = state;
+  if (answer.kind === "done") return { kind: "fenced", stamp: stampOf(identity, nonce) };
   // A copy of this very call was there before: who has made it is no client of ours.
   if (fence === task.id) return { kind: "unsure", cause: undefined };
   const met = metOn(state, call.over);
@@ -76,6 +78,7 @@ export function afterFenceFate(met: MetFence, fate: FenceFate): FenceStep {
   return bars(met, fate) ? { kind: "settle", met, then } : then;
 }
 
-function stampOf(expects: Identity, nonce: Uint8Array): Stamp {
-  return isCertain(expects) ? expects : { kind: "nonce", nonce };
+/** What had no identity has got the nonce. */
+function stampOf(found: Identity, nonce: Uint8Array): Stamp {
+  return isCertain(found) ? found : { kind: "nonce", nonce };
 }

@@ -6,9 +6,11 @@
  */
 import { bars, type FenceFate, type MetFence } from "../../core/fence.ts";
 import { StoreError, LateSignatureError, UnavailableError } from "../../core/errors.ts";
+import { isCertain } from "../../core/item-identity.ts";
 import * as limits from "../../core/limits.ts";
 import type {
   Attempted,
+  FencedState,
   ItemAddress,
   MixedCallOptions,
   MixedItemStore,
@@ -74,6 +76,7 @@ type LocalRun = {
   readonly tries: { calls: number; settles: number };
 };
 
+const identified = { kind: "identified" } as const;
 const tryAgainBackoff = { baseMs: 4, capMs: 200 };
 
 export class MixedItems {
@@ -82,6 +85,8 @@ export class MixedItems {
   readonly #judge: FenceJudge;
   /** Held for one call, never while a transaction is settled: its installs take places, too. */
   readonly #places = new Semaphore(limits.installConcurrencyMax);
+  /** By table: what its last blind fence has found. A wrong guess is a call in vain. */
+  readonly #guesses = new Map<string, FencedState>();
 
   constructor(
     ports: { readonly mixed: MixedItemStore; readonly clock: Clock; readonly random: Random },
@@ -193,7 +198,8 @@ export class MixedItems {
     options?: MixedCallOptions,
   ): Promise<FenceResult> {
     const { id, at, read } = request;
-    const task = { id, keys: at.table, read };
+    const { name } = at.table;
+    const task = { id, keys: at.table, read, guess: this.#guesses.get(name) ?? identified };
     let step: FenceStep = firstFenceCall(task);
     let calls = 0;
     let settles = 0;
@@ -217,6 +223,9 @@ export class MixedItems {
         calls += 1;
         // Throttled: nothing happened.
         if (answer !== "throttled") step = afterFenceCall(task, { call, nonce }, answer);
+        if (step.kind === "fenced" && read === undefined) {
+          this.#guesses.set(name, isCertain(call.expects) ? identified : call.expects);
+        }
       }
     }
   }

@@ -94,14 +94,22 @@ describe("a fence on what was read", () => {
   });
 });
 
-test("a blind one goes by what its refusal shows", async () => {
-  for (const first of [undefined, content, { ...content, _n }]) {
+test("a blind one takes any identity, goes by what a refusal shows, and learns by it", async () => {
+  for (const [first, stamp] of [
+    [{ ...content, _n }, { kind: "nonce", nonce: _n.B }],
+    [{ ...content, _v: { N: "5" } }, { kind: "version", version: 5 }],
+    [content, { kind: "nonce" }],
+    [undefined, { kind: "nonce" }],
+  ] as const) {
     const store = new ScriptedStore(first);
-    expect(await store.items.fence({ id: own, at, read: undefined })).toMatchObject({
-      kind: "fenced",
-    });
-    expect(store.called.length).toBe(first === content ? 1 : 2);
-    expect(store.item).toMatchObject(fencedBy(own));
+    for (const calls of [first !== undefined && first !== content ? 1 : 2, 1]) {
+      store.put(first);
+      store.calls.length = 0;
+      const fenced = await store.items.fence({ id: own, at, read: undefined });
+      expect(fenced).toMatchObject({ kind: "fenced", stamp });
+      expect(store.called.length).toBe(calls);
+      expect(store.item).toMatchObject(fencedBy(own));
+    }
   }
 });
 

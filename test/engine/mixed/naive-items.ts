@@ -32,8 +32,10 @@ export class NaiveItems {
     const { key, expects, id, nonce, over } = request;
     const old = this.get(key);
     const isFree = expects.kind === "absent" || isFreeOf(old, over);
-    if (!sameIdentity(identityOf(old), expects) || !isFree) return { kind: "refused", shown: old };
-    const isNamed = expects.kind === "nonce" || expects.kind === "version";
+    const found = identityOf(old);
+    const isNamed = found.kind === "nonce" || found.kind === "version";
+    const isFit = expects.kind === "identified" ? isNamed : sameIdentity(found, expects);
+    if (!isFit || !isFree) return { kind: "refused", shown: old };
     this.put(key, {
       ...(old ?? key),
       _f: { B: fenceBytesOf(id) },
