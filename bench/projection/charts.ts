@@ -32,10 +32,33 @@ export function projectionCharts(result: ProjectionResult): readonly ChartSpec[]
     throughputChart(result),
     processChart(result),
     contentionChart(result),
+    mixedChart(result),
     hotRowChart(result),
     costChart(result),
     costLinesChart(result),
   ].filter(({ labels, series }) => labels.length > 0 && series.length > 0);
+}
+
+function mixedChart({ mixed }: ProjectionResult): ChartSpec {
+  const cases = mixed.filter(({ access }) => access === "mixed");
+  const p50 = (access: "transactional" | "mixed"): Series => ({
+    name: access,
+    values: cases.map(
+      ({ commit, onlyRead }) =>
+        mixed.find(
+          (row) => row.access === access && row.commit === commit && row.onlyRead === onlyRead,
+        )?.latency.p50 ?? null,
+    ),
+  });
+  return {
+    kind: "bar",
+    title: "A lone transaction on mixed and on transactional tables, p50",
+    unit: "ms",
+    labels: cases.map(
+      ({ commit, onlyRead }) => `${commit}, ${onlyRead === 0 ? "all written" : "one only read"}`,
+    ),
+    series: [p50("transactional"), p50("mixed")],
+  };
 }
 
 /** How much later others may make a commit by the stream, at the 99th percentile. */

@@ -25,7 +25,8 @@ const { values } = parseArgs({
 });
 
 const partNames = [
-  ...(["latency", "beside", "throughput", "processes", "contention", "hotRow", "cost"] as const),
+  ...(["latency", "beside", "throughput", "processes", "contention"] as const),
+  ...(["mixed", "hotRow", "cost"] as const),
 ];
 
 /** The part of the plan that was asked for; what it leaves out is empty in the result. */
@@ -41,6 +42,7 @@ function planned(plan: ProjectionPlan, only: string | undefined): ProjectionPlan
     throughput: [],
     processes: [],
     contention: [],
+    mixed: [],
     hotRow: [],
     cost: [],
   };
@@ -60,6 +62,7 @@ function committing(plan: ProjectionPlan, commit: string | undefined): Projectio
     throughput: of(plan.throughput),
     processes: of(plan.processes),
     contention: of(plan.contention),
+    mixed: of(plan.mixed),
     hotRow: of(plan.hotRow),
     cost: of(plan.cost),
   };

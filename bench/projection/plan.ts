@@ -1,4 +1,5 @@
 /** What a projection runs: sizes and durations in virtual seconds. */
+import type { TableAccess } from "../../core/types.ts";
 import type { CommitPreference } from "../../engine/types.ts";
 import type { Consumer } from "./published-figures.ts";
 
@@ -62,6 +63,15 @@ export type BesideCase = {
   readonly seconds: number;
 };
 
+/** On a table of either kind, two items read and written, and one more read or not. */
+export type MixedCase = {
+  readonly commit: "stream" | "express";
+  readonly access: TableAccess;
+  readonly onlyRead: number;
+  readonly perSecond: number;
+  readonly seconds: number;
+};
+
 export type ProjectionPlan = {
   readonly complete: boolean;
   readonly warmUpSeconds: number;
@@ -72,6 +82,7 @@ export type ProjectionPlan = {
   readonly processes: readonly ProcessCase[];
   readonly contention: readonly ContentionCase[];
   readonly contentionSeconds: number;
+  readonly mixed: readonly MixedCase[];
   readonly hotRow: readonly HotRowCase[];
   readonly hotRowSeconds: number;
   readonly cost: readonly CostCase[];
@@ -129,6 +140,14 @@ function besideCases(commit: CommitPreference, processes: readonly number[]): Be
   }));
 }
 
+function mixedCases(seconds: number): readonly MixedCase[] {
+  return (["express", "stream"] as const).flatMap((commit) =>
+    (["transactional", "mixed"] as const).flatMap((access) =>
+      [0, 1].map((onlyRead) => ({ commit, access, onlyRead, perSecond: 10, seconds })),
+    ),
+  );
+}
+
 const sixteenBySixteen = { consumer: fanOut, processes: 16, clientsPerProcess: 16 } as const;
 
 /** What docs/performance.md shows. */
@@ -167,6 +186,7 @@ export const fullPlan: ProjectionPlan = {
     ...[100, 10_000].map((keys) => ({ commit: "stream", consumer: standard, keys }) as const),
   ],
   contentionSeconds: 6,
+  mixed: mixedCases(100),
   hotRow: [
     ...hotRowCases("auto", fanOut, [1, 4, 16, 64, 256]),
     { commit: "auto", ...sixteenBySixteen },
@@ -203,6 +223,7 @@ export const briefPlan: ProjectionPlan = {
   processes: [{ commit: "stream", processes: 3, perSecond: 20 }],
   contention: [{ commit: "stream", consumer: fanOut, keys: 10 }],
   contentionSeconds: 1,
+  mixed: mixedCases(2),
   hotRow: [
     { commit: "stream", consumer: fanOut, processes: 1, clientsPerProcess: 3 },
     { commit: "auto", consumer: fanOut, processes: 3, clientsPerProcess: 1 },

@@ -35,6 +35,7 @@ export function projectionTables(result: ProjectionResult): string {
     ["One shard", throughputTable(result.shardThroughput)],
     ["Processes", throughputTable(result.processes)],
     ["Contention", contentionTable(result)],
+    ["Mixed tables", mixedTable(result)],
     ["Hot row", hotRowTable(result)],
     ["Cost", costTable(result)],
     ["Counts per transaction", countsTable(result)],
@@ -58,6 +59,26 @@ function latencyTable({ commitLatency, transactWriteItems }: ProjectionResult): 
       ]),
       ["TransactWriteItems", "", "", "", ...ms(transactWriteItems), ...["", "", "", "", ""]],
     ],
+  );
+}
+
+function mixedTable({ mixed }: ProjectionResult): readonly string[] {
+  return table(
+    [
+      "commit",
+      "table",
+      "only read",
+      ...percentileHeads,
+      "p50: body",
+      "certify",
+      "install",
+      "commits",
+    ],
+    mixed.map((row) => [
+      ...[row.commit, row.access, whole(row.onlyRead), ...ms(row.latency)],
+      ...[row.phases.body, row.phases.certify, row.phases.install].map(({ p50 }) => whole(p50)),
+      whole(row.samples),
+    ]),
   );
 }
 

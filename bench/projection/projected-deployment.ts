@@ -8,7 +8,7 @@ import { createTables } from "../../aws/create-tables.ts";
 import { provisionDeployment } from "../../aws/provision.ts";
 import { registerTables } from "../../aws/register-tables.ts";
 import type { StreamRecord } from "../../core/ports.ts";
-import type { LogPosition, SequenceNumber, ShardId } from "../../core/types.ts";
+import type { LogPosition, SequenceNumber, ShardId, TableAccess } from "../../core/types.ts";
 import { createClientEngine } from "../../engine/client-engine.ts";
 import type { CommitPreference, EngineEvent } from "../../engine/types.ts";
 import { createOracleService } from "../../functions/oracle/service.ts";
@@ -58,7 +58,10 @@ export class ProjectedDeployment {
     readonly seed: number | string;
     /** How the oracle is fed; replay's consumer is always a standard one. */
     readonly consumer: Consumer;
+    /** Of its table. Default: transactional. */
+    readonly access?: TableAccess;
   }): Promise<ProjectedDeployment> {
+    const { access = "transactional" } = options;
     await loadAllParts();
     const world = new ProjectedWorld(options);
     const operator = world.startProcess("operator");
@@ -68,9 +71,7 @@ export class ProjectedDeployment {
       if (shard === undefined) throw new Error("a deployment without a shard");
       const table = { name: projectionTable, partitionKey: { name: "id", type: "S" } } as const;
       await createTables(aws, [table]);
-      await registerTables({ ...aws, deployment }, [
-        { ...table, history: false, access: "transactional" },
-      ]);
+      await registerTables({ ...aws, deployment }, [{ ...table, history: false, access }]);
       return shard;
     };
     const shard = await world.time.runUntil(provision(), runLimitMs);

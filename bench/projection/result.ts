@@ -3,7 +3,7 @@ import type { CommitPreference } from "../../engine/types.ts";
 import type { CurvePoint, Percentiles } from "./latency-samples.ts";
 import type { PhaseName } from "./load.ts";
 import type { CostRow } from "./monthly-cost.ts";
-import type { BesideCase } from "./plan.ts";
+import type { BesideCase, MixedCase } from "./plan.ts";
 import type { Consumer } from "./published-figures.ts";
 
 /** Milliseconds throughout. */
@@ -69,6 +69,13 @@ export type HotRowRow = {
   readonly latency: Percentiles;
 };
 
+/** Of lone transactions on a mixed table, and the same ones on a transactional one. */
+export type MixedRow = Pick<MixedCase, "commit" | "access" | "onlyRead"> & {
+  readonly samples: number;
+  readonly latency: Percentiles;
+  readonly phases: { readonly [Phase in PhaseName]: Percentiles };
+};
+
 /** Of clients that keep to the stream, beside others. */
 export type BesideRow = Pick<BesideCase, "consumer" | "perSecond" | "processes" | "loud"> & {
   readonly samples: number;
@@ -91,6 +98,7 @@ export type ProjectionResult = {
   readonly shardThroughput: readonly ThroughputRow[];
   readonly processes: readonly ThroughputRow[];
   readonly contention: readonly ContentionRow[];
+  readonly mixed: readonly MixedRow[];
   readonly hotRow: readonly HotRowRow[];
   readonly cost: readonly CostRow[];
 };

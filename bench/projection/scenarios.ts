@@ -2,6 +2,7 @@
 import { plainRows } from "../../testing/table-contents.ts";
 import { type Arrival, type Body, Load, type LoadResult } from "./load.ts";
 import { costRow, countsOf, type CostRow } from "./monthly-cost.ts";
+import type { TableAccess } from "../../core/types.ts";
 import type { CommitPreference } from "../../engine/types.ts";
 import type {
   BesideCase,
@@ -9,6 +10,7 @@ import type {
   CostCase,
   HotRowCase,
   LatencyCase,
+  MixedCase,
   ProcessCase,
   ProjectionPlan,
   ThroughputCase,
@@ -31,6 +33,7 @@ import type {
   ContentionRow,
   HotRowRow,
   LatencyRow,
+  MixedRow,
   ProjectionResult,
   ThroughputRow,
 } from "./result.ts";
@@ -53,6 +56,7 @@ type Case = {
   readonly warmUpSeconds: number;
   readonly seconds: number;
   readonly settle?: boolean;
+  readonly access?: TableAccess;
 };
 
 async function runCase(options: Case): Promise<LoadResult> {
@@ -60,12 +64,30 @@ async function runCase(options: Case): Promise<LoadResult> {
   return load.run();
 }
 
-async function prepare({ seed, consumer, ...load }: Case): Promise<{
+async function prepare({ seed, consumer, access = "transactional", ...load }: Case): Promise<{
   readonly deployment: ProjectedDeployment;
   readonly load: Load;
 }> {
-  const deployment = await ProjectedDeployment.create({ seed, consumer });
+  const deployment = await ProjectedDeployment.create({ seed, consumer, access });
   return { deployment, load: new Load(deployment, load) };
+}
+
+async function mixedRow({ seed, plan }: Run, task: MixedCase): Promise<MixedRow> {
+  const { commit, access, onlyRead, perSecond, seconds } = task;
+  const { latency, phases } = await runCase({
+    ...{ seed, commit, access, consumer: "fan-out", processes: 1, seconds },
+    warmUpSeconds: plan.warmUpSeconds,
+    arrival: { kind: "open", perSecond },
+    body: readAndWrite({ items: 2 + onlyRead, onlyRead, keys: spreadKeys }),
+  });
+  return {
+    ...{ commit, access, onlyRead, samples: latency.count, latency: latency.percentiles },
+    phases: {
+      body: phases.body.percentiles,
+      certify: phases.certify.percentiles,
+      install: phases.install.percentiles,
+    },
+  };
 }
 
 type Run = { readonly seed: number; readonly plan: ProjectionPlan };
@@ -305,6 +327,7 @@ export async function project(
       (task) => contentionRow(run, task),
       part("contention"),
     ),
+    mixed: await inTurn(plan.mixed, (task) => mixedRow(run, task), part("mixed")),
     hotRow: await inTurn(plan.hotRow, (task) => hotRowRow(run, task), part("hot row")),
     cost: await inTurn(plan.cost, (task) => costOf(run, task), part("cost")),
   };

@@ -34,21 +34,24 @@ function differentNumbers(random: SeededRandom, count: number, below: number): r
 }
 
 /**
- * Reads n different items in one batch and puts all of them, each chosen anew whenever the body
+ * Reads n different items in one batch and puts those that are not only read, each chosen anew whenever the body
  * runs.
  */
 export function readAndWrite(options: {
   readonly items: number;
+  /** Of these are only read. Default: none. */
+  readonly onlyRead?: number;
   readonly keys: number;
   /** Added to each item. Default 0. */
   readonly fillerBytes?: number;
 }): Body {
-  const { fillerBytes = 0 } = options;
+  const { fillerBytes = 0, onlyRead = 0 } = options;
   const filler = fillerBytes === 0 ? undefined : "x".repeat(fillerBytes);
   return async (transaction, random) => {
     const chosen = differentNumbers(random, options.items, options.keys);
     const rows = await transaction.batchGet(chosen.map((n) => [items, itemAt(n, 0).id] as const));
     for (const [i, n] of chosen.entries()) {
+      if (i < onlyRead) continue;
       transaction.put(items, itemAt(n, (rows[i]?.balanceCents ?? 0) + 1, filler));
     }
   };

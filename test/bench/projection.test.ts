@@ -38,6 +38,7 @@ describe("a projection", { timeout: patienceMs }, () => {
       throughput: [],
       processes: [],
       contention: [],
+      mixed: [],
       hotRow: [],
       cost: [],
     };
@@ -58,11 +59,21 @@ describe("a projection", { timeout: patienceMs }, () => {
     }
   });
 
+  test("adds at least its round trips to a transaction on a mixed table", () => {
+    const certify = (access: "transactional" | "mixed", onlyRead: number): number =>
+      result.mixed.find(
+        (row) => row.commit === "express" && row.access === access && row.onlyRead === onlyRead,
+      )?.phases.certify.p50 ?? 0;
+    // A fence and a vote; and a second look. Each at half of its median, at the least.
+    expect(certify("mixed", 0)).toBeGreaterThan(certify("transactional", 0) + (6 + 7.6) / 2);
+    expect(certify("mixed", 1)).toBeGreaterThan(certify("mixed", 0) + 2);
+  });
+
   test("gives charts with a value or a gap at every label", () => {
     const charts = projectionCharts(result);
     expect(new Set(charts.map(({ title }) => title)).size).toBe(charts.length);
     // The brief plan has no fan-out among its costs.
-    expect(charts).toHaveLength(9);
+    expect(charts).toHaveLength(10);
     for (const { title, labels, series } of charts) {
       for (const { values } of series) {
         expect(values, title).toHaveLength(labels.length);
@@ -95,7 +106,7 @@ describe("a projection", { timeout: patienceMs }, () => {
 
   test("without some of its parts has charts of the others", () => {
     const charts = projectionCharts({ ...result, processes: [], hotRow: [], cost: [] });
-    expect(charts).toHaveLength(6);
+    expect(charts).toHaveLength(7);
   });
 
   test("prints rows as wide as their heads", () => {
