@@ -3,6 +3,7 @@
  * conditional PutItem, so a stored version never falls (I6), and is never signed after its deadline
  * (aws/call.ts).
  */
+import { markAttribute, versionAttribute } from "../core/attributes.ts";
 import { StoreError } from "../core/errors.ts";
 import type { CallOptions, ClientPorts, InstallRequest, ItemStore } from "../core/ports.ts";
 import { OnDemand } from "../core/on-demand.ts";
@@ -47,7 +48,7 @@ export function createDynamoDbItemStore(parts: ItemStoreParts): ItemStore {
     async versions(keys, options) {
       const isEventual = options.consistency === "eventual";
       const items = await batches.use(({ batchGetItems }) =>
-        batchGetItems(parts, keys, { attributes: ["_v"], isEventual, options }),
+        batchGetItems(parts, keys, { attributes: [versionAttribute], isEventual, options }),
       );
       return items.map((item) => (item === undefined ? absentItem.version : versionOf(item)));
     },
@@ -59,7 +60,7 @@ export function createDynamoDbItemStore(parts: ItemStoreParts): ItemStore {
             Key: toSdkItem(key),
             // mutant: reaper-removes-whatever-stands
             ConditionExpression: "#tombstone = :true AND #version = :version",
-            ExpressionAttributeNames: { "#tombstone": "_x", "#version": "_v" },
+            ExpressionAttributeNames: { "#tombstone": markAttribute, "#version": versionAttribute },
             ExpressionAttributeValues: {
               ":true": { BOOL: true },
               ":version": { N: version.toString() },
@@ -99,13 +100,13 @@ async function install(
 function installCondition(
   version: InstallRequest["version"],
   expects: InstallRequest["expects"],
-  [keyAttribute = "_v"]: readonly string[],
+  [keyAttribute = versionAttribute]: readonly string[],
 ): {
   ConditionExpression: string;
   ExpressionAttributeNames: Record<string, string>;
   ExpressionAttributeValues?: SdkItem;
 } {
-  const versionName = { "#version": "_v" };
+  const versionName = { "#version": versionAttribute };
   if (expects === "below") {
     return {
       // mutant: install-without-condition

@@ -10,7 +10,7 @@ import type {
   UpdateItemCommandOutput,
 } from "@aws-sdk/client-dynamodb";
 import { StoreError } from "../core/errors.ts";
-import { nonceAttribute } from "../core/item-identity.ts";
+import { nonceAttribute } from "../core/attributes.ts";
 import type {
   Attempted,
   ItemAddress,

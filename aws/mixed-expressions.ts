@@ -7,12 +7,11 @@
 import type { SdkItem } from "./attribute-values.ts";
 import {
   fenceAttribute,
-  fenceBytesOf,
   markAttribute,
   nonceAttribute,
   versionAttribute,
-  type Identity,
-} from "../core/item-identity.ts";
+} from "../core/attributes.ts";
+import { fenceBytesOf, type Identity } from "../core/item-identity.ts";
 import type {
   CleanUpRequest,
   FenceRequest,

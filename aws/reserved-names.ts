@@ -5,7 +5,16 @@
  * tombstone or placeholder, as only they write it.
  */
 import type { AttributeValue as SdkValue } from "@aws-sdk/client-dynamodb";
-import { attribute, isReserved, reservedAttributes, valueTypeOf } from "../core/attributes.ts";
+import {
+  attribute,
+  fenceAttribute,
+  isReserved,
+  markAttribute,
+  nonceAttribute,
+  reservedAttributes,
+  valueTypeOf,
+  versionAttribute,
+} from "../core/attributes.ts";
 import { InvalidRequestError, StoreError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { AttributeValue, Item } from "../core/types.ts";
@@ -102,11 +111,13 @@ function foreignIn(item: Item): string | undefined {
   return reservedAttributes.find((name) => {
     const value = attribute(item, name);
     if (value === undefined) return false;
-    if (name === "_v") return !isVersion(value);
-    if (name === "_n") return !("B" in value && value.B.length === limits.nonceBytes);
-    if (name === "_f") return !("B" in value && value.B.length === limits.fenceBytes);
-    const isOurs = ["_v", "_n"].some((identity) => attribute(item, identity) !== undefined);
-    return !(name === "_x" && "BOOL" in value && value.BOOL && isOurs);
+    if (name === versionAttribute) return !isVersion(value);
+    if (name === nonceAttribute) return !("B" in value && value.B.length === limits.nonceBytes);
+    if (name === fenceAttribute) return !("B" in value && value.B.length === limits.fenceBytes);
+    const isOurs = [versionAttribute, nonceAttribute].some(
+      (identity) => attribute(item, identity) !== undefined,
+    );
+    return !(name === markAttribute && "BOOL" in value && value.BOOL && isOurs);
   });
 }
 

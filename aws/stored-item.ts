@@ -3,7 +3,7 @@
  * and the item as the protocol sees it (docs/protocol.md §1). I6: a tombstone is a version like any
  * other.
  */
-import { attribute, withoutReserved } from "../core/attributes.ts";
+import { attribute, markAttribute, versionAttribute, withoutReserved } from "../core/attributes.ts";
 import { versionOf } from "../core/stored-version.ts";
 import type { StoredItem } from "../core/ports.ts";
 import type { Item, Version } from "../core/types.ts";
@@ -11,7 +11,7 @@ import type { Item, Version } from "../core/types.ts";
 export const absentItem: StoredItem = { item: undefined, version: 0 as Version, tombstone: false };
 
 function isTombstone(item: Item): boolean {
-  const value = attribute(item, "_x");
+  const value = attribute(item, markAttribute);
   // mutant: delete-leaves-no-tombstone
   return value !== undefined && "BOOL" in value && value.BOOL;
 }
@@ -24,7 +24,7 @@ export function toStoredItem(item: Item): StoredItem {
 
 /** What an install stores: the user's item, or the key alone for a tombstone, under its version. */
 export function toInstalledItem(key: Item, item: Item | undefined, version: Version): Item {
-  const versionValue = { N: version.toString() };
-  if (item === undefined) return { ...key, _v: versionValue, _x: { BOOL: true } };
-  return { ...item, _v: versionValue };
+  const versioned = { [versionAttribute]: { N: version.toString() } };
+  if (item === undefined) return { ...key, ...versioned, [markAttribute]: { BOOL: true } };
+  return { ...item, ...versioned };
 }

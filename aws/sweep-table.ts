@@ -4,13 +4,16 @@
  * condition that the item stands as it was read. May be broken off and begun again.
  */
 import type { ScanCommandOutput } from "@aws-sdk/client-dynamodb";
-import { attribute, keyNamesOf, keyOf } from "../core/attributes.ts";
 import {
+  attribute,
   fenceAttribute,
+  isReserved,
+  keyNamesOf,
+  keyOf,
   markAttribute,
   nonceAttribute,
   versionAttribute,
-} from "../core/item-identity.ts";
+} from "../core/attributes.ts";
 import * as limits from "../core/limits.ts";
 import type { CallOptions, Clock, Random } from "../core/ports.ts";
 import { sweptItem, type SweptItem } from "../core/swept-item.ts";
@@ -91,7 +94,7 @@ async function change(
   const removed = becomes === "unmarked" ? markAttribute : fenceAttribute;
   // What has made an item of it stays, whoever has fenced or written it since.
   const keys = new Set(Object.keys(at.Key));
-  const own = Object.keys(item).find((name) => !keys.has(name) && !internal.has(name));
+  const own = Object.keys(item).find((name) => !keys.has(name) && !isReserved(name));
   const condition =
     becomes === "unmarked"
       ? { text: "attribute_exists(#own)", names: { "#own": own ?? "" }, values: {} }

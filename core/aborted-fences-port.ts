@@ -18,6 +18,9 @@ export type AbortedFences = {
   readonly keys: readonly Item[];
 };
 
+/** Items of one table, by their keys. */
+export type FencedItems = Pick<AbortedFences, "id" | "table" | "keys">;
+
 /** In their order: by `through`, then id and part. */
 export type AbortedFencesKey = Pick<AbortedFences, "shard" | "through" | "id" | "part">;
 

@@ -5,17 +5,29 @@
 import { isGuarded } from "./table-access.ts";
 import type { AttributeValue, Item, PayloadTable, TableDescription } from "./types.ts";
 
-/**
- * Attributes of stored items that belong to Tidemark: version, nonce, fence, tombstone or
- * placeholder, BASE transaction.
- */
-export const reservedAttributes = ["_v", "_n", "_f", "_x", "_b"] as const;
+export const versionAttribute = "_v";
+/** Of an aware native write, of a fence on what had no identity, of a local commit. */
+export const nonceAttribute = "_n";
+/** The id of a transaction that is about to write the item, or was. */
+export const fenceAttribute = "_f";
+/** A placeholder, made by the fence of what was absent; on transactional tables a tombstone. */
+export const markAttribute = "_x";
+/** Kept free for BASE transactions. */
+const baseAttribute = "_b";
+
+/** Attributes of stored items that belong to Tidemark. */
+export const reservedAttributes = [
+  ...([versionAttribute, nonceAttribute, fenceAttribute, markAttribute] as const),
+  baseAttribute,
+] as const;
 
 export const valueTypes = ["S", "N", "B", "BOOL", "NULL", "L", "M", "SS", "NS", "BS"] as const;
 export type ValueType = (typeof valueTypes)[number];
 
 /** Names of a table's key attributes, partition key first. */
 export type KeyNames = Pick<PayloadTable, "name" | "partitionKey" | "sortKey">;
+
+export type KeyPair = Pick<KeyNames, "partitionKey" | "sortKey">;
 
 /** The attribute's value, or undefined: never what the object inherits. */
 export function attribute(item: Item, name: string): AttributeValue | undefined {
@@ -44,6 +56,15 @@ export function isReserved(name: string): boolean {
   return name.length === 2 && (reservedAttributes as readonly string[]).includes(name);
 }
 
+export function isKey(name: string, { partitionKey, sortKey }: KeyPair): boolean {
+  return name === partitionKey || name === sortKey;
+}
+
+/** Of the application, and no part of the key. */
+export function isContent(name: string, keys: KeyPair): boolean {
+  return !isKey(name, keys) && !isReserved(name);
+}
+
 export function withoutReserved(item: Item): Item {
   const kept: Record<string, AttributeValue> = {};
   for (const [name, value] of Object.entries(item)) {
@@ -55,6 +76,13 @@ export function withoutReserved(item: Item): Item {
 export function keyNamesOf(table: TableDescription): KeyNames {
   const names = { name: table.name, partitionKey: table.partitionKey.name };
   return table.sortKey === undefined ? names : { ...names, sortKey: table.sortKey.name };
+}
+
+/** Of a key that is all there is to go by: which of its attributes is which is not known. */
+export function keyNamesIn(table: string, key: Item): KeyNames {
+  const [partitionKey = "", sortKey] = Object.keys(key);
+  const names = { name: table, partitionKey };
+  return sortKey === undefined ? names : { ...names, sortKey };
 }
 
 /** The attributes of `item` that make up the table's key. */

@@ -5,14 +5,16 @@
  * reserved attributes as nobody else does. All else is unaware. It names attributes and holds no
  * values: what it says may stand in a log.
  */
-import { attribute, isReserved, type KeyNames } from "./attributes.ts";
-import { sameValue } from "./item-content.ts";
 import {
+  attribute,
   fenceAttribute,
+  isContent,
+  type KeyPair,
   markAttribute,
   nonceAttribute,
   versionAttribute,
-} from "./item-identity.ts";
+} from "./attributes.ts";
+import { sameValue } from "./item-content.ts";
 import type { Item } from "./types.ts";
 
 /** What stood there before and after; undefined: nothing. */
@@ -40,12 +42,10 @@ export type Unaware = {
 
 const aware: Audit = { kind: "aware" };
 
-export function audit({ before, after }: ItemChange, keys: Omit<KeyNames, "name">): Audit {
+export function audit({ before, after }: ItemChange, keys: KeyPair): Audit {
   if (after === undefined) return { kind: "delete" };
   const changed = changedNames(before, after);
-  const attributes = changed.filter(
-    (name) => !isReserved(name) && name !== keys.partitionKey && name !== keys.sortKey,
-  );
+  const attributes = changed.filter((name) => isContent(name, keys));
   const has = (name: string): boolean => attribute(after, name) !== undefined;
   const changes = (name: string): boolean => changed.includes(name);
   // Of an aware write, a local commit, a stamp, and a fence on what had no identity.

@@ -35,11 +35,19 @@ export function isDue(
   stored: Item | undefined,
   { id, stamp }: { readonly id: TransactionId; readonly stamp: Stamp },
 ): boolean {
-  if (stored === undefined) return false;
+  return isFencedBy(stored, id) && isUnharmed(() => sameIdentity(identityOf(stored), stamp));
+}
+
+/** Whether that transaction's fence stands there, on whatever state. */
+export function isFencedBy(stored: Item | undefined, id: TransactionId): stored is Item {
+  return stored !== undefined && isUnharmed(() => fenceOf(stored) === id);
+}
+
+/** No fence and no identity that a transaction has made: somebody else's write. */
+function isUnharmed(look: () => boolean): boolean {
   try {
-    return fenceOf(stored) === id && sameIdentity(identityOf(stored), stamp);
+    return look();
   } catch (error) {
-    // No fence and no identity that a transaction has made: somebody else's write.
     if (error instanceof CorruptDataError) return false;
     throw error;
   }

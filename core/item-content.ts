@@ -3,20 +3,15 @@
  * it, beside identities: it alone tells of an unaware update, which keeps the identity, and of an
  * item that had none (docs/adr/0014-native-operations.md, Fence).
  */
-import { attribute, isReserved, withoutReserved, type KeyNames } from "./attributes.ts";
+import { attribute, isContent, withoutReserved, type KeyPair } from "./attributes.ts";
 import { canonicalNumber } from "./decimal.ts";
 import { isMarked } from "./item-identity.ts";
 import type { AttributeValue, Item } from "./types.ts";
 import { compareBytes } from "./utf8.ts";
 
-export type KeyPair = Pick<KeyNames, "partitionKey" | "sortKey">;
-
 /** A marked item is hidden for as long as it has no attributes of the application. */
-export function isHidden(item: Item, { partitionKey, sortKey }: KeyPair): boolean {
-  if (!isMarked(item)) return false;
-  return Object.keys(item).every(
-    (name) => name === partitionKey || name === sortKey || isReserved(name),
-  );
+export function isHidden(item: Item, keys: KeyPair): boolean {
+  return isMarked(item) && !Object.keys(item).some((name) => isContent(name, keys));
 }
 
 /** Without reserved attributes; undefined where nothing is there, or what is there is hidden. */

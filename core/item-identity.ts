@@ -4,20 +4,18 @@
  * again, so what replaces a certain one replaces nothing that was written later. For transactions
  * and for native writers beside them. Paper: Mediator §4.2, which has a server's clock instead.
  */
-import { attribute } from "./attributes.ts";
+import {
+  attribute,
+  fenceAttribute,
+  markAttribute,
+  nonceAttribute,
+  versionAttribute,
+} from "./attributes.ts";
 import { CorruptDataError } from "./errors.ts";
 import * as limits from "./limits.ts";
 import { versionOf } from "./stored-version.ts";
 import type { Item, Stamp, TransactionId } from "./types.ts";
 import { compareBytes } from "./utf8.ts";
-
-export const versionAttribute = "_v";
-/** Of an aware native write, of a fence on what had no identity, of a local commit. */
-export const nonceAttribute = "_n";
-/** The id of a transaction that is about to write the item, or was. */
-export const fenceAttribute = "_f";
-/** A placeholder, made by the fence of what was absent; on transactional tables a tombstone. */
-export const markAttribute = "_x";
 
 export type Identity = Stamp | { readonly kind: "bare" } | { readonly kind: "absent" };
 

@@ -1,5 +1,5 @@
 /** The version in a stored item (docs/protocol.md §1). */
-import { attribute } from "./attributes.ts";
+import { attribute, versionAttribute } from "./attributes.ts";
 import { CorruptDataError } from "./errors.ts";
 import type { Item, Version } from "./types.ts";
 
@@ -8,7 +8,7 @@ import type { Item, Version } from "./types.ts";
  * @throws CorruptDataError when `_v` is there and is no version.
  */
 export function versionOf(item: Item): Version {
-  const value = attribute(item, "_v");
+  const value = attribute(item, versionAttribute);
   if (value === undefined) return 0 as Version;
   const version = "N" in value ? Number(value.N) : Number.NaN;
   if (!Number.isSafeInteger(version) || version < 0) {

@@ -2,9 +2,9 @@
  * What a sweep does with one item of a table on its way (core/table-access.ts). Each takes away
  * what nobody waits for any more, and nothing of a transaction that is under way.
  */
-import { attribute } from "./attributes.ts";
-import { isHidden, type KeyPair } from "./item-content.ts";
-import { fenceAttribute, isMarked, versionAttribute } from "./item-identity.ts";
+import { attribute, fenceAttribute, versionAttribute, type KeyPair } from "./attributes.ts";
+import { isHidden } from "./item-content.ts";
+import { isMarked } from "./item-identity.ts";
 import type { Sweep } from "./table-access.ts";
 import type { Item } from "./types.ts";
 

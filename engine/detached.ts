@@ -24,8 +24,6 @@ import {
 import type { Call } from "./call.ts";
 import { orAborted } from "./concurrency.ts";
 import type { EngineCore } from "./engine-core.ts";
-import { DigestedReads } from "./mixed/remembered-reads.ts";
-import { mixedStateOf } from "./mixed/mixed-state.ts";
 import type { MixedState } from "./remembered-state.ts";
 import { publicError } from "./public-error.ts";
 import { findEarlier, idempotencyEntryKey, readEntry, recordResult } from "./idempotency.ts";
@@ -135,7 +133,7 @@ function restoreReads(
 
 /** What was read of mixed tables counts from here on; it is read again before the end. */
 async function remember(
-  { ports, session, registry, call }: AttemptServices,
+  { registry, call }: AttemptServices,
   { context: { view } }: Attempt,
   state: MixedState | undefined,
 ): Promise<void> {
@@ -150,9 +148,8 @@ async function remember(
   const describe = (name: string): TableDescription => mixedTable(registry, name);
   const [first] = Array.from(names, describe);
   if (first === undefined) return;
-  const { items } = await orAborted(session.mixed(), call.signal);
   const reads = await view.mixedReads(first);
-  reads.remember(new DigestedReads({ items, ports, hashes: session.hashes }, state, describe));
+  reads.remember(state, describe);
 }
 
 /** @throws ConflictError: what has become of its items no read of them tells any more. */
@@ -288,7 +285,7 @@ function stateOf(
     startedMs,
     keys: [...reads.keys.keys()],
     predicates: [...reads.predicates.keys()],
-    mixed: mixed === undefined ? undefined : mixedStateOf(mixed, digest),
+    mixed: mixed?.state(digest),
   };
 }
 

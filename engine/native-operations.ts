@@ -5,7 +5,6 @@ import type { NativeAddress } from "../core/native-support.ts";
 import type { Call } from "./call.ts";
 import { orAborted } from "./concurrency.ts";
 import type { EngineCore } from "./engine-core.ts";
-import { clearFence as clearFenceAt } from "./mixed/clear-fence.ts";
 
 export async function mixedTables(
   { registry }: Pick<EngineCore, "registry">,
@@ -28,7 +27,7 @@ export async function clearFence(
   { table, key }: NativeAddress,
 ): Promise<boolean> {
   const { session, registry } = await core.services(call);
-  const { judge } = await orAborted(session.mixed(), call.signal);
+  const mixed = await orAborted(session.mixed(), call.signal);
   const at = { table: keyNamesOf(registry.describe(table)), key };
-  return clearFenceAt({ mixed: core.ports.mixed, judge }, at, call.options);
+  return mixed.clearFence(at, call.options);
 }

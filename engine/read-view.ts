@@ -31,7 +31,7 @@ import type { KeyHashes } from "../schemas/key-hashes.ts";
 import { waitBackoff } from "./backoff.ts";
 import { refuseBelowTail, conflictError } from "./conflict-error.ts";
 import { asError, orAborted } from "./concurrency.ts";
-import type { MixedReads } from "./mixed-tables.ts";
+import type { MixedReads } from "./mixed-way.ts";
 import type { OwnCommits, OwnReads } from "./own-commits.ts";
 import type { ReadKey } from "./read-key.ts";
 import type { ShardSession } from "./shard-session.ts";

@@ -47,7 +47,7 @@ import { waitBackoff } from "./backoff.ts";
 import { asError, follow, ignore, noLongerNeeded, orAborted } from "./concurrency.ts";
 import { DecisionSearch } from "./decision-search.ts";
 import type { ExpressWay, ExpressWish, OnSent, Predecessors } from "./express-way.ts";
-import { settleOpen } from "./mixed/settle-open.ts";
+import { settleOpen } from "./settle-open.ts";
 import type { ShardSession } from "./shard-session.ts";
 
 export type SettleOptions = {
@@ -227,7 +227,7 @@ export type MetOpen = {
 
 /**
  * Waits for the outcome of an open transaction, and votes against it if that takes too long
- * (mixed/settle-open.ts).
+ * (settle-open.ts).
  * @param other.met how many the same caller has met so far, this one included.
  */
 export async function bringAbout(

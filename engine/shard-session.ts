@@ -13,7 +13,7 @@ import { InstallOutbox } from "./install-outbox.ts";
 import { Installer } from "./installer.ts";
 import type { LogSearches } from "./log-searches.ts";
 import type { TableRegistry } from "./table-registry.ts";
-import type { MixedTables } from "./mixed-tables.ts";
+import type { MixedWay } from "./mixed-way.ts";
 import { TailFollower, type FollowedLog } from "./tail-follower.ts";
 
 /** For who installs what others have committed. */
@@ -55,8 +55,8 @@ export class ShardSession {
   #searches: LogSearches | undefined;
   readonly #ports: ClientPorts;
   readonly #onHelped: (verdict: CommittedVerdict) => void;
-  readonly #loadMixed: ((session: ShardSession) => Promise<MixedTables>) | undefined;
-  #mixed: MixedTables | undefined;
+  readonly #loadMixed: ((session: ShardSession) => Promise<MixedWay>) | undefined;
+  #mixed: MixedWay | undefined;
 
   constructor(
     ports: ClientPorts,
@@ -66,7 +66,7 @@ export class ShardSession {
       /** Without them all goes by the stream. */
       readonly blocks?: BlockMaking;
       /** Without it no transaction touches a mixed table. */
-      readonly loadMixed?: (session: ShardSession) => Promise<MixedTables>;
+      readonly loadMixed?: (session: ShardSession) => Promise<MixedWay>;
       readonly onHelped: (verdict: CommittedVerdict) => void;
     },
   ) {
@@ -125,7 +125,7 @@ export class ShardSession {
   }
 
   /** For transactions over mixed tables; the same for all. */
-  async mixed(): Promise<MixedTables> {
+  async mixed(): Promise<MixedWay> {
     assert(this.#loadMixed !== undefined, "whoever runs transactions knows of mixed tables");
     const made = await this.#loadMixed(this);
     return (this.#mixed ??= made);

@@ -2,7 +2,7 @@
  * Additions to the expressions of an application: its own text stays as it is, within parentheses
  * or beside what is added. Aliases are such as nobody else has.
  */
-import { fenceAttribute, markAttribute, nonceAttribute } from "../core/item-identity.ts";
+import { fenceAttribute, markAttribute, nonceAttribute } from "../core/attributes.ts";
 import { pathsOf } from "./projection.ts";
 import type { GetInput, Projected, WriteInput } from "./wire.ts";
 

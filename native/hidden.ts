@@ -3,11 +3,8 @@
  * nothing at all of a placeholder or tombstone. Only names are looked at, and the mark: so it is
  * the same for the wire's form and for that of a document client.
  */
-import { isReserved, type KeyNames } from "../core/attributes.ts";
-import { markAttribute } from "../core/item-identity.ts";
+import { isContent, isReserved, markAttribute, type KeyPair } from "../core/attributes.ts";
 import type { ShownItem } from "./wire.ts";
-
-type KeyPair = Pick<KeyNames, "partitionKey" | "sortKey">;
 
 /** `unsure`: what was projected does not tell. */
 export type Sight = "shown" | "hidden" | "unsure";
@@ -22,19 +19,15 @@ function isMarked(item: ShownItem): boolean {
 /** @param isWhole all of the item's attributes are there. */
 export function sightOf(item: ShownItem, keys: KeyPair, isWhole: boolean): Sight {
   if (!isMarked(item)) return "shown";
-  const { partitionKey, sortKey } = keys;
-  const hasContent = Object.keys(item).some(
-    (name) => name !== partitionKey && name !== sortKey && !isReserved(name),
-  );
-  if (hasContent) return "shown";
+  if (Object.keys(item).some((name) => isContent(name, keys))) return "shown";
   return isWhole ? "hidden" : "unsure";
 }
 
 /** The item itself where it has no reserved attributes. */
 export function withoutReserved<Shown extends ShownItem>(item: Shown): Shown {
   if (!Object.keys(item).some(isReserved)) return item;
-  const { _v, _n, _f, _x, _b, ...kept } = item;
-  return kept as ShownItem as Shown;
+  const kept = Object.entries(item).filter(([name]) => !isReserved(name));
+  return Object.fromEntries(kept) as ShownItem as Shown;
 }
 
 /** What a whole item is to the application; undefined: nothing. */

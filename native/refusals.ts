@@ -5,7 +5,7 @@
  */
 import type { KeyNames } from "../core/attributes.ts";
 import { UnavailableError } from "../core/errors.ts";
-import { fenceAttribute } from "../core/item-identity.ts";
+import { fenceAttribute } from "../core/attributes.ts";
 import * as limits from "../core/limits.ts";
 import type { FenceClearing } from "../core/native-support.ts";
 import type { Item } from "../core/types.ts";

@@ -3,7 +3,7 @@
  * hides what every read hides.
  */
 import type { KeyNames } from "../core/attributes.ts";
-import { markAttribute } from "../core/item-identity.ts";
+import { markAttribute } from "../core/attributes.ts";
 import { visible, visibleItems } from "./hidden.ts";
 import type { MixedTables } from "./mixed-tables.ts";
 import { refuseStatement } from "./refused.ts";

@@ -4,7 +4,7 @@
  * no fence stands. Pure: inputs to inputs.
  */
 import type { KeyNames } from "../core/attributes.ts";
-import { nonceAttribute } from "../core/item-identity.ts";
+import { nonceAttribute } from "../core/attributes.ts";
 import { guarded } from "./expressions.ts";
 import { refuseLegacy, refuseReserved } from "./refused.ts";
 import type { WireItem, WriteInput } from "./wire.ts";

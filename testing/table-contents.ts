@@ -2,7 +2,7 @@
  * Tables as programs have them that know nothing of Tidemark: rows put without versions, rows read
  * as they are stored. At once, without a call and without time.
  */
-import { isReserved } from "../core/attributes.ts";
+import { isReserved, markAttribute } from "../core/attributes.ts";
 import { compareKeyValues } from "../core/key-order.ts";
 import type { Item, TableDescription } from "../core/types.ts";
 import { marshallItem } from "../sdk/marshall.ts";
@@ -10,11 +10,9 @@ import { numberReader, unmarshallItem } from "../sdk/unmarshall.ts";
 import type { DynamoDbModel } from "./cloud/dynamodb/model.ts";
 import { toSdkItem } from "./cloud/dynamodb/sdk-values.ts";
 import { assertKeyTypes } from "./test-tables.ts";
-import { versionAttribute } from "./history/key-text.ts";
+import { historyAttribute } from "./history/key-text.ts";
 
 const readNumber = numberReader("bigint-when-unsafe");
-/** What marks a row that a transaction has deleted. */
-const tombstoneAttribute = "_x";
 
 /** @throws InvalidRequestError for a key of another type; ServiceError for a row without one. */
 export function putPlainRows(
@@ -37,14 +35,14 @@ export function plainRows(
   const keys = [table.partitionKey, ...(table.sortKey === undefined ? [] : [table.sortKey])];
   return dynamodb
     .rows(table.name)
-    .filter(({ item }) => item[tombstoneAttribute] === undefined)
+    .filter(({ item }) => item[markAttribute] === undefined)
     .toSorted((a, b) => compareKeys(a.key, b.key, keys))
     .map(({ item }) => unmarshallItem(withoutOurs(item), readNumber));
 }
 
 function withoutOurs(item: Item): Item {
   return Object.fromEntries(
-    Object.entries(item).filter(([name]) => !isReserved(name) && name !== versionAttribute),
+    Object.entries(item).filter(([name]) => !isReserved(name) && name !== historyAttribute),
   );
 }
 

@@ -3,12 +3,12 @@
  * (docs/adr/0014-native-operations.md, Aware native writes): the outcome of the fence's transaction
  * brought about, and the item as that outcome leaves it. The writer calls again then.
  */
+import { toRemove } from "../../core/clean-up.ts";
 import { bars } from "../../core/fence.ts";
 import { fenceOf, identityOf } from "../../core/item-identity.ts";
 import * as limits from "../../core/limits.ts";
 import type { ItemAddress, MixedItemStore } from "../../core/mixed-items-port.ts";
 import type { CallOptions } from "../../core/ports.ts";
-import { toRemove } from "./clean-up.ts";
 import type { FenceJudge } from "./mixed-items.ts";
 
 type Parts = {

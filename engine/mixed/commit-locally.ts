@@ -9,7 +9,7 @@ import type { CallOptions, ClientPorts } from "../../core/ports.ts";
 import { takesLocalCommits } from "../../core/table-access.ts";
 import type { Item, TransactionId } from "../../core/types.ts";
 import { asError } from "../concurrency.ts";
-import type { AttemptView } from "../mixed-tables.ts";
+import type { AttemptView } from "../mixed-way.ts";
 import type { WriteBuffer } from "../write-buffer.ts";
 import { addressOf } from "./mixed-reader.ts";
 import type { MixedItems } from "./mixed-items.ts";

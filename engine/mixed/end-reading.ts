@@ -12,7 +12,7 @@ import type { ClientPorts } from "../../core/ports.ts";
 import type { KeyHash } from "../../core/types.ts";
 import { orAborted } from "../concurrency.ts";
 import { conflictError } from "../conflict-error.ts";
-import type { AttemptView } from "../mixed-tables.ts";
+import type { AttemptView } from "../mixed-way.ts";
 import { bringAbout } from "../request-settler.ts";
 import type { ShardSession } from "../shard-session.ts";
 import type { MixedItems } from "./mixed-items.ts";

@@ -15,8 +15,8 @@
  * copy can come any more; so such a one is voted down. Each call has a nonce of its own all the
  * same: what comes late must never be the identity that somebody votes.
  */
+import type { KeyPair } from "../../core/attributes.ts";
 import { bars, type FenceFate, type MetFence } from "../../core/fence.ts";
-import type { KeyPair } from "../../core/item-content.ts";
 import { isCertain, type Identity } from "../../core/item-identity.ts";
 import type { Attempted, FencedState } from "../../core/mixed-items-port.ts";
 import type { Stamp, TransactionId } from "../../core/types.ts";

@@ -16,16 +16,18 @@
  * keeps it bare.
  */
 import { assert } from "../../core/assert.ts";
-import { attribute, setAttribute } from "../../core/attributes.ts";
-import { bars, type FenceFate, type MetFence } from "../../core/fence.ts";
-import { sameValue, type KeyPair } from "../../core/item-content.ts";
 import {
+  attribute,
   fenceAttribute,
+  isKey,
+  type KeyPair,
   markAttribute,
-  sameIdentity,
+  setAttribute,
   versionAttribute,
-  type Identity,
-} from "../../core/item-identity.ts";
+} from "../../core/attributes.ts";
+import { bars, type FenceFate, type MetFence } from "../../core/fence.ts";
+import { sameValue } from "../../core/item-content.ts";
+import { isCertain, sameIdentity, type Identity } from "../../core/item-identity.ts";
 import * as limits from "../../core/limits.ts";
 import type { Attempted, LocalChange, LocalCondition } from "../../core/mixed-items-port.ts";
 import type { AttributeValue, Item, Stamp, TransactionId } from "../../core/types.ts";
@@ -206,16 +208,11 @@ function withoutKeys(item: Item, keys: KeyPair): Item {
   return kept;
 }
 
-function isKey(name: string, { partitionKey, sortKey }: KeyPair): boolean {
-  return name === partitionKey || name === sortKey;
-}
-
 function isOneOf(nonces: readonly Uint8Array[], identity: Identity): boolean {
   return nonces.some((nonce) => sameIdentity(identity, { kind: "nonce", nonce }));
 }
 
 function asStamp(identity: Identity): Stamp {
-  const isStamp = identity.kind === "nonce" || identity.kind === "version";
-  assert(isStamp, "a stamped item has an identity");
+  assert(isCertain(identity), "a stamped item has an identity");
   return identity;
 }

@@ -19,7 +19,7 @@ import type { CallOptions, Clock, Random } from "../../core/ports.ts";
 import type { Item, Stamp, TransactionId } from "../../core/types.ts";
 import { waitBackoff } from "../backoff.ts";
 import { Semaphore } from "../concurrency.ts";
-import { toRemove } from "./clean-up.ts";
+import { removeFences } from "../remove-fences.ts";
 import {
   afterFenceCall,
   afterFenceFate,
@@ -236,14 +236,11 @@ export class MixedItems {
     addresses: readonly ItemAddress[],
     options?: MixedCallOptions,
   ): Promise<void> {
-    const items = await this.#store.readAll(addresses, options);
-    const cleaned = addresses.map(async ({ table, key }, index) => {
-      const removes = toRemove(items[index], { id, keys: table });
-      if (removes === undefined) return;
-      await this.#places.run(() => this.#store.cleanUp({ table, key, id, removes }, options));
-    });
-    const failed = (await Promise.allSettled(cleaned)).find(({ status }) => status === "rejected");
-    if (failed?.status === "rejected") throw failed.reason;
+    await removeFences(
+      this.#store,
+      { id, addresses },
+      { call: options, inPlace: (write) => this.#places.run(write) },
+    );
   }
 
   /**

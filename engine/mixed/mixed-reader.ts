@@ -7,10 +7,16 @@
 import { keyNamesOf } from "../../core/attributes.ts";
 import { sameContent } from "../../core/item-content.ts";
 import type { ItemAddress } from "../../core/mixed-items-port.ts";
-import type { CallOptions, ClientPorts, QueryRequest, ScanRequest } from "../../core/ports.ts";
-import type { Item } from "../../core/types.ts";
-import type { AttemptView, MixedReads, MixedRows, RememberedReads } from "../mixed-tables.ts";
-import type { MixedPageRequest } from "../remembered-state.ts";
+import type {
+  CallOptions,
+  ClientPorts,
+  Digest,
+  QueryRequest,
+  ScanRequest,
+} from "../../core/ports.ts";
+import type { Item, TableDescription } from "../../core/types.ts";
+import type { AttemptView, MixedReads, MixedRows } from "../mixed-way.ts";
+import type { MixedPageRequest, MixedState } from "../remembered-state.ts";
 import type { ReadKey } from "../read-key.ts";
 import type { ShardSession } from "../shard-session.ts";
 import { itemIdentity } from "../write-buffer.ts";
@@ -18,7 +24,9 @@ import { endReading } from "./end-reading.ts";
 import type { MixedItems } from "./mixed-items.ts";
 import { pageSource } from "./mixed-pages.ts";
 import { MixedReadSet, type SeenKey } from "./mixed-read-set.ts";
+import { mixedStateOf } from "./mixed-state.ts";
 import { nativeConflict } from "./native-conflict.ts";
+import { DigestedReads, type RememberedReads } from "./remembered-reads.ts";
 import { readRows } from "./rows.ts";
 import type { SeenItem } from "./seen-item.ts";
 
@@ -47,8 +55,14 @@ export class MixedReader implements MixedReads {
     return this.#remembered;
   }
 
-  remember(reads: RememberedReads): void {
-    this.#remembered = reads;
+  remember(state: MixedState, describe: (table: string) => TableDescription): void {
+    const { items, ports, session } = this.#parts;
+    const parts = { items, ports, hashes: session.hashes };
+    this.#remembered = new DigestedReads(parts, state, describe);
+  }
+
+  state(digest: Digest): MixedState | undefined {
+    return mixedStateOf({ set: this.set, remembered: this.#remembered }, digest);
   }
 
   async get(key: ReadKey): Promise<Item | undefined> {

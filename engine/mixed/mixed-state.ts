@@ -4,21 +4,24 @@ import { itemSizeBytes } from "../../core/item-size.ts";
 import * as limits from "../../core/limits.ts";
 import type { Digest } from "../../core/ports.ts";
 import { contentDigest, rowsDigest } from "../../schemas/content-digest.ts";
-import type { MixedReads } from "../mixed-tables.ts";
 import type {
   MixedPageRequest,
   MixedState,
   RememberedKey,
   RememberedPage,
 } from "../remembered-state.ts";
-import type { SeenKey, SeenPage } from "./mixed-read-set.ts";
+import type { MixedReadSet, SeenKey, SeenPage } from "./mixed-read-set.ts";
+import type { RememberedReads } from "./remembered-reads.ts";
 
 /**
  * Of this call and of those before.
  * @throws TransactionTooLargeError when it is more than can be read again.
  */
 export function mixedStateOf(
-  { set, remembered }: Pick<MixedReads, "set" | "remembered">,
+  {
+    set,
+    remembered,
+  }: { readonly set: MixedReadSet; readonly remembered: RememberedReads | undefined },
   digest: Digest,
 ): MixedState | undefined {
   if (set.size === 0 && (remembered?.size ?? 0) === 0) return undefined;

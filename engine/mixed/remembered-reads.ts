@@ -15,7 +15,6 @@ import type { Item, TableDescription } from "../../core/types.ts";
 import { compareBytes } from "../../core/utf8.ts";
 import { contentDigest, rowsDigest } from "../../schemas/content-digest.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
-import type { RememberedReads } from "../mixed-tables.ts";
 import type { MixedState, RememberedKey, RememberedPage } from "../remembered-state.ts";
 import { itemIdentity } from "../write-buffer.ts";
 import type { MixedItems } from "./mixed-items.ts";
@@ -25,6 +24,20 @@ import { rowsAgain } from "./read-again.ts";
 
 type Key = Pick<SeenKey, "at" | "hash"> & { readonly was: RememberedKey };
 type Page = { readonly source: PageSource; readonly was: RememberedPage };
+
+/** What was read in calls before and not in this one. */
+export interface RememberedReads {
+  /** Keys and pages. */
+  readonly size: number;
+  readonly state: MixedState;
+  /** False: the item was read before, and was another one. Else it need not be remembered. */
+  isAsRead(identity: string, content: Item | undefined): boolean;
+  /**
+   * Reads all of it again, and adds it to the set: it is remembered no more.
+   * @returns the first that is not as it was read.
+   */
+  recall(set: MixedReadSet, options: CallOptions): Promise<KeyRead | PredicateRead | undefined>;
+}
 
 export type RememberedParts = {
   readonly items: MixedItems;

@@ -1,4 +1,5 @@
 /** An item of a mixed table as a transaction has read it, and the fence that was on it. */
+import type { KeyPair } from "../../core/attributes.ts";
 import {
   fenceOf,
   identityOf,
@@ -6,7 +7,7 @@ import {
   sameIdentity,
   type Identity,
 } from "../../core/item-identity.ts";
-import { contentOf, sameContent, type KeyPair } from "../../core/item-content.ts";
+import { contentOf, sameContent } from "../../core/item-content.ts";
 import type { MetFence } from "../../core/fence.ts";
 import type { Item, TransactionId } from "../../core/types.ts";
 

@@ -1,5 +1,6 @@
 /** Transactions over mixed tables, as one process has them for its shard. Loaded with the first. */
-import type { ClientPorts } from "../../core/ports.ts";
+import type { ItemAddress } from "../../core/mixed-items-port.ts";
+import type { CallOptions, ClientPorts } from "../../core/ports.ts";
 import { localTransactionId } from "../../schemas/transaction-id.ts";
 import { installCommitted } from "../install-committed.ts";
 import type {
@@ -7,39 +8,44 @@ import type {
   MixedAttempt,
   MixedCommit,
   MixedServices,
-  MixedTables,
-} from "../mixed-tables.ts";
+  MixedWay,
+} from "../mixed-way.ts";
 import type { ShardSession } from "../shard-session.ts";
 import type { CommitWay } from "../types.ts";
 import { certifyByVote } from "./certify-by-vote.ts";
+import { clearFence } from "./clear-fence.ts";
 import { commitLocally, localWriteOf } from "./commit-locally.ts";
 import { TailFenceJudge } from "./fence-judge.ts";
 import { MixedItems } from "./mixed-items.ts";
 import { MixedReader } from "./mixed-reader.ts";
 
-export class MixedTransactions implements MixedTables {
-  readonly items: MixedItems;
+export class MixedTransactions implements MixedWay {
+  readonly #items: MixedItems;
   readonly #ports: ClientPorts;
   readonly #session: ShardSession;
-  readonly judge: TailFenceJudge;
+  readonly #judge: TailFenceJudge;
   readonly #readers = new WeakMap<AttemptView, MixedReader>();
 
   constructor(ports: ClientPorts, session: ShardSession) {
     this.#ports = ports;
     this.#session = session;
-    this.judge = new TailFenceJudge(ports, session);
-    this.items = new MixedItems(ports, this.judge);
+    this.#judge = new TailFenceJudge(ports, session);
+    this.#items = new MixedItems(ports, this.#judge);
   }
 
   reads(view: AttemptView): MixedReader {
     const known = this.#readers.get(view);
     if (known !== undefined) return known;
     const reader = new MixedReader(
-      { items: this.items, ports: this.#ports, session: this.#session },
+      { items: this.#items, ports: this.#ports, session: this.#session },
       view,
     );
     this.#readers.set(view, reader);
     return reader;
+  }
+
+  clearFence(at: ItemAddress, options?: CallOptions): Promise<boolean> {
+    return clearFence({ mixed: this.#ports.mixed, judge: this.#judge }, at, options);
   }
 
   async commit(services: MixedServices, attempt: MixedAttempt): Promise<MixedCommit> {
@@ -56,7 +62,7 @@ export class MixedTransactions implements MixedTables {
       view.seal();
       const transactionId = localTransactionId(this.#ports.random);
       const how = { id: transactionId, call: call.options };
-      if (await commitLocally({ items: this.items, ports: this.#ports }, local, how)) {
+      if (await commitLocally({ items: this.#items, ports: this.#ports }, local, how)) {
         return { kind: "local", transactionId };
       }
       // Goes on sealed: it has read nothing in the log, so there is no end of that to look at.
@@ -70,7 +76,7 @@ export class MixedTransactions implements MixedTables {
     const { id, proof } = attempt;
     const certified = await certifyByVote(
       {
-        ...{ ports: this.#ports, session: this.#session, items: this.items },
+        ...{ ports: this.#ports, session: this.#session, items: this.#items },
         ...{ freshMs: services.freshMs, call: call.options, signal: call.signal },
         onSent: (transactionId, how) => {
           via = how.via;

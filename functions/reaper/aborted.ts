@@ -10,7 +10,7 @@ import { StoreError } from "../../core/errors.ts";
 import type { CallOptions, Ports } from "../../core/ports.ts";
 import type { ShardId, Timestamp } from "../../core/types.ts";
 import { isRefusedForGood } from "../../engine/refused-for-good.ts";
-import { removeFences } from "../shared/fence-clean-up.ts";
+import { removeFencesOf } from "../../engine/remove-fences.ts";
 
 export type AbortedWork = {
   readonly ports: Pick<Ports, "mixed" | "control">;
@@ -47,7 +47,7 @@ async function cleanUpOne(
   progress: AbortedProgress,
 ): Promise<void> {
   try {
-    progress.fencesRemoved += await removeFences(ports.mixed, fences, call);
+    progress.fencesRemoved += await removeFencesOf(ports.mixed, fences, call);
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     // Of a table that is gone, so are its fences.

@@ -7,6 +7,7 @@
  * Fences of what is aborted bar nobody. So once its items are queued the watermark may pass it, and
  * a table that lets nobody clean up holds up no shard.
  */
+import type { FencedItems } from "../../core/aborted-fences-port.ts";
 import { CorruptDataError, StoreError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { CallOptions, Ports } from "../../core/ports.ts";
@@ -22,8 +23,8 @@ import type {
 } from "../../core/types.ts";
 import { ignore, Semaphore } from "../../engine/concurrency.ts";
 import { writeAt } from "../../engine/payload-writes.ts";
+import { removeFencesOf } from "../../engine/remove-fences.ts";
 import { encodeItem } from "../../schemas/attribute-value.ts";
-import { removeFences, type FencedItems } from "../shared/fence-clean-up.ts";
 import type { Observability } from "../shared/observability.ts";
 
 export type VotedDown = {
@@ -71,7 +72,7 @@ async function cleanUpOne(
 ): Promise<void> {
   await ports.control.queueFences({ shard, ...fenced }, call);
   try {
-    const removed = await removeFences(ports.mixed, fenced, call);
+    const removed = await removeFencesOf(ports.mixed, fenced, call);
     observability.metrics.count("FencesRemoved", removed);
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;

@@ -5,12 +5,13 @@
  * names, since hashes collide. And no client dates a block ahead of the store's clock: others'
  * `asOf` and expiry go by it.
  */
+import { markAttribute, versionAttribute } from "../../core/attributes.ts";
 import * as limits from "../../core/limits.ts";
 import type { Item, LogBlock, LogPosition } from "../../core/types.ts";
 import { deploymentNames } from "../../aws/names.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
 import { decodeLogBlock } from "../../schemas/log-block.ts";
-import { historyKey, versionAttribute } from "../../testing/history/key-text.ts";
+import { historyKey, historyAttribute } from "../../testing/history/key-text.ts";
 import { isLiars } from "../../testing/kernel/overwritten-commits.ts";
 import type { TestTable } from "../../testing/test-deployment.ts";
 import type { LoggedWrite } from "./logged-writes.ts";
@@ -157,7 +158,7 @@ export class StoreJudge {
     const item = after ?? before;
     if (item === undefined) return;
     const state = this.#stateOf(historyKey(table, item));
-    const version = after === undefined ? 0 : numberOf(after, "_v");
+    const version = after === undefined ? 0 : numberOf(after, versionAttribute);
     if (after === undefined) {
       if (!state.tombstone) this.#found(`I6: an item of ${table.name} was removed`);
       else this.#judgeGrace(table, state.stored);
@@ -168,7 +169,7 @@ export class StoreJudge {
       this.#found(`I6: version ${version.toString()} came back after its tombstone was removed`);
     }
     state.stored = version;
-    state.tombstone = after !== undefined && "_x" in after;
+    state.tombstone = after !== undefined && markAttribute in after;
     const reached = Math.max(version, state.removedTombstone);
     state.reached.push({ change: this.#changes, version: reached });
   }
@@ -230,7 +231,7 @@ export class StoreJudge {
 /** A row that no commit has written, where none has been before. */
 function isPlain(after: Item, { stored, removedTombstone }: ItemState): boolean {
   const isNew = stored === 0 && removedTombstone === 0;
-  return isNew && !("_v" in after) && !(versionAttribute in after);
+  return isNew && !(versionAttribute in after) && !(historyAttribute in after);
 }
 
 function textOf(item: Item | undefined, name: string): string {

@@ -3,7 +3,7 @@
  * must not have to believe what clients were told. Versions are named by the recorder's own
  * attribute.
  */
-import { historyKey, versionAttribute } from "../../testing/history/key-text.ts";
+import { historyKey, historyAttribute } from "../../testing/history/key-text.ts";
 import type { FinalState } from "../../testing/history/types.ts";
 import { registeredTable, type TestTable } from "../../testing/test-deployment.ts";
 import type { Item, TableDescription } from "../../core/types.ts";
@@ -37,6 +37,6 @@ export function finalStateOf({ final }: VersionJournal): readonly FinalState[] {
 }
 
 function versionOf(item: Item | undefined): string | null {
-  const value = item?.[versionAttribute];
+  const value = item?.[historyAttribute];
   return value !== undefined && "S" in value ? value.S : null;
 }

@@ -10,7 +10,7 @@ import * as limits from "../../core/limits.ts";
 import type { Item } from "../../core/types.ts";
 import { ServiceError } from "../../testing/cloud/service-error.ts";
 import { toSdkItem } from "../../testing/cloud/dynamodb/sdk-values.ts";
-import { historyKey, historyVersion, versionAttribute } from "../../testing/history/key-text.ts";
+import { historyKey, historyVersion, historyAttribute } from "../../testing/history/key-text.ts";
 import { beginNative, type NativeAnswer } from "../../testing/history/native-record.ts";
 import type { HistoryRecorder } from "../../testing/history/recorder.ts";
 import type { TestTable } from "../../testing/test-deployment.ts";
@@ -104,7 +104,7 @@ export class NativeItems {
       ...{ process, key, writes: write.kind === "delete" ? "d" : "w" },
     });
     const nonce = kind === "aware" ? random.bytes(limits.nonceBytes) : undefined;
-    const extra = { [versionAttribute]: { S: record.version } };
+    const extra = { [historyAttribute]: { S: record.version } };
     const request = requestOf(table, write, { extra, nonce });
     try {
       const old = contentIn(table, await this.#send(request));
@@ -178,7 +178,7 @@ function foundIn(content: Item | undefined): NativeAnswer {
 
 function withoutVersion(content: Item | undefined): Item | undefined {
   if (content === undefined) return undefined;
-  const { [versionAttribute]: _version, ...rest } = content;
+  const { [historyAttribute]: _version, ...rest } = content;
   return rest;
 }
 

@@ -4,9 +4,8 @@
  * the old state that no fence stands (docs/adr/0014-native-operations.md, Aware native writes). So
  * does the middleware; here the rules stand a second time, so that one mistake is not made in both.
  */
-import { attribute } from "../../core/attributes.ts";
+import { attribute, fenceAttribute, nonceAttribute } from "../../core/attributes.ts";
 import { contentOf, sameValue } from "../../core/item-content.ts";
-import { fenceAttribute, nonceAttribute } from "../../core/item-identity.ts";
 import type { AttributeValue, Item } from "../../core/types.ts";
 import type { TestTable } from "../../testing/test-deployment.ts";
 

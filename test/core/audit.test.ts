@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { audit, type Audit } from "../../core/audit.ts";
 import type { AttributeValue, Item, TransactionId, Version } from "../../core/types.ts";
-import { toRemove } from "../../engine/mixed/clean-up.ts";
+import { toRemove } from "../../core/clean-up.ts";
 import { identityOf } from "../../core/item-identity.ts";
 import { NaiveItems } from "../engine/mixed/naive-items.ts";
 

@@ -7,7 +7,7 @@ import * as limits from "../../core/limits.ts";
 import type { Item, KeyHash, TableDescription } from "../../core/types.ts";
 import { MixedReadSet, type SeenPage } from "../../engine/mixed/mixed-read-set.ts";
 import { mixedStateOf } from "../../engine/mixed/mixed-state.ts";
-import type { RememberedReads } from "../../engine/mixed-tables.ts";
+import type { RememberedReads } from "../../engine/mixed/remembered-reads.ts";
 import type { MixedState } from "../../engine/remembered-state.ts";
 import { contentDigest } from "../../schemas/content-digest.ts";
 

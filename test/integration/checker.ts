@@ -16,7 +16,7 @@ import type {
 } from "../../core/types.ts";
 import { itemIdentity } from "../../engine/write-buffer.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
-import { versionAttribute } from "../../testing/history/key-text.ts";
+import { historyAttribute } from "../../testing/history/key-text.ts";
 
 export type KeyOf = { readonly table: TableDescription; readonly key: Item };
 
@@ -215,7 +215,7 @@ function show(value: unknown): string {
   if (typeof value !== "object" || value === null) return String(value);
   // A recorded run's items carry the names of their versions, which its clients do not see.
   const entries = Object.entries(value)
-    .filter(([name]) => name !== versionAttribute)
+    .filter(([name]) => name !== historyAttribute)
     .sort(([a], [b]) => (a < b ? -1 : 1));
   return `{${entries.map(([name, each]) => `${name}:${show(each)}`).join(",")}}`;
 }

@@ -45,6 +45,7 @@ const layers: ReadonlyMap<string, readonly string[]> = new Map([
 const partsOnDemand: ReadonlyMap<string, string> = new Map([
   ["engine/chaining", "engine/engine-core.ts"],
   ["engine/express", "engine/engine-core.ts"],
+  ["engine/mixed", "engine/engine-core.ts"],
 ]);
 
 /** Parts of a folder above that the SDK loads when they are needed, likewise. */

@@ -8,7 +8,7 @@ import type { AttributeValue, Item, TableDescription } from "../../core/types.ts
  * The attribute in which a recorded item carries the name of its version: a text. Not reserved by
  * Tidemark.
  */
-export const versionAttribute = "_h";
+export const historyAttribute = "_h";
 
 /**
  * A key's name: table, then the key's values as JSON has them, such as `seats["show-1",14]`.
@@ -30,7 +30,7 @@ export function historyKey(
  */
 export function historyVersion(item: Item | undefined): string | null | undefined {
   if (item === undefined) return null;
-  const value = attribute(item, versionAttribute);
+  const value = attribute(item, historyAttribute);
   return value !== undefined && "S" in value ? value.S : undefined;
 }
 

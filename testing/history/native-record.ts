@@ -5,7 +5,7 @@
  * - The retries of the AWS SDK are off, and each try of the actor's own is a record of its own with
  *   a version of its own. A write that was tried twice may have taken effect twice, the second
  *   time over somebody else's.
- * - `version` goes into the item as the attribute `_h` (`versionAttribute`): into that of a put, as
+ * - `version` goes into the item as the attribute `_h` (`historyAttribute`): into that of a put, as
  *   `SET #h = :version` of an update. An update that leaves `_h` alone is taken for no write.
  * - BatchWriteItem, BatchGetItem, Query and Scan are one record per item. They share their times.
  *

@@ -15,7 +15,7 @@ import type {
   Reader,
   RowPage,
 } from "../../engine/types.ts";
-import { historyKey, historyVersion, versionAttribute } from "./key-text.ts";
+import { historyKey, historyVersion, historyAttribute } from "./key-text.ts";
 import type { AttemptRecord, HistoryRecorder } from "./recorder.ts";
 import type { RecordingOptions } from "./recording-options.ts";
 
@@ -42,11 +42,11 @@ export function recordingTransaction(
       return transaction.readTimestamp;
     },
     put: (table, item) => {
-      if (Object.hasOwn(item, versionAttribute)) {
-        throw new InvalidRequestError(versionAttribute, "is where the recorder keeps versions");
+      if (Object.hasOwn(item, historyAttribute)) {
+        throw new InvalidRequestError(historyAttribute, "is where the recorder keeps versions");
       }
       const version = attempt.nextVersion();
-      transaction.put(table, { ...item, [versionAttribute]: { S: version } });
+      transaction.put(table, { ...item, [historyAttribute]: { S: version } });
       const isAppend = options.appendTables?.includes(table) === true;
       const key = historyKey(transaction.describe(table), item);
       attempt.push([isAppend ? "a" : "w", key, version]);
@@ -225,8 +225,8 @@ function withoutVersion(item: Item | undefined): Item | undefined {
 }
 
 function strip(item: Item): Item {
-  if (!Object.hasOwn(item, versionAttribute)) return item;
-  const { [versionAttribute]: _version, ...rest } = item;
+  if (!Object.hasOwn(item, historyAttribute)) return item;
+  const { [historyAttribute]: _version, ...rest } = item;
   return rest;
 }
 

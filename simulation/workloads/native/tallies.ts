@@ -3,8 +3,12 @@
  * transactions take them over into totals. Such a program may lose an addition that falls between
  * fence and install of that very item, and no other one: the changes of the table tell which.
  */
-import { attribute } from "../../../core/attributes.ts";
-import { fenceAttribute, nonceAttribute, versionAttribute } from "../../../core/item-identity.ts";
+import {
+  attribute,
+  fenceAttribute,
+  nonceAttribute,
+  versionAttribute,
+} from "../../../core/attributes.ts";
 import type { Item } from "../../../core/types.ts";
 import { defineTable } from "../../../sdk/index.ts";
 import { testTable } from "../../../testing/test-cloud.ts";

@@ -96,8 +96,14 @@ describe("a fence on what was read", () => {
 
 test("a blind one takes any identity, goes by what a refusal shows, and learns by it", async () => {
   for (const [first, stamp] of [
-    [{ ...content, _n }, { kind: "nonce", nonce: _n.B }],
-    [{ ...content, _v: { N: "5" } }, { kind: "version", version: 5 }],
+    [
+      { ...content, _n },
+      { kind: "nonce", nonce: _n.B },
+    ],
+    [
+      { ...content, _v: { N: "5" } },
+      { kind: "version", version: 5 },
+    ],
     [content, { kind: "nonce" }],
     [undefined, { kind: "nonce" }],
   ] as const) {

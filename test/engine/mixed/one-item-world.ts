@@ -11,7 +11,7 @@ import { contentOf, isHidden } from "../../../core/item-content.ts";
 import { fenceOf, identityOf } from "../../../core/item-identity.ts";
 import type { Attempted, ItemAddress, MixedItemStore } from "../../../core/mixed-items-port.ts";
 import type { Item, Stamp, TransactionId, Version } from "../../../core/types.ts";
-import { toRemove } from "../../../engine/mixed/clean-up.ts";
+import { toRemove } from "../../../core/clean-up.ts";
 import { MixedItems, type FenceJudge } from "../../../engine/mixed/mixed-items.ts";
 import type { SeenItem } from "../../../engine/mixed/seen-item.ts";
 import { NaiveItems } from "./naive-items.ts";

@@ -1,8 +1,8 @@
 /** What of a transaction is taken off an item, by what stands there. */
 import { expect, test } from "vitest";
-import { fenceBytesOf } from "../../../core/item-identity.ts";
-import type { Item, TransactionId } from "../../../core/types.ts";
-import { toRemove } from "../../../engine/mixed/clean-up.ts";
+import { fenceBytesOf } from "../../core/item-identity.ts";
+import type { Item, TransactionId } from "../../core/types.ts";
+import { toRemove } from "../../core/clean-up.ts";
 
 const id = "0123456789abcdef0123456789abcdef" as TransactionId;
 const other = "f".repeat(32) as TransactionId;

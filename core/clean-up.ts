@@ -5,18 +5,19 @@
  * stays, without its mark; and so does a tombstone, which a table on its way still has
  * (core/table-access.ts).
  */
-import { attribute } from "../../core/attributes.ts";
-import { isHidden, type KeyPair } from "../../core/item-content.ts";
-import { fenceOf, isMarked, versionAttribute } from "../../core/item-identity.ts";
-import type { CleanUpRequest } from "../../core/mixed-items-port.ts";
-import type { Item, TransactionId } from "../../core/types.ts";
+import { attribute, versionAttribute, type KeyPair } from "./attributes.ts";
+import { isFencedBy } from "./fence.ts";
+import { isHidden } from "./item-content.ts";
+import { isMarked } from "./item-identity.ts";
+import type { CleanUpRequest } from "./mixed-items-port.ts";
+import type { Item, TransactionId } from "./types.ts";
 
 /** Undefined: there is nothing of that transaction. */
 export function toRemove(
   stored: Item | undefined,
   of: { readonly id: TransactionId; readonly keys: KeyPair },
 ): CleanUpRequest["removes"] | undefined {
-  if (stored === undefined || fenceOf(stored) !== of.id) return undefined;
+  if (!isFencedBy(stored, of.id)) return undefined;
   if (!isMarked(stored)) return "fence";
   if (!isHidden(stored, of.keys)) return "mark";
   return attribute(stored, versionAttribute) === undefined ? "item" : "tombstone-fence";

@@ -4,12 +4,12 @@
  * asks to abort it, which is a vote against. Either is a decision of the log, and the first one
  * stands: nothing here rests on a clock being right.
  */
-import { CommitUnknownError, UnavailableError } from "../../core/errors.ts";
-import * as limits from "../../core/limits.ts";
-import type { Clock } from "../../core/ports.ts";
-import type { TransactionId } from "../../core/types.ts";
-import { follow, ignore, noLongerNeeded, orAborted } from "../concurrency.ts";
-import type { TailFollower } from "../tail-follower.ts";
+import { CommitUnknownError, UnavailableError } from "../core/errors.ts";
+import * as limits from "../core/limits.ts";
+import type { Clock } from "../core/ports.ts";
+import type { TransactionId } from "../core/types.ts";
+import { follow, ignore, noLongerNeeded, orAborted } from "./concurrency.ts";
+import type { TailFollower } from "./tail-follower.ts";
 
 /**
  * Resolves when the log, as far as it is known here, has nothing open under the id.

@@ -2,13 +2,18 @@
  * What transactions do with tables that others write, too (docs/adr/0014-native-operations.md): the
  * seam between the engine and engine/mixed, a part on demand that a process may do without.
  */
-import type { CallOptions, Consumption, QueryRequest, ScanRequest } from "../core/ports.ts";
+import type { ItemAddress } from "../core/mixed-items-port.ts";
+import type { CallOptions, Consumption, Digest, QueryRequest, ScanRequest } from "../core/ports.ts";
 import type { Tail } from "../core/tail.ts";
-import type { KeyRead, PredicateRead, TransactionReads } from "../core/transaction-reads.ts";
-import type { CommittedVerdict, Isolation, Item, TransactionId } from "../core/types.ts";
+import type { TransactionReads } from "../core/transaction-reads.ts";
+import type {
+  CommittedVerdict,
+  Isolation,
+  Item,
+  TableDescription,
+  TransactionId,
+} from "../core/types.ts";
 import type { KeyHashes } from "../schemas/key-hashes.ts";
-import type { FenceJudge, MixedItems } from "./mixed/mixed-items.ts";
-import type { MixedReadSet } from "./mixed/mixed-read-set.ts";
 import type { ReadKey } from "./read-key.ts";
 import type { MixedState } from "./remembered-state.ts";
 import type { EngineEvent } from "./types.ts";
@@ -20,28 +25,17 @@ export type MixedRows = {
   readonly lastKey: Item | undefined;
 };
 
-/** What was read in calls before and not in this one (mixed/remembered-reads.ts). */
-export interface RememberedReads {
-  /** Keys and pages. */
-  readonly size: number;
-  readonly state: MixedState;
-  /** False: the item was read before, and was another one. Else it need not be remembered. */
-  isAsRead(identity: string, content: Item | undefined): boolean;
-  /**
-   * Reads all of it again, and adds it to the set: it is remembered no more.
-   * @returns the first that is not as it was read.
-   */
-  recall(set: MixedReadSet, options: CallOptions): Promise<KeyRead | PredicateRead | undefined>;
-}
-
 /** What one attempt reads of mixed tables: as it is now, and made sure of when the attempt ends. */
 export interface MixedReads {
   /** Keys and predicates. */
   readonly size: number;
-  readonly set: MixedReadSet;
-  readonly remembered: RememberedReads | undefined;
   /** Takes over what the transaction has read in calls before. */
-  remember(reads: RememberedReads): void;
+  remember(state: MixedState, describe: (table: string) => TableDescription): void;
+  /**
+   * Of this call and of those before; undefined: nothing was read.
+   * @throws TransactionTooLargeError when it is more than can be read again.
+   */
+  state(digest: Digest): MixedState | undefined;
   /** One item as it stands; joins the read set. */
   get(key: ReadKey): Promise<Item | undefined>;
   /** @param joins false: a page that was read covers them. */
@@ -111,10 +105,13 @@ export type MixedCommit =
   | { readonly kind: "local"; readonly transactionId: TransactionId };
 
 /** A shard's session, as far as mixed tables go. */
-export interface MixedTables {
-  readonly items: MixedItems;
-  /** What becomes of fences that are met. */
-  readonly judge: FenceJudge;
+export interface MixedWay {
+  /**
+   * What a native write needs that meets a fence: it is settled, or taken away.
+   * @returns whether one stood there.
+   * @throws StoreError, CorruptDataError.
+   */
+  clearFence(at: ItemAddress, options?: CallOptions): Promise<boolean>;
   reads(view: AttemptView): MixedReads;
   /** @throws what `CommitUnderWay.follow` throws. */
   commit(services: MixedServices, attempt: MixedAttempt): Promise<MixedCommit>;

@@ -1,13 +1,13 @@
 /** Who meets what is prepared waits for its vote for a while, and then votes against. */
 import { describe, expect, test } from "vitest";
-import { CommitUnknownError } from "../../../core/errors.ts";
-import * as limits from "../../../core/limits.ts";
-import { OpenTransactions } from "../../../core/open-transactions.ts";
-import type { Clock } from "../../../core/ports.ts";
-import type { LogPosition, Timestamp, Verdict } from "../../../core/types.ts";
-import { settleOpen } from "../../../engine/mixed/settle-open.ts";
-import type { TailFollower } from "../../../engine/tail-follower.ts";
-import { id, startTimestamp } from "../../core/oracle-harness.ts";
+import { CommitUnknownError } from "../../core/errors.ts";
+import * as limits from "../../core/limits.ts";
+import { OpenTransactions } from "../../core/open-transactions.ts";
+import type { Clock } from "../../core/ports.ts";
+import type { LogPosition, Timestamp, Verdict } from "../../core/types.ts";
+import { settleOpen } from "../../engine/settle-open.ts";
+import type { TailFollower } from "../../engine/tail-follower.ts";
+import { id, startTimestamp } from "../core/oracle-harness.ts";
 
 const decided: Verdict = {
   ...{ kind: "aborted", id: id(1), timestamp: (startTimestamp + 1) as Timestamp },
