@@ -26,7 +26,7 @@ export type Equilibrium = {
 };
 
 export const mixedSide = "tidemark-mixed";
-/** Every operation a transaction, and a lone read a snapshot: the cheapest that there is of each. */
+/** Every operation is a transaction, a lone read a snapshot: the cheapest there is of each. */
 export const transactifiedSide = "tidemark-express";
 
 export function gridPoints(results: BenchResults, grid: Grid): readonly GridPoint[] {

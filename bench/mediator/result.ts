@@ -64,7 +64,6 @@ const mediatorResult = z.object({
 
 export type MediatorResult = z.infer<typeof mediatorResult>;
 export type BesideRow = z.infer<typeof beside>;
-export type GridResult = z.infer<typeof grid>;
 
 /** The section of the last run; none when it was never run. */
 export function storedMediator(path: string): readonly Section[] {
@@ -72,16 +71,16 @@ export function storedMediator(path: string): readonly Section[] {
   return [mediatorSection(mediatorResult.parse(JSON.parse(readFileSync(path, "utf8"))))];
 }
 
-export function mediatorSection(result: MediatorResult): Section {
-  const { startedAt, store, cores, loadAverage } = result;
+function mediatorSection(result: MediatorResult): Section {
+  const { startedAt, store, cores } = result;
+  const loads = result.loadAverage.map((load) => load.toFixed(1)).join(", ");
   return {
     title: "Native operations beside transactions",
     text: [
-      "Mediator's evaluation on mixed tables " +
-        `(${startedAt.slice(0, 10)}, ${store}, ${cores.toString()} cores, load at start ` +
-        `${loadAverage.map((load) => load.toFixed(1)).join(", ")}): 10,000 rows of 1 KB by Zipf's ` +
-        "law, ρ the share of reads, ν that of native operations. Where everything is " +
-        "transactified a lone read is a snapshot, a lone write a transaction.",
+      `Mediator's evaluation on mixed tables (${startedAt.slice(0, 10)}, ${store}, ` +
+        `${cores.toString()} cores, load at start ${loads}): 10,000 rows of 1 KB by Zipf's law, ` +
+        "ρ the share of reads, ν that of native operations. Where all is transactified a lone " +
+        "read is a snapshot, a lone write a transaction.",
     ],
     parts: [
       ...(result.beside.length === 0

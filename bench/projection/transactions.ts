@@ -34,8 +34,8 @@ function differentNumbers(random: SeededRandom, count: number, below: number): r
 }
 
 /**
- * Reads n different items in one batch and puts those that are not only read, each chosen anew whenever the body
- * runs.
+ * Reads n different items in one batch and puts those that are not only read, each chosen anew
+ * whenever the body runs.
  */
 export function readAndWrite(options: {
   readonly items: number;
