@@ -66,7 +66,7 @@ export const native: readonly Mutant[] = [
     name: "reads-do-not-bar",
     breaks: "what a prepared transaction has read may be written before it is decided",
     edit: instead("first(this.#written.get(key))"),
-    changes: { ...crowded, workload: "native-rows" },
+    changes: { ...crowded, workload: "price-lists" },
   },
   {
     name: "writes-do-not-bar",

@@ -9,6 +9,7 @@ import { longScan } from "./long-scan.ts";
 import { mixedLevels } from "./mixed-levels.ts";
 import { past } from "./past.ts";
 import { nativeRows } from "./native/native-rows.ts";
+import { priceLists } from "./native/price-lists.ts";
 import { sessionsWorkload } from "./native/sessions.ts";
 import { statusUpdates } from "./native/status-updates.ts";
 import { stock } from "./native/stock.ts";
@@ -49,6 +50,7 @@ const native = {
   "unique-names": uniqueNames,
   tallies: talliesWorkload,
   "native-rows": nativeRows,
+  "price-lists": priceLists,
 } as const satisfies Record<string, WorkloadFactory>;
 
 export const workloads = { ...transactional, ...native };

@@ -370,6 +370,15 @@ const damages: { readonly [Name in WorkloadName]: readonly Case[] } = {
       complaint: /are counted, of /u,
     },
   ],
+  "price-lists": [
+    {
+      promise: "no label goes back to an older price",
+      damage: (tx) => {
+        for (const n of [0, 1, 2, 3]) put(tx, "labels", { id: `label-${n}`, price: 0, looks: 0 });
+      },
+      complaint: /label-\d shows the price 0, after \d/u,
+    },
+  ],
   "native-rows": [
     {
       promise: "no shelf has more rows than its limit",

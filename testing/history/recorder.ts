@@ -104,6 +104,7 @@ export class HistoryRecorder {
       if (commitTs !== undefined) record.commitTs = commitTs;
       // Nobody knew before now that it was committed, so nothing has to come after it before now.
       record.endNs = this.nowNs();
+      record.leftToOthers();
       this.add(record.transaction(status));
     }
   }
@@ -254,6 +255,11 @@ export class AttemptRecord {
     this.place = place.place;
     this.#isInstalled = place.installed || this.#written.size === 0;
     this.#end("commit", undefined);
+  }
+
+  /** Nobody has said that its writes are installed by now: whoever finishes them takes his time. */
+  leftToOthers(): void {
+    this.#isInstalled = this.#written.size === 0;
   }
 
   /** Of a native operation, which has no place in the order of commits. */
