@@ -18,7 +18,7 @@ import type {
 import type { CallOptions, Clock, Random } from "../../core/ports.ts";
 import type { Item, Stamp, TransactionId } from "../../core/types.ts";
 import { waitBackoff } from "../backoff.ts";
-import { Semaphore } from "../concurrency.ts";
+import { ignore, Semaphore } from "../concurrency.ts";
 import { removeFences } from "../remove-fences.ts";
 import {
   afterFenceCall,
@@ -327,10 +327,11 @@ export class MixedItems {
         return "throttled";
       }
     });
-    if (answer === "throttled" || answer.kind === "unknown") {
-      const { signal } = options ?? {};
-      await waitBackoff(this.#time, { backoff: tryAgainBackoff, attempt, signal });
-    }
+    const { signal } = options ?? {};
+    const wait = { backoff: tryAgainBackoff, attempt, signal };
+    if (answer === "throttled") await waitBackoff(this.#time, wait);
+    // Whoever is told to stop meanwhile still has to hear that it may have happened.
+    else if (answer.kind === "unknown") await waitBackoff(this.#time, wait).catch(ignore);
     return answer;
   }
 

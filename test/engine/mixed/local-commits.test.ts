@@ -197,6 +197,24 @@ describe("a write whose answer is lost", () => {
     expect(await commit(store, item)).toMatchObject({ kind: "unknown" });
   });
 
+  test.each(["an item that was read", "nothing, unseen"])(
+    "because its caller was told to stop is unknown, and no abort: %s",
+    async (what) => {
+      const store = new ScriptedStore({ ...content, _n });
+      const read = what === "nothing, unseen" ? undefined : await store.items.read(at);
+      const giveUp = new AbortController();
+      store.script.push((call) => {
+        giveUp.abort(new Error("the deadline has passed"));
+        return loseAnswer(call);
+      });
+      const { signal } = giveUp;
+      const result = await store.items.commitLocally({ at, read, item }, { signal });
+      expect(result.kind).not.toBe("changed");
+      expect(["unknown", "committed"]).toContain(result.kind);
+      expect(store.item).toMatchObject(item);
+    },
+  );
+
   test("stays unknown when what asks about it fails", async () => {
     const store = new ScriptedStore({ ...content, _n });
     store.script.push(loseCall(), () => {

@@ -31,7 +31,11 @@ export class ScriptedStore {
     this.items = new MixedItems(
       {
         mixed: this.#port(),
-        clock: { nowMs: () => 0, monotonicMs: () => 0, sleep: () => Promise.resolve() },
+        clock: {
+          nowMs: () => 0,
+          monotonicMs: () => 0,
+          sleep: async (_ms, signal) => Promise.resolve(signal?.throwIfAborted()),
+        },
         random: { next: () => 0, bytes: () => nonceOf((this.#nonces += 1)) },
       },
       {
