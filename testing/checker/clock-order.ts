@@ -70,7 +70,8 @@ export function addTimestamps(builder: DependencyBuilder, model: Model, counts: 
     // nothing has seen no state, so it does not matter how old the state is that the database had
     // put before him. So it is of one that is known to be committed only by what it left, and
     // nobody knows when: then it has no place here.
-    const hasCommitted = commitTs !== undefined || (member.takesEffect && member.writes.size > 0);
+    const wrote = member.writes.size > 0 || member.transaction.ops.some(([kind]) => kind === "w");
+    const hasCommitted = commitTs !== undefined || (member.takesEffect && wrote);
     if (hasCommitted && commit === readPoint(i)) return;
     if (snapshotTs === undefined || member.reads.size === 0) return;
     places.push({ point: readPoint(i), timestamp: snapshotTs, rank: afterAll });

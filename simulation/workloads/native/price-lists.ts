@@ -1,8 +1,8 @@
 /**
- * Prices that stand in a list, which transactions alone write, and on labels, which programs look
- * at and count natively. Whoever has raised the list's price reprints one label at once, by a
- * commit of that one item, which needs no log. Other transactions read the list, and print two
- * labels unseen. A label never goes back to an older price than one that was reprinted: what a
+ * Prices that stand in lists, which transactions alone write, and on labels, which programs look at
+ * and count natively. Whoever has raised a list's price reprints one of its labels at once, by a
+ * commit of that one item, which needs no log. Other transactions read the list, and print two of
+ * its labels unseen. A label never goes back to an older price than one that was reprinted: what a
  * transaction has only read stays as it is until that one is decided.
  */
 import { defineTable } from "../../../sdk/index.ts";
@@ -27,7 +27,7 @@ type Label = Price & { readonly looks: number };
 const lists = defineTable<Price, { readonly id: string }>("price-lists", { key: "id" });
 const labels = defineTable<Label, { readonly id: string }>("labels", { key: "id" });
 const labelsTable = mixedTable(testTable("labels", { partitionKey: "id" }));
-const list = "list";
+const listIds = numbered("list", 3);
 
 export const priceLists: WorkloadFactory = (settings) => new PriceLists(settings);
 
@@ -39,13 +39,13 @@ class PriceLists implements Workload {
   readonly #reprinted = new Map<string, number>();
 
   constructor({ keys, history }: WorkloadSettings) {
-    this.#ids = numbered("label", Math.max(2, keys));
+    this.#ids = numbered("label", Math.max(2 * listIds.length, keys));
     this.tables = [labelsTable, testTable("price-lists", { partitionKey: "id", history })];
   }
 
   async setUp(client: Client): Promise<void> {
     await client.transact(async (tx) => {
-      tx.put(lists, { id: list, price: 1 });
+      for (const id of listIds) tx.put(lists, { id, price: 1 });
       for (const id of this.#ids) tx.put(labels, { id, price: 1, looks: 0 });
       return Promise.resolve();
     });
@@ -53,7 +53,7 @@ class PriceLists implements Workload {
 
   async step(context: StepContext): Promise<void> {
     const { client, random, pause } = context;
-    if (random.chance(0.3)) {
+    if (random.chance(0.2)) {
       await this.#raise(context);
       return;
     }
@@ -65,7 +65,9 @@ class PriceLists implements Workload {
       return;
     }
     const lingersMs = random.chance(0.3) ? random.between(1, 100) : 0;
-    const printed = new Set([pickHot(random, this.#ids), random.pick(this.#ids)]);
+    const list = random.pick(listIds);
+    const ids = this.#labelsOf(list);
+    const printed = new Set([pickHot(random, ids), random.pick(ids)]);
     // Of snapshot isolation it is no promise: the list may have been raised since.
     await client.transact({ isolation: "serializable" }, async (tx) => {
       const price = (await tx.get(lists, list))?.price ?? 0;
@@ -80,12 +82,13 @@ class PriceLists implements Workload {
   }
 
   async #raise({ client, random }: StepContext): Promise<void> {
+    const list = random.pick(listIds);
     const { result: raised } = await client.transact({ isolation: "serializable" }, async (tx) => {
       const price = ((await tx.get(lists, list))?.price ?? 0) + 1;
       tx.put(lists, { id: list, price });
       return price;
     });
-    const id = pickHot(random, this.#ids);
+    const id = pickHot(random, this.#labelsOf(list));
     const { result: printed } = await client.transact({ isolation: "serializable" }, async (tx) => {
       const label = await tx.get(labels, id);
       const price = Math.max(raised, label?.price ?? 0);
@@ -105,6 +108,10 @@ class PriceLists implements Workload {
     const floor = this.#floorOf(id);
     const read = await items.get(labelsTable, key);
     if (read !== undefined) requireAtLeast(id, numberIn(read.item, "price"), floor);
+  }
+
+  #labelsOf(list: string): readonly string[] {
+    return this.#ids.filter((_id, i) => i % listIds.length === listIds.indexOf(list));
   }
 
   #floorOf(id: string): number {
