@@ -15,7 +15,8 @@ import {
   versionAttribute,
 } from "./attributes.ts";
 import { sameValue } from "./item-content.ts";
-import type { Item } from "./types.ts";
+import * as limits from "./limits.ts";
+import type { AttributeValue, Item } from "./types.ts";
 
 /** What stood there before and after; undefined: nothing. */
 export type ItemChange = { readonly before: Item | undefined; readonly after: Item | undefined };
@@ -48,8 +49,12 @@ export function audit({ before, after }: ItemChange, keys: KeyPair): Audit {
   const attributes = changed.filter((name) => isContent(name, keys));
   const has = (name: string): boolean => attribute(after, name) !== undefined;
   const changes = (name: string): boolean => changed.includes(name);
+  // A fence comes by itself: this one was read with the item, and put back.
+  if (attributes.length > 0 && changes(fenceAttribute) && has(fenceAttribute)) {
+    return { kind: "unaware", write: "put", isUnderFence: true, attributes };
+  }
   // Of an aware write, a local commit, a stamp, and a fence on what had no identity.
-  if (changes(nonceAttribute) && has(nonceAttribute)) return aware;
+  if (changes(nonceAttribute) && isNonce(attribute(after, nonceAttribute))) return aware;
   if (isInstall({ changes, has })) return aware;
   const isOfFence = changed.every((name) => name === fenceAttribute || name === markAttribute);
   if (isOfFence && changes(fenceAttribute)) return aware;
@@ -62,6 +67,10 @@ export function audit({ before, after }: ItemChange, keys: KeyPair): Audit {
   }
   const write = attributes.length > 0 ? "update" : "reserved";
   return { kind: "unaware", write, isUnderFence, attributes };
+}
+
+function isNonce(value: AttributeValue | undefined): boolean {
+  return value !== undefined && "B" in value && value.B.length === limits.nonceBytes;
 }
 
 /** It brings a version, and takes nonce and fence away. */

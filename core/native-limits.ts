@@ -39,6 +39,8 @@ export const recalledAtOnceMax = 100;
 export const mixedPagesMax = 1_000;
 export const mixedPagesBytesMax = 128 * 1024 * 1024;
 export const pagesAgainAtOnceMax = 8;
+/** Rows that one call asks for at most, where placeholders stand before what is wanted. */
+export const rowsBehindHiddenMax = 10_000;
 /** How long a client tries to vote its own transaction down, and to clean up after it. */
 export const withdrawMsMax = 5_000;
 /**

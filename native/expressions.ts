@@ -12,19 +12,40 @@ import type { GetInput, Projected, WriteInput } from "./wire.ts";
  */
 export function guarded<Input extends WriteInput>(input: Input, nonce?: Uint8Array): Input {
   const { ConditionExpression: own, ExpressionAttributeNames: names } = input;
+  const inside = own === undefined ? undefined : enclosed(own);
+  // DynamoDB says best what is wrong with it.
+  if (own !== undefined && inside === undefined) return input;
   const fence = free("#tidemark_f", names);
   const isFree = `attribute_not_exists(${fence})`;
   const aware: WriteInput = {
     ...input,
-    ConditionExpression: own === undefined ? isFree : `${isFree} AND (${own})`,
+    ConditionExpression: inside === undefined ? isFree : `${isFree} AND ${inside}`,
     ExpressionAttributeNames: { ...names, [fence]: fenceAttribute },
     ReturnValuesOnConditionCheckFailure: "ALL_OLD",
   };
   return (nonce === undefined ? aware : settingNonce(aware, nonce)) as Input;
 }
 
+/**
+ * In one pair of parentheses, and not in two, which DynamoDB refuses as redundant. Undefined: they
+ * do not match, and what is added could come to stand inside of them.
+ */
+function enclosed(own: string): string | undefined {
+  const text = own.trim();
+  let depth = 0;
+  let isWhole = text.startsWith("(");
+  for (let i = 0; i < text.length; i += 1) {
+    if (text[i] === "(") depth += 1;
+    else if (text[i] === ")") depth -= 1;
+    if (depth < 0) return undefined;
+    if (depth === 0 && i < text.length - 1) isWhole = false;
+  }
+  if (depth !== 0) return undefined;
+  return isWhole ? text : `(${text})`;
+}
+
 /** A clause's keyword cannot be the name of an attribute: it is a reserved word of DynamoDB's. */
-const setClause = /(^|[\s)\]])SET(?=\s)/iu;
+const setClause = /(^|[\s)\]])SET(?=[\s#])/iu;
 
 function settingNonce(input: WriteInput, nonce: Uint8Array): WriteInput {
   const { UpdateExpression: own, ExpressionAttributeNames, ExpressionAttributeValues } = input;

@@ -4,9 +4,10 @@
  * fetched and counted; a page on which one stands is read again whole.
  */
 import type { KeyNames } from "../core/attributes.ts";
+import * as limits from "../core/limits.ts";
 import { projectingAll, projectingMark } from "./expressions.ts";
 import { sightOf, visibleItems, withoutReserved } from "./hidden.ts";
-import { pathsOf, projected } from "./projection.ts";
+import { nameOf, pathsOf, projected } from "./projection.ts";
 import { refuseLegacy } from "./refused.ts";
 import type { Answer, Ask, PageInput, ShownItem, WireItem } from "./wire.ts";
 
@@ -18,6 +19,9 @@ export type PageOutput = {
   ConsumedCapacity?: { CapacityUnits?: number };
 };
 type AskPage = Ask<PageInput, PageOutput>;
+
+/** DynamoDB's, of an expression. */
+const expressionLengthMax = 4_096;
 
 /** Indexes that do not have the mark: then no placeholder can be told there. */
 export type MarklessIndexes = Set<string>;
@@ -31,24 +35,41 @@ export async function page(
   refuseLegacy(input, of.table.name);
   const first = await shownPage(ask, input, of);
   const { answer } = first;
-  const { output } = answer;
-  let { hidden } = first;
   // A filter's pages are as full as they happen to be.
   if (input.Limit === undefined || input.FilterExpression !== undefined) return answer;
-  while (hidden > 0 && output.LastEvaluatedKey !== undefined) {
-    const ExclusiveStartKey = wireKey(output.LastEvaluatedKey);
-    const next = await shownPage(ask, { ...input, Limit: hidden, ExclusiveStartKey }, of);
-    append(output, next.answer.output);
-    ({ hidden } = next);
-  }
+  await fillUp(answer.output, first.hidden, (more) => shownPage(ask, { ...input, ...more }, of));
   return answer;
 }
 
-async function shownPage(
-  ask: AskPage,
-  input: PageInput,
-  of: PagesOf,
-): Promise<{ readonly answer: Answer<PageOutput>; readonly hidden: number }> {
+/**
+ * Adds so many rows, behind whatever is hidden there. Where all was hidden twice as many are asked
+ * for, so that a crowd of placeholders costs few calls; where that was too many, half as many.
+ */
+async function fillUp(
+  output: PageOutput,
+  hidden: number,
+  ask: (more: Pick<PageInput, "Limit" | "ExclusiveStartKey">) => Promise<Shown>,
+): Promise<void> {
+  let missing = hidden;
+  let limit = missing;
+  while (missing > 0 && output.LastEvaluatedKey !== undefined) {
+    const ExclusiveStartKey = wireKey(output.LastEvaluatedKey);
+    const { answer } = await ask({ Limit: limit, ExclusiveStartKey });
+    const found = answer.output.Count ?? answer.output.Items?.length ?? 0;
+    if (found > missing) {
+      addConsumed(output, answer.output);
+      limit = Math.max(missing, Math.floor(limit / 2));
+      continue;
+    }
+    append(output, answer.output);
+    missing -= found;
+    limit = found === 0 ? Math.min(limit * 2, limits.rowsBehindHiddenMax) : missing;
+  }
+}
+
+type Shown = { readonly answer: Answer<PageOutput>; readonly hidden: number };
+
+async function shownPage(ask: AskPage, input: PageInput, of: PagesOf): Promise<Shown> {
   const { table } = of;
   const isCount = input.Select === "COUNT";
   const isWhole = !isCount && input.ProjectionExpression === undefined;
@@ -107,7 +128,8 @@ async function markedPage(
     const isRefused = error instanceof Error && error.name === "ValidationException";
     if (input.IndexName === undefined || !isRefused) throw error;
     const answer = await ask(input);
-    markless.add(index);
+    // One that the mark has made too long says nothing of the index.
+    if ((marked.ProjectionExpression?.length ?? 0) <= expressionLengthMax) markless.add(index);
     return { answer, isMarked: false };
   }
 }
@@ -121,7 +143,7 @@ function mayHoldPlaceholders(input: PageInput, { partitionKey, sortKey }: KeyNam
   const words = KeyConditionExpression.replaceAll(/:\w+/gu, "").match(/#?[A-Za-z_]\w*/gu) ?? [];
   return words
     .filter((word) => !/^(?:and|between|begins_with)$/iu.test(word))
-    .map((word) => names[word] ?? word)
+    .map((word) => nameOf(word, names))
     .every((name) => name === partitionKey || name === sortKey);
 }
 
@@ -131,7 +153,10 @@ function append(to: PageOutput, more: PageOutput): void {
   if (to.ScannedCount !== undefined) to.ScannedCount += more.ScannedCount ?? 0;
   if (more.LastEvaluatedKey === undefined) delete to.LastEvaluatedKey;
   else to.LastEvaluatedKey = more.LastEvaluatedKey;
-  const { ConsumedCapacity: consumed } = to;
+  addConsumed(to, more);
+}
+
+function addConsumed({ ConsumedCapacity: consumed }: PageOutput, more: PageOutput): void {
   if (consumed?.CapacityUnits !== undefined) {
     consumed.CapacityUnits += more.ConsumedCapacity?.CapacityUnits ?? 0;
   }

@@ -9,6 +9,11 @@ import type { Names, ShownItem } from "./wire.ts";
 type Step = string | number;
 type Path = readonly [string, ...Step[]];
 
+/** What an alias stands for; any other word is a name itself. */
+export function nameOf(word: string, names: Names): string {
+  return Object.hasOwn(names, word) ? (names[word] ?? word) : word;
+}
+
 /** A projection's paths, aliases resolved. */
 export function pathsOf(projection: string, names: Names = {}): readonly Path[] {
   return projection.split(",").map((text) => {
@@ -17,7 +22,7 @@ export function pathsOf(projection: string, names: Names = {}): readonly Path[] 
       .split(/[.[]/u)
       .map((step): Step => {
         const index = /^(\d+)\]$/u.exec(step);
-        return index === null ? (names[step] ?? step) : Number(index[1]);
+        return index === null ? nameOf(step, names) : Number(index[1]);
       });
     return steps as unknown as Path;
   });

@@ -6,6 +6,7 @@
  */
 import { keyNamesOf } from "../../core/attributes.ts";
 import { sameContent } from "../../core/item-content.ts";
+import * as limits from "../../core/limits.ts";
 import type { ItemAddress } from "../../core/mixed-items-port.ts";
 import type {
   CallOptions,
@@ -118,21 +119,20 @@ export class MixedReader implements MixedReads {
   async #page(request: MixedPageRequest): Promise<MixedRows> {
     this.#view.assertOpen();
     const source = pageSource(this.#parts.ports, this.#view.hashes, request);
-    const { limit } = request;
-    let { startKey } = request;
+    const { limit: wanted } = request;
+    let { limit, startKey } = request;
     for (;;) {
-      const { rows, lastKey } = await readRows(
-        this.#parts,
-        source,
-        { startKey, limit },
-        this.#view.call,
-      );
+      const from = { startKey, limit };
+      const { rows: found, lastKey } = await readRows(this.#parts, source, from, this.#view.call);
       this.#view.assertOpen();
-      if (rows.length === 0 && lastKey !== undefined) {
+      if (found.length === 0 && lastKey !== undefined) {
         startKey = lastKey;
+        // A crowd of placeholders costs few calls.
+        limit &&= Math.min(2 * limit, limits.rowsBehindHiddenMax);
         continue;
       }
-      const isLast = lastKey === undefined;
+      const rows = found.slice(0, wanted);
+      const isLast = lastKey === undefined && rows.length === found.length;
       this.set.addPage({ source, rows, isLast });
       const last = rows.at(-1);
       return {

@@ -58,6 +58,26 @@ function expectAware(write: (items: NaiveItems, before: Item | undefined) => unk
   expect(hasWritten).toBeGreaterThan(0);
 }
 
+describe("what brings a reserved attribute is no proof by itself:", () => {
+  const item = { ...key, status: { S: "old" }, _v: { N: "7" } };
+
+  test("a fence that was read with the item, and put back with it", () => {
+    const after = { ...key, status: { S: "new" }, _n: { B: nonceOf(1) }, _f: { B: nonceOf(2) } };
+    expect(audit({ before: item, after }, table)).toEqual({
+      ...{ kind: "unaware", write: "put", isUnderFence: true },
+      attributes: ["status"],
+    });
+  });
+
+  test.each<AttributeValue>([{ S: "x".repeat(16) }, { B: nonceOf(1).subarray(1) }, { N: "1" }])(
+    "a nonce that is none: %o",
+    (_n) => {
+      const after = { ...item, status: { S: "new" }, _n };
+      expect(audit({ before: item, after }, table)).toMatchObject({ kind: "unaware" });
+    },
+  );
+});
+
 describe("whatever a transaction does is aware, on an item in any state:", () => {
   const nonce = nonceOf(9);
 

@@ -30,6 +30,26 @@ describe("the fence's condition", () => {
     });
   });
 
+  test.each([
+    ["(a = :a)", "(a = :a)"],
+    [" (a = :a AND b = :b) ", "(a = :a AND b = :b)"],
+    ["((a = :a) AND b = :b)", "((a = :a) AND b = :b)"],
+    ["(a = :a) OR (b = :b)", "((a = :a) OR (b = :b))"],
+    ["contains(a, :a)", "(contains(a, :a))"],
+    ["a IN (:a, :b)", "(a IN (:a, :b))"],
+  ])("stands beside %s without a second pair around it", (ConditionExpression, beside) => {
+    expect(guarded({ ConditionExpression })).toMatchObject({
+      ConditionExpression: `attribute_not_exists(#tidemark_f) AND ${beside}`,
+    });
+  });
+
+  test.each(["a = :a) OR (b = :b", "(a = :a", "a = :a)"])(
+    "leaves to DynamoDB what is no condition: %s",
+    (ConditionExpression) => {
+      expect(guarded({ ConditionExpression }, nonce)).toEqual({ ConditionExpression });
+    },
+  );
+
   test("goes by an alias that the user has not", () => {
     const names = { "#tidemark_f": "a", "#tidemark_f_": "b" };
     expect(guarded({ ExpressionAttributeNames: names })).toMatchObject({
@@ -46,6 +66,8 @@ describe("the nonce of an update", () => {
     ["REMOVE a set b = :b", "REMOVE a SET #tidemark_n = :tidemark_n, b = :b"],
     ["REMOVE a[1]SET\n b = :b", "REMOVE a[1]SET #tidemark_n = :tidemark_n,\n b = :b"],
     ["ADD offset_set :a", "ADD offset_set :a SET #tidemark_n = :tidemark_n"],
+    ["SET#a=:a", "SET #tidemark_n = :tidemark_n,#a=:a"],
+    ["REMOVE#a SET#b=:b", "REMOVE#a SET #tidemark_n = :tidemark_n,#b=:b"],
     ["REMOVE #set", "REMOVE #set SET #tidemark_n = :tidemark_n"],
     ["DELETE tags :set", "DELETE tags :set SET #tidemark_n = :tidemark_n"],
     ["ADD a :set REMOVE b", "ADD a :set REMOVE b SET #tidemark_n = :tidemark_n"],
