@@ -49,6 +49,8 @@ export const withdrawMsMax = 5_000;
  */
 export const openPatienceMsMin = 200;
 export const openPatienceMsMax = 2_000;
+/** How many that are in one's way are waited for, and voted down, at a time. */
+export const openSettledAtOnceMax = 256;
 
 // --- A table on its way from transactional to mixed, or back (core/table-access.ts) ---
 /**

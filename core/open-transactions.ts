@@ -88,6 +88,25 @@ export class OpenTransactions {
     return undefined;
   }
 
+  /** All that stands there, in the order of the log. */
+  allInTheWay(
+    checks: Iterable<KeyHash>,
+    writes: readonly Omit<WriteHashes, "sortKey">[],
+  ): readonly TransactionId[] {
+    if (this.size === 0) return [];
+    const found = new Set<OpenTransaction>();
+    const add = (byHash: ByHash, hash: KeyHash): void => {
+      for (const transaction of byHash.get(hash) ?? []) found.add(transaction);
+    };
+    for (const check of checks) add(this.#written, check);
+    for (const { table, partition, key } of writes) {
+      add(this.#written, key);
+      for (const hash of [key, partition, table]) add(this.#checked, hash);
+    }
+    const inOrder = [...found].sort((a, b) => a.prepared.timestamp - b.prepared.timestamp);
+    return inOrder.map(({ prepared }) => prepared.id);
+  }
+
   /** What stands in the way of somebody who has read the key, or what the hash stands for. */
   writerOf(check: KeyHash): OpenTransaction | undefined {
     // mutant: writes-do-not-bar

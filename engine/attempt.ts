@@ -15,7 +15,7 @@ import { CommitUnderWay, type CommitName, type SentCommit } from "./commit-under
 import { ignore, orAborted } from "./concurrency.ts";
 import type { OwnCommits, OwnReads } from "./own-commits.ts";
 import { ReadView } from "./read-view.ts";
-import { bringAbout } from "./request-settler.ts";
+import { bringAllAbout } from "./request-settler.ts";
 import type { ShardSession } from "./shard-session.ts";
 import type { TableRegistry } from "./table-registry.ts";
 import { TransactionContext } from "./transaction-context.ts";
@@ -245,9 +245,10 @@ async function passNothingOpen(
   if (isolation !== "serializable" || view.mode !== "read-write" || reads.size === 0) return;
   if (!registry.hasMixed && view.tail.open.size === 0) return;
   for (let met = 1; ; met += 1) {
-    const id = view.tail.open.writerOfAny([...reads.keys.keys(), ...reads.predicates.keys()]);
-    if (id === undefined) break;
-    await bringAbout(ports, session, { id, met, signal: call.signal, call: call.options });
+    const { open } = view.tail;
+    const ids = open.allInTheWay([...reads.keys.keys(), ...reads.predicates.keys()], []);
+    if (ids.length === 0) break;
+    await bringAllAbout(ports, session, { ids, met, signal: call.signal, call: call.options });
   }
   view.refuseBelowTail();
   if (reads.isOvertakenByVote(view.tail)) view.extend();

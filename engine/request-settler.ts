@@ -208,12 +208,14 @@ class Way {
     this.#options = options;
   }
 
-  /** Settles the one that is in it; false: nobody is. */
+  /** Settles all that are in it, if one is; false: nobody is. */
   async clear(id: TransactionId | undefined): Promise<boolean> {
     if (id === undefined) return false;
-    const { signal, call } = this.#options;
+    const { signal, call, request, writes = () => [] } = this.#options;
     this.#met += 1;
-    await bringAbout(this.#ports, this.#session, { id, met: this.#met, signal, call });
+    const all = this.#session.follower.tail.open.allInTheWay(request.checks, writes());
+    const met = this.#met;
+    await bringAllAbout(this.#ports, this.#session, { ids: [id, ...all], met, signal, call });
     return true;
   }
 }
@@ -237,6 +239,25 @@ export async function bringAbout(
 ): Promise<void> {
   const abort = () => voteAgainst(ports, session, other);
   await settleOpen({ clock: ports.clock, follower: session.follower }, { ...other, abort });
+}
+
+/**
+ * The same of several, side by side: one's patience is spent once on all of them. Whoever prepares
+ * one after the other in somebody's way would keep him for ever else.
+ */
+export async function bringAllAbout(
+  ports: ClientPorts,
+  session: ShardSession,
+  {
+    ids,
+    ...each
+  }: Omit<MetOpen, "id"> & {
+    readonly ids: readonly TransactionId[];
+    readonly met: number;
+  },
+): Promise<void> {
+  const atOnce = [...new Set(ids)].slice(0, limits.openSettledAtOnceMax);
+  await Promise.all(atOnce.map((id) => bringAbout(ports, session, { ...each, id })));
 }
 
 /** Asks to abort a transaction that is open in the tail. Gives what the log says of it then. */

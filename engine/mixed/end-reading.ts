@@ -13,7 +13,7 @@ import type { KeyHash } from "../../core/types.ts";
 import { orAborted } from "../concurrency.ts";
 import { conflictError } from "../conflict-error.ts";
 import type { AttemptView } from "../mixed-way.ts";
-import { bringAbout } from "../request-settler.ts";
+import { bringAllAbout } from "../request-settler.ts";
 import type { ShardSession } from "../shard-session.ts";
 import type { MixedItems } from "./mixed-items.ts";
 import type { MixedReadSet } from "./mixed-read-set.ts";
@@ -53,8 +53,9 @@ export async function endReading(
     const open = view.tail.open.writerOfAny([...hashes, ...hashesOf(view.reads)]);
     if (open !== undefined) {
       met += 1;
-      await bringAbout(ports, session, {
-        ...{ id: open, met, call: view.call },
+      const all = view.tail.open.allInTheWay([...hashes, ...hashesOf(view.reads)], []);
+      await bringAllAbout(ports, session, {
+        ...{ ids: [open, ...all], met, call: view.call },
         signal: signal ?? new AbortController().signal,
       });
       continue;

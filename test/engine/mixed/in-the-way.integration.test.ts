@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { TableDescription } from "../../../core/types.ts";
+import type { EngineTransaction } from "../../../engine/types.ts";
 import { startLocalDeployment, type LocalDeployment } from "../../harness/local-deployment.ts";
 import { preparing, sendRequest, verdictOn, voterAt } from "../../harness/voters.ts";
 import { key, number, readOne } from "../../integration/support.ts";
@@ -53,6 +54,25 @@ describe.each(["stream", "express"] as const)("by %s", (commit) => {
     expect(receipt.commitTimestamp).toBeGreaterThan(verdict.timestamp);
     const name = key(`prepared ${n.toString()}`);
     expect(await readOne(engine, table, name)).toMatchObject({ n: number(100) });
+  });
+
+  test("I4: who has many in his way has them voted down together", async () => {
+    const { stores } = deployment;
+    const engine = await client();
+    const left = [await voter(), await voter(), await voter(), await voter(), await voter()];
+    for (const each of left) await sendRequest(stores, preparing(table, each));
+    const body = (tx: EngineTransaction) => {
+      for (const { item } of left) tx.put(table.name, { ...item, n: number(100) });
+      return Promise.resolve();
+    };
+    // One after the other they would take 5 s: each is met with more patience than the last.
+    const { receipt } = await engine.transact({ deadlineMs: 4_000, attemptsMax: 1 }, body);
+    for (const { id } of left) {
+      const { verdict: prepared } = await verdictOn(stores, id, { above: 0 as never });
+      const { verdict } = await verdictOn(stores, id, { above: prepared.timestamp });
+      expect(verdict).toMatchObject({ kind: "aborted", reason: { kind: "probed" } });
+      expect(receipt.commitTimestamp).toBeGreaterThan(verdict.timestamp);
+    }
   });
 
   test("I4: who has read it runs again once a vote has committed it", async () => {
