@@ -15,7 +15,7 @@
  * copy can come any more; so such a one is voted down. Each call has a nonce of its own all the
  * same: what comes late must never be the identity that somebody votes.
  */
-import type { KeyPair } from "../../core/attributes.ts";
+import type { KeyNames } from "../../core/attributes.ts";
 import { bars, type FenceFate, type MetFence } from "../../core/fence.ts";
 import { isCertain, type Identity } from "../../core/item-identity.ts";
 import type { Attempted, FencedState } from "../../core/mixed-items-port.ts";
@@ -24,7 +24,7 @@ import { isUntouched, metOn, stateOf, type SeenItem } from "./seen-item.ts";
 
 export type FenceTask = {
   readonly id: TransactionId;
-  readonly keys: KeyPair;
+  readonly keys: KeyNames;
   /** What the transaction has read there; undefined: its write is blind. */
   readonly read: SeenItem | undefined;
   /** What a blind one takes the item for. */

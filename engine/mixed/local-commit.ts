@@ -20,7 +20,7 @@ import {
   attribute,
   fenceAttribute,
   isKey,
-  type KeyPair,
+  type KeyNames,
   markAttribute,
   setAttribute,
   versionAttribute,
@@ -34,7 +34,7 @@ import type { AttributeValue, Item, Stamp, TransactionId } from "../../core/type
 import { isAsRead, metOn, stateOf, type SeenItem, type StoredState } from "./seen-item.ts";
 
 export type LocalTask = {
-  readonly keys: KeyPair;
+  readonly keys: KeyNames;
   /** What the transaction has read there; undefined: its write is blind. */
   readonly read: SeenItem | undefined;
   /** The whole new item; undefined deletes. */
@@ -200,7 +200,7 @@ function difference(from: Item, to: Item): { readonly set: Item; readonly remove
   return { set, remove: [...gone, versionAttribute, fenceAttribute, markAttribute] };
 }
 
-function withoutKeys(item: Item, keys: KeyPair): Item {
+function withoutKeys(item: Item, keys: KeyNames): Item {
   const kept: Record<string, AttributeValue> = {};
   for (const [name, value] of Object.entries(item)) {
     if (!isKey(name, keys)) setAttribute(kept, name, value);

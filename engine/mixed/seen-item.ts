@@ -1,5 +1,6 @@
 /** An item of a mixed table as a transaction has read it, and the fence that was on it. */
-import type { KeyPair } from "../../core/attributes.ts";
+import { isKey, type KeyNames } from "../../core/attributes.ts";
+import { CorruptDataError } from "../../core/errors.ts";
 import {
   fenceOf,
   identityOf,
@@ -20,13 +21,24 @@ export type SeenItem = {
 
 export type StoredState = SeenItem & { readonly fence: TransactionId | undefined };
 
-/** @throws CorruptDataError when a reserved attribute is not what it has to be. */
-export function stateOf(stored: Item | undefined, keys: KeyPair): StoredState {
-  return {
-    identity: identityOf(stored),
-    content: contentOf(stored, keys),
-    fence: stored === undefined ? undefined : fenceOf(stored),
-  };
+/** @throws CorruptDataError naming the item, when a reserved attribute is not what it has to be. */
+export function stateOf(stored: Item | undefined, table: KeyNames): StoredState {
+  try {
+    return {
+      identity: identityOf(stored),
+      content: contentOf(stored, table),
+      fence: stored === undefined ? undefined : fenceOf(stored),
+    };
+  } catch (error) {
+    if (!(error instanceof CorruptDataError)) throw error;
+    throw new CorruptDataError(`${error.message} (${nameOf(stored, table)})`, { cause: error });
+  }
+}
+
+/** For whoever has to mend it. */
+function nameOf(item: Item | undefined, table: KeyNames): string {
+  const key = Object.entries(item ?? {}).filter(([name]) => isKey(name, table));
+  return `table "${table.name}", key ${JSON.stringify(Object.fromEntries(key))}`;
 }
 
 /** A fence that stands there and is not known to be of no effect. */
