@@ -3,9 +3,10 @@
  * fence's condition; writes in PartiQL, which know no condition that is added; and Tidemark's own
  * attributes in an application's items.
  */
-import { reservedAttributes } from "../core/attributes.ts";
+import { isReserved, reservedAttributes } from "../core/attributes.ts";
 import { InvalidRequestError } from "../core/errors.ts";
-import type { WireItem } from "./wire.ts";
+import { nameOf } from "./projection.ts";
+import type { WireItem, WriteInput } from "./wire.ts";
 
 const legacy = [
   ...["AttributesToGet", "AttributeUpdates", "ConditionalOperator", "Expected", "KeyConditions"],
@@ -33,6 +34,23 @@ export function refuseReserved(item: WireItem, table: string): void {
     `an item for the mixed table "${table}" has the attribute "${own}", a name that Tidemark ` +
       "keeps for itself",
   );
+}
+
+/**
+ * Of an update: no expression can name such an attribute but by an alias.
+ * @throws InvalidRequestError naming the attribute.
+ */
+export function refuseReservedUpdate(input: WriteInput, table: string): void {
+  const { UpdateExpression: update = "", ExpressionAttributeNames: names = {} } = input;
+  for (const alias of update.match(/#\w+/gu) ?? []) {
+    const name = nameOf(alias, names);
+    if (!isReserved(name)) continue;
+    throw new InvalidRequestError(
+      "UpdateExpression",
+      `an update of the mixed table "${table}" names the attribute "${name}" as "${alias}", a ` +
+        "name that Tidemark keeps for itself",
+    );
+  }
 }
 
 /** @throws InvalidRequestError */

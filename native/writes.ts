@@ -6,7 +6,7 @@
 import type { KeyNames } from "../core/attributes.ts";
 import { nonceAttribute } from "../core/attributes.ts";
 import { guarded } from "./expressions.ts";
-import { refuseLegacy, refuseReserved } from "./refused.ts";
+import { refuseLegacy, refuseReserved, refuseReservedUpdate } from "./refused.ts";
 import type { WireItem, WriteInput } from "./wire.ts";
 
 export type WriteKind = "put" | "update" | "delete" | "check";
@@ -27,6 +27,7 @@ export function awareWrite<Input extends WriteInput>(
   },
 ): Input {
   refuseLegacy(input, table.name);
+  refuseReservedUpdate(input, table.name);
   const isGuarded = always || kind === "update" || dependsOnOld(input);
   const set = kind === "update" ? nonce() : undefined;
   const aware = isGuarded ? guarded(input, set) : input;

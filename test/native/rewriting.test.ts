@@ -81,6 +81,16 @@ describe("the nonce of an update", () => {
   });
 });
 
+test.each(["SET #a = :a, #v = :a", "REMOVE #v", "ADD a :a SET b = :b DELETE #v :c"])(
+  "an update that names a reserved attribute is refused by name: %s",
+  (UpdateExpression) => {
+    const names = { "#a": "a", "#v": "_v", "#unused": "_f" };
+    const input = { Key: key, UpdateExpression, ExpressionAttributeNames: names };
+    const aware = () => awareWrite("update", input, { table, nonce: () => nonce });
+    expect(aware).toThrow(/table "rows" names the attribute "_v" as "#v"/u);
+  },
+);
+
 describe("which writes are guarded", () => {
   test.each<[WriteKind, object, boolean]>([
     ["put", { Item: key }, false],

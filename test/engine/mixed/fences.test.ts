@@ -269,7 +269,7 @@ test.each<[string, Item]>([
   ["_f", { _f: { S: "x" } }],
   ["_n", { _n: { B: nonceOf(1).subarray(1) } }],
   ["_v", { _v: { N: "-1" } }],
-])("an item whose %s is none is named by the error, for whoever mends it", async (name, damaged) => {
+])("an item whose %s is none is named by the error", async (name, damaged) => {
   const store = new ScriptedStore({ ...content, ...damaged });
   const named = new RegExp(`${name}.*\\(table "t", key \\{"pk":\\{"S":"x"\\}\\}\\)`, "u");
   await expect(store.items.read(at)).rejects.toThrow(named);
