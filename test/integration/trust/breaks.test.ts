@@ -81,6 +81,9 @@ const everyTable: Trials = {
     }
   },
 };
+const paceOfOthers =
+  "the pace of others' commits, by what it prepares in their way and leaves: they wait for up to " +
+  "2 s, and vote all of it down at once";
 const installs: Trials = {
   ...everyTable,
   "results under idempotency keys": async () => {
@@ -165,6 +168,7 @@ const trials: Readonly<Record<string, Breakage>> = {
       "results under idempotency keys that it guesses": [
         "test/simulation/forged-idempotency.test.ts",
       ],
+      [paceOfOthers]: ["test/engine/mixed/in-the-way.integration.test.ts"],
     },
     not: {
       "Tidemark's own tables and those that are not registered": async () => {
