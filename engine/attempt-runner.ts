@@ -12,7 +12,7 @@ import * as limits from "../core/limits.ts";
 import { oldestKept } from "../core/history.ts";
 import { OnDemand } from "../core/on-demand.ts";
 import { TransactionReads } from "../core/transaction-reads.ts";
-import type { Timestamp } from "../core/types.ts";
+import type { KeyHash, Timestamp } from "../core/types.ts";
 import {
   beginAttempt,
   finishAttempt,
@@ -192,19 +192,29 @@ export class AttemptRunner {
     const max = attemptsMax ?? limits.attemptsDefault;
     const { clock } = this.#core.ports;
     let services: AttemptServices | undefined;
+    /** An item of a mixed table at which the last attempt was beaten. */
+    let contended: KeyHash | undefined;
     for (let attempts = 1; ; attempts += 1) {
       try {
         // As much worth another try as the attempt itself: the stores may be back in a moment.
         services ??= await this.#core.services(call);
-        Object.assign(call, { phase: "body", attempts });
-        const beganMs = clock.monotonicMs();
-        const times = { beganMs, retryMs: beganMs - call.beganMs, attempts };
-        const finished = await run(services, times);
+        const { session } = services;
+        const inTurn = async (at: AttemptServices): Promise<T> => {
+          Object.assign(call, { phase: "body", attempts });
+          const beganMs = clock.monotonicMs();
+          return run(at, { beganMs, retryMs: beganMs - call.beganMs, attempts });
+        };
+        const ready = services;
+        const finished =
+          contended === undefined
+            ? await inTurn(ready)
+            : await session.itemTurns.run(contended, call.signal, () => inTurn(ready));
         services.emit?.({ kind: "committed", receipt: finished.receipt });
         return finished;
       } catch (thrown) {
         services?.emit?.(abortEvent(thrown, attempts));
         if (services !== undefined) this.#noteConflict(services, thrown);
+        contended = services === undefined ? undefined : mixedItemOf(services, thrown);
         if (call.signal.aborted) throw lastWord(call, thrown);
         call.lastFailure = thrown;
         const isOfTables =
@@ -255,6 +265,15 @@ export class AttemptRunner {
     await error.untilOpen(registry, signal);
     return { retry: true, error: compared };
   }
+}
+
+/** The item of a mixed table that a conflict was about. */
+function mixedItemOf({ session, registry }: AttemptServices, error: unknown): KeyHash | undefined {
+  if (!(error instanceof ConflictError)) return undefined;
+  const { table, key, on } = error.detail;
+  const description = table === undefined ? undefined : registry.find(table);
+  if (description?.access !== "mixed" || on !== "key" || key === undefined) return undefined;
+  return session.hashes.item(keyNamesOf(description), key).key;
 }
 
 /**

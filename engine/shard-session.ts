@@ -13,6 +13,7 @@ import { InstallOutbox } from "./install-outbox.ts";
 import { Installer } from "./installer.ts";
 import type { LogSearches } from "./log-searches.ts";
 import type { TableRegistry } from "./table-registry.ts";
+import { ItemTurns } from "./item-turns.ts";
 import type { MixedWay } from "./mixed-way.ts";
 import { TailFollower, type FollowedLog } from "./tail-follower.ts";
 
@@ -46,6 +47,7 @@ export class ShardSession {
   readonly installed = new InstalledCommits();
   /** Of own commits, to replay. */
   readonly reports = new InstallOutbox();
+  readonly itemTurns = new ItemTurns();
   /** Undefined where all of its commits have gone by the stream. */
   express: ExpressWay | undefined;
   readonly #blocks: BlockMaking | undefined;

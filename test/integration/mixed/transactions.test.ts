@@ -339,6 +339,30 @@ describe.each(["stream", "express"] as const)("by %s", (commit) => {
     expect(attempts).toBe(2);
   });
 
+  test.each(["by itself", "and one more"])(
+    "lanes of a process that want one item take turns: none gives up (%s)",
+    async (what) => {
+      const hot = name(`hot ${what}`);
+      await putAll(engine, rows, [{ ...hot, n: number(0) }]);
+      const [lanes, rounds] = [8, 6];
+      let attempts = 0;
+      const lane = async (n: number) => {
+        for (let round = 0; round < rounds; round += 1) {
+          await engine.transact({}, async (tx) => {
+            attempts += 1;
+            await increment(tx, rows, hot);
+            if (what === "by itself") return;
+            tx.put(plain.name, { ...name(`beside ${n} ${round}`), n: number(round) });
+          });
+        }
+      };
+      await Promise.all(Array.from({ length: lanes }, (_, n) => lane(n)));
+      expect(await nativeView(rows, hot)).toMatchObject({ n: number(lanes * rounds) });
+      // The first try of each may be in vain: until then nobody knows what it wants.
+      expect(attempts).toBeLessThanOrEqual(2.5 * lanes * rounds);
+    },
+  );
+
   test("increments of two processes and of native writers all count", async () => {
     const [counter, log] = [name("all"), name("all log")];
     const second = deployment.openEngine({ commit });
