@@ -11,6 +11,13 @@ import { systemClock, systemRandom } from "../aws/system.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import { nativeSupport, type FenceClearing, type NativeSupport } from "../core/native-support.ts";
 import { isOwned, markPlugged } from "../core/plugged-clients.ts";
+import {
+  aFunction,
+  anObject,
+  checkOptions,
+  isText,
+  type LooseCheck,
+} from "../sdk/check-options.ts";
 import type { Client } from "../sdk/client.ts";
 import { KnownTables } from "./mixed-tables.ts";
 import { inStock, Nonces } from "./nonces.ts";
@@ -127,7 +134,30 @@ function middleware({ support, tables, bytes }: Parts) {
   return { native, eachTry };
 }
 
-function supportOf({ client, tables }: NativeOptions): NativeSupport {
+const checks: Readonly<Record<string, LooseCheck>> = {
+  client: anObject,
+  tables: (value) =>
+    Array.isArray(value) && value.every(isMixedTable)
+      ? undefined
+      : "a list of { name, partitionKey, sortKey? }, each a non-empty string",
+  randomBytes: aFunction,
+} satisfies Record<keyof NativeOptions, LooseCheck>;
+
+/** One that is described in another way would be written as if it were not mixed. */
+function isMixedTable(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const { name, partitionKey, sortKey, ...others } = value as Readonly<Record<string, unknown>>;
+  const isNamed =
+    isText(name) && isText(partitionKey) && (sortKey === undefined || isText(sortKey));
+  return isNamed && Object.keys(others).length === 0;
+}
+
+function supportOf(options: NativeOptions): NativeSupport {
+  checkOptions("", options, checks);
+  const { client, tables } = options;
+  if ((client as unknown) === undefined) {
+    throw new InvalidRequestError("client", "`client` is missing: give one of createClient's");
+  }
   const full = (client as Partial<Record<typeof nativeSupport, NativeSupport>>)[nativeSupport];
   const clearing = full ?? ("clearFence" in client ? client : undefined);
   if (clearing === undefined) {

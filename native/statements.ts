@@ -16,8 +16,10 @@ export type StatementsInput = Statement & {
 };
 type StatementsOutput = { Items?: ShownItem[]; Responses?: { Item?: ShownItem }[] };
 
-const written = /^\s*(INSERT\s+INTO|UPDATE|DELETE\s+FROM)\s+(?:"([^"]+)"|([\w.-]+))/iu;
-const read = /^\s*(EXISTS\s*\(\s*)?SELECT\s[\s\S]*?\sFROM\s+(?:"([^"]+)"|([\w.-]+))(\s*\.)?/iu;
+const written = /^(INSERT\s+INTO|UPDATE|DELETE\s+FROM)(?:\s*"([^"]+)"|\s+([\w.-]+))/iu;
+const read = /^(EXISTS\s*\(\s*)?SELECT\s[\s\S]*?\sFROM(?:\s*"([^"]+)"|\s+([\w.-]+))(\s*\.)?/iu;
+/** What PartiQL does not look at. */
+const leading = /^(?:\s|\/\*[\s\S]*?\*\/|--[^\n]*(?:\n|$))+/u;
 
 export async function statements(
   ask: Ask<StatementsInput, StatementsOutput>,
@@ -52,18 +54,19 @@ type Aware = { readonly text: string; readonly table: KeyNames | undefined };
 
 /** @throws InvalidRequestError for what writes or checks. */
 function aware({ Statement: text = "" }: Statement, tables: MixedTables): Aware {
-  const writing = written.exec(text);
+  const bare = text.replace(leading, "");
+  const writing = written.exec(bare);
   if (writing !== null) {
     const table = tables.find(writing[2] ?? writing[3]);
     if (table !== undefined) refuseStatement(writing[1] ?? "", table.name);
     return { text, table: undefined };
   }
-  const reading = read.exec(text);
+  const reading = read.exec(bare);
   const table = tables.find(reading?.[2] ?? reading?.[3]);
   if (reading === null || table === undefined) return { text, table: undefined };
   if (reading[1] !== undefined) refuseStatement("EXISTS", table.name);
-  const isWhole = /^\s*SELECT\s+\*/iu.test(text) || reading[4] !== undefined;
-  return { text: isWhole ? text : text.replace(/SELECT/iu, `SELECT "${markAttribute}",`), table };
+  const isWhole = /^SELECT\s+\*/iu.test(bare) || reading[4] !== undefined;
+  return { text: isWhole ? text : bare.replace(/SELECT/iu, `SELECT "${markAttribute}",`), table };
 }
 
 function texts(own: readonly Statement[] = [], all: readonly Aware[]): readonly Statement[] {

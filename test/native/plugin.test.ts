@@ -46,6 +46,25 @@ test("a plugin needs somebody who clears fences, and somebody who names the tabl
   expect(() => tidemarkNative({ client: { clearFence } })).toThrow(/name the mixed tables/u);
 });
 
+test.each<[string, unknown, string, RegExp]>([
+  ["nothing", undefined, "options", /must be an object/u],
+  ["no client", {}, "client", /`client` is missing/u],
+  ["a misspelt option", { clinet: {} }, "clinet", /no option `clinet`; known are: client, /u],
+  ["names of tables", { client: { clearFence }, tables: ["rows"] }, "tables", /a list of \{ name/u],
+  ["no keys", { client: { clearFence }, tables: [{ name: "rows" }] }, "tables", /partitionKey/u],
+  [
+    ...([
+      "another's key",
+      { client: { clearFence }, tables: [{ ...tables[0], key: "id" }] },
+    ] as const),
+    ...(["tables", /sortKey\?/u] as const),
+  ],
+])("%s is refused by name, since it would write unaware", (_what, options, field, message) => {
+  const made = () => tidemarkNative(options as never);
+  expect(made).toThrow(message);
+  expect(made).toThrow(expect.objectContaining({ code: "invalid-request", field }) as never);
+});
+
 test("used twice on a client it stands there once", () => {
   const client = awsClient();
   client.middlewareStack.use(plugin());

@@ -218,6 +218,7 @@ describe("refused by name, before anything is sent", () => {
     "INSERT INTO \"TABLE\" VALUE {'pk': 'p'}",
     "insert  into TABLE value {'pk': 'p'}",
     "UPDATE \"TABLE\" SET a = 1 WHERE pk = 'p'",
+    "/* ours */ -- and so on\n UPDATE\"TABLE\" SET a = 1 WHERE pk = 'p'",
     "DELETE FROM \"TABLE\" WHERE pk = 'p'",
     "EXISTS(SELECT * FROM \"TABLE\" WHERE pk = 'p')",
   ])("PartiQL: %s", async (text) => {
