@@ -3,7 +3,12 @@
  * does without it on the same items, and makes as many calls. Beside the items there are
  * placeholders, and all of them have attributes of Tidemark's.
  */
-import { DeleteItemCommand, PutItemCommand, ScanCommand } from "@aws-sdk/client-dynamodb";
+import {
+  ConditionalCheckFailedException,
+  DeleteItemCommand,
+  PutItemCommand,
+  ScanCommand,
+} from "@aws-sdk/client-dynamodb";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startNativeWorld, type Attributes, type NativeWorld } from "../harness/native-world.ts";
@@ -22,6 +27,13 @@ let world: NativeWorld;
 
 beforeAll(async () => {
   world = await startNativeWorld();
+  // Until a store has shown what refuses a condition, a refusal that shows nothing is tried twice.
+  const known = { TableName: world.table, Item: { pk: { S: "known" }, sk: { S: "1" } } };
+  await world.plain.send(new PutItemCommand(known));
+  const again = { ...known, ConditionExpression: "attribute_not_exists(pk)" };
+  const refused = world.native.send(new PutItemCommand(again));
+  await expect(refused).rejects.toThrow(ConditionalCheckFailedException);
+  world.cleared.length = 0;
 });
 afterAll(() => world.stop());
 
