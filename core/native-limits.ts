@@ -26,15 +26,15 @@ export const mixedSettlesMax = 8;
 /** Writes of one that is prepared: its commit says what each install replaces, in one block. */
 export const preparedWritesMax = 5_000;
 /**
- * What an interactive transaction may have read of mixed tables: its commit reads all of it again,
- * and holds it in memory.
+ * What an interactive transaction may have read of mixed tables, as it weighs in memory
+ * (core/item-size.ts): its commit reads all of it again, and holds it there.
  */
 export const recalledBytesMax = 32 * 1024 * 1024;
-/** Items of that which are read at once. */
-export const recalledAtOnceMax = 100;
+/** Items of that which are read at once: each may have become as large as an item can be. */
+export const recalledAtOnceMax = 25;
 /**
- * Pages of queries and scans that one transaction may have read of mixed tables, and their bytes:
- * it keeps them, and its end reads all of them again, so many at once.
+ * Pages of queries and scans that one transaction may have read of mixed tables, and what they
+ * weigh: it keeps them, and its end reads all of them again, so many at once.
  */
 export const mixedPagesMax = 1_000;
 export const mixedPagesBytesMax = 128 * 1024 * 1024;
@@ -108,7 +108,11 @@ export const openPagesMax = 64;
 /** Lines that it writes of one batch, those about most writes, and names in each. */
 export const auditLinesMax = 20;
 export const auditNamesMax = 50;
+/** Of a name of 64 KB, what stands there. */
+export const auditNameLengthMax = 100;
 
 // --- The plugin for native operations (native/) ---
+/** How long a native write waits for a transaction that is in its way, at each meeting. */
+export const nativeClearMsMax = 5_000;
 /** How old its list of mixed tables may be. Within half of that it asks anew, in the background. */
 export const nativeTablesMsMax = 10_000;

@@ -5,7 +5,7 @@
 import type { ItemAddress, MixedPage } from "../../core/mixed-items-port.ts";
 import type { Identity } from "../../core/item-identity.ts";
 import { tooLarge } from "../../core/errors.ts";
-import { itemSizeBytes } from "../../core/item-size.ts";
+import { itemWeightBytes } from "../../core/item-size.ts";
 import * as limits from "../../core/limits.ts";
 import type { CallOptions } from "../../core/ports.ts";
 import type { Tail } from "../../core/tail.ts";
@@ -53,7 +53,7 @@ export class MixedReadSet {
 
   /** @throws TransactionTooLargeError when its end would have too much to read again. */
   addPage(page: SeenPage): void {
-    for (const { content } of page.rows) this.#pagesBytes += itemSizeBytes(content);
+    for (const { content } of page.rows) this.#pagesBytes += itemWeightBytes(content);
     requireAtMost("mixedPagesMax", limits.mixedPagesMax, this.pages.length + 1);
     requireAtMost("mixedPagesBytesMax", limits.mixedPagesBytesMax, this.#pagesBytes);
     this.pages.push(page);

@@ -1,6 +1,6 @@
 /** What a transaction has read of mixed tables, as data that its caller takes along. */
 import { tooLarge } from "../../core/errors.ts";
-import { itemSizeBytes } from "../../core/item-size.ts";
+import { itemWeightBytes } from "../../core/item-size.ts";
 import * as limits from "../../core/limits.ts";
 import type { Digest } from "../../core/ports.ts";
 import { contentDigest, rowsDigest } from "../../schemas/content-digest.ts";
@@ -50,7 +50,7 @@ function requireBytes(actual: number): void {
 function keyState({ at, seen: { content } }: SeenKey, digest: Digest): RememberedKey {
   return {
     ...{ table: at.table.name, key: at.key },
-    bytes: content === undefined ? 0 : itemSizeBytes(content),
+    bytes: content === undefined ? 0 : itemWeightBytes(content),
     digest: contentDigest(content, digest),
   };
 }
@@ -59,7 +59,7 @@ function pageState({ source, rows, isLast }: SeenPage, digest: Digest): Remember
   const contents = rows.map(({ content }) => content);
   return {
     ...{ request: named(source.request), rows: rows.length, isLast },
-    bytes: contents.reduce((sum, content) => sum + itemSizeBytes(content), 0),
+    bytes: contents.reduce((sum, content) => sum + itemWeightBytes(content), 0),
     digest: rowsDigest(contents, digest),
   };
 }

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { InvalidRequestError, TransactionTooLargeError } from "../../core/errors.ts";
-import { itemSizeBytes } from "../../core/item-size.ts";
+import { itemSizeBytes, itemWeightBytes } from "../../core/item-size.ts";
 import { validateItem, validateKey } from "../../core/item-validation.ts";
 import * as limits from "../../core/limits.ts";
 import type { AttributeValue, Item, TableDescription } from "../../core/types.ts";
@@ -187,6 +187,20 @@ describe("sizes, as DynamoDB counts them", () => {
   ])("%d bytes: %j", (size, value) => {
     expect(itemSizeBytes({ a: value })).toBe(1 + size);
   });
+});
+
+test.each<readonly [number, AttributeValue]>([
+  [1, { S: "abc" }],
+  [1, { B: new Uint8Array(3) }],
+  [1, { L: [] }],
+  [4, { L: [{ NULL: true }, { NULL: true }, { S: "" }] }],
+  [4, { M: { a: { L: [{ N: "1" }] }, b: { BOOL: true } } }],
+  [3, { SS: ["ab", "cde"] }],
+  [3, { NS: ["1", "2"] }],
+  [2, { BS: [new Uint8Array(1)] }],
+])("in memory there are %d objects beside the bytes: %j", (objects, value) => {
+  const item = { a: value };
+  expect(itemWeightBytes(item)).toBe(itemSizeBytes(item) + 64 * objects);
 });
 
 describe("index keys", () => {

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { systemDigest } from "../../aws/system-digest.ts";
 import { TransactionTooLargeError } from "../../core/errors.ts";
-import { itemSizeBytes } from "../../core/item-size.ts";
+import { itemWeightBytes } from "../../core/item-size.ts";
 import * as limits from "../../core/limits.ts";
 import type { Item, KeyHash, TableDescription } from "../../core/types.ts";
 import { MixedReadSet, type SeenPage } from "../../engine/mixed/mixed-read-set.ts";
@@ -62,7 +62,7 @@ describe("what is remembered of mixed tables", () => {
     const first = stateOf(setOf([content, undefined]));
     const digest = contentDigest(content, systemDigest);
     expect(first?.keys).toEqual([
-      { table: "rows", key: { pk: { S: "0" } }, bytes: itemSizeBytes(content), digest },
+      { table: "rows", key: { pk: { S: "0" } }, bytes: itemWeightBytes(content), digest },
       expect.objectContaining({ key: { pk: { S: "1" } }, bytes: 0 }),
     ]);
     const second = stateOf(setOf([], [page([content])]), remembering(first as MixedState));
@@ -72,7 +72,11 @@ describe("what is remembered of mixed tables", () => {
     ]);
   });
 
-  const sized = (bytes: number): Item => ({ pk: { S: "x".repeat(bytes - 2) } });
+  /** An item that weighs so much. */
+  const sized = (bytes: number): Item => {
+    const empty = itemWeightBytes({ pk: { S: "" } });
+    return { pk: { S: "x".repeat(bytes - empty) } };
+  };
 
   test.each([
     [limits.recalledBytesMax, "taken"],
