@@ -4,9 +4,10 @@ import type {
   AbortedFencesKey,
   AbortedFencesQueue,
 } from "../core/aborted-fences-port.ts";
-import type { ShardId, Timestamp, TransactionId } from "../core/types.ts";
-import { padded, type ControlKey, type ControlTable } from "./control-table.ts";
-import { corrupt, mapsOf, textOf, type Stored } from "./stored-attributes.ts";
+import type { Item, ShardId, Timestamp, TransactionId } from "../core/types.ts";
+import { lastKeyOf, padded, type ControlKey, type ControlTable } from "./control-table.ts";
+import { readableOf } from "./readable-entries.ts";
+import { corrupt, mapsOf, textOf } from "./stored-attributes.ts";
 
 export function createAbortedFencesQueue(control: ControlTable): AbortedFencesQueue {
   return {
@@ -16,9 +17,13 @@ export function createAbortedFencesQueue(control: ControlTable): AbortedFencesQu
       await control.put(keyOf(fences), attributes, options);
     },
     async queuedFences(shard, options) {
-      const after = options?.after === undefined ? undefined : keyOf(options.after).sk;
-      const page = await control.page({ pk: partitionOf(shard), after }, options);
-      return page.items.map((item) => toFences(shard, { what: `fences of ${shard}`, item }));
+      let after = options?.after === undefined ? undefined : keyOf(options.after).sk;
+      for (;;) {
+        const { items, complete } = await control.page({ pk: partitionOf(shard), after }, options);
+        const fences = readableOf(items, (item) => toFences(shard, item), options);
+        if (fences.length > 0 || complete) return fences;
+        after = lastKeyOf(items);
+      }
     },
     dropFences: (fences, options) => control.delete(keyOf(fences), options),
   };
@@ -32,8 +37,9 @@ function keyOf({ shard, through, id, part }: AbortedFencesKey): ControlKey {
   return { pk: partitionOf(shard), sk: `${padded(through)}#${id}#${padded(part)}` };
 }
 
-function toFences(shard: ShardId, stored: Stored): AbortedFences {
-  const sk = textOf(stored, "sk");
+function toFences(shard: ShardId, item: Item): AbortedFences {
+  const sk = textOf({ what: `fences of ${shard}`, item }, "sk");
+  const stored = { what: `fences of ${shard}, "${sk}"`, item };
   const [, through, id, part] = /^(\d{16})#([0-9a-f]{32})#(\d{16})$/.exec(sk) ?? [];
   if (id === undefined) throw corrupt(stored, "sk");
   return {

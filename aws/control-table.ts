@@ -119,8 +119,13 @@ export async function allOf(
   for (;;) {
     const page = await control.page({ ...range, after }, options);
     all.push(...page.items);
-    const last = page.items.at(-1)?.["sk"];
-    if (page.complete || last === undefined || !("S" in last)) return all;
-    after = last.S;
+    after = lastKeyOf(page.items);
+    if (page.complete || after === undefined) return all;
   }
+}
+
+/** Where a page ends: its last sort key, which is a text in all items of the table. */
+export function lastKeyOf(items: readonly Item[]): string | undefined {
+  const sk = items.at(-1)?.["sk"];
+  return sk !== undefined && "S" in sk ? sk.S : undefined;
 }

@@ -10,6 +10,7 @@ import type {
   CallOptions,
   ControlStore,
   DeadLetter,
+  QueueOptions,
   Tombstone,
   TombstoneBatch,
   TombstoneBatchKey,
@@ -25,7 +26,8 @@ import type {
   Version,
 } from "../core/types.ts";
 import { encodeItem } from "../schemas/attribute-value.ts";
-import { allOf, padded, type ControlTable } from "./control-table.ts";
+import { allOf, lastKeyOf, padded, type ControlTable } from "./control-table.ts";
+import { readableOf } from "./readable-entries.ts";
 import { corrupt, integerOf, mapOf, mapsOf, textOf, type Stored } from "./stored-attributes.ts";
 
 type ReaperStore = Pick<
@@ -120,31 +122,43 @@ function fromTombstone({ table, key, version }: Tombstone): AttributeValue {
   return { M: { table: { S: table }, key: { M: key }, version: { N: version.toString() } } };
 }
 
+type QueuedOptions = QueueOptions & { readonly after?: TombstoneBatchKey | undefined };
+
 /** One page, and the rest of the last batch in it where the page ends within a batch. */
 async function queued(
   control: ControlTable,
   shard: ShardId,
-  options: (CallOptions & { readonly after?: TombstoneBatchKey | undefined }) | undefined,
+  options: QueuedOptions | undefined,
 ): Promise<readonly TombstoneBatch[]> {
   const pk = queueKey(shard);
   // Behind every part of that batch.
-  const after = options?.after === undefined ? undefined : `${prefixOf(options.after)}~`;
-  const page = await control.page({ pk, after }, options);
-  const byBatch = new Map<string, Item[]>();
-  for (const item of page.items) {
-    const prefix = prefixOf(batchKeyOf({ what: "tombstones", item }));
-    const parts = byBatch.get(prefix);
-    if (parts === undefined) byBatch.set(prefix, [item]);
-    else parts.push(item);
+  let after = options?.after === undefined ? undefined : `${prefixOf(options.after)}~`;
+  for (;;) {
+    const page = await control.page({ pk, after }, options);
+    const byBatch = new Map<string, Item[]>();
+    const keyed = (item: Item) => ({ item, prefix: prefixOf(batchKeyOf(storedPart(shard, item))) });
+    for (const { item, prefix } of readableOf(page.items, keyed, options)) {
+      const parts = byBatch.get(prefix);
+      if (parts === undefined) byBatch.set(prefix, [item]);
+      else parts.push(item);
+    }
+    const last = [...byBatch.keys()].at(-1);
+    if (!page.complete && last !== undefined) {
+      const parts = await allOf(control, { pk, prefix: last }, options);
+      // Another reaper may have dropped the batch in between.
+      if (parts.length === 0) byBatch.delete(last);
+      else byBatch.set(last, [...parts]);
+    }
+    // One of which a part is damaged stays as a whole.
+    const batches = readableOf(byBatch.values(), (parts) => toBatch(shard, parts), options);
+    if (batches.length > 0 || page.complete) return batches;
+    after = lastKeyOf(page.items);
   }
-  const last = [...byBatch.keys()].at(-1);
-  if (!page.complete && last !== undefined) {
-    const parts = await allOf(control, { pk, prefix: last }, options);
-    // Another reaper may have dropped the batch in between.
-    if (parts.length === 0) byBatch.delete(last);
-    else byBatch.set(last, [...parts]);
-  }
-  return [...byBatch.values()].map((parts) => toBatch(shard, parts));
+}
+
+function storedPart(shard: ShardId, item: Item): Stored {
+  const sk = textOf({ what: `tombstones of ${shard}`, item }, "sk");
+  return { what: `tombstones of ${shard}, "${sk}"`, item };
 }
 
 function batchKeyOf(stored: Stored): TombstoneBatchKey {
@@ -155,7 +169,7 @@ function batchKeyOf(stored: Stored): TombstoneBatchKey {
 }
 
 function toBatch(shard: ShardId, parts: readonly Item[]): TombstoneBatch {
-  const stored = parts.map((item) => ({ what: `tombstones of ${shard}`, item }));
+  const stored = parts.map((item) => storedPart(shard, item));
   const [first] = stored;
   assert(first !== undefined, "control: a batch of tombstones has a part");
   return {

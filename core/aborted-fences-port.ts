@@ -4,7 +4,7 @@
  * which looks once more when no call of that transaction can come any more
  * (docs/adr/0014-native-operations.md, Replay).
  */
-import type { CallOptions } from "./store-calls.ts";
+import type { CallOptions, QueueOptions } from "./store-calls.ts";
 import type { Item, ShardId, Timestamp, TransactionId } from "./types.ts";
 
 /** A transaction that writes to several tables, or many items, has several of these. */
@@ -30,7 +30,7 @@ export type AbortedFencesQueue = {
   /** Oldest first, those behind `after`; at most one page, and none at the end. */
   queuedFences(
     shard: ShardId,
-    options?: CallOptions & { readonly after?: AbortedFencesKey | undefined },
+    options?: QueueOptions & { readonly after?: AbortedFencesKey | undefined },
   ): Promise<readonly AbortedFences[]>;
   dropFences(fences: AbortedFencesKey, options?: CallOptions): Promise<void>;
 };

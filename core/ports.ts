@@ -12,7 +12,7 @@
 import type { AbortedFencesQueue } from "./aborted-fences-port.ts";
 import type { KeyHasher } from "./key-hash.ts";
 import type { MixedItemStore } from "./mixed-items-port.ts";
-import type { CallOptions, QueryRequest, ScanRequest } from "./store-calls.ts";
+import type { CallOptions, QueryRequest, QueueOptions, ScanRequest } from "./store-calls.ts";
 import type {
   Item,
   LogPosition,
@@ -31,6 +31,7 @@ export type {
   CallOptions,
   Consumption,
   QueryRequest,
+  QueueOptions,
   ScanRequest,
   SortKeyCondition,
 } from "./store-calls.ts";
@@ -352,7 +353,7 @@ export type ControlStore = AbortedFencesQueue & {
   /** Oldest first, those behind the batch `after`; at most one page, and none at the end. */
   queuedTombstones(
     shard: ShardId,
-    options?: CallOptions & { readonly after?: TombstoneBatchKey | undefined },
+    options?: QueueOptions & { readonly after?: TombstoneBatchKey | undefined },
   ): Promise<readonly TombstoneBatch[]>;
   dropTombstones(
     batch: TombstoneBatchKey & Pick<TombstoneBatch, "shard">,

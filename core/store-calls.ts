@@ -1,4 +1,5 @@
 /** What calls to a store are given: a part of core/ports.ts. */
+import type { CorruptDataError } from "./errors.ts";
 import type { Item, TableDescription } from "./types.ts";
 
 /** Read and write capacity that calls consumed, as the store reported it. Adapters add to it. */
@@ -7,6 +8,12 @@ export type Consumption = { readUnits: number; writeUnits: number; calls: number
 export type CallOptions = {
   readonly signal?: AbortSignal;
   readonly consumption?: Consumption;
+};
+
+/** Of a read of a queue. */
+export type QueueOptions = CallOptions & {
+  /** Told of each entry that cannot be read, which is left out. Without it the call fails. */
+  readonly onDamaged?: ((error: CorruptDataError) => void) | undefined;
 };
 
 export type SortKeyCondition =

@@ -6,7 +6,7 @@
  * dies within minutes. Safe to repeat, and to be cut anywhere.
  */
 import type { AbortedFences } from "../../core/aborted-fences-port.ts";
-import { StoreError } from "../../core/errors.ts";
+import { StoreError, type CorruptDataError } from "../../core/errors.ts";
 import type { CallOptions, Ports } from "../../core/ports.ts";
 import type { ShardId, Timestamp } from "../../core/types.ts";
 import { isRefusedForGood } from "../../engine/refused-for-good.ts";
@@ -20,15 +20,16 @@ export type AbortedWork = {
   readonly passed: Timestamp;
   readonly isOver: () => boolean;
   readonly onFailed: (table: string, error: StoreError) => void;
+  readonly onDamaged: (error: CorruptDataError) => void;
 };
 
 export type AbortedProgress = { fencesRemoved: number; fencesWaiting: number };
 
 export async function cleanUpAborted(work: AbortedWork, progress: AbortedProgress): Promise<void> {
-  const { ports, shard, call, passed } = work;
+  const { ports, shard, call, passed, onDamaged } = work;
   let after: AbortedFences | undefined;
   for (;;) {
-    const page = await ports.control.queuedFences(shard, { ...call, after });
+    const page = await ports.control.queuedFences(shard, { ...call, after, onDamaged });
     for (const fences of page) {
       if (fences.through > passed) progress.fencesWaiting += 1;
       else if (work.isOver()) return;

@@ -11,7 +11,7 @@
  * Beside them it takes away what aborted transactions have left on mixed tables (aborted.ts).
  */
 import { assert } from "../../core/assert.ts";
-import { StoreError } from "../../core/errors.ts";
+import { CorruptDataError, StoreError } from "../../core/errors.ts";
 import { tombstoneLifeMs } from "../../core/history.ts";
 import * as limits from "../../core/limits.ts";
 import type {
@@ -56,7 +56,8 @@ export type ReaperFailure = {
   readonly shard: ShardId;
   /** Undefined when the shard's own bookkeeping failed. */
   readonly table: string | undefined;
-  readonly fault: StoreError["fault"];
+  /** "damaged": what stands in the control table cannot be read. */
+  readonly fault: StoreError["fault"] | "damaged";
   readonly message: string;
 };
 
@@ -212,9 +213,10 @@ async function reapShard(
     tombstoneLifeMs(known.get(table), retention, nowMs);
   // No tombstone lives shorter than the grace.
   const passed = passedAt(work.samples, nowMs, limits.tombstoneGraceMs);
+  const onDamaged = damageOf(work.shard, progress);
   let after: TombstoneBatchKey | undefined;
   for (;;) {
-    const page = await control.queuedTombstones(work.shard, { ...call, after });
+    const page = await control.queuedTombstones(work.shard, { ...call, after, onDamaged });
     for (const batch of page) {
       const longestMs = batch.tombstones.reduce((max, each) => Math.max(max, lifeMs(each)), 0);
       if (batch.through > passedAt(work.samples, nowMs, longestMs)) {
@@ -245,7 +247,8 @@ async function reapFences(
   const onFailed = (table: string, error: StoreError): void => {
     noteFailure(progress, { shard, table }, error);
   };
-  const work = { ports, shard, call: callOptions(budget), passed, isOver, onFailed };
+  const onDamaged = damageOf(shard, progress);
+  const work = { ports, shard, call: callOptions(budget), passed, isOver, onFailed, onDamaged };
   await cleanUpAborted(work, progress);
 }
 
@@ -289,16 +292,25 @@ async function removeAll(
   return !failed;
 }
 
+/** What is damaged stays where it is, for operators, and holds up nothing. */
+function damageOf(shard: ShardId, progress: Progress): (error: CorruptDataError) => void {
+  return (error) => {
+    noteFailure(progress, { shard, table: undefined }, error);
+  };
+}
+
 /**
- * Store faults are reported and tried again on the next run; anything else, a bug or the deadline,
- * ends the run.
+ * Store faults are reported and tried again on the next run, damaged data on each; anything else, a
+ * bug or the deadline, ends the run.
  */
 function noteFailure(
   progress: Progress,
   where: Pick<ReaperFailure, "shard" | "table">,
   error: unknown,
 ): void {
-  if (!(error instanceof StoreError)) throw error;
+  const isDamage = error instanceof CorruptDataError;
+  if (!isDamage && !(error instanceof StoreError)) throw error;
   if (progress.failures.length >= limits.reaperFailuresMax) return;
-  progress.failures.push({ ...where, fault: error.fault, message: error.message });
+  const fault = isDamage ? "damaged" : error.fault;
+  progress.failures.push({ ...where, fault, message: error.message });
 }

@@ -1,10 +1,25 @@
 /** The reaper on real stores, with a wall clock that the test moves. */
+import {
+  DeleteItemCommand,
+  DynamoDBClient,
+  PutItemCommand,
+  type AttributeValue,
+} from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import fc from "fast-check";
 import * as limits from "../../core/limits.ts";
 import { LateSignatureError, StoreError } from "../../core/errors.ts";
 import type { Clock, WatermarkSample } from "../../core/ports.ts";
-import type { Item, LogPosition, TableDescription, Timestamp, Version } from "../../core/types.ts";
+import type { AbortedFences } from "../../core/aborted-fences-port.ts";
+import type {
+  Item,
+  LogPosition,
+  TableDescription,
+  Timestamp,
+  TransactionId,
+  Version,
+} from "../../core/types.ts";
+import { deploymentNames } from "../../aws/names.ts";
 import type { AwsPorts } from "../../aws/ports.ts";
 import { systemClock } from "../../aws/system.ts";
 import { passedAt, reap, thinned, type ReaperReport } from "../../functions/reaper/service.ts";
@@ -281,6 +296,71 @@ describe("a run", () => {
     const there = await Promise.all(keys.map((key) => isThere(table, key)));
     expect(there).toEqual(keys.map((key) => newer.includes(key)));
     expect(await ports.control.queuedTombstones(stores.shard)).toEqual([]);
+  });
+});
+
+describe("what is damaged in the control table", () => {
+  beforeEach(drain);
+
+  let client: DynamoDBClient;
+  let TableName: string;
+  beforeAll(() => {
+    const endpoint = stores.servers.endpoint.dynamodb;
+    client = new DynamoDBClient({ ...stores.clientOptions, endpoint });
+    TableName = deploymentNames(stores.deployment).controlTable;
+  });
+  afterAll(() => {
+    client.destroy();
+  });
+  const store = async (pk: string, sk: string, rest: Record<string, AttributeValue>) => {
+    const Item = { ...rest, pk: { S: pk }, sk: { S: sk } };
+    await client.send(new PutItemCommand({ TableName, Item }));
+  };
+  const remove = async (pk: string, sk: string) => {
+    await client.send(new DeleteItemCommand({ TableName, Key: { pk: { S: pk }, sk: { S: sk } } }));
+  };
+  const padded = (n: number): string => n.toString().padStart(16, "0");
+
+  test.each<[string, string, Record<string, AttributeValue>]>([
+    ["tombstones", "0000", {}],
+    ["tombstones", `${padded(1)}#grace#${padded(0)}000000`, { through: { N: "1" } }],
+    ["fences", "0000", {}],
+    ["fences", `${padded(1)}#${"0".repeat(32)}#${padded(0)}`, { keys: { S: "none" } }],
+  ])("%s, %s: is told, stays, and holds up nothing", async (queue, sk, rest) => {
+    const pk = `${queue}#${stores.shard}`;
+    const key = freshKey();
+    await commitDeletes([{ table, key, version: 50 }]);
+    const fences: AbortedFences = {
+      ...{ shard: stores.shard, through: 2 as Timestamp, part: 0, table: table.name },
+      ...{ id: "1".repeat(32) as TransactionId, keys: [freshKey()] },
+    };
+    await ports.control.queueFences(fences);
+    await store(pk, sk, rest);
+    await run();
+    clock.wallMs += limits.tombstoneGraceMs;
+    try {
+      const report = await run();
+      expect(report).toMatchObject({ removed: 1, batchesDropped: 1 });
+      expect(report.failures).toEqual([
+        {
+          ...{ shard: stores.shard, table: undefined, fault: "damaged" },
+          message: expect.stringContaining(`${queue} of ${stores.shard}, "${sk}"`) as string,
+        },
+      ]);
+      const onDamaged = (): void => undefined;
+      expect(await ports.control.queuedFences(stores.shard, { onDamaged })).toEqual([]);
+      expect(await ports.control.queuedTombstones(stores.shard, { onDamaged })).toEqual([]);
+    } finally {
+      await remove(pk, sk);
+    }
+  });
+
+  test("samples of the watermark are told, and the next shard has its turn", async () => {
+    const [pk, sk] = [`shard#${stores.shard}`, "watermark-samples"];
+    await store(pk, sk, { samples: { S: "none" } });
+    const { failures } = await run();
+    expect(failures).toMatchObject([{ shard: stores.shard, fault: "damaged" }]);
+    await ports.control.saveWatermarkSamples(stores.shard, []);
   });
 });
 

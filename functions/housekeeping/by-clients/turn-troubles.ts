@@ -31,7 +31,9 @@ export class TurnTroubles {
     const [first] = report?.failures ?? [];
     if (first === undefined) return;
     const of = first.table === undefined ? "" : ` of ${first.table}`;
-    this.failed(new StoreError(first.fault, `tombstones${of} stay: ${first.message}`));
+    const message = `tombstones${of} stay: ${first.message}`;
+    const isDamage = first.fault === "damaged";
+    this.failed(isDamage ? new CorruptDataError(message) : new StoreError(first.fault, message));
   }
 
   /** Of the turn that ends: one error, whatever their number; undefined where all went well. */
