@@ -39,7 +39,9 @@ export function auditWrites(writes: readonly TableWrite[], { log, metrics }: Obs
   }
   const most = unaware.sort((a, b) => b.writes - a.writes);
   for (const { kind: _, ...finding } of most.slice(0, limits.auditLinesMax)) {
-    const attributes = finding.attributes.slice(0, limits.auditNamesMax);
+    const attributes = finding.attributes
+      .slice(0, limits.auditNamesMax)
+      .map((name) => name.slice(0, limits.auditNameLengthMax));
     log.warn("a mixed table is written by somebody who knows of no transactions", {
       ...finding,
       attributes,

@@ -99,6 +99,14 @@ test("compares values of every type, deep down", () => {
   ]);
 });
 
+test("says so much of a name, however long it is", () => {
+  const name = "n".repeat(60_000);
+  const { lines } = audited([record({ [name]: { N: "1" } }, { [name]: { N: "2" } })]);
+  expect(lines).toMatchObject([
+    [expect.anything(), { attributes: ["n".repeat(limits.auditNameLengthMax)] }],
+  ]);
+});
+
 test("says no value and no key, whatever is written", () => {
   const secret = "nobody may read it";
   const value = fc.oneof<fc.Arbitrary<AttributeValue>[]>(
