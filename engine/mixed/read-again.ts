@@ -70,7 +70,7 @@ export async function rowsAgain(
   options: RowsAgainOptions,
 ): Promise<SeenPage["rows"]> {
   const { source, count, isLast } = page;
-  const limit = isLast ? undefined : count + spareRows;
+  let limit = isLast ? undefined : count + spareRows;
   const enough = isLast ? count + 1 : count;
   const found: SeenPage["rows"][number][] = [];
   let { startKey } = source.request;
@@ -79,6 +79,8 @@ export async function rowsAgain(
     found.push(...rows.slice(0, enough - found.length));
     if (found.length === enough || lastKey === undefined) return found;
     startKey = lastKey;
+    // A crowd of placeholders costs few calls.
+    if (rows.length === 0) limit &&= Math.min(2 * limit, limits.rowsBehindHiddenMax);
   }
 }
 

@@ -69,3 +69,26 @@ test("so many pages are read at once, and no more", async () => {
   expect(await changedRead(items, setOf(...pages), {})).toBe(undefined);
   expect(most).toBe(limits.pagesAgainAtOnceMax);
 });
+
+test("of a page behind a crowd of placeholders each call looks at twice as many rows", async () => {
+  const placeholders = 2_000;
+  const looked: number[] = [];
+  const seen = page(row(1), row(1));
+  const source: SeenPage["source"] = {
+    ...seen.source,
+    read: ({ startKey, limit = 0 }) => {
+      const from = Number(startKey?.["pk"] && "N" in startKey["pk"] ? startKey["pk"].N : 0);
+      looked.push(limit);
+      const isThere = from + limit > placeholders;
+      const hidden = { pk: { S: "h" }, _n: nonce(3), _f: nonce(3), _x: { BOOL: true } } as const;
+      return Promise.resolve({
+        rows: isThere ? [row(1)] : [hidden],
+        lastKey: { pk: { N: (from + limit).toString() } },
+      });
+    },
+  };
+  const set = setOf({ ...seen, source, isLast: false });
+  expect(await changedRead(items, set, {})).toBe(undefined);
+  expect(looked.length).toBeLessThan(10);
+  expect(Math.max(...looked)).toBeLessThanOrEqual(limits.rowsBehindHiddenMax);
+});
