@@ -1,5 +1,6 @@
 /** The engine as the SDK has it: transactions, and what native operations beside them need. */
 import type { ClientPorts } from "../core/ports.ts";
+import * as limits from "../core/limits.ts";
 import { OnDemand } from "../core/on-demand.ts";
 import { EngineCore, type EngineOptions } from "./engine-core.ts";
 import { transactionEngineOf } from "./transaction-engine.ts";
@@ -15,7 +16,9 @@ export function createClientEngine(ports: ClientPorts, options: EngineOptions = 
       mixedTables: () =>
         core.run({}, (call) => natives.use(({ mixedTables }) => mixedTables(core, call))),
       clearFence: (at) =>
-        core.run({}, (call) => natives.use(({ clearFence }) => clearFence(core, call, at))),
+        core.run({ deadlineMs: limits.nativeClearMsMax }, (call) =>
+          natives.use(({ clearFence }) => clearFence(core, call, at)),
+        ),
     },
   };
 }

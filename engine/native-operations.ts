@@ -29,5 +29,5 @@ export async function clearFence(
   const { session, registry } = await core.services(call);
   const mixed = await orAborted(session.mixed(), call.signal);
   const at = { table: keyNamesOf(registry.describe(table)), key };
-  return mixed.clearFence(at, call.options);
+  return orAborted(mixed.clearFence(at, call.options), call.signal);
 }

@@ -6,6 +6,7 @@ import {
   StoreError,
   UnavailableError,
 } from "../../core/errors.ts";
+import * as limits from "../../core/limits.ts";
 import type { ClientPorts } from "../../core/ports.ts";
 import { createClientEngine } from "../../engine/client-engine.ts";
 import { ConnectedClient } from "../../sdk/client.ts";
@@ -64,6 +65,18 @@ test.each(["readWatermark", "tables", "shards", "log", "items", "connect"])(
     }
   },
 );
+
+test("a native write waits for what is in its way for so long, whatever does not answer", async () => {
+  const cloud = await makeCloud();
+  const process = cloud.world.startProcess("app", { exact: true });
+  const ports = cloud.deployment.clientPortsOf(process);
+  const deaf = { ...ports, mixed: { ...ports.mixed, read: never } };
+  const { native } = createClientEngine(deaf);
+  const at = { table: "items", key: { id: { S: "a" } } };
+  const { error, tookMs } = await failureOf(cloud, () => native.clearFence(at));
+  expect(error).toBeInstanceOf(UnavailableError);
+  expect(tookMs).toBe(limits.nativeClearMsMax);
+});
 
 test("counts what connecting took", async () => {
   const cloud = await makeCloud();
