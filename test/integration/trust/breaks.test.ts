@@ -2,7 +2,12 @@
  * Each cell of the second table of "Who can do what" (docs/operations.md): what somebody with a
  * role's rights can break, and what not.
  */
-import { GetItemCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
+import {
+  DeleteItemCommand,
+  GetItemCommand,
+  PutItemCommand,
+  UpdateItemCommand,
+} from "@aws-sdk/client-dynamodb";
 import { existsSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { idempotencySorts } from "../../../core/idempotency-key.ts";
@@ -23,7 +28,7 @@ import { key, number, putAll, readOne, text, textCodec } from "../support.ts";
 import { expressTrials } from "./express-trials.ts";
 import { keeperTrials } from "./keeper-trials.ts";
 import { parts, tableWith } from "./page.ts";
-import { columns } from "./probes.ts";
+import { columns, type Column } from "./probes.ts";
 import type { Role } from "./roles.ts";
 import type { Breakage, Trials } from "./trial.ts";
 import { startWorld, type World } from "./world.ts";
@@ -44,8 +49,8 @@ const put = (table: string, item: object) =>
   rest("/v1/transactions", { writes: [{ op: "put", table, item }] });
 const n = (name: string): Promise<number> => storedN(world.stores, world.plain, key(name));
 
-async function lacks(role: Role, what: RegExp): Promise<void> {
-  for (const column of columns) {
+async function lacks(role: Role, what: RegExp, where: readonly Column[] = columns): Promise<void> {
+  for (const column of where) {
     expect((await world.may(role, column)).filter((right) => what.test(right))).toEqual([]);
   }
 }
@@ -234,6 +239,21 @@ const trials: Readonly<Record<string, Breakage>> = {
           n: number(7),
         });
       },
+      "items of mixed tables, by deleting and changing them": async () => {
+        const { dynamodb } = await world.as("policy read-write");
+        const at = { TableName: world.mixed, Key: { pk: { S: "mixed" } } };
+        await dynamodb.send(new PutItemCommand({ TableName: world.mixed, Item: at.Key }));
+        await dynamodb.send(
+          new UpdateItemCommand({
+            ...at,
+            UpdateExpression: "SET n = :n",
+            ExpressionAttributeValues: { ":n": number(666) },
+          }),
+        );
+        await dynamodb.send(new DeleteItemCommand(at));
+        const { Item } = await dynamodb.send(new GetItemCommand(at));
+        expect(Item).toBe(undefined);
+      },
       "superseded versions": async () => {
         const { ports } = await world.as("policy read-write");
         const [version, next] = [3 as Version, 9 as Version];
@@ -284,8 +304,13 @@ const trials: Readonly<Record<string, Breakage>> = {
     not: {
       "the log's blocks, watermarks and the registry, so no decision": () =>
         lacks("policy read-write", /appends blocks|(?<!reads )watermarks|registers/),
-      "an item, a table or the stream, by deleting it": () =>
-        lacks("policy read-write", /deletes|takes|updates|splits/),
+      "an item of a transactional table, a table or the stream, by deleting it": async () => {
+        const others = columns.filter((column) => column !== "mixed ones, too");
+        await lacks("policy read-write", /deletes|takes|updates|splits/, others);
+        const { dynamodb } = await world.as("policy read-write");
+        const drop = new DeleteItemCommand({ TableName: world.table, Key: { pk: { S: "kept" } } });
+        await expect(dynamodb.send(drop)).rejects.toThrow(/AccessDenied|not authorized/i);
+      },
       "tables that are not registered": () => lacks("policy read-write", /others/),
       "the secret of REST's tokens": () => lacks("policy read-write", /secret/),
     },

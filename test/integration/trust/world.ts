@@ -31,6 +31,8 @@ export type Sent = { readonly sequenceNumber: SequenceNumber; readonly verdict: 
 export type World = Scene & {
   readonly stores: LocalStores;
   readonly plain: TableDescription;
+  /** Written by native operations, too. */
+  readonly mixed: string;
   readonly honest: Engine;
   as(role: Role): Promise<Actor>;
   /** The rights, by their names in the document, that a column's probes find. */
@@ -55,11 +57,13 @@ export async function startWorld(): Promise<World> {
   const { stores } = deployment;
   const foreign = `foreign-${stores.deployment}`;
   await createTables(stores.clientOptions, [{ name: foreign, partitionKey: plain.partitionKey }]);
+  const { name: mixed } = await stores.createTable("mixed", { access: "mixed" });
   const honest = deployment.openEngine();
-  const scene = { stores, table: plain.name, foreign };
+  const scene = { stores, table: plain.name, mixed, foreign };
   const actors = new Map<Role, Actor>();
   const as: World["as"] = async (role) => {
-    const found = actors.get(role) ?? (await actorAs(role, stores, [plain.name, kept.name]));
+    const tables = [plain.name, kept.name];
+    const found = actors.get(role) ?? (await actorAs(role, stores, tables, [mixed]));
     actors.set(role, found);
     return found;
   };
