@@ -1,8 +1,9 @@
 /**
  * Whether whoever wrote an item of a mixed table knows of transactions there, told from what a
  * write has changed (docs/adr/0014-native-operations.md, Items and Aware native writes). An aware
- * write brings a nonce that was not there; fences, installs and clean-ups of transactions change
- * reserved attributes as nobody else does. All else is unaware. It names attributes and holds no
+ * write brings a nonce that was not there, or only takes something away, which is safe from anybody
+ * where no fence stands; fences, installs and clean-ups of transactions change reserved attributes
+ * as nobody else does. All else is unaware. It names attributes and holds no
  * values: what it says may stand in a log.
  */
 import {
@@ -14,7 +15,7 @@ import {
   nonceAttribute,
   versionAttribute,
 } from "./attributes.ts";
-import { sameValue } from "./item-content.ts";
+import { isWhatIsLeft, sameValue } from "./item-content.ts";
 import * as limits from "./limits.ts";
 import type { AttributeValue, Item } from "./types.ts";
 
@@ -65,6 +66,8 @@ export function audit({ before, after }: ItemChange, keys: KeyPair): Audit {
   if (isBare && !(wasThere && keepsIdentity)) {
     return { kind: "unaware", write: "put", isUnderFence, attributes };
   }
+  const isSafe = wasThere && !isUnderFence && changed.length === attributes.length;
+  if (isSafe && isWhatIsLeft({ M: after }, { M: before })) return aware;
   const write = attributes.length > 0 ? "update" : "reserved";
   return { kind: "unaware", write, isUnderFence, attributes };
 }

@@ -38,6 +38,41 @@ export function sameValue(a: AttributeValue, b: AttributeValue): boolean {
   return "M" in b && sameAttributes(a.M, b.M);
 }
 
+/** It is the other one, or what is left of it once attributes, elements or members are removed. */
+export function isWhatIsLeft(now: AttributeValue, of: AttributeValue): boolean {
+  if ("M" in now) {
+    return "M" in of && areLeft(now.M, of.M);
+  }
+  if ("L" in now && "L" in of) {
+    // Each is found as early as can be, so as much as can be is there for those behind it.
+    let at = 0;
+    return now.L.every((element) => {
+      while (at < of.L.length) {
+        const other = of.L[at];
+        at += 1;
+        if (other !== undefined && isWhatIsLeft(element, other)) return true;
+      }
+      return false;
+    });
+  }
+  if ("SS" in now && "SS" in of) return areAmong(now.SS, of.SS);
+  if ("NS" in now && "NS" in of) return areAmong(now.NS.map(numberText), of.NS.map(numberText));
+  if ("BS" in now && "BS" in of) return areAmong(now.BS.map(bytesText), of.BS.map(bytesText));
+  return sameValue(now, of);
+}
+
+function areLeft(now: Item, of: Item): boolean {
+  return Object.entries(now).every(([name, value]) => {
+    const old = attribute(of, name);
+    return old !== undefined && isWhatIsLeft(value, old);
+  });
+}
+
+function areAmong(members: readonly string[], all: readonly string[]): boolean {
+  const among = new Set(all);
+  return members.every((member) => among.has(member));
+}
+
 function sameAttributes(a: Item, b: Item): boolean {
   const names = Object.keys(a);
   if (names.length !== Object.keys(b).length) return false;

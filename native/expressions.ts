@@ -46,6 +46,16 @@ function enclosed(own: string): string | undefined {
 
 /** A clause's keyword cannot be the name of an attribute: it is a reserved word of DynamoDB's. */
 const setClause = /(^|[\s)\]])SET(?=[\s#])/iu;
+const addingClause = /(^|[\s)\]])(?:SET|ADD)(?=[\s#])/iu;
+
+/**
+ * An update of which this is not so makes no item where there is none, and with a nonce it would.
+ * It needs none: what it takes away comes back by a write with a nonce only.
+ */
+export function addsSomething({ UpdateExpression: own }: WriteInput): boolean {
+  // Without an expression DynamoDB makes an item, too.
+  return own === undefined || addingClause.test(own);
+}
 
 function settingNonce(input: WriteInput, nonce: Uint8Array): WriteInput {
   const { UpdateExpression: own, ExpressionAttributeNames, ExpressionAttributeValues } = input;

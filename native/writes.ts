@@ -1,11 +1,11 @@
 /**
  * Native writes of mixed tables as aware ones (docs/adr/0014-native-operations.md, Aware native
- * writes): what is put or updated gets a nonce, and what depends on the old state goes only where
- * no fence stands. Pure: inputs to inputs.
+ * writes): what puts or adds something gets a nonce, and what depends on the old state goes only
+ * where no fence stands. Pure: inputs to inputs.
  */
 import type { KeyNames } from "../core/attributes.ts";
 import { nonceAttribute } from "../core/attributes.ts";
-import { guarded } from "./expressions.ts";
+import { addsSomething, guarded } from "./expressions.ts";
 import { refuseLegacy, refuseReserved, refuseReservedUpdate } from "./refused.ts";
 import type { WireItem, WriteInput } from "./wire.ts";
 
@@ -29,7 +29,7 @@ export function awareWrite<Input extends WriteInput>(
   refuseLegacy(input, table.name);
   refuseReservedUpdate(input, table.name);
   const isGuarded = always || kind === "update" || dependsOnOld(input);
-  const set = kind === "update" ? nonce() : undefined;
+  const set = kind === "update" && addsSomething(input) ? nonce() : undefined;
   const aware = isGuarded ? guarded(input, set) : input;
   if (kind !== "put" || aware.Item === undefined) return aware;
   return { ...aware, Item: withNonce(aware.Item, table, nonce()) };

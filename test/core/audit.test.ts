@@ -204,6 +204,35 @@ describe("an unaware write is told, with the names of what it has changed:", () 
   });
 });
 
+describe("what only takes something away", () => {
+  const before: Item = {
+    ...{ ...key, _n: { B: nonceOf(1) }, n: { N: "1" }, tags: { SS: ["a", "b"] } },
+    list: { L: [{ N: "1" }, { M: { x: { N: "1" }, y: { N: "2" } } }, { N: "1" }] },
+  };
+  const { n: _, ...withoutN } = before;
+
+  test.each<[string, Item]>([
+    ["an attribute", withoutN],
+    ["a member of a set", { ...before, tags: { SS: ["b"] } }],
+    ["an element", { ...before, list: { L: [{ M: { x: { N: "1" }, y: { N: "2" } } }] } }],
+    ["what is nested", { ...before, list: { L: [{ M: { y: { N: "2.0" } } }, { N: "1" }] } }],
+  ])("is safe from anybody: %s", (_what, after) => {
+    expect(audit({ before, after }, table)).toEqual({ kind: "aware" });
+    const fence = { _f: { B: nonceOf(3) } };
+    const underFence = { before: { ...before, ...fence }, after: { ...after, ...fence } };
+    expect(audit(underFence, table)).toMatchObject({ write: "update", isUnderFence: true });
+  });
+
+  test.each<[string, Item]>([
+    ["an attribute, and adds one", { ...withoutN, m: { N: "1" } }],
+    ["elements, and turns others round", { ...before, list: { L: [{ M: {} }, { N: "2" }] } }],
+    ["a member, and adds one", { ...before, tags: { SS: ["b", "c"] } }],
+    ["a type", { ...before, tags: { NS: ["1"] } }],
+  ])("is told when it changes more: %s", (_what, after) => {
+    expect(audit({ before, after }, table)).toMatchObject({ kind: "unaware", write: "update" });
+  });
+});
+
 test("a delete tells nothing, whoever makes it", () => {
   expect(auditOf({ ...key, _v: { N: "7" } }, (items) => items.put(key, undefined))).toEqual({
     kind: "delete",

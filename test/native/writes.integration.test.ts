@@ -6,12 +6,13 @@ import {
   BatchWriteItemCommand,
   ConditionalCheckFailedException,
   DeleteItemCommand,
+  GetItemCommand,
   PutItemCommand,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import { BatchWriteCommand, DeleteCommand, PutCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { startNativeWorld, type NativeWorld } from "../harness/native-world.ts";
+import { startNativeWorld, type Attributes, type NativeWorld } from "../harness/native-world.ts";
 
 let world: NativeWorld;
 
@@ -26,7 +27,7 @@ afterAll(() => world.stop());
 
 const nonce = { B: expect.objectContaining({ length: 16 }) as Uint8Array };
 
-describe("one call, which leaves a nonce", () => {
+describe("one call, which leaves a nonce where it adds something", () => {
   test("PutItem", async () => {
     const key = world.key();
     const item = { ...key, a: { S: "x" } };
@@ -43,7 +44,7 @@ describe("one call, which leaves a nonce", () => {
     expect([world.proxy.seen("PutItem"), world.cleared]).toEqual([1, []]);
   });
 
-  test.each(["SET a = :a", "REMOVE b SET a = :a", "set\n a = :a", "ADD c :a", "REMOVE b"])(
+  test.each(["SET a = :a", "REMOVE b SET a = :a", "set\n a = :a", "ADD c :a"])(
     "UpdateItem: %s",
     async (UpdateExpression) => {
       const key = world.key();
@@ -67,6 +68,33 @@ describe("one call, which leaves a nonce", () => {
       expect(world.proxy.seen("UpdateItem")).toBe(1);
     },
   );
+
+  test("UpdateItem that only takes something away leaves the identity, and what is not there", async () => {
+    const remove = (Key: Attributes, TableName = world.table) =>
+      new UpdateItemCommand({ TableName, Key, UpdateExpression: "REMOVE b" });
+    const key = world.key();
+    await world.native.send(remove(key));
+    await world.plain.send(remove(key, world.otherTable));
+    const there = await world.plain.send(
+      new GetItemCommand({ TableName: world.otherTable, Key: key }),
+    );
+    // DynamoDB makes no item, and the emulators make one.
+    expect(await world.stored(key)).toEqual(there.Item);
+    const _n = { B: new Uint8Array(16).fill(3) };
+    await world.store({ ...key, a: { S: "x" }, b: { S: "y" }, _n });
+    await world.native.send(remove(key));
+    expect(await world.stored(key)).toEqual({ ...key, a: { S: "x" }, _n });
+    expect(world.proxy.seen("UpdateItem")).toBe(2);
+    await world.fence(key, "commits");
+    await world.native.send(remove(key));
+    expect(world.cleared).toHaveLength(1);
+  });
+
+  test("UpdateItem with an empty expression is refused as DynamoDB refuses it", async () => {
+    const empty = { TableName: world.table, Key: world.key(), UpdateExpression: "" };
+    const refused = world.native.send(new UpdateItemCommand(empty));
+    await expect(refused).rejects.toThrow(/Invalid UpdateExpression/);
+  });
 
   test("UpdateItem without an expression makes an item", async () => {
     const key = world.key();
