@@ -66,7 +66,7 @@ test.each(["readWatermark", "tables", "shards", "log", "items", "connect"])(
   },
 );
 
-test("a native write waits for what is in its way for so long, whatever does not answer", async () => {
+test("a native write waits so long for what is in its way, and no longer", async () => {
   const cloud = await makeCloud();
   const process = cloud.world.startProcess("app", { exact: true });
   const ports = cloud.deployment.clientPortsOf(process);

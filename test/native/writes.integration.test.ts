@@ -69,7 +69,7 @@ describe("one call, which leaves a nonce where it adds something", () => {
     },
   );
 
-  test("UpdateItem that only takes something away leaves the identity, and what is not there", async () => {
+  test("UpdateItem that only takes something away leaves the identity as it is", async () => {
     const remove = (Key: Attributes, TableName = world.table) =>
       new UpdateItemCommand({ TableName, Key, UpdateExpression: "REMOVE b" });
     const key = world.key();
