@@ -31,6 +31,14 @@ const nativeConfigs = [
   "native-sessions",
   "native-liveness",
 ];
+const shardsConfigs = [
+  "shards-crossing",
+  "shards-votes",
+  "shards-past",
+  "shards-join",
+  "shards-join-parts",
+  "shards-liveness",
+];
 const ciConfigs = [
   "whole",
   "resend",
@@ -38,11 +46,13 @@ const ciConfigs = [
   ...closingConfigs,
   "liveness",
   ...nativeConfigs,
+  ...shardsConfigs,
 ];
 
 /** The module that a configuration is of. */
 function moduleOf(config: string): string {
   if (config.startsWith("native")) return "TidemarkNativeConfigs";
+  if (config.startsWith("shards")) return "TidemarkShardsConfigs";
   if (config.startsWith("closing")) return "TidemarkClosing";
   return config.startsWith("express") ? "TidemarkExpress" : "TidemarkConfigs";
 }

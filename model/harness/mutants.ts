@@ -13,6 +13,33 @@ export type ModelMutant = {
 /** A write that is lost shows in the store, or only in what the store should show. */
 const lost = ["StoreIsTrue", "NothingLost"];
 
+/** A transaction lies on both sides of another one, which may show in one item already. */
+const outOfOrder = ["StrictlySerializable", "ItemOrder"];
+
+/** Of many shards (TidemarkShards.tla). */
+const shardsMutants: readonly ModelMutant[] = [
+  { name: "parts-read-without-barring", config: "shards-crossing", violates: outOfOrder },
+  { name: "parts-write-without-barring", config: "shards-crossing", violates: outOfOrder },
+  { name: "parts-released-early", config: "shards-crossing", violates: outOfOrder },
+  { name: "outcome-from-one-log", config: "shards-crossing", violates: ["Atomic"] },
+  { name: "no-final-refresh", config: "shards-crossing", violates: outOfOrder },
+  { name: "reads-what-its-log-shows", config: "shards-crossing", violates: outOfOrder },
+  { name: "aborts-what-is-prepared", config: "shards-crossing", violates: ["Atomic"] },
+  { name: "prepares-what-is-refused", config: "shards-crossing", violates: ["Atomic"] },
+  { name: "counts-where-placed", config: "shards-past", violates: outOfOrder },
+  { name: "known-below", config: "shards-past", violates: ["ItemOrder"] },
+  { name: "as-of-ignores-open", config: "shards-past", violates: outOfOrder },
+  { name: "as-of-above-the-log", config: "shards-past", violates: outOfOrder },
+  { name: "map-without-epoch", config: "shards-join", violates: ["NothingLost"] },
+  { name: "fork-forgets-window", config: "shards-join", violates: outOfOrder },
+  { name: "fork-forgets-open", config: "shards-join-parts", violates: outOfOrder },
+  { name: "reads-by-old-map", config: "shards-join", violates: outOfOrder },
+  { name: "join-forgets-window", config: "shards-join-parts", violates: outOfOrder },
+  { name: "join-forgets-open", config: "shards-join-parts", violates: outOfOrder },
+  { name: "vote-is-enough", config: "shards-votes", violates: ["NothingLost", "Atomic"] },
+  { name: "last-vote-for-parts", config: "shards-votes", violates: ["Atomic"] },
+];
+
 /** Of native operations beside transactions (TidemarkNative.tla). */
 const nativeMutants: readonly ModelMutant[] = [
   { name: "verify-first", config: "native-crossing", violates: ["OneOrder"] },
@@ -89,7 +116,7 @@ export const modelMutants: readonly ModelMutant[] = [
   { name: "unknown-is-aborted", config: "express-tables", violates: ["I3"] },
   { name: "watermark-first", config: "express-tables", violates: ["I7"] },
   { name: "express-reports-early", config: "express-tables", violates: ["I7"] },
-  { name: "closing-keeps-cursor", config: "closing", violates: ["I3"] },
+  { name: "closing-keeps-cursor", config: "closing", violates: ["I3", "NothingLost"] },
   { name: "closing-believed-early", config: "closing", violates: ["I3"] },
   { name: "closing-forgets-blocks", config: "closing", violates: ["I3"] },
   { name: "opening-keeps-floor", config: "closing", violates: ["I3"] },
@@ -97,4 +124,5 @@ export const modelMutants: readonly ModelMutant[] = [
   { name: "opening-passes-records", config: "closing", violates: ["NonePassed"] },
   { name: "taken-away-undrained", config: "closing", violates: ["NothingLost"] },
   ...nativeMutants,
+  ...shardsMutants,
 ];
