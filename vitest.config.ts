@@ -57,7 +57,8 @@ export default defineConfig({
           include: integration,
           testTimeout: 60_000,
           hookTimeout: 60_000,
-          maxWorkers: 2,
+          // They wait for servers as much as they compute.
+          maxWorkers: 3,
           sequence: { groupOrder: 2 },
         },
       },
