@@ -1,6 +1,7 @@
 /** What a started stack says about itself: where everything is, and something to try. */
+import type { TableDescription } from "../core/types.ts";
 import type { EmbeddedStack } from "./embedded-stack.ts";
-import { accountsTable, ticketTables } from "./sample-tables.ts";
+import { accountsTable, sampleTables, ticketTables } from "./sample-tables.ts";
 
 const indent = "\n               ";
 
@@ -14,9 +15,12 @@ export function announcement(
   },
 ): string {
   const { dataFolder, ownTables, configFile } = settings;
-  const { endpoint, endpoints, deployment, region, tables, tablesOnly } = stack;
+  const { endpoint, endpoints, deployment, region, registered, tablesOnly } = stack;
   const kept = dataFolder === undefined ? "in memory, gone when this stops" : `in ${dataFolder}`;
-  const samples = tables.filter((name) => !ownTables.includes(name));
+  const isSample = ({ name }: TableDescription): boolean =>
+    !ownTables.includes(name) && sampleTables.some((sample) => sample.name === name);
+  const samples = registered.filter(isSample).map(({ name }) => name);
+  const own = registered.filter((table) => !isSample(table)).map(withAccess);
   const lines = [
     "",
     "  Tidemark is running.",
@@ -29,7 +33,7 @@ export function announcement(
     `  Deployment   ${deployment}   (region ${region}; any credentials do)`,
     `  Data         ${kept}`,
     ...(configFile === undefined ? [] : [`  Settings     from ${configFile}`]),
-    ...(ownTables.length === 0 ? [] : [`  Your tables  ${wrapped(ownTables, indent)}`]),
+    ...(own.length === 0 ? [] : [`  Your tables  ${wrapped(own, indent)}`]),
     ...(samples.length === 0
       ? []
       : [
@@ -41,7 +45,7 @@ export function announcement(
     `    createClient({ endpoint: "${endpoint}" })`,
     "",
     ...(samples.includes(accountsTable.name) ? firstTries(endpoint) : []),
-    ...(tables.length > 0
+    ...(registered.length > 0
       ? []
       : ["  Tables of yours: --table <name>:<key>, or tidemark register <name>", ""]),
     "  Ctrl-C stops it.",
@@ -55,6 +59,11 @@ export function announcementJson(stack: EmbeddedStack): string {
   const { endpoint, endpoints, deployment, region, tables, tablesOnly, processes } = stack;
   const described = { endpoint, endpoints, deployment, region, tables, tablesOnly, processes };
   return `${JSON.stringify(described)}\n`;
+}
+
+function withAccess({ name, access, move }: TableDescription): string {
+  if (move !== undefined) return `${name} (on its way to ${move.to})`;
+  return access === "mixed" ? `${name} (mixed)` : name;
 }
 
 function firstTries(endpoint: string): readonly string[] {

@@ -4,6 +4,7 @@
  * checkpoint that the supervisor keeps. If the supervisor is killed, the children leave with it.
  */
 import { deploymentNames } from "../aws/names.ts";
+import type { TableDescription } from "../core/types.ts";
 import { DataFolder, unwritable, type Checkpoints } from "./data-folder.ts";
 import type { Provision } from "./provision-stack.ts";
 import type {
@@ -65,7 +66,10 @@ export type EmbeddedStack = {
   readonly region: string;
   /** There is no stream, and nothing listens where Kinesis would. */
   readonly tablesOnly: boolean;
+  /** Names of those that are registered, kept ones too. */
   readonly tables: readonly string[];
+  /** The same, as they were when it started. */
+  readonly registered: readonly TableDescription[];
   /** Names and process ids of the children that live right now. */
   readonly processes: Readonly<Record<string, number>>;
   /** kill -9; resolves when the process is gone. @throws RangeError for an unknown name. */
@@ -136,7 +140,7 @@ class Stack implements EmbeddedStack {
   readonly #readers: SupervisedProcess[] = [];
   /** Everything is provisioned: functions may be invoked. */
   #complete = false;
-  #tables: readonly string[] = [];
+  #registered: readonly TableDescription[] = [];
   #lose: (error: StackError) => void = () => undefined;
   #stopped: Promise<void> | undefined;
 
@@ -168,7 +172,11 @@ class Stack implements EmbeddedStack {
   }
 
   get tables(): readonly string[] {
-    return this.#tables;
+    return this.#registered.map(({ name }) => name);
+  }
+
+  get registered(): readonly TableDescription[] {
+    return this.#registered;
   }
 
   get processes(): Readonly<Record<string, number>> {
@@ -213,7 +221,7 @@ class Stack implements EmbeddedStack {
     ]);
     const failed = [...started, provisioned].find((result) => result.status === "rejected");
     if (failed !== undefined) throw this.#unwritable ?? failed.reason;
-    if (provisioned.status === "fulfilled") this.#tables = provisioned.value;
+    if (provisioned.status === "fulfilled") this.#registered = provisioned.value;
     this.#complete = true;
     for (const host of this.#hosts) host.send({ kind: "go" });
     this.#ownLog.info(this.processes, "running");

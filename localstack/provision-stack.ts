@@ -7,9 +7,10 @@
 import { createAwsClients } from "../aws/clients.ts";
 import { createTables } from "../aws/create-tables.ts";
 import { provisionDeployment, type ProvisionOptions } from "../aws/provision.ts";
-import { adoptTables } from "../aws/register-tables.ts";
+import { adoptTables, registeredTables } from "../aws/register-tables.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
+import type { TableDescription } from "../core/types.ts";
 import type { DataFolder } from "./data-folder.ts";
 import type { StackEndpoints } from "./process-messages.ts";
 import { sampleRows, sampleTables } from "./sample-tables.ts";
@@ -18,7 +19,7 @@ import type { TableSetup } from "./table-setup.ts";
 
 /**
  * Makes the deployment's tables and, if it is to have one, its stream; may be repeated on one that
- * is there. Returns the tables.
+ * is there. Returns all that are registered then: those that it was given first, in their order.
  */
 export type Provision = (target: {
   readonly deployment: string;
@@ -29,7 +30,7 @@ export type Provision = (target: {
   /** False: tables alone. */
   readonly stream: boolean;
   readonly dataFolder: DataFolder | undefined;
-}) => Promise<readonly string[]>;
+}) => Promise<readonly TableDescription[]>;
 
 /** Explicit, so that a developer's own credentials are never even read. */
 const localCredentials = { accessKeyId: "local", secretAccessKey: "local" };
@@ -50,7 +51,10 @@ export const provisionStack: Provision = async (target) => {
     await putRows(aws, table);
     dataFolder?.tableFilled(table.name);
   }
-  return [...own, ...samples.map(({ name }) => name)];
+  const registered = await registeredTables({ ...aws, deployment });
+  const isOwn = ({ name }: TableDescription): boolean => own.has(name);
+  const given = [...own].flatMap((name) => registered.filter((table) => table.name === name));
+  return [...given, ...registered.filter((table) => !isOwn(table))];
 };
 
 /** @throws StreamInUse when it is to do without a stream, and has one. */
@@ -95,6 +99,10 @@ async function makeTables(
   } catch (error) {
     if (!(error instanceof InvalidRequestError)) throw error;
     // What says how to go on by itself.
+    if (error.field === "access") {
+      const remedy = "it needs a running stack: start without --mixed, or `access`, for this table";
+      throw new StackError("config", `${error.message}; ${remedy}`, { cause: error });
+    }
     if (error.field !== "table" && error.field !== "key") {
       throw new StackError("config", error.message, { cause: error });
     }

@@ -48,6 +48,9 @@ export async function startEmbeddedStack(
     region,
     tablesOnly: false,
     tables: tables.map(({ name }) => name),
+    get registered() {
+      return needsControl("looks at the stack's tables");
+    },
     get processes() {
       return needsControl("looks at the stack's processes");
     },
