@@ -65,7 +65,8 @@ export class Call {
       lastFailure instanceof UnavailableError ||
       (phase === "connecting" && lastFailure instanceof Error);
     const why = isWhy ? `: ${lastFailure.message}` : "";
-    return new UnavailableError(`the deadline of ${deadlineMs} ms has passed (${at})${why}`, {
+    const wholeMs = Math.round(deadlineMs);
+    return new UnavailableError(`the deadline of ${wholeMs} ms has passed (${at})${why}`, {
       ...(lastFailure === undefined ? {} : { cause: lastFailure }),
       deadline: { deadlineMs, phase, attempts },
     });
