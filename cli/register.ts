@@ -63,15 +63,20 @@ async function told(
 }
 
 function registered(table: RegisteredTable): string {
-  const { name, history, access, looked } = table;
+  const { name, history, looked } = table;
   const kept = history ? ", with history" : "";
-  const mixed = access === "mixed" ? ", mixed" : "";
-  const head = `registered ${name} (${keyText(table)}${kept}${mixed})`;
+  const head = `registered ${name} (${keyText(table)}${kept}${accessText(table)})`;
   if (looked === undefined) return head;
   const seen = looked.isAll
     ? `all its items (${looked.items})`
     : `its first ${looked.items} items (--check looks through all)`;
   return `${head}; no reserved names in ${seen}`;
+}
+
+function accessText({ name, access, move }: RegisteredTable): string {
+  if (move === undefined) return access === "mixed" ? ", mixed" : "";
+  const { to, stage } = move;
+  return `, on its way to ${to}: ${stage}; \`tidemark move ${name} --access ${to}\` goes on`;
 }
 
 function checked({ looked, ...table }: CheckedTable): string {

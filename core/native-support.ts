@@ -4,7 +4,10 @@
  * CommonJS.
  */
 import type { KeyNames } from "./attributes.ts";
-import type { Item } from "./types.ts";
+import type { Item, TableMove } from "./types.ts";
+
+/** A mixed table, or one on its way there or back, which native operations read and do not write. */
+export type NativeTable = KeyNames & { readonly move?: TableMove };
 
 /** What stands in a native write's way is found at. */
 export type NativeAddress = { readonly table: string; readonly key: Item };
@@ -20,7 +23,7 @@ export type FenceClearing = {
 
 export type NativeSupport = FenceClearing & {
   /** The deployment's mixed tables, as of at most some seconds ago. */
-  mixedTables(): Promise<readonly KeyNames[]>;
+  mixedTables(): Promise<readonly NativeTable[]>;
 };
 
 /** Under which a client of Tidemark has its `NativeSupport`. */

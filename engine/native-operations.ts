@@ -1,7 +1,7 @@
 /** What an engine does for native operations beside its transactions (native/). */
-import { keyNamesOf, type KeyNames } from "../core/attributes.ts";
+import { keyNamesOf } from "../core/attributes.ts";
 import * as limits from "../core/limits.ts";
-import type { NativeAddress } from "../core/native-support.ts";
+import type { NativeAddress, NativeTable } from "../core/native-support.ts";
 import type { Call } from "./call.ts";
 import { orAborted } from "./concurrency.ts";
 import type { EngineCore } from "./engine-core.ts";
@@ -9,7 +9,7 @@ import type { EngineCore } from "./engine-core.ts";
 export async function mixedTables(
   { registry }: Pick<EngineCore, "registry">,
   { signal }: Pick<Call, "signal">,
-): Promise<KeyNames[]> {
+): Promise<NativeTable[]> {
   // Who asks does so again and again, and is asked in turn for no older list than this.
   const isOld = registry.ageMs > limits.nativeTablesMsMax / 2;
   await orAborted(isOld ? registry.reload() : registry.ready(), signal);
@@ -17,7 +17,10 @@ export async function mixedTables(
   return registry
     .all()
     .filter(({ access, move }) => access === "mixed" || move !== undefined)
-    .map(keyNamesOf);
+    .map((table) => ({
+      ...keyNamesOf(table),
+      ...(table.move === undefined ? {} : { move: table.move }),
+    }));
 }
 
 /** @throws InvalidRequestError for a table that is not registered. */

@@ -78,8 +78,9 @@ function wantedTables({ body, headers }: HttpRequest): Registration[] {
   });
 }
 
-function shown({ name, partitionKey, sortKey, history, access, looked }: RegisteredTable): object {
-  return { name, partitionKey, sortKey, history, access, looked };
+function shown(table: RegisteredTable): object {
+  const { name, partitionKey, sortKey, history, access, move, looked } = table;
+  return { name, partitionKey, sortKey, history, access, move, looked };
 }
 
 function json(

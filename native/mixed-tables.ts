@@ -3,20 +3,20 @@
  * its deployment's registry. Asked for again in the background, so that a call waits for it only at
  * first, and after a long pause.
  */
-import type { KeyNames } from "../core/attributes.ts";
 import * as limits from "../core/limits.ts";
+import type { NativeTable } from "../core/native-support.ts";
 
 /** From a table's name, or its ARN. */
-export type MixedTables = { find(name: unknown): KeyNames | undefined };
+export type MixedTables = { find(name: unknown): NativeTable | undefined };
 
 export class KnownTables implements MixedTables {
-  readonly #load: () => Promise<readonly KeyNames[]>;
+  readonly #load: () => Promise<readonly NativeTable[]>;
   readonly #nowMs: () => number;
-  #tables: ReadonlyMap<string, KeyNames> | undefined;
+  #tables: ReadonlyMap<string, NativeTable> | undefined;
   #asked = -Infinity;
   #loading: Promise<void> | undefined;
 
-  constructor(load: () => Promise<readonly KeyNames[]>, nowMs: () => number) {
+  constructor(load: () => Promise<readonly NativeTable[]>, nowMs: () => number) {
     this.#load = load;
     this.#nowMs = nowMs;
   }
@@ -31,7 +31,7 @@ export class KnownTables implements MixedTables {
     return undefined;
   }
 
-  find(name: unknown): KeyNames | undefined {
+  find(name: unknown): NativeTable | undefined {
     if (typeof name !== "string") return undefined;
     const known = this.#tables;
     return known?.get(name) ?? known?.get(/:table\/([^/]+)$/u.exec(name)?.[1] ?? "");

@@ -14,6 +14,7 @@ import {
   type BatchGetInput,
   type TransactGetInput,
 } from "./reads.ts";
+import { refuseOnItsWay } from "./refused.ts";
 import type { GuardedWrite, Refusal, Refusals } from "./refusals.ts";
 import { statements, type StatementsInput } from "./statements.ts";
 import { awareWrite, keyIn, withNonce, type WriteKind } from "./writes.ts";
@@ -80,6 +81,7 @@ function writeOne(
 ): Promise<Answer<object>> | undefined {
   const table = tables.find(input.TableName);
   if (table === undefined) return undefined;
+  refuseOnItsWay(table);
   const send = async (): Promise<Answer<object>> => {
     nonces.forget();
     const aware = awareWrite(kind, input, { table, nonce: () => nonces.next() });
@@ -125,6 +127,7 @@ async function batchWrite(
   const requests = Object.entries(input.RequestItems ?? {}).map(([name, parts]) => {
     const table = tables.find(name);
     if (table === undefined) return [name, parts] as const;
+    refuseOnItsWay(table);
     const aware = parts.map((part) => {
       const item = part.PutRequest?.Item;
       if (item === undefined) return part;
@@ -173,7 +176,9 @@ async function transactWrite(
   const writes = parts.map((part) => {
     const own = writeIn(part);
     const table = tables.find(own?.TableName);
-    return own === undefined || table === undefined ? undefined : guardedWrite(own, table);
+    if (own === undefined || table === undefined) return undefined;
+    refuseOnItsWay(table);
+    return guardedWrite(own, table);
   });
   const aware = (): readonly TransactPart[] =>
     parts.map((part, index) => {

@@ -1,10 +1,11 @@
 /**
  * What is refused on mixed tables, by name: legacy parameters, which exclude expressions and so the
- * fence's condition; writes in PartiQL, which know no condition that is added; and Tidemark's own
- * attributes in an application's items.
+ * fence's condition; writes in PartiQL, which know no condition that is added; Tidemark's own
+ * attributes in an application's items; and writes while a table is on its way there or back.
  */
 import { isReserved, reservedAttributes } from "../core/attributes.ts";
-import { InvalidRequestError } from "../core/errors.ts";
+import { InvalidRequestError, UnavailableError } from "../core/errors.ts";
+import type { NativeTable } from "../core/native-support.ts";
 import { nameOf } from "./projection.ts";
 import type { WireItem, WriteInput } from "./wire.ts";
 
@@ -51,6 +52,19 @@ export function refuseReservedUpdate(input: WriteInput, table: string): void {
         "name that Tidemark keeps for itself",
     );
   }
+}
+
+/**
+ * Transactions that know of no native writes, or do not know of them any more, may yet be on their
+ * way to it (core/table-access.ts).
+ * @throws UnavailableError naming the table, how far it is, and what goes on.
+ */
+export function refuseOnItsWay({ name, move }: NativeTable): void {
+  if (move === undefined) return;
+  throw new UnavailableError(
+    `table "${name}" is on its way to ${move.to} (${move.stage}) and takes no native writes; ` +
+      `\`npx tidemark move ${name} --access ${move.to}\` goes on, and says how far it is`,
+  );
 }
 
 /** @throws InvalidRequestError */

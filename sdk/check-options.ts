@@ -44,7 +44,8 @@ export function checkOptions(
   checks: Readonly<Record<string, LooseCheck>>,
 ): void {
   if (typeof options !== "object" || options === null) {
-    throw new InvalidRequestError(path === "" ? "options" : path, "options must be an object");
+    const field = path === "" ? "options" : path;
+    throw new InvalidRequestError(field, `${field} must be an object`);
   }
   for (const [name, value] of Object.entries(options) as [string, unknown][]) {
     const field = path === "" ? name : `${path}.${name}`;

@@ -52,9 +52,10 @@ export const registrationChecks = {
 /** A table by its name, by its definition, or with how it is to be registered. */
 export type TableToRegister = string | AnyTable | Registration;
 
+/** `move`: it is on its way to the other access, and how far (docs/adoption.md). */
 export type RegisteredTable = Pick<
   Registered,
-  "name" | "partitionKey" | "sortKey" | "history" | "access" | "looked"
+  "name" | "partitionKey" | "sortKey" | "history" | "access" | "move" | "looked"
 >;
 
 export type CheckedTable = Pick<Registered, "name" | "partitionKey" | "sortKey"> &

@@ -238,6 +238,16 @@ describe("tables of one's own", () => {
 
     const there = move("carts", "mixed");
     await eventually(() => there.output().includes("11 s left"));
+    const onItsWay = await fetch(`${endpoint}/.well-known/tidemark/tables`);
+    expect(await onItsWay.json()).toMatchObject({
+      tables: [{ name: "carts", move: { to: "mixed", stage: "closed" } }, { name: "orders" }],
+    });
+    const registered = runIn(process.cwd(), "register", "--endpoint", endpoint, "carts");
+    expect([await registered.ended, registered.output()]).toEqual([
+      0,
+      "registered carts (id:S, on its way to mixed: closed; " +
+        "`tidemark move carts --access mixed` goes on)\n",
+    ]);
     there.signal("SIGINT");
     expect(await there.ended).toBe(130);
     expect(there.output()).toBe(
@@ -414,6 +424,26 @@ describe("a started stack", () => {
     expect(cli.output()).toMatch(/createClient\(\{ endpoint: "http/);
     cli.signal("SIGTERM");
     expect(await cli.ended).toBe(0);
+  });
+
+  test("names the tables, who writes them, and those that its data folder keeps", async () => {
+    const data = ["--data", temporaryFolder(), "--no-sample-tables"];
+    const own = ["--table", "carts:id", "--mixed", "carts", "--table", "orders:id"];
+    const first = run(...freePorts, ...data, ...own);
+    await eventually(() => first.output().includes("Ctrl-C stops it."));
+    expect(first.output()).toMatch(/Your tables +carts \(mixed\), orders\n/);
+    first.signal("SIGINT");
+    expect(await first.ended).toBe(0);
+    const refused = run(...freePorts, ...data, "--table", "orders:id", "--mixed", "orders");
+    expect(await refused.ended).toBe(1);
+    expect(refused.errors()).toMatch(
+      /^tidemark: table "orders" is registered as transactional.*move orders.*without --mixed.*\n$/,
+    );
+    const again = run(...freePorts, ...data, "--table", "orders:id");
+    await eventually(() => again.output().includes("Ctrl-C stops it."));
+    expect(again.output()).toMatch(/Your tables +orders, carts \(mixed\)\n/);
+    again.signal("SIGINT");
+    expect(await again.ended).toBe(0);
   });
 
   test("suggests calls that work on the sample rows", async () => {

@@ -30,6 +30,7 @@ function registryOf(tables: TableDescription[]) {
   );
   const { signal } = new AbortController();
   return {
+    tables: () => mixedTables({ registry }, { signal }),
     names: async () => (await mixedTables({ registry }, { signal })).map(({ name }) => name),
     asked: () => asked,
     pass: (ms: number) => (nowMs += ms),
@@ -43,7 +44,11 @@ test("those that are mixed, and those on their way there or back", async () => {
     table("going", { access: "mixed", move: { to: "mixed", stage: "guarded" } }),
     table("coming back", { move: { to: "transactional", stage: "tidying" } }),
   ]);
-  expect(await registry.names()).toEqual(["mixed", "going", "coming back"]);
+  expect(await registry.tables()).toEqual([
+    { name: "mixed", partitionKey: "id", sortKey: "at" },
+    { name: "going", partitionKey: "id", move: { to: "mixed", stage: "guarded" } },
+    { name: "coming back", partitionKey: "id", move: { to: "transactional", stage: "tidying" } },
+  ]);
 });
 
 test("as of half of what a plugin's list may be old", async () => {

@@ -1,5 +1,13 @@
 /** The plugin in the stack of a client: where it stands, whom it refuses, what it has to know. */
-import { DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
+import {
+  BatchWriteItemCommand,
+  DeleteItemCommand,
+  DynamoDBClient,
+  GetItemCommand,
+  PutItemCommand,
+  TransactWriteItemsCommand,
+  UpdateItemCommand,
+} from "@aws-sdk/client-dynamodb";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { createAwsClients } from "../../aws/clients.ts";
 import { InvalidRequestError, tidemarkNative } from "../../native/index.ts";
@@ -95,6 +103,35 @@ test("operations without a table wait for no list of tables", async () => {
   expect(mixedTables).not.toHaveBeenCalled();
   const get = new GetItemCommand({ TableName: "rows", Key: { id: { S: "a" } } });
   await expect(client.send(get)).rejects.toThrow("no registry");
+  client.destroy();
+});
+
+test("a table that is moved takes no native writes, and is read", async () => {
+  const client = new DynamoDBClient({
+    ...{ region, credentials: { accessKeyId: "test", secretAccessKey: "test" } },
+    requestHandler: { handle: () => Promise.reject(new Error("sent")) },
+    maxAttempts: 1,
+  });
+  const [moved = { name: "" }] = tables;
+  const onItsWay = { ...moved, move: { to: "mixed", stage: "guarded" } };
+  const mixedTables = () => Promise.resolve([onItsWay]);
+  const support = { [Symbol.for("tidemark.native-support")]: { clearFence, mixedTables } };
+  client.middlewareStack.use(tidemarkNative({ client: Object.assign({ clearFence }, support) }));
+  const at = { TableName: "rows", Key: { id: { S: "a" } } };
+  const put = { TableName: "rows", Item: at.Key };
+  const writes = [
+    client.send(new PutItemCommand(put)),
+    client.send(new UpdateItemCommand(at)),
+    client.send(new DeleteItemCommand(at)),
+    client.send(new BatchWriteItemCommand({ RequestItems: { rows: [{ PutRequest: put }] } })),
+    client.send(new TransactWriteItemsCommand({ TransactItems: [{ Put: put }] })),
+  ];
+  const message =
+    'table "rows" is on its way to mixed (guarded) and takes no native writes; ' +
+    "`npx tidemark move rows --access mixed` goes on, and says how far it is";
+  for (const write of writes)
+    await expect(write).rejects.toMatchObject({ code: "unavailable", message });
+  await expect(client.send(new GetItemCommand(at))).rejects.toThrow("sent");
   client.destroy();
 });
 
