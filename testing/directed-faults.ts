@@ -6,7 +6,7 @@
 import { StoreError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts, CommitLog } from "../core/ports.ts";
-import type { Isolation } from "../core/types.ts";
+import type { Isolation, TransactionId } from "../core/types.ts";
 import type { ClientEngine, EngineEvent } from "../engine/types.ts";
 import { TouchedKeys } from "./touched-keys.ts";
 
@@ -15,27 +15,36 @@ export type UnknownOutcome = "committed" | "aborted";
 
 export type FinishedBody = { readonly isolation: Isolation; readonly touched: TouchedKeys };
 
-/** Looks at each body that has ended and has written something, before its commit. */
-export type BeforeCommit = (body: FinishedBody) => Promise<void>;
+/** What other programs of the cloud do. */
+export type Others = {
+  /** Looks at each body that has ended and has written something, before its commit. */
+  beforeCommit(body: FinishedBody): Promise<void>;
+  /** Before each body, and after the last one of a transaction; undefined: nothing. */
+  betweenBodies(): Promise<void> | undefined;
+};
 
-/** From the first request that is sent to the end of the call that it is for. */
+/** From the request that may commit it to the end of the call that it is for. */
 type Silence = {
   readonly outcome: UnknownOutcome;
+  /** It touches mixed tables: its first request only asks for a place in the log. */
+  readonly isMixed: boolean;
+  /** That has asked for its place. */
+  placed: TransactionId | undefined;
   readonly over: Promise<void>;
   readonly end: () => void;
 };
 
 export class DirectedFaults {
-  readonly #beforeCommit: BeforeCommit;
+  readonly #others: Others;
   readonly #once: (() => Promise<void>)[] = [];
   readonly #wanted: UnknownOutcome[] = [];
   /** The fault that waits for the next request to be sent, and then lasts. */
   #next: Silence | undefined;
   #silence: Silence | undefined;
 
-  /** @param beforeCommit of the whole cloud; runs after what was aimed at this client. */
-  constructor(beforeCommit: BeforeCommit) {
-    this.#beforeCommit = beforeCommit;
+  /** @param others what they do before a commit comes after what was aimed at this client. */
+  constructor(others: Others) {
+    this.#others = others;
   }
 
   /** The next transaction that has written something waits for `act` before it commits. */
@@ -52,7 +61,10 @@ export class DirectedFaults {
 
   /** Must see every event of the engine. */
   observe(event: EngineEvent): void {
-    if (event.kind === "sent") this.#silence ??= this.#next;
+    const next = this.#next;
+    if (event.kind !== "sent" || next === undefined) return;
+    if (next.isMixed && next.placed === undefined) next.placed = event.transactionId;
+    else if (!next.isMixed || !event.resend) this.#silence ??= next;
   }
 
   engine(engine: ClientEngine): ClientEngine {
@@ -64,11 +76,13 @@ export class DirectedFaults {
           return await engine.transact(
             wish,
             async (transaction) => {
+              const others = this.#others.betweenBodies();
+              if (others !== undefined) await others;
               const touched = new TouchedKeys();
               const result = await body(touched.observing(transaction));
               if (touched.written.size > 0) {
                 await this.#interfere({ isolation: wish.isolation ?? "serializable", touched });
-                silences.push(...this.#armed());
+                silences.push(...this.#armed(touched.isMixed));
               }
               return result;
             },
@@ -76,6 +90,8 @@ export class DirectedFaults {
           );
         } finally {
           for (const silence of silences) silence.end();
+          const others = this.#others.betweenBodies();
+          if (others !== undefined) await others;
         }
       },
       snapshot: (wish, body) => engine.snapshot(wish, body),
@@ -88,11 +104,23 @@ export class DirectedFaults {
   ports<Ports extends ClientPorts>(ports: Ports): Ports {
     const heard = async (options: CallOptions | undefined): Promise<void> => {
       const silence = this.#silence;
-      if (silence?.outcome !== "committed") return;
+      if (silence === undefined) return;
+      // What was asked to be prepared is voted down by others, who must not be heard either.
+      if (silence.outcome === "aborted" && !silence.isMixed) return;
       await unlessAborted(silence.over, options?.signal);
     };
     return {
       ...ports,
+      mixed: {
+        ...ports.mixed,
+        writeLocally: async (write, options) => {
+          const silence = (this.#silence ??= this.#next);
+          if (silence === undefined) return ports.mixed.writeLocally(write, options);
+          if (silence.outcome === "committed") await ports.mixed.writeLocally(write, options);
+          await unlessAborted(silence.over, options?.signal).catch(() => undefined);
+          return { kind: "unknown", cause: new Error("the write, or its answer, was lost") };
+        },
+      },
       stream: {
         ...ports.stream,
         put: async (shard, records, options) => {
@@ -141,11 +169,11 @@ export class DirectedFaults {
 
   async #interfere(body: FinishedBody): Promise<void> {
     for (const act of this.#once.splice(0)) await act();
-    await this.#beforeCommit(body);
+    await this.#others.beforeCommit(body);
   }
 
   /** Arms the fault that was asked for longest ago; it strikes when the request is sent. */
-  #armed(): readonly Silence[] {
+  #armed(isMixed: boolean): readonly Silence[] {
     const outcome = this.#next === undefined ? this.#wanted.shift() : undefined;
     if (outcome === undefined) return [];
     let resolve: () => void = () => undefined;
@@ -153,8 +181,7 @@ export class DirectedFaults {
       resolve = settle;
     });
     const silence: Silence = {
-      outcome,
-      over,
+      ...{ outcome, isMixed, placed: undefined, over },
       end: () => {
         if (this.#next === silence) this.#next = undefined;
         if (this.#silence === silence) this.#silence = undefined;

@@ -3,8 +3,9 @@
  * against conflicts, retries, unknown outcomes and failing services, in virtual time and from one
  * seed. docs/testing.md shows each part in use.
  */
-export { createTestCloud, testTable } from "./test-cloud.ts";
+export { createTestCloud } from "./test-cloud.ts";
 export type { TestCloud, TestProcess } from "./test-cloud.ts";
+export { testTable, type TestTableOptions } from "./test-tables.ts";
 export type { TestClientOptions, TestCloudOptions } from "./test-cloud-options.ts";
 export type { TestTable } from "./test-deployment.ts";
 export type { UnknownOutcome } from "./directed-faults.ts";

@@ -7,7 +7,6 @@ import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { Clock } from "../core/ports.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
-import type { KeyAttribute, TableAccess, TableDescription } from "../core/types.ts";
 import { createClientEngine } from "../engine/client-engine.ts";
 import { startKeeper } from "../functions/housekeeping/by-clients/keeper.ts";
 import { publicError } from "../engine/public-error.ts";
@@ -29,7 +28,7 @@ import type { StreamMapping } from "./kernel/stream-mapping.ts";
 import { World } from "./kernel/world.ts";
 import { loadAllParts } from "./loaded-parts.ts";
 import { plainRows, putPlainRows } from "./table-contents.ts";
-import { TestDeployment, type TestTable } from "./test-deployment.ts";
+import { TestDeployment } from "./test-deployment.ts";
 import {
   checkOrder,
   checkRun,
@@ -199,7 +198,7 @@ export class TestCloud {
     const process = this.world.startProcess(`${name}#${this.#processes.toString()}`, {
       ...(offsetMs === undefined ? {} : { clockError: { offsetMs, drift: 0 } }),
     });
-    const faults = new DirectedFaults((body) => this.#competitor.beforeCommit(body));
+    const faults = new DirectedFaults(this.#competitor);
     const client = new ConnectedClient({
       connect: () => {
         const keeper =
@@ -416,30 +415,4 @@ export class TestCloud {
     const hinting = hintingEngine(recorded, this.world.time);
     return wrapEngine === undefined ? hinting : wrapEngine(hinting, process.clock);
   }
-}
-
-/**
- * A table to create: its keys are texts unless said otherwise.
- * @param table its name, or its definition.
- */
-export function testTable(
-  table: string | AnyTable,
-  keys: {
-    readonly partitionKey: string | KeyAttribute;
-    readonly sortKey?: string | KeyAttribute;
-    /** Keep superseded versions. Default false. */
-    readonly history?: boolean;
-    /** `"mixed"`: plain DynamoDB writes beside transactions, as `cloud.dynamodb` makes them. */
-    readonly access?: TableAccess;
-  },
-): TestTable {
-  const attribute = (key: string | KeyAttribute): KeyAttribute =>
-    typeof key === "string" ? { name: key, type: "S" } : key;
-  return {
-    name: typeof table === "string" ? table : table.name,
-    partitionKey: attribute(keys.partitionKey),
-    ...(keys.sortKey === undefined ? {} : { sortKey: attribute(keys.sortKey) }),
-    history: keys.history ?? false,
-    ...(keys.access === undefined ? {} : { access: keys.access }),
-  } satisfies Partial<TableDescription>;
 }

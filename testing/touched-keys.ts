@@ -10,11 +10,16 @@ export class TouchedKeys {
   /** Names of keys (history/key-text.ts). */
   readonly read = new Set<string>();
   readonly written = new Set<string>();
+  /** Whether some of them are of a mixed table. */
+  isMixed = false;
 
   /** The transaction, observed. */
   observing(transaction: BodyTransaction): BodyTransaction {
-    const name = (table: string, item: Item): string =>
-      historyKey(transaction.describe(table), item);
+    const name = (table: string, item: Item): string => {
+      const described = transaction.describe(table);
+      this.isMixed ||= described.access === "mixed";
+      return historyKey(described, item);
+    };
     return {
       get readTimestamp() {
         return transaction.readTimestamp;

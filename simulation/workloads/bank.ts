@@ -3,7 +3,7 @@
  * anybody sees.
  */
 import { defineTable } from "../../sdk/index.ts";
-import { testTable } from "../../testing/test-cloud.ts";
+import { testTable } from "../../testing/test-tables.ts";
 import {
   WorkloadFinding,
   type Client,

@@ -11,7 +11,7 @@ import {
   IdempotencyKeyReusedError,
   type Receipt as CommitReceipt,
 } from "../../sdk/index.ts";
-import { testTable } from "../../testing/test-cloud.ts";
+import { testTable } from "../../testing/test-tables.ts";
 import type { SeededRandom } from "../../testing/kernel/seeded-random.ts";
 import type { KeyOfTable } from "../../testing/history/recording-options.ts";
 import { numbered, upTo } from "./key-spaces.ts";

@@ -5,7 +5,7 @@
  * of that generation.
  */
 import { defineTable } from "../../sdk/index.ts";
-import { testTable } from "../../testing/test-cloud.ts";
+import { testTable } from "../../testing/test-tables.ts";
 import type { SeededRandom } from "../../testing/kernel/seeded-random.ts";
 import { numbered, pickHot, upTo } from "./key-spaces.ts";
 import {

@@ -4,7 +4,7 @@
  * are prefixes of each other, no element is there twice, and none that was acknowledged is missing.
  */
 import { defineTable } from "../../sdk/index.ts";
-import { testTable } from "../../testing/test-cloud.ts";
+import { testTable } from "../../testing/test-tables.ts";
 import { numbered } from "./key-spaces.ts";
 import { WorkloadFinding, type Snapshot, type WorkloadFactory } from "./workload.ts";
 

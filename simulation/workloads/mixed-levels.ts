@@ -8,7 +8,7 @@
  */
 import type { Isolation } from "../../core/types.ts";
 import { defineTable } from "../../sdk/index.ts";
-import { testTable } from "../../testing/test-cloud.ts";
+import { testTable } from "../../testing/test-tables.ts";
 import { numbered, pickHot } from "./key-spaces.ts";
 import {
   WorkloadFinding,

@@ -19,7 +19,7 @@
 import { SnapshotTooOldError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import { defineTable } from "../../sdk/index.ts";
-import { testTable } from "../../testing/test-cloud.ts";
+import { testTable } from "../../testing/test-tables.ts";
 import type { CalmStage } from "../calm-stage.ts";
 import { numbered } from "./key-spaces.ts";
 import { WorkloadFinding, type Client } from "./workload.ts";

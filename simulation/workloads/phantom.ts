@@ -5,7 +5,7 @@
  * must be seen to pass it now and then.
  */
 import { defineTable } from "../../sdk/index.ts";
-import { testTable } from "../../testing/test-cloud.ts";
+import { testTable } from "../../testing/test-tables.ts";
 import { numbered, pickHot, upTo } from "./key-spaces.ts";
 import { WorkloadFinding, type Snapshot, type WorkloadFactory } from "./workload.ts";
 

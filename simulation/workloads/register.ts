@@ -4,7 +4,7 @@
  */
 import { TransactionError } from "../../core/errors.ts";
 import { defineTable } from "../../sdk/index.ts";
-import { testTable } from "../../testing/test-cloud.ts";
+import { testTable } from "../../testing/test-tables.ts";
 import { numbered } from "./key-spaces.ts";
 import { WorkloadFinding, type Transaction, type WorkloadFactory } from "./workload.ts";
 

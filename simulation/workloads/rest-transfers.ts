@@ -4,7 +4,7 @@
  * done once is done once.
  */
 import { defineTable } from "../../sdk/index.ts";
-import { testTable } from "../../testing/test-cloud.ts";
+import { testTable } from "../../testing/test-tables.ts";
 import {
   WorkloadFinding,
   type Snapshot,

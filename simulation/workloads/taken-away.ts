@@ -14,7 +14,7 @@ import { DeleteItemCommand } from "@aws-sdk/client-dynamodb";
 import * as limits from "../../core/limits.ts";
 import { functionSettings } from "../../functions/shared/settings.ts";
 import { defineTable } from "../../sdk/index.ts";
-import { testTable } from "../../testing/test-cloud.ts";
+import { testTable } from "../../testing/test-tables.ts";
 import type { CalmStage } from "../calm-stage.ts";
 import { WorkloadFinding, type Client } from "./workload.ts";
 

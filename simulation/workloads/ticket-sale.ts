@@ -4,7 +4,7 @@
  * state that anybody sees.
  */
 import { defineTable } from "../../sdk/index.ts";
-import { testTable } from "../../testing/test-cloud.ts";
+import { testTable } from "../../testing/test-tables.ts";
 import { numbered, pickHot, sumOf, upTo } from "./key-spaces.ts";
 import {
   WorkloadFinding,

@@ -4,7 +4,7 @@
  * must be seen to break it now and then.
  */
 import { defineTable } from "../../sdk/index.ts";
-import { testTable } from "../../testing/test-cloud.ts";
+import { testTable } from "../../testing/test-tables.ts";
 import { numbered, sumOf } from "./key-spaces.ts";
 import { WorkloadFinding, type Snapshot, type WorkloadFactory } from "./workload.ts";
 

@@ -10,7 +10,8 @@ import type { Ports } from "../../core/ports.ts";
 import { createEngine } from "../../engine/engine.ts";
 import { defineTable } from "../../sdk/index.ts";
 import type { SimulatedProcess } from "../../testing/kernel/simulated-process.ts";
-import { createTestCloud, testTable, type TestCloud } from "../../testing/test-cloud.ts";
+import { createTestCloud, type TestCloud } from "../../testing/test-cloud.ts";
+import { testTable } from "../../testing/test-tables.ts";
 
 const items = defineTable<{ readonly n: number }, { readonly id: string }>("items", { key: "id" });
 const minuteMs = 60_000;

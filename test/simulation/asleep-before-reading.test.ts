@@ -12,7 +12,8 @@ import {
   UnavailableError,
   type Client,
 } from "../../sdk/index.ts";
-import { createTestCloud, testTable, type TestCloud } from "../../testing/test-cloud.ts";
+import { createTestCloud, type TestCloud } from "../../testing/test-cloud.ts";
+import { testTable } from "../../testing/test-tables.ts";
 
 const items = defineTable<{ readonly n: number }, { readonly id: string }>("items", { key: "id" });
 const minuteMs = 60_000;

@@ -6,7 +6,8 @@
 import { expect, test } from "vitest";
 import { createEngine } from "../../engine/engine.ts";
 import { defineTable } from "../../sdk/index.ts";
-import { createTestCloud, testTable } from "../../testing/test-cloud.ts";
+import { createTestCloud } from "../../testing/test-cloud.ts";
+import { testTable } from "../../testing/test-tables.ts";
 
 const items = defineTable<{ readonly n: number }, { readonly id: string }>("items", { key: "id" });
 const minuteMs = 60_000;

@@ -7,7 +7,8 @@ import { expect, test } from "vitest";
 import { adoptTables } from "../../aws/register-tables.ts";
 import * as limits from "../../core/limits.ts";
 import { defineTable, SnapshotTooOldError, type Client } from "../../sdk/index.ts";
-import { createTestCloud, testTable, type TestCloud } from "../../testing/test-cloud.ts";
+import { createTestCloud, type TestCloud } from "../../testing/test-cloud.ts";
+import { testTable } from "../../testing/test-tables.ts";
 
 const items = defineTable<{ readonly n: number }, { readonly id: string }>("items", { key: "id" });
 const minuteMs = 60_000;

@@ -1,7 +1,8 @@
 /** As helpers-wait-for-themselves, by four reads of four callers; no client is dead, all slow. */
 import { expect, test } from "vitest";
 import { defineTable } from "../../sdk/index.ts";
-import { createTestCloud, testTable } from "../../testing/test-cloud.ts";
+import { createTestCloud } from "../../testing/test-cloud.ts";
+import { testTable } from "../../testing/test-tables.ts";
 
 type Row = { readonly id: string; readonly n: number };
 const rows = defineTable<Row, { readonly id: string }>("rows", { key: "id" });

@@ -14,7 +14,7 @@ import { withStoredOrders } from "../../simulation/judges/mixed-orders.ts";
 import { MixedStoreJudge } from "../../simulation/judges/mixed-store.ts";
 import { mixedTable, withoutTables } from "../../simulation/mixed-tables.ts";
 import type { HistoryOp, HistoryTransaction } from "../../testing/history/types.ts";
-import { testTable } from "../../testing/test-cloud.ts";
+import { testTable } from "../../testing/test-tables.ts";
 
 const table = mixedTable(testTable("t", { partitionKey: "id" }));
 const key = { id: { S: "x" } };

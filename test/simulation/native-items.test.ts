@@ -4,7 +4,8 @@ import type { Item } from "../../core/types.ts";
 import { NativeItems, type ClearFence } from "../../simulation/native/native-items.ts";
 import type { NativeKind, NativeWrite } from "../../simulation/native/native-write.ts";
 import { HistoryRecorder } from "../../testing/history/recorder.ts";
-import { createTestCloud, testTable } from "../../testing/test-cloud.ts";
+import { createTestCloud } from "../../testing/test-cloud.ts";
+import { testTable } from "../../testing/test-tables.ts";
 
 const table = testTable("goods", { partitionKey: "id" });
 const key = { id: { S: "a" } };

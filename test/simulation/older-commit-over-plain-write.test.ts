@@ -6,7 +6,8 @@
 import { DeleteItemCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { expect, test } from "vitest";
 import { defineTable } from "../../sdk/index.ts";
-import { createTestCloud, testTable, type TestCloud } from "../../testing/test-cloud.ts";
+import { createTestCloud, type TestCloud } from "../../testing/test-cloud.ts";
+import { testTable } from "../../testing/test-tables.ts";
 
 type Row = { readonly id: string; readonly n: number };
 const rows = defineTable<Row, { readonly id: string }>("rows", { key: "id" });

@@ -13,7 +13,8 @@ import { PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { describe, expect, test } from "vitest";
 import { mixedTable } from "../../simulation/mixed-tables.ts";
 import { defineTable } from "../../sdk/index.ts";
-import { createTestCloud, testTable } from "../../testing/test-cloud.ts";
+import { createTestCloud } from "../../testing/test-cloud.ts";
+import { testTable } from "../../testing/test-tables.ts";
 
 const goods = defineTable<{ readonly n: number }, { readonly id: string }>("goods", { key: "id" });
 const totals = defineTable<{ readonly n: number }, { readonly id: string }>("totals", {

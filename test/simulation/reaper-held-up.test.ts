@@ -7,7 +7,8 @@ import * as limits from "../../core/limits.ts";
 import { reap } from "../../functions/reaper/service.ts";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";
 import { defineTable, SnapshotTooOldError, type Client } from "../../sdk/index.ts";
-import { createTestCloud, testTable, type TestCloud } from "../../testing/test-cloud.ts";
+import { createTestCloud, type TestCloud } from "../../testing/test-cloud.ts";
+import { testTable } from "../../testing/test-tables.ts";
 
 const items = defineTable<{ readonly n: number }, { readonly id: string }>("items", { key: "id" });
 const minuteMs = 60_000;

@@ -13,7 +13,8 @@ import { DeleteItemCommand } from "@aws-sdk/client-dynamodb";
 import { expect, test } from "vitest";
 import { mixedTable } from "../../simulation/mixed-tables.ts";
 import { defineTable } from "../../sdk/index.ts";
-import { createTestCloud, testTable } from "../../testing/test-cloud.ts";
+import { createTestCloud } from "../../testing/test-cloud.ts";
+import { testTable } from "../../testing/test-tables.ts";
 
 type RowKey = { readonly shelf: string; readonly place: string };
 

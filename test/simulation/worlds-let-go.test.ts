@@ -5,7 +5,8 @@
 import { expect, test } from "vitest";
 import type { CommitPreference } from "../../engine/types.ts";
 import { defineTable } from "../../sdk/index.ts";
-import { createTestCloud, testTable } from "../../testing/test-cloud.ts";
+import { createTestCloud } from "../../testing/test-cloud.ts";
+import { testTable } from "../../testing/test-tables.ts";
 import { keptOf } from "../harness/garbage.ts";
 
 const items = defineTable<{ readonly n: number }, { readonly id: string }>("items", { key: "id" });

@@ -4,7 +4,8 @@ import { defineTable, type Client } from "../../sdk/index.ts";
 import { checkHistory } from "../../testing/checker/check-history.ts";
 import { readStoredHistory, type StoredHistory } from "../../testing/history/stored-history.ts";
 import type { History } from "../../testing/history/types.ts";
-import { createTestCloud, testTable, type TestCloud } from "../../testing/test-cloud.ts";
+import { createTestCloud, type TestCloud } from "../../testing/test-cloud.ts";
+import { testTable } from "../../testing/test-tables.ts";
 
 const rows = defineTable<{ readonly n: number }, { readonly id: string }>("rows", { key: "id" });
 

@@ -2,7 +2,7 @@
 import { ExecuteStatementCommand } from "@aws-sdk/client-dynamodb";
 import { expect, test } from "vitest";
 import { defineTable } from "../../sdk/index.ts";
-import { createTestCloud, NotModelledError } from "../../testing/index.ts";
+import { createTestCloud, NotModelledError, testTable } from "../../testing/index.ts";
 
 const orders = defineTable("orders", { key: "id" });
 
@@ -69,4 +69,34 @@ test("a command that the model lacks is refused to who sent it", async () => {
   const command = new ExecuteStatementCommand({ Statement: "SELECT * FROM orders" });
   const sent = cloud.run(() => cloud.dynamodb.send(command), { limitMs: 60_000 });
   await expect(sent).rejects.toBeInstanceOf(NotModelledError);
+});
+
+test("a table is described by its definition, and by what is added to that", () => {
+  const carts = defineTable<object, { shop: string; day: string }>("carts", {
+    key: ["shop", "day"],
+  });
+  const text = (name: string) => ({ name, type: "S" });
+  expect(testTable(carts, { access: "mixed" })).toEqual({
+    ...{ name: "carts", partitionKey: text("shop"), sortKey: text("day") },
+    ...{ history: false, access: "mixed" },
+  });
+  const number = { name: "id", type: "N" } as const;
+  expect(testTable(carts, { partitionKey: number })).toEqual({
+    ...{ name: "carts", partitionKey: number, history: false },
+  });
+  const wrong: readonly (readonly [string, RegExp, object])[] = [
+    [
+      "acces",
+      /no option `acces`; known are: partitionKey, sortKey, history, access/u,
+      { acces: 1 },
+    ],
+    ["access", /one of "transactional", "mixed"/u, { access: "mix" }],
+    ["partitionKey", /name, or \{ name, type \}/u, { partitionKey: { name: "id", type: "X" } }],
+    ["partitionKey", /testTable\("plain", \{ partitionKey/u, {}],
+  ];
+  for (const [field, message, options] of wrong) {
+    const described = () => testTable("plain", options);
+    expect(described).toThrow(message);
+    expect(described).toThrow(expect.objectContaining({ field, code: "invalid-request" }) as never);
+  }
 });

@@ -8,7 +8,7 @@ import type { TestTable } from "../../../testing/test-deployment.ts";
 import { gridOf } from "../grid.ts";
 import { numbered, upTo } from "../key-spaces.ts";
 import { mixedTable } from "../../mixed-tables.ts";
-import { testTable } from "../../../testing/test-cloud.ts";
+import { testTable } from "../../../testing/test-tables.ts";
 import {
   WorkloadFinding,
   type Client,

@@ -6,7 +6,7 @@
  * transaction has only read stays as it is until that one is decided.
  */
 import { defineTable } from "../../../sdk/index.ts";
-import { testTable } from "../../../testing/test-cloud.ts";
+import { testTable } from "../../../testing/test-tables.ts";
 import { mixedTable } from "../../mixed-tables.ts";
 import { numberIn } from "../../native/native-write.ts";
 import { numbered, pickHot } from "../key-spaces.ts";

@@ -7,7 +7,7 @@
  */
 import { defineTable } from "../../../sdk/index.ts";
 import type { Item } from "../../../core/types.ts";
-import { testTable } from "../../../testing/test-cloud.ts";
+import { testTable } from "../../../testing/test-tables.ts";
 import { mixedTable } from "../../mixed-tables.ts";
 import { textIn, type NativeWrite } from "../../native/native-write.ts";
 import { numbered, pickHot } from "../key-spaces.ts";

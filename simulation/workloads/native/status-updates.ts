@@ -5,7 +5,7 @@
  * acknowledged before it was begun, and no two pages of a circle cross.
  */
 import { defineTable } from "../../../sdk/index.ts";
-import { testTable } from "../../../testing/test-cloud.ts";
+import { testTable } from "../../../testing/test-tables.ts";
 import { mixedTable } from "../../mixed-tables.ts";
 import { numberIn } from "../../native/native-write.ts";
 import { numbered, pickHot } from "../key-spaces.ts";

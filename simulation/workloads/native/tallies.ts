@@ -11,7 +11,7 @@ import {
 } from "../../../core/attributes.ts";
 import type { Item } from "../../../core/types.ts";
 import { defineTable } from "../../../sdk/index.ts";
-import { testTable } from "../../../testing/test-cloud.ts";
+import { testTable } from "../../../testing/test-tables.ts";
 import type { StoredChange } from "../../judges/store-judge.ts";
 import { mixedTable } from "../../mixed-tables.ts";
 import { numberIn } from "../../native/native-write.ts";

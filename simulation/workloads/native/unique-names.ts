@@ -5,7 +5,7 @@
  */
 import { defineTable } from "../../../sdk/index.ts";
 import type { SeededRandom } from "../../../testing/kernel/seeded-random.ts";
-import { testTable } from "../../../testing/test-cloud.ts";
+import { testTable } from "../../../testing/test-tables.ts";
 import { mixedTable } from "../../mixed-tables.ts";
 import { textIn } from "../../native/native-write.ts";
 import {

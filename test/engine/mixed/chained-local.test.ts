@@ -6,7 +6,8 @@
 import { expect, test } from "vitest";
 import { mixedTable } from "../../../simulation/mixed-tables.ts";
 import { defineTable } from "../../../sdk/index.ts";
-import { createTestCloud, testTable } from "../../../testing/test-cloud.ts";
+import { createTestCloud } from "../../../testing/test-cloud.ts";
+import { testTable } from "../../../testing/test-tables.ts";
 
 type Row = { readonly n: number };
 const counters = defineTable<Row, { readonly id: string }>("counters", { key: "id" });
