@@ -112,7 +112,10 @@ export const auditNamesMax = 50;
 export const auditNameLengthMax = 100;
 
 // --- The plugin for native operations (native/) ---
-/** How long a native write waits for a transaction that is in its way, at each meeting. */
-export const nativeClearMsMax = 5_000;
+/**
+ * How long a native write waits for a transaction that is in its way, at each meeting: two answers
+ * may be lost meanwhile (`callTimeoutMsDefault`).
+ */
+export const nativeClearMsMax = 12_000;
 /** How old its list of mixed tables may be. Within half of that it asks anew, in the background. */
 export const nativeTablesMsMax = 10_000;

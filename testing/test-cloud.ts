@@ -45,6 +45,11 @@ import { assertKeyTypes, describedTable, testTableOf } from "./test-tables.ts";
  */
 export type TestProcess = {
   readonly client: Client;
+  /**
+   * DynamoDB as this process calls it beside its transactions: faults act on it. It takes the
+   * plugin of `tidemark/native`: `app.dynamodb.middlewareStack.use(tidemarkNative({ client }))`.
+   */
+  readonly dynamodb: DynamoDBClient;
   /** The process's own clock: what it reads may be wrong, and its pauses take virtual time. */
   readonly clock: Clock;
   readonly state: "running" | "frozen" | "dead";
@@ -213,8 +218,13 @@ export class TestCloud {
       numbers: options.numbers ?? "bigint-when-unsafe",
     });
     process.onCrash(() => this.#recorder?.abandon(process.name));
+    let dynamodb: DynamoDBClient | undefined;
+    const handles = () => this.world.handles(process, { calm: false });
     return {
       client,
+      get dynamodb() {
+        return (dynamodb ??= handles().dynamodb.client);
+      },
       clock: process.clock,
       beforeNextCommit: (act) => {
         checkOrder({ act });

@@ -9,6 +9,13 @@ import type { KinesisClient } from "@aws-sdk/client-kinesis";
 import type { DynamoDbModel } from "../cloud/dynamodb/model.ts";
 import type { KinesisModel } from "../cloud/kinesis/model.ts";
 import { ServiceError } from "../cloud/service-error.ts";
+import {
+  ClientStack,
+  requestOf,
+  type Handler,
+  type Middleware,
+  type Place,
+} from "./client-stack.ts";
 import type { Faults } from "./faults.ts";
 import { plainCopy } from "./plain-copy.ts";
 import type { SeededRandom } from "./seeded-random.ts";
@@ -32,12 +39,6 @@ export type SimulatedClients = {
   readonly kinesis: KinesisClient;
 };
 
-type Handler = (args: object) => Promise<object>;
-
-/** Into which of the SDK's steps a middleware goes, and where there. */
-type Place = { readonly name: string; readonly step: "finalizeRequest" | "deserialize" };
-type Middleware = (next: Handler) => Handler;
-
 /** A command as it comes from the SDK's packages. */
 type SentCommand = {
   readonly input: Readonly<Record<string, unknown>>;
@@ -58,22 +59,20 @@ export function createSimulatedClients(
     service: ServiceName,
     perform: (operation: string, input: object, where: string) => unknown,
   ): unknown => {
-    const added = new Map<string, AddedMiddleware>();
+    const middlewareStack = new ClientStack();
     return {
-      middlewareStack: {
-        add: (middleware: Middleware, place: Place) =>
-          void added.set(place.name, { middleware, place }),
+      middlewareStack,
+      send: (
+        command: SentCommand,
+        { abortSignal: signal }: { readonly abortSignal?: AbortSignal } = {},
+      ) => {
+        const callWith = (input: object): ServiceCall =>
+          callOf({ service, operation: operationOf(command), input, process, perform });
+        const sending = { world, process, callTriesMax, command, signal, callWith };
+        return middlewareStack.isPlugged
+          ? sendPlugged(sending, middlewareStack)
+          : sendRepeatedly({ ...sending, input: command.input, stack: middlewareStack });
       },
-      send: (command: SentCommand, options: { readonly abortSignal?: AbortSignal } = {}) =>
-        sendRepeatedly({
-          world,
-          process,
-          callTriesMax,
-          command,
-          signal: options.abortSignal,
-          call: callOf({ service, command, process, perform }),
-          added: [...added.values()],
-        }),
       destroy: () => undefined,
     };
   };
@@ -86,15 +85,19 @@ export function createSimulatedClients(
   return { dynamodb: dynamodb as DynamoDBClient, kinesis: kinesis as KinesisClient };
 }
 
+function operationOf(command: SentCommand): string {
+  return command.constructor.name.replace(/Command$/, "");
+}
+
 function callOf(parts: {
   readonly service: ServiceName;
-  readonly command: SentCommand;
+  readonly operation: string;
+  readonly input: object;
   readonly process: SimulatedProcess;
   readonly perform: (operation: string, input: object, where: string) => unknown;
 }): ServiceCall {
-  const { service, command, process, perform } = parts;
-  const operation = command.constructor.name.replace(/Command$/, "");
-  const input = plainCopy(command.input);
+  const { service, operation, process, perform } = parts;
+  const input = plainCopy(parts.input) as Readonly<Record<string, unknown>>;
   const named = input["TableName"] ?? input["StreamName"];
   const target = typeof named === "string" ? named : "";
   const item = input["Item"] as Readonly<Record<string, { readonly S?: string }>> | undefined;
@@ -112,41 +115,66 @@ function plainCopyOf(output: unknown): unknown {
   return output instanceof Promise ? output.then(plainCopy) : plainCopy(output);
 }
 
-/** What its user has added to a client, for all of its commands. */
-type AddedMiddleware = { readonly middleware: Middleware; readonly place: Place };
-
 type Sending = {
   readonly world: AwsWorld;
   readonly process: SimulatedProcess;
   readonly callTriesMax: number;
   readonly command: SentCommand;
-  readonly call: ServiceCall;
+  readonly callWith: (input: object) => ServiceCall;
   readonly signal: AbortSignal | undefined;
-  readonly added: readonly AddedMiddleware[];
 };
 
 const retryMsBase = 100;
 const throttledRetryMsBase = 500;
 const retryMsMax = 20_000;
 
-async function sendRepeatedly(sending: Sending): Promise<unknown> {
-  const { world, process, command, call, signal, added } = sending;
+/** What a plugin has put around a command is done once, and what it has put into its tries in each. */
+async function sendPlugged(sending: Sending, stack: ClientStack): Promise<unknown> {
+  const { name: commandName } = sending.command.constructor;
+  // The model answers as DynamoDB itself does.
+  const context = { commandName, endpointV2: { url: { hostname: "simulated.amazonaws.com" } } };
+  const send = async ({ input }: { readonly input?: object }): Promise<object> => {
+    const output = await sendRepeatedly({ ...sending, input: input ?? {}, stack, context });
+    return { output };
+  };
+  const { output } = (await stack.around(send, context)({ input: sending.command.input })) as {
+    readonly output: unknown;
+  };
+  return output;
+}
+
+async function sendRepeatedly(
+  sending: Sending & {
+    readonly input: object;
+    readonly stack: ClientStack;
+    /** Of a command that a plugin has seen. */
+    readonly context?: object;
+  },
+): Promise<unknown> {
+  const { world, process, command, signal, context, input } = sending;
+  const { steps } = sending.stack;
   const stack = command.middlewareStack.clone();
   stack.add((next) => next, { name: "httpSigningMiddleware", step: "finalizeRequest" });
-  for (const { middleware, place } of added) stack.add(middleware, place);
-  const oneTry = stack.resolve(async () => {
+  for (const { middleware, place } of steps) stack.add(middleware, place);
+  const call = sending.callWith(input);
+  const served = async (own: ServiceCall): Promise<object> => {
     let servedMs = world.time.nowMs;
     const perform = (): unknown => {
       servedMs = world.time.nowMs;
-      return call.perform();
+      return own.perform();
     };
-    const output = await world.link.try(process, { ...call, perform }, signal);
-    const date = added.length === 0 ? "" : new Date(servedMs).toUTCString();
+    const output = await world.link.try(process, { ...own, perform }, signal);
+    const date = steps.length === 0 ? "" : new Date(servedMs).toUTCString();
     return { output: output as object, response: { headers: { date } } };
-  }, {});
+  };
+  const plugged = context && sending.stack.eachTry((own) => served(sending.callWith(own)), context);
+  const oneTry = stack.resolve(
+    plugged === undefined ? () => served(call) : () => plugged(requestOf(input)),
+    {},
+  );
   for (let tries = 1; ; tries += 1) {
     try {
-      const { output } = (await oneTry({ input: command.input })) as { output: unknown };
+      const { output } = (await oneTry({ input })) as { output: unknown };
       return output;
     } catch (error) {
       const base = retryBaseMs(error);
