@@ -6,7 +6,7 @@
 import type { KeyNames } from "./attributes.ts";
 import type { Item, TableMove } from "./types.ts";
 
-/** A mixed table, or one on its way there or back, which native operations read and do not write. */
+/** A mixed table; or one on its way there or back, which is read natively and not written. */
 export type NativeTable = KeyNames & { readonly move?: TableMove };
 
 /** What stands in a native write's way is found at. */

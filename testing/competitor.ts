@@ -3,9 +3,9 @@
  * the conflict that a test wants to see. It writes what is there already, so it changes a row's
  * version, or on a mixed table its nonce, and nothing else.
  *
- * An item of a mixed table is told from its earlier self by its identity, or by its content where it
- * has none: such a one is written before the body, too. Where nothing stands only a row that comes
- * is a change, and to a transaction that touches this one item only another content: when the
+ * An item of a mixed table is told from its earlier self by its identity, or by its content where
+ * it has none: such a one is written before the body, too. Where nothing stands only a row that
+ * comes is a change, and to a transaction that touches this one item only another content: when the
  * attempt is over, all is put back as it was.
  */
 import type { Item, TableDescription } from "../core/types.ts";

@@ -1,4 +1,4 @@
-/** What a test aims at transactions over mixed tables: conflicts, and outcomes that stay unknown. */
+/** What a test aims at transactions over mixed tables: conflicts, and unknown outcomes. */
 import { describe, expect, test } from "vitest";
 import { CommitUnknownError, ConflictError } from "../../core/errors.ts";
 import { defineTable } from "../../sdk/index.ts";

@@ -128,7 +128,7 @@ const retryMsBase = 100;
 const throttledRetryMsBase = 500;
 const retryMsMax = 20_000;
 
-/** What a plugin has put around a command is done once, and what it has put into its tries in each. */
+/** What a plugin has put around a command is done once; what it has put into its tries, in each. */
 async function sendPlugged(sending: Sending, stack: ClientStack): Promise<unknown> {
   const { name: commandName } = sending.command.constructor;
   // The model answers as DynamoDB itself does.
