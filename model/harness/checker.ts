@@ -59,8 +59,11 @@ export async function runChecker(jar: string, options: CheckerOptions): Promise<
   try {
     const config = join(work, "checked.cfg");
     writeFileSync(config, options.config);
-    const java = ["-XX:+UseParallelGC", "-cp", jar, "tlc2.TLC"];
-    const settings = ["-workers", "auto", "-metadir", join(work, "states")];
+    // TLC unpacks its standard modules there, under the same names each time.
+    const own = `-Djava.io.tmpdir=${work}`;
+    const java = ["-XX:+UseSerialGC", own, "-cp", jar, "tlc2.TLC"];
+    // Several checkers side by side use processors better than one with several workers.
+    const settings = ["-workers", "1", "-metadir", join(work, "states")];
     const { code, output } = await runJava(
       [...java, ...settings, "-config", config, ...(options.extra ?? []), options.module],
       options.onProgress,
