@@ -77,17 +77,39 @@ function base64(bytes: Uint8Array): string {
 
 /**
  * The nonce of a part of a transaction whose caller names a token: DynamoDB answers a repeat by it
- * only if the repeat is the same, this attribute included.
+ * only if the repeat is the same, this attribute included. The order of members does not count, nor
+ * that of a set.
  */
 export function tokenNonce(token: string, part: unknown): Uint8Array {
-  const text = new TextEncoder().encode(JSON.stringify([token, part]));
-  const nonce = new Uint8Array(limits.nonceBytes);
-  const view = new DataView(nonce.buffer);
+  return digestOf(new TextEncoder().encode(JSON.stringify([token, part], canonical)));
+}
+
+/** Bytes as their digest: as an array of numbers they would be many times as long. */
+function canonical(this: unknown, name: string, value: unknown): unknown {
+  // A `Buffer` would make itself an object.
+  const own = (this as Readonly<Record<string, unknown>>)[name];
+  if (own instanceof Uint8Array) return { bytes: base64(digestOf(own)) };
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) {
+    const isSet = name === "SS" || name === "NS" || name === "BS";
+    return isSet ? value.map(memberText).sort() : value;
+  }
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function memberText(member: unknown): string {
+  return member instanceof Uint8Array ? base64(digestOf(member)) : String(member);
+}
+
+/** As long as a nonce. */
+function digestOf(bytes: Uint8Array): Uint8Array {
+  const digest = new Uint8Array(limits.nonceBytes);
+  const view = new DataView(digest.buffer);
   for (const half of [0, 1]) {
     const hash = new SipHash(new Uint8Array(sipKeyBytes).fill(half + 1));
-    hash.hash(text, 0, text.length);
+    hash.hash(bytes, 0, bytes.length);
     view.setInt32(half * 8, hash.high);
     view.setInt32(half * 8 + 4, hash.low);
   }
-  return nonce;
+  return digest;
 }

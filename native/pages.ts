@@ -173,5 +173,11 @@ function wireValue(value: unknown): Readonly<Record<string, unknown>> {
   if (value instanceof Uint8Array) return { B: value };
   const { value: wrapped } = value as { readonly value?: unknown };
   if (typeof wrapped === "string") return { N: wrapped };
-  return value as Readonly<Record<string, unknown>>;
+  // What else an application's own `wrapNumbers` makes of a number, such as a decimal of a library.
+  const text = String(value);
+  return isNumber(text) ? { N: text } : (value as Readonly<Record<string, unknown>>);
+}
+
+function isNumber(text: string): boolean {
+  return /^[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/iu.test(text);
 }

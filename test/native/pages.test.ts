@@ -74,3 +74,26 @@ describe("a page with a limit", () => {
     await fc.assert(each);
   });
 });
+
+test.each<[string, unknown]>([
+  ["a number", 12],
+  ["a bigint", 12n],
+  ["one that is wrapped", { value: "12" }],
+  ["one of an application's own", { toString: () => "12" }],
+  ["one on the wire", { N: "12" }],
+])("goes on behind a key as its client shows it: %s", async (_what, sk) => {
+  const asked: unknown[] = [];
+  const ask = (input: PageInput) => {
+    asked.push(input.ExclusiveStartKey);
+    const isFirst = asked.length === 1;
+    const output: PageOutput = {
+      Items: [isFirst ? placeholder(12) : row(13)],
+      Count: 1,
+      ...(isFirst ? { LastEvaluatedKey: { pk: "p", sk } } : {}),
+    };
+    return Promise.resolve({ output } as Answer<PageOutput>);
+  };
+  const { output } = await page(ask, { Limit: 1 }, { table, markless: new Set() });
+  expect(output.Items).toEqual([row(13)]);
+  expect(asked).toEqual([undefined, keyOf(12)]);
+});
