@@ -112,6 +112,7 @@ async function checkMutant(jar: string, mutant: ModelMutant): Promise<void> {
   const { only } = mutant;
   const result = await runChecker(jar, {
     module: moduleOf(mutant.config),
+    isBrief: true,
     config: only === undefined ? config : config.replace(/^INVARIANTS.*$/m, `INVARIANTS ${only}`),
   });
   if (result.violated !== undefined && violates.includes(result.violated)) {
