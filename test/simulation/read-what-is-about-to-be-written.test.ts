@@ -1,8 +1,8 @@
 /**
  * A transaction has read a price, and is about to write an order by it: it is prepared, and its
  * vote lies in a stream whose oracle stands still. A native write raises the price. Somebody who
- * reads that price and no order lies behind the native write and before the order, which lies before
- * the native write: so what is prepared bars him (mutant `writes-do-not-bar`).
+ * reads that price and no order lies behind the native write and before the order, which lies
+ * before the native write: so what is prepared bars him (mutant `writes-do-not-bar`).
  *
  *   T    price: 1 ─── prepare ── price: 1 ── vote ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ▶ decided
  *   native                                        price: 2
