@@ -27,7 +27,7 @@ import { KeyHashes } from "../schemas/key-hashes.ts";
 import { decodeLogBlockHeader } from "../schemas/log-block.ts";
 import type { Observability } from "../functions/shared/observability.ts";
 import { countingObservability } from "./counting-observability.ts";
-import { ServiceError } from "./cloud/service-error.ts";
+import { ServiceError } from "../expressions/service-error.ts";
 import { hostileRecord } from "./kernel/hostile-producer.ts";
 import type { HostileAims } from "./kernel/table-lies.ts";
 import { withHashBits } from "./narrow-hashes.ts";

@@ -14,7 +14,7 @@ import type { CallConditions } from "../../testing/cloud/dynamodb/operation-type
 import type * as dynamoDb from "../../testing/cloud/dynamodb/operation-types.ts";
 import { KinesisModel } from "../../testing/cloud/kinesis/model.ts";
 import type * as kinesis from "../../testing/cloud/kinesis/operation-types.ts";
-import { ServiceError } from "../../testing/cloud/service-error.ts";
+import { ServiceError } from "../../expressions/service-error.ts";
 import {
   latencyDefault,
   type ServiceCall,

@@ -4,14 +4,14 @@
  * adaptive capacity does for a hot one.
  */
 import { itemSizeBytes } from "../../core/item-size.ts";
-import { writeUnits } from "../../testing/cloud/dynamodb/capacity.ts";
+import { writeUnits } from "../../expressions/capacity.ts";
 import { DynamoDbModel, type DynamoDbModelOptions } from "../../testing/cloud/dynamodb/model.ts";
 import type {
   CallConditions,
   OperationName,
   Operations,
 } from "../../testing/cloud/dynamodb/operation-types.ts";
-import { ServiceError } from "../../testing/cloud/service-error.ts";
+import { ServiceError } from "../../expressions/service-error.ts";
 import { serviceLimits } from "./published-figures.ts";
 import { TokenBucket } from "./token-bucket.ts";
 import type { UsageLedger } from "./usage-ledger.ts";

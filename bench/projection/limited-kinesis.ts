@@ -9,7 +9,7 @@ import type {
   OperationName,
   Operations,
 } from "../../testing/cloud/kinesis/operation-types.ts";
-import { ServiceError } from "../../testing/cloud/service-error.ts";
+import { ServiceError } from "../../expressions/service-error.ts";
 import { putUnitBytes, serviceLimits } from "./published-figures.ts";
 import { TokenBucket } from "./token-bucket.ts";
 import type { UsageLedger } from "./usage-ledger.ts";

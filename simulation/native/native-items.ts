@@ -8,7 +8,7 @@ import type { Clock, Random } from "../../core/ports.ts";
 import { fenceOf } from "../../core/item-identity.ts";
 import * as limits from "../../core/limits.ts";
 import type { Item } from "../../core/types.ts";
-import { ServiceError } from "../../testing/cloud/service-error.ts";
+import { ServiceError } from "../../expressions/service-error.ts";
 import { toSdkItem } from "../../testing/cloud/dynamodb/sdk-values.ts";
 import { historyKey, historyVersion, historyAttribute } from "../../testing/history/key-text.ts";
 import { beginNative, type NativeAnswer } from "../../testing/history/native-record.ts";

@@ -321,7 +321,17 @@ describe("the tarball", () => {
     // Where docs/testing.md points.
     expect(readdirSync(join(packageFolder, "examples/testing"))).toContain("transfer.test.ts");
     const esm = join(packageFolder, "dist", "esm");
-    const folders = ["aws", "core", "engine", "functions", "native", "schemas", "sdk", "testing"];
+    const folders = [
+      "aws",
+      "core",
+      "engine",
+      "expressions",
+      "functions",
+      "native",
+      "schemas",
+      "sdk",
+      "testing",
+    ];
     expect(readdirSync(esm).sort()).toEqual([...folders, "package.json"].sort());
     // Of the functions, what an in-memory cloud runs: services, and no handler.
     const functions = readdirSync(join(esm, "functions")).sort();

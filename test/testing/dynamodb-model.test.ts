@@ -5,7 +5,8 @@
 import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
 import { DynamoDbModel } from "../../testing/cloud/dynamodb/model.ts";
-import { NotModelledError, ServiceError } from "../../testing/cloud/service-error.ts";
+import { ServiceError } from "../../expressions/service-error.ts";
+import { NotModelledError } from "../../testing/cloud/not-modelled.ts";
 
 const table = "accounts";
 let nowMs = 0;

@@ -11,7 +11,7 @@ import { exactClock, SimulatedProcess } from "../../testing/kernel/simulated-pro
 import { Trace } from "../../testing/kernel/trace.ts";
 import { VirtualTime } from "../../testing/kernel/virtual-time.ts";
 import { Weather } from "../../testing/kernel/weather.ts";
-import { ServiceError } from "../../testing/cloud/service-error.ts";
+import { ServiceError } from "../../expressions/service-error.ts";
 
 const hourMs = 3600_000;
 const callTimeoutMs = 1_000;

@@ -8,13 +8,14 @@ import type { SourceFacts } from "./source-facts.ts";
 
 type Files = ReadonlyMap<string, SourceFacts>;
 
-const library = ["core", "schemas", "engine", "aws", "sdk", "native"];
+const library = ["core", "schemas", "expressions", "engine", "aws", "sdk", "native"];
 const product = [...library, "functions"];
 
 /** Folder → folders that it may import besides itself. A file of another folder is not checked. */
 const layers: ReadonlyMap<string, readonly string[]> = new Map([
   ["core", []],
   ["schemas", ["core"]],
+  ["expressions", ["core"]],
   ["engine", ["schemas", "core"]],
   ["aws", ["schemas", "core"]],
   ["sdk", ["aws", "engine", "schemas", "core"]],
@@ -130,6 +131,7 @@ export function ambientViolations(files: Files): string[] {
     const injected = [
       "core",
       "schemas",
+      "expressions",
       "engine",
       "sdk",
       "native",

@@ -8,7 +8,7 @@ import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { KinesisClient } from "@aws-sdk/client-kinesis";
 import type { DynamoDbModel } from "../cloud/dynamodb/model.ts";
 import type { KinesisModel } from "../cloud/kinesis/model.ts";
-import { ServiceError } from "../cloud/service-error.ts";
+import { ServiceError } from "../../expressions/service-error.ts";
 import {
   ClientStack,
   requestOf,

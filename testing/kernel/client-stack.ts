@@ -3,7 +3,7 @@
  * one: what stands around the serializer, what stands in each try before the signer, and what a
  * step of the SDK's is given (aws-clients.ts).
  */
-import { NotModelledError } from "../cloud/service-error.ts";
+import { NotModelledError } from "../cloud/not-modelled.ts";
 
 export type Handler = (args: object) => Promise<object>;
 export type Middleware = (next: Handler, context: object) => Handler;

@@ -2,7 +2,8 @@
  * The way from a process to a service and back: latency, and everything that may go wrong on it.
  * One try of one call; who repeats calls is the client (kernel/aws-clients.ts).
  */
-import { NotModelledError, ServiceError } from "../cloud/service-error.ts";
+import { ServiceError } from "../../expressions/service-error.ts";
+import { NotModelledError } from "../cloud/not-modelled.ts";
 import type { Faults } from "./faults.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 import type { ServiceTrouble } from "./service-trouble.ts";

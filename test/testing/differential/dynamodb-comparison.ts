@@ -10,7 +10,7 @@ import {
 import { canonicalNumber } from "../../../core/decimal.ts";
 import type { DynamoDbModel } from "../../../testing/cloud/dynamodb/model.ts";
 import type { OperationName, Operations } from "../../../testing/cloud/dynamodb/operation-types.ts";
-import { type ServiceError } from "../../../testing/cloud/service-error.ts";
+import { type ServiceError } from "../../../expressions/service-error.ts";
 import type { Call } from "./dynamodb-calls.ts";
 import type { TableShape, Values } from "./dynamodb-values.ts";
 
@@ -148,7 +148,7 @@ export async function answerOf(service: Service, call: Call, input: object): Pro
       error: error.name,
       reasons: reasons?.map(({ Code }) => Code ?? ""),
       message: error.message,
-      output: Item === undefined ? undefined : comparableItem(Item),
+      output: Item === undefined ? undefined : comparableItem(Item as Values),
     };
   }
 }

@@ -9,27 +9,25 @@ import type {
   WriteRequest,
 } from "@aws-sdk/client-dynamodb";
 import type { Item } from "../../../core/types.ts";
-import { readItem } from "./attribute-values.ts";
-import { CapacityCount, readUnits } from "./capacity.ts";
-import { requireTableName, type Database } from "./database.ts";
-import { invalid } from "./failures.ts";
+import { readItem } from "../../../expressions/attribute-values.ts";
+import { CapacityCount, readUnits } from "../../../expressions/capacity.ts";
+import {
+  requireKey,
+  requireScalarKeys,
+  requireTableName,
+} from "../../../expressions/key-schema.ts";
+import { type DocumentPath, readPlaceholders } from "../../../expressions/placeholders.ts";
+import { bindProjection, project } from "../../../expressions/projections.ts";
+import { invalid, missing } from "../../../expressions/refusals.ts";
+import type { Database } from "./database.ts";
 import { countWrite, findAt, staleTime } from "./item-operations.ts";
-import { decide, prepareWrite, type PreparedWrite } from "./item-writes.ts";
+import { decide, type PreparedWrite, prepareWrite } from "./item-writes.ts";
 import type { CallConditions, Operations } from "./operation-types.ts";
 import type { SteppedRead } from "./page-reads.ts";
-import type { DocumentPath } from "./placeholders.ts";
-import { bindProjection, project } from "./projections.ts";
-import {
-  missing,
-  readPlaceholders,
-  requireModelled,
-  requireReportLevels,
-  requireScalarKeys,
-} from "./requests.ts";
-import { toSdkItem, type SdkItem } from "./sdk-values.ts";
-import * as limits from "./service-limits.ts";
+import { requireModelled, requireReportLevels } from "./requests.ts";
+import { type SdkItem, toSdkItem } from "./sdk-values.ts";
 import type { Table } from "./table.ts";
-import { requireKey } from "./table-schema.ts";
+import * as limits from "./service-limits.ts";
 
 type BatchGetOutput = Operations["BatchGetItem"]["output"];
 

@@ -1,8 +1,6 @@
 /** All tables, and what every operation shares: finding a table, writing an item, the time. */
-import * as limits from "./service-limits.ts";
-import { itemSizeBytes } from "../../../core/item-size.ts";
 import type { Item } from "../../../core/types.ts";
-import { invalid, tableMissing } from "./failures.ts";
+import { tableMissing } from "../../../expressions/refusals.ts";
 import type { RowKey } from "./ordered-rows.ts";
 import type { ItemChange, Table, WriteCapacity } from "./table.ts";
 
@@ -45,42 +43,4 @@ export class Database {
     }
     return capacity;
   }
-}
-
-/** @throws ServiceError for a name that no table can have. */
-export function requireTableName(name: unknown): string {
-  if (typeof name !== "string") {
-    throw invalid("The parameter 'TableName' is required but was not present in the request");
-  }
-  // A table may also be named by its ARN, which ends with its name.
-  const own = name.startsWith("arn:") ? name.slice(name.indexOf("/") + 1) : name;
-  if (own.length < 3 || own.length > 255) {
-    throw invalid("TableName must be at least 3 characters long and at most 255 characters long");
-  }
-  if (!/^[a-zA-Z0-9_.-]+$/.test(own)) {
-    throw invalid(
-      `1 validation error detected: Value '${own}' at 'tableName' failed to satisfy constraint: ` +
-        "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+",
-    );
-  }
-  return own;
-}
-
-/** @throws ServiceError for an item above 400 KB. */
-export function requireItemSize(item: Item, message: string): void {
-  if (itemSizeBytes(item) > limits.itemBytesMax) throw invalid(message);
-}
-
-/** @throws ServiceError for a value that the parameter does not take. */
-export function requireOneOf(
-  parameter: string,
-  value: string | undefined,
-  allowed: readonly string[],
-): void {
-  if (value === undefined || allowed.includes(value)) return;
-  throw invalid(
-    `1 validation error detected: Value '${value}' at '${parameter}' failed to satisfy ` +
-      "constraint: " +
-      `Member must satisfy enum value set: [${allowed.join(", ")}]`,
-  );
 }

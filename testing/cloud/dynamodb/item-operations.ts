@@ -1,23 +1,23 @@
 /** Operations on one item. */
-import type { ReturnConsumedCapacity, ReturnValue } from "@aws-sdk/client-dynamodb";
+import type { ReturnConsumedCapacity } from "@aws-sdk/client-dynamodb";
 import type { Item } from "../../../core/types.ts";
-import { CapacityCount, readUnits } from "./capacity.ts";
-import { requireOneOf, requireTableName, type Database } from "./database.ts";
-import { invalid } from "./failures.ts";
-import { decide, prepareWrite, type PreparedWrite } from "./item-writes.ts";
-import type { Operations, CallConditions } from "./operation-types.ts";
-import { imageAt } from "./ordered-rows.ts";
-import { bindProjection, project } from "./projections.ts";
+import { CapacityCount, readUnits } from "../../../expressions/capacity.ts";
 import {
   readKey,
-  readPlaceholders,
-  requireModelled,
-  requireReportLevels,
+  requireKey,
   requireScalarKeys,
-} from "./requests.ts";
-import { toSdkItem, type SdkItem } from "./sdk-values.ts";
+  requireTableName,
+} from "../../../expressions/key-schema.ts";
+import { readPlaceholders } from "../../../expressions/placeholders.ts";
+import { bindProjection, project } from "../../../expressions/projections.ts";
+import { requireReturnValues, returnedItem } from "../../../expressions/writes.ts";
+import type { Database } from "./database.ts";
+import { decide, type PreparedWrite, prepareWrite } from "./item-writes.ts";
+import type { CallConditions, Operations } from "./operation-types.ts";
+import { imageAt } from "./ordered-rows.ts";
+import { requireModelled, requireReportLevels } from "./requests.ts";
+import { type SdkItem, toSdkItem } from "./sdk-values.ts";
 import type { Table, WriteCapacity } from "./table.ts";
-import { requireKey } from "./table-schema.ts";
 
 export function getItem(
   database: Database,
@@ -64,11 +64,11 @@ export function putItem(
   input: Operations["PutItem"]["input"],
 ): Operations["PutItem"]["output"] {
   requireReportLevels(input);
-  requireOldOrNone(input.ReturnValues);
+  requireReturnValues("put", input.ReturnValues);
   const write = prepareWrite(database, { kind: "put", input });
   const { before, capacity } = perform(database, write);
   return {
-    ...(input.ReturnValues === "ALL_OLD" ? attributes(before) : {}),
+    ...attributes(returnedItem(write, { before, after: undefined }, input.ReturnValues)),
     ...consumed(countWrite(write.table, capacity), input.ReturnConsumedCapacity),
   };
 }
@@ -78,11 +78,11 @@ export function deleteItem(
   input: Operations["DeleteItem"]["input"],
 ): Operations["DeleteItem"]["output"] {
   requireReportLevels(input);
-  requireOldOrNone(input.ReturnValues);
+  requireReturnValues("delete", input.ReturnValues);
   const write = prepareWrite(database, { kind: "delete", input });
   const { before, capacity } = perform(database, write);
   return {
-    ...(input.ReturnValues === "ALL_OLD" ? attributes(before) : {}),
+    ...attributes(returnedItem(write, { before, after: undefined }, input.ReturnValues)),
     ...consumed(countWrite(write.table, capacity), input.ReturnConsumedCapacity),
   };
 }
@@ -93,34 +93,13 @@ export function updateItem(
 ): Operations["UpdateItem"]["output"] {
   requireReportLevels(input);
   const { ReturnValues } = input;
-  requireOneOf("returnValues", ReturnValues, [
-    ...["ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"],
-  ]);
+  requireReturnValues("update", ReturnValues);
   const write = prepareWrite(database, { kind: "update", input });
   const { before, after, capacity } = perform(database, write);
   return {
-    ...returned(write, { before, after }, ReturnValues),
+    ...attributes(returnedItem(write, { before, after }, ReturnValues)),
     ...consumed(countWrite(write.table, capacity), input.ReturnConsumedCapacity),
   };
-}
-
-function returned(
-  write: PreparedWrite,
-  { before, after }: { readonly before: Item | undefined; readonly after: Item | undefined },
-  wanted: ReturnValue | undefined,
-): { Attributes?: SdkItem } {
-  switch (wanted) {
-    case "ALL_OLD":
-      return attributes(before);
-    case "ALL_NEW":
-      return attributes(after);
-    case "UPDATED_OLD":
-      return attributes(before === undefined ? undefined : project(before, write.updatedPaths));
-    case "UPDATED_NEW":
-      return attributes(after === undefined ? undefined : project(after, write.updatedPaths));
-    default:
-      return {};
-  }
 }
 
 function perform(
@@ -156,11 +135,5 @@ export function consumed(
 
 /** Nothing where there is nothing to return. */
 function attributes(item: Item | undefined): { Attributes?: SdkItem } {
-  if (item === undefined || Object.keys(item).length === 0) return {};
-  return { Attributes: toSdkItem(item) };
-}
-
-function requireOldOrNone(value: ReturnValue | undefined): void {
-  if (value === undefined || value === "NONE" || value === "ALL_OLD") return;
-  throw invalid("Return values set to invalid value");
+  return item === undefined ? {} : { Attributes: toSdkItem(item) };
 }

@@ -5,10 +5,9 @@
  * store: neither may be changed afterwards.
  */
 import type { Item } from "../../../core/types.ts";
-import { NotModelledError } from "../service-error.ts";
+import { NotModelledError } from "../not-modelled.ts";
 import { BatchRead, batchWriteItem } from "./batch-operations.ts";
 import { Database } from "./database.ts";
-
 import { deleteItem, getItem, putItem, updateItem } from "./item-operations.ts";
 import type {
   CallConditions,
@@ -18,7 +17,6 @@ import type {
 } from "./operation-types.ts";
 import { planQuery, planScan } from "./page-plans.ts";
 import { PageRead, type SteppedRead } from "./page-reads.ts";
-import type { ItemChange } from "./table.ts";
 import {
   createTable,
   deleteTable,
@@ -27,7 +25,8 @@ import {
   listTables,
   updateTimeToLive,
 } from "./table-operations.ts";
-import { TransactionTokens, transactGetItems, transactWriteItems } from "./transactions.ts";
+import type { ItemChange } from "./table.ts";
+import { transactGetItems, TransactionTokens, transactWriteItems } from "./transactions.ts";
 
 export type DynamoDbModelOptions = {
   /** Milliseconds since the epoch; must not fall. */

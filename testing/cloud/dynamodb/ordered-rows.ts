@@ -5,7 +5,7 @@
  * of reach. Nothing here depends on the order of insertion.
  */
 import type { Item } from "../../../core/types.ts";
-import { compareKeyScalars, partitionHash, type KeyScalar } from "./key-scalar.ts";
+import { compareKeyScalars, type KeyScalar, partitionHash } from "./key-scalar.ts";
 
 /** Where a row stands. */
 export type RowKey = {

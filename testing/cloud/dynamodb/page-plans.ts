@@ -1,34 +1,33 @@
 /** What a Query or a Scan asks for, checked, and turned into the rows to visit. */
 import type { QueryCommandInput, ScanCommandInput, Select } from "@aws-sdk/client-dynamodb";
-import { attribute } from "../../../core/attributes.ts";
 import type { Item } from "../../../core/types.ts";
-import { readItem, typeOf } from "./attribute-values.ts";
-import { bindCondition, pathsOf, type Condition } from "./conditions.ts";
-import { requireOneOf, requireTableName, type Database } from "./database.ts";
-import { invalid, invalidParameter } from "./failures.ts";
+import { pathsOf } from "../../../expressions/conditions.ts";
+import {
+  type KeySchema,
+  requireScalarKeys,
+  requireTableName,
+} from "../../../expressions/key-schema.ts";
+import {
+  bindQuery,
+  bindScan,
+  type BoundPage,
+  fetchesOf,
+  requireStartKey,
+  requireUnkeyedFilter,
+  type ScanSegment,
+  selectOf,
+} from "../../../expressions/pages.ts";
+import { invalid } from "../../../expressions/refusals.ts";
+import type { Database } from "./database.ts";
 import { staleTime } from "./item-operations.ts";
-import { bindKeyTests, keyRange, type KeyRange } from "./key-conditions.ts";
+import { keyRange, type KeyRange } from "./key-conditions.ts";
 import { partitionHash } from "./key-scalar.ts";
 import type { CallConditions } from "./operation-types.ts";
 import type { OrderedRows, RowKey } from "./ordered-rows.ts";
 import type { PagePlan } from "./page-reads.ts";
-import type { DocumentPath } from "./placeholders.ts";
-import { bindProjection } from "./projections.ts";
-import {
-  readPlaceholders,
-  requireModelled,
-  requireReportLevels,
-  requireScalarKeys,
-} from "./requests.ts";
-import * as limits from "./service-limits.ts";
+import { requireModelled, requireReportLevels } from "./requests.ts";
+import { indexRowKeyOf, rowKeyOf } from "./table-schema.ts";
 import type { SecondaryIndex, Table } from "./table.ts";
-import {
-  indexRowKeyOf,
-  keyAttributes,
-  requireKeySize,
-  rowKeyOf,
-  type KeySchema,
-} from "./table-schema.ts";
 
 type CommonInput = Pick<
   QueryCommandInput & ScanCommandInput,
@@ -37,12 +36,8 @@ type CommonInput = Pick<
   | "Limit"
   | "Select"
   | "ConsistentRead"
-  | "ExclusiveStartKey"
-  | "FilterExpression"
   | "ProjectionExpression"
   | "ReturnConsumedCapacity"
-  | "ExpressionAttributeNames"
-  | "ExpressionAttributeValues"
 >;
 
 export function planQuery(
@@ -50,33 +45,20 @@ export function planQuery(
   input: QueryCommandInput,
   conditions: CallConditions,
 ): PagePlan {
-  requireCommon(input);
-  const { KeyConditionExpression, ProjectionExpression: projection } = input;
-  if (KeyConditionExpression === undefined) {
-    throw invalid(
-      "Either the KeyConditions or KeyConditionExpression parameter must be specified in the " +
-        "request.",
-    );
-  }
-  const startKey = readStartKey(input);
-  const placeholders = readPlaceholders(input, {
-    conditions: [KeyConditionExpression, input.FilterExpression],
-    projection,
-  });
-  const tests = bindKeyTests(placeholders, KeyConditionExpression);
-  const filter = bindCondition(placeholders, "FilterExpression", input.FilterExpression);
-  const paths = bindProjection(placeholders, projection);
-  placeholders.requireAllUsed();
+  requireModelled(input);
+  requireReportLevels(input);
+  const bound = bindQuery(input);
+  const { startKey } = bound;
   const target = findTarget(database, input);
-  const range = keyRange(tests, target.schema, target.index?.schema);
-  requireUnkeyedFilter(target.schema, filter);
+  const range = keyRange(bound.tests, target.schema, target.index?.schema);
+  requireUnkeyedFilter(target.schema, bound.filter);
   const after = startKey === undefined ? undefined : placeOf(target, startKey);
   if (after !== undefined && (after.partition.id !== range.partition.id || !range.holds(after))) {
     throw invalid("The provided starting key does not match the range key predicate");
   }
   const descending = input.ScanIndexForward === false;
   return {
-    ...commonPlan(database, { input, target, filter, paths, conditions, query: true }),
+    ...commonPlan(database, { input, target, bound, conditions, query: true }),
     after,
     rows: (place) => rowsOf(target.rows, { range, place, descending }),
   };
@@ -87,58 +69,18 @@ export function planScan(
   input: ScanCommandInput,
   conditions: CallConditions,
 ): PagePlan {
-  requireCommon(input);
-  const { ProjectionExpression: projection } = input;
-  const segment = readSegment(input);
-  const startKey = readStartKey(input);
-  const placeholders = readPlaceholders(input, {
-    conditions: [input.FilterExpression],
-    projection,
-  });
-  const filter = bindCondition(placeholders, "FilterExpression", input.FilterExpression);
-  const paths = bindProjection(placeholders, projection);
-  placeholders.requireAllUsed();
+  requireModelled(input);
+  requireReportLevels(input);
+  const bound = bindScan(input);
+  const segment = hashesOf(bound.segment);
   const target = findTarget(database, input);
-  const after = startKey === undefined ? undefined : placeOf(target, startKey);
+  const after = bound.startKey === undefined ? undefined : placeOf(target, bound.startKey);
   requireInSegment(segment, after);
   return {
-    ...commonPlan(database, { input, target, filter, paths, conditions, query: false }),
+    ...commonPlan(database, { input, target, bound, conditions, query: false }),
     after,
     rows: (place) => target.rows.inHashRange({ ...segment, after: place }),
   };
-}
-
-/** Parameters that both operations have. */
-function requireCommon(input: CommonInput): void {
-  requireModelled(input);
-  requireReportLevels(input);
-  const { Limit, Select, IndexName, ProjectionExpression } = input;
-  if (Limit !== undefined && Limit < 1) {
-    throw invalid("Limit must be greater than or equal to 1");
-  }
-  requireOneOf("select", Select, [
-    ...["SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"],
-  ]);
-  if (Select === "SPECIFIC_ATTRIBUTES" && ProjectionExpression === undefined) {
-    throw invalid(
-      "Must specify the AttributesToGet or ProjectionExpression when choosing to get " +
-        "SPECIFIC_ATTRIBUTES",
-    );
-  }
-  if (
-    ProjectionExpression !== undefined &&
-    (Select ?? "SPECIFIC_ATTRIBUTES") !== "SPECIFIC_ATTRIBUTES"
-  ) {
-    const what = Select === "COUNT" ? "only the Count" : String(Select);
-    throw invalid(`Cannot specify the ProjectionExpression when choosing to get ${what}`);
-  }
-  if (Select === "ALL_PROJECTED_ATTRIBUTES" && IndexName === undefined) {
-    throw invalid("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName");
-  }
-}
-
-function readStartKey({ ExclusiveStartKey }: CommonInput): Item | undefined {
-  return ExclusiveStartKey === undefined ? undefined : readItem(ExclusiveStartKey);
 }
 
 type Target = {
@@ -165,37 +107,11 @@ function findTarget(database: Database, input: CommonInput): Target {
 
 /** Where the start key stands, whether or not an item is there. */
 function placeOf({ table, index }: Target, startKey: Item): RowKey {
-  const attributes = new Map(
-    [table.schema, ...(index === undefined ? [] : [index.schema])]
-      .flatMap(keyAttributes)
-      .map((key) => [key.name, key.type]),
-  );
-  if (Object.keys(startKey).length !== attributes.size) {
-    throw invalid("The provided starting key is invalid");
-  }
-  for (const [name, type] of attributes) {
-    const value = attribute(startKey, name);
-    if (value === undefined || typeOf(value) !== type) {
-      throw invalid(
-        "The provided starting key is invalid: The provided key element does not match the schema",
-      );
-    }
-    requireKeySize(name, value, name === table.schema.partition.name);
-  }
+  requireStartKey(table, index?.schema, startKey);
   const row = rowKeyOf(table.schema, startKey);
   const place = index === undefined ? row : indexRowKeyOf(index.schema, startKey, row);
   if (place === undefined) throw invalid("The provided starting key is invalid");
   return place;
-}
-
-function requireUnkeyedFilter(schema: KeySchema, filter: Condition | undefined): void {
-  for (const { name } of keyAttributes(schema)) {
-    if (!pathsOf(filter).some(([head]) => head === name)) continue;
-    throw invalid(
-      "Filter Expression can only contain non-primary key attributes: Primary key attribute: " +
-        name,
-    );
-  }
 }
 
 function commonPlan(
@@ -203,16 +119,16 @@ function commonPlan(
   parts: {
     readonly input: CommonInput;
     readonly target: Target;
-    readonly filter: Condition | undefined;
-    readonly paths: readonly DocumentPath[] | undefined;
+    readonly bound: BoundPage;
     readonly conditions: CallConditions;
     readonly query: boolean;
   },
 ): Omit<PagePlan, "rows" | "after"> {
-  const { input, target, filter, paths, conditions } = parts;
+  const { input, target, conditions, query } = parts;
+  const { filter, paths } = parts.bound;
   const { table, index } = target;
   requireScalarKeys(table, [...pathsOf(filter), ...(paths ?? [])]);
-  const select = selectOf(input, index);
+  const select = selectOf(input, index) as Select;
   const consistent = input.ConsistentRead === true;
   return {
     table,
@@ -226,61 +142,9 @@ function commonPlan(
     fetches:
       index === undefined
         ? "never"
-        : fetchesOf(target.table, index, { select, filter, paths, query: parts.query }),
+        : fetchesOf(table, index.schema, { select, filter, paths, query }),
     report: input.ReturnConsumedCapacity,
   };
-}
-
-function selectOf(input: CommonInput, index: SecondaryIndex | undefined): Select {
-  if (input.Select !== undefined) return input.Select;
-  if (input.ProjectionExpression !== undefined) return "SPECIFIC_ATTRIBUTES";
-  return index === undefined ? "ALL_ATTRIBUTES" : "ALL_PROJECTED_ATTRIBUTES";
-}
-
-/**
- * Whether items of the index lack what is asked for.
- * @throws ServiceError where a table is not
- * asked for the rest.
- */
-function fetchesOf(
-  table: Table,
-  { schema }: SecondaryIndex,
-  asked: {
-    readonly select: Select;
-    readonly filter: Condition | undefined;
-    readonly paths: readonly DocumentPath[] | undefined;
-    /** A scan does not mind a filter on what the index lacks. */
-    readonly query: boolean;
-  },
-): PagePlan["fetches"] {
-  if (schema.projection.type === "ALL") return "never";
-  const names = table.projectedNames(schema);
-  const absent = (paths: readonly DocumentPath[]) =>
-    paths.map(([head]) => String(head)).filter((head) => !names.includes(head));
-  const filtered = absent(pathsOf(asked.filter));
-  if (filtered.length > 0 && asked.query) {
-    throw invalidParameter(
-      `Secondary index ${schema.name} does not project one or more filter attributes: ` +
-        `[${filtered.join(", ")}]`,
-    );
-  }
-  const projected = absent(asked.paths ?? []);
-  if (schema.kind === "local") {
-    if (asked.select === "ALL_ATTRIBUTES" || projected.length > 0) return "to-return";
-    return filtered.length > 0 ? "to-filter" : "never";
-  }
-  if (asked.select === "ALL_ATTRIBUTES") {
-    throw invalidParameter(
-      `Select type ALL_ATTRIBUTES is not supported for global secondary index ${schema.name} ` +
-        "because its projection type is not ALL",
-    );
-  }
-  if (projected.length > 0) {
-    throw invalidParameter(
-      `Global secondary index ${schema.name} does not project [${projected.join(", ")}]`,
-    );
-  }
-  return "never";
 }
 
 /** The rows of a key range behind a place; ends where the range does. */
@@ -320,6 +184,15 @@ const hashes = 2 ** 32;
 /** Hashes of partitions, `[hashLow, hashHigh)`. */
 type Segment = { readonly hashLow: number; readonly hashHigh: number };
 
+function hashesOf(segment: ScanSegment | undefined): Segment {
+  if (segment === undefined) return { hashLow: 0, hashHigh: hashes };
+  const { index, total } = segment;
+  return {
+    hashLow: Math.ceil((index * hashes) / total),
+    hashHigh: Math.ceil(((index + 1) * hashes) / total),
+  };
+}
+
 function requireInSegment({ hashLow, hashHigh }: Segment, place: RowKey | undefined): void {
   if (place === undefined) return;
   const hash = partitionHash(place.partition.id);
@@ -328,34 +201,4 @@ function requireInSegment({ hashLow, hashHigh }: Segment, place: RowKey | undefi
     "The provided starting key is invalid: Invalid ExclusiveStartKey. " +
       "Please use ExclusiveStartKey with correct Segment.",
   );
-}
-
-function readSegment(input: ScanCommandInput): Segment {
-  const { Segment: segment, TotalSegments: total } = input;
-  if (segment === undefined && total === undefined) return { hashLow: 0, hashHigh: hashes };
-  if (total === undefined) {
-    throw invalid(
-      "The TotalSegments parameter is required but was not present in the request when Segment " +
-        "parameter is present",
-    );
-  }
-  if (segment === undefined) {
-    throw invalid(
-      "The Segment parameter is required but was not present in the request when parameter " +
-        "TotalSegments is present",
-    );
-  }
-  if (total < 1 || total > limits.segmentsMax || segment < 0) {
-    throw invalid("Segment and TotalSegments are out of range");
-  }
-  if (segment >= total) {
-    throw invalid(
-      "The Segment parameter is zero-based and must be less than parameter TotalSegments: " +
-        `Segment: ${segment.toString()} is not less than TotalSegments: ${total.toString()}`,
-    );
-  }
-  return {
-    hashLow: Math.ceil((segment * hashes) / total),
-    hashHigh: Math.ceil(((segment + 1) * hashes) / total),
-  };
 }

@@ -5,17 +5,18 @@
 import type { Select } from "@aws-sdk/client-dynamodb";
 import type { AttributeValue, Item } from "../../../core/types.ts";
 import { setAttribute, attribute } from "../../../core/attributes.ts";
-import { CapacityCount, readUnits } from "./capacity.ts";
-import { meets, type Condition } from "./conditions.ts";
-import type { Operations } from "./operation-types.ts";
+import { CapacityCount, readUnits } from "../../../expressions/capacity.ts";
+import { type Condition, meets } from "../../../expressions/conditions.ts";
+import { keyAttributes } from "../../../expressions/key-schema.ts";
+import type { Fetches } from "../../../expressions/pages.ts";
+import type { DocumentPath } from "../../../expressions/placeholders.ts";
+import { project } from "../../../expressions/projections.ts";
 import { consumed, findAt } from "./item-operations.ts";
+import type { Operations } from "./operation-types.ts";
 import { imageAt, type Row, type RowKey, type StoredItem } from "./ordered-rows.ts";
-import type { DocumentPath } from "./placeholders.ts";
-import { project } from "./projections.ts";
 import { toSdkItem } from "./sdk-values.ts";
-import * as limits from "./service-limits.ts";
 import type { SecondaryIndex, Table } from "./table.ts";
-import { keyAttributes } from "./table-schema.ts";
+import * as limits from "./service-limits.ts";
 
 /** A page that is being read. */
 export type SteppedRead<Output> = {
@@ -42,7 +43,7 @@ export type PagePlan = {
    * Of a local index that lacks what is asked for, or what is filtered by: items come from the
    * table.
    */
-  readonly fetches: "never" | "to-return" | "to-filter";
+  readonly fetches: Fetches;
   readonly report: "INDEXES" | "TOTAL" | "NONE" | undefined;
 };
 

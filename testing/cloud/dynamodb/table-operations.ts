@@ -7,13 +7,23 @@ import type {
   TableDescription,
 } from "@aws-sdk/client-dynamodb";
 import type { KeyAttribute, KeyType } from "../../../core/types.ts";
-import { ServiceError } from "../service-error.ts";
-import { requireOneOf, requireTableName, type Database } from "./database.ts";
-import { invalid, invalidParameter, tableMissing } from "./failures.ts";
+import {
+  type IndexSchema,
+  keyAttributes,
+  type KeySchema,
+  requireTableName,
+} from "../../../expressions/key-schema.ts";
+import {
+  invalid,
+  invalidParameter,
+  requireOneOf,
+  tableMissing,
+} from "../../../expressions/refusals.ts";
+import { ServiceError } from "../../../expressions/service-error.ts";
+import type { Database } from "./database.ts";
 import type { Operations } from "./operation-types.ts";
-import * as limits from "./service-limits.ts";
 import { Table, type TableDefinition } from "./table.ts";
-import { keyAttributes, type IndexSchema, type KeySchema } from "./table-schema.ts";
+import * as limits from "./service-limits.ts";
 
 export function createTable(
   database: Database,

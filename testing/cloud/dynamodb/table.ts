@@ -4,18 +4,17 @@
 import { attribute } from "../../../core/attributes.ts";
 import { itemSizeBytes } from "../../../core/item-size.ts";
 import type { Item } from "../../../core/types.ts";
-import { itemsEqual } from "./attribute-values.ts";
-import { writeUnits } from "./capacity.ts";
-import { OrderedRows, type RowKey, type StoredItem } from "./ordered-rows.ts";
-import { project } from "./projections.ts";
+import { itemsEqual } from "../../../expressions/attribute-values.ts";
+import { writeUnits } from "../../../expressions/capacity.ts";
 import {
-  indexRowKeyOf,
-  keyAttributes,
-  keyOf,
-  rowKeyOf,
   type IndexSchema,
+  keyOf,
   type KeySchema,
-} from "./table-schema.ts";
+  projectedNames,
+} from "../../../expressions/key-schema.ts";
+import { project } from "../../../expressions/projections.ts";
+import { OrderedRows, type RowKey, type StoredItem } from "./ordered-rows.ts";
+import { indexRowKeyOf, rowKeyOf } from "./table-schema.ts";
 
 export type SecondaryIndex = { readonly schema: IndexSchema; readonly rows: OrderedRows };
 
@@ -95,14 +94,8 @@ export class Table {
     if (index.projection.type === "ALL") return item;
     return project(
       item,
-      this.projectedNames(index).map((name) => [name]),
+      projectedNames(this.schema, index).map((name) => [name]),
     );
-  }
-
-  /** Attributes that an index which does not project all of them holds. */
-  projectedNames(index: IndexSchema): readonly string[] {
-    const keys = [...keyAttributes(this.schema), ...keyAttributes(index)].map(({ name }) => name);
-    return [...new Set([...keys, ...index.projection.nonKeyAttributes])];
   }
 
   rowKey(item: Item): RowKey {

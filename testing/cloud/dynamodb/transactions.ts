@@ -2,29 +2,34 @@
  * TransactWriteItems and TransactGetItems: all or nothing, at one moment; repeated calls with a
  * token count once.
  */
-import type { CancellationReason, TransactWriteItem } from "@aws-sdk/client-dynamodb";
+import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { itemSizeBytes } from "../../../core/item-size.ts";
 import type { Item } from "../../../core/types.ts";
-import { ServiceError } from "../service-error.ts";
-import { consumedByTable } from "./batch-operations.ts";
-import { CapacityCount, readUnits } from "./capacity.ts";
-import { requireTableName, type Database } from "./database.ts";
-import { invalid, keyMismatchMessage, MisfitError } from "./failures.ts";
-import { countWrite } from "./item-operations.ts";
-import { decide, prepareWrite, type PreparedWrite } from "./item-writes.ts";
-import type { Operations } from "./operation-types.ts";
-import { bindProjection, project } from "./projections.ts";
+import { CapacityCount, readUnits } from "../../../expressions/capacity.ts";
 import {
-  missing,
   readKey,
-  readPlaceholders,
-  requireReportLevels,
+  requireKey,
   requireScalarKeys,
-} from "./requests.ts";
+  requireTableName,
+} from "../../../expressions/key-schema.ts";
+import { readPlaceholders } from "../../../expressions/placeholders.ts";
+import { bindProjection, project } from "../../../expressions/projections.ts";
+import {
+  invalid,
+  keyMismatchMessage,
+  MisfitError,
+  missing,
+} from "../../../expressions/refusals.ts";
+import { type CancellationReason, ServiceError } from "../../../expressions/service-error.ts";
+import { consumedByTable } from "./batch-operations.ts";
+import type { Database } from "./database.ts";
+import { countWrite } from "./item-operations.ts";
+import { decide, type PreparedWrite, prepareWrite } from "./item-writes.ts";
+import type { Operations } from "./operation-types.ts";
+import { requireReportLevels } from "./requests.ts";
 import { toSdkItem } from "./sdk-values.ts";
-import * as limits from "./service-limits.ts";
 import type { Table } from "./table.ts";
-import { requireKey } from "./table-schema.ts";
+import * as limits from "./service-limits.ts";
 
 type RememberedToken = { readonly request: string; readonly atMs: number };
 

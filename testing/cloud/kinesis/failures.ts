@@ -1,5 +1,5 @@
 /** The refusals of Kinesis, in the service's words. */
-import { ServiceError } from "../service-error.ts";
+import { ServiceError } from "../../../expressions/service-error.ts";
 
 const account = "000000000000";
 

@@ -4,7 +4,7 @@
  * call, by whoever simulates a service. Inputs are taken over and outputs share structure with the
  * store: neither may be changed afterwards.
  */
-import { NotModelledError } from "../service-error.ts";
+import { NotModelledError } from "../not-modelled.ts";
 import type { CallConditions, OperationName, Operations } from "./operation-types.ts";
 import { getRecords, getShardIterator, putRecord, putRecords } from "./record-operations.ts";
 import type { StoredRecord } from "./stream.ts";

@@ -1,7 +1,7 @@
 /** Putting records into shards, and reading them back in order. */
 import type { PutRecordsResultEntry, _Record as KinesisRecord } from "@aws-sdk/client-kinesis";
 import { utf8Length } from "../../../core/utf8.ts";
-import { ServiceError } from "../service-error.ts";
+import { ServiceError } from "../../../expressions/service-error.ts";
 import { invalidArgument, violation } from "./failures.ts";
 import type { CallConditions, Operations } from "./operation-types.ts";
 import { parseSequenceNumber } from "./sequence-numbers.ts";

@@ -3,7 +3,7 @@
  * reshard is done at once.
  */
 import type { Shard as ShardDescription, StreamDescriptionSummary } from "@aws-sdk/client-kinesis";
-import { ServiceError } from "../service-error.ts";
+import { ServiceError } from "../../../expressions/service-error.ts";
 import { invalidArgument, violation } from "./failures.ts";
 import type { Operations } from "./operation-types.ts";
 import * as limits from "./service-limits.ts";

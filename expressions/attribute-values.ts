@@ -3,16 +3,16 @@
  * that the store holds canonical numbers and ordered sets, and two equal values look alike. Also:
  * what equality and order mean.
  */
-import { attribute, setAttribute, valueTypeOf, type ValueType } from "../../../core/attributes.ts";
-import { canonicalNumber, compareNumbers, parseDecimal } from "../../../core/decimal.ts";
-import { assertNever } from "../../../core/assert.ts";
-import * as limits from "../../../core/limits.ts";
-import type { AttributeValue, Item } from "../../../core/types.ts";
-import { compareBytes, compareUtf8 } from "../../../core/utf8.ts";
-import { invalid, invalidParameter, malformed } from "./failures.ts";
+import { attribute, setAttribute, valueTypeOf, type ValueType } from "../core/attributes.ts";
+import { canonicalNumber, compareNumbers, parseDecimal } from "../core/decimal.ts";
+import { assertNever } from "../core/assert.ts";
+import * as limits from "../core/limits.ts";
+import type { AttributeValue, Item } from "../core/types.ts";
+import { compareBytes, compareUtf8 } from "../core/utf8.ts";
+import { invalid, invalidParameter, malformed } from "./refusals.ts";
 
 /**
- * A copy with the same meaning; binaries are taken over.
+ * A copy with the same meaning.
  * @throws ServiceError for what is no item.
  */
 export function readItem(input: unknown): Item {
@@ -96,7 +96,8 @@ function readBinary(content: unknown): Uint8Array {
   if (!(content instanceof Uint8Array)) {
     throw malformed("only base-64-encoded strings are convertible to bytes");
   }
-  return content;
+  // Whoever gave it may change it while it is kept.
+  return new Uint8Array(content);
 }
 
 function readList(content: unknown): readonly unknown[] {

@@ -3,14 +3,21 @@
  * exception, and `$metadata.httpStatusCode` and `$fault` say who is at fault. Code that tells
  * errors apart by these needs no change.
  */
-import type { AttributeValue, CancellationReason } from "@aws-sdk/client-dynamodb";
+import type { Item } from "../core/types.ts";
+
+/** Why one part of a transaction was refused; `Code` is "None" for those that were not. */
+export type CancellationReason = {
+  Code?: string;
+  Message?: string;
+  Item?: Item;
+};
 
 export type ServiceErrorDetails = {
   readonly message: string;
   /** HTTP status code; below 500 the client is at fault. Default 400. */
   readonly status?: number;
   /** Of a ConditionalCheckFailedException, where the request asked for it. */
-  readonly item?: Record<string, AttributeValue> | undefined;
+  readonly item?: Item | undefined;
   /** Of a TransactionCanceledException, one for each item in the request's order. */
   readonly cancellationReasons?: readonly CancellationReason[] | undefined;
 };
@@ -19,7 +26,7 @@ export class ServiceError extends Error {
   override readonly name: string;
   readonly $fault: "client" | "server";
   readonly $metadata: { readonly httpStatusCode: number };
-  declare readonly Item?: Record<string, AttributeValue>;
+  declare readonly Item?: Item;
   declare readonly CancellationReasons?: readonly CancellationReason[];
 
   /** @param name as the service calls it: `ValidationException`. */
@@ -34,12 +41,4 @@ export class ServiceError extends Error {
       this.CancellationReasons = details.cancellationReasons;
     }
   }
-}
-
-/**
- * For what a service has and its model has not: no answer of the service, so that nobody takes it
- * for one.
- */
-export class NotModelledError extends Error {
-  override readonly name = "NotModelledError";
 }

@@ -1,8 +1,8 @@
 /** Sums and differences of DynamoDB's numbers, exact up to 38 significant digits. */
-import { decimalText, requireDecimal, type Decimal } from "../../../core/decimal.ts";
-import * as limits from "../../../core/limits.ts";
+import { decimalText, requireDecimal, type Decimal } from "../core/decimal.ts";
+import * as limits from "../core/limits.ts";
 import { numberOverflow } from "./attribute-values.ts";
-import { invalid } from "./failures.ts";
+import { invalid } from "./refusals.ts";
 
 /**
  * Both are canonical texts, and so is the result.

@@ -2,11 +2,11 @@
  * Parts of items: what a projection expression asks for, and what an update returns of what it
  * touched.
  */
-import { setAttribute } from "../../../core/attributes.ts";
-import type { AttributeValue, Item } from "../../../core/types.ts";
-import { parseProjection } from "./expression-parser.ts";
-import { invalidExpression, type ExpressionKind } from "./expression-tokens.ts";
-import { pathText, valueAt, type DocumentPath, type Placeholders } from "./placeholders.ts";
+import { setAttribute } from "../core/attributes.ts";
+import type { AttributeValue, Item } from "../core/types.ts";
+import { parseProjection } from "./parser.ts";
+import { type DocumentPath, pathText, type Placeholders, valueAt } from "./placeholders.ts";
+import { type ExpressionKind, invalidExpression } from "./tokens.ts";
 
 /** Undefined for a request without projection. @throws ServiceError. */
 export function bindProjection(

@@ -1,5 +1,5 @@
 /** The words of an expression. */
-import { invalid } from "./failures.ts";
+import { invalid } from "./refusals.ts";
 
 export type Token = {
   readonly kind: "word" | "name" | "value" | "number" | "symbol" | "end";

@@ -1,7 +1,6 @@
 /** The refusals of DynamoDB that more than one operation gives, in the service's words. */
-import type { Item } from "../../../core/types.ts";
-import { ServiceError } from "../service-error.ts";
-import { toSdkItem } from "./sdk-values.ts";
+import type { Item } from "../core/types.ts";
+import { ServiceError } from "./service-error.ts";
 
 export function invalid(message: string): ServiceError {
   return new ServiceError("ValidationException", { message });
@@ -52,6 +51,35 @@ export function tableMissing(table?: string): ServiceError {
 export function conditionFailed(item: Item | undefined): ServiceError {
   return new ServiceError("ConditionalCheckFailedException", {
     message: "The conditional request failed",
-    item: item === undefined ? undefined : toSdkItem(item),
+    item,
   });
+}
+
+export function missing(parameter: string): Error {
+  return invalid(`The parameter '${parameter}' is required but was not present in the request`);
+}
+
+/** @throws ServiceError for a value that the parameter does not take. */
+export function requireOneOf(
+  parameter: string,
+  value: string | undefined,
+  allowed: readonly string[],
+): void {
+  if (value === undefined || allowed.includes(value)) return;
+  throw invalid(
+    `1 validation error detected: Value '${value}' at '${parameter}' failed to satisfy ` +
+      "constraint: " +
+      `Member must satisfy enum value set: [${allowed.join(", ")}]`,
+  );
+}
+
+/** Parameters from before there were expressions. */
+const legacyParameters = [
+  ...["AttributesToGet", "AttributeUpdates", "ConditionalOperator", "Expected"],
+  ...["KeyConditions", "QueryFilter", "ScanFilter"],
+] as const;
+
+/** The first such parameter that a request has. */
+export function legacyParameter(input: object): string | undefined {
+  return legacyParameters.find((name) => (input as Record<string, unknown>)[name] !== undefined);
 }

@@ -2,20 +2,15 @@
  * Conditions with their placeholders replaced: checked as DynamoDB checks operands before it looks
  * at any item, and whether an item meets them.
  */
-import { valueTypes, type ValueType } from "../../../core/attributes.ts";
-import { assertNever } from "../../../core/assert.ts";
-import type { AttributeValue, Item } from "../../../core/types.ts";
-import { compareBytes } from "../../../core/utf8.ts";
+import { valueTypes, type ValueType } from "../core/attributes.ts";
+import { assertNever } from "../core/assert.ts";
+import type { AttributeValue, Item } from "../core/types.ts";
+import { compareBytes } from "../core/utf8.ts";
 import { compareValues, indexOfBytes, typeOf, valuesEqual } from "./attribute-values.ts";
-import { parseCondition } from "./expression-parser.ts";
-import { invalidExpression, type ExpressionKind } from "./expression-tokens.ts";
-import type {
-  Comparator,
-  WrittenCall,
-  WrittenCondition,
-  WrittenOperand,
-} from "./expression-tree.ts";
-import { pathText, valueAt, type DocumentPath, type Placeholders } from "./placeholders.ts";
+import { parseCondition } from "./parser.ts";
+import { type DocumentPath, pathText, type Placeholders, valueAt } from "./placeholders.ts";
+import { type ExpressionKind, invalidExpression } from "./tokens.ts";
+import type { Comparator, WrittenCall, WrittenCondition, WrittenOperand } from "./tree.ts";
 
 export type Operand =
   | { readonly kind: "path"; readonly path: DocumentPath }

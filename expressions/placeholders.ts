@@ -1,13 +1,13 @@
 /**
  * The names and values that an expression's placeholders stand for, and which of them were used.
  */
-import { attribute } from "../../../core/attributes.ts";
-import type { AttributeValue, Item } from "../../../core/types.ts";
+import { attribute } from "../core/attributes.ts";
+import type { AttributeValue, Item } from "../core/types.ts";
 import { readValue } from "./attribute-values.ts";
-import { invalidExpression, type ExpressionKind } from "./expression-tokens.ts";
-import type { WrittenPath } from "./expression-tree.ts";
-import { invalid } from "./failures.ts";
+import { invalid } from "./refusals.ts";
 import { isReservedWord } from "./reserved-words.ts";
+import { type ExpressionKind, invalidExpression } from "./tokens.ts";
+import type { WrittenPath } from "./tree.ts";
 
 /** From an item to something in it: attribute names and indexes of lists. */
 export type DocumentPath = readonly (string | number)[];
@@ -114,6 +114,22 @@ export class Placeholders {
     this.#unusedNames.delete(placeholder);
     return name;
   }
+}
+
+/** @throws ServiceError for placeholders without an expression that could use them. */
+export function readPlaceholders(
+  input: PlaceholderInput,
+  expressions: {
+    /** Those that may use values. */
+    readonly conditions: readonly (string | undefined)[];
+    readonly projection?: string | undefined;
+  },
+): Placeholders {
+  const withValues = expressions.conditions.some((text) => text !== undefined);
+  return new Placeholders(input, {
+    any: withValues || expressions.projection !== undefined,
+    withValues,
+  });
 }
 
 function checkKeys(parameter: string, keys: readonly string[], pattern: RegExp): void {

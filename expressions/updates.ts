@@ -2,19 +2,19 @@
  * Update expressions: what they do to an item. All operands are read from the item as it was;
  * stored values are never changed, the parts on the way to a change are copied.
  */
-import { setAttribute, type ValueType } from "../../../core/attributes.ts";
-import { assertNever } from "../../../core/assert.ts";
-import { compareNumbers } from "../../../core/decimal.ts";
-import type { AttributeValue, Item } from "../../../core/types.ts";
-import { compareBytes, compareUtf8 } from "../../../core/utf8.ts";
+import { setAttribute, type ValueType } from "../core/attributes.ts";
+import { assertNever } from "../core/assert.ts";
+import { compareNumbers } from "../core/decimal.ts";
+import type { AttributeValue, Item } from "../core/types.ts";
+import { compareBytes, compareUtf8 } from "../core/utf8.ts";
 import { typeOf } from "./attribute-values.ts";
 import { addNumbers, subtractNumbers } from "./decimal-arithmetic.ts";
-import { parseUpdate } from "./expression-parser.ts";
-import { invalidExpression } from "./expression-tokens.ts";
-import type { UpdateAction, WrittenCall, WrittenOperand } from "./expression-tree.ts";
-import { invalid } from "./failures.ts";
-import { pathText, valueAt, type DocumentPath, type Placeholders } from "./placeholders.ts";
+import { parseUpdate } from "./parser.ts";
+import { type DocumentPath, pathText, type Placeholders, valueAt } from "./placeholders.ts";
 import { requireApart } from "./projections.ts";
+import { invalid } from "./refusals.ts";
+import { invalidExpression } from "./tokens.ts";
+import type { UpdateAction, WrittenCall, WrittenOperand } from "./tree.ts";
 
 type Operand =
   | { readonly kind: "path"; readonly path: DocumentPath }

@@ -2,7 +2,19 @@
  * Capacity as DynamoDB's documentation counts it: a read unit for each 4 KB, half of one where the
  * read may be stale; a write unit for each 1 KB; both twice in a transaction.
  */
-import type { Capacity, ConsumedCapacity } from "@aws-sdk/client-dynamodb";
+
+type Capacity = {
+  readonly CapacityUnits: number;
+  readonly ReadCapacityUnits?: number;
+  readonly WriteCapacityUnits?: number;
+};
+
+export type ConsumedCapacity = Capacity & {
+  readonly TableName: string;
+  Table?: Capacity;
+  GlobalSecondaryIndexes?: Record<string, Capacity>;
+  LocalSecondaryIndexes?: Record<string, Capacity>;
+};
 
 const readUnitBytes = 4_096;
 const writeUnitBytes = 1_024;
@@ -20,7 +32,7 @@ export function writeUnits(bytes: number): number {
   return Math.max(1, Math.ceil(bytes / writeUnitBytes));
 }
 
-type Level = "INDEXES" | "TOTAL" | "NONE" | undefined;
+export type CapacityLevel = "INDEXES" | "TOTAL" | "NONE" | undefined;
 
 /** Units of one request on one table. */
 export class CapacityCount {
@@ -50,7 +62,7 @@ export class CapacityCount {
   /**
    * What the request asked to be told; `both` names read and write units too, as transactions do.
    */
-  report(level: Level, both?: "read" | "write"): ConsumedCapacity | undefined {
+  report(level: CapacityLevel, both?: "read" | "write"): ConsumedCapacity | undefined {
     if (level !== "TOTAL" && level !== "INDEXES") return undefined;
     let total = this.#tableUnits;
     for (const { units } of this.#indexUnits.values()) total += units;

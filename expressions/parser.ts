@@ -3,26 +3,26 @@
  * meaning is checked later; here stands what depends on the text alone, and
  * so is done once for each text.
  */
-import { ServiceError } from "../service-error.ts";
+import { ServiceError } from "./service-error.ts";
 import {
+  type ExpressionKind,
   invalidExpression,
   syntaxError,
-  tokensOf,
-  type ExpressionKind,
   type Token,
-} from "./expression-tokens.ts";
+  tokensOf,
+} from "./tokens.ts";
 import {
-  comparators,
-  updateActions,
   type Comparator,
+  comparators,
   type UpdateAction,
+  updateActions,
   type WrittenCall,
   type WrittenCondition,
   type WrittenOperand,
   type WrittenPath,
   type WrittenStep,
   type WrittenUpdate,
-} from "./expression-tree.ts";
+} from "./tree.ts";
 
 const conditionFunctions: ReadonlySet<string> = new Set([
   ...["attribute_exists", "attribute_not_exists", "attribute_type"],
