@@ -100,7 +100,7 @@ export default defineConfig(
   },
   {
     // The folders whose behaviour must be a function of their inputs.
-    files: ["{schemas,expressions,engine,sdk,native,functions}/**/*.ts"],
+    files: ["{schemas,expressions,engine,sdk,native,commands,client,functions}/**/*.ts"],
     ignores: ["functions/**/handler.ts"],
     rules: {
       "no-restricted-globals": ["error", ...clockAndTimers, ...processState, ...randomness],

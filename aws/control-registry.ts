@@ -61,6 +61,7 @@ const partition = "registry";
 const retentionName = "#history";
 const streamName = "#stream";
 const moverName = "mover";
+const descriptionsName = "indexDescriptions";
 
 export async function readRegistry(
   control: ControlReads,
@@ -116,12 +117,13 @@ export function createRegistryStore(parts: RegistryParts): RegistryStore {
         if (before !== undefined) assertSameKey(table, before);
         // What the caller may have read of it before may not stand any more.
         const history = table.history ?? before?.history ?? false;
-        const { name, partitionKey, sortKey, indexKeys, indexNames } = table;
+        const { name, partitionKey, sortKey, indexKeys, indexNames, indexDescriptions } = table;
         const item = fromDescription({
           ...{ name, partitionKey, ...accessAfter(before, table) },
           ...(sortKey === undefined ? {} : { sortKey }),
           ...(indexKeys === undefined ? {} : { indexKeys }),
           ...(indexNames === undefined ? {} : { indexNames }),
+          ...(indexDescriptions === undefined ? {} : { indexDescriptions }),
           ...tableHistoryAfter(before, { history, nowMs }),
         });
         const mover = stored?.[moverName];
@@ -298,6 +300,9 @@ function fromDescription(table: TableDescription): Item {
       : { indexKeys: { L: table.indexKeys.map(fromIndexKey) } }),
     // No name has a comma in it.
     ...(table.indexNames === undefined ? {} : { indexes: { S: table.indexNames.join() } }),
+    ...(table.indexDescriptions === undefined
+      ? {}
+      : { [descriptionsName]: table.indexDescriptions }),
     ...fromHistory(table),
     access: { S: table.access },
     ...(table.move === undefined
@@ -340,6 +345,7 @@ function toDescription(stored: Stored): TableDescription {
     partitionKey: toKeyAttribute(stored, "partitionKey"),
     ...(has(stored, "indexKeys") ? { indexKeys: mapsOf(stored, "indexKeys").map(toIndexKey) } : {}),
     ...(has(stored, "indexes") ? { indexNames: textOf(stored, "indexes").split(",") } : {}),
+    ...(has(stored, descriptionsName) ? { indexDescriptions: stored.item[descriptionsName] } : {}),
     history: booleanOf(stored, "history"),
     ...(has(stored, "historySince")
       ? { historySince: integerOf(stored, "historySince") as Timestamp }

@@ -8,6 +8,7 @@ import type {
 } from "@aws-sdk/client-dynamodb";
 import { InvalidRequestError } from "../core/errors.ts";
 import type { IndexKeyAttribute, KeyAttribute, TableDescription } from "../core/types.ts";
+import type { DescribedIndex } from "../schemas/described-indexes.ts";
 import type { DynamoDbHandle } from "./clients.ts";
 import { outputUnless } from "./resource-calls.ts";
 
@@ -18,6 +19,7 @@ export type DescribedTable = KeyPair & {
   /** Empty without indexes. */
   readonly indexKeys: readonly IndexKeyAttribute[];
   readonly indexNames: readonly string[];
+  readonly indexes: readonly DescribedIndex[];
   /** It and its indexes take calls. */
   readonly isReady: boolean;
 };
@@ -47,6 +49,7 @@ export async function describeTable(
     ...(sortKey === undefined ? {} : { sortKey }),
     indexKeys: indexKeysOf(table),
     indexNames: indexesOf(table).flatMap(({ IndexName }) => IndexName ?? []),
+    indexes: describedIndexes(table),
     isReady:
       table.TableStatus === "ACTIVE" && indexes.every((each) => each.IndexStatus === "ACTIVE"),
   };
@@ -57,9 +60,12 @@ export function keyAttributes({ partitionKey, sortKey }: KeyPair): readonly KeyA
   return sortKey === undefined ? [partitionKey] : [partitionKey, sortKey];
 }
 
-function keysOf(table: StoredTable): readonly (KeyAttribute | undefined)[] {
+function keysOf(
+  table: StoredTable,
+  schema = table.KeySchema,
+): readonly (KeyAttribute | undefined)[] {
   return ["HASH", "RANGE"].map((role) => {
-    const name = table.KeySchema?.find(({ KeyType }) => KeyType === role)?.AttributeName;
+    const name = schema?.find(({ KeyType }) => KeyType === role)?.AttributeName;
     const type = typesOf(table).get(name);
     return name === undefined || type === undefined ? undefined : { name, type };
   });
@@ -70,6 +76,21 @@ function indexesOf({
   LocalSecondaryIndexes: local = [],
 }: StoredTable): readonly LocalSecondaryIndexDescription[] {
   return [...global, ...local];
+}
+
+function describedIndexes(table: StoredTable): readonly DescribedIndex[] {
+  const { GlobalSecondaryIndexes: global = [] } = table;
+  return indexesOf(table).flatMap((index) => {
+    const { IndexName: name, Projection } = index;
+    const [partitionKey, sortKey] = keysOf(table, index.KeySchema);
+    if (name === undefined || partitionKey === undefined) return [];
+    return {
+      ...{ name, partitionKey, sortKey },
+      kind: global.some(({ IndexName }) => IndexName === name) ? "global" : "local",
+      projection: Projection?.ProjectionType ?? "ALL",
+      nonKeyAttributes: Projection?.NonKeyAttributes ?? [],
+    };
+  });
 }
 
 function indexKeysOf(table: StoredTable): readonly IndexKeyAttribute[] {

@@ -6,6 +6,7 @@ import { InvalidRequestError, StoreError } from "../core/errors.ts";
 import type { Clock } from "../core/ports.ts";
 import { accessAfter } from "../core/table-access.ts";
 import type { KeyAttribute, TableAccess, TableDescription, WantedTable } from "../core/types.ts";
+import { encodeIndexes } from "../schemas/described-indexes.ts";
 import { withAwsClients, type AwsClientOptions, type DynamoDbHandle } from "./clients.ts";
 import {
   describeTable,
@@ -191,12 +192,14 @@ async function described(
     throw new InvalidRequestError("table", `table "${name}" does not exist; create it first`);
   }
   if (key !== undefined) assertKey(name, { found, known: key });
-  const { partitionKey, sortKey, indexKeys, indexNames } = found;
+  const { partitionKey, sortKey, indexKeys, indexNames, indexes } = found;
   return {
     name,
     partitionKey,
     ...(sortKey === undefined ? {} : { sortKey }),
-    ...(indexNames.length === 0 ? {} : { indexKeys, indexNames }),
+    ...(indexNames.length === 0
+      ? {}
+      : { indexKeys, indexNames, indexDescriptions: encodeIndexes(indexes) }),
     history,
     access,
   };

@@ -1,5 +1,5 @@
 /**
- * AWS clients with the plugin for native operations (native/), and those by which Tidemark makes
+ * AWS clients with a plugin (native/, client/), and those by which Tidemark makes
  * its own calls: none may be both. By symbols of the whole process, since an application may have
  * loaded the package twice, as ES modules and as CommonJS.
  */
@@ -25,7 +25,8 @@ export function refusePlugged(client: AwsClient): void {
   if ((client.middlewareStack as Marked | undefined)?.[plugged] !== true) return;
   throw new InvalidRequestError(
     "dynamodb",
-    "the DynamoDBClient has the plugin of tidemark/native: give Tidemark one without",
+    "the DynamoDBClient has a plugin of tidemark/native or tidemark/client: give Tidemark one " +
+      "without",
   );
 }
 

@@ -84,6 +84,11 @@ export type TableDescription = {
   readonly indexKeys?: readonly IndexKeyAttribute[];
   /** As of the registration: the table may have got others since. For what errors say only. */
   readonly indexNames?: readonly string[];
+  /**
+   * As of the registration, too, and as it is stored (schemas/described-indexes.ts): only commands
+   * inside of transactions ask what an index holds.
+   */
+  readonly indexDescriptions?: AttributeValue;
   /** Keep superseded versions, so that reads at an older timestamp find them. */
   readonly history: boolean;
   /** From when on there is one; undefined: as far back as it is kept. */

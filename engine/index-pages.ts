@@ -66,7 +66,8 @@ export async function queryIndex(
   }
   const { rows: shown, cursor } = await overlayUnordered(reader, page, {
     table,
-    startKey,
+    isOnly: startKey === undefined,
+    addsRows: true,
     rows: [...rows.values()],
     matches,
     shownBefore: (own) =>

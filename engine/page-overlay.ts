@@ -30,7 +30,10 @@ export async function overlayUnordered(
   page: Pick<VisiblePage, "lastKey">,
   merge: {
     readonly table: TableDescription;
-    readonly startKey: Item | undefined;
+    /** Whether it is all there is, if it is the last one. */
+    readonly isOnly: boolean;
+    /** Whether own writes of what is not stored come at the end. */
+    readonly addsRows: boolean;
     readonly rows: VisiblePage["rows"];
     readonly matches: (item: Item) => boolean;
     /** Which of these pages before have shown, as they were stored or as own writes. */
@@ -39,18 +42,18 @@ export async function overlayUnordered(
     ) => readonly boolean[] | Promise<readonly boolean[]>;
   },
 ): Promise<RowPage> {
-  const { table, matches, startKey } = merge;
+  const { table, matches } = merge;
   const rows = merge.rows.flatMap(({ key, item }) => {
     const own = reader.writes.find(table, key);
     const shown = own === undefined ? item : own.item;
     return shown !== undefined && matches(shown) ? [shown] : [];
   });
-  if (page.lastKey !== undefined) return { rows, cursor: page.lastKey };
+  if (page.lastKey !== undefined || !merge.addsRows) return { rows, cursor: page.lastKey };
   const here = new Set(merge.rows.map(({ key }) => itemIdentity(table, key)));
   const others = Array.from(reader.writes.ofTable(table)).filter(
     ({ key, item }) => item !== undefined && matches(item) && !here.has(itemIdentity(table, key)),
   );
-  const isAlone = startKey === undefined || others.length === 0;
+  const isAlone = merge.isOnly || others.length === 0;
   const shown = isAlone ? [] : await merge.shownBefore(others.map(({ key }) => key));
   const added = others.flatMap(({ item }, i) =>
     item === undefined || shown[i] === true ? [] : [item],

@@ -17,7 +17,7 @@ import {
 import { batchGetItems } from "./point-reads.ts";
 import { validateQuery } from "./query-refusals.ts";
 import { queryPage, scanPage } from "./range-reads.ts";
-import type { PageRequest, QuerySpec, RowPage } from "./types.ts";
+import type { PageRequest, QuerySpec, RowPage, ScanSpec } from "./types.ts";
 import { assertKeyCount } from "./write-buffer.ts";
 
 /** A page of a query. */
@@ -70,19 +70,22 @@ async function queryRow(
 export async function scanRows(
   reader: PageReader,
   description: TableDescription,
-  page: PageRequest,
+  page: PageRequest & ScanSpec,
 ): Promise<RowPage> {
   validateLimit(page);
+  const { segment } = page;
   if (page.cursor !== undefined) validateKey(description, page.cursor);
   assertKeyCount(reader.view.readCount + 1, reader.writes.size);
   const found = await scanPage(reader.view, {
     table: description,
     limit: page.limit,
     startKey: page.cursor,
+    ...(segment === undefined ? {} : { segment }),
   });
   return overlayUnordered(reader, found, {
     table: description,
-    startKey: page.cursor,
+    isOnly: page.cursor === undefined && segment === undefined,
+    addsRows: segment === undefined || segment.index === 0,
     rows: found.rows,
     matches: () => true,
     shownBefore: async (keys) => {

@@ -54,19 +54,21 @@ export async function queryPage(view: ReadView, request: QueryRequest): Promise<
 }
 
 export async function scanPage(view: ReadView, request: ScanRequest): Promise<VisiblePage> {
-  const { table } = request;
+  const { table, segment } = request;
   if (table.access === "mixed") return (await view.mixedReads(table)).scanPage(request);
   return readPage(view, {
     table,
     hash: view.hashes.table(table.name),
     predicate: { table: table.name, on: "table", key: undefined },
     read: () => view.ports.items.scan(request, view.call),
-    pass: "scan",
+    pass: segment === undefined ? "scan" : `scan ${segment.index}/${segment.total}`,
     startKey: request.startKey,
     // A scan's order is the store's own secret: any row may belong to any page, unless there is but
     // one.
     mayContain: (_, page) =>
-      request.startKey === undefined && page.lastKey === undefined ? "yes" : "unknown",
+      segment === undefined && request.startKey === undefined && page.lastKey === undefined
+        ? "yes"
+        : "unknown",
   });
 }
 

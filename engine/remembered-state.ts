@@ -20,7 +20,11 @@ export type MixedPageRequest<Table = TableDescription> = PageFrom<Table> &
         readonly sortKey?: SortKeyCondition | undefined;
         readonly descending: boolean;
       }
-    | { readonly kind: "scan" }
+    | {
+        readonly kind: "scan";
+        /** Never of what is remembered: REST scans whole tables. */
+        readonly segment?: { readonly index: number; readonly total: number };
+      }
   );
 
 /** `bytes`: of what was read; `digest`: of its content (schemas/content-digest.ts). */

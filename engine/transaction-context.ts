@@ -7,6 +7,7 @@ import { TransactionClosedError } from "../core/errors.ts";
 import { validateDeletedKey, validateItem, validateKey } from "../core/item-validation.ts";
 import { OnDemand } from "../core/on-demand.ts";
 import type { Item, TableDescription, Timestamp } from "../core/types.ts";
+import { asError } from "./concurrency.ts";
 import { batchGetItems, getItem } from "./point-reads.ts";
 import type { ReadView } from "./read-view.ts";
 import type { TableRegistry } from "./table-registry.ts";
@@ -132,6 +133,11 @@ export class TransactionContext implements BodyTransaction {
     this.writes.clear();
   }
 
+  doom(error: unknown): void {
+    // What comes late must not stand in place of how the commit ends.
+    if (!this.view.isSealed) this.view.doom(asError(error));
+  }
+
   put(table: string, item: Item): void {
     this.#assertWritable();
     this.putInto(this.describe(table), item);
@@ -168,9 +174,9 @@ export class TransactionContext implements BodyTransaction {
     return pages.use(({ queryRows }) => queryRows(this, of, query, page));
   }
 
-  async scanPage(table: string, _scan: ScanSpec, page: PageRequest): Promise<RowPage> {
+  async scanPage(table: string, scan: ScanSpec, page: PageRequest): Promise<RowPage> {
     this.view.assertOpen();
     const of = this.describe(table);
-    return pages.use(({ scanRows }) => scanRows(this, of, page));
+    return pages.use(({ scanRows }) => scanRows(this, of, { ...scan, ...page }));
   }
 }

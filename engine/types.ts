@@ -163,7 +163,13 @@ export type QuerySpec = {
   readonly descending?: boolean;
 };
 
-export type ScanSpec = Record<never, never>;
+/**
+ * A segment is one of `total` parts that together are the table, as DynamoDB divides it. Rows that
+ * the transaction itself has added are shown by the first one.
+ */
+export type ScanSpec = {
+  readonly segment?: { readonly index: number; readonly total: number } | undefined;
+};
 
 /** `limit` bounds the rows examined; `cursor` is where the page before ended. */
 export type PageRequest = {
@@ -215,6 +221,11 @@ export type BodyTransaction = EngineTransaction & {
    * @throws TransactionClosedError once the body has returned; and from then on `put` and `delete`.
    */
   rollback(): void;
+  /**
+   * Ends the attempt with this error, whatever the body makes of it: it cannot commit, and runs
+   * again if the error is worth that. Without effect once the body has returned.
+   */
+  doom(error: unknown): void;
 };
 
 /**

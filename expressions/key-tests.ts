@@ -1,8 +1,15 @@
 /** Key conditions of Query, as tests of single attributes. */
-import type { AttributeValue } from "../core/types.ts";
+import type { AttributeValue, KeyAttribute } from "../core/types.ts";
+import { typeOf } from "./attribute-values.ts";
 import { bindCondition, type Condition, type Operand } from "./conditions.ts";
+import {
+  type IndexSchema,
+  type KeySchema,
+  requireIndexKeys,
+  requireKeySize,
+} from "./key-schema.ts";
 import type { Placeholders } from "./placeholders.ts";
-import { invalid, missing } from "./refusals.ts";
+import { invalid, invalidParameter, missing } from "./refusals.ts";
 import type { Comparator } from "./tree.ts";
 
 export type KeyTest = {
@@ -88,4 +95,53 @@ function keyValue(operand: Operand): AttributeValue {
       : "Invalid condition in KeyConditionExpression: Multiple attribute names used in one " +
           "condition",
   );
+}
+
+/** One partition, and what is asked of the sort keys in it. */
+export type FittedTests = {
+  readonly partition: AttributeValue;
+  readonly sort: KeyTest | undefined;
+};
+
+/** @throws ServiceError when the tests do not fit the key of the table or the index. */
+export function fitKeyTests(
+  tests: readonly KeyTest[],
+  schema: KeySchema,
+  index: IndexSchema | undefined,
+): FittedTests {
+  const byName = new Map(tests.map((test) => [test.name, test]));
+  const partitionTest = byName.get(schema.partition.name);
+  const sort = schema.sort === undefined ? undefined : byName.get(schema.sort.name);
+  if (partitionTest === undefined) throw missedKey(schema.partition.name);
+  if (tests.length > 1 && schema.sort === undefined) {
+    throw invalid("Query key condition not supported");
+  }
+  if (tests.length > 1 && sort === undefined) throw missedKey(schema.sort?.name ?? "");
+  requireFitting(partitionTest, { ...schema.partition, isPartition: true }, index);
+  const [partition] = partitionTest.values;
+  if (partitionTest.operator !== "=" || partition === undefined) {
+    throw invalid("Query key condition not supported");
+  }
+  if (sort !== undefined && schema.sort !== undefined) {
+    requireFitting(sort, { ...schema.sort, isPartition: false }, index);
+  }
+  return { partition, sort };
+}
+
+function missedKey(name: string): Error {
+  return invalid(`Query condition missed key schema element: ${name}`);
+}
+
+function requireFitting(
+  test: KeyTest,
+  key: KeyAttribute & { readonly isPartition: boolean },
+  index: IndexSchema | undefined,
+): void {
+  for (const value of test.values) {
+    if (typeOf(value) !== key.type) {
+      throw invalidParameter("Condition parameter type does not match schema type");
+    }
+    if (index === undefined) requireKeySize(key.name, value, key.isPartition);
+    else requireIndexKeys(index, { [key.name]: value });
+  }
 }

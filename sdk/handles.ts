@@ -2,6 +2,7 @@
  * What the bodies of one client are given. A part of its own, with all that makes rows of items:
  * nothing of it is needed before there is an engine, and it is loaded beside that.
  */
+import { commandSupport, type Answering } from "../aws/command-support.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import type { BodyTransaction, Reader } from "../engine/types.ts";
 import { RowCodec } from "./row-codec.ts";
@@ -29,7 +30,7 @@ export class Handles {
       const rows = new RowUpdates(transaction, codec);
       const handle = new TransactionHandle(rows, attempt);
       try {
-        const result = await body(handle);
+        const result = await within({ transaction, mayWrite: true }, () => body(handle));
         await handle.settled(result);
         return result;
       } catch (error) {
@@ -46,9 +47,15 @@ export class Handles {
     let attempt = 0;
     return async (reader) => {
       attempt += 1;
-      return body(new SnapshotHandle(new RowReader(reader, codec), attempt));
+      const handle = new SnapshotHandle(new RowReader(reader, codec), attempt);
+      return within({ transaction: reader, mayWrite: false }, () => body(handle));
     };
   }
+}
+
+/** Where the application wants it, commands of its own are answered meanwhile. */
+function within<Result>(by: Answering, body: () => Promise<Result>): Promise<Result> {
+  return commandSupport()?.run(by, body) ?? body();
 }
 
 /** For callers without types: what a snapshot does not do. */

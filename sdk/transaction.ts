@@ -3,6 +3,7 @@
  * transaction one (own writes, read set, conflicts, closing) is the engine's; here values are
  * converted, and what a body leaves unfinished is found (updates: row-updates.ts).
  */
+import { commandSupport } from "../aws/command-support.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import type { Timestamp } from "../core/types.ts";
 import type { PageRequest, RowPage } from "../engine/types.ts";
@@ -102,6 +103,34 @@ export type Transaction = Snapshot & {
    */
   rollback(): undefined;
   rollback<const Result>(result: Result): Result;
+  /**
+   * Answers a command of the AWS SDK (`@aws-sdk/client-dynamodb` or `@aws-sdk/lib-dynamodb`) that
+   * reads or writes items, as the plugin of `tidemark/client` does, which has to be imported.
+   * @throws the AWS SDK's own errors, such as ConditionalCheckFailedException.
+   * @throws ConflictError and others as `get` and `put` do. InvalidRequestError for a command that
+   * a transaction cannot answer.
+   */
+  send<Command extends SdkCommand>(command: Command): Promise<SdkOutput<Command>>;
+  /** A client for code that is given one: its `send` is the transaction's. */
+  readonly client: SdkClient;
+};
+
+/** What the AWS SDK's commands have in common. */
+export type SdkCommand = {
+  readonly input: object;
+  resolveMiddleware(...given: never): (...args: never) => Promise<object>;
+};
+
+/** What a command is answered with. */
+export type SdkOutput<Command extends SdkCommand> =
+  Awaited<ReturnType<ReturnType<Command["resolveMiddleware"]>>> extends {
+    readonly output: infer Output;
+  }
+    ? Output
+    : never;
+
+export type SdkClient = {
+  send<Command extends SdkCommand>(command: Command): Promise<SdkOutput<Command>>;
 };
 
 export class ReadHandle<Reading extends RowReader = RowReader> implements Snapshot {
@@ -243,6 +272,18 @@ export class TransactionHandle extends ReadHandle<RowUpdates> implements Transac
     this.#rolledBack = { result };
     this.rows.abandon();
     return result;
+  }
+
+  async send<Command extends SdkCommand>(command: Command): Promise<SdkOutput<Command>> {
+    const support = commandSupport();
+    if (support === undefined) {
+      throw new InvalidRequestError("send", "call `tidemarkPlugin()` of tidemark/client first");
+    }
+    return support.send(this.rows.items, command) as Promise<SdkOutput<Command>>;
+  }
+
+  get client(): SdkClient {
+    return { send: (command) => this.send(command) };
   }
 
   /**

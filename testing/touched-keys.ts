@@ -57,6 +57,9 @@ export class TouchedKeys {
         transaction.rollback();
         this.written.clear();
       },
+      doom: (error) => {
+        transaction.doom(error);
+      },
     };
   }
 }

@@ -11,11 +11,13 @@ export function pageSource(
 ): PageSource {
   const { table } = request;
   if (request.kind === "scan") {
+    const { segment } = request;
+    const scan = { table, ...(segment === undefined ? {} : { segment }) };
     return {
       request,
       hash: hashes.table(table.name),
       predicate: { table: table.name, on: "table", key: undefined },
-      read: (from, options) => ports.mixed.scan({ table, ...from }, options),
+      read: (from, options) => ports.mixed.scan({ ...scan, ...from }, options),
     };
   }
   const { partitionKey, sortKey, descending } = request;

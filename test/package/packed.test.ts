@@ -323,6 +323,8 @@ describe("the tarball", () => {
     const esm = join(packageFolder, "dist", "esm");
     const folders = [
       "aws",
+      "client",
+      "commands",
       "core",
       "engine",
       "expressions",

@@ -8,7 +8,17 @@ import type { SourceFacts } from "./source-facts.ts";
 
 type Files = ReadonlyMap<string, SourceFacts>;
 
-const library = ["core", "schemas", "expressions", "engine", "aws", "sdk", "native"];
+const library = [
+  "core",
+  "schemas",
+  "expressions",
+  "engine",
+  "aws",
+  "sdk",
+  "native",
+  "commands",
+  "client",
+];
 const product = [...library, "functions"];
 
 /** Folder → folders that it may import besides itself. A file of another folder is not checked. */
@@ -20,6 +30,8 @@ const layers: ReadonlyMap<string, readonly string[]> = new Map([
   ["aws", ["schemas", "core"]],
   ["sdk", ["aws", "engine", "schemas", "core"]],
   ["native", ["sdk", "aws", "core"]],
+  ["commands", ["engine", "expressions", "schemas", "core"]],
+  ["client", ["commands", "expressions", "sdk", "aws", "engine", "core"]],
   ["functions", ["aws", "engine", "schemas", "core"]],
   ["testing", product],
   ["localstack", [...product, "testing"]],
@@ -57,6 +69,7 @@ const partsFromAbove: ReadonlyMap<string, string> = new Map([
 /** What the package exports (package.json). */
 const entries = new Set([
   ...["sdk/index.ts", "sdk/emf.ts", "sdk/config.ts", "sdk/tables.ts", "native/index.ts"],
+  "client/index.ts",
   "testing/index.ts",
 ]);
 const awsUsers = new Set([
@@ -135,6 +148,8 @@ export function ambientViolations(files: Files): string[] {
       "engine",
       "sdk",
       "native",
+      "commands",
+      "client",
       "functions",
       "testing",
     ].includes(layer);

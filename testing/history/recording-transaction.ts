@@ -14,6 +14,7 @@ import type {
   QuerySpec,
   Reader,
   RowPage,
+  ScanSpec,
 } from "../../engine/types.ts";
 import { historyKey, historyVersion, historyAttribute } from "./key-text.ts";
 import type { AttemptRecord, HistoryRecorder } from "./recorder.ts";
@@ -75,6 +76,9 @@ export function recordingBody(
     rollback: () => {
       transaction.rollback();
       attempt.forgetWrites();
+    },
+    doom: (error) => {
+      transaction.doom(error);
     },
   };
 }
@@ -156,7 +160,7 @@ class RecordingReader {
     });
   }
 
-  async #scanPage(table: string, scan: Record<never, never>, page: Page): Promise<RowPage> {
+  async #scanPage(table: string, scan: ScanSpec, page: Page): Promise<RowPage> {
     const found = await this.#reader.scanPage(table, scan, page);
     const description = this.#describe(table);
     return this.#page(found, { table: description, pass: table, page, covers: () => true });

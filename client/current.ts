@@ -1,0 +1,17 @@
+/** What the plugin asks: of whichever copy of this package has offered it. */
+import type { CommandSupport } from "../aws/command-support.ts";
+import type { Answer } from "../commands/answer.ts";
+
+export type Support = CommandSupport & {
+  /** Undefined: outside of all transactions. */
+  current(): CurrentCommands | undefined;
+  /** Runs outside of all transactions: what is sent there is DynamoDB's. */
+  outside<Result>(run: () => Result): Result;
+};
+
+export type CurrentCommands = {
+  /** Undefined: it is none that reads or writes items. */
+  answer(command: string, input: object): Promise<Answer> | undefined;
+  /** Whether a body that returns meanwhile has not waited for it. */
+  during<Result>(run: () => Promise<Result>): Promise<Result>;
+};

@@ -1,0 +1,64 @@
+/**
+ * The steps of a call at which a transaction comes in. The innermost one answers in DynamoDB's
+ * place, so that inputs are serialized and outputs read, and errors made, by the application's own
+ * AWS SDK, whatever stands around its calls:
+ *
+ *     [counted] ─ application's middleware ─ DocumentMarshall ─ serializer ─ retries ─ signer
+ *        ─ deserializer ─ [answered] ─ DynamoDB
+ */
+import type { Answer } from "../commands/answer.ts";
+import type { Support } from "./current.ts";
+import { outputResponse, refusalResponse, type WireResponse } from "./wire.ts";
+
+type Args = { readonly input: object };
+type Next = (args: Args) => Promise<object>;
+type Context = { readonly commandName?: string };
+type Middleware = (next: Next, context: Context) => Next;
+
+/** What becomes of a command that reads and writes no items. Default: it passes. */
+type Others = (command: string) => never;
+
+export function answering(
+  support: Pick<Support, "current" | "outside">,
+  others?: Others,
+): { readonly counted: Middleware; readonly answered: Middleware } {
+  return {
+    counted: (next) => async (args) => {
+      const current = support.current();
+      return current === undefined ? next(args) : current.during(() => next(args));
+    },
+    answered: (next, context) => async (args) => {
+      const current = support.current();
+      if (current === undefined) return next(args);
+      const { commandName: command = "" } = context;
+      const asked = current.answer(command, args.input);
+      if (asked === undefined) {
+        others?.(command);
+        return support.outside(() => next(args));
+      }
+      return { response: await responseOf(asked) };
+    },
+  };
+}
+
+async function responseOf(asked: Promise<Answer>): Promise<WireResponse> {
+  try {
+    const answer = await asked;
+    return "output" in answer ? outputResponse(answer.output) : refusalResponse(answer.refusal);
+  } catch (error) {
+    throw standIn(error);
+  }
+}
+
+/**
+ * The same error, to whoever looks at it. But the AWS SDK repeats a call by what its error was
+ * caused by, and writes on errors; and the transaction fails with this one.
+ */
+function standIn(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  return Object.create(error, {
+    cause: { value: undefined },
+    message: { value: error.message, configurable: true, writable: true },
+    stack: { value: error.stack, configurable: true, writable: true },
+  });
+}

@@ -1,0 +1,52 @@
+/** The plugin of an application's own clients (docs/orms.md). */
+import { InvalidRequestError } from "../core/errors.ts";
+import { isOwned, markPlugged } from "../core/plugged-clients.ts";
+import { answering } from "./middleware.ts";
+import { support } from "./support.ts";
+
+/** What `middlewareStack.use` of any client of the AWS SDK takes. */
+export type CommandPlugin = {
+  applyToStack(stack: {
+    add(
+      middleware: never,
+      options: {
+        readonly step: never;
+        readonly priority: "high" | "low";
+        readonly name: string;
+        readonly override: boolean;
+      },
+    ): void;
+  }): void;
+};
+
+/**
+ * Lets transactions answer the commands of a `DynamoDBClient` or a `DynamoDBDocumentClient`, and so
+ * those of every library that uses it: `client.middlewareStack.use(tidemarkPlugin())`. Within the
+ * body of `db.transact` or `db.snapshot` a command reads and writes as the transaction does;
+ * everywhere else, and if it neither reads nor writes items, it is DynamoDB's as before.
+ */
+export function tidemarkPlugin(): CommandPlugin {
+  const { counted, answered } = answering(support());
+  return {
+    applyToStack(stack) {
+      if (isOwned(stack)) throw ownClient();
+      markPlugged(stack);
+      const place = { override: true } as const;
+      stack.add(counted as never, {
+        ...{ ...place, step: "initialize" as never, priority: "high" },
+        name: "tidemarkCounted",
+      });
+      stack.add(answered as never, {
+        ...{ ...place, step: "deserialize" as never, priority: "low" },
+        name: "tidemarkAnswered",
+      });
+    },
+  };
+}
+
+function ownClient(): InvalidRequestError {
+  return new InvalidRequestError(
+    "client",
+    "Tidemark makes its own calls by this DynamoDBClient; give the plugin to another one",
+  );
+}

@@ -1,0 +1,24 @@
+/** Texts that are equal for equal keys. */
+import { attribute } from "../core/attributes.ts";
+import type { AttributeValue, Item } from "../core/types.ts";
+import { keyAttributes } from "../expressions/key-schema.ts";
+import type { CommandTable } from "./tables.ts";
+
+/** Equal exactly for the same item; of a key that was read, whose numbers are canonical. */
+export function itemIdentity(table: CommandTable, key: Item): string {
+  const values = keyAttributes(table.schema).map(({ name }) => valueText(attribute(key, name)));
+  return JSON.stringify([table.name, ...values]);
+}
+
+/** Equal exactly for equal keys of a table or an index, whatever the order of their attributes. */
+export function keyText(key: Item): string {
+  const entries = Object.entries(key).map(([name, value]) => [name, valueText(value)] as const);
+  return JSON.stringify(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function valueText(value: AttributeValue | undefined): string {
+  if (value === undefined) return "";
+  if ("S" in value) return `S${value.S}`;
+  if ("N" in value) return `N${value.N}`;
+  return "B" in value ? `B${value.B.join()}` : "";
+}
