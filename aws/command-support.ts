@@ -10,6 +10,8 @@ export type CommandSupport = {
    * Runs a body. Commands that it sends meanwhile are answered by its transaction, or its snapshot.
    */
   run<Result>(by: Answering, body: () => Promise<Result>): Promise<Result>;
+  /** Whether whatever asks was called by a body. */
+  isWithin(): boolean;
   /** Answers one command, whoever sends it. */
   send(transaction: object, command: object): Promise<unknown>;
 };

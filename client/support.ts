@@ -34,6 +34,10 @@ class LocalSupport implements Support {
     });
   }
 
+  isWithin(): boolean {
+    return this.#storage.getStore() !== undefined;
+  }
+
   current(): CurrentCommands | undefined {
     const commands = this.#storage.getStore();
     return (

@@ -44,6 +44,9 @@ export const sdkBudget = {
 /** Of `tidemark/native` in one file, minified: an application's every process loads it. */
 export const nativeBytesMax = 22.5 * 1024;
 
+/** Of `tidemark/client`, likewise. */
+export const clientBytesMax = 66 * 1024;
+
 /**
  * Bytes of the entry's bundle.
  * @throws when the entry does not bundle, or not without a warning.
@@ -171,6 +174,11 @@ export function nativeBytes(entry: string): Promise<number> {
   return bundleBytes({ entry, platform: "neutral", external: ["@aws-sdk/*"] });
 }
 
+/** Bytes of `tidemark/client`, minified. */
+export function clientBytes(entry: string): Promise<number> {
+  return bundleBytes({ entry, platform: "node", external: ["@aws-sdk/*"] });
+}
+
 function handlers(): string[] {
   const folder = join(root, "functions");
   if (!existsSync(folder)) return [];
@@ -193,6 +201,8 @@ async function main(): Promise<void> {
   report("sdk, whole and gzipped", sdk.gzippedBytes, sdkTargets.gzippedBytes);
   const native = await nativeBytes(join(root, "dist", "esm", "native", "index.js"));
   report("native", native, nativeBytesMax);
+  const client = await clientBytes(join(root, "dist", "esm", "client", "index.js"));
+  report("client", client, clientBytesMax);
   for (const entry of handlers()) {
     // Lambda's runtime carries the AWS SDK.
     const bytes = await bundleBytes({ entry, platform: "node", external: ["@aws-sdk/*"] });

@@ -10,6 +10,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { startEmbeddedStack, type EmbeddedStack } from "../../localstack/embedded-stack.ts";
 import {
   baseTransactionBytes,
+  clientBytes,
+  clientBytesMax,
   nativeBytes,
   nativeBytesMax,
   sdkBudget,
@@ -369,6 +371,8 @@ describe("the tarball", () => {
     expect(sizes.gzippedBytes).toBeLessThanOrEqual(sdkBudget.gzippedBytesMax);
     const native = join(project("esm").packageFolder, "dist", "esm", "native", "index.js");
     expect(await nativeBytes(native)).toBeLessThanOrEqual(nativeBytesMax);
+    const client = join(project("esm").packageFolder, "dist", "esm", "client", "index.js");
+    expect(await clientBytes(client)).toBeLessThanOrEqual(clientBytesMax);
   });
 });
 

@@ -1,0 +1,487 @@
+/**
+ * The plugin: which commands are a transaction's, what a body sees of errors, and that no swallowed
+ * error lets a torn attempt commit.
+ */
+import {
+  ConditionalCheckFailedException,
+  DescribeTableCommand,
+  ExecuteStatementCommand,
+  GetItemCommand,
+  PutItemCommand,
+  TransactionCanceledException,
+  TransactWriteItemsCommand,
+  UpdateItemCommand,
+} from "@aws-sdk/client-dynamodb";
+import {
+  DeleteCommand,
+  GetCommand,
+  paginateQuery,
+  paginateScan,
+  PutCommand,
+  QueryCommand,
+  ScanCommand,
+  TransactGetCommand,
+  TransactWriteCommand,
+  UpdateCommand,
+} from "@aws-sdk/lib-dynamodb";
+import { beforeEach, describe, expect, test } from "vitest";
+import { tidemarkPlugin } from "../../client/index.ts";
+import { createAwsClients } from "../../aws/clients.ts";
+import {
+  ConflictError,
+  createClient,
+  InvalidRequestError,
+  type Transaction,
+} from "../../sdk/index.ts";
+import { counters, rows, startApplication, type Application } from "./application.ts";
+
+let app: Application;
+beforeEach(async () => {
+  app = await startApplication();
+});
+
+const TableName = "rows";
+const put = (sk: string, more: object = {}) =>
+  app.document.send(new PutCommand({ TableName, Item: { pk: "p", sk, ...more } }));
+const get = async (sk: string) =>
+  (await app.document.send(new GetCommand({ TableName, Key: { pk: "p", sk } }))).Item;
+const add = (id: string, by = 1) =>
+  app.document.send(
+    new UpdateCommand({
+      ...{ TableName: "counters", Key: { id }, UpdateExpression: "ADD n :by" },
+      ...{ ExpressionAttributeValues: { ":by": by }, ReturnValues: "ALL_NEW" },
+    }),
+  );
+const transact = <Result>(body: (tx: Transaction) => Promise<Result>) =>
+  app.cloud.run(() => app.db.transact(body));
+const failure = async (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+describe("a command", () => {
+  test("is the transaction's within its body, and DynamoDB's outside of it", async () => {
+    await transact(async () => {
+      await put("1", { a: 1 });
+      expect(await get("1")).toEqual({ pk: "p", sk: "1", a: 1 });
+      expect(app.sent).toEqual([]);
+    });
+    expect(app.cloud.rows(rows)).toEqual([{ pk: "p", sk: "1", a: 1 }]);
+    await put("2");
+    expect(app.sent).toEqual(["PutItem"]);
+  });
+
+  test("that neither reads nor writes items passes", async () => {
+    await transact(() => app.wire.send(new DescribeTableCommand({ TableName })));
+    expect(app.sent).toEqual(["DescribeTable"]);
+  });
+
+  test("belongs to the innermost transaction", async () => {
+    await transact(async (tx) => {
+      await put("1");
+      await app.db.transact(async () => {
+        expect(await get("1")).toBeUndefined();
+        await put("2");
+      });
+      tx.rollback();
+    });
+    expect(app.cloud.rows(rows)).toEqual([{ pk: "p", sk: "2" }]);
+  });
+
+  test("is seen by the transaction's own reads, and sees its writes", async () => {
+    const { result } = await transact(async (tx) => {
+      tx.put(counters, { id: "a" }, { n: 1 });
+      await add("a", 2);
+      return tx.get(counters, "a");
+    });
+    expect(result).toEqual({ id: "a", n: 3 });
+  });
+
+  test("may be one of many at once: none of them is lost", async () => {
+    await transact(async () => {
+      await Promise.all(Array.from({ length: 8 }, () => add("a")));
+    });
+    expect(app.cloud.rows(counters)).toEqual([{ id: "a", n: 8 }]);
+  });
+
+  test("reads within a snapshot, and does not write there", async () => {
+    await transact(() => put("1"));
+    const found = await app.cloud.run(() => app.db.snapshot(() => get("1")));
+    expect(found).toEqual({ pk: "p", sk: "1" });
+    const refused = await failure(app.cloud.run(() => app.db.snapshot(() => put("2"))));
+    expect(refused).toBeInstanceOf(InvalidRequestError);
+  });
+
+  test("is waited for: a body that returns before its answer has failed", async () => {
+    const refused = await failure(
+      transact(async () => {
+        add("a").catch(() => undefined);
+      }),
+    );
+    expect(refused).toMatchObject({ field: "body", message: /is an `await` missing/u });
+    expect(app.cloud.rows(counters)).toEqual([]);
+  });
+
+  test("that comes when the transaction has ended is refused", async () => {
+    let late: (() => Promise<unknown>) | undefined;
+    await transact(async () => {
+      const { AsyncResource } = await import("node:async_hooks");
+      late = AsyncResource.bind(() => put("1"));
+    });
+    expect(await failure(late?.() ?? Promise.resolve())).toMatchObject({
+      code: "transaction-closed",
+    });
+    expect(app.sent).toEqual([]);
+  });
+});
+
+describe("a put and a delete without condition and return values", () => {
+  test("are blind: they read nothing", async () => {
+    app.cloud.conflictOn(counters, { id: "a" });
+    const { receipt } = await transact(async () => {
+      await app.document.send(new PutCommand({ TableName: "counters", Item: { id: "a", n: 1 } }));
+      await app.document.send(new DeleteCommand({ TableName: "counters", Key: { id: "b" } }));
+    });
+    expect(receipt).toMatchObject({ attempts: 1, consumed: { readUnits: 0 } });
+  });
+});
+
+describe("a refusal", () => {
+  test("is DynamoDB's own error, of the application's AWS SDK, at once", async () => {
+    await transact(() => put("1", { a: 1 }));
+    await transact(async () => {
+      const refused = await failure(
+        app.wire.send(
+          new PutItemCommand({
+            ...{ TableName, Item: { pk: { S: "p" }, sk: { S: "1" } } },
+            ConditionExpression: "attribute_not_exists(pk)",
+            ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+          }),
+        ),
+      );
+      expect(refused).toBeInstanceOf(ConditionalCheckFailedException);
+      const item = { pk: { S: "p" }, sk: { S: "1" }, a: { N: "1" } };
+      expect(refused).toMatchObject({ Item: item, $metadata: { attempts: 1 } });
+      // And leaves the transaction as it was.
+      await put("2");
+    });
+    expect(app.cloud.rows(rows)).toHaveLength(2);
+  });
+
+  test("of what is no request is a ValidationException", async () => {
+    const refused = await transact(() => failure(put("", {})));
+    expect(refused.result).toMatchObject({ name: "ValidationException", $fault: "client" });
+  });
+
+  test("of TransactWriteItems says why, and nothing of it is done", async () => {
+    const { result } = await transact(async () => {
+      await put("1");
+      return failure(
+        app.document.send(
+          new TransactWriteCommand({
+            TransactItems: [
+              { Put: { TableName, Item: { pk: "p", sk: "2" } } },
+              {
+                ConditionCheck: {
+                  ...{ TableName, Key: { pk: "p", sk: "1" } },
+                  ConditionExpression: "attribute_not_exists(pk)",
+                },
+              },
+            ],
+          }),
+        ),
+      );
+    });
+    expect(result).toBeInstanceOf(TransactionCanceledException);
+    const reasons = (result as TransactionCanceledException).CancellationReasons;
+    expect(reasons?.map(({ Code }) => Code)).toEqual(["None", "ConditionalCheckFailed"]);
+    expect(app.cloud.rows(rows)).toEqual([{ pk: "p", sk: "1" }]);
+  });
+
+  test("rests on what was read: it conflicts with who has made it wrong", async () => {
+    const body = () =>
+      failure(
+        app.document.send(
+          new PutCommand({
+            ...{ TableName: "counters", Item: { id: "a", n: 7 } },
+            ConditionExpression: "attribute_exists(id)",
+          }),
+        ),
+      );
+    app.cloud.conflictOn(counters, { id: "a" });
+    const { receipt } = await transact(async () => {
+      await body();
+      await add("b");
+    });
+    expect(receipt.attempts).toBe(2);
+  });
+});
+
+describe("an error that a library swallows", () => {
+  const swallowed = { count: 0 };
+  /** As some libraries do: an error is a missing row. */
+  async function lenientGet(id: string): Promise<number> {
+    try {
+      const { Item } = await app.document.send(
+        new GetCommand({ TableName: "counters", Key: { id } }),
+      );
+      return (Item?.["n"] as number | undefined) ?? 0;
+    } catch {
+      swallowed.count += 1;
+      return 0;
+    }
+  }
+
+  test("is retried by the transaction, whatever the body returns", async () => {
+    await transact(() => add("a", 5));
+    let runs = 0;
+    const other = app.cloud.createClient("other");
+    const { receipt } = await transact(async () => {
+      runs += 1;
+      const before = await lenientGet("a");
+      if (runs === 1) {
+        await other.transact(async (tx) => tx.put(counters, { id: "a" }, { n: 6 }));
+        await other.transact(async (tx) => tx.put(counters, { id: "b" }, { n: 1 }));
+        // What it has read has changed, and there is no moment at which both are true.
+        await lenientGet("b");
+      }
+      await app.document.send(
+        new PutCommand({ TableName: "counters", Item: { id: "sum", n: before } }),
+      );
+    });
+    expect(receipt.attempts).toBe(2);
+    expect(app.cloud.rows(counters)).toContainEqual({ id: "sum", n: 6 });
+  });
+
+  test("of a request that can never work ends the call", async () => {
+    let runs = 0;
+    const refused = await failure(
+      transact(async () => {
+        runs += 1;
+        await add("a");
+        await failure(app.wire.send(new ExecuteStatementCommand({ Statement: "SELECT 1" })));
+      }),
+    );
+    expect(refused).toMatchObject({ code: "invalid-request", field: "Statement" });
+    expect([runs, app.cloud.rows(counters)]).toEqual([1, []]);
+  });
+
+  test.each([
+    ["a legacy parameter", { AttributesToGet: ["a"] }, "AttributesToGet"],
+    ["a table that is not registered", { TableName: "unknown" }, "table"],
+  ])("so does %s", async (_, input, field) => {
+    const Key = { pk: { S: "p" }, sk: { S: "1" } };
+    const get = new GetItemCommand({ TableName, Key, ...input });
+    const refused = await failure(transact(() => failure(app.wire.send(get))));
+    expect(refused).toMatchObject({ code: "invalid-request", field });
+  });
+
+  test("is what it is to the body, and is tried once by the AWS SDK", async () => {
+    const other = app.cloud.createClient("other");
+    await transact(() => add("a"));
+    const seen: unknown[] = [];
+    await transact(async () => {
+      await lenientGet("a");
+      if (seen.length > 0) return;
+      await other.transact(async (tx) => tx.put(counters, { id: "a" }, { n: 6 }));
+      await other.transact(async (tx) => tx.put(counters, { id: "b" }, { n: 1 }));
+      seen.push(
+        await failure(
+          app.document.send(new GetCommand({ TableName: "counters", Key: { id: "b" } })),
+        ),
+      );
+    });
+    expect(seen).toHaveLength(1);
+    expect(seen[0]).toBeInstanceOf(ConflictError);
+    expect(seen[0]).toMatchObject({ name: "ConflictError", retryable: true });
+    expect((seen[0] as { $metadata: { attempts: number } }).$metadata.attempts).toBe(1);
+  });
+});
+
+describe("pages", () => {
+  const key = { KeyConditionExpression: "pk = :p", ExpressionAttributeValues: { ":p": "p" } };
+
+  test("of paginators end where DynamoDB's end", async () => {
+    await transact(async () => {
+      for (const sk of ["1", "3", "5"]) await put(sk);
+    });
+    const { result } = await transact(async () => {
+      for (const sk of ["2", "4", "6"]) await put(sk);
+      const pages: unknown[] = [];
+      const config = { client: app.document, pageSize: 2 };
+      for await (const { Items, Count } of paginateQuery(config, { TableName, ...key })) {
+        pages.push([Count, Items?.map(({ sk }) => sk as string)]);
+      }
+      const scanned: unknown[] = [];
+      for await (const { Items = [] } of paginateScan(config, { TableName })) {
+        scanned.push(...Items.map(({ sk }) => sk as string));
+      }
+      return { pages, scanned: scanned.sort() };
+    });
+    expect(result.pages).toEqual([
+      [2, ["1", "2"]],
+      [2, ["3", "4"]],
+      [2, ["5", "6"]],
+      [0, []],
+    ]);
+    expect(result.scanned).toEqual(["1", "2", "3", "4", "5", "6"]);
+  });
+
+  test("of an index show the transaction's own rows, cut to size", async () => {
+    await transact(async () => {
+      for (const sk of ["1", "3"]) await put(sk, { kind: "k", n: Number(sk) });
+    });
+    const { result } = await transact(async () => {
+      for (const sk of ["2", "4"]) await put(sk, { kind: "k", n: Number(sk) });
+      await put("5", { kind: "other", n: 0 });
+      const found: unknown[] = [];
+      const query = {
+        ...{ TableName, IndexName: "by-kind", KeyConditionExpression: "kind = :k" },
+        ExpressionAttributeValues: { ":k": "k" },
+      };
+      const config = { client: app.document, pageSize: 1 };
+      for await (const { Items = [] } of paginateQuery(config, query)) {
+        found.push(...Items.map(({ n }) => n as number));
+      }
+      const scan = { TableName, IndexName: "by-kind" };
+      let scanned = 0;
+      for await (const { Count = 0 } of paginateScan(config, scan)) scanned += Count;
+      return { found: found.sort(), scanned };
+    });
+    expect(result).toEqual({ found: [1, 2, 3, 4], scanned: 5 });
+  });
+
+  test("of segments are the table, each row once", async () => {
+    await transact(async () => {
+      for (let i = 0; i < 10; i += 1) await add(`stored-${i}`);
+    });
+    const { result } = await transact(async () => {
+      for (let i = 0; i < 5; i += 1) await add(`own-${i}`);
+      for (let i = 0; i < 5; i += 1) await add(`stored-${i}`);
+      const segments = [0, 1, 2].map((Segment) =>
+        app.document.send(new ScanCommand({ TableName: "counters", Segment, TotalSegments: 3 })),
+      );
+      return (await Promise.all(segments)).map(({ Items = [] }) =>
+        Items.map(({ id }) => id as string),
+      );
+    });
+    expect(result.filter(({ length }) => length > 0).length).toBeGreaterThan(1);
+    expect(new Set(result.flat()).size).toBe(15);
+    expect(result.flat()).toHaveLength(15);
+  });
+});
+
+test("TransactWriteItems is done once by its token", async () => {
+  const update = { Key: { id: { S: "a" } }, UpdateExpression: "ADD n :one" };
+  const TransactItems = [
+    {
+      Update: {
+        ...{ ...update, TableName: "counters" },
+        ExpressionAttributeValues: { ":one": { N: "1" } },
+      },
+    },
+  ];
+  await transact(async () => {
+    const send = (items: typeof TransactItems) =>
+      app.wire.send(
+        new TransactWriteItemsCommand({ TransactItems: items, ClientRequestToken: "token" }),
+      );
+    await send(TransactItems);
+    await send(TransactItems);
+    const [part] = TransactItems;
+    const changed = [{ Update: { ...part!.Update, Key: { id: { S: "b" } } } }];
+    expect(await failure(send(changed))).toMatchObject({
+      name: "IdempotentParameterMismatchException",
+    });
+  });
+  expect(app.cloud.rows(counters)).toEqual([{ id: "a", n: 1 }]);
+});
+
+test("consumed capacity is DynamoDB's for the command", async () => {
+  const { result } = await transact(async () => {
+    const ReturnConsumedCapacity = "TOTAL";
+    const wide = { pk: "p", sk: "1", text: "x".repeat(5_000) };
+    const written = await app.document.send(
+      new PutCommand({ TableName, Item: wide, ReturnConsumedCapacity }),
+    );
+    const read = await app.document.send(
+      new GetCommand({ TableName, Key: { pk: "p", sk: "1" }, ReturnConsumedCapacity }),
+    );
+    const together = await app.document.send(
+      new TransactGetCommand({
+        TransactItems: [{ Get: { TableName, Key: { pk: "p", sk: "1" } } }],
+        ReturnConsumedCapacity,
+      }),
+    );
+    const page = await app.document.send(
+      new QueryCommand({
+        ...{ TableName, KeyConditionExpression: "pk = :p", ReturnConsumedCapacity },
+        ...{ ExpressionAttributeValues: { ":p": "p" }, ConsistentRead: true },
+      }),
+    );
+    return [
+      ...[written.ConsumedCapacity, read.ConsumedCapacity, together.ConsumedCapacity?.[0]],
+      page.ConsumedCapacity,
+    ].map((each) => each?.CapacityUnits);
+  });
+  expect(result).toEqual([5, 1, 4, 2]);
+});
+
+describe("tx.send and tx.client", () => {
+  test("answer commands of either kind, wherever they are called", async () => {
+    const { result } = await transact(async (tx) => {
+      await tx.send(new PutItemCommand({ TableName, Item: { pk: { S: "p" }, sk: { S: "1" } } }));
+      await tx.client.send(
+        new PutCommand({ TableName, Item: { pk: "p", sk: "2", s: new Set(["a"]) } }),
+      );
+      const { Item } = await tx.send(new GetCommand({ TableName, Key: { pk: "p", sk: "2" } }));
+      const { Attributes } = await tx.send(
+        new UpdateItemCommand({
+          ...{ TableName, Key: { pk: { S: "p" }, sk: { S: "1" } }, ReturnValues: "ALL_NEW" },
+          ...{ UpdateExpression: "SET a = :a", ExpressionAttributeValues: { ":a": { S: "x" } } },
+        }),
+      );
+      return { Item, Attributes };
+    });
+    expect(result).toEqual({
+      Item: { pk: "p", sk: "2", s: new Set(["a"]) },
+      Attributes: { pk: { S: "p" }, sk: { S: "1" }, a: { S: "x" } },
+    });
+    expect(app.cloud.rows(rows)).toHaveLength(2);
+  });
+
+  test("throw DynamoDB's errors, and refuse what is no command on items", async () => {
+    const { result } = await transact(async (tx) => [
+      await failure(
+        tx.send(
+          new DeleteCommand({
+            ...{ TableName, Key: { pk: "p", sk: "1" } },
+            ConditionExpression: "attribute_exists(pk)",
+          }),
+        ),
+      ),
+      await failure(tx.send(new DescribeTableCommand({ TableName }))),
+    ]);
+    expect(result[0]).toBeInstanceOf(ConditionalCheckFailedException);
+    expect(result[1]).toMatchObject({ code: "invalid-request", field: "command" });
+  });
+});
+
+describe("a client that Tidemark makes its own calls by", () => {
+  test("is refused where it has the plugin", async () => {
+    const db = createClient({ deployment: "dev", region: "eu-west-1", dynamodb: app.wire });
+    const refused = await failure(db.snapshot(() => Promise.resolve()));
+    expect(refused).toMatchObject({ code: "invalid-request", field: "dynamodb" });
+    await db.close();
+  });
+
+  test("gets none later", async () => {
+    const { DynamoDBClient } = await import("@aws-sdk/client-dynamodb");
+    const dynamodb = new DynamoDBClient({ region: "eu-west-1" });
+    await createAwsClients({ region: "eu-west-1", dynamodb }).dynamodb();
+    expect(() => {
+      dynamodb.middlewareStack.use(tidemarkPlugin());
+    }).toThrow(InvalidRequestError);
+  });
+});
