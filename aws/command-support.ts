@@ -5,18 +5,29 @@
  */
 const slot = Symbol.for("tidemark.commands");
 
-export type CommandSupport = {
-  /**
-   * Runs a body. Commands that it sends meanwhile are answered by its transaction, or its snapshot.
-   */
-  run<Result>(by: Answering, body: () => Promise<Result>): Promise<Result>;
-  /** Whether whatever asks was called by a body. */
-  isWithin(): boolean;
-  /** Answers one command, whoever sends it. */
-  send(transaction: object, command: object): Promise<unknown>;
+/** A transaction, or a snapshot, which must not write. */
+export type Answering<Transaction> = {
+  readonly transaction: Transaction;
+  readonly mayWrite: boolean;
 };
 
-export type Answering = { readonly transaction: object; readonly mayWrite: boolean };
+/** Where commands are answered by a transaction. */
+export type CommandScope<Transaction> = {
+  /** The same, for its body to use: what it does itself is none of the body's commands. */
+  readonly transaction: Transaction;
+  /** Runs the body. */
+  run<Result>(body: () => Promise<Result>): Promise<Result>;
+};
+
+export type CommandSupport = {
+  scope<Transaction extends object>(by: Answering<Transaction>): CommandScope<Transaction>;
+  /** Answers one command, whoever sends it, by the transaction of a scope. */
+  send(transaction: object, command: object): Promise<unknown>;
+  /** Runs outside of all scopes: what is sent there is DynamoDB's. */
+  outside<Result>(run: () => Result): Result;
+  /** Whether whatever asks was called by a body. */
+  isWithin(): boolean;
+};
 
 type Holder = { [slot]?: CommandSupport };
 

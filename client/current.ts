@@ -5,8 +5,6 @@ import type { Answer } from "../commands/answer.ts";
 export type Support = CommandSupport & {
   /** Undefined: outside of all transactions. */
   current(): CurrentCommands | undefined;
-  /** Runs outside of all transactions: what is sent there is DynamoDB's. */
-  outside<Result>(run: () => Result): Result;
 };
 
 export type CurrentCommands = {

@@ -5,7 +5,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { answerCommand } from "../commands/answer.ts";
 import { TransactionCommands, type CommandTransaction } from "../commands/transaction-commands.ts";
-import { offerCommands, type Answering } from "../aws/command-support.ts";
+import { offerCommands, type Answering, type CommandScope } from "../aws/command-support.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import { offlineClient, type OfflineClient } from "../aws/offline-client.ts";
 import type { CurrentCommands, Support } from "./current.ts";
@@ -16,18 +16,32 @@ class LocalSupport implements Support {
   readonly #known = new WeakMap<object, TransactionCommands>();
   #client: Promise<OfflineClient> | undefined;
 
-  async run<Result>(by: Answering, body: () => Promise<Result>): Promise<Result> {
-    const commands = this.#commandsOf(by);
-    const result = await this.#storage.run(commands, body);
-    if (!commands.isAtWork) return result;
-    throw new InvalidRequestError(
-      "body",
-      "the body returned while a command was under way; is an `await` missing?",
-    );
+  scope<Transaction extends object>(by: Answering<Transaction>): CommandScope<Transaction> {
+    const own = by.transaction as unknown as CommandTransaction;
+    const transaction = outsideOf(own, (run) => this.outside(run));
+    const commands = new TransactionCommands(own, by.mayWrite);
+    this.#known.set(transaction, commands);
+    return {
+      transaction: transaction as unknown as Transaction,
+      run: async (body) => {
+        const result = await this.#storage.run(commands, body);
+        if (!commands.isAtWork) return result;
+        throw new InvalidRequestError(
+          "body",
+          "the body returned while a command was under way; is an `await` missing?",
+        );
+      },
+    };
   }
 
   async send(transaction: object, command: object): Promise<unknown> {
-    const commands = this.#commandsOf({ transaction, mayWrite: true });
+    const commands = this.#known.get(transaction);
+    if (commands === undefined) {
+      throw new InvalidRequestError(
+        "send",
+        "call `tidemarkPlugin()` of tidemark/client before the transaction begins",
+      );
+    }
     return commands.during(async () => {
       const client = await (this.#client ??= offlineClient(answering(this, refuseOthers)));
       return this.#storage.run(commands, () => client.send(command));
@@ -42,7 +56,6 @@ class LocalSupport implements Support {
     const commands = this.#storage.getStore();
     return (
       commands && {
-        // What the engine sends for it is none of the transaction's commands.
         answer: (command, input) => this.outside(() => answerCommand(commands, command, input)),
         during: (run) => commands.during(run),
       }
@@ -52,14 +65,36 @@ class LocalSupport implements Support {
   outside<Result>(run: () => Result): Result {
     return this.#storage.run(undefined, run);
   }
+}
 
-  #commandsOf({ transaction, mayWrite }: Answering): TransactionCommands {
-    const known = this.#known.get(transaction);
-    if (known !== undefined) return known;
-    const commands = new TransactionCommands(transaction as CommandTransaction, mayWrite);
-    this.#known.set(transaction, commands);
-    return commands;
-  }
+/**
+ * The transaction as its body has it. What the engine does for it, listeners to its events
+ * included, is none of the body's own.
+ */
+function outsideOf(
+  transaction: CommandTransaction & { rollback?(): void },
+  outside: <Result>(run: () => Result) => Result,
+): CommandTransaction & { rollback(): void } {
+  return {
+    get readTimestamp() {
+      return transaction.readTimestamp;
+    },
+    describe: (table) => transaction.describe(table),
+    get: (table, key) => outside(() => transaction.get(table, key)),
+    batchGet: (keys) => outside(() => transaction.batchGet(keys)),
+    queryPage: (...given) => outside(() => transaction.queryPage(...given)),
+    scanPage: (...given) => outside(() => transaction.scanPage(...given)),
+    put: (table, item) => {
+      transaction.put(table, item);
+    },
+    delete: (table, key) => {
+      transaction.delete(table, key);
+    },
+    doom: (error) => {
+      transaction.doom(error);
+    },
+    rollback: () => transaction.rollback?.(),
+  };
 }
 
 function refuseOthers(command: string): never {

@@ -1,6 +1,5 @@
 /** Query and Scan: what is read of tables and indexes, and where a page ends. */
 import { attribute, setAttribute } from "../core/attributes.ts";
-import { InvalidRequestError } from "../core/errors.ts";
 import type { SortKeyCondition } from "../core/ports.ts";
 import { matchesSortKey } from "../core/sort-key-condition.ts";
 import type { AttributeValue, Item } from "../core/types.ts";
@@ -29,6 +28,9 @@ import type { PageCommand, PagePlan } from "./page-plan.ts";
 import { checkRequest } from "./refused.ts";
 import type { CommandTable } from "./tables.ts";
 import type { TransactionCommands } from "./transaction-commands.ts";
+
+/** Rows behind a cut that are looked up together. */
+const keysAtOnce = 100;
 
 export async function query(input: PageCommand, commands: TransactionCommands): Promise<object> {
   checkRequest(input);
@@ -138,73 +140,72 @@ function requireInRange(
   throw invalid("The provided starting key does not match the range key predicate");
 }
 
+/** Where to go on: first with rows that are known by their keys, then where the engine was. */
+type Place = {
+  readonly keys: readonly Item[];
+  at: number;
+  cursor: Item | undefined;
+  isOver: boolean;
+};
+
 /**
  * A page has as many rows as are asked for, where there are as many. The engine's own pages may
  * have fewer, where rows are not there any more, or more, by what the transaction has put.
  */
 async function readPage(commands: TransactionCommands, plan: PagePlan): Promise<object> {
-  const { input, holds } = plan;
-  const { Limit: limit } = input;
-  if (limit !== undefined && !Number.isSafeInteger(limit)) {
-    throw new InvalidRequestError("Limit", "a page's Limit is a whole number");
-  }
+  const { input, holds, table } = plan;
+  const wanted = input.Limit ?? Infinity;
   const rows: Item[] = [];
-  let { cursor, isOver } = await begin(commands, plan, rows);
-  while (!isOver && rows.length < (limit ?? 1)) {
-    const page = await plan.fetch({
-      limit: limit === undefined ? undefined : limit - rows.length,
-      cursor,
-    });
-    rows.push(...page.rows.filter(holds));
-    ({ cursor } = page);
-    isOver = cursor === undefined;
+  let place = placeOf(commands, plan);
+  while (place.at < place.keys.length && rows.length < wanted) {
+    const next = place.keys.slice(place.at, place.at + Math.min(wanted - rows.length, keysAtOnce));
+    place.at += next.length;
+    for (const item of await commands.batchGet(next.map((key) => ({ table, key })))) {
+      if (item !== undefined && holds(item)) rows.push(item);
+    }
   }
-  const shown = limit === undefined ? rows : rows.slice(0, limit);
-  const end = lastKey(commands, plan, { shown, rest: rows.slice(shown.length), cursor });
-  return pageAnswer(plan, { rows: shown, lastKey: end });
+  while (!place.isOver && rows.length < (input.Limit ?? 1)) {
+    const room = wanted - rows.length;
+    const limit = input.Limit === undefined ? undefined : room;
+    const page = await plan.fetch({ limit, cursor: place.cursor });
+    const found = page.rows.filter(holds);
+    rows.push(...found.slice(0, room));
+    const keys = found.slice(room).map((item) => keyOf(table.schema, item));
+    place = { keys, at: 0, cursor: page.cursor, isOver: page.cursor === undefined };
+  }
+  return pageAnswer(plan, { rows, lastKey: lastKey(commands, plan, { rows, place }) });
 }
 
 /** Goes on where the page before was cut, or at a key. */
-async function begin(
-  commands: TransactionCommands,
-  { bound: { startKey }, pass, table, index, isQuery, holds }: PagePlan,
-  rows: Item[],
-): Promise<{ cursor: Item | undefined; isOver: boolean }> {
-  if (startKey === undefined) return { cursor: undefined, isOver: false };
-  const cut = commands.cutPages.get(`${pass} ${keyText(startKey)}`);
-  if (cut === undefined) {
-    const isShared = index === undefined || isQuery;
-    return { cursor: isShared ? startKey : keyOf(table.schema, startKey), isOver: false };
-  }
-  const rest = await commands.batchGet(cut.rest.map((key) => ({ table, key })));
-  for (const item of rest) if (item !== undefined && holds(item)) rows.push(item);
-  return { cursor: cut.cursor, isOver: cut.cursor === undefined };
+function placeOf(
+  { cutPages }: TransactionCommands,
+  { bound: { startKey }, pass, table, index, isQuery }: PagePlan,
+): Place {
+  if (startKey === undefined) return { keys: [], at: 0, cursor: undefined, isOver: false };
+  const cut = cutPages.get(`${pass} ${keyText(startKey)}`);
+  if (cut !== undefined) return { ...cut, isOver: cut.cursor === undefined };
+  const isOfStore = index === undefined || isQuery;
+  const cursor = isOfStore ? startKey : keyOf(table.schema, startKey);
+  return { keys: [], at: 0, cursor, isOver: false };
 }
 
 /** As DynamoDB says it: a page that is full does not know whether it was the last one. */
 function lastKey(
-  commands: TransactionCommands,
+  { cutPages }: TransactionCommands,
   { input: { Limit: limit }, table, index, isQuery, isOrdered, pass }: PagePlan,
-  {
-    shown,
-    rest,
-    cursor,
-  }: {
-    readonly shown: readonly Item[];
-    readonly rest: readonly Item[];
-    readonly cursor: Item | undefined;
-  },
+  { rows, place }: { readonly rows: readonly Item[]; readonly place: Place },
 ): Item | undefined {
+  const { keys, at, cursor } = place;
+  const isCut = at < keys.length;
   const isOfStore = index === undefined || isQuery;
-  if (rest.length === 0 && cursor !== undefined && isOfStore) return cursor;
-  const last = shown.at(-1);
-  const isCut = rest.length > 0 || cursor !== undefined || shown.length === limit;
-  if (last === undefined || !isCut) return undefined;
-  const key = startKeyOf(last, table, index);
-  if (!isOrdered) {
-    const keys = rest.map((item) => keyOf(table.schema, item));
-    commands.cutPages.set(`${pass} ${keyText(key)}`, { rest: keys, cursor });
+  if (!isCut && cursor !== undefined && isOfStore) return cursor;
+  const last = rows.at(-1);
+  if (last === undefined || !(isCut || cursor !== undefined || rows.length === limit)) {
+    return undefined;
   }
+  const key = startKeyOf(last, table, index);
+  // Keys are shared: a page of one row each costs no more than a page of all.
+  if (!isOrdered) cutPages.set(`${pass} ${keyText(key)}`, { keys, at, cursor });
   return key;
 }
 

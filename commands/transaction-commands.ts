@@ -18,7 +18,12 @@ export type CommandTransaction = Reader & Pick<BodyTransaction, "put" | "delete"
 export type TableWrite = BoundWrite<CommandTable>;
 
 /** Where a page was cut that had more rows than were asked for. */
-export type CutPage = { readonly rest: readonly Item[]; readonly cursor: Item | undefined };
+export type CutPage = {
+  /** Of the rows that the engine has given; those from `at` on are not shown yet. */
+  readonly keys: readonly Item[];
+  readonly at: number;
+  readonly cursor: Item | undefined;
+};
 
 export class TransactionCommands {
   readonly transaction: CommandTransaction;

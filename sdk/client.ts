@@ -116,10 +116,12 @@ export class ConnectedClient implements Client {
     try {
       const { engine, handles, left } = await this.#begin(options);
       const run = handles.transactions(body);
-      if (options.idempotencyKey === undefined) return await engine.transact(left, run);
+      if (options.idempotencyKey === undefined) {
+        return await handles.outside(() => engine.transact(left, run));
+      }
       const { resultCodec } = await keptResults.load();
       const codec = resultCodec<Result>(this.#parts.numbers, options.idempotencyRequest);
-      const done = await engine.transact(left, run, codec);
+      const done = await handles.outside(() => engine.transact(left, run, codec));
       if (done.receipt.replayed) return done;
       return { ...done, result: codec.normalized(done.result) };
     } catch (error) {
@@ -135,7 +137,8 @@ export class ConnectedClient implements Client {
     const engineOptions = checkedSnapshotOptions(options);
     try {
       const { engine, handles, left } = await this.#begin(engineOptions);
-      const { result } = await engine.snapshot(left, handles.snapshots(body));
+      const run = handles.snapshots(body);
+      const { result } = await handles.outside(() => engine.snapshot(left, run));
       return result;
     } catch (error) {
       throw withCaller(publicError(error));

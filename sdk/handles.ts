@@ -2,7 +2,7 @@
  * What the bodies of one client are given. A part of its own, with all that makes rows of items:
  * nothing of it is needed before there is an engine, and it is loaded beside that.
  */
-import { commandSupport, type Answering } from "../aws/command-support.ts";
+import { commandSupport } from "../aws/command-support.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import type { BodyTransaction, Reader } from "../engine/types.ts";
 import { RowCodec } from "./row-codec.ts";
@@ -27,10 +27,11 @@ export class Handles {
     let attempt = 0;
     return async (transaction) => {
       attempt += 1;
-      const rows = new RowUpdates(transaction, codec);
+      const scope = commandSupport()?.scope({ transaction, mayWrite: true });
+      const rows = new RowUpdates(scope?.transaction ?? transaction, codec);
       const handle = new TransactionHandle(rows, attempt);
       try {
-        const result = await within({ transaction, mayWrite: true }, () => body(handle));
+        const result = await (scope?.run(() => body(handle)) ?? body(handle));
         await handle.settled(result);
         return result;
       } catch (error) {
@@ -40,6 +41,11 @@ export class Handles {
     };
   }
 
+  /** Runs a call that a body may have made: what the engine does for it is no command of that. */
+  outside<Result>(call: () => Promise<Result>): Promise<Result> {
+    return commandSupport()?.outside(call) ?? call();
+  }
+
   snapshots<Result>(
     body: (snapshot: Snapshot) => Promise<Result>,
   ): (reader: Reader) => Promise<Result> {
@@ -47,15 +53,12 @@ export class Handles {
     let attempt = 0;
     return async (reader) => {
       attempt += 1;
-      const handle = new SnapshotHandle(new RowReader(reader, codec), attempt);
-      return within({ transaction: reader, mayWrite: false }, () => body(handle));
+      const scope = commandSupport()?.scope({ transaction: reader, mayWrite: false });
+      const rows = new RowReader(scope?.transaction ?? reader, codec);
+      const handle = new SnapshotHandle(rows, attempt);
+      return scope?.run(() => body(handle)) ?? body(handle);
     };
   }
-}
-
-/** Where the application wants it, commands of its own are answered meanwhile. */
-function within<Result>(by: Answering, body: () => Promise<Result>): Promise<Result> {
-  return commandSupport()?.run(by, body) ?? body();
 }
 
 /** For callers without types: what a snapshot does not do. */

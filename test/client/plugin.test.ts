@@ -15,11 +15,8 @@ import {
 import {
   DeleteCommand,
   GetCommand,
-  paginateQuery,
-  paginateScan,
   PutCommand,
   QueryCommand,
-  ScanCommand,
   TransactGetCommand,
   TransactWriteCommand,
   UpdateCommand,
@@ -87,6 +84,19 @@ describe("a command", () => {
       tx.rollback();
     });
     expect(app.cloud.rows(rows)).toEqual([{ pk: "p", sk: "2" }]);
+  });
+
+  test("of a listener to events is DynamoDB's", async () => {
+    const listening = app.cloud.createClient("listening", {
+      onEvent: () => {
+        app.wire.send(new GetItemCommand({ TableName, Key: { pk: { S: "p" } } })).catch(() => 0);
+      },
+    });
+    const { receipt } = await transact(async () => {
+      await listening.transact(() => put("1"));
+    });
+    expect(receipt.readTimestamp).toBeGreaterThan(0);
+    expect(new Set(app.sent)).toEqual(new Set(["GetItem"]));
   });
 
   test("is seen by the transaction's own reads, and sees its writes", async () => {
@@ -167,6 +177,19 @@ describe("a refusal", () => {
       await put("2");
     });
     expect(app.cloud.rows(rows)).toHaveLength(2);
+  });
+
+  test("that a body lets out is what the call fails with, and nothing is written", async () => {
+    const conditional = { ConditionExpression: "attribute_exists(pk)" };
+    const refused = await failure(
+      transact(async () => {
+        await put("1");
+        const Item = { pk: "p", sk: "2" };
+        await app.document.send(new PutCommand({ TableName, Item, ...conditional }));
+      }),
+    );
+    expect(refused).toBeInstanceOf(ConditionalCheckFailedException);
+    expect(app.cloud.rows(rows)).toEqual([]);
   });
 
   test("of what is no request is a ValidationException", async () => {
@@ -296,79 +319,6 @@ describe("an error that a library swallows", () => {
     expect(seen[0]).toBeInstanceOf(ConflictError);
     expect(seen[0]).toMatchObject({ name: "ConflictError", retryable: true });
     expect((seen[0] as { $metadata: { attempts: number } }).$metadata.attempts).toBe(1);
-  });
-});
-
-describe("pages", () => {
-  const key = { KeyConditionExpression: "pk = :p", ExpressionAttributeValues: { ":p": "p" } };
-
-  test("of paginators end where DynamoDB's end", async () => {
-    await transact(async () => {
-      for (const sk of ["1", "3", "5"]) await put(sk);
-    });
-    const { result } = await transact(async () => {
-      for (const sk of ["2", "4", "6"]) await put(sk);
-      const pages: unknown[] = [];
-      const config = { client: app.document, pageSize: 2 };
-      for await (const { Items, Count } of paginateQuery(config, { TableName, ...key })) {
-        pages.push([Count, Items?.map(({ sk }) => sk as string)]);
-      }
-      const scanned: unknown[] = [];
-      for await (const { Items = [] } of paginateScan(config, { TableName })) {
-        scanned.push(...Items.map(({ sk }) => sk as string));
-      }
-      return { pages, scanned: scanned.sort() };
-    });
-    expect(result.pages).toEqual([
-      [2, ["1", "2"]],
-      [2, ["3", "4"]],
-      [2, ["5", "6"]],
-      [0, []],
-    ]);
-    expect(result.scanned).toEqual(["1", "2", "3", "4", "5", "6"]);
-  });
-
-  test("of an index show the transaction's own rows, cut to size", async () => {
-    await transact(async () => {
-      for (const sk of ["1", "3"]) await put(sk, { kind: "k", n: Number(sk) });
-    });
-    const { result } = await transact(async () => {
-      for (const sk of ["2", "4"]) await put(sk, { kind: "k", n: Number(sk) });
-      await put("5", { kind: "other", n: 0 });
-      const found: unknown[] = [];
-      const query = {
-        ...{ TableName, IndexName: "by-kind", KeyConditionExpression: "kind = :k" },
-        ExpressionAttributeValues: { ":k": "k" },
-      };
-      const config = { client: app.document, pageSize: 1 };
-      for await (const { Items = [] } of paginateQuery(config, query)) {
-        found.push(...Items.map(({ n }) => n as number));
-      }
-      const scan = { TableName, IndexName: "by-kind" };
-      let scanned = 0;
-      for await (const { Count = 0 } of paginateScan(config, scan)) scanned += Count;
-      return { found: found.sort(), scanned };
-    });
-    expect(result).toEqual({ found: [1, 2, 3, 4], scanned: 5 });
-  });
-
-  test("of segments are the table, each row once", async () => {
-    await transact(async () => {
-      for (let i = 0; i < 10; i += 1) await add(`stored-${i}`);
-    });
-    const { result } = await transact(async () => {
-      for (let i = 0; i < 5; i += 1) await add(`own-${i}`);
-      for (let i = 0; i < 5; i += 1) await add(`stored-${i}`);
-      const segments = [0, 1, 2].map((Segment) =>
-        app.document.send(new ScanCommand({ TableName: "counters", Segment, TotalSegments: 3 })),
-      );
-      return (await Promise.all(segments)).map(({ Items = [] }) =>
-        Items.map(({ id }) => id as string),
-      );
-    });
-    expect(result.filter(({ length }) => length > 0).length).toBeGreaterThan(1);
-    expect(new Set(result.flat()).size).toBe(15);
-    expect(result.flat()).toHaveLength(15);
   });
 });
 

@@ -1,53 +1,22 @@
 /**
  * The plugin of tidemark/native in the oldest AWS SDK that the package allows beside it, whose
- * middleware, requests and document client are others than the newest one's. That SDK is installed
- * here, since no other test needs it.
+ * middleware, requests and document client are others than the newest one's.
  */
-import { execFile, execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
-import { build } from "esbuild";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import packageJson from "../../package.json" with { type: "json" };
 import { localIdentity } from "../harness/local-servers.ts";
 import { startNativeWorld, type NativeWorld } from "../harness/native-world.ts";
+import { FloorSdk } from "./floor-sdk.ts";
 
-const floor = packageJson.peerDependencies["@aws-sdk/client-dynamodb"].replace("^", "");
-const folder = mkdtempSync(join(tmpdir(), "tidemark-floor-"));
-const run = promisify(execFile);
-const root = fileURLToPath(new URL("../..", import.meta.url));
-
-/** Undefined: it is there. */
-function whyNot(): string | undefined {
-  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "floor", private: true }));
-  const packages = ["client-dynamodb", "lib-dynamodb"].map((name) => `@aws-sdk/${name}@${floor}`);
-  try {
-    const flags = ["--no-audit", "--no-fund", "--prefer-offline"];
-    execFileSync("npm", ["install", ...flags, ...packages], { cwd: folder, stdio: "pipe" });
-    return undefined;
-  } catch (error) {
-    return `AWS SDK ${floor} cannot be installed here: ${(error as Error).message.slice(0, 200)}`;
-  }
-}
-
-const missing = whyNot();
-if (missing !== undefined) console.warn(`SKIPPED: the plugin at the peer floor: ${missing}`);
+const floor = new FloorSdk();
 
 let world: NativeWorld;
 beforeAll(async () => {
   world = await startNativeWorld();
-  await build({
-    entryPoints: [join(root, "native", "index.ts")],
-    outfile: join(folder, "native.cjs"),
-    ...({ bundle: true, format: "cjs", platform: "node", logLevel: "silent" } as const),
-  });
+  await floor.bundle("native.cjs", "native", "index.ts");
 });
 afterAll(async () => {
   await world.stop();
-  rmSync(folder, { recursive: true, force: true });
+  floor.remove();
 });
 
 const program = `
@@ -115,14 +84,12 @@ native.middlewareStack.add((next) => async (args) => {
 })();
 `;
 
-test(`the plugin works in AWS SDK ${floor}`, async ({ skip }) => {
-  skip(missing !== undefined, missing);
-  writeFileSync(join(folder, "program.cjs"), program);
+test(`the plugin works in AWS SDK ${floor.version}`, async ({ skip }) => {
+  skip(floor.missing !== undefined, floor.missing);
   const options = { ...localIdentity, endpoint: world.proxy.url };
-  const given = JSON.stringify({ options, table: world.table });
-  const { stdout } = await run(process.execPath, ["program.cjs", given], { cwd: folder });
+  const found = await floor.run(program, { options, table: world.table });
   const row = { pk: "floor", sk: "1" };
-  expect(JSON.parse(stdout)).toEqual({
+  expect(found).toEqual({
     nonces: 2,
     read: { ...row, a: 1 },
     updated: { ...row, a: 2 },
