@@ -12,6 +12,7 @@ import { systemClock } from "../../aws/system.ts";
 import * as limits from "../../core/limits.ts";
 import type { AccessState } from "../../core/table-access.ts";
 import type { LogPosition, ShardId, Timestamp } from "../../core/types.ts";
+import { decodeIndexes } from "../../schemas/described-indexes.ts";
 import { startLocalStores, type LocalStores } from "../harness/local-stores.ts";
 
 let stores: LocalStores;
@@ -319,6 +320,13 @@ describe("user tables", () => {
       { name: "openedAt", type: "N", role: "sort" },
     ]);
     expect(found?.indexNames).toEqual(["by-owner"]);
+    const { partitionKey, sortKey } = byOwner;
+    expect(decodeIndexes(found?.indexDescriptions)).toEqual([
+      {
+        ...{ name: "by-owner", kind: "global", partitionKey, sortKey },
+        ...{ projection: "ALL", nonKeyAttributes: [] },
+      },
+    ]);
   });
 
   test("and take them anew when the table is registered again", async () => {

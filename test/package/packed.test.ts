@@ -18,6 +18,7 @@ import {
   sdkSizes,
 } from "../../scripts/check-bundles.ts";
 import { target } from "../../sdk/connect.ts";
+import { useOfCommands, useOfNative } from "./plugin-programs.ts";
 import { isAlive } from "../embedded/fixtures/test-stack.ts";
 import { packRepository, Project, type ModuleSystem } from "./packed-project.ts";
 
@@ -99,32 +100,6 @@ emfMetrics({ namespace: "Shop", sink: console.log, nowMs: () => 1 })(
   });
 });
 
-const useOfThePlugin = `
-const { DynamoDBClient, GetItemCommand } = require("@aws-sdk/client-dynamodb");
-const aws = new DynamoDBClient({
-  region: "eu-west-1",
-  credentials: { accessKeyId: "test", secretAccessKey: "test" },
-  requestHandler: {
-    handle: async () => ({
-      response: {
-        statusCode: 200,
-        headers: {},
-        body: Buffer.from(JSON.stringify({ Item: { id: { S: "a" }, _v: { N: "5" } } })),
-      },
-    }),
-  },
-});
-const clearFence = () => Promise.resolve(false);
-const tables = [{ name: "rows", partitionKey: "id" }];
-aws.middlewareStack.use(tidemarkNative({ client: { clearFence }, tables }));
-const get = new GetItemCommand({ TableName: "rows", Key: { id: { S: "a" } } });
-const db = tidemark.createClient({ deployment: "dev", region: "eu-west-1", dynamodb: aws });
-const refused = db.snapshot(() => {}).catch(({ field }) => field);
-Promise.all([aws.send(get), refused]).then(([{ Item }, field]) => {
-  console.log(JSON.stringify({ Item, field }));
-});
-`;
-
 test.each([
   [
     "esm",
@@ -139,8 +114,27 @@ test.each([
   ],
 ] as const)("the plugin is an entry of its own in %s", async (system, importing) => {
   linkPeers();
-  const output = await project(system).script("native.js", importing + useOfThePlugin);
+  const output = await project(system).script("native.js", importing + useOfNative);
   expect(JSON.parse(output)).toEqual({ Item: { id: { S: "a" } }, field: "dynamodb" });
+});
+
+test.each([
+  [
+    "esm",
+    'import { createRequire } from "node:module";\nimport * as tidemark from "tidemark";\n' +
+      'import { tidemarkPlugin } from "tidemark/client";\n' +
+      "const require = createRequire(import.meta.url);\n",
+  ],
+  [
+    "cjs",
+    'const tidemark = require("tidemark");\n' +
+      'const { tidemarkPlugin } = require("tidemark/client");\n',
+  ],
+] as const)("commands inside of transactions are an entry in %s", async (system, importing) => {
+  linkPeers();
+  const output = await project(system).script("commands.js", importing + useOfCommands);
+  const within = { id: { S: "a" }, n: { N: "1" } };
+  expect(JSON.parse(output)).toEqual({ outside: { id: { S: "stored" } }, within });
 });
 
 test("both module systems export the same names", async () => {
@@ -226,12 +220,14 @@ describe("types", () => {
 import { createClient, defineTable, CommitUnknownError } from "tidemark";
 import { emfMetrics } from "tidemark/emf";
 import { checkHistory, createTestCloud, testTable, type TestCloud } from "tidemark/testing";
-import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
+import { tidemarkPlugin } from "tidemark/client";
 import { tidemarkNative } from "tidemark/native";
 const plugged = new DynamoDBClient({});
 plugged.middlewareStack.use(
   tidemarkNative({ client: createClient({ deployment: "dev", region: "eu-west-1" }) }),
 );
+plugged.middlewareStack.use(tidemarkPlugin());
 const accounts = defineTable<{ balanceCents: number }, { id: string }>("accounts", { key: "id" });
 export async function tested(): Promise<readonly number[]> {
   const tables = [accounts, testTable("seats", { partitionKey: { name: "seat", type: "N" } })];
@@ -253,6 +249,9 @@ export async function total(): Promise<number> {
     const { result } = await db.transact(async (tx) => {
       const account = await tx.get(accounts, "ann");
       const cents: number = account?.balanceCents ?? 0;
+      const get = new GetItemCommand({ TableName: "accounts", Key: { id: { S: "ann" } } });
+      const stored: string | undefined = (await tx.send(get)).Item?.["balanceCents"]?.N;
+      if (stored === undefined) return 0;
       // @ts-expect-error The table's rows have no such attribute, so types are really there.
       void account?.nothing;
       return cents;

@@ -45,7 +45,8 @@ const failed = (promise) => promise.then(() => undefined, (error) => error);
   let runs = 0;
   const { receipt } = await db.transact(async (tx) => {
     runs += 1;
-    await document.send(new lib.PutCommand({ TableName, Item: { ...key("1"), n: 1, b: Buffer.from("ab") } }));
+    const bytes = { ...key("1"), n: 1, b: Buffer.from("ab") };
+    await document.send(new lib.PutCommand({ TableName, Item: bytes }));
     await document.send(new lib.PutCommand({ TableName, Item: key("2") }));
     const { Item } = await document.send(new lib.GetCommand({ TableName, Key: key("1") }));
     found.read = { ...Item, b: Buffer.from(Item.b).toString() };

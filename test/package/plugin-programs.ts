@@ -1,0 +1,53 @@
+/** Programs that use the plugins of the package, which they have imported. */
+
+export const useOfNative = `
+const { DynamoDBClient, GetItemCommand } = require("@aws-sdk/client-dynamodb");
+const aws = new DynamoDBClient({
+  region: "eu-west-1",
+  credentials: { accessKeyId: "test", secretAccessKey: "test" },
+  requestHandler: {
+    handle: async () => ({
+      response: {
+        statusCode: 200,
+        headers: {},
+        body: Buffer.from(JSON.stringify({ Item: { id: { S: "a" }, _v: { N: "5" } } })),
+      },
+    }),
+  },
+});
+const clearFence = () => Promise.resolve(false);
+const tables = [{ name: "rows", partitionKey: "id" }];
+aws.middlewareStack.use(tidemarkNative({ client: { clearFence }, tables }));
+const get = new GetItemCommand({ TableName: "rows", Key: { id: { S: "a" } } });
+const db = tidemark.createClient({ deployment: "dev", region: "eu-west-1", dynamodb: aws });
+const refused = db.snapshot(() => {}).catch(({ field }) => field);
+Promise.all([aws.send(get), refused]).then(([{ Item }, field]) => {
+  console.log(JSON.stringify({ Item, field }));
+});
+`;
+
+/** The SDK and the plugin may be of two module systems: a transaction knows of both. */
+export const useOfCommands = `
+const { DynamoDBClient, GetItemCommand } = require("@aws-sdk/client-dynamodb");
+const { createTestCloud, testTable } = require("tidemark/testing");
+const body = Buffer.from(JSON.stringify({ Item: { id: { S: "stored" } } }));
+const aws = new DynamoDBClient({
+  region: "eu-west-1",
+  credentials: { accessKeyId: "test", secretAccessKey: "test" },
+  requestHandler: { handle: async () => ({ response: { statusCode: 200, headers: {}, body } }) },
+});
+aws.middlewareStack.use(tidemarkPlugin());
+const get = async () =>
+  (await aws.send(new GetItemCommand({ TableName: "rows", Key: { id: { S: "a" } } }))).Item;
+(async () => {
+  const outside = await get();
+  const cloud = await createTestCloud({ tables: [testTable("rows", { partitionKey: "id" })] });
+  const db = cloud.createClient();
+  const table = tidemark.defineTable("rows", { key: "id" });
+  const { result: within } = await cloud.run(() => db.transact(async (tx) => {
+    tx.put(table, { id: "a", n: 1 });
+    return get();
+  }));
+  console.log(JSON.stringify({ outside, within }));
+})();
+`;
