@@ -277,6 +277,25 @@ describe("an error that a library swallows", () => {
     expect(app.cloud.rows(counters)).toContainEqual({ id: "sum", n: 6 });
   });
 
+  test("of a store that does not answer ends the attempt: it is not torn", async () => {
+    await transact(() => add("a"));
+    const fresh = app.cloud.createClient("fresh");
+    let runs = 0;
+    const { receipt } = await app.cloud.run(() =>
+      fresh.transact(async () => {
+        runs += 1;
+        await add("a");
+        if (runs === 1) app.cloud.refuseCalls("dynamodb", 5_000);
+        await failure(add("b"));
+      }),
+    );
+    expect(receipt.attempts).toBeGreaterThan(1);
+    expect(app.cloud.rows(counters)).toEqual([
+      { id: "a", n: 2 },
+      { id: "b", n: 1 },
+    ]);
+  });
+
   test("of a request that can never work ends the call", async () => {
     let runs = 0;
     const refused = await failure(

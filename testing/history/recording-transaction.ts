@@ -163,7 +163,13 @@ class RecordingReader {
   async #scanPage(table: string, scan: ScanSpec, page: Page): Promise<RowPage> {
     const found = await this.#reader.scanPage(table, scan, page);
     const description = this.#describe(table);
-    return this.#page(found, { table: description, pass: table, page, covers: () => true });
+    const { segment } = scan;
+    return this.#page(found, {
+      ...{ table: description, page },
+      pass: segment === undefined ? table : `${table} ${segment.index}/${segment.total}`,
+      // Which rows are of a segment the store alone knows.
+      covers: segment === undefined ? () => true : undefined,
+    });
   }
 
   #page(
