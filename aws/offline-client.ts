@@ -20,3 +20,9 @@ export async function offlineClient({ answered }: Omit<Steps, "counted">): Promi
   });
   return { send: (command) => client.send(command as never) };
 }
+
+/** A command for a client to do something. */
+export async function anyCommand(): Promise<object> {
+  const { GetItemCommand } = await import("@aws-sdk/client-dynamodb");
+  return new GetItemCommand({ TableName: "none", Key: { id: { S: "none" } } });
+}

@@ -5,6 +5,8 @@ import type { Answer } from "../commands/answer.ts";
 export type Support = CommandSupport & {
   /** Undefined: outside of all transactions. */
   current(): CurrentCommands | undefined;
+  /** Has a client do once all that a first command takes, and sends nothing. */
+  warmUp(client: SendingClient): Promise<void>;
 };
 
 export type CurrentCommands = {
@@ -13,3 +15,6 @@ export type CurrentCommands = {
   /** Whether a body that returns meanwhile has not waited for it. */
   during<Result>(run: () => Promise<Result>): Promise<Result>;
 };
+
+/** A client of the AWS SDK, of either kind. */
+export type SendingClient = { send(command: never): Promise<unknown> };

@@ -2,6 +2,7 @@
 import { InvalidRequestError } from "../core/errors.ts";
 import { isOwned, markPlugged } from "../core/plugged-clients.ts";
 import { answering } from "./middleware.ts";
+import type { SendingClient } from "./current.ts";
 import { support } from "./support.ts";
 
 /** What `middlewareStack.use` of any client of the AWS SDK takes. */
@@ -42,6 +43,16 @@ export function tidemarkPlugin(): CommandPlugin {
       });
     },
   };
+}
+
+/**
+ * Has a client that has the plugin do all that its first command takes: the AWS SDK reads
+ * configuration files and loads parts of itself then. Sends nothing. For tests in the in-memory
+ * cloud of `tidemark/testing`, whose time does not wait for files, and for whoever wants the first
+ * transaction to be as fast as the others.
+ */
+export function warmUp(client: SendingClient): Promise<void> {
+  return support().warmUp(client);
 }
 
 function ownClient(): InvalidRequestError {

@@ -7,24 +7,28 @@ import { answerCommand } from "../commands/answer.ts";
 import { TransactionCommands, type CommandTransaction } from "../commands/transaction-commands.ts";
 import { offerCommands, type Answering, type CommandScope } from "../aws/command-support.ts";
 import { InvalidRequestError } from "../core/errors.ts";
-import { offlineClient, type OfflineClient } from "../aws/offline-client.ts";
-import type { CurrentCommands, Support } from "./current.ts";
+import { anyCommand, offlineClient, type OfflineClient } from "../aws/offline-client.ts";
+import type { CurrentCommands, SendingClient, Support } from "./current.ts";
 import { answering } from "./middleware.ts";
 
 class LocalSupport implements Support {
-  readonly #storage = new AsyncLocalStorage<TransactionCommands | undefined>();
-  readonly #known = new WeakMap<object, TransactionCommands>();
+  readonly #storage = new AsyncLocalStorage<CurrentCommands | undefined>();
+  readonly #known = new WeakMap<object, CurrentCommands>();
   #client: Promise<OfflineClient> | undefined;
 
   scope<Transaction extends object>(by: Answering<Transaction>): CommandScope<Transaction> {
     const own = by.transaction as unknown as CommandTransaction;
     const transaction = outsideOf(own, (run) => this.outside(run));
     const commands = new TransactionCommands(own, by.mayWrite);
-    this.#known.set(transaction, commands);
+    const current: CurrentCommands = {
+      answer: (command, input) => this.outside(() => answerCommand(commands, command, input)),
+      during: (run) => commands.during(run),
+    };
+    this.#known.set(transaction, current);
     return {
       transaction: transaction as unknown as Transaction,
       run: async (body) => {
-        const result = await this.#storage.run(commands, body);
+        const result = await this.#storage.run(current, body);
         if (!commands.isAtWork) return result;
         throw new InvalidRequestError(
           "body",
@@ -35,17 +39,31 @@ class LocalSupport implements Support {
   }
 
   async send(transaction: object, command: object): Promise<unknown> {
-    const commands = this.#known.get(transaction);
-    if (commands === undefined) {
+    const current = this.#known.get(transaction);
+    if (current === undefined) {
       throw new InvalidRequestError(
         "send",
         "call `tidemarkPlugin()` of tidemark/client before the transaction begins",
       );
     }
-    return commands.during(async () => {
-      const client = await (this.#client ??= offlineClient(answering(this, refuseOthers)));
-      return this.#storage.run(commands, () => client.send(command));
+    return current.during(async () => {
+      const client = await this.#offline();
+      return this.#storage.run(current, () => client.send(command));
     });
+  }
+
+  async warmUp(client: SendingClient): Promise<void> {
+    const nothing: CurrentCommands = {
+      answer: () => Promise.resolve({ output: {} }),
+      during: (run) => run(),
+    };
+    for (const each of [await this.#offline(), client]) {
+      await this.#storage.run(nothing, async () => each.send((await anyCommand()) as never));
+    }
+  }
+
+  #offline(): Promise<OfflineClient> {
+    return (this.#client ??= offlineClient(answering(this, refuseOthers)));
   }
 
   isWithin(): boolean {
@@ -53,13 +71,7 @@ class LocalSupport implements Support {
   }
 
   current(): CurrentCommands | undefined {
-    const commands = this.#storage.getStore();
-    return (
-      commands && {
-        answer: (command, input) => this.outside(() => answerCommand(commands, command, input)),
-        during: (run) => commands.during(run),
-      }
-    );
+    return this.#storage.getStore();
   }
 
   outside<Result>(run: () => Result): Result {

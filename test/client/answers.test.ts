@@ -4,8 +4,8 @@
  */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import fc from "fast-check";
-import { afterAll, describe, expect, test } from "vitest";
-import { tidemarkPlugin } from "../../client/index.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { tidemarkPlugin, warmUp } from "../../client/index.ts";
 import { createTestCloud, testTable } from "../../testing/index.ts";
 import { DynamoDbModel } from "../../testing/cloud/dynamodb/model.ts";
 import type { Operations } from "../../testing/cloud/dynamodb/operation-types.ts";
@@ -27,6 +27,7 @@ const application = new DynamoDBClient({
   credentials: { accessKeyId: "a", secretAccessKey: "b" },
 });
 application.middlewareStack.use(tidemarkPlugin());
+beforeAll(() => warmUp(application));
 afterAll(() => {
   application.destroy();
 });

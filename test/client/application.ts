@@ -2,9 +2,9 @@
  * An application with clients of the AWS SDK and transactions in an in-memory cloud. What its
  * clients send to DynamoDB itself is noted, and answered with nothing.
  */
-import { DynamoDBClient, ListTablesCommand } from "@aws-sdk/client-dynamodb";
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
-import { tidemarkPlugin } from "../../client/index.ts";
+import { tidemarkPlugin, warmUp } from "../../client/index.ts";
 import { defineTable, type Client } from "../../sdk/index.ts";
 import { createTestCloud, testTable, type TestCloud } from "../../testing/index.ts";
 
@@ -45,8 +45,6 @@ export async function startApplication(): Promise<Application> {
   });
   wire.middlewareStack.use(tidemarkPlugin());
   const document = DynamoDBDocumentClient.from(wire);
-  // The AWS SDK loads parts of itself with the first call, which takes real time.
-  await wire.send(new ListTablesCommand({}));
-  sent.length = 0;
+  await warmUp(wire);
   return { cloud, db: cloud.createClient(), wire, document, sent };
 }

@@ -1,9 +1,5 @@
 /** Commands inside of transactions over mixed tables, by a client that has both plugins. */
-import {
-  ConditionalCheckFailedException,
-  DynamoDBClient,
-  ListTablesCommand,
-} from "@aws-sdk/client-dynamodb";
+import { ConditionalCheckFailedException, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import {
   DynamoDBDocumentClient,
   GetCommand,
@@ -14,7 +10,7 @@ import {
   UpdateCommand,
 } from "@aws-sdk/lib-dynamodb";
 import { beforeEach, expect, test } from "vitest";
-import { tidemarkPlugin } from "../../client/index.ts";
+import { tidemarkPlugin, warmUp } from "../../client/index.ts";
 import { tidemarkNative } from "../../native/index.ts";
 import { defineTable, type Client } from "../../sdk/index.ts";
 import { createTestCloud, testTable, type TestCloud } from "../../testing/index.ts";
@@ -48,9 +44,8 @@ beforeEach(async () => {
   const clearFence = () => Promise.resolve(false);
   wire.middlewareStack.use(tidemarkNative({ client: { clearFence }, tables }));
   wire.middlewareStack.use(tidemarkPlugin());
-  await wire.send(new ListTablesCommand({}));
-  sent = 0;
   document = DynamoDBDocumentClient.from(wire);
+  await warmUp(document);
 });
 
 const put = (line: string, n: number) =>

@@ -1,7 +1,12 @@
 /**
  * What the compiler knows of the client: options that exclude one another, results and receipts.
  */
-import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import {
+  DynamoDBClient,
+  PutItemCommand,
+  type PutItemCommandOutput,
+} from "@aws-sdk/client-dynamodb";
+import { GetCommand, type GetCommandOutput } from "@aws-sdk/lib-dynamodb";
 import { KinesisClient } from "@aws-sdk/client-kinesis";
 import { describe, expectTypeOf, test } from "vitest";
 import {
@@ -61,6 +66,19 @@ describe("transact", () => {
     expectTypeOf(db.transact(async (tx) => tx.rollback())).resolves.toExtend<{
       result: undefined;
     }>();
+  });
+
+  test("commands of either kind are answered with what the AWS SDK says", () => {
+    const put = new PutItemCommand({ TableName: "rows", Item: { id: { S: "a" } } });
+    const get = new GetCommand({ TableName: "rows", Key: { id: "a" } });
+    expectTypeOf(db.transact((tx) => tx.send(put))).resolves.toExtend<{
+      result: PutItemCommandOutput;
+    }>();
+    expectTypeOf(db.transact((tx) => tx.client.send(get))).resolves.toExtend<{
+      result: GetCommandOutput;
+    }>();
+    // @ts-expect-error: an input is no command
+    void db.transact((tx) => tx.send({ TableName: "rows" }));
   });
 
   test("a receipt may have no commit timestamp: there may be nothing to commit", () => {
