@@ -46,6 +46,14 @@ export function tidemarkPlugin(): CommandPlugin {
 }
 
 /**
+ * Runs something outside of the transaction in whose body it is called: the commands that it sends
+ * are DynamoDB's, done at once and whatever becomes of the transaction, once for each of its runs.
+ */
+export function outsideTransactions<Result>(run: () => Result): Result {
+  return support().outside(run);
+}
+
+/**
  * Has a client that has the plugin do all that its first command takes: the AWS SDK reads
  * configuration files and loads parts of itself then. Sends nothing. For tests in the in-memory
  * cloud of `tidemark/testing`, whose time does not wait for files, and for whoever wants the first

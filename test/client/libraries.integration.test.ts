@@ -2,7 +2,7 @@
  * Libraries inside of a transaction: programs of their typical operations run natively and within
  * one transaction, and answers and tables are the same. Natively is on a real protocol server;
  * where that knows no transactions of DynamoDB's, the whole program is compared with the model of
- * DynamoDB too. docs/orms.md has what came of it.
+ * DynamoDB too. docs/orms.md has what came of it; `-u` writes that there.
  */
 import { readFileSync } from "node:fs";
 import {

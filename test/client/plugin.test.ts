@@ -22,7 +22,7 @@ import {
   UpdateCommand,
 } from "@aws-sdk/lib-dynamodb";
 import { beforeEach, describe, expect, test } from "vitest";
-import { tidemarkPlugin } from "../../client/index.ts";
+import { outsideTransactions, tidemarkPlugin } from "../../client/index.ts";
 import { createAwsClients } from "../../aws/clients.ts";
 import {
   ConflictError,
@@ -72,6 +72,16 @@ describe("a command", () => {
   test("that neither reads nor writes items passes", async () => {
     await transact(() => app.wire.send(new DescribeTableCommand({ TableName })));
     expect(app.sent).toEqual(["DescribeTable"]);
+  });
+
+  test("is DynamoDB's where the body says so", async () => {
+    await transact(async () => {
+      await put("1");
+      await outsideTransactions(() => put("2"));
+      await put("3");
+    });
+    expect(app.sent).toEqual(["PutItem"]);
+    expect(app.cloud.rows(rows)).toHaveLength(2);
   });
 
   test("belongs to the innermost transaction", async () => {
