@@ -1,9 +1,10 @@
 /** Query and Scan: what is read of tables and indexes, and where a page ends. */
 import { attribute, setAttribute } from "../core/attributes.ts";
+import { sameKeyValue } from "../core/key-order.ts";
 import type { SortKeyCondition } from "../core/ports.ts";
 import { matchesSortKey } from "../core/sort-key-condition.ts";
 import type { AttributeValue, Item } from "../core/types.ts";
-import { typeOf, valuesEqual } from "../expressions/attribute-values.ts";
+import { typeOf } from "../expressions/attribute-values.ts";
 import { pathsOf } from "../expressions/conditions.ts";
 import {
   keyAttributes,
@@ -22,6 +23,7 @@ import {
   selectOf,
 } from "../expressions/pages.ts";
 import { invalid } from "../expressions/refusals.ts";
+import { canonical } from "./canonical.ts";
 import { keyText } from "./item-identity.ts";
 import { pageAnswer } from "./page-answer.ts";
 import type { PageCommand, PagePlan } from "./page-plan.ts";
@@ -43,9 +45,12 @@ export async function query(input: PageCommand, commands: TransactionCommands): 
   requireUnkeyedFilter(schema, bound.filter);
   requireScalarKeys(table, [...pathsOf(bound.filter), ...(bound.paths ?? [])]);
   const sortKey = fitted.sort === undefined ? undefined : sortKeyCondition(fitted.sort);
+  const matches = (item: Item): boolean => isInRange(item, { fitted, sortKey, schema });
   if (startKey !== undefined) {
-    requireStartKey(table, index, startKey);
-    requireInRange(startKey, { fitted, sortKey, schema });
+    if (index === undefined || table.knows(index)) requireStartKey(table, index, startKey);
+    if (!matches(startKey)) {
+      throw invalid("The provided starting key does not match the range key predicate");
+    }
   }
   const descending = input.ScanIndexForward === false;
   const spec = {
@@ -59,9 +64,9 @@ export async function query(input: PageCommand, commands: TransactionCommands): 
     ...{ input, bound, table, index, isQuery: true },
     ...contentOf(input, { bound, table, index, isQuery: true }),
     fetch: (page) => commands.transaction.queryPage(table.name, spec, page),
-    pass: JSON.stringify(["query", table.name, index?.name, descending]),
+    pass: JSON.stringify(["query", table.name, index?.name, descending, tests.map(testText)]),
     isOrdered: index === undefined,
-    holds: () => true,
+    holds: matches,
   });
 }
 
@@ -121,23 +126,26 @@ function sortKeyCondition({ operator, values }: KeyTest): SortKeyCondition {
   return { operator, low: first, high: second ?? first };
 }
 
-function requireInRange(
-  startKey: Item,
+function testText({ name, operator, values }: KeyTest): string {
+  return JSON.stringify([name, operator, ...values.map((value) => keyText({ value }))]);
+}
+
+function isInRange(
+  item: Item,
   range: {
     readonly fitted: FittedTests;
     readonly sortKey: SortKeyCondition | undefined;
     readonly schema: Pick<IndexSchema, "partition" | "sort">;
   },
-): void {
+): boolean {
   const { fitted, sortKey, schema } = range;
-  const partition = attribute(startKey, schema.partition.name);
-  const sort = schema.sort === undefined ? undefined : attribute(startKey, schema.sort.name);
-  const isWithin =
+  const partition = attribute(item, schema.partition.name);
+  const sort = schema.sort === undefined ? undefined : attribute(item, schema.sort.name);
+  return (
     partition !== undefined &&
-    valuesEqual(partition, fitted.partition) &&
-    (sortKey === undefined || (sort !== undefined && matchesSortKey(sortKey, sort)));
-  if (isWithin) return;
-  throw invalid("The provided starting key does not match the range key predicate");
+    sameKeyValue(partition, fitted.partition) &&
+    (sortKey === undefined || (sort !== undefined && matchesSortKey(sortKey, sort)))
+  );
 }
 
 /** Where to go on: first with rows that are known by their keys, then where the engine was. */
@@ -168,7 +176,7 @@ async function readPage(commands: TransactionCommands, plan: PagePlan): Promise<
     const room = wanted - rows.length;
     const limit = input.Limit === undefined ? undefined : room;
     const page = await plan.fetch({ limit, cursor: place.cursor });
-    const found = page.rows.filter(holds);
+    const found = page.rows.map(canonical).filter(holds);
     rows.push(...found.slice(0, room));
     const keys = found.slice(room).map((item) => keyOf(table.schema, item));
     place = { keys, at: 0, cursor: page.cursor, isOver: page.cursor === undefined };

@@ -25,6 +25,11 @@ export class CommandTable implements KeyedTable {
     return this.#indexes.values();
   }
 
+  /** Whether the registry says what the index is. */
+  knows(index: IndexSchema): boolean {
+    return this.#indexes.get(index.name) === index;
+  }
+
   /**
    * What is known of an index. One that was made since the table was registered is taken by its
    * word: its key is what the query tests, and it projects everything; whether it is there at all

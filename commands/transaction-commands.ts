@@ -10,6 +10,7 @@ import type { BodyTransaction, Reader } from "../engine/types.ts";
 import type { Item } from "../core/types.ts";
 import { keyOf } from "../expressions/key-schema.ts";
 import { decideWrite, type BoundWrite, type Decision } from "../expressions/writes.ts";
+import { canonical } from "./canonical.ts";
 import { commandTable, type CommandTable } from "./tables.ts";
 
 /** A transaction; or a snapshot, which is of the same kind and must not write. */
@@ -60,14 +61,17 @@ export class TransactionCommands {
     return commandTable(this.transaction.describe(name));
   }
 
-  get(table: CommandTable, key: Item): Promise<Item | undefined> {
-    return this.transaction.get(table.name, key);
+  async get(table: CommandTable, key: Item): Promise<Item | undefined> {
+    const item = await this.transaction.get(table.name, key);
+    return item && canonical(item);
   }
 
-  batchGet(
+  async batchGet(
     keys: readonly { readonly table: CommandTable; readonly key: Item }[],
   ): Promise<readonly (Item | undefined)[]> {
-    return this.transaction.batchGet(keys.map(({ table, key }) => ({ table: table.name, key })));
+    const asked = keys.map(({ table, key }) => ({ table: table.name, key }));
+    const items = await this.transaction.batchGet(asked);
+    return items.map((item) => item && canonical(item));
   }
 
   /**

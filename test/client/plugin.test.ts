@@ -27,6 +27,7 @@ import { createAwsClients } from "../../aws/clients.ts";
 import {
   ConflictError,
   createClient,
+  defineTable,
   InvalidRequestError,
   type Transaction,
 } from "../../sdk/index.ts";
@@ -153,6 +154,21 @@ describe("a command", () => {
       code: "transaction-closed",
     });
     expect(app.sent).toEqual([]);
+  });
+});
+
+test("a condition compares values, however they are spelt or ordered", async () => {
+  const spelt = defineTable<{ tags: Set<string>; n: number }, { id: string }>("counters");
+  await transact(async (tx) => {
+    tx.put(spelt, { id: "a" }, { tags: new Set(["y", "x"]), n: 1e-7 });
+    const { Attributes } = await app.document.send(
+      new UpdateCommand({
+        ...{ TableName: "counters", Key: { id: "a" }, UpdateExpression: "SET m = n" },
+        ...{ ConditionExpression: "tags = :tags AND n = :n", ReturnValues: "UPDATED_NEW" },
+        ExpressionAttributeValues: { ":tags": new Set(["x", "y"]), ":n": 1e-7 },
+      }),
+    );
+    expect(Attributes).toEqual({ m: 1e-7 });
   });
 });
 
