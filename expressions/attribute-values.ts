@@ -93,11 +93,13 @@ function readText(content: unknown): string {
 }
 
 function readBinary(content: unknown): Uint8Array {
-  if (!(content instanceof Uint8Array)) {
+  // Whoever gave it may change it while it is kept.
+  if (content instanceof Uint8Array) return new Uint8Array(content);
+  // The AWS SDK takes any view of bytes.
+  if (!ArrayBuffer.isView(content)) {
     throw malformed("only base-64-encoded strings are convertible to bytes");
   }
-  // Whoever gave it may change it while it is kept.
-  return new Uint8Array(content);
+  return new Uint8Array(content.buffer, content.byteOffset, content.byteLength).slice();
 }
 
 function readList(content: unknown): readonly unknown[] {

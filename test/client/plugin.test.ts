@@ -172,6 +172,18 @@ test("a condition compares values, however they are spelt or ordered", async () 
   });
 });
 
+test("bytes may be any view, and are as they were when they were sent", async () => {
+  const bytes = new Uint8Array([1, 2, 3]);
+  const { result } = await transact(async () => {
+    await put("1", { bytes, view: new DataView(bytes.buffer, 1), set: new Set([bytes]) });
+    bytes.fill(0);
+    return get("1");
+  });
+  const sent = new Uint8Array([1, 2, 3]);
+  const view = new Uint8Array([2, 3]);
+  expect(result).toEqual({ pk: "p", sk: "1", bytes: sent, view, set: new Set([sent]) });
+});
+
 describe("a put and a delete without condition and return values", () => {
   test("are blind: they read nothing", async () => {
     app.cloud.conflictOn(counters, { id: "a" });
