@@ -33,7 +33,14 @@ export type {
   ValidatorResult,
 } from "./table.ts";
 export type { Change } from "./row-updates.ts";
-export type { BatchRows, Snapshot, Transaction } from "./transaction.ts";
+export type {
+  BatchRows,
+  SdkClient,
+  SdkCommand,
+  SdkOutput,
+  Snapshot,
+  Transaction,
+} from "./transaction.ts";
 export type {
   AllOptions,
   IndexWhere,

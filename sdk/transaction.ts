@@ -274,7 +274,14 @@ export class TransactionHandle extends ReadHandle<RowUpdates> implements Transac
     return result;
   }
 
-  async send<Command extends SdkCommand>(command: Command): Promise<SdkOutput<Command>> {
+  send<Command extends SdkCommand>(command: Command): Promise<SdkOutput<Command>> {
+    const answer = this.#send(command);
+    // As of reads: a conflict may reject it before the body waits for it.
+    answer.catch(() => undefined);
+    return answer;
+  }
+
+  async #send<Command extends SdkCommand>(command: Command): Promise<SdkOutput<Command>> {
     const support = commandSupport();
     if (support === undefined) {
       throw new InvalidRequestError("send", "call `tidemarkPlugin()` of tidemark/client first");
