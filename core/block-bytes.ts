@@ -16,6 +16,11 @@ export const busyBytesMax = 1 + 16 + 16;
 /** Of a vote: how far back the prepared verdict lies, and what each install replaces. */
 export const votedBytesMax = 8 + 3;
 export const stampBytesMax = 1 + 16;
+/** Of the commit of a part: how far back it lies, and how far below its place it counts. */
+export const countedBytesMax = 8 + 8;
+/** Of a part: their number, and each one's shard and timestamp. */
+export const partCountBytesMax = 1;
+export const partBytesMax = 1 + 7;
 export const checkCountBytesMax = 3;
 /** Where the payload lies: record and request named anew, or request only, or chunks. */
 export const newRecordBytesMax = 2 + 1 + 55 + 3;

@@ -11,6 +11,9 @@ import {
   busyBytesMax,
   checkCountBytesMax,
   stampBytesMax,
+  countedBytesMax,
+  partBytesMax,
+  partCountBytesMax,
   votedBytesMax,
   writeHashesBytesMax,
   blockFrameBytesMax,
@@ -34,6 +37,7 @@ import {
   timestampZero,
   type CommittedVerdict,
   type LogPosition,
+  type Part,
   type PreparedVerdict,
   type Stamp,
   type TransactionId,
@@ -41,6 +45,7 @@ import {
   type SequenceNumber,
   type StreamCursor,
   type Timestamp,
+  type WholeOutcome,
 } from "./types.ts";
 
 /** A record of the batch that an oracle certifies, in stream order. */
@@ -81,6 +86,11 @@ export type OracleInput = {
   /** By request index. */
   readonly spilled: ReadonlyMap<number, SpilledPayload>;
   readonly spilledWrites: RequestBatch;
+  /**
+   * What became of transactions that others ask to settle, by request, as all their logs say: what
+   * is not there is open.
+   */
+  readonly settled?: ReadonlyMap<number, WholeOutcome>;
   /** Requests at or above it are left for later. */
   readonly requestsEnd: number;
 };
@@ -95,12 +105,16 @@ export type PlannedCommit = {
   writesOf: number;
   /** How many it has, if it is to be prepared: they stand in the block. */
   checks: number | undefined;
+  /** If it is to be prepared as one of them. */
+  parts: readonly Part[] | undefined;
 };
 
 /** What a vote decides. */
 export type VotedCommit = {
   readonly opened: OpenTransaction;
   readonly stamps: readonly Stamp[];
+  /** Of a part: the timestamp at which the whole counts. */
+  readonly counted?: Timestamp | undefined;
 };
 
 export class BlockDraft {
@@ -179,7 +193,9 @@ export class BlockDraft {
         ? sameRecordBytesMax
         : newRecordBytesMax;
     const checks = commit.checks === undefined ? 0 : checkCountBytesMax + hashBytes * commit.checks;
-    const head = decisionBytesMax + location + checks + writeCountBytesMax;
+    const { parts } = commit;
+    const named = parts === undefined ? 0 : partCountBytesMax + partBytesMax * parts.length;
+    const head = decisionBytesMax + location + checks + named + writeCountBytesMax;
     const room = this.#bytesMax - blockFrameBytesMax - head;
     let writes = writesBytesMax(commit.writes, commit.writesOf, false);
     this.#plannedCompact = writes > room;
@@ -204,14 +220,17 @@ export class BlockDraft {
   ): PreparedVerdict {
     this.#add(request, outcomeCode.prepared, timestamp, this.#plannedBytes);
     this.compact[this.count - 1] = this.#plannedCompact ? 1 : 0;
-    if (!planned.spilled) this.#locatedRecord = planned.record;
+    const { parts } = planned;
+    const payload = payloadAt(input, request);
+    if (payload.kind === "stream") this.#locatedRecord = planned.record;
     return {
       kind: "prepared",
       id: idAt(input.requests, request),
       timestamp,
       checks: checksAt(input.requests, request),
       writes: writesAt(planned.writes, planned.writesOf, this.#plannedCompact),
-      payload: payloadAt(input, request),
+      payload,
+      ...(parts === undefined ? {} : { parts }),
     };
   }
 
@@ -235,13 +254,17 @@ export class BlockDraft {
   addVoted(
     request: number,
     timestamp: Timestamp,
-    { opened, stamps }: VotedCommit,
+    { opened, stamps, counted }: VotedCommit,
   ): CommittedVerdict {
     const { id } = opened.prepared;
     const writes = this.#plannedWrites;
     const payload = { kind: "prepared", position: opened.position } as const;
-    const verdict = { kind: "committed", id, timestamp, writes, payload, stamps } as const;
-    this.#add(request, outcomeCode.voted, timestamp, this.#plannedBytes);
+    const verdict: CommittedVerdict =
+      counted === undefined
+        ? { kind: "committed", id, timestamp, writes, payload, stamps }
+        : { kind: "committed", id, timestamp: counted, placed: timestamp, writes, payload };
+    const outcome = counted === undefined ? outcomeCode.voted : outcomeCode.counted;
+    this.#add(request, outcome, timestamp, this.#plannedBytes);
     this.voted.set(this.count - 1, verdict);
     return verdict;
   }
@@ -289,11 +312,13 @@ export class BlockDraft {
   }
 }
 
-/** Where the block will say that a request's payload lies. */
+/** Where the block will say that the payload of what is prepared lies. */
 function payloadAt(
   { requests, records, spilled }: OracleInput,
   request: number,
 ): PreparedVerdict["payload"] {
+  const isEmptyPart = requests.payloads[request] === columnCode.none && requests.parts.has(request);
+  if (isEmptyPart) return { kind: "none" };
   if (requests.payloads[request] === columnCode.spilled) {
     const payload = spilled.get(request);
     assert(payload?.kind === "read", "draft: a payload that is prepared has been read");
@@ -312,7 +337,8 @@ function withoutSortKeys(writes: readonly WriteHashes[]): WriteHashes[] {
 
 /** Bound on the encoded bytes of a commit by vote. */
 function votedBytes(writes: readonly WriteHashes[], stamps: number): number {
-  const head = decisionBytesMax + votedBytesMax + stamps * stampBytesMax + writeCountBytesMax;
+  const details = Math.max(votedBytesMax + stamps * stampBytesMax, countedBytesMax);
+  const head = decisionBytesMax + details + writeCountBytesMax;
   return head + writeHashesBytesMax(writes);
 }
 

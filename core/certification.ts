@@ -15,22 +15,27 @@ import {
   columnCode,
   tableFaults,
   writeCount,
+  writeWords,
   type RequestBatch,
 } from "./request-batch.ts";
+import { isWholeRange, type ShardRange } from "./shard-map.ts";
 import { timestampZero, type Timestamp, type TransactionId } from "./types.ts";
 import { checksAt, hashesAt } from "./verdict-columns.ts";
 import { outcomeCode } from "./verdict-kinds.ts";
 
 export class Certification {
   readonly #memory: OracleMemory;
+  readonly #range: ShardRange;
   /** Of the last conflict: the number of the check, and the commit found there. */
   conflictCheck = 0;
   conflictTimestamp: Timestamp = timestampZero;
   /** What made the last one busy. */
   inTheWay = "" as TransactionId;
 
-  constructor(memory: OracleMemory) {
+  /** @param range of the hashes of partitions that are this log's. */
+  constructor(memory: OracleMemory, range: ShardRange) {
     this.#memory = memory;
+    this.#range = range;
   }
 
   /**
@@ -76,6 +81,7 @@ export class Certification {
       // probe: oracle-table-differs
       return outcomeCode["table-differs"];
     }
+    if (this.#writesElsewhere(planned)) return outcomeCode.elsewhere;
     if (this.#findConflict(requests, request, checkedTo)) return outcomeCode.conflict;
     const isPrepare = requests.kinds[request] === columnCode.prepare;
     const { open } = this.#memory;
@@ -85,6 +91,18 @@ export class Certification {
       return outcomeCode.busy;
     }
     return isPrepare ? outcomeCode.prepared : outcomeCode.committed;
+  }
+
+  /** Rule 6: whether a write lies outside of the shard, whose tail nobody there follows. */
+  #writesElsewhere({ writes, writesOf }: PlannedCommit): boolean {
+    const { from, to } = this.#range;
+    if (isWholeRange(this.#range)) return false;
+    const end = (writes.writeStart[writesOf + 1] ?? 0) * writeWords;
+    for (let at = (writes.writeStart[writesOf] ?? 0) * writeWords; at < end; at += writeWords) {
+      const partition = writes.writes[at + 2] ?? 0;
+      if (partition < from || partition >= to) return true;
+    }
+    return false;
   }
 
   /** Rule 7: whether a check has a committed write in `(checkedTo, ts)`. */

@@ -51,6 +51,14 @@ export function requestsDone(record: BatchRecord, cursor: StreamCursor | undefin
   return cursor.requestsDone;
 }
 
+/** That covers so much of the record, and all before it. */
+export function cursorIn(
+  { sequenceNumber }: Pick<BatchRecord, "sequenceNumber">,
+  done: StreamCursor["requestsDone"],
+): StreamCursor {
+  return { sequenceNumber, requestsDone: done };
+}
+
 /** Order of cursors: undefined (nothing covered yet) comes first. */
 export function compareCursors(
   left: StreamCursor | undefined,

@@ -8,7 +8,7 @@
  */
 import { assert } from "./assert.ts";
 import { SipHash, sipKeyBytes } from "./sip-hash.ts";
-import type { KeyHash } from "./types.ts";
+import type { KeyHash, ShardNumber } from "./types.ts";
 
 /** Each kind of hash has a key of its own, made of the shard's, which keeps the kinds apart. */
 export const hashKinds = { table: 1, partition: 2, key: 3 } as const;
@@ -25,19 +25,27 @@ export class KeyHasher {
   high = 0;
   low = 0;
   /**
-   * Tells the key in 32 bits, unsigned: records and blocks carry it, so that keys are not mixed
-   * up.
+   * Tells the key and the shard in 32 bits, unsigned: records and blocks carry it, so that neither
+   * is mixed up.
    */
   readonly fingerprint: number;
+  /** The shard that it names. */
+  readonly shard: ShardNumber;
   readonly #byKind: readonly SipHash[];
 
-  /** @param key 16 secret bytes, which the shard was made with. */
-  constructor(key: Uint8Array) {
+  /**
+   * @param key 16 secret bytes, which the deployment was made with: the same for all its shards.
+   * @param shard whose requests and blocks the fingerprint is to name.
+   */
+  constructor(key: Uint8Array, shard = 0 as ShardNumber) {
     assert(key.length === hashSecretBytes, "a hash secret has 16 bytes");
+    this.shard = shard;
     const root = new SipHash(key);
     const none = new SipHash(new Uint8Array(hashSecretBytes));
     this.#byKind = [none, ...Object.values(hashKinds).map((kind) => keyOf(root, kind))];
-    root.hash(Uint8Array.of(fingerprintKind), 0, 1);
+    // That of the first shard is as it was before there were others.
+    const named = shard === 0 ? [fingerprintKind] : [fingerprintKind, shard];
+    root.hash(Uint8Array.from(named), 0, named.length);
     this.fingerprint = root.low >>> 0;
   }
 

@@ -178,6 +178,20 @@ export const indexEntriesPerWriteMax = 3;
  */
 export const decidedIdWeight = 4;
 
+/**
+ * How far above a log's own time what its client says of a transaction with parts may count: as far
+ * as the time of AWS's machines may be apart, and less than would keep readers waiting. Whoever
+ * looks at the other logs finds the rest.
+ */
+export const partAheadMicrosMax = 10_000_000;
+
+// --- Shards (docs/adr/0015-many-shards.md) ---
+export const shardsMax = 64;
+/** Blocks of another log that one look for what became of a transaction reads. */
+export const otherLogBlocksMax = 10_000;
+/** Between two looks of a reader of the past whether a quiet log has come so far. */
+export const reachPauseMs = 100;
+
 // --- The oracle: its function ---
 /** Tries of one step (rebuild, read payloads, append) before the batch is left for redelivery. */
 export const oracleTriesMax = 8;

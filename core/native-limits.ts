@@ -85,6 +85,11 @@ export const accessSweepsMax = 60;
 export const accessSweepPauseMs = 2_000;
 export const accessCallTriesMax = 12;
 
+// --- Parts of transactions over several shards (docs/adr/0015-many-shards.md) ---
+/** Parts of others that replay settles at a time, and how long it looks for one's outcome. */
+export const partsSettledAtOnceMax = 64;
+export const partsSettledMsMax = 5_000;
+
 // --- Replay votes down what nobody decides (functions/replay/vote-down.ts) ---
 /** Time of the log, from a prepared verdict to the newest one, after which it votes against. */
 export const openMicrosMax = 5_000_000;

@@ -18,6 +18,7 @@ import type {
   KeyHash,
   LogPosition,
   PreparedVerdict,
+  Timestamp,
   TransactionId,
   Verdict,
   WriteHashes,
@@ -42,6 +43,8 @@ export class OpenTransactions {
   readonly #written: ByHash = new Map();
   /** Checks and writes held. */
   #entries = 0;
+  /** Of those open, how many are parts of transactions in several logs. */
+  #parts = 0;
   /** Since the mark. */
   readonly #changes: Change[] = [];
 
@@ -123,6 +126,19 @@ export class OpenTransactions {
     return undefined;
   }
 
+  /** Parts that are about to write any of what was read, and were prepared at or below `upTo`. */
+  partsWriting(checks: Iterable<KeyHash>, upTo?: Timestamp): readonly TransactionId[] {
+    if (this.#parts === 0) return [];
+    const found = new Set<TransactionId>();
+    for (const check of checks) {
+      for (const { prepared } of this.#written.get(check) ?? []) {
+        const isPart = prepared.parts !== undefined;
+        if (isPart && prepared.timestamp <= (upTo ?? prepared.timestamp)) found.add(prepared.id);
+      }
+    }
+    return [...found];
+  }
+
   /** What stands in the way of a write. */
   inTheWayOf({ table, partition, key }: Omit<WriteHashes, "sortKey">): OpenTransaction | undefined {
     // mutant: reads-do-not-bar
@@ -171,16 +187,18 @@ export class OpenTransactions {
   }
 
   #add(transaction: OpenTransaction): void {
-    const { id, checks, writes } = transaction.prepared;
+    const { id, checks, writes, parts } = transaction.prepared;
     this.#byId.set(id, transaction);
     this.#entries += checks.length + writes.length;
+    if (parts !== undefined) this.#parts += 1;
     for (const check of checks) addTo(this.#checked, check, transaction);
     for (const hash of hashesOf(writes)) addTo(this.#written, hash, transaction);
   }
 
   #remove(transaction: OpenTransaction): void {
-    const { id, checks, writes } = transaction.prepared;
+    const { id, checks, writes, parts } = transaction.prepared;
     const held = this.#byId.delete(id);
+    if (parts !== undefined) this.#parts -= 1;
     assert(held, "I3: what is decided was open");
     this.#entries -= checks.length + writes.length;
     for (const check of checks) removeFrom(this.#checked, check, transaction);
@@ -196,6 +214,7 @@ export class OpenTransactions {
     this.#checked.clear();
     this.#written.clear();
     this.#entries = 0;
+    this.#parts = 0;
     for (const transaction of inOrder) this.#add(transaction);
   }
 }

@@ -23,11 +23,12 @@ import {
   opensStream,
 } from "./block-order.ts";
 import { Certification } from "./certification.ts";
-import { compareCursors, firstUncovered, requestsDone } from "./cursor.ts";
-import * as limits from "./limits.ts";
+import { compareCursors, cursorIn, firstUncovered, requestsDone } from "./cursor.ts";
 import type { OpenTransaction } from "./open-transactions.ts";
+import { oracleBoundsDefault, type OracleBounds, type OracleStart } from "./oracle-bounds.ts";
 import { OracleMemory } from "./oracle-memory.ts";
 import { outcomeCode } from "./verdict-kinds.ts";
+import { isPossible } from "./whole-outcome.ts";
 import {
   checkCount,
   checkWords,
@@ -37,7 +38,9 @@ import {
   writeCount,
   writeWords,
 } from "./request-batch.ts";
+import { wholeRange, type ShardRange } from "./shard-map.ts";
 import type { SlotSeed } from "./slot-seed.ts";
+import { placeOf } from "./decision.ts";
 import type {
   Decision,
   LogBlock,
@@ -45,42 +48,9 @@ import type {
   PreparedVerdict,
   StreamCursor,
   Timestamp,
+  TransactionId,
 } from "./types.ts";
 import { appendDecision, idAt } from "./verdict-columns.ts";
-
-/** Where a log begins for an oracle: before the first block that it folds, or at the watermark. */
-export type OracleStart = {
-  readonly position: LogPosition;
-  /**
-   * Newest timestamp at that position. Of commits at or below it nothing is known: the first floor.
-   */
-  readonly timestamp: Timestamp;
-  readonly cursor: StreamCursor | undefined;
-};
-
-export type OracleBounds = {
-  /** Stream time that certification looks back. */
-  readonly windowMicros: number;
-  /**
-   * Index entries; above it the floor rises early, so that more is `stale` and nothing is wrong.
-   */
-  readonly indexEntriesMax: number;
-  readonly blockBytesMax: number;
-  readonly blockVerdictsMax: number;
-  /**
-   * Bounds the work for a block: requests, their checks and writes. Duplicates and refusals take no
-   * room in a block, and checks none in any.
-   */
-  readonly blockStepsMax: number;
-};
-
-export const oracleBoundsDefault: OracleBounds = {
-  windowMicros: limits.certificationWindowMicros,
-  indexEntriesMax: limits.indexEntriesMax,
-  blockBytesMax: limits.blockBytesMax,
-  blockVerdictsMax: limits.blockVerdictsMax,
-  blockStepsMax: limits.blockStepsMax,
-};
 
 /** How many requests ahead of certification their index slots are touched. */
 const touchAhead = 16;
@@ -106,15 +76,23 @@ export class Oracle {
   /** The request being certified. */
   readonly #planned: PlannedCommit;
 
-  /** @param seed chooses where its tables keep what; no decision depends on it. */
-  constructor(start: OracleStart, seed: SlotSeed, bounds: OracleBounds = oracleBoundsDefault) {
+  /**
+   * @param seed chooses where its tables keep what; no decision depends on it.
+   * @param range what it writes lies there.
+   */
+  constructor(
+    start: OracleStart,
+    seed: SlotSeed,
+    bounds: OracleBounds = oracleBoundsDefault,
+    range: ShardRange = wholeRange,
+  ) {
     assert(start.position >= 0 && start.timestamp >= 0, "I1: a log begins somewhere");
     this.#position = start.position;
     this.#cursor = start.cursor;
     // mutant: claims-more-than-it-folded
     const floor = start.timestamp;
     this.#memory = new OracleMemory({ floor, last: start.timestamp }, seed, bounds);
-    this.#certification = new Certification(this.#memory);
+    this.#certification = new Certification(this.#memory, range);
     this.#draft = new BlockDraft({
       bytesMax: bounds.blockBytesMax,
       verdictsMax: bounds.blockVerdictsMax,
@@ -122,7 +100,14 @@ export class Oracle {
     assert(bounds.blockStepsMax > 0, "oracle: a block takes some steps");
     this.#stepsMax = bounds.blockStepsMax;
     const writes = this.#folded;
-    this.#planned = { record: 0, spilled: false, checks: undefined, writes, writesOf: 0 };
+    this.#planned = {
+      record: 0,
+      spilled: false,
+      checks: undefined,
+      parts: undefined,
+      writes,
+      writesOf: 0,
+    };
   }
 
   /** Whether its state lies ahead of the log, by one block. */
@@ -148,6 +133,12 @@ export class Oracle {
   /** The index knows every commit above it; a request checked to less is `stale`. */
   get floor(): Timestamp {
     return this.#memory.floor;
+  }
+
+  /** What is open under the id, if it is a part of a transaction in several logs. */
+  openPart(id: TransactionId): PreparedVerdict | undefined {
+    const opened = this.#memory.open.get(id)?.prepared;
+    return opened?.parts === undefined ? undefined : opened;
   }
 
   /** For metrics and benchmarks; counts the live entries by a walk over the index. */
@@ -197,7 +188,7 @@ export class Oracle {
       if (to < record.requestEnd) {
         if (to > from) {
           covered = record;
-          cursor = cursorWithin(record, to - record.requestStart);
+          cursor = cursorIn(record, to - record.requestStart);
         }
         break;
       }
@@ -206,7 +197,7 @@ export class Oracle {
       cursor = undefined;
     }
     if (covered === undefined) return undefined;
-    this.#close(draft, covered, cursor ?? cursorWithin(covered, "all"));
+    this.#close(draft, covered, cursor ?? cursorIn(covered, "all"));
     this.#before = before;
     return draft;
   }
@@ -270,7 +261,7 @@ export class Oracle {
     for (const verdict of block.verdicts) {
       open.fold(verdict, block.position);
       if (verdict.kind === "stale" || verdict.kind === "busy") continue;
-      assert(verdict.timestamp <= block.throughTimestamp, "I2: a block reaches its decisions");
+      assert(placeOf(verdict) <= block.throughTimestamp, "I2: a block reaches its decisions");
       this.#foldVerdict(verdict);
     }
     this.#memory.reach(block.throughTimestamp);
@@ -292,7 +283,8 @@ export class Oracle {
     const decision = { requests: batch, request: 0, writes: batch, writesOf: 0 };
     const slot = this.#memory.decided.slotOf(batch.ids, 0);
     const committed = verdict.kind === "committed";
-    this.#memory.remember(decision, verdict.timestamp, { committed, slot });
+    // By its place: who has checked up to there has seen it.
+    this.#memory.remember(decision, placeOf(verdict), { committed, slot });
   }
 
   /** What the log's newest header names as open, and a window does not reach: no decisions. */
@@ -343,12 +335,17 @@ export class Oracle {
       const slot = this.#slots[(request - from) % touchAhead] ?? 0;
       const opened = this.#opened(requests, request);
       if (opened !== undefined) {
-        if (!this.#settleOpen(requests, request, { opened, arrivalMicros })) return request;
+        const hasRoom =
+          opened.prepared.parts === undefined
+            ? this.#settleOpen(requests, request, { opened, arrivalMicros })
+            : this.#enterWhole(input, request, { opened, arrivalMicros });
+        if (!hasRoom) return request;
         continue;
       }
-      const isVote = requests.kinds[request] === columnCode.vote;
+      // A vote, or a request to settle what is open.
+      const isOnOpen = (requests.kinds[request] ?? 0) >= columnCode.vote;
       // mutant: decides-ids-twice
-      if (isVote || this.#memory.decided.has(requests.ids, request * idWords, slot)) {
+      if (isOnOpen || this.#memory.decided.has(requests.ids, request * idWords, slot)) {
         // probe: oracle-duplicate-request
         this.#draft.duplicates += 1;
         continue;
@@ -395,6 +392,45 @@ export class Oracle {
     return true;
   }
 
+  /**
+   * A request on a part that is open: what became of the whole is entered, if its client says so,
+   * or the other logs do. To ask to abort it has no effect: it may be committed by now. False: the
+   * block is full.
+   */
+  #enterWhole(
+    { requests, settled }: OracleInput,
+    request: number,
+    { opened, arrivalMicros }: { readonly opened: OpenTransaction; readonly arrivalMicros: number },
+  ): boolean {
+    const draft = this.#draft;
+    const { id, timestamp: preparedAt } = opened.prepared;
+    const said = requests.wholes.get(request);
+    const looked = settled?.get(request);
+    const isSaid = said !== undefined && isPossible(said, { preparedAt, arrivalMicros });
+    const whole = isSaid ? said : looked;
+    if (whole === undefined) {
+      draft.duplicates += 1;
+      return true;
+    }
+    if (!draft.planVote(opened, [])) return false;
+    const counted = whole.kind === "committed" ? whole.timestamp : 0;
+    assert(counted === 0 || counted >= preparedAt, "I2: a whole counts above its parts");
+    const timestamp = Math.max(this.last + 1, arrivalMicros, counted) as Timestamp;
+    let decision: Decision;
+    if (whole.kind === "aborted") {
+      draft.addAbort(request, timestamp, outcomeCode.probed);
+      decision = { kind: "aborted", id, timestamp, reason: { kind: "probed" } };
+    } else {
+      // probe: oracle-enters-a-part
+      // mutant: counts-where-placed
+      const at = whole.timestamp;
+      decision = draft.addVoted(request, timestamp, { opened, stamps: [], counted: at });
+    }
+    this.#memory.open.fold(decision, draft.position);
+    this.#foldVerdict(decision);
+    return true;
+  }
+
   /** Counts the steps of a request. False: they are too many for this block, which is not empty. */
   #paysFor({ requests, spilled, spilledWrites }: OracleInput, request: number): boolean {
     let steps = 1 + checkCount(requests, request) + writeCount(requests, request);
@@ -424,6 +460,7 @@ export class Oracle {
     planned.record = record;
     planned.checks =
       requests.kinds[request] === columnCode.prepare ? checkCount(requests, request) : undefined;
+    planned.parts = requests.parts.get(request);
     planned.spilled = requests.payloads[request] === columnCode.spilled;
     const payload = planned.spilled ? input.spilled.get(request) : undefined;
     assert(!planned.spilled || payload !== undefined, "oracle: payloads are read beforehand");
@@ -460,11 +497,4 @@ export class Oracle {
     this.#memory.remember(remembered, timestamp, { committed, slot: this.#slot });
     return true;
   }
-}
-
-function cursorWithin(
-  record: BatchRecord,
-  requestsDone: StreamCursor["requestsDone"],
-): StreamCursor {
-  return { sequenceNumber: record.sequenceNumber, requestsDone };
 }

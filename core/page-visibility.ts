@@ -2,9 +2,9 @@
  * What a page of rows, as the store gave it, says and lacks at a read timestamp. The decision is
  * that of every read (visibility.ts). Keeps I8.
  */
-import { commitName, type TailCommit } from "./tail.ts";
+import { commitName, type TailCommit, type UpTo } from "./tail.ts";
 import type { CommittedVerdict, KeyHash, Timestamp, Version, WriteHashes } from "./types.ts";
-import type { Answer, Known } from "./visibility.ts";
+import { spanningPlace, type Answer, type Known } from "./visibility.ts";
 
 /** A row of a page as the tail would name it. */
 export type PageRow = { readonly hashes: WriteHashes; readonly version: Version };
@@ -25,10 +25,22 @@ export function pageAnswer(shape: PageShape, known: Known): Answer {
   const { predicate } = shape;
   const completeThrough = known.installedThrough;
   const place = placing(shape);
-  const range = (upTo: Timestamp) => ({ above: completeThrough, upTo });
+  const range = (upTo: UpTo) => ({ above: completeThrough, upTo });
   return {
     newest: shape.rows.reduce((max, { version }) => (version > max ? version : max), 0 as Version),
+    newestPlace: (tail) =>
+      shape.rows.reduce((max, { hashes, version }) => {
+        const place = tail.placeOfVersion(hashes.key, version);
+        return place > max ? place : max;
+      }, 0 as Timestamp),
     completeThrough,
+    about: predicate,
+    spanning: (tail, place) => {
+      if ((tail.lastCommit(predicate) ?? 0) <= place) return 0 as Timestamp;
+      const behind = { above: place, upTo: { by: "place", at: tail.newest } } as const;
+      const under = Array.from(tail.commitsUnder(predicate, behind), ({ commit }) => commit);
+      return spanningPlace(under, place);
+    },
     newestCommit: (tail) => tail.lastCommit(predicate) ?? (0 as Timestamp),
     lacking: (tail, upTo) => {
       if ((tail.lastCommit(predicate) ?? 0) <= completeThrough) return undefined;

@@ -12,6 +12,7 @@
 import type { AbortedFencesQueue } from "./aborted-fences-port.ts";
 import type { KeyHasher } from "./key-hash.ts";
 import type { MixedItemStore } from "./mixed-items-port.ts";
+import type { ShardMap } from "./shard-map.ts";
 import type { CallOptions, QueryRequest, QueueOptions, ScanRequest } from "./store-calls.ts";
 import type {
   Item,
@@ -153,11 +154,14 @@ export type CommitLog = {
     position: LogPosition,
     options?: CallOptions,
   ): Promise<StoredBlock | undefined>;
-  /** Stores a payload's chunks before its request is sent. Overwrites: same id, same bytes. */
-  spill(id: TransactionId, chunks: readonly Uint8Array[], options?: CallOptions): Promise<void>;
+  /**
+   * Stores a payload's chunks before its request is sent, under a name of its own
+   * (core/spill-name.ts). Overwrites: same name, same bytes.
+   */
+  spill(name: string, chunks: readonly Uint8Array[], options?: CallOptions): Promise<void>;
   /** The chunks in order, or undefined when one is missing. */
   readSpilled(
-    id: TransactionId,
+    name: string,
     chunks: number,
     options?: CallOptions,
   ): Promise<readonly Uint8Array[] | undefined>;
@@ -317,8 +321,13 @@ export type ControlStore = AbortedFencesQueue & {
   advanceWatermark(shard: ShardId, watermark: Watermark, options?: CallOptions): Promise<boolean>;
   shards(options?: CallOptions): Promise<readonly ShardId[]>;
   /**
-   * A new hasher under the shard's secret, which is as old as the shard and never changes. Known
-   * without a call once `shards` has named it.
+   * Which shard has which keys; undefined: there is none yet.
+   * @throws CorruptDataError for entries that do not fit together.
+   */
+  shardMap(options?: CallOptions): Promise<ShardMap | undefined>;
+  /**
+   * A new hasher of the shard under the secret of all shards, which never changes. Known without a
+   * call once `shards` has named it.
    */
   keyHasher(shard: ShardId, options?: CallOptions): Promise<KeyHasher>;
   /** The tables and what is kept of their past, in one call. */
@@ -404,6 +413,6 @@ export type ClientPorts = Omit<Ports, "log" | "items" | "control"> & {
   readonly items: Pick<ItemStore, "get" | "batchGet" | "query" | "scan" | "install">;
   readonly control: Pick<
     ControlStore,
-    "idempotencyTable" | "readWatermark" | "shards" | "keyHasher" | "registry"
+    "idempotencyTable" | "readWatermark" | "shards" | "shardMap" | "keyHasher" | "registry"
   >;
 };

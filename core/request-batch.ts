@@ -7,7 +7,7 @@
  * batches.
  */
 import { assert } from "./assert.ts";
-import type { RequestKind, Stamp } from "./types.ts";
+import type { Part, RequestKind, Stamp, WholeOutcome } from "./types.ts";
 
 /** Codes of the columns: what a record's own codes stand for, in the order of these lists. */
 export const requestKinds = [
@@ -15,11 +15,20 @@ export const requestKinds = [
   "abort",
   "prepare",
   "vote",
+  "settle",
 ] as const satisfies readonly RequestKind[];
 export const isolationKinds = ["serializable", "snapshot"] as const;
 export const payloadKinds = ["none", "inline", "spilled"] as const;
 /** The codes that decisions ask for. */
-export const columnCode = { abort: 1, prepare: 2, vote: 3, snapshot: 1, spilled: 2 } as const;
+export const columnCode = {
+  abort: 1,
+  prepare: 2,
+  vote: 3,
+  settle: 4,
+  snapshot: 1,
+  none: 0,
+  spilled: 2,
+} as const;
 /** What is wrong with the tables that a payload names. */
 export const tableFaults = { none: 0, unknown: 1, differs: 2 } as const;
 export type TableFault = (typeof tableFaults)[keyof typeof tableFaults];
@@ -77,6 +86,10 @@ export class RequestBatch {
   sortKeys = new Uint32Array(8192 * sortKeyWords);
   /** What votes say, by request; of one whose proof is not its id's, nothing. */
   readonly votes = new Map<number, readonly Stamp[]>();
+  /** Of votes that count on a part, by request: what became of the whole. */
+  readonly wholes = new Map<number, WholeOutcome>();
+  /** Of what is to be prepared as a part, by request. */
+  readonly parts = new Map<number, readonly Part[]>();
   /** Per request: the bytes that `sortKeys` points into (the record, or the spilled payload). */
   readonly sources: Uint8Array[] = [];
 
@@ -85,11 +98,13 @@ export class RequestBatch {
     this.tableFaultCount = 0;
     this.sources.length = 0;
     this.votes.clear();
+    this.wholes.clear();
+    this.parts.clear();
   }
 
   /** Opens request `count`; checks and writes follow; `end` closes it. */
   begin(request: {
-    readonly kind: 0 | 1 | 2 | 3;
+    readonly kind: 0 | 1 | 2 | 3 | 4;
     readonly isolation: 0 | 1;
     readonly payload: 0 | 1 | 2;
     readonly id0: number;
@@ -168,8 +183,14 @@ export class RequestBatch {
   }
 
   /** Notes that the open request is a vote that counts, and what it says. */
-  setVote(stamps: readonly Stamp[]): void {
-    this.votes.set(this.count, stamps);
+  setVote(stamps: readonly Stamp[], whole: WholeOutcome | undefined): void {
+    if (whole === undefined) this.votes.set(this.count, stamps);
+    else this.wholes.set(this.count, whole);
+  }
+
+  /** Notes that the open request is to prepare a part. */
+  setParts(parts: readonly Part[]): void {
+    this.parts.set(this.count, parts);
   }
 
   /** Notes a fault of the open request; the first one stands. */
@@ -194,7 +215,9 @@ export class RequestBatch {
    */
   rollback(count: number): void {
     assert(count <= this.count, "request batch: roll back only backwards");
-    for (const request of this.votes.keys()) if (request >= count) this.votes.delete(request);
+    for (const noted of [this.votes, this.wholes, this.parts]) {
+      for (const request of noted.keys()) if (request >= count) noted.delete(request);
+    }
     this.count = count;
     this.checkEnd = count === 0 ? 0 : (this.checkStart[count] ?? 0);
     this.writeEnd = count === 0 ? 0 : (this.writeStart[count] ?? 0);

@@ -22,21 +22,37 @@ import type {
   Timestamp,
   TransactionId,
   Verdict,
+  Version,
   Watermark,
   WriteHashes,
 } from "./types.ts";
-import { isDecision } from "./decision.ts";
+import { isDecision, placeOf } from "./decision.ts";
 
 /** One committed write as the tail remembers it; `write` is its index in the payload. */
 export type TailCommit = {
+  /** At which it counts: its version. */
   readonly timestamp: Timestamp;
+  /** Of a part: where its verdict stands, and where it was prepared. */
+  readonly placed?: Timestamp;
+  readonly preparedAt?: Timestamp;
   readonly verdict: CommittedVerdict;
   readonly write: number;
 };
 
-/** Tells a committed write from all others. */
-export function commitName({ timestamp, write }: Pick<TailCommit, "timestamp" | "write">): string {
-  return `${timestamp}/${write}`;
+/** Tells a committed write from all others of its log: no two have one place. */
+export function commitName(commit: Pick<TailCommit, "timestamp" | "placed" | "write">): string {
+  return `${placeOf(commit)}/${commit.write}`;
+}
+
+/**
+ * Up to where commits are asked for: to a place in the log, for who reads the present; or to the
+ * moment at which they count, for who reads the past.
+ */
+export type UpTo = { readonly by: "place" | "moment"; readonly at: Timestamp };
+
+/** Whether the commit is to be seen by who reads up to there. */
+function isUpTo(commit: Pick<TailCommit, "timestamp" | "placed">, upTo: UpTo): boolean {
+  return (upTo.by === "place" ? placeOf(commit) : commit.timestamp) <= upTo.at;
 }
 
 /**
@@ -44,6 +60,10 @@ export function commitName({ timestamp, write }: Pick<TailCommit, "timestamp" | 
  * of them installed, and yet not at the item that it asks for, leaves these out.
  */
 export type KeyRange = {
+  /**
+   * A version, or the watermark: those that are not at or below it. The watermark lies below all
+   * that is open, so that a part counts above it exactly if its place lies above it.
+   */
   readonly above: Timestamp;
   readonly except?: { has(name: string): boolean } | undefined;
 };
@@ -77,6 +97,8 @@ export class Tail {
   /** Commits per key, ascending. */
   readonly #commitsByKey = new Map<KeyHash, TailCommit[]>();
   readonly #decisions = new Map<TransactionId, Decision>();
+  /** Of parts that are committed: where they were prepared. */
+  readonly #preparedAt = new WeakMap<CommittedVerdict, Timestamp>();
   /** What is prepared and not decided: all of it, since the watermark stays below. */
   readonly open = new OpenTransactions();
 
@@ -129,16 +151,18 @@ export class Tail {
     let last = block.previousTimestamp;
     assertNamesOldestOpen(block, this.open);
     for (const verdict of block.verdicts) {
+      const opened = this.open.get(verdict.id);
       this.open.fold(verdict, block.position);
       if (verdict.kind === "stale" || verdict.kind === "busy") continue;
-      assert(verdict.timestamp > last, "I2: commit timestamps rise strictly");
-      last = verdict.timestamp;
+      const place = placeOf(verdict);
+      assert(place > last, "I2: timestamps rise strictly by place");
+      last = place;
       if (verdict.kind === "prepared") continue;
       // I3 holds for ids that honest clients make. A hostile one can have its own id decided again
       // once the oracle has forgotten it; that must not stop everybody's tail. What was decided
       // first stands.
       if (!this.#decisions.has(verdict.id)) this.#decisions.set(verdict.id, verdict);
-      if (verdict.kind === "committed") this.#enter(verdict);
+      if (verdict.kind === "committed") this.#enter(verdict, opened?.prepared.timestamp);
     }
     assert(last <= block.throughTimestamp, "I2: no verdict above its block's timestamp");
     this.#entries += entriesOf(block);
@@ -153,14 +177,24 @@ export class Tail {
     });
   }
 
-  #enter(verdict: CommittedVerdict): void {
+  #commitOf(verdict: CommittedVerdict, write: number): TailCommit {
+    const { timestamp, placed } = verdict;
+    if (placed === undefined) return { timestamp, verdict, write };
+    const preparedAt = this.#preparedAt.get(verdict);
+    const part = preparedAt === undefined ? { placed } : { placed, preparedAt };
+    return { timestamp, ...part, verdict, write };
+  }
+
+  #enter(verdict: CommittedVerdict, preparedAt: Timestamp | undefined): void {
+    const place = placeOf(verdict);
+    if (verdict.placed !== undefined && preparedAt !== undefined) {
+      this.#preparedAt.set(verdict, preparedAt);
+    }
     verdict.writes.forEach((hashes, write) => {
-      this.#lastCommit.set(hashes.table, verdict.timestamp);
+      this.#lastCommit.set(hashes.table, place);
       // Without a sort key they are the same.
-      if (hashes.partition !== hashes.key) {
-        this.#lastCommit.set(hashes.partition, verdict.timestamp);
-      }
-      const commit = { timestamp: verdict.timestamp, verdict, write };
+      if (hashes.partition !== hashes.key) this.#lastCommit.set(hashes.partition, place);
+      const commit = this.#commitOf(verdict, write);
       const commits = this.#commitsByKey.get(hashes.key);
       if (commits === undefined) this.#commitsByKey.set(hashes.key, [commit]);
       else commits.push(commit);
@@ -201,14 +235,15 @@ export class Tail {
       if (!isDecision(verdict)) continue;
       if (this.#decisions.get(verdict.id) === verdict) this.#decisions.delete(verdict.id);
       if (verdict.kind !== "committed") continue;
+      const place = placeOf(verdict);
       for (const hashes of verdict.writes) {
         for (const hash of [hashes.table, hashes.partition]) {
-          if (this.#lastCommit.get(hash) === verdict.timestamp) this.#lastCommit.delete(hash);
+          if (this.#lastCommit.get(hash) === place) this.#lastCommit.delete(hash);
         }
         const commits = this.#commitsByKey.get(hashes.key);
         // The oldest commit of a key leaves first; a key written twice by one transaction is one
         // write.
-        if (commits?.[0]?.timestamp === verdict.timestamp) commits.shift();
+        if (commits?.[0]?.verdict === verdict) commits.shift();
         if (commits?.length === 0) this.#commitsByKey.delete(hashes.key);
       }
     }
@@ -218,10 +253,12 @@ export class Tail {
   }
 
   /**
-   * Newest commit timestamp of a key, partition or table; undefined when none lies above the floor.
+   * Place of the newest commit of a key, partition or table; undefined when none lies above the
+   * floor.
    */
   lastCommit(hash: KeyHash): Timestamp | undefined {
-    const ofKey = this.#commitsByKey.get(hash)?.at(-1)?.timestamp;
+    const newest = this.#commitsByKey.get(hash)?.at(-1);
+    const ofKey = newest && placeOf(newest);
     const under = this.#lastCommit.get(hash);
     // One hash may stand for a key and for a table or partition.
     return ofKey === undefined || (under !== undefined && under > ofKey) ? under : ofKey;
@@ -231,13 +268,19 @@ export class Tail {
     return this.#decisions.get(id);
   }
 
-  /** Every committed write of a key in `(above, upTo]`, oldest first. */
+  /** Every committed write of a key whose place lies in `(above, upTo]`, oldest first. */
   commitsOf(
     key: KeyHash,
     { above, upTo }: { readonly above: Timestamp; readonly upTo: Timestamp },
   ): readonly TailCommit[] {
     const commits = this.#commitsByKey.get(key) ?? [];
-    return commits.filter(({ timestamp }) => timestamp > above && timestamp <= upTo);
+    return commits.filter((commit) => placeOf(commit) > above && placeOf(commit) <= upTo);
+  }
+
+  /** Place of the commit that has left the version: of one below the floor, itself. */
+  placeOfVersion(key: KeyHash, version: Version): Timestamp {
+    const commit = this.#commitsByKey.get(key)?.findLast(({ timestamp }) => timestamp === version);
+    return commit === undefined ? version : placeOf(commit);
   }
 
   /**
@@ -246,14 +289,14 @@ export class Tail {
    */
   newestCommit(
     key: KeyHash,
-    { above, upTo, except }: KeyRange & { readonly upTo: Timestamp },
+    { above, upTo, except }: KeyRange & { readonly upTo: UpTo },
   ): TailCommit | undefined {
     return this.#commitsByKey
       .get(key)
       ?.findLast(
         (commit) =>
           commit.timestamp > above &&
-          commit.timestamp <= upTo &&
+          isUpTo(commit, upTo) &&
           except?.has(commitName(commit)) !== true,
       );
   }
@@ -277,24 +320,29 @@ export class Tail {
   }
 
   /**
-   * Every committed write under a partition or table hash in `(above, upTo]`, oldest first. Linear
+   * Every committed write under a partition or table hash, by rising place: from above a place (or
+   * the watermark) up to a place or moment. Linear
    * in the retained blocks of the range, and so used only when `lastCommit(hash)` says that there
    * is something to find.
    */
   *commitsUnder(
     hash: KeyHash,
-    range: { readonly above: Timestamp; readonly upTo: Timestamp },
+    range: { readonly above: Timestamp; readonly upTo: UpTo },
   ): Generator<{ readonly commit: TailCommit; readonly hashes: WriteHashes }> {
     assert(range.above >= this.#floor, "I8: a range is judged only where the tail knows the log");
     for (let b = this.#first; b < this.#blocks.length; b += 1) {
       const block = this.#blocks[b];
       if (block === undefined || block.throughTimestamp <= range.above) continue;
       for (const verdict of block.verdicts) {
-        if (verdict.kind !== "committed" || verdict.timestamp <= range.above) continue;
-        if (verdict.timestamp > range.upTo) return;
+        if (verdict.kind !== "committed" || placeOf(verdict) <= range.above) continue;
+        if (!isUpTo(verdict, range.upTo)) {
+          // What counts later may stand before what counts earlier.
+          if (range.upTo.by === "place") return;
+          continue;
+        }
         for (const [write, hashes] of verdict.writes.entries()) {
           if (hashes.partition !== hash && hashes.table !== hash) continue;
-          yield { commit: { timestamp: verdict.timestamp, verdict, write }, hashes };
+          yield { commit: this.#commitOf(verdict, write), hashes };
         }
       }
     }

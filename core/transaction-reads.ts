@@ -6,7 +6,8 @@
  * between: Centiman's local check (§3.3), done at every read instead of at the end.
  */
 import { assert } from "./assert.ts";
-import type { Tail, TailCommit } from "./tail.ts";
+import { placeOf } from "./decision.ts";
+import type { Tail, TailCommit, UpTo } from "./tail.ts";
 import type { Item, KeyHash, LogBlock, Timestamp, WriteHashes } from "./types.ts";
 
 /** Table and key are undefined after a REST token brought only hashes along. */
@@ -101,10 +102,10 @@ export class TransactionReads {
       const newest = tail.lastCommit(hash);
       if (newest === undefined || newest <= this.#readTimestamp) continue;
       const shown = this.#goesOn(hash, seen) ? seen : undefined;
-      const range = { above: this.#readTimestamp, upTo: tail.newest };
+      const range = { above: this.#readTimestamp, upTo: endOf(tail) };
       for (const { commit, hashes } of tail.commitsUnder(hash, range)) {
         if (shown?.shows(commit, hashes) === true) continue;
-        return { hash, timestamp: commit.timestamp, read };
+        return { hash, timestamp: placeOf(commit), read };
       }
     }
     return undefined;
@@ -118,7 +119,8 @@ export class TransactionReads {
     }
     for (const hash of this.predicates.keys()) {
       if ((tail.lastCommit(hash) ?? 0) <= range.above) continue;
-      for (const { commit } of tail.commitsUnder(hash, range)) if (isByVote(commit)) return true;
+      const under = { above: range.above, upTo: endOf(tail) };
+      for (const { commit } of tail.commitsUnder(hash, under)) if (isByVote(commit)) return true;
     }
     return false;
   }
@@ -153,6 +155,10 @@ export class TransactionReads {
   }
 }
 
+function endOf({ newest }: Tail): UpTo {
+  return { by: "place", at: newest };
+}
+
 function isByVote({ verdict }: TailCommit): boolean {
   return verdict.payload.kind === "prepared";
 }
@@ -168,11 +174,11 @@ export function extendThrough(reads: TransactionReads, block: LogBlock): ReadCon
     "I8: extension must not leave a gap in the log",
   );
   for (const verdict of block.verdicts) {
-    if (verdict.kind !== "committed" || verdict.timestamp <= reads.readTimestamp) continue;
+    if (verdict.kind !== "committed" || placeOf(verdict) <= reads.readTimestamp) continue;
     for (const hashes of verdict.writes) {
       for (const hash of [hashes.key, hashes.partition, hashes.table]) {
         const read = reads.keys.get(hash) ?? reads.predicates.get(hash);
-        if (read !== undefined) return { hash, timestamp: verdict.timestamp, read };
+        if (read !== undefined) return { hash, timestamp: placeOf(verdict), read };
       }
     }
   }

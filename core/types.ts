@@ -20,7 +20,16 @@ export type Version = Timestamp;
 /** Index of a block in its shard's log. Dense; the first block of a log has position 1. */
 export type LogPosition = Brand<number, "LogPosition">;
 
-/** Name of a shard, as Kinesis spells it (`shardId-000000000000`). Partition key of its log. */
+/**
+ * Of a shard, from 0 on and below `limits.shardsMax`: how requests and blocks name each other's
+ * logs (docs/adr/0015-many-shards.md).
+ */
+export type ShardNumber = Brand<number, "ShardNumber">;
+
+/**
+ * Name of a shard, and partition key of its log: of the first one as Kinesis spells it
+ * (`shardId-000000000000`), of the others `shard-001` and so on.
+ */
 export type ShardId = Brand<string, "ShardId">;
 
 /**
@@ -177,7 +186,9 @@ export type PayloadTable = {
  * A commit request as a client sends it. `commit` asks for certification, `prepare` for a place in
  * the log that is kept until the transaction is decided. `vote` commits what is prepared; `abort`
  * (the probe of `outcome(id)`, and a vote against) asks to abort the id if it is still undecided.
- * These two have neither checks nor payload.
+ * What is prepared as a part is closed by its client's `vote`, which says what became of the whole,
+ * or by anybody's `settle`: the oracle looks at the other logs. These have neither checks nor
+ * payload.
  */
 export type CommitRequest = {
   readonly kind: RequestKind;
@@ -190,15 +201,35 @@ export type CommitRequest = {
   readonly payload: PayloadSource;
   /** Of a `vote` alone. */
   readonly vote?: Vote;
+  /** Of a `settle` by a block: what all logs say. A stream carries no such word (`Vote`). */
+  readonly whole?: WholeOutcome;
+  /** Of a `prepare` alone: the transaction's parts, by rising number, that of this log too. */
+  readonly parts?: readonly Part[];
 };
 
-export type RequestKind = "commit" | "abort" | "prepare" | "vote";
+export type RequestKind = "commit" | "abort" | "prepare" | "vote" | "settle";
+
+/** One shard of a transaction that touches several. */
+export type Part = {
+  readonly shard: ShardNumber;
+  /** The shard's log has decided nothing of the id at or below. */
+  readonly from: Timestamp;
+};
+
+/**
+ * What became of a transaction with parts: a function of all its logs (core/whole-outcome.ts).
+ * `timestamp` is the one at which it counts in each of them.
+ */
+export type WholeOutcome =
+  { readonly kind: "committed"; readonly timestamp: Timestamp } | { readonly kind: "aborted" };
 
 /** For the commit of a prepared transaction, by its own client. */
 export type Vote = {
   /** Nine bytes that the id commits to (schemas/transaction-id.ts). */
   readonly proof: Uint8Array;
   readonly stamps: readonly Stamp[];
+  /** On a part: what became of the whole. */
+  readonly whole?: WholeOutcome;
 };
 
 /**
@@ -254,7 +285,9 @@ export type PayloadLocation =
     }
   | { readonly kind: "inline"; readonly bytes: Uint8Array }
   /** Where that of the prepared verdict on the same id lies, which the block there holds. */
-  | { readonly kind: "prepared"; readonly position: LogPosition };
+  | { readonly kind: "prepared"; readonly position: LogPosition }
+  /** Of a part that writes nothing. */
+  | { readonly kind: "none" };
 
 /**
  * The hashes of one committed write. `partition` equals `key` on a table without a sort key.
@@ -278,7 +311,13 @@ export type AbortReason =
 export type CommittedVerdict = {
   readonly kind: "committed";
   readonly id: TransactionId;
+  /** At which it counts: the version of what it writes. */
   readonly timestamp: Timestamp;
+  /**
+   * Of a part: where it stands in this log, at or above `timestamp`; of all others they are the
+   * same. Whoever has seen the log up to here has seen the commit (core/decision.ts, placeOf).
+   */
+  readonly placed?: Timestamp;
   readonly writes: readonly WriteHashes[];
   readonly payload: PayloadLocation;
   /** Of one by vote: for each write of a mixed table, in the payload's order. */
@@ -307,6 +346,11 @@ export type PreparedVerdict = {
   readonly checks: readonly KeyHash[];
   readonly writes: readonly WriteHashes[];
   readonly payload: Exclude<PayloadLocation, { kind: "prepared" }>;
+  /**
+   * It is a part of a transaction in so many logs, and committed if each of them holds its part
+   * prepared: its next verdict here only enters what became of it.
+   */
+  readonly parts?: readonly Part[];
 };
 
 /** What the sender of a request waits for: of one to prepare, that it is prepared. */

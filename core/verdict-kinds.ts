@@ -23,14 +23,18 @@ export const outcomeCode = {
   "table-differs": 6,
   /** An `abort` request arrived first: the id can never commit from here on. */
   probed: 7,
+  /** It writes what lies in another shard: no honest client sends that. */
+  elsewhere: 8,
   /** Decides nothing: the sender extends its check and sends again. */
-  stale: 8,
-  /** Certified, and to be decided by a vote. */
-  prepared: 9,
+  stale: 9,
+  /** Certified, and to be decided by a vote, or as a part by all its logs. */
+  prepared: 10,
   /** The commit of what was prepared. */
-  voted: 10,
+  voted: 11,
+  /** That of a part, which counts at the timestamp of the whole. */
+  counted: 12,
   /** Decides nothing: what is prepared stands in the way, and is settled first. */
-  busy: 11,
+  busy: 13,
 } as const;
 
 export type Outcome = keyof typeof outcomeCode;
@@ -41,7 +45,7 @@ export const outcomes = Object.keys(outcomeCode) as readonly Outcome[];
 /** Why a request was aborted, where that says it all. */
 export type PlainAbort = Exclude<
   Outcome,
-  "committed" | "conflict" | "stale" | "prepared" | "voted" | "busy"
+  "committed" | "conflict" | "stale" | "prepared" | "voted" | "counted" | "busy"
 >;
 
 export function isPlainAbort(outcome: Outcome): outcome is PlainAbort {

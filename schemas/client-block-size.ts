@@ -17,6 +17,8 @@ export type SizedCommit = {
   readonly payload: Exclude<PayloadLocation, { readonly kind: "stream" | "prepared" }>;
   /** How many what is prepared has: those of a commit do not stand in the block. */
   readonly checks?: number;
+  /** How many it is one of. */
+  readonly parts?: number;
 };
 
 /** The commit of what was prepared: its payload lies where it was. */
@@ -60,15 +62,20 @@ function decisionBytesMax(decision: SizedDecision): number {
   if (decision === "abort") return bytes.abortBytesMax;
   const details =
     "stamps" in decision
-      ? bytes.votedBytesMax + bytes.stampBytesMax * decision.stamps
-      : payloadBytesMax(decision) + checksBytesMax(decision);
+      ? Math.max(bytes.votedBytesMax, bytes.countedBytesMax) + bytes.stampBytesMax * decision.stamps
+      : payloadBytesMax(decision) + checksBytesMax(decision) + partsBytesMax(decision);
   const head = bytes.decisionBytesMax + details + bytes.writeCountBytesMax;
   return head + bytes.writeHashesBytesMax(decision.writes);
 }
 
 function payloadBytesMax({ payload }: SizedCommit): number {
+  if (payload.kind === "none") return 0;
   if (payload.kind === "spilled") return bytes.spilledBytesMax;
   return bytes.inlineLengthBytesMax + payload.bytes.length;
+}
+
+function partsBytesMax({ parts }: SizedCommit): number {
+  return parts === undefined ? 0 : bytes.partCountBytesMax + bytes.partBytesMax * parts;
 }
 
 function checksBytesMax({ checks }: SizedCommit): number {

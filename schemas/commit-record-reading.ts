@@ -22,6 +22,7 @@ import {
   requestFlags,
 } from "./commit-record.ts";
 import { readInstalled as readReports } from "./installed-reports.ts";
+import { readParts, readWhole } from "./parts.ts";
 import { readStamps } from "./stamps.ts";
 import { readTransactionId, transactionIdProofBytes } from "./transaction-id.ts";
 
@@ -73,6 +74,18 @@ export function readInstalled(bytes: Uint8Array): readonly InstalledReport[] {
   return installed;
 }
 
+/** Which log a record is for, by its key's fingerprint; undefined for what is none of ours. */
+export function fingerprintOfRecord(bytes: Uint8Array): number | undefined {
+  try {
+    const reader = new ByteReader(bytes);
+    readFrameHead(reader, frameHead);
+    return reader.u32();
+  } catch (error) {
+    if (error instanceof FrameError) return undefined;
+    throw error;
+  }
+}
+
 type RecordHeader = {
   /** Number of the requests that follow. */
   readonly count: number;
@@ -100,35 +113,50 @@ export function readRecordHeader(reader: ByteReader, installed?: InstalledReport
 /** The flags of a request, known to agree with each other. @throws FrameError. */
 export function readRequestFlags(reader: ByteReader): number {
   const flags = reader.u8();
-  if (flags > requestFlags.known) {
-    throw new FrameError("future-version", "a commit request has flags of a later version");
-  }
   const both = requestFlags.inline | requestFlags.spilled;
   if ((flags & both) === both) throw malformed("a request's payload is both inline and spilled");
-  if (isBare(flags) && flags !== requestFlags.abort && flags !== requestFlags.vote) {
-    throw malformed("an abort request or a vote has a payload or an isolation");
+  if (isBare(flags) && !bareFlags.has(flags)) {
+    throw malformed("what decides an id has a payload, an isolation, or another kind");
+  }
+  const isPart = (flags & requestFlags.part) !== 0;
+  if (isPart && (flags & (requestFlags.prepare | requestFlags.vote)) === 0) {
+    throw malformed("a part is prepared, and voted on");
   }
   // Certified, it would be a commit that nobody can install.
-  if (!isBare(flags) && (flags & both) === 0) throw malformed("a commit has no payload");
+  if (!isBare(flags) && !isPart && (flags & both) === 0) throw malformed("a commit has no payload");
   return flags;
 }
 
+const bareFlags: ReadonlySet<number> = new Set([
+  requestFlags.abort,
+  requestFlags.vote,
+  requestFlags.vote | requestFlags.part,
+  requestFlags.settle,
+]);
+
 /** Whether it has neither checks nor payload. */
 function isBare(flags: number): boolean {
-  return (flags & (requestFlags.abort | requestFlags.vote)) !== 0;
+  return (flags & (requestFlags.abort | requestFlags.vote | requestFlags.settle)) !== 0;
+}
+
+/** Whether the parts of what is to be prepared follow its checks. */
+export function hasParts(flags: number): boolean {
+  return (flags & requestFlags.part) !== 0 && !isBare(flags);
 }
 
 /** What kind of request the flags are of. */
 export function requestKindOf(flags: number): RequestKind {
   if ((flags & requestFlags.abort) !== 0) return "abort";
   if ((flags & requestFlags.vote) !== 0) return "vote";
+  if ((flags & requestFlags.settle) !== 0) return "settle";
   return (flags & requestFlags.prepare) === 0 ? "commit" : "prepare";
 }
 
 /** Reads what a vote says. @throws FrameError. */
-export function readVote(reader: ByteReader): Vote {
+export function readVote(reader: ByteReader, flags: number): Vote {
   // A copy: a view would keep the whole record alive.
   const proof = new Uint8Array(reader.view(transactionIdProofBytes));
+  if ((flags & requestFlags.part) !== 0) return { proof, stamps: [], whole: readWhole(reader) };
   return { proof, stamps: readStamps(reader) };
 }
 
@@ -136,7 +164,7 @@ export function readVote(reader: ByteReader): Vote {
 export function readCheckCount(reader: ByteReader, flags: number): number {
   const count = reader.count(8);
   if (count > limits.transactionKeysMax) throw oversized("transactionKeysMax");
-  if (count > 0 && isBare(flags)) throw malformed("an abort request or a vote has checks");
+  if (count > 0 && isBare(flags)) throw malformed("what decides an id has checks");
   return count;
 }
 
@@ -169,9 +197,10 @@ function readRequest(reader: ByteReader): CommitRequest {
   const checks: KeyHash[] = [];
   const count = readCheckCount(reader, flags);
   for (let i = 0; i < count; i++) checks.push(reader.bigUint64() as KeyHash);
+  const parts = hasParts(flags) ? readParts(reader) : undefined;
   const payload = readPayloadSource(reader, flags);
   const kind = requestKindOf(flags);
-  const vote = kind === "vote" ? readVote(reader) : undefined;
+  const vote = kind === "vote" ? readVote(reader, flags) : undefined;
   reader.expectEnd();
   return {
     kind,
@@ -181,6 +210,7 @@ function readRequest(reader: ByteReader): CommitRequest {
     checks,
     payload,
     ...(vote === undefined ? {} : { vote }),
+    ...(parts === undefined ? {} : { parts }),
   };
 }
 

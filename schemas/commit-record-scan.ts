@@ -10,6 +10,7 @@ import type { TransactionId } from "../core/types.ts";
 import { ByteReader, otherHashSecret, oversized } from "./byte-reader.ts";
 import { requestFlags } from "./commit-record.ts";
 import {
+  hasParts,
   readCheckCount,
   readRecordHeader,
   readRequestFlags,
@@ -18,6 +19,7 @@ import {
   requestKindOf,
 } from "./commit-record-reading.ts";
 import type { KeyHashes } from "./key-hashes.ts";
+import { readParts } from "./parts.ts";
 import { PayloadScanner } from "./payload-scan.ts";
 import type { Admission } from "./table-catalogue.ts";
 import { provesTransactionId, readFirstIdWord, transactionIdOfWords } from "./transaction-id.ts";
@@ -127,6 +129,7 @@ export class CommitRecordScanner {
       const high = reader.u32();
       batch.addCheck(high, reader.u32());
     }
+    if (hasParts(flags)) batch.setParts(readParts(reader));
     if (isInline) this.#payloads.scanAt(reader, batch, admission);
     let reference: SpilledReference | undefined;
     if (isSpilled) {
@@ -136,16 +139,20 @@ export class CommitRecordScanner {
       const at = { request: batch.count, indexInRecord, isToPrepare };
       reference = { ...at, id, chunks, byteLength, digest };
     }
-    if ((flags & requestFlags.vote) !== 0) this.#scanVote(batch, { id0, id1, id2, id3 });
+    if ((flags & requestFlags.vote) !== 0) this.#scanVote(batch, { id0, id1, id2, id3 }, flags);
     batch.end();
     return reference;
   }
 
   /** A vote that is not of its id's maker counts for nothing. */
-  #scanVote(batch: RequestBatch, words: Parameters<typeof transactionIdOfWords>[0]): void {
-    const { proof, stamps } = readVote(this.#reader);
+  #scanVote(
+    batch: RequestBatch,
+    words: Parameters<typeof transactionIdOfWords>[0],
+    flags: number,
+  ): void {
+    const { proof, stamps, whole } = readVote(this.#reader, flags);
     const id = transactionIdOfWords(words);
-    if (provesTransactionId(id, proof, this.#digest)) batch.setVote(stamps);
+    if (provesTransactionId(id, proof, this.#digest)) batch.setVote(stamps, whole);
   }
 }
 
@@ -154,4 +161,5 @@ const kindCode = {
   abort: columnCode.abort,
   prepare: columnCode.prepare,
   vote: columnCode.vote,
+  settle: columnCode.settle,
 } as const;

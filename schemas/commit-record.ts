@@ -10,6 +10,7 @@ import * as limits from "../core/limits.ts";
 import type { CommitRequest, InstalledReport } from "../core/types.ts";
 import { ByteWriter } from "./byte-writer.ts";
 import { installedBytesMax, writeInstalled } from "./installed-reports.ts";
+import { writeParts, writeWhole } from "./parts.ts";
 import { writeStamps } from "./stamps.ts";
 import { transactionIdProofBytes, writeTransactionId } from "./transaction-id.ts";
 
@@ -28,7 +29,9 @@ export const requestFlags = {
   spilled: 8,
   prepare: 16,
   vote: 32,
-  known: 63,
+  settle: 64,
+  part: 128,
+  known: 255,
 } as const;
 
 /**
@@ -48,6 +51,7 @@ export function encodeCommitRequest(request: CommitRequest): Uint8Array {
   writer.u56(request.checkedTo);
   writer.varint(request.checks.length);
   for (const check of request.checks) writer.bigUint64(check);
+  if (request.parts !== undefined) writeParts(writer, request.parts);
   if (payload.kind === "inline") {
     writer.bytes(payload.bytes);
   } else if (payload.kind === "spilled") {
@@ -60,7 +64,10 @@ export function encodeCommitRequest(request: CommitRequest): Uint8Array {
     const { proof } = request.vote;
     assert(proof.length === transactionIdProofBytes, "commit request: a proof has nine bytes");
     writer.bytes(proof);
-    writeStamps(writer, request.vote.stamps);
+    const { whole, stamps } = request.vote;
+    assert(whole === undefined || stamps.length === 0, "commit request: a part has no stamps");
+    if (whole === undefined) writeStamps(writer, stamps);
+    else writeWhole(writer, whole);
   }
   assert(
     writer.length <= limits.inlineRequestBytesMax,
@@ -105,17 +112,20 @@ export function encodeCommitRecord(
   return writer.toBytes();
 }
 
-function flagsOf({ kind, isolation, checks, payload, vote }: CommitRequest): number {
+function flagsOf({ kind, isolation, checks, payload, vote, parts }: CommitRequest): number {
   assert((kind === "vote") === (vote !== undefined), "commit request: a vote says what it is");
-  if (kind === "abort" || kind === "vote") {
+  assert(parts === undefined || kind === "prepare", "commit request: parts are prepared");
+  const part = parts !== undefined || vote?.whole !== undefined ? requestFlags.part : 0;
+  if (kind === "abort" || kind === "vote" || kind === "settle") {
     const isBare = checks.length === 0 && payload.kind === "none";
-    assert(isBare, "commit request: an abort and a vote have neither checks nor payload");
-    return requestFlags[kind];
+    assert(isBare, "commit request: what decides has neither checks nor payload");
+    return requestFlags[kind] | part;
   }
-  assert(payload.kind !== "none", "commit request: a commit has a payload");
+  assert(payload.kind !== "none" || part !== 0, "commit request: a commit has a payload");
   const prepare = kind === "prepare" ? requestFlags.prepare : 0;
   const snapshot = isolation === "snapshot" ? requestFlags.snapshot : 0;
-  return prepare | snapshot | requestFlags[payload.kind];
+  const source = payload.kind === "none" ? 0 : requestFlags[payload.kind];
+  return part | prepare | snapshot | source;
 }
 
 /** Whether so many bytes take so many chunks. */

@@ -6,14 +6,14 @@ import { attribute, type KeyNames } from "../core/attributes.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import { hashKinds, type KeyHasher } from "../core/key-hash.ts";
 import * as limits from "../core/limits.ts";
-import type { AttributeValue, Item, KeyHash, WriteHashes } from "../core/types.ts";
+import type { AttributeValue, Item, KeyHash, ShardNumber, WriteHashes } from "../core/types.ts";
 import { utf8Length } from "../core/utf8.ts";
 import { writeValue } from "./attribute-value.ts";
 import { ByteWriter } from "./byte-writer.ts";
 
 const scratch = new ByteWriter(256);
 
-/** The hashes of one shard, under its hash secret. */
+/** The hashes of one shard, under the hash secret of all: they are equal, their names differ. */
 export class KeyHashes {
   /** For hashing encoded bytes under the same key. */
   readonly hasher: KeyHasher;
@@ -28,6 +28,11 @@ export class KeyHashes {
   /** Names the key: records and blocks made under another one are refused. */
   get fingerprint(): number {
     return this.hasher.fingerprint;
+  }
+
+  /** Whose records and blocks they are for. */
+  get shard(): ShardNumber {
+    return this.hasher.shard;
   }
 
   /** Predicate of a scan: every write to the table enters it. */

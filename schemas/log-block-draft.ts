@@ -19,7 +19,8 @@ import {
 import { ByteWriter } from "./byte-writer.ts";
 import { TableRegister } from "./log-block-layout.ts";
 import { writeWrite } from "./log-block-encoding.ts";
-import { StreamWriter, writeHeader, writeVote } from "./log-block-writing.ts";
+import { StreamWriter, writeCounted, writeHeader, writeVote } from "./log-block-writing.ts";
+import { writeParts } from "./parts.ts";
 import { writeTransactionId } from "./transaction-id.ts";
 import * as verdictTags from "./verdict-tags.ts";
 
@@ -29,6 +30,13 @@ const tags: readonly number[] = outcomes.map((outcome) => {
   if (outcome === "prepared") return verdictTags.preparedNext;
   return isPlainAbort(outcome) ? verdictTags.plainAborts[outcome] : verdictTags[outcome];
 });
+
+function isEmptyPart({ parts, payloads }: RequestBatch, request: number): boolean {
+  return payloads[request] === columnCode.none && parts.has(request);
+}
+
+/** Of a part that writes nothing: added to the first tag of parts. */
+const placeOfNone = verdictTags.partNone - verdictTags.partNext;
 
 /** Reuses its buffer from block to block; what it returns is a copy. */
 export class DraftEncoder {
@@ -79,7 +87,8 @@ export class DraftEncoder {
     const prepared = outcome === outcomeCode.prepared;
     const hasPayload = prepared || outcome === outcomeCode.committed;
     const place = hasPayload ? this.#placeTag(input, request) : 0;
-    writer.u8((tags[outcome] ?? 0) + place);
+    const parts = prepared ? requests.parts.get(request) : undefined;
+    writer.u8((parts === undefined ? (tags[outcome] ?? 0) : verdictTags.partNext) + place);
     for (let word = 0; word < idWords; word++) {
       writer.u32(requests.ids[request * idWords + word] ?? 0);
     }
@@ -94,9 +103,10 @@ export class DraftEncoder {
     assert(timestamp > last, "I2: timestamps rise within a block");
     writer.varint(timestamp - last - 1);
     if (prepared) this.#writeChecks(requests, request);
+    if (parts !== undefined) writeParts(writer, parts);
     if (hasPayload) {
       this.#writeCommit(input, request, place, draft.compact[i] === 1);
-    } else if (outcome === outcomeCode.voted) {
+    } else if (outcome === outcomeCode.voted || outcome === outcomeCode.counted) {
       this.#writeVoted(draft, i);
     } else if (outcome === outcomeCode.conflict) {
       writer.varint(draft.checks[i] ?? 0);
@@ -118,7 +128,8 @@ export class DraftEncoder {
     const verdict = draft.voted.get(i);
     assert(verdict !== undefined, "log block: a vote commits what was prepared");
     const writer = this.#writer;
-    writeVote(writer, verdict, draft.position);
+    if (verdict.placed === undefined) writeVote(writer, verdict, draft.position);
+    else writeCounted(writer, verdict, draft.position);
     writer.varint(verdict.writes.length);
     const context = { writer, tables: this.#tables, hashes: undefined };
     for (const write of verdict.writes) writeWrite(context, write);
@@ -128,6 +139,7 @@ export class DraftEncoder {
   #placeTag(input: OracleInput, request: number): number {
     const { requests, records } = input;
     if (requests.payloads[request] === columnCode.spilled) return verdictTags.committedSpilled;
+    if (isEmptyPart(requests, request)) return placeOfNone;
     const record = records[requests.records[request] ?? 0];
     assert(record !== undefined, "log block: a request belongs to a record");
     return this.#stream.tagFor(record.sequenceNumber, requests.indexInRecord[request] ?? 0);
@@ -136,6 +148,10 @@ export class DraftEncoder {
   #writeCommit(input: OracleInput, request: number, tag: number, compact: boolean): void {
     const writer = this.#writer;
     const { requests, records, spilled } = input;
+    if (tag === placeOfNone) {
+      writer.varint(0);
+      return;
+    }
     if (tag !== verdictTags.committedSpilled) {
       const record = records[requests.records[request] ?? 0];
       assert(record !== undefined, "log block: a request belongs to a record");

@@ -4,7 +4,8 @@
  *
  * Invariants: I1 (a block knows its position), I2 (asserted before encoding).
  */
-import { assert, assertNever } from "../core/assert.ts";
+import { assert, assertNever, InvariantViolation } from "../core/assert.ts";
+import { placeOf } from "../core/decision.ts";
 import * as limits from "../core/limits.ts";
 import type {
   CommittedVerdict,
@@ -18,7 +19,8 @@ import { highWord, lowWord } from "../core/verdict-columns.ts";
 import { ByteWriter } from "./byte-writer.ts";
 import type { KeyHashes } from "./key-hashes.ts";
 import { isReached, TableRegister } from "./log-block-layout.ts";
-import { StreamWriter, writeHeader, writeVote } from "./log-block-writing.ts";
+import { StreamWriter, writeCounted, writeHeader, writeVote } from "./log-block-writing.ts";
+import { writeParts } from "./parts.ts";
 import { writeTransactionId } from "./transaction-id.ts";
 import * as verdictTags from "./verdict-tags.ts";
 
@@ -41,9 +43,10 @@ export function encodeLogBlock(block: LogBlock, hashes: KeyHashes): Uint8Array {
     writeTransactionId(writer, verdict.id);
     if (verdict.kind === "busy") writeTransactionId(writer, verdict.inTheWay);
     else if (verdict.kind !== "stale") {
-      assert(verdict.timestamp > last, "I2: timestamps rise within a block");
-      writer.varint(verdict.timestamp - last - 1);
-      last = verdict.timestamp;
+      const place = placeOf(verdict);
+      assert(place > last, "I2: timestamps rise within a block");
+      writer.varint(place - last - 1);
+      last = place;
     }
     if (verdict.kind === "committed" || verdict.kind === "prepared") {
       const liesElsewhere =
@@ -70,9 +73,11 @@ export function encodeLogBlock(block: LogBlock, hashes: KeyHashes): Uint8Array {
 function tagOf(verdict: Verdict, stream: StreamWriter): number {
   switch (verdict.kind) {
     case "committed":
-      return locationTag(verdict.payload, stream);
+      return verdict.placed === undefined
+        ? locationTag(verdict.payload, stream)
+        : verdictTags.counted;
     case "prepared":
-      return verdictTags.preparedNext + locationTag(verdict.payload, stream);
+      return preparedTag(verdict, stream);
     case "aborted":
       return verdict.reason.kind === "conflict"
         ? verdictTags.conflict
@@ -86,6 +91,13 @@ function tagOf(verdict: Verdict, stream: StreamWriter): number {
   }
 }
 
+function preparedTag({ parts, payload }: PreparedVerdict, stream: StreamWriter): number {
+  assert(parts !== undefined || payload.kind !== "none", "log block: a commit has a payload");
+  if (payload.kind === "none") return verdictTags.partNone;
+  const first = parts === undefined ? verdictTags.preparedNext : verdictTags.partNext;
+  return first + locationTag(payload, stream);
+}
+
 function locationTag(payload: PayloadLocation, stream: StreamWriter): number {
   switch (payload.kind) {
     case "stream":
@@ -96,16 +108,19 @@ function locationTag(payload: PayloadLocation, stream: StreamWriter): number {
       return verdictTags.committedInline;
     case "prepared":
       return verdictTags.voted;
+    case "none":
+      throw new InvariantViolation("log block: a commit has a payload");
     default:
       return assertNever(payload);
   }
 }
 
-function writePrepared(writer: ByteWriter, { checks, writes }: PreparedVerdict): void {
+function writePrepared(writer: ByteWriter, { checks, writes, parts }: PreparedVerdict): void {
   assert(writes.length <= limits.preparedWritesMax, "log block: too many writes are prepared");
   assert(checks.length <= limits.transactionKeysMax, "log block: too many checks");
   writer.varint(checks.length);
   for (const check of checks) writer.bigUint64(check);
+  if (parts !== undefined) writeParts(writer, parts);
 }
 
 function writeIfVote(
@@ -114,6 +129,10 @@ function writeIfVote(
   position: LogBlock["position"],
 ): void {
   const isVote = verdict.payload.kind === "prepared";
+  if (verdict.placed !== undefined) {
+    writeCounted(writer, verdict, position);
+    return;
+  }
   assert(isVote === (verdict.stamps !== undefined), "log block: commits by vote have stamps");
   if (isVote) writeVote(writer, verdict, position);
 }
@@ -137,6 +156,8 @@ function writeLocation(
       return;
     case "inline":
       writer.sizedBytes(location.bytes);
+      return;
+    case "none":
       return;
     default:
       assertNever(location);

@@ -107,6 +107,18 @@ export function writeVote(
   writeStamps(writer, stamps);
 }
 
+/** What the commit of a part says before its writes. */
+export function writeCounted(
+  writer: ByteWriter,
+  { payload, timestamp, placed = timestamp }: CommittedVerdict,
+  position: LogPosition,
+): void {
+  assert(payload.kind === "prepared", "log block: a part's commit names what is prepared");
+  assert(payload.position <= position && timestamp <= placed, "I4: what is prepared lies before");
+  writer.varint(position - payload.position);
+  writer.varint(placed - timestamp);
+}
+
 function writeMaker(writer: ByteWriter, { number, installed }: BlockMaker): void {
   assert(number >>> 0 === number, "log block: a maker's number has 32 bits");
   writer.u32(number);

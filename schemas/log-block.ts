@@ -30,6 +30,7 @@ import type {
 import { ByteReader, malformed, otherHashSecret, oversized, readFrameHead } from "./byte-reader.ts";
 import type { KeyHashes } from "./key-hashes.ts";
 import { readInstalled } from "./installed-reports.ts";
+import { readParts } from "./parts.ts";
 import { readStamps } from "./stamps.ts";
 import {
   blockFlags,
@@ -256,10 +257,22 @@ function readVerdict(context: DecodeContext): Verdict {
   if (!Number.isSafeInteger(timestamp)) throw malformed("a timestamp is not safe");
   context.last = timestamp;
   if (tag === verdictTags.voted) return readVoted(context, id, timestamp);
+  if (tag === verdictTags.counted) return readCounted(context, id, timestamp);
   if (tag >= verdictTags.preparedNext && tag <= verdictTags.preparedInline) {
     const checks = readChecks(reader);
     const payload = readLocation(context, tag - verdictTags.preparedNext);
     return { kind: "prepared", id, timestamp, checks, writes: readPrepared(context), payload };
+  }
+  if (tag >= verdictTags.partNext && tag <= verdictTags.partNone) {
+    const checks = readChecks(reader);
+    const parts = readParts(reader);
+    const payload: PreparedVerdict["payload"] =
+      tag === verdictTags.partNone
+        ? { kind: "none" }
+        : readLocation(context, tag - verdictTags.partNext);
+    const writes = readPrepared(context);
+    if (payload.kind === "none" && writes.length > 0) throw malformed("writes have no payload");
+    return { kind: "prepared", id, timestamp, checks, writes, payload, parts };
   }
   if (tag > verdictTags.committedInline) {
     return { kind: "aborted", id, timestamp, reason: readReason(reader, tag, timestamp) };
@@ -275,6 +288,16 @@ function readVoted(context: DecodeContext, id: TransactionId, timestamp: Timesta
   const writes = readWrites(context);
   const payload = { kind: "prepared", position } as const;
   return { kind: "committed", id, timestamp, writes, payload, stamps };
+}
+
+function readCounted(context: DecodeContext, id: TransactionId, placed: Timestamp): Verdict {
+  const { reader } = context;
+  const position = readBack(reader, context.position);
+  const timestamp = (placed - reader.varint()) as Timestamp;
+  if (timestamp <= 0) throw malformed("a part counts before all time");
+  const writes = readWrites(context);
+  const payload = { kind: "prepared", position } as const;
+  return { kind: "committed", id, timestamp, placed, writes, payload };
 }
 
 function readChecks(reader: ByteReader): KeyHash[] {

@@ -21,6 +21,12 @@ export const preparedInline = 17;
 /** The commit of what was prepared. */
 export const voted = 18;
 export const busy = 19;
+/** As `preparedNext` to `preparedInline`, of a part; and of one that writes nothing. */
+export const partNext = 20;
+export const partInline = 24;
+export const partNone = 25;
+/** The commit of a part. */
+export const counted = 26;
 /** What has no details but its kind. */
 export const plainAborts = {
   "checked-ahead": 6,
@@ -29,4 +35,5 @@ export const plainAborts = {
   probed: 9,
   "table-unknown": 11,
   "table-differs": 12,
+  elsewhere: 27,
 } as const satisfies Record<PlainAbort, number>;

@@ -1,5 +1,6 @@
 /** Requests as a test writes them, as columns for an oracle, and logs of decoded blocks. */
-import { Oracle, oracleBoundsDefault, type OracleBounds } from "../../core/oracle.ts";
+import { Oracle } from "../../core/oracle.ts";
+import { oracleBoundsDefault, type OracleBounds } from "../../core/oracle-bounds.ts";
 import type {
   BatchRecord,
   BlockDraft,
@@ -12,11 +13,14 @@ import type {
   KeyHash,
   LogBlock,
   LogPosition,
+  Part,
   RequestKind,
   SequenceNumber,
   Stamp,
   Timestamp,
+  ShardNumber,
   TransactionId,
+  WholeOutcome,
 } from "../../core/types.ts";
 import type { SlotSeed } from "../../core/slot-seed.ts";
 import { highWord, idWord, lowWord } from "../../core/verdict-columns.ts";
@@ -41,6 +45,9 @@ export type TestRequest = {
   /** A vote's: what it says, and that its proof is not its id's. */
   readonly stamps?: readonly Stamp[];
   readonly isForged?: boolean;
+  /** To prepare it as a part of two; or a vote on one, which says what became of the whole. */
+  readonly isPart?: boolean;
+  readonly whole?: WholeOutcome;
   /** Spilled, with this result of reading it. */
   readonly spilled?: SpilledPayload["kind"];
   /** What the registry says of its payload. */
@@ -127,7 +134,7 @@ function append(
   const writes = request.writes ?? [];
   const sortKeys = writes.map((write) => write.sortKey ?? new Uint8Array(0));
   batch.begin({
-    kind: requestKinds.indexOf(request.kind ?? "commit") as 0 | 1 | 2 | 3,
+    kind: requestKinds.indexOf(request.kind ?? "commit") as 0 | 1 | 2 | 3 | 4,
     isolation: request.isolation === "snapshot" ? columnCode.snapshot : 0,
     payload: request.spilled !== undefined ? 2 : writes.length > 0 ? 1 : 0,
     id0: idWord(request.id, 0),
@@ -155,9 +162,17 @@ function append(
     );
     sortKeyStart += length;
   }
-  if (request.kind === "vote" && request.isForged !== true) batch.setVote(request.stamps ?? []);
+  if (request.kind === "vote" && request.isForged !== true) {
+    batch.setVote(request.stamps ?? [], request.whole);
+  }
+  if (request.isPart === true) batch.setParts(partsOfTwo(request.checkedTo as Timestamp));
   if (request.tableFault !== undefined) batch.setTableFault(tableFaults[request.tableFault]);
   batch.end();
+}
+
+/** In the first shard and in the second. */
+export function partsOfTwo(from: Timestamp): readonly Part[] {
+  return [0, 1].map((shard) => ({ shard: shard as ShardNumber, from }));
 }
 
 export const smallBounds: OracleBounds = {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Oracle, oracleBoundsDefault, type OracleBounds } from "../../core/oracle.ts";
+import { Oracle } from "../../core/oracle.ts";
+import { oracleBoundsDefault, type OracleBounds } from "../../core/oracle-bounds.ts";
 import { compareCursors } from "../../core/cursor.ts";
 import type { KeyHash, LogBlock, LogPosition, TransactionId } from "../../core/types.ts";
 import { streams } from "./oracle-arbitraries.ts";

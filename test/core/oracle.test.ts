@@ -3,7 +3,8 @@ import { InvariantViolation } from "../../core/assert.ts";
 import { CorruptDataError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import { outcomeCode, outcomes } from "../../core/verdict-kinds.ts";
-import { Oracle, oracleBoundsDefault } from "../../core/oracle.ts";
+import { Oracle } from "../../core/oracle.ts";
+import { oracleBoundsDefault } from "../../core/oracle-bounds.ts";
 import type {
   LogBlock,
   LogPosition,

@@ -90,7 +90,9 @@ test("of several faults the one counts that comes first in the rules", () => {
     else
       met.add(verdict?.kind === "aborted" ? verdict.reason.kind : (verdict?.kind ?? "duplicate"));
   }
-  expect([...met].sort()).toEqual([...outcomes, "duplicate"].sort());
+  // Those of several shards: test/traces/oracle-parts.trace.
+  const ofOneShard = outcomes.filter((each) => each !== "counted" && each !== "elsewhere");
+  expect([...met].sort()).toEqual([...ofOneShard, "duplicate"].sort());
 });
 
 test.each([

@@ -97,7 +97,8 @@ describe("against the model", () => {
           const above = Math.max(tail.floor, log.newest - back) as Timestamp;
           const upTo = (log.newest - Math.floor(back / 3)) as Timestamp;
           for (const hash of allHashes.slice(0, 8)) {
-            const found = Array.from(tail.commitsUnder(hash, { above, upTo }), (each) => [
+            const end = { by: "place", at: upTo } as const;
+            const found = Array.from(tail.commitsUnder(hash, { above, upTo: end }), (each) => [
               each.commit.timestamp,
               each.hashes.key,
             ]);
@@ -128,7 +129,8 @@ describe("against the model", () => {
             const upTo = (log.newest - less) as Timestamp;
             for (const hash of allHashes.filter((each) => each >= 0x3000n)) {
               const all = log.under(hash, { above, upTo });
-              expect(tail.newestCommit(hash, { above, upTo })?.timestamp).toBe(
+              const end = { by: "place", at: upTo } as const;
+              expect(tail.newestCommit(hash, { above, upTo: end })?.timestamp).toBe(
                 all.at(-1)?.timestamp,
               );
               const below = log.under(hash, { above, upTo: upTo - 1 });

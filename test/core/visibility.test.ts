@@ -173,7 +173,8 @@ describe("under hashes of few bits", () => {
       fc.property(world, fc.constantFrom("partition", "table"), (store, on) => {
         const { answer, items } = pageOf(store, on, nothingKnown);
         const names = new Set(items.map((item) => JSON.stringify(item)));
-        const range = { above: startTimestamp, upTo: store.tail.newest };
+        const upTo = { by: "place", at: store.tail.newest } as const;
+        const range = { above: startTimestamp, upTo };
         const predicate = store.hashing({ table: 0, partition: 0, key: 0 })[on];
         for (const { commit, hashes } of store.tail.commitsUnder(predicate, range)) {
           if (answer.seen?.shows(commit, hashes) !== true) continue;
@@ -233,7 +234,7 @@ describe("two rows of one hash", () => {
     const store = overwritten(other, seen, oneHash);
     const neighbour = store.tail.newestCommit(oneHash(seen).key, {
       above: startTimestamp,
-      upTo: store.tail.newest,
+      upTo: { by: "place", at: store.tail.newest },
     });
     const installed = new Set(neighbour === undefined ? [] : [commitName(neighbour)]);
     const judgement = judged(store, itemOf(store, { ...nothingKnown, installed }));

@@ -7,10 +7,12 @@ import type {
   KeyHash,
   LogBlock,
   LogPosition,
+  Part,
   MakerNumber,
   PayloadLocation,
   PreparedVerdict,
   SequenceNumber,
+  ShardNumber,
   Stamp,
   Timestamp,
   TransactionId,
@@ -84,6 +86,18 @@ export const stamps: fc.Arbitrary<readonly Stamp[]> = fc.array(
   ),
   { maxLength: 4 },
 );
+/** In two shards or more. */
+export const parts: fc.Arbitrary<readonly Part[]> = fc
+  .uniqueArray(fc.nat({ max: 63 }), { minLength: 2, maxLength: 5 })
+  .chain((numbers) =>
+    fc
+      .array(safe, { minLength: numbers.length, maxLength: numbers.length })
+      .map((froms) =>
+        numbers
+          .toSorted((a, b) => a - b)
+          .map((shard, i) => ({ shard: shard as ShardNumber, from: (froms[i] ?? 0) as Timestamp })),
+      ),
+  );
 /** How far back a block lies: this one, those before, and any. */
 const back = fc.oneof(fc.nat({ max: 3 }), fc.nat({ max: 2 ** 40 }));
 /** Its commits' payloads lie inline, where they do not lie in an oracle's. */
@@ -116,6 +130,20 @@ type VerdictSeed = {
         readonly inline: OwnLocation;
       }
     | {
+        readonly kind: "part";
+        readonly checks: readonly KeyHash[];
+        readonly parts: readonly Part[];
+        readonly writes: WriteHashes[];
+        readonly payload: OwnLocation;
+        readonly inline: OwnLocation;
+      }
+    | {
+        readonly kind: "counted";
+        readonly back: number;
+        readonly before: number;
+        readonly writes: WriteHashes[];
+      }
+    | {
         readonly kind: "voted";
         readonly back: number;
         readonly stamps: readonly Stamp[];
@@ -140,6 +168,20 @@ const verdictSeed: fc.Arbitrary<VerdictSeed> = fc.record({
         inline,
       }),
     },
+    fc.record({
+      kind: fc.constant("part" as const),
+      checks: fc.array(word64, { maxLength: 4 }),
+      parts,
+      writes: fc.array(write, { maxLength: 3 }),
+      payload: location,
+      inline,
+    }),
+    fc.record({
+      kind: fc.constant("counted" as const),
+      back,
+      before: fc.oneof(fc.nat({ max: 3 }), fc.nat({ max: 2 ** 40 })),
+      writes: fc.array(write, { maxLength: 3 }),
+    }),
     fc.record({
       kind: fc.constant("voted" as const),
       back,
@@ -170,6 +212,20 @@ function verdictOf(
       const { kind, checks, writes } = what;
       if (kind === "committed") return { kind, id, timestamp, writes, payload };
       return { kind, id, timestamp, checks, writes, payload };
+    }
+    case "part": {
+      const { checks, writes } = what;
+      const isInline = by !== undefined && what.payload.kind === "stream";
+      const own = isInline ? what.inline : what.payload;
+      const payload = writes.length === 0 ? ({ kind: "none" } as const) : own;
+      return { kind: "prepared", id, timestamp, checks, writes, payload, parts: what.parts };
+    }
+    case "counted": {
+      const at = Math.max(1, position - what.back) as LogPosition;
+      const payload = { kind: "prepared", position: at } as const;
+      const counts = Math.max(1, timestamp - what.before) as Timestamp;
+      const { writes } = what;
+      return { kind: "committed", id, timestamp: counts, placed: timestamp, writes, payload };
     }
     case "voted": {
       const at = Math.max(1, position - what.back) as LogPosition;

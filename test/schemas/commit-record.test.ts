@@ -332,7 +332,6 @@ describe("faults", () => {
       `${header} 02 1a 01 ${rest} 00 19 01 ${rest} 00`,
     ],
     ["a request cut by its length", "truncated", `${header} 01 18 01 ${rest} 00`],
-    ["an unknown flag of a request", "future-version", `${header} 01 19 40 ${rest} 00`],
     ["a vote that is a probe, too", "malformed", `${header} 01 19 21 ${rest} 00`],
     ["a vote under snapshot isolation", "malformed", `${header} 01 19 22 ${rest} 00`],
     ["a vote with a payload", "malformed", `${header} 01 19 24 ${rest} 00`],

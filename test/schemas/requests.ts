@@ -12,6 +12,7 @@ import type {
   Stamp,
   Timestamp,
   TransactionId,
+  WholeOutcome,
   Write,
   WriteHashes,
 } from "../../core/types.ts";
@@ -19,7 +20,7 @@ import { systemDigest } from "../../aws/system-digest.ts";
 import { canonicalKey } from "../../schemas/key-hashes.ts";
 import { encodePayload } from "../../schemas/payload.ts";
 import { provesTransactionId, transactionIdFor } from "../../schemas/transaction-id.ts";
-import { stamps } from "./blocks.ts";
+import { parts, stamps } from "./blocks.ts";
 import { fromHex, hex, names, numbers, texts, values } from "./arbitraries.ts";
 
 const keyValues: fc.Arbitrary<AttributeValue> = fc.oneof(
@@ -114,6 +115,12 @@ const bare = {
   payload: fc.constant({ kind: "none" as const }),
 };
 
+/** What became of a transaction over several shards. */
+const wholes: fc.Arbitrary<WholeOutcome> = fc.oneof(
+  fc.constant({ kind: "aborted" as const }),
+  checkedTo.map((timestamp) => ({ kind: "committed" as const, timestamp })),
+);
+
 /** Votes with the proof of their id, and with one of another. */
 export const votes: fc.Arbitrary<CommitRequest> = fc
   .record({
@@ -121,13 +128,25 @@ export const votes: fc.Arbitrary<CommitRequest> = fc
     proof: fc.uint8Array({ minLength: 9, maxLength: 9 }),
     isForged: fc.boolean(),
     stamps,
+    whole: fc.option(wholes, { nil: undefined }),
     ...bare,
   })
-  .map(({ seen, proof, isForged, stamps: said, ...rest }) => {
+  .map(({ seen, proof, isForged, stamps: said, whole, ...rest }) => {
     const id = transactionIdFor(seen, proof, systemDigest);
     const shown = isForged ? proof.map((byte) => byte ^ 1) : proof;
-    return { kind: "vote", id, ...rest, vote: { proof: shown, stamps: said } };
+    const what = whole === undefined ? { stamps: said } : { stamps: [], whole };
+    return { kind: "vote", id, ...rest, vote: { proof: shown, ...what } };
   });
+
+const payloadSources = fc.oneof(
+  payloads.map((payload) => ({ kind: "inline" as const, bytes: encodePayload(payload) })),
+  fc.integer({ min: 1, max: 384 * 1024 }).map((byteLength) => ({
+    kind: "spilled" as const,
+    chunks: 1,
+    byteLength,
+    digest: new Uint8Array(32).fill(0xfe),
+  })),
+);
 
 export const commitRequests: fc.Arbitrary<CommitRequest> = fc.oneof(
   fc.record({
@@ -136,17 +155,22 @@ export const commitRequests: fc.Arbitrary<CommitRequest> = fc.oneof(
     isolation: fc.constantFrom("serializable" as const, "snapshot" as const),
     checkedTo,
     checks: fc.array(hashes, { maxLength: 6 }),
-    payload: fc.oneof(
-      payloads.map((payload) => ({ kind: "inline" as const, bytes: encodePayload(payload) })),
-      fc.integer({ min: 1, max: 384 * 1024 }).map((byteLength) => ({
-        kind: "spilled" as const,
-        chunks: 1,
-        byteLength,
-        digest: new Uint8Array(32).fill(0xfe),
-      })),
-    ),
+    payload: payloadSources,
   }),
-  fc.record({ kind: fc.constant("abort" as const), id: transactionIds, ...bare }),
+  fc.record({
+    kind: fc.constant("prepare" as const),
+    id: transactionIds,
+    isolation: fc.constant("serializable" as const),
+    checkedTo,
+    checks: fc.array(hashes, { maxLength: 6 }),
+    payload: fc.oneof(payloadSources, fc.constant({ kind: "none" as const })),
+    parts,
+  }),
+  fc.record({
+    kind: fc.constantFrom("abort" as const, "settle" as const),
+    id: transactionIds,
+    ...bare,
+  }),
   votes,
 );
 
@@ -156,7 +180,7 @@ export function countingStamps({
   vote: said,
 }: CommitRequest): readonly Stamp[] | undefined {
   if (said === undefined || !provesTransactionId(own, said.proof, systemDigest)) return undefined;
-  return said.stamps;
+  return said.whole === undefined ? said.stamps : undefined;
 }
 
 /** The write hashes of one request of a batch. */

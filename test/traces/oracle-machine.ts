@@ -2,7 +2,7 @@
  * The oracle as traces drive it: records in, blocks out as the log would give them back, and the
  * state after each step.
  *
- *     oracle from 100 window 20 weights-max 8 verdicts-max 2
+ *     oracle from 100 window 20 weights-max 8 verdicts-max 2 lower-half
  *     same-hash x y                       y has the hash of x
  *     record 1 arrives 120                certifies the record
  *       A serializable checked-to 100 reads x, orders/ann/* writes y
@@ -11,6 +11,8 @@
  *       D serializable checked-to 100 reads x and 9999 others
  *       E prepare serializable checked-to 100 reads x writes y
  *       E vote                            or: vote forged, whose proof is not the id's
+ *       F part serializable checked-to 100 reads x writes y
+ *       F vote committed at 130           or: vote aborted, of the whole in all its logs
  *     redeliver 1, 2                      the same records again, in one batch
  *     restart through 2                   a new oracle from the log, which ends with block 2
  *     restart after 1                     one that begins after block 1 and folds the rest
@@ -18,8 +20,19 @@
  * As in clients, a serializable request checks what it has read, and a snapshot one what it writes.
  */
 import * as limits from "../../core/limits.ts";
-import { Oracle, oracleBoundsDefault, type OracleBounds } from "../../core/oracle.ts";
-import type { LogBlock, LogPosition, Timestamp, Verdict } from "../../core/types.ts";
+import { Oracle } from "../../core/oracle.ts";
+import { oracleBoundsDefault, type OracleBounds } from "../../core/oracle-bounds.ts";
+import { placeOf } from "../../core/decision.ts";
+import { wholeRange, type ShardRange } from "../../core/shard-map.ts";
+import type {
+  Decision,
+  LogBlock,
+  LogPosition,
+  PreparedVerdict,
+  Timestamp,
+  Verdict,
+  WholeOutcome,
+} from "../../core/types.ts";
 import { sampleSeed } from "../../testing/sample-hashes.ts";
 import {
   appendedDrafts,
@@ -41,7 +54,9 @@ const otherKeys = Array.from({ length: limits.transactionKeysMax }, (_, n) => ha
 export function oracleMachine(head: Words): Machine {
   head.expect("from");
   const start = head.time();
-  const trace = new OracleTrace(start, readBounds(head));
+  const bounds = readBounds(head);
+  const range = head.take("lower-half") ? { from: 0, to: 2 ** 31 } : wholeRange;
+  const trace = new OracleTrace(start, bounds, range);
   return (command) => trace.run(command);
 }
 
@@ -60,6 +75,7 @@ function readBounds(head: Words): OracleBounds {
 class OracleTrace {
   readonly #start: Timestamp;
   readonly #bounds: OracleBounds;
+  readonly #range: ShardRange;
   readonly #names = new Names();
   readonly #records = new Map<number, TestRecord>();
   /** What requests check and write, in their order, by name. */
@@ -68,7 +84,8 @@ class OracleTrace {
   #log: LogBlock[] = [];
   #oracle: Oracle;
 
-  constructor(start: Timestamp, bounds: OracleBounds) {
+  constructor(start: Timestamp, bounds: OracleBounds, range: ShardRange) {
+    this.#range = range;
     this.#start = start;
     this.#bounds = bounds;
     this.#oracle = this.#newOracle();
@@ -77,7 +94,7 @@ class OracleTrace {
   #newOracle(after?: LogBlock): Oracle {
     const position = after?.position ?? (0 as LogPosition);
     const begin = { position, timestamp: after?.throughTimestamp ?? this.#start };
-    return new Oracle({ ...begin, cursor: after?.cursor }, sampleSeed, this.#bounds);
+    return new Oracle({ ...begin, cursor: after?.cursor }, sampleSeed, this.#bounds, this.#range);
   }
 
   run({ head, lines }: Command): readonly string[] {
@@ -120,10 +137,12 @@ class OracleTrace {
     const id = this.#names.id(words);
     if (words.take("vote")) {
       const isForged = words.take("forged");
+      const whole = readWhole(words);
       words.end();
-      return { id, kind: "vote", checkedTo: 0, isForged };
+      return { id, kind: "vote", checkedTo: 0, isForged, ...(whole && { whole }) };
     }
-    const prepares = words.take("prepare");
+    const isPart = words.take("part");
+    const prepares = isPart || words.take("prepare");
     const kind = words.oneOf(["serializable", "snapshot", "abort"]);
     words.expect("checked-to");
     const checkedTo = words.time();
@@ -149,6 +168,7 @@ class OracleTrace {
     }
     return {
       id,
+      isPart,
       kind: kind === "abort" ? "abort" : prepares ? "prepare" : "commit",
       isolation: kind === "snapshot" ? "snapshot" : "serializable",
       checkedTo,
@@ -206,8 +226,7 @@ class OracleTrace {
     if (verdict.kind === "stale") return `${name} stale`;
     if (verdict.kind === "busy")
       return `${name} busy, ${this.#names.nameOf(verdict.inTheWay)} is open`;
-    const isByVote = verdict.kind === "committed" && verdict.stamps !== undefined;
-    const head = `${name} ${isByVote ? "voted" : verdict.kind} at ${timeText(verdict.timestamp)}`;
+    const head = `${name} ${kindText(verdict)} at ${timeText(placeOf(verdict))}`;
     if (verdict.kind === "committed" || verdict.kind === "prepared") {
       const writes = this.#writes.get(name) ?? [];
       return `${head}: ${writes.length === 0 ? "no writes" : `writes ${writes.join(", ")}`}`;
@@ -217,6 +236,19 @@ class OracleTrace {
     const check = this.#checks.get(name)?.[reason.check] ?? "nothing";
     return `${head}: conflict, ${check} was written at ${timeText(reason.conflictTimestamp)}`;
   }
+}
+
+function readWhole(words: Words): WholeOutcome | undefined {
+  if (words.take("aborted")) return { kind: "aborted" };
+  if (!words.take("committed")) return undefined;
+  words.expect("at");
+  return { kind: "committed", timestamp: words.time() };
+}
+
+function kindText(verdict: Decision | PreparedVerdict): string {
+  if (verdict.kind !== "committed") return verdict.kind;
+  if (verdict.placed !== undefined) return `counted as of ${timeText(verdict.timestamp)}`;
+  return verdict.stamps === undefined ? "committed" : "voted";
 }
 
 function cursorText({ cursor }: LogBlock): string {

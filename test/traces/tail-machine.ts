@@ -7,6 +7,7 @@
  *       A committed at 120 writes x, orders/ann/1
  *       B aborted at 130 probed
  *       C stale
+ *       D part at 120 writes x                 prepared, in this log and another
  *     watermark block 1 at 130                 learns that commits up to 130 are installed
  *     release                                  no transaction is running; or: release oldest 120
  *     last-commit orders/ann/*                 and newest-commit x above 100 up-to 130,
@@ -21,6 +22,7 @@ import type {
   Timestamp,
   Verdict,
 } from "../../core/types.ts";
+import { partsOfTwo } from "../core/oracle-harness.ts";
 import { Names } from "./names.ts";
 import type { Command, Machine } from "./trace-file.ts";
 import { readerOf, type TailScene, type TraceReader } from "./trace-reader.ts";
@@ -106,7 +108,7 @@ class TailTrace implements TailScene {
 
   #verdict(words: Words): Verdict {
     const id = this.names.id(words);
-    const kind = words.oneOf(["committed", "aborted", "stale"]);
+    const kind = words.oneOf(["committed", "aborted", "stale", "part"]);
     if (kind === "stale") {
       words.end();
       return { kind, id };
@@ -123,6 +125,10 @@ class TailTrace implements TailScene {
     words.end();
     const payload = { kind: "inline", bytes: new Uint8Array(0) } as const;
     const writes = items.map(({ hashes }) => hashes);
+    if (kind === "part") {
+      const parts = partsOfTwo(timestamp);
+      return { kind: "prepared", id, timestamp, checks: [], writes, payload, parts };
+    }
     const verdict = { kind, id, timestamp, writes, payload } as const;
     const name = this.names.nameOf(id);
     this.#verdicts.set(name, verdict);
@@ -154,15 +160,16 @@ class TailTrace implements TailScene {
     const above = head.time();
     head.expect(query === "oldest-commit" ? "below" : "up-to");
     const end = head.time();
+    const upTo = { by: "place", at: end } as const;
     head.end();
     if (query === "commits-under") {
-      const found = Array.from(this.tail.commitsUnder(hash, { above, upTo: end }));
+      const found = Array.from(this.tail.commitsUnder(hash, { above, upTo }));
       if (found.length === 0) return ["none"];
       return found.map(({ commit }) => this.commitText(commit));
     }
     const commit =
       query === "newest-commit"
-        ? this.tail.newestCommit(hash, { above, upTo: end })
+        ? this.tail.newestCommit(hash, { above, upTo })
         : this.tail.oldestCommit(hash, { above, below: end });
     return [commit === undefined ? "none" : this.commitText(commit)];
   }

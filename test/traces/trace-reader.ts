@@ -126,6 +126,8 @@ function judgementText(scene: TailScene, judgement: Judgement, from: Timestamp):
     }
     case "ahead-of-tail":
       return `ahead-of-tail: version ${timeText(judgement.version)}`;
+    case "unsettled":
+      return `unsettled: ${judgement.ids.map((id) => scene.names.nameOf(id)).join(", ")}`;
     case "stale-answer":
       return "stale-answer";
     case "overtaken":

@@ -43,6 +43,7 @@ describe("the traces show", () => {
     consistent: true,
     lacking: true,
     "ahead-of-tail": true,
+    unsettled: true,
     "stale-answer": true,
     overtaken: true,
   };

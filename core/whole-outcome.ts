@@ -1,0 +1,79 @@
+/**
+ * The outcome of a transaction with parts, as a pure function of its logs
+ * (docs/adr/0015-many-shards.md, Parts):
+ *
+ *     every log holds its part, prepared       committed, at the greatest of their timestamps
+ *     one has decided the id as aborted        aborted
+ *     else                                     open
+ *
+ * Invariant: I3 over all logs. Paper: Centiman §3.1 (all validators must agree).
+ */
+import { assert } from "./assert.ts";
+import * as limits from "./limits.ts";
+import type {
+  LogBlock,
+  Part,
+  ShardNumber,
+  Timestamp,
+  TransactionId,
+  WholeOutcome,
+} from "./types.ts";
+
+/** What one log holds of the transaction. `committed`: its part was closed there already. */
+export type PartState =
+  | { readonly kind: "unseen" }
+  | { readonly kind: "prepared"; readonly timestamp: Timestamp }
+  | { readonly kind: "committed"; readonly timestamp: Timestamp }
+  | { readonly kind: "aborted" };
+
+export const unseen: PartState = { kind: "unseen" };
+
+/** Undefined: it is open. */
+export function wholeOutcome(
+  parts: readonly Pick<Part, "shard">[],
+  states: ReadonlyMap<ShardNumber, PartState>,
+): WholeOutcome | undefined {
+  let greatest = 0;
+  let isPrepared = true;
+  for (const { shard } of parts) {
+    const state = states.get(shard) ?? unseen;
+    // One log that has entered the outcome says it for all.
+    if (state.kind === "aborted") return { kind: "aborted" };
+    if (state.kind === "committed") return { kind: "committed", timestamp: state.timestamp };
+    if (state.kind === "unseen") isPrepared = false;
+    else greatest = Math.max(greatest, state.timestamp);
+  }
+  // mutant: outcome-from-one-log
+  if (!isPrepared) return undefined;
+  assert(greatest > 0, "I3: what is committed was prepared");
+  return { kind: "committed", timestamp: greatest as Timestamp };
+}
+
+/** Folds the next block of a log into what it holds of the id; the first decision stands (I3). */
+export function foldPart(state: PartState, { verdicts }: LogBlock, id: TransactionId): PartState {
+  let folded = state;
+  for (const verdict of verdicts) {
+    if (verdict.id !== id) continue;
+    if (folded.kind === "committed" || folded.kind === "aborted") return folded;
+    if (verdict.kind === "prepared") {
+      if (folded.kind === "unseen") folded = { kind: "prepared", timestamp: verdict.timestamp };
+    } else if (verdict.kind === "committed") {
+      folded = { kind: "committed", timestamp: verdict.timestamp };
+    } else if (verdict.kind === "aborted") folded = { kind: "aborted" };
+  }
+  return folded;
+}
+
+/**
+ * Whether what the client of a part says of the whole may be so. One who lies breaks his own
+ * transaction; he must not lead the log's time astray.
+ */
+export function isPossible(
+  whole: WholeOutcome,
+  { preparedAt, arrivalMicros }: { readonly preparedAt: Timestamp; readonly arrivalMicros: number },
+): boolean {
+  if (whole.kind === "aborted") return true;
+  const { timestamp } = whole;
+  const latest = Math.max(preparedAt, arrivalMicros) + limits.partAheadMicrosMax;
+  return timestamp >= preparedAt && timestamp <= latest;
+}
