@@ -1,6 +1,6 @@
 /**
  * The commit log on DynamoDB: one item per block under (shard, position), spilled payloads beside
- * them under (spill#id, chunk).
+ * them under (spill#name, chunk).
  */
 import { OnDemand } from "../core/on-demand.ts";
 import type { Clock, CommitLog } from "../core/ports.ts";
@@ -27,10 +27,10 @@ export function createClientCommitLog(parts: CommitLogParts): Omit<CommitLog, "r
     ...readers(parts),
     append: (shard, block, options) =>
       appending.use(({ append }) => append(parts, { shard, block }, options)),
-    spill: (id, chunks, options) =>
-      spilling.use(({ spill }) => spill(parts, { id, chunks }, options)),
-    readSpilled: (id, chunks, options) =>
-      spilling.use(({ readSpilled }) => readSpilled(parts, { id, chunks }, options)),
+    spill: (name, chunks, options) =>
+      spilling.use(({ spill }) => spill(parts, { name, chunks }, options)),
+    readSpilled: (name, chunks, options) =>
+      spilling.use(({ readSpilled }) => readSpilled(parts, { name, chunks }, options)),
   };
 }
 

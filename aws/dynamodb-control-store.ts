@@ -5,12 +5,14 @@
  */
 import { StoreError } from "../core/errors.ts";
 import { hashSecretBytes, KeyHasher } from "../core/key-hash.ts";
+import { ShardMap } from "../core/shard-map.ts";
 import type { CallOptions, ClientPorts, Clock, ControlStore } from "../core/ports.ts";
 import { isSequenceNumber } from "../core/sequence-number.ts";
 import type {
   Item,
   LogPosition,
   ShardId,
+  ShardNumber,
   StreamCursor,
   Timestamp,
   Watermark,
@@ -38,9 +40,12 @@ export type ControlStoreParts = ControlReaderParts & {
 /** A shard as the control table knows it. */
 export type ShardEntry = {
   readonly shard: ShardId;
+  readonly number: ShardNumber;
+  /** Where its range of hashes of partitions begins (core/shard-map.ts). */
+  readonly from: number;
   /**
-   * Lowest hash key of its range, a decimal of up to 128 bits; a record sent to exactly it lands on
-   * the shard.
+   * A hash key of the stream, a decimal of up to 128 bits: its records are sent to exactly it, and
+   * whichever Kinesis shard covers it carries them.
    */
   readonly startingHashKey: string;
 };
@@ -71,19 +76,24 @@ export function createDynamoDbControlReader({
 }: ControlReaderParts): AwsControlReader {
   const control = createControlReads(dynamodb, table);
   /** A shard's secret never changes. */
-  const hashSecrets = new Map<ShardId, Uint8Array>();
+  const hashers = new Map<ShardId, { readonly secret: Uint8Array; readonly number: ShardNumber }>();
+  // By their numbers: the first shard comes first.
   const shardEntries: AwsControlReader["shardEntries"] = async (options) => {
     const items = await allOf(control, { pk: "shards" }, options);
-    return items.map((item) => {
+    const entries = items.map((item): ShardEntry => {
       const stored = { what: "shard entry", item };
       const startingHashKey = textOf(stored, "startingHashKey");
       if (!/^\d{1,39}$/.test(startingHashKey)) throw corrupt(stored, "startingHashKey");
       const shard = textOf(stored, "sk") as ShardId;
-      const hashSecret = bytesOf(stored, "hashSecret");
-      if (hashSecret.length !== hashSecretBytes) throw corrupt(stored, "hashSecret");
-      hashSecrets.set(shard, hashSecret);
-      return { shard, startingHashKey };
+      const secret = bytesOf(stored, "hashSecret");
+      if (secret.length !== hashSecretBytes) throw corrupt(stored, "hashSecret");
+      // Entries of before there were several shards name neither.
+      const number = (has(stored, "number") ? integerOf(stored, "number") : 0) as ShardNumber;
+      const from = has(stored, "from") ? integerOf(stored, "from") : 0;
+      hashers.set(shard, { secret, number });
+      return { shard, number, from, startingHashKey };
     });
+    return entries.sort((a, b) => a.number - b.number);
   };
   return {
     idempotencyTable: {
@@ -100,10 +110,15 @@ export function createDynamoDbControlReader({
     },
     shardEntries,
     shards: async (options) => (await shardEntries(options)).map(({ shard }) => shard),
+    async shardMap(options) {
+      const entries = await shardEntries(options);
+      if (entries.length === 0) return undefined;
+      return new ShardMap(entries.map(({ shard, number, from }) => ({ id: shard, number, from })));
+    },
     async keyHasher(shard, options) {
-      if (!hashSecrets.has(shard)) await shardEntries(options);
-      const hashSecret = hashSecrets.get(shard);
-      if (hashSecret !== undefined) return new KeyHasher(hashSecret);
+      if (!hashers.has(shard)) await shardEntries(options);
+      const hasher = hashers.get(shard);
+      if (hasher !== undefined) return new KeyHasher(hasher.secret, hasher.number);
       throw new StoreError(
         "unavailable",
         `shard ${shard} is not in the control table; is it provisioned?`,
@@ -134,11 +149,16 @@ export function createDynamoDbControlStore(parts: ControlStoreParts): AwsControl
       const result = await control.put(key, fromWatermark(watermark), { ...options, condition });
       return result === "done";
     },
-    async addShard({ shard, startingHashKey, hashSecret }, watermark, options) {
+    async addShard({ shard, number, from, startingHashKey, hashSecret }, watermark, options) {
       // The watermark first: a shard that is listed must have one.
       const unlessThere = { ...options, condition: notExists };
       await control.put(watermarkKey(shard), fromWatermark(watermark), unlessThere);
-      const entry = { startingHashKey: { S: startingHashKey }, hashSecret: { B: hashSecret } };
+      const entry = {
+        startingHashKey: { S: startingHashKey },
+        hashSecret: { B: hashSecret },
+        number: { N: number.toString() },
+        from: { N: from.toString() },
+      };
       await control.put({ pk: "shards", sk: shard }, entry, unlessThere);
     },
     async secret(name, make, options) {

@@ -1,8 +1,7 @@
-/** Spilled payloads: chunks beside the blocks of the log, under (spill#id, index). */
+/** Spilled payloads: chunks beside the blocks of the log, under (spill#name, index). */
 import { assert } from "../core/assert.ts";
 import * as limits from "../core/limits.ts";
 import type { CallOptions, Clock } from "../core/ports.ts";
-import type { TransactionId } from "../core/types.ts";
 import type { SdkItem } from "./attribute-values.ts";
 import { mapBounded } from "./bounded.ts";
 import type { ClientDynamoDb } from "./dynamodb.ts";
@@ -16,7 +15,7 @@ type SpillParts = {
 
 export async function spill(
   { dynamodb, table, clock }: SpillParts,
-  { id, chunks }: { readonly id: TransactionId; readonly chunks: readonly Uint8Array[] },
+  { name, chunks }: { readonly name: string; readonly chunks: readonly Uint8Array[] },
   options: CallOptions | undefined,
 ): Promise<void> {
   assert(chunks.length <= limits.spillChunksMax, "commit log: too many chunks to spill");
@@ -25,7 +24,7 @@ export async function spill(
       {
         TableName: table,
         Item: {
-          ...chunkKey(id, index),
+          ...chunkKey(name, index),
           chunk: { B: chunk },
           expiresAt: { N: expiresAtSeconds(clock.nowMs()) },
         },
@@ -37,14 +36,14 @@ export async function spill(
 
 export async function readSpilled(
   { dynamodb, table }: SpillParts,
-  { id, chunks }: { readonly id: TransactionId; readonly chunks: number },
+  { name, chunks }: { readonly name: string; readonly chunks: number },
   options: CallOptions | undefined,
 ): Promise<readonly Uint8Array[] | undefined> {
   // The count comes from the wire. What the limits exclude cannot have been spilled.
   if (chunks > limits.spillChunksMax) return undefined;
   const indices = Array.from({ length: chunks }, (_, index) => index);
   const found = await mapBounded(indices, limits.spillConcurrencyMax, async (index) => {
-    const key = { TableName: table, ConsistentRead: true, Key: chunkKey(id, index) };
+    const key = { TableName: table, ConsistentRead: true, Key: chunkKey(name, index) };
     const item = await dynamodb.get(key, options);
     return item === undefined ? undefined : bytesOf({ what: "spilled chunk", item }, "chunk");
   });
@@ -52,6 +51,6 @@ export async function readSpilled(
   return present.length === chunks ? present : undefined;
 }
 
-function chunkKey(id: TransactionId, index: number): SdkItem {
-  return { shard: { S: `spill#${id}` }, position: { N: index.toString() } };
+function chunkKey(name: string, index: number): SdkItem {
+  return { shard: { S: `spill#${name}` }, position: { N: index.toString() } };
 }

@@ -6,7 +6,6 @@
 import type { Clock, Random } from "../core/ports.ts";
 import type { ShardId } from "../core/types.ts";
 import { withAwsClients, type AwsClientOptions } from "./clients.ts";
-import type { ShardEntry } from "./dynamodb-control-store.ts";
 import { deploymentNames } from "./names.ts";
 import { adoptTables, type AdoptedTable } from "./register-tables.ts";
 import { fulfilStreamWish, type StreamWish } from "./stream-wish.ts";
@@ -19,6 +18,8 @@ export type ControlTableOptions = AwsClientOptions & {
   readonly stream?: StreamWish | undefined;
   /** For how long `"closing"` waits until the stream is drained. */
   readonly drainMs?: number | undefined;
+  /** As of `provisionDeployment`. */
+  readonly shards?: number | undefined;
   /** How long history is kept on tables that have one. */
   readonly historyRetentionMs: number;
   readonly clock?: Clock | undefined;
@@ -47,7 +48,7 @@ export async function fillControlTable(options: ControlTableOptions): Promise<Fi
       {
         wish: options.stream,
         drainMs: options.drainMs,
-        entriesOf: (open, listed) => (listed.length === 0 ? lowest(open) : []),
+        shards: options.shards,
       },
     );
     await control.retainHistory(options.historyRetentionMs);
@@ -57,15 +58,4 @@ export async function fillControlTable(options: ControlTableOptions): Promise<Fi
     const tables = await adoptTables({ ...options, dynamodb }, unseen);
     return { shards: await control.shards(), tables: tables.map(({ name }) => name) };
   });
-}
-
-/**
- * The one that covers hash key 0, where an on-demand stream has several: this version certifies on
- * one.
- */
-function lowest(entries: readonly ShardEntry[]): readonly ShardEntry[] {
-  const ordered = entries.toSorted((left, right) =>
-    BigInt(left.startingHashKey) < BigInt(right.startingHashKey) ? -1 : 1,
-  );
-  return ordered.slice(0, 1);
 }

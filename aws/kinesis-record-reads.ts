@@ -29,15 +29,21 @@ export async function readRecords(
 ): Promise<StreamRead> {
   const { shard, from, carriers } = asked;
   // Most of what is asked for is young, and lies where the last was found.
-  const last = carriers.get(shard) ?? shard;
-  const read = await readFrom(parts, { carrier: last, from }, options);
-  if (read.kind === "found") return read;
+  const last = carriers.get(shard) ?? namesake(shard);
+  const read =
+    last === undefined ? undefined : await readFrom(parts, { carrier: last, from }, options);
+  if (read?.kind === "found") return read;
   // Only what carried the record can tell that it is gone, and that is Kinesis's to say.
   const carrier = await carrierOf(parts, { shard, sequenceNumber: from }, options);
-  if (carrier === last) return read;
+  if (read !== undefined && carrier === last) return read;
   if (carrier === undefined) return { kind: "unseen", complete: true };
   carriers.set(shard, carrier);
   return readFrom(parts, { carrier, from }, options);
+}
+
+/** The first shard is called as the Kinesis shard that carried it first. */
+function namesake(shard: ShardId): KinesisShardId | undefined {
+  return shard.startsWith("shardId-") ? shard : undefined;
 }
 
 type RecordPosition = {

@@ -35,9 +35,16 @@ export async function moveRegistered(
   return withAwsClients(options, async (clients) => {
     const dynamodb = createDynamoDb(clients.dynamodb);
     const control = createDynamoDbControlStore({ dynamodb, clock, table: controlTable });
-    const [shard] = await control.shards();
+    const [shard, ...others] = await control.shards();
     if (shard === undefined) {
       throw new InvalidRequestError("deployment", "the deployment is not provisioned yet");
+    }
+    if (others.length > 0) {
+      throw new InvalidRequestError(
+        "deployment",
+        `the deployment has ${1 + others.length} shards, and a table is moved on one only; ` +
+          "register it as mixed before it is used",
+      );
     }
     const sweep: MoveParts["sweep"] = (table, removes, signal) =>
       sweepTable(

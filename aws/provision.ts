@@ -20,6 +20,12 @@ export type ProvisionOptions = AwsClientOptions & {
   readonly drainMs?: number | undefined;
   /** Default 1. Only used when the stream is created; an existing stream keeps its shards. */
   readonly shardCount?: number | undefined;
+  /**
+   * How many shards the deployment itself has, 1 to 64, whatever its stream has: each a log with an
+   * oracle of its own (docs/adr/0015-many-shards.md). Set when it is made; default: as many as it
+   * has, and 1 of a new one.
+   */
+  readonly shards?: number | undefined;
   /** How long history is kept; what holds already unless said. */
   readonly historyRetentionMs?: number | undefined;
   readonly clock?: Clock | undefined;
@@ -52,7 +58,7 @@ export async function provisionDeployment(options: ProvisionOptions): Promise<re
       {
         wish: options.stream,
         drainMs: options.drainMs,
-        entriesOf: (open) => open,
+        shards: options.shards,
       },
     );
     const { historyRetentionMs } = options;

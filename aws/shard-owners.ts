@@ -2,7 +2,7 @@
  * Whose records a Kinesis shard carries: the question of the functions, which are handed batches by
  * Kinesis shard. What a shard of the deployment is, aws/kinesis-shards.ts says.
  */
-import { CorruptDataError, StoreError } from "../core/errors.ts";
+import { StoreError } from "../core/errors.ts";
 import type { CallOptions } from "../core/ports.ts";
 import type { ShardId } from "../core/types.ts";
 import type { ShardEntry } from "./dynamodb-control-store.ts";
@@ -16,31 +16,33 @@ import {
 
 export type ShardOwners = {
   /**
-   * The deployment's shard whose records the Kinesis shard carries; undefined if it carries none's.
-   * Asks once per Kinesis shard.
-   * @throws StoreError; CorruptDataError if it carries two, which this version cannot tell apart.
+   * The deployment's shards whose records the Kinesis shard carries, by rising number; none if it
+   * carries nobody's. Asks once per Kinesis shard.
+   * @throws StoreError.
    */
-  ownerOf(kinesisShard: KinesisShardId, options?: CallOptions): Promise<ShardId | undefined>;
+  ownersOf(kinesisShard: KinesisShardId, options?: CallOptions): Promise<readonly ShardId[]>;
 };
 
 export function createShardOwners(parts: KinesisShardsParts): ShardOwners {
   /** A Kinesis shard's range never changes, nor does a shard's hash key. */
-  const owners = new Map<KinesisShardId, ShardId>();
+  const owners = new Map<KinesisShardId, readonly ShardId[]>();
   const described = async (
     kinesisShard: KinesisShardId,
     options: CallOptions | undefined,
   ): Promise<KinesisShard> =>
     find(await listKinesisShards(await parts.kinesis(), parts.stream, options), kinesisShard);
   return {
-    async ownerOf(kinesisShard, options) {
+    async ownersOf(kinesisShard, options) {
       const known = owners.get(kinesisShard);
       if (known !== undefined) return known;
       const entries = await parts.shardEntries(options);
-      const owner = entries.some(({ shard }) => shard === kinesisShard)
-        ? (kinesisShard as ShardId)
-        : soleOwner(await described(kinesisShard, options), entries);
-      if (owner !== undefined) owners.set(kinesisShard, owner);
-      return owner;
+      const [lone, ...others] = entries;
+      const isLone = others.length === 0 && lone?.shard === kinesisShard;
+      const found = isLone
+        ? [lone.shard]
+        : ownersAmong(await described(kinesisShard, options), entries);
+      if (found.length > 0) owners.set(kinesisShard, found);
+      return found;
     },
   };
 }
@@ -51,13 +53,11 @@ function find(shards: readonly KinesisShard[], id: KinesisShardId): KinesisShard
   throw new StoreError("unavailable", `ListShards does not name ${id}, though records came of it`);
 }
 
-function soleOwner(carrier: KinesisShard, entries: readonly ShardEntry[]): ShardId | undefined {
+function ownersAmong(carrier: KinesisShard, entries: readonly ShardEntry[]): readonly ShardId[] {
   if (entries.length === 0) {
     // Not "nobody's": the records wait until the deployment is provisioned.
     throw new StoreError("unavailable", "the control table lists no shard; is it provisioned?");
   }
   const owners = entries.filter((entry) => covers(carrier, entry));
-  if (owners.length <= 1) return owners[0]?.shard;
-  const names = owners.map(({ shard }) => shard).join(" and ");
-  throw new CorruptDataError(`the Kinesis shard ${carrier.id} carries ${names}: split it again`);
+  return owners.toSorted((a, b) => a.number - b.number).map(({ shard }) => shard);
 }

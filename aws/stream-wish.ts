@@ -6,16 +6,11 @@
 import { InvalidRequestError, StoreError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { Clock, Random } from "../core/ports.ts";
-import type { ShardId } from "../core/types.ts";
 import type { AwsClients, KinesisHandle } from "./clients.ts";
 import { createDynamoDbCommitLog } from "./dynamodb-commit-log.ts";
-import {
-  createDynamoDbControlStore,
-  type AwsControlStore,
-  type ShardEntry,
-} from "./dynamodb-control-store.ts";
+import { createDynamoDbControlStore, type AwsControlStore } from "./dynamodb-control-store.ts";
 import { createDynamoDb } from "./dynamodb.ts";
-import { addShards, firstShards } from "./first-shards.ts";
+import { addShards, firstEntries, firstShardName, shardNameOfTables } from "./first-shards.ts";
 import { covers, listKinesisShards } from "./kinesis-shards.ts";
 import type { DeploymentNames } from "./names.ts";
 import {
@@ -48,11 +43,8 @@ type StreamPlan = {
   readonly wish: StreamWish | undefined;
   /** For how long `"closing"` waits until the stream is drained. Default 0. */
   readonly drainMs: number | undefined;
-  /** Which of the stream's open shards get an entry. */
-  readonly entriesOf: (
-    open: readonly ShardEntry[],
-    listed: readonly ShardId[],
-  ) => readonly ShardEntry[];
+  /** How many shards the deployment begins with; undefined: what it has, or 1. */
+  readonly shards: number | undefined;
 };
 
 /**
@@ -62,7 +54,7 @@ type StreamPlan = {
  */
 export async function fulfilStreamWish(
   { clients, names, clock, random }: Provisioned,
-  { wish, drainMs, entriesOf }: StreamPlan,
+  { wish, drainMs, shards }: StreamPlan,
 ): Promise<StreamParts> {
   const { stream, controlTable, logTable } = names;
   const dynamodb = createDynamoDb(clients.dynamodb);
@@ -70,36 +62,30 @@ export async function fulfilStreamWish(
   const log = createDynamoDbCommitLog({ dynamodb, clock, table: logTable });
   const parts = { control, log, clock, random };
   if (wish === false) {
-    await addShardOfTables(parts);
+    await addShardsOfTables(parts, shards);
     return parts;
   }
-  const listed = await control.shards();
+  const listed = await control.shardEntries();
   const kinesis = await clients.kinesis();
-  const open = await firstShards(kinesis, { stream, listed });
-  await addShards(parts, entriesOf(open, listed));
+  const first = await firstShardName(kinesis, stream);
+  await addShards(parts, firstEntries(shards, { listed, first }));
   if (wish === "closing") await leaveStream(parts, drainMs ?? 0);
   else await useStream(parts, { kinesis, stream });
   return parts;
 }
 
 /**
- * The one shard of a deployment without a stream. It is called what a stream's first one is called,
- * and lies where that begins: a stream that is made later carries it on.
- */
-const shardOfTables: ShardEntry = {
-  shard: "shardId-000000000000" as ShardId,
-  startingHashKey: "0",
-};
-
-/**
  * Makes a deployment of tables alone usable. A second run changes nothing.
  * @throws InvalidRequestError when it has a stream that is in use: that may hold requests that
  *   nobody has answered, and the only copy of what is committed and not installed.
  */
-export async function addShardOfTables(parts: StreamParts): Promise<void> {
+export async function addShardsOfTables(
+  parts: StreamParts,
+  count: number | undefined,
+): Promise<void> {
   const { control } = parts;
-  const listed = await control.shards();
-  const uses = await Promise.all(listed.map((shard) => streamUse(parts, shard)));
+  const listed = await control.shardEntries();
+  const uses = await Promise.all(listed.map(({ shard }) => streamUse(parts, shard)));
   const { streamless } = await control.registry();
   if (listed.length > 0 && (streamless !== true || uses.some((use) => use !== "unused"))) {
     throw new InvalidRequestError(
@@ -108,11 +94,12 @@ export async function addShardOfTables(parts: StreamParts): Promise<void> {
         "drained (docs/operations.md, Taking the stream away)",
     );
   }
+  const entries = firstEntries(count, { listed, first: shardNameOfTables });
   // What is recorded already is not recorded again: the stream may have been opened since the look.
-  if (listed.length > 0) return;
+  if (entries.length === 0) return;
   // Before the shard: who finds one must know how it commits.
   await control.recordStream(false);
-  await addShards(parts, [shardOfTables]);
+  await addShards(parts, entries);
 }
 
 /**

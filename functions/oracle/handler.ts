@@ -6,6 +6,7 @@ import type { Context, KinesisStreamEvent } from "aws-lambda";
 import { createAwsPorts } from "../../aws/ports.ts";
 import * as limits from "../../core/limits.ts";
 import { beforeDeadline } from "../shared/before-deadline.ts";
+import { carriedBatches, handleEach } from "../shared/carried-batches.ts";
 import { readFunctionEnvironment } from "../shared/environment.ts";
 import { parseKinesisEvent, type ShardBatch } from "../shared/kinesis-event.ts";
 import { createObservability } from "../shared/powertools-observability.ts";
@@ -25,13 +26,17 @@ export async function handler(event: KinesisStreamEvent, context: Context): Prom
     const remainingMs = (): number => context.getRemainingTimeInMillis();
     const bounds = { clock, remainingMs: remainingMs(), marginMs: limits.invocationMarginMs };
     await beforeDeadline(bounds, async (signal) => {
-      const shard = await ports.shardOwners.ownerOf(batch.shard, { signal });
-      if (shard === undefined) {
+      const owners = await ports.shardOwners.ownersOf(batch.shard, { signal });
+      if (owners.length === 0) {
         rejectAll(batch);
         return;
       }
-      const report = await service.handle({ ...batch, shard }, { remainingMs, signal });
-      observability.log.debug("batch certified", { shard, ...report });
+      const { records } = batch;
+      const batches = await carriedBatches(control, { owners, records }, { signal });
+      await handleEach(batches, async (each) => {
+        const report = await service.handle(each, { remainingMs, signal });
+        observability.log.debug("batch certified", { shard: each.shard, ...report });
+      });
     });
   } catch (error) {
     observability.log.error("batch has to be delivered again", { error });

@@ -9,7 +9,8 @@
  * Invariants: I1 (a draft that was not appended is undone), I9 (a rebuild goes on where it was).
  */
 import { assert } from "../../core/assert.ts";
-import { oracleBoundsDefault, type Oracle, type OracleBounds } from "../../core/oracle.ts";
+import { type Oracle } from "../../core/oracle.ts";
+import { oracleBoundsDefault, type OracleBounds } from "../../core/oracle-bounds.ts";
 import type {
   CallOptions,
   CommitLog,
@@ -18,8 +19,9 @@ import type {
   Random,
   StoredBlock,
 } from "../../core/ports.ts";
+import { wholeRange, type ShardRange } from "../../core/shard-map.ts";
 import { slotSeedOf, slotSeedWords, type SlotSeed } from "../../core/slot-seed.ts";
-import type { ShardId } from "../../core/types.ts";
+import type { ShardId, ShardNumber } from "../../core/types.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
 import { DraftEncoder } from "../../schemas/log-block-draft.ts";
 import { catchUp } from "./catch-up.ts";
@@ -31,6 +33,8 @@ export type LaneParts = {
   readonly log: Pick<CommitLog, "readBackward" | "readAfter">;
   readonly control: Pick<ControlStore, "readWatermark">;
   readonly hashes: KeyHashes;
+  /** Of the hashes that are its own. */
+  readonly range?: ShardRange;
   readonly digest: Digest;
   readonly random: Pick<Random, "bytes">;
   readonly bounds?: OracleBounds;
@@ -48,6 +52,7 @@ type Standing =
 export class Lane {
   readonly decoded: DecodedBatch;
   readonly encoder: DraftEncoder;
+  readonly number: ShardNumber;
   readonly #parts: LaneParts;
   /** Of its tables in memory. */
   readonly #seed: SlotSeed;
@@ -58,6 +63,7 @@ export class Lane {
   constructor(parts: LaneParts) {
     const { hashes, digest, random } = parts;
     this.#parts = parts;
+    this.number = hashes.shard;
     this.#seed = slotSeedOf(random.bytes(4 * slotSeedWords));
     this.decoded = new DecodedBatch(hashes, digest, this.#seed);
     this.encoder = new DraftEncoder(hashes.fingerprint);
@@ -148,6 +154,7 @@ export class Lane {
     return new Rebuild({
       ...this.#parts,
       seed: this.#seed,
+      range: this.#parts.range ?? wholeRange,
       oracleBounds: bounds ?? oracleBoundsDefault,
       bounds: rebuildBounds ?? rebuildBoundsDefault,
     });

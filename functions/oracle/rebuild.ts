@@ -24,8 +24,10 @@
 import { assert } from "../../core/assert.ts";
 import { StoreError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
+import { wholeRange, type ShardRange } from "../../core/shard-map.ts";
 import type { SlotSeed } from "../../core/slot-seed.ts";
-import { Oracle, type OracleBounds } from "../../core/oracle.ts";
+import { Oracle } from "../../core/oracle.ts";
+import { type OracleBounds } from "../../core/oracle-bounds.ts";
 import type { CallOptions, CommitLog, ControlStore, StoredBlock } from "../../core/ports.ts";
 import type { LogPosition, ShardId, Timestamp, Watermark } from "../../core/types.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
@@ -51,6 +53,7 @@ export type RebuildParts = {
   readonly control: Pick<ControlStore, "readWatermark">;
   readonly hashes: KeyHashes;
   readonly seed: SlotSeed;
+  readonly range?: ShardRange;
   readonly oracleBounds: OracleBounds;
   readonly bounds: RebuildBounds;
 };
@@ -177,13 +180,13 @@ export class Rebuild {
 
   /** An oracle that stands before the oldest block that was read, or at the watermark. */
   #begin(watermark: Watermark): Oracle {
-    const { seed, oracleBounds } = this.#parts;
+    const { seed, oracleBounds, range = wholeRange } = this.#parts;
     const newest = this.#unfolded[0];
     const oldest = this.#unfolded.at(-1);
     // The log's TTL removes blocks in no particular order: a watermark beyond them knows more.
     if (newest === undefined || oldest === undefined || watermark.position > newest.position) {
       this.#unfolded = [];
-      return new Oracle(watermark, seed, oracleBounds);
+      return new Oracle(watermark, seed, oracleBounds, range);
     }
     const header = decodeLogBlockHeader(oldest.bytes, oldest.position);
     return new Oracle(
@@ -195,6 +198,7 @@ export class Rebuild {
       },
       seed,
       oracleBounds,
+      range,
     );
   }
 

@@ -11,7 +11,8 @@ import { CorruptDataError, FrameError, StoreError } from "../../core/errors.ts";
 import type { BlockDraft, OracleInput } from "../../core/block-draft.ts";
 import { isStreamEnd } from "../../core/cursor.ts";
 import * as limits from "../../core/limits.ts";
-import type { Oracle, OracleBounds } from "../../core/oracle.ts";
+import type { Oracle } from "../../core/oracle.ts";
+import type { OracleBounds } from "../../core/oracle-bounds.ts";
 import { outcomeCode, outcomes, type Outcome } from "../../core/verdict-kinds.ts";
 import type {
   Appended,
@@ -22,20 +23,26 @@ import type {
   Random,
   StreamRecord,
 } from "../../core/ports.ts";
-import type { LogPosition, ShardId } from "../../core/types.ts";
+import { columnCode } from "../../core/request-batch.ts";
+import { wholeRange } from "../../core/shard-map.ts";
+import { spillName } from "../../core/spill-name.ts";
+import type { LogPosition, ShardId, TransactionId, WholeOutcome } from "../../core/types.ts";
+import { idAt } from "../../core/verdict-columns.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { callOptions, type InvocationBudget } from "../shared/invocation-budget.ts";
 import { outcomeMetrics } from "../shared/metric-names.ts";
 import type { Observability } from "../shared/observability.ts";
+import { outcomeInOtherLogs } from "../shared/other-logs.ts";
 import { KnownTables } from "./known-tables.ts";
 import { Lane } from "./lane.ts";
 import type { RebuildBounds } from "./rebuild.ts";
+import type { ReadSpilled } from "./spilled-payloads.ts";
 
 export type OracleServiceOptions = {
-  readonly log: Pick<CommitLog, "append" | "readBackward" | "readAfter" | "readSpilled">;
+  readonly log: Pick<CommitLog, "append" | "readBackward" | "readAfter" | "readAt" | "readSpilled">;
   readonly control: Pick<
     ControlStore,
-    "readWatermark" | "keyHasher" | "tables" | "idempotencyTable"
+    "readWatermark" | "keyHasher" | "shardMap" | "tables" | "idempotencyTable"
   >;
   /** For pauses, and for the age of the registry: no clock takes part in certification. */
   readonly clock: Pick<Clock, "sleep" | "nowMs" | "monotonicMs">;
@@ -120,8 +127,11 @@ async function newLane(
   shard: ShardId,
   budget: InvocationBudget,
 ): Promise<Lane> {
-  const hasher = await options.control.keyHasher(shard, callOptions(budget));
-  return new Lane({ ...options, shard, hashes: new KeyHashes(hasher) });
+  const { control } = options;
+  const hasher = await control.keyHasher(shard, callOptions(budget));
+  const map = await control.shardMap(callOptions(budget));
+  const range = map?.get(hasher.shard) === undefined ? wholeRange : map.rangeOf(hasher.shard);
+  return new Lane({ ...options, shard, hashes: new KeyHashes(hasher), range });
 }
 
 type MutableReport = { -readonly [Name in keyof OracleReport]: OracleReport[Name] } & {
@@ -241,8 +251,8 @@ class Invocation {
   async #input(oracle: Oracle): Promise<OracleInput> {
     const { log, tables } = this.#options;
     const { decoded } = this.#lane;
-    const readSpilled: CommitLog["readSpilled"] = (id, chunks, call) =>
-      log.readSpilled(id, chunks, call);
+    const readSpilled: ReadSpilled = (id, chunks, call) =>
+      log.readSpilled(spillName(id, this.#lane.number), chunks, call);
     for (;;) {
       if (!this.#decoded) {
         await tables.ready(callOptions(this.#budget));
@@ -250,13 +260,33 @@ class Invocation {
         this.#decoded = true;
         this.#logRejected();
       }
-      const input = await decoded.input(oracle, readSpilled, this.#budget.signal);
+      const read = await decoded.input(oracle, readSpilled, this.#budget.signal);
+      const input: OracleInput = { ...read, settled: await this.#settled(oracle, read) };
       if (!decoded.hasTableFaults || this.#lookedAgain) return input;
       this.#lookedAgain = true;
       if (!(await tables.readAgain(callOptions(this.#budget)))) return input;
       // probe: oracle-reads-registry-again
       this.#decoded = false;
     }
+  }
+
+  /** What became of the open parts that somebody asks to settle, as their other logs say. */
+  async #settled(oracle: Oracle, input: OracleInput): Promise<NonNullable<OracleInput["settled"]>> {
+    const settled = new Map<number, WholeOutcome>();
+    const known = new Map<TransactionId, WholeOutcome | undefined>();
+    for (const { request, id } of settlesOf(input)) {
+      const part = oracle.openPart(id);
+      if (part?.parts === undefined) continue;
+      if (!known.has(id)) {
+        const state = { kind: "prepared", timestamp: part.timestamp } as const;
+        const own = { shard: this.#lane.number, state };
+        const asked = { id, parts: part.parts, own };
+        known.set(id, await outcomeInOtherLogs(this.#options, asked, callOptions(this.#budget)));
+      }
+      const whole = known.get(id);
+      if (whole !== undefined) settled.set(request, whole);
+    }
+    return settled;
   }
 
   /** An oracle that stands where the log ends; looks at the deadline before each step there. */
@@ -365,6 +395,17 @@ class Invocation {
     metrics.count("RejectedRecords", report.rejectedRecords);
     metrics.count("Rebuilds", report.rebuilds);
     metrics.count("PositionsTaken", report.taken);
+  }
+}
+
+/** The requests to settle what is open, of what can be certified now. */
+function* settlesOf({
+  requests,
+  requestsEnd,
+}: OracleInput): Generator<{ readonly request: number; readonly id: TransactionId }> {
+  for (let request = 0; request < requestsEnd; request++) {
+    if (requests.kinds[request] !== columnCode.settle) continue;
+    yield { request, id: idAt(requests, request) };
   }
 }
 

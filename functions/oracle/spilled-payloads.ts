@@ -12,7 +12,7 @@
 import { FrameError } from "../../core/errors.ts";
 import type { SpilledPayload } from "../../core/block-draft.ts";
 import * as limits from "../../core/limits.ts";
-import type { CommitLog, Digest } from "../../core/ports.ts";
+import type { CallOptions, CommitLog, Digest } from "../../core/ports.ts";
 import { columnCode, RequestBatch } from "../../core/request-batch.ts";
 import type { SlotSeed } from "../../core/slot-seed.ts";
 import type { TransactionId } from "../../core/types.ts";
@@ -22,7 +22,11 @@ import { PayloadScanner } from "../../schemas/payload-scan.ts";
 import type { Admission } from "../../schemas/table-catalogue.ts";
 import { joinSpilledChunks } from "../../schemas/spill.ts";
 
-export type ReadSpilled = CommitLog["readSpilled"];
+export type ReadSpilled = (
+  id: TransactionId,
+  chunks: number,
+  options: CallOptions,
+) => ReturnType<CommitLog["readSpilled"]>;
 
 /** What the oracle that certifies next has to know. */
 export type SpilledNeeds = {

@@ -1,6 +1,7 @@
 /**
  * What Terraform asks of the provision function: the user tables of the deployment, how long their
- * history is kept, and whether there is a stream, none, or one that is to be closed.
+ * history is kept, how many shards there are, and whether there is a stream, none, or one that is
+ * to be closed.
  * Everything else it finds itself.
  */
 
@@ -12,6 +13,8 @@ export type ProvisionEvent = {
   readonly stream: StreamWish;
   readonly tables: readonly ProvisionedTable[];
   readonly historyRetentionMs: number;
+  /** Undefined: as many as there are, and one of a new deployment. */
+  readonly shards?: number;
 };
 
 export type ProvisionedTable = {
@@ -33,9 +36,14 @@ export function parseProvisionEvent(event: unknown): ProvisionEvent {
   if (typeof stream !== "boolean" && stream !== "closing") {
     throw new RangeError('"stream" is true, false or "closing"');
   }
+  const shards = isRecord(event) ? event["shards"] : undefined;
+  if (shards !== undefined && typeof shards !== "number") {
+    throw new RangeError('"shards" is a number');
+  }
   return {
     stream,
     historyRetentionMs,
+    ...(shards === undefined ? {} : { shards }),
     tables: tables.map(toTable),
   };
 }

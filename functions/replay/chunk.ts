@@ -12,6 +12,7 @@
  * with history could be installed before an earlier one without, and would save what stood before
  * both as if it had stood until the second.
  */
+import { placeOf } from "../../core/decision.ts";
 import type { Tombstone } from "../../core/ports.ts";
 import type { Timestamp } from "../../core/types.ts";
 import { writeAt, writtenItem, type Commit } from "../../engine/payload-writes.ts";
@@ -38,8 +39,8 @@ export type ChunkPlan = {
 
 /**
  * @param commits in timestamp order.
- * @param installed commits of which their makers say that all their writes have reached their
- * tables.
+ * @param installed by their places in the log, commits of which their makers say that all their
+ * writes have reached their tables.
  */
 export function planChunk(
   commits: readonly Commit[],
@@ -52,7 +53,7 @@ export function planChunk(
   const tombstones: Tombstone[] = [];
   const refused: RefusedWrite[] = [];
   for (const commit of commits) {
-    const isInstalled = installed.has(commit.verdict.timestamp);
+    const isInstalled = installed.has(placeOf(commit.verdict));
     for (const index of commit.payload.writes.keys()) {
       const { write, table } = writeAt(commit.payload, index);
       const reason = refusalOf(commit, index);

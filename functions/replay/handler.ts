@@ -12,6 +12,7 @@ import type {
 import { createAwsPorts } from "../../aws/ports.ts";
 import * as limits from "../../core/limits.ts";
 import { beforeDeadline } from "../shared/before-deadline.ts";
+import { carriedBatches, handleEach } from "../shared/carried-batches.ts";
 import { readFunctionEnvironment } from "../shared/environment.ts";
 import { callOptions, type InvocationBudget } from "../shared/invocation-budget.ts";
 import { parseKinesisEvent } from "../shared/kinesis-event.ts";
@@ -50,13 +51,12 @@ export async function handler(
 
 /** Returns where each batch has to be delivered again from. */
 async function replay(event: ReplayEvent, budget: InvocationBudget): Promise<readonly string[]> {
-  const unfinished: string[] = [];
-  for (const batch of await batchesOf(event, budget)) {
+  const ends = await handleEach(await batchesOf(event, budget), async (batch) => {
     const { unfinishedFrom, watermark } = await service.handle(batch, budget);
     observability.log.debug("log replayed", { shard: batch.shard, watermark, unfinishedFrom });
-    if (unfinishedFrom !== undefined) unfinished.push(unfinishedFrom);
-  }
-  return unfinished;
+    return unfinishedFrom;
+  });
+  return ends.filter((from) => from !== undefined);
 }
 
 async function batchesOf(
@@ -66,9 +66,10 @@ async function batchesOf(
   if ("Records" in event) {
     const batch = parseKinesisEvent(event);
     if (batch === undefined) return [];
-    const shard = await ports.shardOwners.ownerOf(batch.shard, callOptions(budget));
+    const call = callOptions(budget);
+    const owners = await ports.shardOwners.ownersOf(batch.shard, call);
     // The oracle counts records that belong to no shard.
-    return shard === undefined ? [] : [{ ...batch, shard }];
+    return carriedBatches(ports.control, { owners, records: batch.records }, call);
   }
   return (await ports.control.shards(callOptions(budget))).map((shard) => ({ shard, records: [] }));
 }

@@ -8,6 +8,7 @@
  * number. It counts only with the proof that the transaction's id commits to, which its maker alone
  * has known until then: so a lie can cost a client its own writes, and nobody else's.
  */
+import { placeOf } from "../../core/decision.ts";
 import { FrameError } from "../../core/errors.ts";
 import type { Digest, StoredBlock, StreamRecord } from "../../core/ports.ts";
 import type { CommittedVerdict, InstalledReport, Timestamp } from "../../core/types.ts";
@@ -17,7 +18,7 @@ import { provesTransactionId, voteProofOf } from "../../schemas/transaction-id.t
 
 export class InstallReports {
   readonly #digest: Digest;
-  /** By commit timestamp: a forged report may come before the true one. */
+  /** By a commit's place in the log: a forged report may come before the true one. */
   readonly #proofs = new Map<Timestamp, Uint8Array[]>();
   #forged = 0;
 
@@ -59,7 +60,7 @@ export class InstallReports {
   among(verdicts: readonly CommittedVerdict[]): ReadonlySet<Timestamp> {
     const installed = new Set<Timestamp>();
     for (const verdict of verdicts) {
-      const { timestamp } = verdict;
+      const timestamp = placeOf(verdict);
       for (const proof of this.#proofs.get(timestamp) ?? []) {
         // mutant: believes-any-report
         const isMakers = this.#isMakers(verdict, proof);
@@ -74,8 +75,8 @@ export class InstallReports {
   }
 
   /** The vote of a prepared one has shown what its id commits to: it takes what that comes from. */
-  #isMakers({ id, stamps }: CommittedVerdict, proof: Uint8Array): boolean {
-    const shown = stamps === undefined ? proof : voteProofOf(proof, this.#digest);
+  #isMakers({ id, payload }: CommittedVerdict, proof: Uint8Array): boolean {
+    const shown = payload.kind !== "prepared" ? proof : voteProofOf(proof, this.#digest);
     return provesTransactionId(id, shown, this.#digest);
   }
 

@@ -5,6 +5,7 @@
  * after it, and nobody would look at the newer one again (docs/protocol.md §8, Over nothing).
  */
 import { keyNamesOf } from "../../core/attributes.ts";
+import { placeOf } from "../../core/decision.ts";
 import { CorruptDataError } from "../../core/errors.ts";
 import type { CommitLog } from "../../core/ports.ts";
 import type {
@@ -106,7 +107,7 @@ export class NewerWrites {
     const item = writtenItem(planned.commit.payload, planned.index);
     for (const { verdict, index } of candidates.get(this.#keyOf(planned))?.toReversed() ?? []) {
       // The chunk may end within a block, and begins before it.
-      if (verdict.timestamp <= planned.commit.verdict.timestamp) return planned;
+      if (placeOf(verdict) <= placeOf(planned.commit.verdict)) return planned;
       const payload = await this.#payloadOf(verdict);
       if (payload?.writes[index] === undefined) continue;
       if (writtenItem(payload, index) !== item) continue;
@@ -126,7 +127,8 @@ export class NewerWrites {
 
   /** What is gone for good cannot come back; it becomes a dead letter in its turn. */
   async #payloadOf(verdict: CommittedVerdict): Promise<Payload | undefined> {
-    if (this.#loaded?.verdict.timestamp === verdict.timestamp) return this.#loaded.payload;
+    const loaded = this.#loaded;
+    if (loaded !== undefined && placeOf(loaded.verdict) === placeOf(verdict)) return loaded.payload;
     try {
       const payload = await this.#payloads.load(verdict);
       this.#loaded = { verdict, payload };

@@ -132,7 +132,11 @@ export class LogProgress {
       if (kind !== "committed" && kind !== "aborted") continue;
       const prepared = this.#open.get(id)?.prepared ?? here.get(id);
       const isOpen = prepared !== undefined && !decided.has(id);
-      if (kind === "aborted" && isOpen) found.push({ prepared, through: verdict.timestamp });
+      // Parts write no mixed tables, so that they leave no fences.
+      const mayHaveFences = isOpen && prepared.parts === undefined;
+      if (kind === "aborted" && mayHaveFences) {
+        found.push({ prepared, through: verdict.timestamp });
+      }
       // The first vote stands, whatever somebody writes behind it.
       decided.add(id);
     }

@@ -49,6 +49,7 @@ import { LogAhead, type LogReading } from "./log-ahead.ts";
 import { NewerWrites } from "./newer-writes.ts";
 import { ReplayPayloads } from "./payloads.ts";
 import { progressFrom, type LogProgress } from "./progress.ts";
+import { settleParts } from "./settle-parts.ts";
 import { SigningWindow } from "./signing-window.ts";
 import { voteDown } from "./vote-down.ts";
 import { cleanUpVotedDown, type VotedDown } from "./voted.ts";
@@ -221,6 +222,16 @@ class ReplayRun {
         return this.#registry.streamless;
       },
       progress: this.#progress,
+      settleParts: (open) =>
+        settleParts(
+          {
+            ports: this.#ports,
+            observability: this.#observability,
+            shard: this.#batch.shard,
+            call: this.#call,
+          },
+          open,
+        ),
       endReadMs,
     });
   }

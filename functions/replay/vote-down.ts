@@ -38,6 +38,8 @@ export type VoteDownWork = {
   /** What the registry says; of a log that has a cursor, the log does. */
   readonly streamless: () => Promise<boolean>;
   readonly progress: LogProgress;
+  /** Of transactions over several shards (settle-parts.ts). */
+  readonly settleParts: (open: readonly OpenTransaction[]) => Promise<void>;
   /** Wall clock before the log was read to its end; undefined: it goes on behind `place`. */
   readonly endReadMs: number | undefined;
 };
@@ -45,7 +47,11 @@ export type VoteDownWork = {
 /** A store that fails fails no run: what is installed is installed, and the next one votes. */
 export async function voteDown(work: VoteDownWork): Promise<void> {
   const { metrics, log } = work.observability;
-  const tooOld = openForTooLong(work);
+  const all = openForTooLong(work);
+  // What is a part is not this log's to decide.
+  const parts = all.filter(({ prepared }) => prepared.parts !== undefined);
+  if (parts.length > 0) await work.settleParts(parts);
+  const tooOld = all.filter(({ prepared }) => prepared.parts === undefined);
   const [oldest] = tooOld;
   if (oldest === undefined) return;
   try {

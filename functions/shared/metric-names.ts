@@ -10,9 +10,11 @@ export const outcomeMetrics = {
   "table-unknown": "AbortedTableUnknown",
   "table-differs": "AbortedTableDiffers",
   probed: "AbortedProbed",
+  elsewhere: "AbortedElsewhere",
   stale: "Stale",
   prepared: "Prepared",
   voted: "Voted",
+  counted: "PartsCommitted",
   busy: "Busy",
 } as const satisfies Record<Outcome, string>;
 
@@ -37,6 +39,7 @@ export const functionMetrics = {
   ReplayTablesDenied: "Count",
   ForgedInstallReports: "Count",
   VotedDown: "Count",
+  PartsSettled: "Count",
   // replay and reaper
   FencesRemoved: "Count",
   WatermarkLag: "Milliseconds",

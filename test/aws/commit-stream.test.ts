@@ -20,7 +20,7 @@ let stores: LocalStores;
 let kinesis: FaultyProxy;
 
 beforeAll(async () => {
-  stores = await startLocalStores({ shardCount: 3 });
+  stores = await startLocalStores({ shardCount: 3, shards: 3 });
   kinesis = await startFaultyProxy(stores.servers.endpoint.kinesis);
 });
 afterEach(() => {

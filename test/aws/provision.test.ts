@@ -1,11 +1,17 @@
 /** Provisioning a deployment, twice over, on real protocol servers. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { DescribeTimeToLiveCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import {
+  DeleteItemCommand,
+  DescribeTimeToLiveCommand,
+  DynamoDBClient,
+} from "@aws-sdk/client-dynamodb";
 import { adoptTables, registerTables } from "../../aws/register-tables.ts";
 import { createTables } from "../../aws/create-tables.ts";
 import { provisionDeployment } from "../../aws/provision.ts";
 import { createAwsClients } from "../../aws/clients.ts";
 import { createDynamoDb } from "../../aws/dynamodb.ts";
+import { createAwsPorts } from "../../aws/ports.ts";
+import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { createDynamoDbControlStore } from "../../aws/dynamodb-control-store.ts";
 import { deploymentNames } from "../../aws/names.ts";
 import { systemClock } from "../../aws/system.ts";
@@ -17,7 +23,7 @@ import { startLocalStores, type LocalStores } from "../harness/local-stores.ts";
 
 let stores: LocalStores;
 beforeAll(async () => {
-  stores = await startLocalStores({ shardCount: 2 });
+  stores = await startLocalStores({ shardCount: 2, shards: 2 });
 });
 afterAll(() => stores.stop());
 
@@ -139,7 +145,7 @@ test.each(["tidemark-dev-log", "tidemark-other-control", "tidemark-a-b-versions"
 
 describe("provisionDeployment", () => {
   test("gives every shard its entry and a first watermark at position 0", async () => {
-    expect(stores.shards).toEqual(["shardId-000000000000", "shardId-000000000001"]);
+    expect(stores.shards).toEqual(["shardId-000000000000", "shard-001"]);
     expect(await stores.ports.control.shards()).toEqual(stores.shards);
     for (const shard of stores.shards) {
       const watermark = await stores.ports.control.readWatermark(shard);
@@ -148,10 +154,17 @@ describe("provisionDeployment", () => {
     }
   });
 
-  test("gives every shard a hash secret of its own", async () => {
+  test("gives every shard a range, and all the same hashes under names of their own", async () => {
     const { control } = stores.ports;
+    const map = await control.shardMap();
+    expect(map?.entries.map(({ id, from }) => [id, from])).toEqual([
+      ["shardId-000000000000", 0],
+      ["shard-001", 2 ** 31],
+    ]);
     const hashers = await Promise.all(stores.shards.map((shard) => control.keyHasher(shard)));
     expect(new Set(hashers.map(({ fingerprint }) => fingerprint)).size).toBe(2);
+    const tables = hashers.map((hasher) => new KeyHashes(hasher).table("orders"));
+    expect(new Set(tables).size).toBe(1);
     const unknown = control.keyHasher("shardId-nowhere" as ShardId);
     await expect(unknown).rejects.toMatchObject({ fault: "unavailable" });
   });
@@ -166,12 +179,47 @@ describe("provisionDeployment", () => {
       ...stores.clientOptions,
       deployment: stores.deployment,
       shardCount: 5,
+      shards: 2,
     });
     expect(again).toEqual(stores.shards);
     expect(await control.readWatermark(stores.shard)).toEqual(moved);
     const anew = stores.openPorts().control;
     expect(await anew.shardEntries()).toEqual(entries);
     expect(await anew.keyHasher(stores.shard)).toMatchObject({ fingerprint });
+  });
+
+  test("refuses another number of shards than the deployment was made with", async () => {
+    const { clientOptions, deployment } = stores;
+    await expect(provisionDeployment({ ...clientOptions, deployment, shards: 3 })).rejects.toThrow(
+      "the deployment has 2 shards",
+    );
+  });
+
+  test("completes what was cut short, and refuses another number of shards for that", async () => {
+    const deployment = `${stores.deployment}-cut`;
+    const options = { ...stores.clientOptions, deployment };
+    await provisionDeployment({ ...options, shards: 3 });
+    const cut = createAwsPorts(options);
+    const client = new DynamoDBClient({
+      ...stores.clientOptions,
+      endpoint: stores.servers.endpoint.dynamodb,
+    });
+    const Key = { pk: { S: "shards" }, sk: { S: "shardId-000000000000" } };
+    await client.send(new DeleteItemCommand({ TableName: cut.names.controlTable, Key }));
+    client.destroy();
+    await expect(cut.control.shardMap()).rejects.toThrow("no shard has the range that begins at 0");
+    const other = provisionDeployment({ ...options, shards: 2 });
+    await expect(other).rejects.toMatchObject({ field: "shards" });
+    expect(await provisionDeployment({ ...options, shards: 3 })).toHaveLength(3);
+    await cut.close();
+  });
+
+  test.each([0, 65, 1.5])("refuses %s shards", async (shards) => {
+    const options = { ...stores.clientOptions, deployment: `${stores.deployment}-odd`, shards };
+    await expect(provisionDeployment(options)).rejects.toMatchObject({
+      field: "shards",
+      message: `a deployment has 1 to 64 shards (shardsMax); got ${shards}`,
+    });
   });
 
   test("two runs at once agree", async () => {

@@ -10,7 +10,13 @@ import { createTables, type TableDefinition } from "../../aws/create-tables.ts";
 import { systemTables } from "../../aws/provision.ts";
 import { systemClock } from "../../aws/system.ts";
 import { historyRetentionMsDefault as historyRetentionMs } from "../../core/limits.ts";
-import type { LogPosition, ShardId, TableAccess, Timestamp } from "../../core/types.ts";
+import type {
+  LogPosition,
+  ShardId,
+  ShardNumber,
+  TableAccess,
+  Timestamp,
+} from "../../core/types.ts";
 import {
   startEventSourceMapping,
   type EventSourceMapping,
@@ -128,6 +134,8 @@ export async function startBundledDeployment(
 async function makeFirstShard({ control }: AwsPorts, timestamp: Timestamp): Promise<void> {
   const entry = {
     shard: "shardId-000000000000" as ShardId,
+    number: 0 as ShardNumber,
+    from: 0,
     startingHashKey: "0",
     hashSecret: sampleHashSecret,
   };

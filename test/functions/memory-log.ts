@@ -2,7 +2,7 @@
 import { systemDigest } from "../../aws/system-digest.ts";
 import { StoreError } from "../../core/errors.ts";
 import { KeyHasher } from "../../core/key-hash.ts";
-import type { CommitLog, StoredBlock } from "../../core/ports.ts";
+import type { StoredBlock } from "../../core/ports.ts";
 import type {
   LogBlock,
   LogPosition,
@@ -63,7 +63,7 @@ export class MemoryLog {
   }
 
   ports(): OracleServiceOptions {
-    const log: Pick<CommitLog, "append" | "readBackward" | "readAfter" | "readSpilled"> = {
+    const log: OracleServiceOptions["log"] = {
       append: (_shard, block) =>
         this.#call(() => {
           const taken = this.blocks.find(({ position }) => position === block.position);
@@ -86,7 +86,9 @@ export class MemoryLog {
           const blocks = newer.slice(0, this.pageBlocksMax);
           return { blocks, complete: blocks.length === newer.length };
         }),
-      readSpilled: async (id, chunks) => {
+      readAt: (_shard, at) => this.#call(() => this.blocks.find(({ position }) => position === at)),
+      readSpilled: async (name, chunks) => {
+        const id = name as TransactionId;
         this.spillReads.push(id);
         this.readsAtOnce += 1;
         this.readsAtOnceMax = Math.max(this.readsAtOnceMax, this.readsAtOnce);
@@ -109,6 +111,7 @@ export class MemoryLog {
           this.registryReads += 1;
           return Promise.resolve(this.tables);
         },
+        shardMap: () => Promise.resolve(undefined),
         keyHasher: () => Promise.resolve(new KeyHasher(sampleHashSecret)),
       },
       clock: {

@@ -5,7 +5,8 @@
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Oracle, oracleBoundsDefault, type OracleBounds } from "../../core/oracle.ts";
+import { type Oracle } from "../../core/oracle.ts";
+import { oracleBoundsDefault, type OracleBounds } from "../../core/oracle-bounds.ts";
 import type { StoredBlock } from "../../core/ports.ts";
 import { Tail } from "../../core/tail.ts";
 import type { LogPosition, Timestamp, Watermark } from "../../core/types.ts";

@@ -4,7 +4,8 @@
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { oracleBoundsDefault, type Oracle } from "../../core/oracle.ts";
+import { type Oracle } from "../../core/oracle.ts";
+import { oracleBoundsDefault } from "../../core/oracle-bounds.ts";
 import type { StoredBlock, StreamRecord } from "../../core/ports.ts";
 import type { CommitRequest, ShardId, Timestamp } from "../../core/types.ts";
 import {

@@ -2,7 +2,7 @@ import { systemDigest } from "../../aws/system-digest.ts";
 import { describe, expect, test } from "vitest";
 import { FrameError, StoreError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
-import { oracleBoundsDefault } from "../../core/oracle.ts";
+import { oracleBoundsDefault } from "../../core/oracle-bounds.ts";
 import type { StreamRecord } from "../../core/ports.ts";
 import type { CommitRequest, TransactionId } from "../../core/types.ts";
 import {

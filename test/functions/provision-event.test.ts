@@ -24,3 +24,9 @@ test.each([
   const parse = () => parseProvisionEvent(event({ name: "orders", history: false }, table));
   expect(parse).toThrow(/^tables\[1\] is not of the form .*"transactional" or "mixed"/u);
 });
+
+test("shards are a number, or as they are", () => {
+  expect(parseProvisionEvent({ ...event(), shards: 4 }).shards).toBe(4);
+  expect(parseProvisionEvent(event())).not.toHaveProperty("shards");
+  expect(() => parseProvisionEvent({ ...event(), shards: "4" })).toThrow('"shards" is a number');
+});

@@ -77,6 +77,7 @@ async function standing(opened: number, quietMs: number): Promise<Stand> {
         },
         ...{ observability, shard, hashes: sampleHashes, call: {} },
         progress: stand.progress,
+        settleParts: () => Promise.reject(new Error("nothing here is a part")),
         streamless: () => Promise.resolve(streamless),
         endReadMs: isAtEnd ? stand.nowMs : undefined,
       });

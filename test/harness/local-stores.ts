@@ -53,7 +53,9 @@ export type LocalStores = {
 export async function startLocalStores(
   options: {
     readonly dataFolder?: string;
+    /** Of the stream, and of the deployment itself. */
     readonly shardCount?: number;
+    readonly shards?: number;
     /** False: tables alone. */
     readonly stream?: boolean;
     readonly ports?: Partial<AwsPortsOptions>;
@@ -72,7 +74,10 @@ export async function startLocalStores(
   };
   const shardCount = options.shardCount ?? 1;
   const { stream } = options;
-  const shards = await provisionDeployment({ ...clientOptions, deployment, shardCount, stream });
+  const shards = await provisionDeployment({
+    ...{ ...clientOptions, deployment, shardCount, stream },
+    shards: options.shards,
+  });
   const shard = shards[0];
   assert(shard !== undefined, "a deployment has a shard");
   const ports = openPorts();

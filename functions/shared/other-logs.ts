@@ -1,0 +1,80 @@
+/**
+ * What the other logs of a transaction say of it: an oracle that is asked to settle one of its
+ * parts looks there before it certifies, as it reads spilled payloads. It asks nobody to abort: who
+ * waits has done so (engine/sharded/).
+ */
+import { FrameError } from "../../core/errors.ts";
+import * as limits from "../../core/limits.ts";
+import type { CallOptions, CommitLog, ControlStore } from "../../core/ports.ts";
+import type {
+  LogPosition,
+  Part,
+  ShardId,
+  ShardNumber,
+  TransactionId,
+  WholeOutcome,
+} from "../../core/types.ts";
+import { foldPart, unseen, wholeOutcome, type PartState } from "../../core/whole-outcome.ts";
+import { blocksAbove } from "../../engine/log-search.ts";
+import { KeyHashes } from "../../schemas/key-hashes.ts";
+
+export type OtherLogsParts = {
+  readonly log: Pick<CommitLog, "readAfter" | "readAt" | "readBackward">;
+  readonly control: Pick<ControlStore, "shardMap" | "keyHasher">;
+};
+
+/** Undefined: it is open, or one of the logs is longer than is read for it. */
+export async function outcomeInOtherLogs(
+  { log, control }: OtherLogsParts,
+  asked: {
+    readonly id: TransactionId;
+    readonly parts: readonly Part[];
+    /** What the asking log holds of it. */
+    readonly own: { readonly shard: ShardNumber; readonly state: PartState };
+  },
+  call: CallOptions,
+): Promise<WholeOutcome | undefined> {
+  const map = await control.shardMap(call);
+  const states = new Map<ShardNumber, PartState>([[asked.own.shard, asked.own.state]]);
+  for (const part of asked.parts) {
+    if (states.has(part.shard)) continue;
+    const shard = map?.get(part.shard)?.id;
+    // No such shard: it never holds its part.
+    if (shard === undefined) return undefined;
+    const hashes = new KeyHashes(await control.keyHasher(shard, call));
+    states.set(part.shard, await stateIn({ log, shard, hashes }, { ...asked, part }, call));
+  }
+  return wholeOutcome(asked.parts, states);
+}
+
+async function stateIn(
+  {
+    log,
+    shard,
+    hashes,
+  }: Pick<OtherLogsParts, "log"> & { readonly shard: ShardId; readonly hashes: KeyHashes },
+  { id, part }: { readonly id: TransactionId; readonly part: Part },
+  call: CallOptions,
+): Promise<PartState> {
+  const [newest] = await log.readBackward(shard, { blocksMax: 1, ...call });
+  const through = newest?.position ?? (0 as LogPosition);
+  let state = unseen;
+  let blocks = 0;
+  try {
+    for await (const block of blocksAbove(log, shard, {
+      above: part.from,
+      through,
+      hashes,
+      call,
+    })) {
+      state = foldPart(state, block, id);
+      if (state.kind === "committed" || state.kind === "aborted") break;
+      blocks += 1;
+      if (blocks >= limits.otherLogBlocksMax) break;
+    }
+  } catch (error) {
+    // A log that is damaged, or no longer reaches back, says nothing.
+    if (!(error instanceof FrameError)) throw error;
+  }
+  return state;
+}
