@@ -9,25 +9,25 @@ import {
 } from "../core/errors.ts";
 import { keyNamesOf } from "../core/attributes.ts";
 import * as limits from "../core/limits.ts";
-import { oldestKept } from "../core/history.ts";
 import { OnDemand } from "../core/on-demand.ts";
-import { TransactionReads } from "../core/transaction-reads.ts";
-import type { KeyHash, Timestamp } from "../core/types.ts";
+import type { KeyHash } from "../core/types.ts";
 import {
   beginAttempt,
   finishAttempt,
   inAttempt,
   type Attempt,
-  type AttemptServices,
   type AttemptTimes,
   type FinishOptions,
 } from "./attempt.ts";
+import type { AttemptServices } from "./attempt-services.ts";
 import { waitBackoff } from "./backoff.ts";
 import type { Call } from "./call.ts";
 import { isRetryableAttempt } from "./commit.ts";
 import { orAborted } from "./concurrency.ts";
 import type { EngineCore } from "./engine-core.ts";
 import type { TryEnd } from "./express-way.ts";
+import { ItemTurns } from "./item-turns.ts";
+import { readsAt } from "./reads-at.ts";
 import { TableRefusedError, UnknownTableError } from "./table-registry.ts";
 import type {
   BodyTransaction,
@@ -48,6 +48,8 @@ type Finished<Result> = { readonly result: Result; readonly receipt: Receipt };
 
 export class AttemptRunner {
   readonly #core: EngineCore;
+  /** At items of mixed tables that others were faster at. */
+  readonly #turns = new ItemTurns();
 
   constructor(core: EngineCore) {
     this.#core = core;
@@ -93,7 +95,7 @@ export class AttemptRunner {
           idempotencyKey: options.idempotencyKey,
         });
       });
-      return tellHowItEnds(services, running);
+      return tellHowItEnds(attempt, running);
     });
   }
 
@@ -138,8 +140,7 @@ export class AttemptRunner {
     return this.#repeat(call, options.attemptsMax, async (services, times) => {
       services.emit?.({ kind: "attempt-started", attempt: times.attempts, isolation: "snapshot" });
       const startedMs = services.ports.clock.nowMs();
-      const fixed =
-        options.asOf === undefined ? undefined : await this.#readsAt(services, options.asOf);
+      const fixed = options.asOf === undefined ? undefined : await readsAt(services, options.asOf);
       const attempt = await beginAttempt(services, {
         mode: fixed === undefined ? "read-only" : "fixed",
         isolation: "snapshot",
@@ -156,34 +157,6 @@ export class AttemptRunner {
     });
   }
 
-  /** A timestamp above the log's end means the log's end: nothing was committed in between. */
-  async #readsAt(services: AttemptServices, asOf: Timestamp): Promise<TransactionReads> {
-    const { follower } = services.session;
-    await orAborted(follower.refresh(), services.call.signal);
-    // After the refresh, and at every attempt: the past goes by what the registry says by now.
-    await orAborted(services.registry.ready(), services.call.signal);
-    const { retention } = services.registry;
-    // It is at least as late as the log's end, whatever a slow clock says.
-    const nowMs = Math.max(services.ports.clock.nowMs(), follower.tail.newest / 1000);
-    if (asOf > (nowMs + limits.asOfAheadMsMax) * 1000) {
-      throw new InvalidRequestError(
-        "asOf",
-        `asOf ${asOf} lies in the future, more than ${limits.asOfAheadMsMax} ms from now; ` +
-          "leave it out to read the newest state",
-      );
-    }
-    // mutant: own-retention-believed
-    const oldest = oldestKept(retention, nowMs);
-    if (asOf < oldest) {
-      throw new SnapshotTooOldError(
-        `asOf ${asOf} lies before ${oldest}, the oldest moment that is kept ` +
-          `(for ${retention.retentionMs} ms); ask for a later one, or keep history for longer`,
-        { retryable: false },
-      );
-    }
-    return new TransactionReads(Math.min(asOf, follower.tail.newest) as Timestamp);
-  }
-
   async #repeat<T extends { readonly receipt: Receipt }>(
     call: Call,
     attemptsMax: number | undefined,
@@ -198,7 +171,6 @@ export class AttemptRunner {
       try {
         // As much worth another try as the attempt itself: the stores may be back in a moment.
         services ??= await this.#core.services(call);
-        const { session } = services;
         const inTurn = async (at: AttemptServices): Promise<T> => {
           Object.assign(call, { phase: "body", attempts });
           const beganMs = clock.monotonicMs();
@@ -208,7 +180,7 @@ export class AttemptRunner {
         const finished =
           contended === undefined
             ? await inTurn(ready)
-            : await session.itemTurns.run(contended, call.signal, () => inTurn(ready));
+            : await this.#turns.run(contended, call.signal, () => inTurn(ready));
         services.emit?.({ kind: "committed", receipt: finished.receipt });
         return finished;
       } catch (thrown) {
@@ -236,14 +208,14 @@ export class AttemptRunner {
   }
 
   /** Whoever comes to the same item next takes turns. */
-  #noteConflict({ session, own, registry }: AttemptServices, error: unknown): void {
+  #noteConflict({ sessions, registry }: AttemptServices, error: unknown): void {
     if (!(error instanceof ConflictError)) return;
-    if (own === undefined) return;
     const { table, key, on, foundBy } = error.detail;
     if (foundBy === "native" || on !== "key" || table === undefined || key === undefined) return;
     const description = registry.find(table);
     if (description === undefined) return;
-    own.noteConflict(session.hashes.item(keyNamesOf(description), key).key);
+    const hashes = sessions.hashes.item(keyNamesOf(description), key);
+    sessions.get(sessions.at(hashes.partition).number)?.own?.noteConflict(hashes.key);
   }
 
   /**
@@ -268,12 +240,12 @@ export class AttemptRunner {
 }
 
 /** The item of a mixed table that a conflict was about. */
-function mixedItemOf({ session, registry }: AttemptServices, error: unknown): KeyHash | undefined {
+function mixedItemOf({ sessions, registry }: AttemptServices, error: unknown): KeyHash | undefined {
   if (!(error instanceof ConflictError)) return undefined;
   const { table, key, on } = error.detail;
   const description = table === undefined ? undefined : registry.find(table);
   if (description?.access !== "mixed" || on !== "key" || key === undefined) return undefined;
-  return session.hashes.item(keyNamesOf(description), key).key;
+  return sessions.hashes.item(keyNamesOf(description), key).key;
 }
 
 /**
@@ -281,9 +253,9 @@ function mixedItemOf({ session, registry }: AttemptServices, error: unknown): Ke
  * before the put (express/commit-policy.ts). Those of a process that are beaten together begin
  * together, and chain.
  */
-function isBeaten({ session }: AttemptServices, error: unknown): boolean {
+function isBeaten({ sessions }: AttemptServices, error: unknown): boolean {
   if (!(error instanceof ConflictError) || error.detail.foundBy !== "tail") return false;
-  return session.express?.isReady === true;
+  return sessions.opened.some(({ session }) => session.express?.isReady === true);
 }
 
 /** One of this process's own costs no way there and back; native writes say nothing of the log. */
@@ -293,7 +265,7 @@ function isOfTheLog({ detail: { foundBy } }: ConflictError): boolean {
 
 /** Which way the next ones commit, and how they begin, depends on how these end. */
 async function tellHowItEnds<Result>(
-  { session }: AttemptServices,
+  { views }: Attempt,
   running: Promise<Finished<Result>>,
 ): Promise<Finished<Result>> {
   let end: TryEnd = "neither";
@@ -305,7 +277,7 @@ async function tellHowItEnds<Result>(
     if (error instanceof ConflictError && isOfTheLog(error)) end = "conflict";
     throw error;
   } finally {
-    session.express?.tried(end);
+    for (const { session } of views.all) session.express?.tried(end);
   }
 }
 

@@ -1,159 +1,57 @@
 /** One attempt of a transaction, from its first read to its last install (attempt-runner.ts). */
-import { InvariantViolation } from "../core/assert.ts";
-import { CommitUnknownError } from "../core/errors.ts";
-import type { ClientPorts, Consumption } from "../core/ports.ts";
-import { TransactionReads } from "../core/transaction-reads.ts";
-import type { Isolation, Timestamp, TransactionId } from "../core/types.ts";
-import type { ViewMode } from "../core/visibility.ts";
+import { assert, InvariantViolation } from "../core/assert.ts";
+import { CommitUnknownError, InvalidRequestError } from "../core/errors.ts";
+import { OnDemand } from "../core/on-demand.ts";
+import type { Consumption } from "../core/ports.ts";
+import type { Timestamp, TransactionId } from "../core/types.ts";
 import {
   transactionIdFor,
   transactionIdProofBytes,
   voteProofOf,
 } from "../schemas/transaction-id.ts";
-import type { Call } from "./call.ts";
+import { AttemptFate } from "./attempt-fate.ts";
+import type { AttemptServices } from "./attempt-services.ts";
+import { AttemptViews, type AttemptOptions } from "./attempt-views.ts";
+import type { CommitServices } from "./commit-services.ts";
+import type { Committed } from "./committed.ts";
 import { CommitUnderWay, type CommitName, type SentCommit } from "./commit-under-way.ts";
-import { ignore, orAborted } from "./concurrency.ts";
-import type { OwnCommits, OwnReads } from "./own-commits.ts";
-import { ReadView } from "./read-view.ts";
-import { bringAllAbout } from "./request-settler.ts";
-import type { ShardSession } from "./shard-session.ts";
-import type { TableRegistry } from "./table-registry.ts";
+import { orAborted } from "./concurrency.ts";
+import { endWithoutCommit } from "./end-without-commit.ts";
+import type { ReadView } from "./read-view.ts";
 import { TransactionContext } from "./transaction-context.ts";
-import type { Acknowledgement, EngineEvent, Receipt } from "./types.ts";
+import type { Acknowledgement, Receipt } from "./types.ts";
 import { assertKeyCount } from "./write-buffer.ts";
 
-export type AttemptServices = {
-  readonly ports: ClientPorts;
-  readonly session: ShardSession;
-  /** Undefined where the process does not chain its transactions. */
-  readonly own: OwnCommits | undefined;
-  readonly registry: TableRegistry;
-  readonly call: Call;
-  /** See CommitOptions. */
-  readonly freshMs: number;
-  readonly emit: ((event: EngineEvent) => void) | undefined;
-  /** Work that outlives the call; `close` waits for it. */
-  readonly background: Set<Promise<void>>;
-};
+const sharding = new OnDemand(
+  "transactions over several shards",
+  () => import("./sharded/certify-in-shards.ts"),
+);
 
 export type Attempt = {
   readonly context: TransactionContext;
+  readonly views: AttemptViews;
+  /** In a deployment of several shards a new one is made at its commit. */
   readonly id: TransactionId;
   /** Shown to replay once its writes are installed; or to the log, by its vote. */
   readonly proof: Uint8Array;
   /** What the proof is the digest of: shown to replay by one that was voted on. */
   readonly secret: Uint8Array;
-  readonly local: OwnReads | undefined;
-  /** How it begins; only `refreshed` waits for the log. */
-  readonly begins: Beginning;
 };
-
-/**
- * - `refreshed`: it sees all that was acknowledged before it began.
- * - `again`: another run of its call, which has looked at the log before: it sees what was
- *   acknowledged before the call.
- * - `unasked`: by the tail as it is, since nobody else commits, most likely.
- *
- * The latter two are serializable by what their commit finds; without one they look at their end.
- */
-type Beginning = "refreshed" | "again" | "unasked";
 
 export async function beginAttempt(
   services: AttemptServices,
-  options: {
-    readonly mode: ViewMode;
-    readonly isolation: Isolation;
-    readonly maxStalenessMs: number;
-    /** Whether its caller asks for what may be behind: then of mixed tables nothing can be had. */
-    readonly isStale?: boolean;
-    /**
-     * Wall clock, read before anything that the attempt goes by (the registry's age, a token's): a
-     * machine that slept since then is found out by the age of the view. Default: now.
-     */
-    readonly startedMs?: number;
-    /** Where to read, for `fixed`; or where a resumed transaction stands. */
-    readonly reads?: TransactionReads;
-    /**
-     * Whether it may begin by the tail as it is: its body runs again if that was wrong. Not below
-     * serializable, where what was read is not checked.
-     */
-    readonly mayGoUnasked?: boolean;
-    /** Whether it may read what other transactions of this process are about to write. */
-    readonly chains?: boolean;
-  },
+  options: AttemptOptions,
 ): Promise<Attempt> {
-  const { ports, session, own, call, registry } = services;
-  const { follower } = session;
-  const tailAgeMs = follower.ageMs;
-  const isFirst = !follower.started;
-  if (isFirst) await orAborted(follower.refresh(), call.signal);
-  const { maxStalenessMs } = options;
-  // Never by age alone: a clock that stands still would make a refresh from before this call look
-  // new enough.
-  const isFresh = isFirst || (maxStalenessMs > 0 && follower.ageMs <= maxStalenessMs);
-  call.isTailComplete ||= isFirst;
-  const begins = isFresh ? "refreshed" : beginningOf(services, options);
-  const needsLook = !isFresh && begins === "refreshed";
-  const refreshed = needsLook ? onceStarted(services) : () => Promise.resolve();
-  const { newest } = follower.tail;
-  const reads = options.reads ?? new TransactionReads(newest);
-  const local =
-    options.chains === true
-      ? own?.reads({
-          reads,
-          call: call.options,
-          sinceMs: call.beganMs,
-          noteVersioned: (identity) => view.noteVersioned(identity),
-          doom: (error) => view.doom(error),
-        })
-      : undefined;
-  const view: ReadView = new ReadView(ports, session, {
-    mode: options.mode,
-    isolation: options.isolation,
-    // What it does not know of may be as old as the tail.
-    startedMs: options.startedMs ?? ports.clock.nowMs() - (begins === "unasked" ? tailAgeMs : 0),
-    reads,
-    refreshed,
-    isStale: options.isStale === true,
-    call: call.options,
-    own,
-    local,
-  });
+  const { ports, sessions, call, registry } = services;
+  const fate = new AttemptFate(ports.clock, options.startedMs ?? ports.clock.nowMs(), call.options);
+  const views = new AttemptViews(services, options, fate);
+  await views.begin();
   const secret = ports.random.bytes(transactionIdProofBytes);
   const proof = voteProofOf(secret, ports.digest);
-  const id = transactionIdFor(newest, proof, ports.digest);
-  const context = new TransactionContext(view, registry);
-  return { context, id, proof, secret, local, begins };
-}
-
-/**
- * Looks at the log's end: at once; or, where tables are mixed, when it is first needed, which a
- * transaction of theirs may never do.
- */
-function onceStarted({ session, registry, call }: AttemptServices): () => Promise<void> {
-  const look = async (): Promise<void> => {
-    await session.follower.refresh();
-    call.isTailComplete = true;
-  };
-  let looked: Promise<void> | undefined;
-  const started = (): Promise<void> => {
-    if (looked === undefined) {
-      looked = look();
-      looked.catch(ignore);
-    }
-    return looked;
-  };
-  if (!registry.hasMixed) void started();
-  return started;
-}
-
-function beginningOf(
-  { call, session }: AttemptServices,
-  { mayGoUnasked = false }: { readonly mayGoUnasked?: boolean },
-): Beginning {
-  if (!mayGoUnasked) return "refreshed";
-  if (call.isTailComplete) return "again";
-  return session.express?.isAlone === true ? "unasked" : "refreshed";
+  // Of several shards it is not known yet in which it will be decided: none is made before.
+  const seen = sessions.lone === undefined ? (0 as Timestamp) : views.lone.tail.newest;
+  const id = transactionIdFor(seen, proof, ports.digest);
+  return { context: new TransactionContext(views, registry), views, id, proof, secret };
 }
 
 export type AttemptTimes = {
@@ -175,22 +73,15 @@ export async function finishAttempt(
   options: FinishOptions,
 ): Promise<Receipt> {
   const { call } = services;
-  const { context } = attempt;
+  const { context, views } = attempt;
   const { clock } = services.ports;
   const bodyEndedMs = clock.monotonicMs();
   call.phase = "committing";
   const base = { attempts: options.attempts, replayed: false } as const;
   const phases = { retryMs: options.retryMs, bodyMs: bodyEndedMs - options.beganMs };
   if (context.writes.size === 0) {
-    context.view.assertOpen();
-    // mutant: reads-let-out-early
-    await context.view.settleChained();
-    const { mixed } = context.view;
-    const hasMixed = mixed !== undefined && mixed.size > 0;
-    if (hasMixed) await mixed.end();
-    // mutant: no-refresh-at-end
-    if (!hasMixed && attempt.begins !== "refreshed") await context.view.extendToEnd();
-    if (!hasMixed) await passNothingOpen(services, context.view);
+    views.assertOpen();
+    await endWithoutCommit(services, views, { isUnasked: false });
     return {
       ...base,
       readTimestamp: context.readTimestamp,
@@ -202,9 +93,7 @@ export async function finishAttempt(
       installed: true,
     };
   }
-  const committed = touchesMixed(context)
-    ? await commitMixed(services, attempt)
-    : await commitInLog(services, attempt, options.named);
+  const committed = await commit(services, attempt, options.named);
   const certifiedMs = clock.monotonicMs();
   // The commit stands, whatever happens here: a failed or slow install is replay's to finish.
   const installed =
@@ -227,55 +116,81 @@ export async function finishAttempt(
   };
 }
 
-/**
- * What is open may have read of mixed tables what a native write has replaced since, before this
- * transaction began. It comes before that write then, and so before this one, which must see it:
- *
- *   T        reads y ─ prepared ─ y again, as read ──────────────── vote: z by the old y
- *   native                                     puts y ─┤
- *   this one                                            reads z
- *
- * Whatever is prepared behind the tail's end has read later.
- */
-async function passNothingOpen(
-  { ports, session, call, registry }: AttemptServices,
-  view: ReadView,
-): Promise<void> {
-  const { reads, isolation } = view;
-  if (isolation !== "serializable" || view.mode !== "read-write" || reads.size === 0) return;
-  if (!registry.hasMixed && view.tail.open.size === 0) return;
-  for (let met = 1; ; met += 1) {
-    const { open } = view.tail;
-    const ids = open.allInTheWay([...reads.keys.keys(), ...reads.predicates.keys()], []);
-    if (ids.length === 0) break;
-    await bringAllAbout(ports, session, { ids, met, signal: call.signal, call: call.options });
-  }
-  view.refuseBelowTail();
-  if (reads.isOvertakenByVote(view.tail)) view.extend();
-}
-
-/** A transaction that stands, by whichever way. */
-type Committed = {
-  readonly name: CommitName;
-  readonly commitTimestamp: Timestamp | undefined;
-  /** Whether its writes are in their tables. */
-  readonly installed: Promise<boolean>;
-  /** What has not been counted for the call yet. */
-  readonly consumed?: () => Consumption;
-  readonly isLocal?: true;
-};
-
-function touchesMixed({ view, writes }: TransactionContext): boolean {
-  if (view.mixed !== undefined && view.mixed.size > 0) return true;
+function touchesMixed({ views, writes }: TransactionContext): boolean {
+  if (views.all.some(({ mixed }) => mixed !== undefined && mixed.size > 0)) return true;
   for (const { table } of writes.values()) if (table.access === "mixed") return true;
   return false;
 }
 
-async function commitMixed(services: AttemptServices, attempt: Attempt): Promise<Committed> {
+type Named = ((name: CommitName) => void) | undefined;
+
+async function commit(
+  services: AttemptServices,
+  attempt: Attempt,
+  named: Named,
+): Promise<Committed> {
+  const { context, views } = attempt;
+  const [first, ...others] = await touchedViews(attempt);
+  assert(first !== undefined, "attempt: whoever writes touches a shard");
+  const isMixed = touchesMixed(context);
+  if (others.length > 0) {
+    if (isMixed) throw mixedOverShards();
+    const { certifyInShards } = await orAborted(sharding.load(), services.call.signal);
+    const { proof, secret } = attempt;
+    const { writes } = context;
+    const touched = [first, ...others];
+    return certifyInShards(services, { touched, views, writes, proof, secret, named });
+  }
+  const { session, own } = first;
+  const here = { ...services, session, own };
+  const known = services.sessions.lone === undefined ? nameAnew(here, attempt, named) : attempt;
+  return isMixed
+    ? commitMixed(here, known, first)
+    : commitInLog(here, known, { view: first, named });
+}
+
+/** Those whose shards it reads or writes. */
+async function touchedViews({ context, views }: Attempt): Promise<readonly ReadView[]> {
+  const touched = new Set<ReadView>();
+  const { writes } = context;
+  // Meets those that come meanwhile, too: of a body that has not waited for them.
+  for (const { hashes } of writes.values()) touched.add(await views.at(hashes.partition));
+  writes.complete();
+  for (const view of views.all) {
+    if (view.readCount > 0 || view.local?.isChained === true) touched.add(view);
+  }
+  return [...touched].sort((a, b) => a.session.number - b.session.number);
+}
+
+/** Made by what its shard's log shows: every decision on it lies above. */
+function nameAnew({ ports, session }: CommitServices, attempt: Attempt, named: Named): Attempt {
+  const { newest } = session.follower.tail;
+  const id = transactionIdFor(newest, attempt.proof, ports.digest);
+  named?.({ transactionId: id, place: 0 });
+  return { ...attempt, id };
+}
+
+function mixedOverShards(): InvalidRequestError {
+  return new InvalidRequestError(
+    "table",
+    "a transaction over mixed tables lies within one shard, and this one touches several; keep " +
+      "to items of one partition, or to tables that only transactions write",
+  );
+}
+
+/** What an attempt needs to commit in one shard. */
+type HereServices = AttemptServices & CommitServices & Pick<ReadView, "own">;
+
+async function commitMixed(
+  services: HereServices,
+  attempt: Attempt,
+  view: ReadView,
+): Promise<Committed> {
   const { session, call } = services;
   const tables = await orAborted(session.mixed(), call.signal);
-  const { view, writes } = attempt.context;
-  const commit = await tables.commit(services, { ...attempt, view, writes });
+  const { id, proof, secret } = attempt;
+  const { writes } = attempt.context;
+  const commit = await tables.commit(services, { id, proof, secret, view, writes });
   if (commit.kind === "local") {
     const name = { transactionId: commit.transactionId, place: 0 };
     return { name, commitTimestamp: undefined, installed: Promise.resolve(true), isLocal: true };
@@ -285,11 +200,11 @@ async function commitMixed(services: AttemptServices, attempt: Attempt): Promise
 }
 
 async function commitInLog(
-  services: AttemptServices,
+  services: HereServices,
   attempt: Attempt,
-  named: ((name: CommitName) => void) | undefined,
+  by: { readonly view: ReadView; readonly named: Named },
 ): Promise<Committed> {
-  const { commit, place, consumed } = await sendOff(services, attempt, named);
+  const { commit, place, consumed } = await sendOff(services, attempt, by);
   const { verdict } = await commit.follow(place, services.call.signal);
   const { id: transactionId, timestamp: commitTimestamp } = verdict;
   return { name: { transactionId, place }, commitTimestamp, installed: commit.installed, consumed };
@@ -306,11 +221,10 @@ function addTo(sum: Consumption, { readUnits, writeUnits, calls }: Consumption):
  * it has read what they are about to write.
  */
 async function sendOff(
-  services: AttemptServices,
-  { context, id, proof, local }: Attempt,
-  named: ((name: CommitName) => void) | undefined,
+  services: HereServices,
+  { context: { writes }, id, proof }: Attempt,
+  { view, named }: { readonly view: ReadView; readonly named: Named },
 ): Promise<SentCommit> {
-  const { view, writes } = context;
   // A body that read nothing has not waited for the transaction's own refresh yet.
   await view.ready();
   view.sealForCommit();
@@ -321,7 +235,7 @@ async function sendOff(
     services.emit?.({ kind: "joined", ...name });
   };
   const sealed = { id, proof, isolation, reads, writes, joins };
-  const together = (local ?? services.own)?.commit(services, sealed);
+  const together = (view.local ?? services.own)?.commit(services, sealed);
   if (together !== undefined) return together;
   const commit = new CommitUnderWay(services, sealed);
   commit.start();
@@ -337,28 +251,21 @@ export async function inAttempt<T>(
   attempt: Attempt,
   run: () => Promise<T>,
 ): Promise<T> {
-  const { view } = attempt.context;
+  const { views } = attempt;
+  const { fate } = views;
   try {
     return await run();
   } catch (error) {
     // Never in place of an unknown outcome, which forbids another run, nor of a bug.
     if (error instanceof CommitUnknownError || error instanceof InvariantViolation) throw error;
-    // What the body says of values that were never committed is not to be heard.
-    // mutant: errors-let-out-early
-    if (view.doomed === undefined && !view.isSealed) {
-      await view.settleChained();
-      // Nor what it says of items that were never there at one moment.
-      await view.mixed?.end();
-      // Nor of what was overwritten before it began.
-      if (attempt.begins === "unasked") {
-        // probe: unasked-body-failed
-        // mutant: unasked-errors-let-out
-        await view.extendToEnd();
-      }
-      await passNothingOpen(services, view);
+    if (fate.doomed === undefined && !fate.isClosed) {
+      // What the body says of values that were never committed is not to be heard; nor of items
+      // that were never there at one moment, nor of what was overwritten before it began.
+      // mutant: errors-let-out-early
+      await endWithoutCommit(services, views, { isUnasked: true });
     }
-    throw view.doomed ?? error;
+    throw fate.doomed ?? error;
   } finally {
-    view.close();
+    views.close();
   }
 }

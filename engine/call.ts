@@ -19,8 +19,8 @@ export class Call {
   phase: CallPhase = "connecting";
   /** Begun so far. */
   attempts = 0;
-  /** Whether the tail shows all that was acknowledged before the call began. */
-  isTailComplete = false;
+  /** Sessions whose tails show all that was acknowledged before the call began. */
+  readonly completeTails = new Set<object>();
   /** What the last attempt that has ended failed with. */
   lastFailure: unknown;
   readonly #ended = new AbortController();

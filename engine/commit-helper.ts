@@ -11,7 +11,8 @@ import {
 } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { ClientPorts } from "../core/ports.ts";
-import type { TailCommit } from "../core/tail.ts";
+import { placeOf } from "../core/decision.ts";
+import type { TailCommit, UpTo } from "../core/tail.ts";
 import type { CommittedVerdict, Payload, ShardId, Timestamp, Version } from "../core/types.ts";
 import { waitBackoff } from "./backoff.ts";
 import { Semaphore } from "./concurrency.ts";
@@ -233,9 +234,9 @@ export class CommitHelper {
     const { verdict, write, timestamp: above } = due.commit;
     const key = verdict.writes[write]?.key;
     const { tail } = this.#session.follower;
-    let upTo = tail.newest;
+    let upTo: UpTo = { by: "place", at: tail.newest };
     for (;;) {
-      const commit = key && tail.newestCommit(key, { above, upTo });
+      const commit = key === undefined ? undefined : tail.newestCommit(key, { above, upTo });
       if (commit === undefined) return { ...due, over: undefined };
       const payload = await this.#payloadOf(commit.verdict, how);
       // The watermark has passed a newer one, and so this one.
@@ -249,7 +250,7 @@ export class CommitHelper {
         (await this.#refusalOf({ verdict: newer, payload }, commit.write)) === undefined;
       if (mayCome) return { commit, payload, item: due.item };
       // Another item of the same hash, one that comes in its turn, or one that nobody may write.
-      upTo = (commit.timestamp - 1) as Timestamp;
+      upTo = { by: "place", at: (placeOf(commit) - 1) as Timestamp };
     }
   }
 

@@ -14,12 +14,15 @@ import type {
   CommitRequest,
   Isolation,
   KeyHash,
+  Part,
   Payload,
   TableDescription,
   Timestamp,
   TransactionId,
   WriteHashes,
 } from "../core/types.ts";
+import { spillName } from "../core/spill-name.ts";
+import type { KeyHashes } from "../schemas/key-hashes.ts";
 import { encodePayload } from "../schemas/payload.ts";
 import { orAborted } from "./concurrency.ts";
 import { refuseBelowTail, conflictError } from "./conflict-error.ts";
@@ -101,13 +104,14 @@ export function checkLocally(session: ShardSession, subject: Committable): Times
 
 export async function buildRequest(
   ports: ClientPorts,
-  { express, isStreamless }: ShardSession,
+  { express, isStreamless, hashes: keys }: ShardSession,
   parts: {
     readonly kind: "commit" | "prepare";
     readonly id: TransactionId;
     readonly checkedTo: Timestamp;
     readonly checks: Checks;
     readonly payload: Payload;
+    readonly parts?: readonly Part[] | undefined;
     readonly hashes: () => readonly WriteHashes[];
     readonly subject: Committable;
     readonly call: CallOptions;
@@ -121,14 +125,16 @@ export async function buildRequest(
     kind === "prepare" || !isMixed,
     "commit: what writes a mixed table is prepared, and committed by a vote",
   );
-  const bytes = encodePayload(parts.payload);
   const request = {
     kind,
     id,
     isolation: parts.subject.isolation,
     checkedTo,
     checks: checks.hashes,
+    ...(parts.parts === undefined ? {} : { parts: parts.parts }),
   } as const;
+  if (parts.payload.writes.length === 0) return { ...request, payload: { kind: "none" } };
+  const bytes = encodePayload(parts.payload);
   const requestBytes = bytes.length + 8 * checks.hashes.length + 64;
   if (requestBytes <= limits.inlineRequestBytesMax) {
     const inline = { kind: "inline", bytes } as const;
@@ -137,19 +143,24 @@ export async function buildRequest(
     if (!isForBlock) return { ...request, payload: inline };
   }
   parts.leave();
-  const payload = await orAborted(spill(ports, bytes, { id, call }), parts.signal);
+  const spilled = spill(ports, bytes, { id, call, hashes: keys });
+  const payload = await orAborted(spilled, parts.signal);
   return { ...request, payload };
 }
 
 export async function spill(
   ports: ClientPorts,
   bytes: Uint8Array,
-  { id, call }: { readonly id: TransactionId; readonly call: CallOptions },
+  of: {
+    readonly id: TransactionId;
+    readonly call: CallOptions;
+    readonly hashes: Pick<KeyHashes, "shard">;
+  },
 ): Promise<CommitRequest["payload"]> {
   const { spillPayload } = await spilling.load();
   const { chunks, source } = spillPayload(bytes, ports.digest);
   // mutant: express-refers-to-nothing
-  await ports.log.spill(id, chunks, call);
+  await ports.log.spill(spillName(of.id, of.hashes.shard), chunks, of.call);
   return source;
 }
 
@@ -192,6 +203,11 @@ export function abortError(
         tables,
       );
     }
+    case "elsewhere":
+      return new CorruptDataError(
+        "the log refused a write that lies in another shard: the control table's entries of " +
+          "shards are not those that its oracle knows (docs/operations.md, Shards)",
+      );
     case "probed":
       return probedError();
   }

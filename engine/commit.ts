@@ -10,6 +10,7 @@ import { StoreError, TransactionError } from "../core/errors.ts";
 import type { CallOptions, ClientPorts } from "../core/ports.ts";
 import type {
   CommittedVerdict,
+  Part,
   Payload,
   TableDescription,
   Timestamp,
@@ -109,6 +110,8 @@ export async function sendRequest<Answer>(
 
 type Asked<Answer> = {
   readonly kind: "commit" | "prepare";
+  /** To prepare as one of them. */
+  readonly parts?: readonly Part[];
   readonly settle: (request: SettleOptions) => Promise<Answer>;
 };
 
@@ -145,7 +148,8 @@ async function send<Answer>(
   const { group } = options;
   group?.close();
   const { writes } = subject;
-  assert(writes.size > 0, "I3: only a transaction that wrote something is sent");
+  const isPart = options.parts !== undefined;
+  assert(isPart || writes.size > 0, "I3: only a transaction that wrote something is sent");
   const undecided = group?.undecidedReads() ?? [];
   // Reads begun at the same time have each found room for themselves alone.
   const mixed = subject.mixed?.length ?? 0;
@@ -171,7 +175,7 @@ async function send<Answer>(
     pagesMax: Number.POSITIVE_INFINITY,
     onSent: options.onSent,
     writes: hashes,
-    spill: (bytes) => spill(ports, bytes, options),
+    spill: (bytes) => spill(ports, bytes, { ...options, hashes: session.hashes }),
     // A stale or lost request is sent again only after the local check has covered what came since.
     recheck: () => {
       group?.close();

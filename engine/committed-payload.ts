@@ -11,6 +11,9 @@ import { describeTable } from "./payload-writes.ts";
 
 /** @throws CorruptDataError when the bytes are no payload, or one that no oracle would commit. */
 export function payloadOf(verdict: CommittedVerdict, bytes: Uint8Array): Payload {
+  // A part that only reads has none.
+  if (verdict.placed !== undefined && verdict.writes.length === 0)
+    return { tables: [], writes: [] };
   const payload = decodeOrCorrupt(verdict, () => decodePayload(bytes));
   // What lies in the stream an oracle has scanned; what a client commits by itself, nobody.
   if (verdict.payload.kind !== "stream") refuseUninstallable(verdict, payload);

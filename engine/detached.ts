@@ -14,13 +14,8 @@ import { extendThrough, TransactionReads } from "../core/transaction-reads.ts";
 import type { Digest, Random } from "../core/ports.ts";
 import type { Isolation, Item, KeyHash, TableDescription, TransactionId } from "../core/types.ts";
 import type { KeyHashes } from "../schemas/key-hashes.ts";
-import {
-  beginAttempt,
-  finishAttempt,
-  inAttempt,
-  type Attempt,
-  type AttemptServices,
-} from "./attempt.ts";
+import { beginAttempt, finishAttempt, inAttempt, type Attempt } from "./attempt.ts";
+import type { AttemptServices } from "./attempt-services.ts";
 import type { Call } from "./call.ts";
 import { orAborted } from "./concurrency.ts";
 import type { EngineCore } from "./engine-core.ts";
@@ -29,6 +24,7 @@ import { publicError } from "./public-error.ts";
 import { findEarlier, idempotencyEntryKey, readEntry, recordResult } from "./idempotency.ts";
 import { blocksAbove } from "./log-search.ts";
 import { conflictError } from "./conflict-error.ts";
+import type { ShardSession } from "./shard-session.ts";
 import { TableRefusedError, type TableRegistry } from "./table-registry.ts";
 import type { DetachedTransaction, Receipt, TransactionState } from "./types.ts";
 
@@ -52,12 +48,13 @@ export function begin(
   options: CallerOptions & { readonly isolation: Isolation },
 ): Promise<DetachedTransaction> {
   return open(core, options, async (services) => {
+    await onlySession(services);
     const attempt = await beginAttempt(services, {
       mode: "read-write",
       isolation: options.isolation,
       maxStalenessMs: 0,
     });
-    const { view } = attempt.context;
+    const view = attempt.views.lone;
     await view.ready().catch((error: unknown) => {
       view.close();
       throw error;
@@ -77,7 +74,8 @@ export function resume(
   options: CallerOptions,
 ): Promise<DetachedTransaction> {
   return open(core, options, async (services) => {
-    const { session, ports } = services;
+    const { ports } = services;
+    const session = await onlySession(services);
     const ageMs = ports.clock.nowMs() - state.startedMs;
     if (ageMs > limits.transactionAgeMsMax) {
       throw new SnapshotTooOldError(
@@ -91,7 +89,7 @@ export function resume(
     const user = { readTimestamp: session.follower.tail.floor };
     session.follower.enter(user);
     try {
-      await coverGap(services, reads);
+      await coverGap(services, session, reads);
       const attempt = await beginAttempt(services, {
         mode: "read-write",
         isolation: state.isolation,
@@ -100,7 +98,7 @@ export function resume(
         reads,
       });
       await remember(services, attempt, state.mixed).catch((error: unknown) => {
-        attempt.context.view.close();
+        attempt.views.close();
         throw error;
       });
       return { attempt, name: state.name, startedMs: state.startedMs };
@@ -134,7 +132,7 @@ function restoreReads(
 /** What was read of mixed tables counts from here on; it is read again before the end. */
 async function remember(
   { registry, call }: AttemptServices,
-  { context: { view } }: Attempt,
+  { views: { lone: view } }: Attempt,
   state: MixedState | undefined,
 ): Promise<void> {
   if (state === undefined) return;
@@ -189,9 +187,26 @@ export function committedAs(
   });
 }
 
+/**
+ * The session of the deployment's one shard: a state has one read timestamp, and hashes of one log.
+ * @throws InvalidRequestError where there are several.
+ */
+async function onlySession({ sessions, call }: AttemptServices): Promise<ShardSession> {
+  const { lone } = sessions;
+  if (lone !== undefined) return (await orAborted(sessions.of(lone.number), call.signal)).session;
+  throw new InvalidRequestError(
+    "deployment",
+    `the deployment has ${sessions.map.entries.length} shards, and interactive transactions need ` +
+      "one; send the transaction as one request, or use the SDK",
+  );
+}
+
 /** Extends the read timestamp over blocks that this process no longer holds, or never did. */
-async function coverGap(services: AttemptServices, reads: TransactionReads): Promise<void> {
-  const { session, ports, call } = services;
+async function coverGap(
+  { ports, call }: AttemptServices,
+  session: ShardSession,
+  reads: TransactionReads,
+): Promise<void> {
   const { floor, floorPosition, newest } = session.follower.tail;
   if (reads.readTimestamp > newest) {
     throw new InvalidRequestError(
@@ -262,17 +277,17 @@ function detached(core: EngineCore, services: AttemptServices, begun: Begun): De
           services.call.end();
         }),
     close: () => {
-      context.view.close();
+      attempt.views.close();
       services.call.end();
     },
   };
 }
 
 function stateOf(
-  { attempt: { context }, name, startedMs }: Begun,
+  { attempt: { context, views }, name, startedMs }: Begun,
   digest: Digest,
 ): TransactionState {
-  const { reads, isolation, mixed } = context.view;
+  const { reads, isolation, mixed } = views.lone;
   if (context.writes.size > 0) {
     throw new TransactionClosedError(
       "buffered writes are not part of a transaction's state; commit them",

@@ -1,24 +1,27 @@
 /**
- * What all calls of one engine share: the shard's session, the registry, the count of what is under
- * way.
+ * What all calls of one engine share: the shards' sessions, the registry, the count of what is
+ * under way.
  */
 import { InvalidRequestError, StoreError, TransactionClosedError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import { OnDemand } from "../core/on-demand.ts";
 import type { ClientPorts } from "../core/ports.ts";
+import type { ShardEntry } from "../core/shard-map.ts";
 import { KeyHashes } from "../schemas/key-hashes.ts";
-import type { AttemptServices } from "./attempt.ts";
+import type { AttemptServices } from "./attempt-services.ts";
 import { Call } from "./call.ts";
 import { ignore, orAborted } from "./concurrency.ts";
 import type { OwnCommits } from "./own-commits.ts";
 import { publicError } from "./public-error.ts";
 import { quiet } from "./quiet-listener.ts";
 import { ShardSession, type BlockMaking } from "./shard-session.ts";
+import { Sessions, type OpenSession } from "./sessions.ts";
 import { TableRegistry } from "./table-registry.ts";
 import type { CommitPreference, EngineEvent } from "./types.ts";
 
 const chaining = new OnDemand("chaining", () => import("./chaining/chains.ts"));
 const mixing = new OnDemand("mixed tables", () => import("./mixed/transactions.ts"));
+const sharding = new OnDemand("several shards", () => import("./sharded/settle-part.ts"));
 const expressing = new OnDemand("express", () => import("./express/express.ts"));
 
 export type EngineOptions = {
@@ -41,14 +44,12 @@ export type EngineOptions = {
   readonly onEvent?: ((event: EngineEvent) => void) | undefined;
 };
 
-type OpenSession = Pick<AttemptServices, "session" | "own">;
-
 export class EngineCore {
   readonly ports: ClientPorts;
   readonly registry: TableRegistry;
   readonly #options: EngineOptions;
   readonly #emit: ((event: EngineEvent) => void) | undefined;
-  #session: Promise<OpenSession> | undefined;
+  #sessions: Promise<Sessions> | undefined;
   readonly #underWay = new Set<Promise<unknown>>();
   readonly #background = new Set<Promise<void>>();
   #closed = false;
@@ -91,11 +92,12 @@ export class EngineCore {
       throw this.#notDeployed(error) ?? error;
     });
     await orAborted(registered, call.signal);
-    const open = await orAborted(this.#sharedSession(), call.signal);
-    if (open.session.express !== undefined) this.registry.keepBelow(limits.expressRegistryMsMax);
+    const sessions = await orAborted(this.#sharedSessions(), call.signal);
+    const hasExpress = sessions.opened.some(({ session }) => session.express !== undefined);
+    if (hasExpress) this.registry.keepBelow(limits.expressRegistryMsMax);
     return {
       ports: this.ports,
-      ...open,
+      sessions,
       registry: this.registry,
       call,
       freshMs: this.#options.freshMs ?? 100,
@@ -116,36 +118,49 @@ export class EngineCore {
     );
   }
 
-  async #sharedSession(): Promise<OpenSession> {
-    this.#session ??= this.#openSession().catch((error: unknown) => {
-      this.#session = undefined; // The next call tries again.
+  async #sharedSessions(): Promise<Sessions> {
+    this.#sessions ??= this.#openSessions().catch((error: unknown) => {
+      this.#sessions = undefined; // The next call tries again.
       // What this copy says, `provision` may have changed by then.
       this.registry.forget();
       throw error;
     });
-    return this.#session;
+    return this.#sessions;
   }
 
-  async #openSession(): Promise<OpenSession> {
+  /** Of one shard the session is opened at once; of several each with its first use. */
+  async #openSessions(): Promise<Sessions> {
     // Loaded beside what is asked first, and not when something is about to be committed.
-    const loading = this.#options.chaining === false ? undefined : chaining.load();
-    loading?.catch(ignore);
-    const { commit = "auto" } = this.#options;
-    const wantsExpress = commit !== "stream" || this.registry.streamless;
-    if (wantsExpress) expressing.load().catch(ignore);
-    const shards = await this.ports.control.shards();
-    const shard = shards[0];
-    if (shard === undefined || shards.length > 1) {
+    if (this.#options.chaining !== false) chaining.load().catch(ignore);
+    if (this.#wantsExpress) expressing.load().catch(ignore);
+    const map = await this.ports.control.shardMap();
+    const [first] = map?.entries ?? [];
+    if (map === undefined || first === undefined) {
       throw new InvalidRequestError(
         "deployment",
-        shard === undefined
-          ? "the deployment's control table lists no shard; is it provisioned?"
-          : `the deployment has ${shards.length} shards, and this version works with one`,
+        "the deployment's control table lists no shard; is it provisioned?",
       );
     }
+    const hashes = new KeyHashes(await this.ports.control.keyHasher(first.id));
+    const sessions: Sessions = new Sessions(map, hashes, (entry) =>
+      this.#openSession(entry, sessions),
+    );
+    if (sessions.lone !== undefined) await sessions.of(first.number);
+    return sessions;
+  }
+
+  get #wantsExpress(): boolean {
+    const { commit = "auto" } = this.#options;
+    return commit !== "stream" || this.registry.streamless;
+  }
+
+  async #openSession({ id: shard }: ShardEntry, sessions: Sessions): Promise<OpenSession> {
+    const { commit = "auto" } = this.#options;
+    const loading = this.#options.chaining === false ? undefined : chaining.load();
+    loading?.catch(ignore);
     const hashes = new KeyHashes(await this.ports.control.keyHasher(shard));
     const part = await loading;
-    const session = new ShardSession(
+    const session: ShardSession = new ShardSession(
       this.ports,
       {
         shard,
@@ -161,6 +176,10 @@ export class EngineCore {
         },
         loadMixed: (session) =>
           mixing.use((part) => Promise.resolve(new part.MixedTransactions(this.ports, session))),
+        settlePart: (session, prepared, met) =>
+          sharding.use((part) =>
+            part.settlePart({ ports: this.ports, sessions }, session, { ...met, prepared }),
+          ),
         onHelped: (verdict) =>
           this.#emit?.({
             kind: "helped",
@@ -170,7 +189,7 @@ export class EngineCore {
       },
     );
     const own: OwnCommits | undefined = part && new part.Chains(this.ports.clock, session.follower);
-    if (wantsExpress) await session.readyExpress();
+    if (this.#wantsExpress) await session.readyExpress();
     return { session, own };
   }
 
@@ -196,8 +215,7 @@ export class EngineCore {
     while (this.#underWay.size > 0 || this.#background.size > 0) {
       await Promise.all([...this.#underWay, ...this.#background]);
     }
-    const open = await this.#session?.catch(() => undefined);
-    open?.session.close();
-    open?.own?.close();
+    const sessions = await this.#sessions?.catch(() => undefined);
+    await sessions?.close();
   }
 }

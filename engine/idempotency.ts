@@ -11,7 +11,8 @@ import * as limits from "../core/limits.ts";
 import { utf8Length } from "../core/utf8.ts";
 import type { AttributeValue, Item } from "../core/types.ts";
 import { isTransactionId } from "../schemas/transaction-id-text.ts";
-import type { Attempt, AttemptServices, AttemptTimes } from "./attempt.ts";
+import type { Attempt, AttemptTimes } from "./attempt.ts";
+import type { AttemptServices } from "./attempt-services.ts";
 import type { CommitName } from "./commit-under-way.ts";
 import type { Receipt } from "./types.ts";
 

@@ -29,19 +29,18 @@ export async function queryIndex(
   index: NonNullable<QuerySpec["index"]>,
 ): Promise<RowPage> {
   const { table, startKey } = request;
-  if (reader.view.mode === "fixed") {
+  const { views } = reader;
+  if (views.mode === "fixed") {
     throw new InvalidRequestError(
       "index",
       `an index shows only the present: what has left "${index.name}" since \`asOf\` would be ` +
         "missing. Query or scan the table, or leave `asOf` out",
     );
   }
-  await reader.view.ready();
-  const page = await reader.view.ports.items
-    .query(request, reader.view.call)
-    .catch((error: unknown) => {
-      throw indexRefusal(error, table, index);
-    });
+  await views.ready();
+  const page = await views.ports.items.query(request, views.call).catch((error: unknown) => {
+    throw indexRefusal(error, table, index);
+  });
   const sortName = sortNameOf(request, page);
   const matches = (item: Item): boolean =>
     hasKeyValue(item, index.partitionKey, request.partitionKey) &&

@@ -2,6 +2,7 @@
  * Puts what this process has just committed into its tables. The commit stands, whatever happens
  * here: what is left replay finishes.
  */
+import { placeOf } from "../core/decision.ts";
 import * as limits from "../core/limits.ts";
 import type { Consumption } from "../core/ports.ts";
 import type { Certified } from "./commit.ts";
@@ -21,12 +22,14 @@ export async function installCommitted(
     readonly consumption: Consumption;
   },
 ): Promise<boolean> {
-  const { id: transactionId, timestamp } = verdict;
+  const { id: transactionId, timestamp: commitTimestamp } = verdict;
+  // Replay knows it by its place in the log.
+  const timestamp = placeOf(verdict);
   // An oracle's block has no payload; of a spilled one the block does not say who made it.
   const { kind } = verdict.payload;
   const isUntold = kind === "spilled" || kind === "prepared";
   const via = isUntold ? own.via : kind === "inline" ? "express" : "stream";
-  emit?.({ kind: "certified", transactionId, commitTimestamp: timestamp, via });
+  emit?.({ kind: "certified", transactionId, commitTimestamp, via });
   const report = { timestamp, proof: own.proof };
   // mutant: installed-said-too-early
   const nowMs = ports.clock.nowMs();

@@ -3,10 +3,12 @@
  * timestamps make it a binary search.
  */
 import { SnapshotTooOldError } from "../core/errors.ts";
-import type { CallOptions, ClientPorts } from "../core/ports.ts";
+import type { CallOptions, CommitLog } from "../core/ports.ts";
 import type { LogBlock, LogPosition, ShardId, Timestamp } from "../core/types.ts";
 import type { KeyHashes } from "../schemas/key-hashes.ts";
 import { decodeBlock } from "./stored-block.ts";
+
+type SearchedLog = Pick<CommitLog, "readAfter" | "readAt">;
 
 export type LogRange = {
   readonly above: Timestamp;
@@ -20,7 +22,7 @@ export type LogRange = {
  * @throws SnapshotTooOldError when the log no longer reaches back that far.
  */
 export async function* blocksAbove(
-  log: ClientPorts["log"],
+  log: SearchedLog,
   shard: ShardId,
   range: LogRange,
 ): AsyncGenerator<LogBlock> {
@@ -38,7 +40,7 @@ export async function* blocksAbove(
  * @throws SnapshotTooOldError when they have expired.
  */
 export async function blocksAfter(
-  log: ClientPorts["log"],
+  log: SearchedLog,
   shard: ShardId,
   range: LogRange & { readonly after: LogPosition },
 ): Promise<readonly LogBlock[]> {
@@ -58,7 +60,7 @@ export async function blocksAfter(
  * @throws SnapshotTooOldError when the log no longer reaches back that far.
  */
 export async function positionAtOrBelow(
-  log: ClientPorts["log"],
+  log: SearchedLog,
   shard: ShardId,
   range: LogRange,
 ): Promise<LogPosition> {

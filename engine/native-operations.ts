@@ -29,8 +29,10 @@ export async function clearFence(
   call: Call,
   { table, key }: NativeAddress,
 ): Promise<boolean> {
-  const { session, registry } = await core.services(call);
-  const mixed = await orAborted(session.mixed(), call.signal);
+  const { sessions, registry } = await core.services(call);
   const at = { table: keyNamesOf(registry.describe(table)), key };
+  const { number } = sessions.at(sessions.hashes.item(at.table, key).partition);
+  const { session } = await orAborted(sessions.of(number), call.signal);
+  const mixed = await orAborted(session.mixed(), call.signal);
   return orAborted(mixed.clearFence(at, call.options), call.signal);
 }

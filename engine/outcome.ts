@@ -7,7 +7,7 @@
 import { InvalidRequestError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts } from "../core/ports.ts";
-import type { TransactionId } from "../core/types.ts";
+import type { Timestamp, TransactionId } from "../core/types.ts";
 import { isLocalTransactionId, transactionIdTimestamp } from "../schemas/transaction-id.ts";
 import { orAborted } from "./concurrency.ts";
 import { DecisionSearch } from "./decision-search.ts";
@@ -15,6 +15,32 @@ import type { OnSent } from "./express-way.ts";
 import { settledDecision } from "./request-settler.ts";
 import type { ShardSession } from "./shard-session.ts";
 import type { Outcome } from "./types.ts";
+
+export type AskedOutcome = {
+  readonly id: TransactionId;
+  readonly signal: AbortSignal;
+  readonly call: CallOptions;
+  readonly onSent: OnSent;
+};
+
+/** @throws InvalidRequestError for an id that no log has. */
+export function refuseLocal(id: TransactionId): void {
+  if (!isLocalTransactionId(id)) return;
+  throw new InvalidRequestError(
+    "transactionId",
+    `transaction ${id} was one write of one item of a mixed table, of which no log tells; read ` +
+      "the item",
+  );
+}
+
+export function madeElsewhere(id: TransactionId, newest: Timestamp): InvalidRequestError {
+  return new InvalidRequestError(
+    "transactionId",
+    `transaction ${id} cannot have been made here: its maker had seen ` +
+      `${transactionIdTimestamp(id)}, and the log ends at ${newest}; ask the deployment that ` +
+      "made it",
+  );
+}
 
 /**
  * @throws InvalidRequestError for an id that is not from this log.
@@ -25,31 +51,14 @@ import type { Outcome } from "./types.ts";
 export async function settleOutcome(
   ports: ClientPorts,
   session: ShardSession,
-  asked: {
-    readonly id: TransactionId;
-    readonly signal: AbortSignal;
-    readonly call: CallOptions;
-    readonly onSent: OnSent;
-  },
+  asked: AskedOutcome,
 ): Promise<Outcome> {
   const { follower } = session;
-  if (isLocalTransactionId(asked.id)) {
-    throw new InvalidRequestError(
-      "transactionId",
-      `transaction ${asked.id} was one write of one item of a mixed table, of which no log ` +
-        "tells; read the item",
-    );
-  }
+  refuseLocal(asked.id);
   await orAborted(follower.refresh(), asked.signal);
   const madeAt = transactionIdTimestamp(asked.id);
   // Its maker had seen that timestamp in the log, so that whoever reads the log later sees it too.
-  if (madeAt > follower.tail.newest) {
-    throw new InvalidRequestError(
-      "transactionId",
-      `transaction ${asked.id} cannot have been made here: its maker had seen ${madeAt}, and the ` +
-        `log ends at ${follower.tail.newest}; ask the deployment that made it`,
-    );
-  }
+  if (madeAt > follower.tail.newest) throw madeElsewhere(asked.id, follower.tail.newest);
   const state = await session.searching((searches) => searches.stateOf(asked.id, madeAt));
   // Holds what the tail has, so that the log need be searched once only.
   const user = { readTimestamp: follower.tail.floor };

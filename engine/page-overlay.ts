@@ -4,14 +4,14 @@ import { compareKeyValues, sameKeyValue } from "../core/key-order.ts";
 import type { QueryRequest } from "../core/ports.ts";
 import { matchesSortKey } from "../core/sort-key-condition.ts";
 import type { AttributeValue, Item, TableDescription } from "../core/types.ts";
+import type { AttemptViews } from "./attempt-views.ts";
 import { liesBetween, type VisiblePage } from "./range-reads.ts";
-import type { ReadView } from "./read-view.ts";
 import type { BodyTransaction, RowPage } from "./types.ts";
 import { itemIdentity, type BufferedWrite, type WriteBuffer } from "./write-buffer.ts";
 
 /** The transaction whose pages they are. */
 export type PageReader = Pick<BodyTransaction, "get"> & {
-  readonly view: ReadView;
+  readonly views: AttemptViews;
   readonly writes: WriteBuffer;
   /** What pages of indexes have shown, by identity, own writes left aside. */
   readonly shown: Map<string, Item>;

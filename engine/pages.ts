@@ -14,9 +14,10 @@ import {
   overlayUnordered,
   type PageReader,
 } from "./page-overlay.ts";
-import { batchGetItems } from "./point-reads.ts";
+import { batchGetInShards } from "./point-reads.ts";
 import { validateQuery } from "./query-refusals.ts";
 import { queryPage, scanPage } from "./range-reads.ts";
+import { readKeyOf } from "./read-key.ts";
 import type { PageRequest, QuerySpec, RowPage, ScanSpec } from "./types.ts";
 import { assertKeyCount } from "./write-buffer.ts";
 
@@ -40,8 +41,8 @@ async function queryTable(reader: PageReader, request: QueryRequest): Promise<Ro
   if (request.table.sortKey === undefined && request.sortKey === undefined) {
     return queryRow(reader, request);
   }
-  assertKeyCount(reader.view.readCount + 1, reader.writes.size);
-  const page = await queryPage(reader.view, request);
+  assertKeyCount(reader.views.readCount + 1, reader.writes.size);
+  const page = await queryPage(reader.views, request);
   const sortKey = request.table.sortKey?.name;
   const own = Array.from(reader.writes.ofTable(request.table)).filter(({ key }) =>
     hasKeyValue(key, request.table.partitionKey.name, request.partitionKey),
@@ -75,8 +76,8 @@ export async function scanRows(
   validateLimit(page);
   const { segment } = page;
   if (page.cursor !== undefined) validateKey(description, page.cursor);
-  assertKeyCount(reader.view.readCount + 1, reader.writes.size);
-  const found = await scanPage(reader.view, {
+  assertKeyCount(reader.views.readCount + 1, reader.writes.size);
+  const found = await scanPage(reader.views, {
     table: description,
     limit: page.limit,
     startKey: page.cursor,
@@ -89,9 +90,10 @@ export async function scanRows(
     rows: found.rows,
     matches: () => true,
     shownBefore: async (keys) => {
-      const asked = keys.map((key) => reader.view.readKey(description, key));
+      const { hashes } = reader.views;
+      const asked = keys.map((key) => readKeyOf(hashes, { table: description, key }));
       // The scan's predicate covers them.
-      const items = await batchGetItems(reader.view, asked, { joins: false });
+      const items = await batchGetInShards(reader.views, asked, { joins: false });
       return items.map((item) => item !== undefined);
     },
   });

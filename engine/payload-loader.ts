@@ -6,6 +6,7 @@
 import { CorruptDataError, FrameError, StoreError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts, StreamRecord } from "../core/ports.ts";
+import { spillName } from "../core/spill-name.ts";
 import type {
   CommittedVerdict,
   Payload,
@@ -55,6 +56,8 @@ export class PayloadLoader {
     switch (location?.kind) {
       case "inline":
         return location.bytes;
+      case "none":
+        return new Uint8Array(0);
       case "spilled":
         return this.#spilled(verdict, location, options);
       case "stream": {
@@ -117,7 +120,11 @@ export class PayloadLoader {
     location: Extract<PayloadLocation, { kind: "spilled" }>,
     options: CallOptions,
   ): Promise<Uint8Array | undefined> {
-    const chunks = await this.#ports.log.readSpilled(verdict.id, location.chunks, options);
+    const chunks = await this.#ports.log.readSpilled(
+      spillName(verdict.id, this.#hashes.shard),
+      location.chunks,
+      options,
+    );
     if (chunks === undefined) return undefined;
     return decodeOrCorrupt(verdict, () => joinSpilledChunks(chunks, location, this.#ports.digest));
   }

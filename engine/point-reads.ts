@@ -8,7 +8,8 @@ import * as limits from "../core/limits.ts";
 import type { StoredItem } from "../core/ports.ts";
 import { commitName } from "../core/tail.ts";
 import type { Item, Timestamp } from "../core/types.ts";
-import { itemAnswer, type Known } from "../core/visibility.ts";
+import { itemAnswer, upToOf, type Known } from "../core/visibility.ts";
+import type { AttemptViews } from "./attempt-views.ts";
 import { ignore } from "./concurrency.ts";
 import { conflictError } from "./conflict-error.ts";
 import type { ReadKey } from "./read-key.ts";
@@ -30,10 +31,10 @@ export async function getItem(view: ReadView, key: ReadKey): Promise<Item | unde
  * Each item as it stands at the read timestamp. They join the read set, unless a predicate there
  * covers them already.
  */
-export async function batchGetItems(
+async function batchGetItems(
   view: ReadView,
   keys: readonly ReadKey[],
-  { joins }: { readonly joins: boolean } = { joins: true },
+  { joins }: { readonly joins: boolean },
 ): Promise<readonly (Item | undefined)[]> {
   view.assertOpen();
   if (keys.some(({ table }) => table.access === "mixed"))
@@ -59,6 +60,32 @@ export async function batchGetItems(
         : resolve(view, key, { from: "table", stored, known, joins });
     }),
   );
+}
+
+/** As `batchGetItems`, each from the shard that it lies in. */
+export async function batchGetInShards(
+  views: AttemptViews,
+  keys: readonly ReadKey[],
+  how: { readonly joins: boolean } = { joins: true },
+): Promise<readonly (Item | undefined)[]> {
+  const byView = new Map<ReadView, ReadKey[]>();
+  for (const key of keys) {
+    const view = await views.at(key.hashes.partition);
+    const those = byView.get(view);
+    if (those === undefined) byView.set(view, [key]);
+    else those.push(key);
+  }
+  const [only, ...others] = byView.keys();
+  if (only === undefined) return [];
+  if (others.length === 0) return batchGetItems(only, keys, how);
+  const items = new Map<ReadKey, Item | undefined>();
+  await Promise.all(
+    Array.from(byView, async ([view, those]) => {
+      const found = await batchGetItems(view, those, how);
+      those.forEach((key, i) => items.set(key, found[i]));
+    }),
+  );
+  return keys.map((key) => items.get(key));
 }
 
 /** As `batchGetItems`, of mixed tables and others. */
@@ -113,7 +140,7 @@ function valueInLog(view: ReadView, key: ReadKey): StoredItem | undefined {
   const { follower, express } = view.session;
   if (express === undefined || !follower.started) return undefined;
   const { installedThrough: above, installed } = view.known();
-  const range = { above, upTo: view.readTimestamp };
+  const range = { above, upTo: upToOf(view, view.readTimestamp) };
   const commit = follower.tail.newestCommit(key.hashes.key, range);
   if (commit === undefined || installed.has(commitName(commit))) return undefined;
   return express.written(commit, key);
@@ -193,6 +220,9 @@ async function resolve(view: ReadView, key: ReadKey, asked: Asked): Promise<Item
         // probe: read-ahead-of-tail
         await view.catchUp(stored.version, key.table.name);
         continue;
+      case "unsettled":
+        await view.settle(judgement.ids);
+        continue;
       case "stale-answer":
         // probe: read-older-than-tail-remembers
         break;
@@ -215,7 +245,7 @@ async function visible(
   key: ReadKey,
   { from, stored, joins }: Omit<Asked, "known">,
 ): Promise<Item | undefined> {
-  const isNewer = stored.version > view.readTimestamp;
+  const isNewer = view.isNewer(key.hashes.key, stored.version);
   // Before history is looked up: from now on the read timestamp moves only if the key is unchanged.
   if (joins || isNewer) {
     view.reads.addKey(key.hashes.key, { table: key.table.name, key: key.key });
@@ -227,5 +257,5 @@ async function visible(
     return stored.item;
   }
   // probe: read-from-history
-  return view.historyOf(key);
+  return view.historyOf(key, key.hashes.key);
 }

@@ -8,23 +8,25 @@
  * phantoms. Paper: pH1 §4.3 (scan).
  */
 import { attribute } from "../core/attributes.ts";
-import { SnapshotTooOldError, UnavailableError } from "../core/errors.ts";
+import { InvalidRequestError, SnapshotTooOldError, UnavailableError } from "../core/errors.ts";
 import { compareKeyValues } from "../core/key-order.ts";
 import * as limits from "../core/limits.ts";
 import { pageAnswer } from "../core/page-visibility.ts";
 import type { Page, QueryRequest, ScanRequest } from "../core/ports.ts";
 import { matchesSortKey } from "../core/sort-key-condition.ts";
 import type { PredicateRead, ReadConflict } from "../core/transaction-reads.ts";
-import type {
-  AttributeValue,
-  Item,
-  KeyHash,
-  TableDescription,
-  WriteHashes,
+import {
+  timestampZero,
+  type AttributeValue,
+  type Item,
+  type KeyHash,
+  type TableDescription,
+  type WriteHashes,
 } from "../core/types.ts";
-import type { Answer, Known, Lacking } from "../core/visibility.ts";
+import type { Answer, Judgement, Known, Lacking } from "../core/visibility.ts";
 import { encodeValue } from "../schemas/attribute-value.ts";
 import { decodeValue } from "../schemas/attribute-value-reading.ts";
+import type { AttemptViews } from "./attempt-views.ts";
 import { conflictError } from "./conflict-error.ts";
 import type { ReadView } from "./read-view.ts";
 import { itemIdentity } from "./write-buffer.ts";
@@ -37,30 +39,38 @@ export type VisiblePage = {
   readonly lastKey: Item | undefined;
 };
 
-export async function queryPage(view: ReadView, request: QueryRequest): Promise<VisiblePage> {
+export async function queryPage(views: AttemptViews, request: QueryRequest): Promise<VisiblePage> {
   const { table } = request;
+  const partition = views.hashes.partition(table.name, request.partitionKey);
+  const view = await views.at(partition);
   if (table.access === "mixed") return (await view.mixedReads(table)).queryPage(request);
-  const partition = view.hashes.partition(table.name, request.partitionKey);
   const key = { [table.partitionKey.name]: request.partitionKey };
-  return readPage(view, {
+  return readPage([view], {
     table,
     hash: partition,
     predicate: { table: table.name, on: "partition", key },
-    read: () => view.ports.items.query(request, view.call),
+    read: () => views.ports.items.query(request, views.call),
     pass: `query ${request.descending ? "down" : "up"} ${conditionIdentity(request.sortKey)}`,
     startKey: request.startKey,
     mayContain: (hashes, page) => sortKeyMayLieIn(hashes.sortKey, page, request),
+    viewOf: () => view,
   });
 }
 
-export async function scanPage(view: ReadView, request: ScanRequest): Promise<VisiblePage> {
+/** Its rows lie in all shards: each is judged by its own log, the page is true in all of them. */
+export async function scanPage(views: AttemptViews, request: ScanRequest): Promise<VisiblePage> {
   const { table, segment } = request;
-  if (table.access === "mixed") return (await view.mixedReads(table)).scanPage(request);
-  return readPage(view, {
+  const all = await views.everywhere();
+  const [first, ...others] = all;
+  if (table.access === "mixed" && first !== undefined) {
+    if (others.length > 0) throw mixedScan(table);
+    return (await first.mixedReads(table)).scanPage(request);
+  }
+  return readPage(all, {
     table,
-    hash: view.hashes.table(table.name),
+    hash: views.hashes.table(table.name),
     predicate: { table: table.name, on: "table", key: undefined },
-    read: () => view.ports.items.scan(request, view.call),
+    read: () => views.ports.items.scan(request, views.call),
     pass: segment === undefined ? "scan" : `scan ${segment.index}/${segment.total}`,
     startKey: request.startKey,
     // A scan's order is the store's own secret: any row may belong to any page, unless there is but
@@ -69,7 +79,16 @@ export async function scanPage(view: ReadView, request: ScanRequest): Promise<Vi
       segment === undefined && request.startKey === undefined && page.lastKey === undefined
         ? "yes"
         : "unknown",
+    viewOf: ({ hashes }) => views.openAt(hashes),
   });
+}
+
+function mixedScan({ name }: TableDescription): InvalidRequestError {
+  return new InvalidRequestError(
+    "table",
+    `table "${name}" is mixed, and the deployment has several shards: there it cannot be scanned ` +
+      "in a transaction; query its partitions, or scan it natively",
+  );
 }
 
 type PageSource = {
@@ -82,18 +101,21 @@ type PageSource = {
   readonly startKey: Item | undefined;
   /** Whether a row that the page lacks would have to be in it. */
   readonly mayContain: (hashes: WriteHashes, page: Page) => "yes" | "no" | "unknown";
+  /** By whose log a row is judged. */
+  readonly viewOf: (row: Row) => ReadView;
 };
 
-async function readPage(view: ReadView, source: PageSource): Promise<VisiblePage> {
-  await view.ready();
-  view.assertReachesBack(source.table);
+/** @param views of all shards in which rows of it may lie. */
+async function readPage(views: readonly ReadView[], source: PageSource): Promise<VisiblePage> {
+  await Promise.all(views.map((view) => view.ready()));
+  for (const view of views) view.assertReachesBack(source.table);
   let asked: AskedPage | undefined;
   for (let attempt = 0; attempt < limits.pageTriesMax; attempt += 1) {
-    asked = await besideNothingChained(view, source, asked);
-    const judgement = view.judge(answerOf(source, asked), source.table.history);
+    asked = await besideNothingChained(views, source, asked);
+    const met = firstUnsettled(views, source, asked);
+    if (met === undefined) return visiblePage(views, source, asked);
+    const { view, judgement } = met;
     switch (judgement.kind) {
-      case "consistent":
-        return visiblePage(view, source, asked);
       case "overtaken":
         throw view.doom(overtakenError(view, source, judgement.conflict));
       case "lacking":
@@ -102,24 +124,42 @@ async function readPage(view: ReadView, source: PageSource): Promise<VisiblePage
       case "ahead-of-tail":
         await view.catchUp(judgement.version, source.table.name);
         continue;
+      case "unsettled":
+        await view.settle(judgement.ids);
+        continue;
       case "stale-answer":
         break;
     }
     asked = undefined;
   }
-  throw view.doom(
-    new UnavailableError(
-      `a page of table "${source.table.name}" did not come to rest in ${limits.pageTriesMax} ` +
-        "reads; is it under very frequent writes?",
-    ),
+  const [view] = views;
+  const error = new UnavailableError(
+    `a page of table "${source.table.name}" did not come to rest in ${limits.pageTriesMax} ` +
+      "reads; is it under very frequent writes?",
   );
+  throw view?.doom(error) ?? error;
+}
+
+/** The first of them whose log does not say that the page is true; in one turn for all. */
+function firstUnsettled(
+  views: readonly ReadView[],
+  source: PageSource,
+  asked: AskedPage,
+):
+  | { readonly view: ReadView; readonly judgement: Exclude<Judgement, { kind: "consistent" }> }
+  | undefined {
+  for (const view of views) {
+    const judgement = view.judge(answerOf(view, source, asked), source.table.history);
+    if (judgement.kind !== "consistent") return { view, judgement };
+  }
+  return undefined;
 }
 
 type AskedPage = {
   readonly page: Page;
   readonly rows: readonly Row[];
-  /** What was known when the store was asked. */
-  readonly known: Known;
+  /** What was known of each log when the store was asked. */
+  readonly known: ReadonlyMap<ReadView, Known>;
 };
 
 /**
@@ -134,48 +174,62 @@ type AskedPage = {
  * @param asked a page that is there already.
  */
 async function besideNothingChained(
-  view: ReadView,
+  views: readonly ReadView[],
   source: PageSource,
   asked: AskedPage | undefined,
 ): Promise<AskedPage> {
   let answer = asked;
+  const [first] = views;
   for (let reads = 0; reads <= limits.transactionKeysMax; reads += 1) {
-    view.assertOpen();
+    first?.assertOpen();
     // mutant: pages-beside-chained-reads
-    if (answer !== undefined && view.local?.isChained !== true) return answer;
-    await view.settleChained();
-    view.assertOpen();
-    const known = view.known();
+    if (answer !== undefined && !views.some(isChained)) return answer;
+    for (const view of views) await view.settleChained();
+    first?.assertOpen();
+    const known = new Map(views.map((view) => [view, view.known()]));
     const page = await source.read();
-    answer = { page, rows: hashedRows(view, source, page), known };
+    answer = { page, rows: hashedRows(views, source, page), known };
   }
-  throw view.doom(new UnavailableError("more items were read beside one page than may be read"));
+  const error = new UnavailableError("more items were read beside one page than may be read");
+  throw first?.doom(error) ?? error;
 }
 
-function hashedRows(view: ReadView, { table }: PageSource, page: Page): readonly Row[] {
+function isChained({ local }: ReadView): boolean {
+  return local?.isChained === true;
+}
+
+function hashedRows(
+  [view]: readonly ReadView[],
+  { table }: PageSource,
+  page: Page,
+): readonly Row[] {
+  if (view === undefined) return [];
   return page.rows.map((row) => ({ ...row, hashes: view.readKey(table, row.key).hashes }));
 }
 
-function answerOf(source: PageSource, { page, rows, known }: AskedPage): Answer {
+const nothingKnown: Known = { installedThrough: timestampZero, installed: new Set() };
+
+function answerOf(view: ReadView, source: PageSource, { page, rows, known }: AskedPage): Answer {
   return pageAnswer(
     {
       predicate: source.hash,
       on: source.predicate.on,
-      rows,
+      rows: rows.filter((row) => source.viewOf(row) === view),
       page: pageIdentity(source, source.startKey),
       mayContain: (hashes) => source.mayContain(hashes, page),
     },
-    known,
+    known.get(view) ?? nothingKnown,
   );
 }
 
 /** The rows at the read timestamp; the predicate joins the read set in this turn. */
 async function visiblePage(
-  view: ReadView,
+  views: readonly ReadView[],
   source: PageSource,
   { page, rows }: Omit<AskedPage, "known">,
 ): Promise<VisiblePage> {
-  if (view.mode !== "fixed") {
+  for (const view of views) {
+    if (view.mode === "fixed") continue;
     const next = page.lastKey === undefined ? undefined : pageIdentity(source, page.lastKey);
     const step = { page: pageIdentity(source, source.startKey), next };
     // mutant: first-page-only
@@ -183,7 +237,9 @@ async function visiblePage(
   }
   // From here on the predicate guards the page: the read timestamp moves only if nothing in it
   // changed.
-  const visible = await Promise.all(rows.map((row) => visibleRow(view, source.table, row)));
+  const visible = await Promise.all(
+    rows.map((row) => visibleRow(source.viewOf(row), source.table, row)),
+  );
   return { rows: visible.filter((row) => row !== undefined), lastKey: page.lastKey };
 }
 
@@ -233,8 +289,9 @@ async function visibleRow(
   table: TableDescription,
   row: Row,
 ): Promise<{ key: Item; item: Item } | undefined> {
-  const isNewer = row.version > view.readTimestamp;
-  const item = isNewer ? await view.historyOf({ table, key: row.key }) : row.item;
+  const { key: hash } = row.hashes;
+  const isNewer = view.isNewer(hash, row.version);
+  const item = isNewer ? await view.historyOf({ table, key: row.key }, hash) : row.item;
   return item === undefined ? undefined : { key: row.key, item };
 }
 

@@ -6,12 +6,10 @@
  * Keeps I8. A stored item alone does not say what was true at the read timestamp: a committed write
  * may not be installed yet, or a later one may be. The tail knows of both (core/visibility.ts).
  */
-import { keyNamesOf } from "../core/attributes.ts";
 import {
   CorruptDataError,
   InvalidRequestError,
   SnapshotTooOldError,
-  TransactionClosedError,
   UnavailableError,
 } from "../core/errors.ts";
 import { isInHistory } from "../core/history.ts";
@@ -19,7 +17,15 @@ import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts } from "../core/ports.ts";
 import type { Tail, TailCommit } from "../core/tail.ts";
 import type { TransactionReads } from "../core/transaction-reads.ts";
-import type { Isolation, Item, TableDescription, Timestamp, Version } from "../core/types.ts";
+import type {
+  Isolation,
+  Item,
+  KeyHash,
+  TableDescription,
+  Timestamp,
+  TransactionId,
+  Version,
+} from "../core/types.ts";
 import {
   type Answer,
   judge,
@@ -28,19 +34,22 @@ import {
   type ViewMode,
 } from "../core/visibility.ts";
 import type { KeyHashes } from "../schemas/key-hashes.ts";
+import type { AttemptFate } from "./attempt-fate.ts";
 import { waitBackoff } from "./backoff.ts";
 import { refuseBelowTail, conflictError } from "./conflict-error.ts";
 import { asError, orAborted } from "./concurrency.ts";
 import type { MixedReads } from "./mixed-way.ts";
 import type { OwnCommits, OwnReads } from "./own-commits.ts";
-import type { ReadKey } from "./read-key.ts";
+import { readKeyOf, type ReadKey } from "./read-key.ts";
 import type { ShardSession } from "./shard-session.ts";
 
 export type ViewOptions = {
   readonly mode: ViewMode;
   readonly isolation: Isolation;
-  /** Wall clock: unlike timers and the monotonic clock it goes on while a machine is suspended. */
-  readonly startedMs: number;
+  /** Of its attempt, which may have views of other shards beside it. */
+  readonly fate: AttemptFate;
+  /** How it begins; only `refreshed` waits for the log. */
+  readonly begins: Beginning;
   readonly reads: TransactionReads;
   /** Reads wait for it: the refresh of the tail that began after the transaction did. */
   readonly refreshed: () => Promise<void>;
@@ -51,7 +60,19 @@ export type ViewOptions = {
   readonly own?: OwnCommits | undefined;
   /** How it reads what they are about to write; undefined: not at all. */
   readonly local?: OwnReads | undefined;
+  /** Brings about what becomes of open transactions. @param met how often it was asked, so far. */
+  readonly settle: (ids: readonly TransactionId[], met: number) => Promise<void>;
 };
+
+/**
+ * - `refreshed`: it sees all that was acknowledged before it began.
+ * - `again`: another run of its call, which has looked at the log before: it sees what was
+ *   acknowledged before the call.
+ * - `unasked`: by the tail as it is, since nobody else commits, most likely.
+ *
+ * The latter two are serializable by what their commit finds; without one they look at their end.
+ */
+export type Beginning = "refreshed" | "again" | "unasked";
 
 const pendingBackoff = { baseMs: 3, capMs: 150 };
 
@@ -59,13 +80,9 @@ export class ReadView {
   readonly #ports: ClientPorts;
   readonly #session: ShardSession;
   readonly #options: ViewOptions;
-  /** Identities of items read in their tables with a version, tombstones excepted. */
-  readonly #versioned = new Set<string>();
   #ready = false;
-  /** Why, once it is. An error is made only for whoever comes too late: its stack takes time. */
-  #closed: string | undefined;
-  /** First conflict found; nothing that this view says afterwards may be committed. */
-  #doomed: Error | undefined;
+  /** Open transactions that were settled for it, so far. */
+  #met = 0;
   #mixed: MixedReads | undefined;
 
   constructor(ports: ClientPorts, session: ShardSession, options: ViewOptions) {
@@ -105,6 +122,12 @@ export class ReadView {
   /** What it reads of its own process's undecided commits; undefined: nothing. */
   get local(): OwnReads | undefined {
     return this.#options.local;
+  }
+  get begins(): Beginning {
+    return this.#options.begins;
+  }
+  get fate(): AttemptFate {
+    return this.#options.fate;
   }
   get own(): OwnCommits | undefined {
     return this.#options.own;
@@ -150,64 +173,43 @@ export class ReadView {
    *   stream                        late copy {checks: ∅} ──────────────────▶ commits too
    */
   seal(): void {
-    this.#closed ??=
-      "the transaction is being committed; wait for its reads and writes within its body";
+    this.fate.close(
+      "the transaction is being committed; wait for its reads and writes within its body",
+    );
   }
 
   get isSealed(): boolean {
-    return this.#closed !== undefined;
+    return this.fate.isClosed;
   }
 
   /** Ends the view; later reads throw `TransactionClosedError`. */
   close(): void {
     this.#options.local?.close();
-    this.#closed ??= "the transaction has ended; begin a new one";
+    this.fate.close("the transaction has ended; begin a new one");
     this.#session.follower.leave(this.#options.reads);
   }
 
   /** @throws TransactionClosedError, or the conflict that ended the attempt. */
   assertOpen(): void {
-    this.#options.call.signal?.throwIfAborted();
-    if (this.#closed !== undefined) throw new TransactionClosedError(this.#closed);
-    if (this.#doomed !== undefined) throw this.#doomed;
-    this.#assertAge();
-  }
-
-  /**
-   * I8 needs that a reader ends before the tombstones that it may have to meet are removed: one
-   * that slept with its machine would take an item that was deleted meanwhile for one that never
-   * was.
-   */
-  #assertAge(): void {
-    const ageMs = this.#ports.clock.nowMs() - this.#options.startedMs;
-    // mutant: sleepers-read-on
-    if (ageMs <= limits.transactionAgeMsMax) return;
-    // probe: reader-slept-too-long
-    throw this.doom(
-      new UnavailableError(
-        `the transaction began ${ageMs} ms ago, above the limit transactionAgeMsMax of ` +
-          `${limits.transactionAgeMsMax}`,
-      ),
-    );
+    this.fate.assertOpen();
   }
 
   get doomed(): Error | undefined {
-    return this.#doomed;
+    return this.fate.doomed;
   }
 
   /** An item was read in its table, where a commit had put it. */
   noteVersioned(identity: string): void {
-    this.#versioned.add(identity);
+    this.fate.versioned.add(identity);
   }
 
   get versioned(): ReadonlySet<string> {
-    return this.#versioned;
+    return this.fate.versioned;
   }
 
   /** Ends the attempt: whatever the body makes of the error, it cannot commit. */
   doom(error: Error): Error {
-    this.#doomed ??= error;
-    return this.#doomed;
+    return this.fate.doom(error);
   }
 
   /** Waits for the transaction's own refresh, and begins at its end: nothing was read before. */
@@ -231,7 +233,34 @@ export class ReadView {
    */
   async extendToEnd(): Promise<void> {
     await orAborted(this.#session.follower.refresh(), this.call.signal);
+    await this.settleRead();
     this.extend();
+  }
+
+  /**
+   * Settles the parts that are about to write what was read: their transactions may be committed,
+   * and acknowledged, before this log says so.
+   */
+  async settleRead(): Promise<void> {
+    const { keys, predicates } = this.reads;
+    for (;;) {
+      // mutant: readers-pass-open-parts
+      const ids = this.tail.open.partsWriting([...keys.keys(), ...predicates.keys()]);
+      if (ids.length === 0) return;
+      await this.settle(ids);
+      this.assertOpenTo(limits.readTriesMax);
+    }
+  }
+
+  /** @throws UnavailableError for who has met more open transactions than that. */
+  assertOpenTo(metMax: number): void {
+    if (this.#met <= metMax) return;
+    throw this.doom(
+      new UnavailableError(
+        `what was read was about to be written by ${metMax} transactions over several shards, ` +
+          "one after the other",
+      ),
+    );
   }
 
   /** As `extendToEnd`, to where the tail ends. */
@@ -262,8 +291,7 @@ export class ReadView {
   }
 
   readKey(table: TableDescription, key: Item, identity?: string): ReadKey {
-    const hashes = this.hashes.item(keyNamesOf(table), key);
-    return identity === undefined ? { table, key, hashes } : { table, key, hashes, identity };
+    return readKeyOf(this.hashes, { table, key, identity });
   }
 
   /**
@@ -313,13 +341,27 @@ export class ReadView {
     return judgement;
   }
 
-  /** @throws SnapshotTooOldError when history does not reach back to the read timestamp. */
-  async historyOf(key: {
-    readonly table: TableDescription;
-    readonly key: Item;
-  }): Promise<Item | undefined> {
+  /** Whether a version is not to be seen at the read timestamp. */
+  isNewer(key: KeyHash, version: Version): boolean {
+    const place = this.mode === "fixed" ? version : this.tail.placeOfVersion(key, version);
+    return place > this.readTimestamp;
+  }
+
+  /**
+   * What history knows of the item: by the moment at which commits count, which of a part lies
+   * below its place. So of the present it is asked for what stood before the first one placed above
+   * the read timestamp.
+   * @throws SnapshotTooOldError when history does not reach back to the read timestamp.
+   */
+  async historyOf(
+    key: {
+      readonly table: TableDescription;
+      readonly key: Item;
+    },
+    hash: KeyHash,
+  ): Promise<Item | undefined> {
     const { table } = key;
-    const at = this.readTimestamp;
+    const at = this.#momentOf(hash);
     const entry = table.history
       ? await this.#ports.versions.find(table.name, key.key, at, this.call)
       : undefined;
@@ -335,6 +377,24 @@ export class ReadView {
       );
     }
     return entry.item;
+  }
+
+  #momentOf(key: KeyHash): Timestamp {
+    const at = this.readTimestamp;
+    if (this.mode === "fixed") return at;
+    const [newer] = this.tail.commitsOf(key, { above: at, upTo: this.tail.newest });
+    if (newer?.placed === undefined) return at;
+    return Math.min(at, newer.timestamp - 1) as Timestamp;
+  }
+
+  /**
+   * Brings about what becomes of parts that write what is read here.
+   * @throws UnavailableError when that could not be had in time.
+   */
+  async settle(ids: readonly TransactionId[]): Promise<void> {
+    this.#met += 1;
+    // probe: reader-settles-a-part
+    await this.#options.settle(ids, this.#met);
   }
 
   /** The version's block was put before the version was installed, so a refresh must find it. */

@@ -171,6 +171,15 @@ export async function settledPlace(
   return answer;
 }
 
+/** As `settleRequest`, of what is or may be prepared as a part: it may be committed by others. */
+export function settledAnswer(
+  ports: ClientPorts,
+  session: ShardSession,
+  options: SettleOptions,
+): Promise<Answer> {
+  return settleRequest(ports, session, options);
+}
+
 /** As `settleRequest`, of a request that is decided by its answer. */
 export async function settledDecision(
   ports: ClientPorts,
@@ -237,7 +246,11 @@ export async function bringAbout(
   session: ShardSession,
   other: MetOpen & { readonly met: number },
 ): Promise<void> {
-  const abort = () => voteAgainst(ports, session, other);
+  const opened = session.follower.tail.open.get(other.id)?.prepared;
+  const isPart = opened?.parts !== undefined;
+  const abort = isPart
+    ? () => session.settlePart(opened, other)
+    : () => voteAgainst(ports, session, other);
   await settleOpen({ clock: ports.clock, follower: session.follower }, { ...other, abort });
 }
 

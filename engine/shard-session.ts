@@ -1,9 +1,9 @@
 /** What one process holds for one shard: its tail, its way into the stream, its installers. */
 import { assert } from "../core/assert.ts";
 import { OnDemand } from "../core/on-demand.ts";
-import type { ClientPorts } from "../core/ports.ts";
+import type { CallOptions, ClientPorts } from "../core/ports.ts";
 import type { TailCommit } from "../core/tail.ts";
-import type { CommittedVerdict, ShardId } from "../core/types.ts";
+import type { CommittedVerdict, PreparedVerdict, ShardId, ShardNumber } from "../core/types.ts";
 import type { KeyHashes } from "../schemas/key-hashes.ts";
 import type { CommitHelper } from "./commit-helper.ts";
 import { CommitSender } from "./commit-sender.ts";
@@ -13,7 +13,6 @@ import { InstallOutbox } from "./install-outbox.ts";
 import { Installer } from "./installer.ts";
 import type { LogSearches } from "./log-searches.ts";
 import type { TableRegistry } from "./table-registry.ts";
-import { ItemTurns } from "./item-turns.ts";
 import type { MixedWay } from "./mixed-way.ts";
 import { TailFollower, type FollowedLog } from "./tail-follower.ts";
 
@@ -33,11 +32,17 @@ export type BlockMaking = {
   }>;
 };
 
+/** Who waits for what becomes of a part. */
+export type MetPart = { readonly signal: AbortSignal; readonly call: CallOptions };
+
+type SettlePart = (session: ShardSession, prepared: PreparedVerdict, met: MetPart) => Promise<void>;
+
 /** What a session asks of the registry. */
 export type RegistryView = Pick<TableRegistry, "find" | "lookAgain" | "retention">;
 
 export class ShardSession {
   readonly shard: ShardId;
+  readonly number: ShardNumber;
   readonly hashes: KeyHashes;
   readonly follower: TailFollower;
   readonly sender: CommitSender;
@@ -47,7 +52,6 @@ export class ShardSession {
   readonly installed = new InstalledCommits();
   /** Of own commits, to replay. */
   readonly reports = new InstallOutbox();
-  readonly itemTurns = new ItemTurns();
   /** Undefined where all of its commits have gone by the stream. */
   express: ExpressWay | undefined;
   readonly #blocks: BlockMaking | undefined;
@@ -59,6 +63,7 @@ export class ShardSession {
   readonly #onHelped: (verdict: CommittedVerdict) => void;
   readonly #loadMixed: ((session: ShardSession) => Promise<MixedWay>) | undefined;
   #mixed: MixedWay | undefined;
+  readonly #settlePart: SettlePart | undefined;
 
   constructor(
     ports: ClientPorts,
@@ -69,12 +74,16 @@ export class ShardSession {
       readonly blocks?: BlockMaking;
       /** Without it no transaction touches a mixed table. */
       readonly loadMixed?: (session: ShardSession) => Promise<MixedWay>;
+      /** Without it no transaction touches several shards. */
+      readonly settlePart?: SettlePart;
       readonly onHelped: (verdict: CommittedVerdict) => void;
     },
   ) {
     this.#ports = ports;
     this.shard = log.shard;
     this.hashes = log.hashes;
+    this.number = log.hashes.shard;
+    this.#settlePart = options.settlePart;
     this.#onHelped = options.onHelped;
     this.registry = options.registry;
     this.#blocks = options.blocks;
@@ -124,6 +133,12 @@ export class ShardSession {
         this.#loading = undefined;
       });
     await this.#loading;
+  }
+
+  /** Brings about what becomes of a part that is open here, and enters it (sharded/). */
+  settlePart(prepared: PreparedVerdict, met: MetPart): Promise<void> {
+    assert(this.#settlePart !== undefined, "whoever meets a part knows of other shards");
+    return this.#settlePart(this, prepared, met);
   }
 
   /** For transactions over mixed tables; the same for all. */

@@ -8,8 +8,9 @@ import { validateDeletedKey, validateItem, validateKey } from "../core/item-vali
 import { OnDemand } from "../core/on-demand.ts";
 import type { Item, TableDescription, Timestamp } from "../core/types.ts";
 import { asError } from "./concurrency.ts";
-import { batchGetItems, getItem } from "./point-reads.ts";
-import type { ReadView } from "./read-view.ts";
+import { batchGetInShards, getItem } from "./point-reads.ts";
+import type { AttemptViews } from "./attempt-views.ts";
+import { readKeyOf } from "./read-key.ts";
 import type { TableRegistry } from "./table-registry.ts";
 import type { BodyTransaction, PageRequest, QuerySpec, RowPage, ScanSpec } from "./types.ts";
 import { assertKeyCount, itemIdentity, WriteBuffer } from "./write-buffer.ts";
@@ -17,7 +18,7 @@ import { assertKeyCount, itemIdentity, WriteBuffer } from "./write-buffer.ts";
 const pages = new OnDemand("pages", () => import("./pages.ts"));
 
 export class TransactionContext implements BodyTransaction {
-  readonly view: ReadView;
+  readonly views: AttemptViews;
   readonly writes: WriteBuffer;
   readonly #registry: TableRegistry;
   /**
@@ -29,14 +30,14 @@ export class TransactionContext implements BodyTransaction {
   readonly shown = new Map<string, Item>();
   #isRolledBack = false;
 
-  constructor(view: ReadView, registry: TableRegistry) {
-    this.view = view;
-    this.writes = new WriteBuffer(view.hashes);
+  constructor(views: AttemptViews, registry: TableRegistry) {
+    this.views = views;
+    this.writes = new WriteBuffer(views.hashes);
     this.#registry = registry;
   }
 
   get readTimestamp(): Timestamp {
-    return this.view.readTimestamp;
+    return this.views.readTimestamp;
   }
 
   describe(table: string): TableDescription {
@@ -44,15 +45,16 @@ export class TransactionContext implements BodyTransaction {
   }
 
   async get(table: string, key: Item): Promise<Item | undefined> {
-    this.view.assertOpen();
+    this.views.assertOpen();
     const description = this.describe(table);
     validateKey(description, key);
     const own = this.writes.find(description, key);
     if (own !== undefined) return own.item;
     const identity = itemIdentity(description, key);
     if (this.#read.has(identity)) return this.#read.get(identity);
-    assertKeyCount(this.view.readCount + 1, this.writes.size);
-    const item = await getItem(this.view, this.view.readKey(description, key, identity));
+    assertKeyCount(this.views.readCount + 1, this.writes.size);
+    const asked = readKeyOf(this.views.hashes, { table: description, key, identity });
+    const item = await getItem(await this.views.at(asked.hashes.partition), asked);
     this.#read.set(identity, item);
     return item;
   }
@@ -64,9 +66,10 @@ export class TransactionContext implements BodyTransaction {
   async getCommitted(description: TableDescription, key: Item): Promise<Item | undefined> {
     validateKey(description, key);
     const identity = itemIdentity(description, key);
-    const asked = this.view.readKey(description, key);
-    await this.view.local?.localDecided({ ...asked, identity });
-    const item = await getItem(this.view, asked);
+    const asked = readKeyOf(this.views.hashes, { table: description, key });
+    const view = await this.views.at(asked.hashes.partition);
+    await view.local?.localDecided({ ...asked, identity });
+    const item = await getItem(view, asked);
     this.#read.set(identity, item);
     return item;
   }
@@ -74,7 +77,7 @@ export class TransactionContext implements BodyTransaction {
   async batchGet(
     keys: readonly { readonly table: string; readonly key: Item }[],
   ): Promise<readonly (Item | undefined)[]> {
-    this.view.assertOpen();
+    this.views.assertOpen();
     const wanted = keys.map(({ table, key }) => {
       const description = this.describe(table);
       validateKey(description, key);
@@ -112,12 +115,15 @@ export class TransactionContext implements BodyTransaction {
         .filter(({ identity }) => !this.#read.has(identity))
         .map((want) => [want.identity, want]),
     );
-    assertKeyCount(this.view.readCount + unread.size, this.writes.size);
+    assertKeyCount(this.views.readCount + unread.size, this.writes.size);
     if (unread.size === 0) return;
     const asked = [...unread.values()];
-    const items = await batchGetItems(
-      this.view,
-      asked.map(({ description, key, identity }) => this.view.readKey(description, key, identity)),
+    const { hashes } = this.views;
+    const items = await batchGetInShards(
+      this.views,
+      asked.map(({ description: table, key, identity }) =>
+        readKeyOf(hashes, { table, key, identity }),
+      ),
     );
     asked.forEach(({ identity }, i) => this.#read.set(identity, items[i]));
   }
@@ -127,7 +133,7 @@ export class TransactionContext implements BodyTransaction {
   }
 
   rollback(): void {
-    this.view.assertOpen();
+    this.views.assertOpen();
     this.#isRolledBack = true;
     // mutant: rollback-keeps-writes
     this.writes.clear();
@@ -135,7 +141,8 @@ export class TransactionContext implements BodyTransaction {
 
   doom(error: unknown): void {
     // What comes late must not stand in place of how the commit ends.
-    if (!this.view.isSealed) this.view.doom(asError(error));
+    const { fate } = this.views;
+    if (!fate.isClosed) fate.doom(asError(error));
   }
 
   put(table: string, item: Item): void {
@@ -145,7 +152,7 @@ export class TransactionContext implements BodyTransaction {
 
   /** As `put`, also into a table that is Tidemark's own. */
   putInto(description: TableDescription, item: Item): void {
-    this.view.assertOpen();
+    this.views.assertOpen();
     validateItem(description, item);
     this.#buffer(description, keyOf(description, item), item);
   }
@@ -158,24 +165,24 @@ export class TransactionContext implements BodyTransaction {
   }
 
   #assertWritable(): void {
-    this.view.assertOpen();
+    this.views.assertOpen();
     if (!this.#isRolledBack) return;
     throw new TransactionClosedError("the transaction was rolled back; return from its body");
   }
 
   #buffer(table: TableDescription, key: Item, item: Item | undefined): void {
-    assertKeyCount(this.view.readCount, this.writes.size + 1);
-    this.writes.set(table, key, item, this.view.versioned);
+    assertKeyCount(this.views.readCount, this.writes.size + 1);
+    this.writes.set(table, key, item, this.views.fate.versioned);
   }
 
   async queryPage(table: string, query: QuerySpec, page: PageRequest): Promise<RowPage> {
-    this.view.assertOpen();
+    this.views.assertOpen();
     const of = this.describe(table);
     return pages.use(({ queryRows }) => queryRows(this, of, query, page));
   }
 
   async scanPage(table: string, scan: ScanSpec, page: PageRequest): Promise<RowPage> {
-    this.view.assertOpen();
+    this.views.assertOpen();
     const of = this.describe(table);
     return pages.use(({ scanRows }) => scanRows(this, of, { ...scan, ...page }));
   }

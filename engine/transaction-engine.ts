@@ -6,8 +6,10 @@ import { OnDemand } from "../core/on-demand.ts";
 import { AttemptRunner } from "./attempt-runner.ts";
 import { orAborted } from "./concurrency.ts";
 import type { EngineCore } from "./engine-core.ts";
+import type { AskedOutcome } from "./outcome.ts";
 import type { TransactionEngine } from "./types.ts";
 
+const sharded = new OnDemand("outcomes", () => import("./sharded/settle-outcome.ts"));
 const outcomes = new OnDemand("outcomes", () => import("./outcome.ts"));
 
 export function transactionEngineOf(core: EngineCore): TransactionEngine {
@@ -19,15 +21,22 @@ export function transactionEngineOf(core: EngineCore): TransactionEngine {
       core.run(options, (call) => runner.snapshot(call, { options, body })),
     outcome: (id, options = {}) =>
       core.run(options, async (call) => {
-        const { session, emit } = await core.services(call);
+        const { sessions, emit } = await core.services(call);
         call.phase = "settling";
-        const { settleOutcome } = await orAborted(outcomes.load(), call.signal);
-        return settleOutcome(core.ports, session, {
+        const asked: AskedOutcome = {
           id,
           signal: call.signal,
           call: call.options,
           onSent: (transactionId, how) => emit?.({ kind: "sent", transactionId, ...how }),
-        });
+        };
+        const { lone } = sessions;
+        if (lone === undefined) {
+          const { settleInShards } = await orAborted(sharded.load(), call.signal);
+          return settleInShards({ ports: core.ports, sessions }, asked);
+        }
+        const { session } = await orAborted(sessions.of(lone.number), call.signal);
+        const { settleOutcome } = await orAborted(outcomes.load(), call.signal);
+        return settleOutcome(core.ports, session, asked);
       }),
     close: () => core.close(),
   };

@@ -3,14 +3,16 @@
  * they come, so that the caller learns of a bad item where it was written.
  */
 import { keyNamesOf, payloadTableOf } from "../core/attributes.ts";
-import { tooLarge } from "../core/errors.ts";
+import { tooLarge, TransactionClosedError } from "../core/errors.ts";
 import { itemSizeBytes } from "../core/item-size.ts";
 import * as limits from "../core/limits.ts";
+import type { ShardMap } from "../core/shard-map.ts";
 import { isClosed } from "../core/table-access.ts";
 import type {
   Item,
   Payload,
   PayloadTable,
+  ShardNumber,
   TableDescription,
   Write,
   WriteHashes,
@@ -34,6 +36,7 @@ const noItems: ReadonlySet<string> = new Set();
 export class WriteBuffer {
   readonly #writes = new Map<string, BufferedWrite>();
   #bytes = 0;
+  #isComplete = false;
   readonly #hashes: KeyHashes;
 
   constructor(hashes: KeyHashes) {
@@ -64,7 +67,8 @@ export class WriteBuffer {
 
   /**
    * @param versioned identities of items that the transaction has read with a version.
-   * @throws TransactionTooLargeError naming the limit.
+   * @throws TransactionTooLargeError naming the limit. TransactionClosedError of a further item
+   *   once the buffer is complete.
    */
   set(
     table: TableDescription,
@@ -74,6 +78,11 @@ export class WriteBuffer {
   ): void {
     const identity = itemIdentity(table, key);
     const previous = this.#writes.get(identity);
+    if (previous === undefined && this.#isComplete) {
+      throw new TransactionClosedError(
+        "the transaction is being committed; wait for its writes within its body",
+      );
+    }
     const bytes = itemSizeBytes(item ?? key);
     const total = this.#bytes - (previous?.bytes ?? 0) + bytes;
     const max = limits.payloadBytesMax;
@@ -86,9 +95,27 @@ export class WriteBuffer {
     this.#writes.set(identity, { table, key, item, hashes, bytes, sawVersion });
   }
 
+  /** From now on no further item is written: the shards in which these lie are found. */
+  complete(): void {
+    this.#isComplete = true;
+  }
+
   clear(): void {
     this.#writes.clear();
     this.#bytes = 0;
+  }
+
+  /** Those that lie in the shard. */
+  inShard(number: ShardNumber, map: ShardMap): WriteBuffer {
+    const part = new WriteBuffer(this.#hashes);
+    for (const [identity, write] of this.#writes) {
+      // mutant: writes-in-all-shards
+      if (map.at(write.hashes.partition).number === number) {
+        part.#writes.set(identity, write);
+        part.#bytes += write.bytes;
+      }
+    }
+    return part;
   }
 
   /**

@@ -45,6 +45,8 @@ export type TidemarkConfig = {
   readonly sampleTables?: boolean;
   /** No stream and no oracle: clients append to the log themselves. Default false. */
   readonly tablesOnly?: boolean;
+  /** How many logs with an oracle each, 1 to 64. Default: as the data has them, and 1 anew. */
+  readonly shards?: number;
 };
 
 /**

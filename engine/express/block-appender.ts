@@ -235,7 +235,7 @@ export class BlockAppender {
       }
       // Else no block would ever have it, and it would wait for the next one for good.
       assert(
-        bid.kind !== "vote" || open.get(bid.id) !== undefined,
+        (bid.kind !== "vote" && bid.kind !== "settle") || open.get(bid.id) !== undefined,
         "express: who votes has been prepared",
       );
       // mutant: express-without-predecessors

@@ -22,6 +22,7 @@ import type {
   Timestamp,
   TransactionId,
   Verdict,
+  WholeOutcome,
   WriteHashes,
 } from "../../core/types.ts";
 import { OpenTransactions } from "../../core/open-transactions.ts";
@@ -39,7 +40,7 @@ export type ReadFrom = { readonly key: KeyHash; readonly from: TransactionId };
  * A transaction to be committed or prepared, the vote for one that is, or an id that must not be
  * committed any more.
  */
-export type ExpressRequest = Pick<CommitRequest, "kind" | "vote"> & {
+export type ExpressRequest = Pick<CommitRequest, "kind" | "vote" | "parts" | "whole"> & {
   readonly id: TransactionId;
   /** Keys, partitions and tables in which nothing may have been written since. */
   readonly checks: readonly KeyHash[];
@@ -105,14 +106,19 @@ export function planBlock(
     const sized = sizedOf(request, open);
     // A vote on what is not open any more: the log says what has become of it.
     if (sized === undefined || !size.fits(sized)) return false;
+    // To ask to abort a part has no effect on it: it may be committed by now.
+    if (request.kind === "abort" && open.get(request.id)?.prepared.parts !== undefined) {
+      return false;
+    }
     // Whoever asks for an id learns what became of it once the block stands in the log (I3).
     if (decided.has(request.id)) return false;
     // mutant: express-block-conflicts-with-itself
     if (isOvertaken(request, written) || isBarred(request, open)) return false;
     size.add(sized);
     decided.add(request.id);
+    const counted = countedOf(request) ?? 0;
     // mutant: express-time-runs-back
-    last = Math.max(last + 1, Math.min(nowMicros, nowMax)) as Timestamp;
+    last = Math.max(last + 1, Math.min(nowMicros, nowMax), counted) as Timestamp;
     const verdict = verdictOf(request, sized, { open, timestamp: last });
     verdicts.push(verdict);
     open.fold(verdict, position);
@@ -173,12 +179,24 @@ export function isBarred(request: Omit<ExpressRequest, "id">, open: OpenTransact
   return request.kind === "prepare" && !open.hasRoomFor(checks.length, writes.length);
 }
 
+/** What became of the whole, of a request that enters it in one of its logs. */
+function wholeOf({ vote, whole }: ExpressRequest): WholeOutcome | undefined {
+  return vote?.whole ?? whole;
+}
+
+/** At which the whole counts, of one that is committed. */
+function countedOf(request: ExpressRequest): Timestamp | undefined {
+  const whole = wholeOf(request);
+  return whole?.kind === "committed" ? whole.timestamp : undefined;
+}
+
 /** In the block, once it is known to have room there. */
 function verdictOf(
-  { kind, id, vote, checks }: ExpressRequest,
+  request: ExpressRequest,
   sized: SizedDecision,
   { open, timestamp }: { readonly open: OpenTransactions; readonly timestamp: Timestamp },
 ): Verdict {
+  const { kind, id, vote, checks, parts } = request;
   if (sized === "abort") {
     // probe: express-outcome-asked
     return { kind: "aborted", id, timestamp, reason: { kind: "probed" } };
@@ -186,12 +204,22 @@ function verdictOf(
   const { writes } = sized;
   if ("stamps" in sized) {
     const opened = open.get(id);
-    assert(opened !== undefined && vote !== undefined, "express: a vote is on what is open");
+    assert(opened !== undefined, "express: a vote is on what is open");
     const payload = { kind: "prepared", position: opened.position } as const;
+    const counted = countedOf(request);
+    if (counted !== undefined) {
+      // mutant: counts-where-placed
+      const at = counted;
+      return { kind: "committed", id, timestamp: at, placed: timestamp, writes, payload };
+    }
+    assert(vote !== undefined, "express: what is no part is voted on");
     return { kind: "committed", id, timestamp, writes, payload, stamps: vote.stamps };
   }
   const { payload } = sized;
-  if (kind === "prepare") return { kind: "prepared", id, timestamp, checks, writes, payload };
+  if (kind === "prepare") {
+    const named = parts === undefined ? {} : { parts };
+    return { kind: "prepared", id, timestamp, checks, writes, payload, ...named };
+  }
   return { kind: "committed", id, timestamp, writes, payload };
 }
 
@@ -207,15 +235,18 @@ function roomFor(
 
 /** Undefined: a vote on what is not open. */
 function sizedOf(request: ExpressRequest, open: OpenTransactions): SizedDecision | undefined {
-  const { kind, payload, checks, vote } = request;
+  const { kind, payload, checks, vote, parts } = request;
   if (kind === "abort") return "abort";
-  if (vote !== undefined) {
+  if (kind === "vote" || kind === "settle") {
     const writes = open.get(request.id)?.prepared.writes;
-    return writes === undefined ? undefined : fitted({ writes, stamps: vote.stamps.length });
+    if (writes === undefined) return undefined;
+    if (wholeOf(request)?.kind === "aborted") return "abort";
+    return fitted({ writes, stamps: vote?.stamps.length ?? 0 });
   }
-  assert(payload.kind !== "none", "express: what writes has a payload");
+  assert(payload.kind !== "none" || parts !== undefined, "express: what writes has a payload");
   const counted = kind === "prepare" ? { checks: checks.length } : {};
-  return fitted({ writes: request.writes.map(asInBlock), payload, ...counted });
+  const named = parts === undefined ? {} : { parts: parts.length };
+  return fitted({ writes: request.writes.map(asInBlock), payload, ...counted, ...named });
 }
 
 /** As an oracle's: without sort keys where no block would hold it with them. */

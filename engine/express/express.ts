@@ -116,7 +116,7 @@ async function settle(
   options: { readonly clock: Clock; readonly takesProbes: boolean },
 ): Promise<Answer | undefined> {
   const { search, recheck, recheckTables, call, writes, onTrouble } = wish;
-  const { id, kind, checks, payload, vote } = wish.request;
+  const { id, kind, checks, payload, vote, parts, whole } = wish.request;
   if (kind === "abort" && !options.takesProbes) return undefined;
   const waiting = new AbortController();
   const unfollow = follow(waiting, wish.signal);
@@ -136,6 +136,8 @@ async function settle(
     const committed = appender.commit({
       ...{ id, kind, checks, call, signal, onWay, onTrouble, readFrom },
       ...(vote === undefined ? {} : { vote }),
+      ...(parts === undefined ? {} : { parts }),
+      ...(whole === undefined ? {} : { whole }),
       recheck: () => {
         recheckTables?.();
         recheck();

@@ -19,14 +19,14 @@ test.each([
     const found = await control.registry(options);
     return provisioned ? found : { ...found, tables: [], streamless: false };
   };
-  const shards: ControlStore["shards"] = async (options) =>
-    provisioned ? control.shards(options) : [];
+  const shardMap: ControlStore["shardMap"] = async (options) =>
+    provisioned ? control.shardMap(options) : undefined;
   const ways: unknown[] = [];
   const onEvent = (event: EngineEvent): void => {
     if (event.kind === "certified") ways.push(event.via);
   };
   // Its other functions come by the prototype.
-  const early = Object.assign(Object.create(control) as typeof control, { registry, shards });
+  const early = Object.assign(Object.create(control) as typeof control, { registry, shardMap });
   const engine = createClientEngine({ ...ports, control: early }, { onEvent });
   const put = (): Promise<unknown> =>
     engine.transact({}, (tx) => {

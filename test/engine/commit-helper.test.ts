@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { StoreError, UnavailableError } from "../../core/errors.ts";
 import { retentionDefault } from "../../core/history.ts";
 import type { ClientPorts, InstallRequest } from "../../core/ports.ts";
-import type { TailCommit } from "../../core/tail.ts";
+import type { TailCommit, UpTo } from "../../core/tail.ts";
 import type {
   CommittedVerdict,
   Item,
@@ -90,13 +90,14 @@ function helper(
   } as unknown as ClientPorts;
   const newest = commit(120, at120);
   const session = {
+    hashes: sampleHashes,
     follower: {
       readWatermark: () => Promise.resolve({ timestamp: left.length > 1 ? left.shift() : left[0] }),
       refresh: () => Promise.resolve(),
       tail: {
         newest: 120,
-        newestCommit: (_: unknown, { upTo }: { readonly upTo: number }) =>
-          upTo >= 120 ? newest : undefined,
+        newestCommit: (_: unknown, { upTo }: { readonly upTo: UpTo }) =>
+          upTo.at >= 120 ? newest : undefined,
       },
     },
     installer: new Installer(ports, {

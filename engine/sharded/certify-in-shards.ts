@@ -1,0 +1,375 @@
+/**
+ * Commits a transaction over several shards (docs/adr/0015-many-shards.md): a part in each of their
+ * logs, side by side, by whichever way each takes; committed exactly if all are prepared.
+ *
+ *   client   ── prepare ──▶ A, B ── both prepared: committed ──▶ entered in A, B ──▶ installs
+ *                             └── one says no: aborted ──▶ entered where it is prepared
+ *
+ * One round trip, and no coordinator: what became of it the logs say to anybody
+ * (settle-outcome.ts). Nothing is installed before the outcome stands in its log: so a version that
+ * is met in a table is one that the log knows.
+ *
+ * Paper: Centiman §3.1 (validation over several validators).
+ */
+import { assert, InvariantViolation } from "../../core/assert.ts";
+import { CommitUnknownError, UnavailableError } from "../../core/errors.ts";
+import * as limits from "../../core/limits.ts";
+import type { TransactionReads } from "../../core/transaction-reads.ts";
+import type {
+  Answer,
+  CommittedVerdict,
+  Part,
+  Payload,
+  Timestamp,
+  TransactionId,
+  WholeOutcome,
+} from "../../core/types.ts";
+import { transactionIdFor } from "../../schemas/transaction-id.ts";
+import type { AttemptServices } from "../attempt-services.ts";
+import type { AttemptViews } from "../attempt-views.ts";
+import type { Committed } from "../committed.ts";
+import { sendRequest, tablesOf, type Sent } from "../commit.ts";
+import { abortError } from "../commit-request.ts";
+import type { CommitName } from "../commit-under-way.ts";
+import { follow, ignore, noLongerNeeded } from "../concurrency.ts";
+import { installCommitted } from "../install-committed.ts";
+import type { ReadView } from "../read-view.ts";
+import { settledAnswer, unknownError } from "../request-settler.ts";
+import type { ShardSession } from "../shard-session.ts";
+import type { CommitWay } from "../types.ts";
+import { assertKeyCount, type WriteBuffer } from "../write-buffer.ts";
+import { enterIn } from "./settle-outcome.ts";
+
+export type ShardedCommit = {
+  /** Of the shards that it reads or writes, by rising number. */
+  readonly touched: readonly ReadView[];
+  readonly views: AttemptViews;
+  readonly writes: WriteBuffer;
+  readonly proof: Uint8Array;
+  readonly secret: Uint8Array;
+  /** Told its name before anything is sent. */
+  readonly named: ((name: CommitName) => void) | undefined;
+};
+
+/** One of its parts. */
+type OwnPart = {
+  readonly session: ShardSession;
+  readonly reads: TransactionReads;
+  readonly writes: WriteBuffer;
+  readonly from: Timestamp;
+};
+
+/** A part whose log has answered. */
+type Prepared = OwnPart & {
+  readonly payload: Payload;
+  readonly sentMs: number;
+  readonly via: CommitWay;
+  readonly answer: Answer;
+  /** What it means to the caller that it is aborted. */
+  readonly refusal: Error | undefined;
+};
+
+/**
+ * @throws ConflictError, SnapshotTooOldError, UnavailableError, TransactionTooLargeError: not
+ *   committed. CommitUnknownError: sent, and not all have answered before the signal.
+ */
+export async function certifyInShards(
+  services: AttemptServices,
+  commit: ShardedCommit,
+): Promise<Committed> {
+  const { touched, views, writes, named } = commit;
+  for (const view of touched) {
+    await view.settleChained();
+    await view.ready();
+  }
+  // A read that its body did not wait for may have chained meanwhile.
+  for (const view of touched) await view.settleChained();
+  for (const view of touched) view.sealForCommit();
+  assertKeyCount(views.readCount, writes.size);
+  const own = touched.map(({ session, reads }): OwnPart => {
+    const from = session.follower.tail.newest;
+    return { session, reads, from, writes: writes.inShard(session.number, services.sessions.map) };
+  });
+  const seen = Math.min(...own.map(({ from }) => from)) as Timestamp;
+  const id = transactionIdFor(seen, commit.proof, services.ports.digest);
+  named?.({ transactionId: id, place: 0 });
+  // The entry of an idempotency key names it now.
+  const parts = own.map((each) => ({
+    ...each,
+    writes: writes.inShard(each.session.number, services.sessions.map),
+  }));
+  const entering = new Entering(services, { id, proof: commit.proof, secret: commit.secret });
+  return new InShards(services, { id, parts, entering }).commit();
+}
+
+class InShards {
+  readonly #services: AttemptServices;
+  readonly #id: TransactionId;
+  readonly #own: readonly OwnPart[];
+  readonly #parts: readonly Part[];
+  readonly #entering: Entering;
+  /** In the order in which they came; `isStopped`: after another one. */
+  readonly #failures: { readonly error: unknown; readonly isStopped: boolean }[] = [];
+  readonly #sent = new Set<ShardSession>();
+
+  constructor(
+    services: AttemptServices,
+    {
+      id,
+      parts,
+      entering,
+    }: {
+      readonly id: TransactionId;
+      readonly parts: readonly OwnPart[];
+      readonly entering: Entering;
+    },
+  ) {
+    this.#services = services;
+    this.#id = id;
+    this.#own = parts;
+    this.#parts = parts.map(({ session, from }) => ({ shard: session.number, from }));
+    this.#entering = entering;
+  }
+
+  async commit(): Promise<Committed> {
+    const { call, emit } = this.#services;
+    const stop = new AbortController();
+    const unfollow = follow(stop, call.signal);
+    // The tails remember what is to be checked, and every decision on the id.
+    const pins = this.#own.map(({ session, from }) => ({ session, user: { readTimestamp: from } }));
+    for (const { session, user } of pins) session.follower.enter(user);
+    try {
+      const asked = this.#own.map((part) =>
+        this.#prepare(part, stop.signal).catch((error: unknown) => {
+          this.#fails(error, stop);
+          throw error;
+        }),
+      );
+      const results = await Promise.allSettled(asked.map((each) => this.#orRefused(each, stop)));
+      const prepared: Prepared[] = [];
+      for (const result of results) if (result.status === "fulfilled") prepared.push(result.value);
+      const whole = this.#wholeOf(prepared);
+      if (whole?.kind !== "committed") {
+        const failure = this.#failure();
+        // What was never sent, or is overtaken, can never be prepared. Of what is not known nobody
+        // says anything.
+        // mutant: aborted-when-unknown
+        if (failure.isCertain) this.#entering.abort(this.#own, this.#unanswered(prepared));
+        throw failure.error;
+      }
+      const commitTimestamp = whole.timestamp;
+      const [first] = prepared;
+      const via = first?.via ?? "stream";
+      emit?.({ kind: "certified", transactionId: this.#id, commitTimestamp, via });
+      const name = { transactionId: this.#id, place: 0 };
+      return { name, commitTimestamp, installed: this.#entering.commit(prepared, whole) };
+    } finally {
+      unfollow();
+      for (const { session, user } of pins) session.follower.leave(user);
+    }
+  }
+
+  /** What all have said; undefined: not all have. */
+  #wholeOf(prepared: readonly Prepared[]): WholeOutcome | undefined {
+    let greatest = 0;
+    for (const { answer } of prepared) {
+      if (answer.kind === "aborted") return { kind: "aborted" };
+      // Somebody who met a part has entered the outcome already: it says it for all.
+      if (answer.kind === "committed") {
+        return { kind: "committed", timestamp: answer.timestamp };
+      }
+      greatest = Math.max(greatest, answer.timestamp);
+    }
+    // mutant: commits-on-some-parts
+    if (prepared.length < this.#own.length) return undefined;
+    return { kind: "committed", timestamp: greatest as Timestamp };
+  }
+
+  async #prepare(part: OwnPart, signal: AbortSignal): Promise<Prepared> {
+    const { ports, freshMs, emit, call } = this.#services;
+    const { session, reads, writes, from } = part;
+    let via: CommitWay = "stream";
+    // Below serializable, too, what was read is checked: it was read at several timestamps.
+    // mutant: parts-check-writes-only
+    const subject = { isolation: "serializable", reads, writes } as const;
+    const sent: Sent<Answer> = await sendRequest(ports, session, subject, {
+      ...{ kind: "prepare", parts: this.#parts, id: this.#id, undecidedTo: from },
+      ...{ freshMs, signal, group: undefined },
+      call: { signal, ...consumptionOf(call) },
+      onSent: (transactionId, how) => {
+        via = how.via;
+        this.#sent.add(session);
+        emit?.({ kind: "sent", transactionId, ...how });
+      },
+      settle: (request) => settledAnswer(ports, session, request),
+    });
+    const { payload, sentMs, checks } = sent;
+    const answer = await sent.answer;
+    const refusal =
+      answer.kind === "aborted" ? abortError(answer.reason, checks, tablesOf(part)) : undefined;
+    return { ...part, payload, sentMs, via, answer, refusal };
+  }
+
+  /** What the others say is of no use any more once one of them is refused. */
+  async #orRefused(asked: Promise<Prepared>, stop: AbortController): Promise<Prepared> {
+    const prepared = await asked;
+    if (prepared.refusal !== undefined) this.#fails(prepared.refusal, stop);
+    return prepared;
+  }
+
+  #fails(error: unknown, stop: AbortController): void {
+    this.#failures.push({ error, isStopped: stop.signal.aborted });
+    stop.abort(noLongerNeeded);
+  }
+
+  #unanswered(prepared: readonly Prepared[]): ReadonlySet<ShardSession> {
+    const unanswered = new Set(this.#sent);
+    for (const { session } of prepared) unanswered.delete(session);
+    return unanswered;
+  }
+
+  /** Why it is not committed; or why nobody knows, if all that is missing may be on its way. */
+  #failure(): { readonly error: unknown; readonly isCertain: boolean } {
+    const { signal } = this.#services.call;
+    const bug = this.#failures.find(({ error }) => error instanceof InvariantViolation);
+    if (bug !== undefined) return { error: bug.error, isCertain: false };
+    const certain = this.#failures.filter(({ error }) => !(error instanceof CommitUnknownError));
+    const own = certain.find(({ isStopped }) => !isStopped);
+    if (own !== undefined) return { error: own.error, isCertain: true };
+    const [first] = this.#failures;
+    if (certain.length === 0) {
+      const lastFailure = first?.error;
+      return { error: unknownError(this.#id, signal, { lastFailure }), isCertain: false };
+    }
+    // One of them was never sent, since nothing was known of another.
+    const cause = first?.error;
+    const message = "the transaction was given up before all of its parts were sent";
+    return { error: new UnavailableError(message, { cause }), isCertain: true };
+  }
+}
+
+function consumptionOf({ options }: AttemptServices["call"]): {
+  readonly consumption?: NonNullable<AttemptServices["call"]["options"]["consumption"]>;
+} {
+  const { consumption } = options;
+  return consumption === undefined ? {} : { consumption };
+}
+
+/** Its id, what its vote shows, and what replay is shown (schemas/transaction-id.ts). */
+type OwnName = {
+  readonly id: TransactionId;
+  readonly proof: Uint8Array;
+  readonly secret: Uint8Array;
+};
+
+/** Enters what became of the whole in each log, by its client's proof, beside what comes next. */
+class Entering {
+  readonly #services: AttemptServices;
+  readonly #name: OwnName;
+
+  constructor(services: AttemptServices, name: OwnName) {
+    this.#services = services;
+    this.#name = name;
+  }
+
+  /** Whether all its writes are installed; never rejects. */
+  async commit(
+    prepared: readonly Prepared[],
+    whole: Extract<WholeOutcome, { kind: "committed" }>,
+  ): Promise<boolean> {
+    const installs = prepared.map((part) => this.#keep(this.#commitIn(part, whole)));
+    return (await Promise.all(installs)).every((isDone) => isDone);
+  }
+
+  async #commitIn(part: Prepared, whole: WholeOutcome): Promise<boolean> {
+    const { ports, call } = this.#services;
+    const { session, answer, payload, sentMs, via } = part;
+    const { timestamp: from } = answer;
+    const entered = answer.kind === "committed" ? answer : await this.#enter(part, from, whole);
+    if (entered.kind !== "committed") return false;
+    assertCounts(entered, whole);
+    if (payload.writes.length === 0) return true;
+    // Its client has heard of the commit as a whole, once.
+    const emit = this.#services.emit;
+    const quiet: typeof emit = (event) => {
+      if (event.kind !== "certified") emit?.(event);
+    };
+    const here = { ...this.#services, session, ports, emit: quiet };
+    const own = { proof: this.#name.secret, via, consumption: call.consumption };
+    return installCommitted(here, { verdict: entered, payload, sentMs }, own);
+  }
+
+  /** Where its part is, or may come to be, prepared. Nobody waits for it. */
+  abort(parts: readonly OwnPart[], onWay: ReadonlySet<ShardSession>): void {
+    for (const part of parts) void this.#keep(this.#abortIn(part, onWay.has(part.session)));
+  }
+
+  async #abortIn(part: OwnPart, isOnWay: boolean): Promise<boolean> {
+    const { session } = part;
+    const { id } = this.#name;
+    const isOpen = (): boolean => session.follower.tail.open.get(id) !== undefined;
+    if (!isOpen() && isOnWay) await this.#answered(session);
+    if (!isOpen()) await session.follower.refresh();
+    const opened = session.follower.tail.open.get(id);
+    if (opened !== undefined) {
+      await this.#enter(part, opened.prepared.timestamp, { kind: "aborted" });
+    }
+    return true;
+  }
+
+  /** Waits a while for the log's answer to a part that is on its way. */
+  async #answered({ follower }: ShardSession): Promise<void> {
+    const over = new AbortController();
+    const verdict = follower.awaitVerdict(this.#name.id, over.signal);
+    const patience = this.#services.ports.clock.sleep(limits.openPatienceMsMax, over.signal);
+    verdict.catch(ignore);
+    patience.catch(ignore);
+    try {
+      await Promise.race([verdict, patience]);
+    } finally {
+      over.abort(noLongerNeeded);
+    }
+  }
+
+  /** @throws when that takes too long: whoever meets the part enters it then. */
+  async #enter(
+    { session }: OwnPart,
+    from: Timestamp,
+    whole: WholeOutcome,
+  ): ReturnType<typeof enterIn> {
+    const { ports } = this.#services;
+    const { id, proof } = this.#name;
+    const tooLong = new AbortController();
+    const { signal } = tooLong;
+    const over = new AbortController();
+    ports.clock.sleep(limits.withdrawMsMax, over.signal).then(() => {
+      tooLong.abort(noLongerNeeded);
+    }, ignore);
+    try {
+      const vote = { proof, stamps: [], whole };
+      const enter = { kind: "vote", vote } as const;
+      return await enterIn(ports, session, { id, from, signal, call: { signal }, enter });
+    } finally {
+      over.abort(noLongerNeeded);
+    }
+  }
+
+  /** What fails is left to whoever meets it, and to replay. */
+  #keep(work: Promise<boolean>): Promise<boolean> {
+    const { background } = this.#services;
+    const done = work.catch((cause: unknown) => {
+      this.#services.emit?.({ kind: "install-left", transactionId: this.#name.id, cause });
+      return false;
+    });
+    const kept: Promise<void> = done.then(ignore, ignore).finally(() => {
+      background.delete(kept);
+    });
+    background.add(kept);
+    return done;
+  }
+}
+
+function assertCounts({ timestamp }: CommittedVerdict, whole: WholeOutcome): void {
+  const isSame = whole.kind === "committed" && whole.timestamp === timestamp;
+  assert(isSame, "I3: a transaction counts at one timestamp in all its logs");
+}

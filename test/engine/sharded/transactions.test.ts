@@ -1,0 +1,326 @@
+/** Transactions over several shards, by every way that commits go. */
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import {
+  CommitUnknownError,
+  defineTable,
+  InvalidRequestError,
+  TransactionClosedError,
+  type EngineEvent,
+} from "../../../sdk/index.ts";
+import type { TransactionId } from "../../../core/types.ts";
+import { checkShardedHistory } from "../../../testing/checker/check-sharded.ts";
+import {
+  createTestCloud,
+  testTable,
+  type TestCloud,
+  type TestCloudOptions,
+} from "../../../testing/index.ts";
+
+type Account = { readonly id: string; readonly amount: number };
+
+const accounts = defineTable<{ readonly amount: number }, { readonly id: string }>("accounts", {
+  key: "id",
+});
+const ids = Array.from({ length: 12 }, (_, n) => `account-${n.toString()}`);
+const ways: readonly [string, TestCloudOptions][] = [
+  ["blocks of their own", { commit: "express" }],
+  ["the stream", { commit: "stream" }],
+  ["tables alone", { tablesOnly: true }],
+];
+
+let cloud: TestCloud;
+
+describe.each(ways)("four shards, by %s", (_, way) => {
+  beforeEach(async () => {
+    cloud = await createTestCloud({
+      ...{ ...way, shards: 4, recordHistory: true },
+      tables: [testTable("accounts", { partitionKey: "id", history: true })],
+    });
+  });
+
+  afterEach(() => {
+    const { findings } = checkShardedHistory(cloud.history(), { strict: true });
+    expect(findings).toEqual([]);
+  });
+
+  /** In one transaction, over all shards most likely. */
+  async function open(client: ReturnType<TestCloud["createClient"]>): Promise<number> {
+    await client.transact((tx) => {
+      for (const id of ids) tx.put(accounts, { id, amount: 10 });
+      return Promise.resolve();
+    });
+    const { receipt: told } = await client.transact(async (tx) => {
+      const first = await tx.get(accounts, "account-0");
+      tx.put(accounts, { id: "account-0", amount: first?.amount ?? 0 });
+    });
+    return told.commitTimestamp ?? 0;
+  }
+
+  async function move(
+    client: ReturnType<TestCloud["createClient"]>,
+    [from, to]: readonly [string, string],
+    options: { readonly idempotencyKey?: string } = {},
+  ): Promise<void> {
+    await client.transact({ attemptsMax: 200, deadlineMs: 60_000, ...options }, async (tx) => {
+      const [payer, payee] = await tx.batchGet(accounts, [from, to]);
+      tx.put(accounts, { id: from, amount: (payer?.amount ?? 0) - 1 });
+      tx.put(accounts, { id: to, amount: (payee?.amount ?? 0) + 1 });
+      return null;
+    });
+  }
+
+  async function total(rows: AsyncIterable<Account>): Promise<number> {
+    let sum = 0;
+    for await (const { amount } of rows) sum += amount;
+    return sum;
+  }
+
+  test("money that is moved across shards is neither lost nor made, at any moment", async () => {
+    const sums: number[] = [];
+    await cloud.run(async () => {
+      const setUp = cloud.createClient("set-up");
+      await open(setUp);
+      const movers = ["a", "b", "c"].map(async (name, n) => {
+        const client = cloud.createClient(name);
+        for (let i = 0; i < 15; i += 1) {
+          const from = ids[(i * 5 + n) % ids.length] ?? "";
+          const to = ids[(i * 7 + n * 3 + 1) % ids.length] ?? "";
+          if (from !== to) await move(client, [from, to]);
+        }
+      });
+      const reader = cloud.createClient("reader");
+      const reads = async (): Promise<void> => {
+        for (let i = 0; i < 10; i += 1) {
+          await cloud.clock.sleep(40);
+          sums.push(await reader.snapshot({ attemptsMax: 200 }, (s) => total(s.scan(accounts))));
+        }
+      };
+      await Promise.all([...movers, reads()]);
+    });
+    await cloud.settled();
+    expect(new Set(sums)).toEqual(new Set([120]));
+    expect(cloud.rows(accounts).reduce((sum, { amount }) => sum + amount, 0)).toBe(120);
+  });
+
+  test("the past is one moment in all shards", async () => {
+    await cloud.run(async () => {
+      const client = cloud.createClient();
+      const at = await open(client);
+      for (let i = 0; i < 6; i += 1) await move(client, [ids[i] ?? "", ids[i + 6] ?? ""]);
+      const then = await client.snapshot({ asOf: at }, async (s) => {
+        const rows: number[] = [];
+        for await (const { amount } of s.scan(accounts)) rows.push(amount);
+        return rows;
+      });
+      expect(then).toEqual(ids.map(() => 10));
+    });
+  });
+
+  test("a client that dies between its parts and their outcome holds up nobody", async () => {
+    await cloud.run(async () => {
+      const setUp = cloud.createClient("set-up");
+      await open(setUp);
+      const dying = cloud.startProcess("dying");
+      const dead = new Promise<void>((resolve) => {
+        dying.onCrash(resolve);
+      });
+      const moving = Promise.all(
+        [0, 2, 4].map((n) => move(dying.client, [ids[n] ?? "", ids[n + 1] ?? ""])),
+      );
+      moving.catch(() => undefined);
+      await cloud.clock.sleep(25);
+      dying.crash();
+      await dead;
+      const other = cloud.createClient("other");
+      await Promise.all(ids.slice(0, 6).map((id, n) => move(other, [id, ids[n + 6] ?? ""])));
+      const sum = await other.snapshot({ attemptsMax: 200 }, (s) => total(s.scan(accounts)));
+      expect(sum).toBe(120);
+    });
+    await cloud.settled();
+    await cloud.advance(3 * 60_000);
+    await cloud.settled();
+    expect(cloud.rows(accounts).reduce((sum, { amount }) => sum + amount, 0)).toBe(120);
+  });
+
+  test("an idempotency key does the work once, in whichever shard its entry lies", async () => {
+    await cloud.run(async () => {
+      const client = cloud.createClient();
+      await open(client);
+      const pair = ["account-1", "account-2"] as const;
+      for (let i = 0; i < 3; i += 1) await move(client, pair, { idempotencyKey: "once" });
+      const [payer, payee] = await client.snapshot((s) => s.batchGet(accounts, [...pair]));
+      expect([payer?.amount, payee?.amount]).toEqual([9, 11]);
+    });
+  });
+
+  test("the outcome of an id is had, and stands", async () => {
+    await cloud.run(async () => {
+      const client = cloud.createClient();
+      await open(client);
+      const { receipt } = await client.transact(async (tx) => {
+        const [one, two] = await tx.batchGet(accounts, ["account-3", "account-8"]);
+        tx.put(accounts, { id: "account-3", amount: (one?.amount ?? 0) + 1 });
+        tx.put(accounts, { id: "account-8", amount: (two?.amount ?? 0) - 1 });
+      });
+      const id = receipt.transactionId;
+      expect(id).toBeDefined();
+      if (id !== undefined) expect(await client.outcome(id)).toBe("committed");
+    });
+  });
+
+  test("what only reads several shards asks no oracle", async () => {
+    await cloud.run(async () => {
+      const client = cloud.createClient();
+      await open(client);
+      const { receipt } = await client.transact((tx) => tx.batchGet(accounts, ids));
+      expect(receipt.transactionId).toBeUndefined();
+    });
+  });
+});
+
+test("an unknown outcome over several shards is settled", async () => {
+  cloud = await createTestCloud({
+    ...{ shards: 3, commit: "stream", recordHistory: true },
+    tables: [testTable("accounts", { partitionKey: "id" })],
+  });
+  await cloud.run(async () => {
+    const app = cloud.startProcess("app");
+    app.nextCommitUnknown("committed");
+    const put = app.client.transact({ deadlineMs: 3_000 }, (tx) => {
+      for (const id of ids) tx.put(accounts, { id, amount: 1 });
+      return Promise.resolve();
+    });
+    const error: unknown = await put.catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(CommitUnknownError);
+    const { transactionId } = error as CommitUnknownError;
+    const outcome = await cloud.createClient("other").outcome(transactionId);
+    const rows = await cloud.createClient("reader").snapshot((s) => s.batchGet(accounts, ids));
+    expect(rows.filter((row) => row !== undefined)).toHaveLength(
+      outcome === "committed" ? ids.length : 0,
+    );
+  });
+});
+
+test("a mixed table takes part in transactions of one shard only", async () => {
+  cloud = await createTestCloud({
+    shards: 4,
+    tables: [testTable("accounts", { partitionKey: "id", access: "mixed" })],
+  });
+  await cloud.run(async () => {
+    const client = cloud.createClient();
+    await client.transact(async (tx) => {
+      const one = await tx.get(accounts, "account-1");
+      tx.put(accounts, { id: "account-1", amount: (one?.amount ?? 0) + 1 });
+    });
+    const over = client.transact((tx) => {
+      for (const id of ids) tx.put(accounts, { id, amount: 1 });
+      return Promise.resolve();
+    });
+    await expect(over).rejects.toBeInstanceOf(InvalidRequestError);
+    await expect(over).rejects.toMatchObject({ field: "table" });
+  });
+});
+
+const orders = defineTable<{ readonly n: number }, { readonly p: string; readonly s: string }>(
+  "orders",
+  { key: ["p", "s"] },
+);
+
+test.each(["express", "stream"] as const)(
+  "a mixed transaction within one of four shards that its client left open has an outcome, by %s",
+  async (commit) => {
+    cloud = await createTestCloud({
+      ...{ shards: 4, commit },
+      tables: [testTable("orders", { partitionKey: "p", sortKey: "s", access: "mixed" })],
+    });
+    const outcomes: string[] = [];
+    await cloud.run(async () => {
+      for (let atMs = 10; atMs <= 200; atMs += 10) {
+        let id: TransactionId | undefined;
+        const onEvent = (event: EngineEvent): void => {
+          if (event.kind === "sent") id ??= event.transactionId;
+        };
+        const app = cloud.startProcess(`app-${atMs.toString()}`, { onEvent });
+        const dead = new Promise<void>((resolve) => {
+          app.onCrash(resolve);
+        });
+        const p = `order-${atMs.toString()}`;
+        const work = app.client.transact((tx) => {
+          for (const s of ["a", "b"]) tx.put(orders, { p, s, n: 1 });
+          return Promise.resolve();
+        });
+        work.catch(() => undefined);
+        await cloud.clock.sleep(atMs);
+        app.crash();
+        await dead;
+        if (id === undefined) continue;
+        const other = cloud.createClient();
+        const outcome = await other.outcome(id);
+        outcomes.push(outcome);
+        const rows = await other.snapshot((s) =>
+          s.batchGet(orders, [
+            { p, s: "a" },
+            { p, s: "b" },
+          ]),
+        );
+        expect(rows.filter((row) => row !== undefined)).toHaveLength(
+          outcome === "committed" ? 2 : 0,
+        );
+      }
+    });
+    expect(new Set(outcomes)).toEqual(new Set(["aborted", "committed"]));
+  },
+);
+
+test("who writes after the end is told so, also of one that touched no shard", async () => {
+  cloud = await createTestCloud({
+    shards: 4,
+    tables: [testTable("accounts", { partitionKey: "id" })],
+  });
+  await cloud.run(async () => {
+    let late: (() => void) | undefined;
+    await cloud.createClient().transact((tx) => {
+      late = () => {
+        tx.put(accounts, { id: "account-0", amount: 1 });
+      };
+      return Promise.resolve();
+    });
+    expect(late).toThrow(TransactionClosedError);
+  });
+});
+
+test("a write that its body has not waited for is committed, or refused there", async () => {
+  cloud = await createTestCloud({
+    shards: 4,
+    tables: [testTable("accounts", { partitionKey: "id" })],
+  });
+  const seen = new Set<string>();
+  await cloud.run(async () => {
+    for (let afterMs = 0; afterMs < 40; afterMs += 1) {
+      // A process of its own has not opened any shard yet.
+      const client = cloud.createClient(`client-${afterMs.toString()}`);
+      const stray = `stray-${afterMs.toString()}`;
+      let made = "refused";
+      await client.transact((tx) => {
+        for (const id of ids.slice(0, 2)) tx.put(accounts, { id, amount: afterMs });
+        cloud.clock.sleep(afterMs).then(
+          () => {
+            try {
+              tx.put(accounts, { id: stray, amount: 1 });
+              made = "made";
+            } catch (error) {
+              expect(error).toBeInstanceOf(TransactionClosedError);
+            }
+          },
+          () => undefined,
+        );
+        return Promise.resolve();
+      });
+      await cloud.clock.sleep(100);
+      const row = await client.snapshot((s) => s.get(accounts, stray));
+      expect(row === undefined ? "refused" : "made").toBe(made);
+      seen.add(made);
+    }
+  });
+  expect(seen).toEqual(new Set(["made", "refused"]));
+});
