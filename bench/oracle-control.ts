@@ -1,7 +1,7 @@
 /** The oracle's service over memory: what it asks of the control table, and its log. */
 import { systemDigest } from "../aws/system-digest.ts";
 import { KeyHasher } from "../core/key-hash.ts";
-import type { CommitLog, ControlStore, StoredBlock } from "../core/ports.ts";
+import type { StoredBlock } from "../core/ports.ts";
 import type { LogPosition, TableDescription, Timestamp } from "../core/types.ts";
 import { createOracleService, type OracleServiceOptions } from "../functions/oracle/service.ts";
 import { silentObservability } from "../functions/shared/silent-observability.ts";
@@ -19,7 +19,7 @@ const controlTable: TableDescription = {
 export function oracleControl(
   start: Timestamp,
   table: { readonly name: string; readonly partitionKey: string },
-): Pick<ControlStore, "readWatermark" | "keyHasher" | "tables" | "idempotencyTable"> {
+): OracleServiceOptions["control"] {
   const described: TableDescription = {
     name: table.name,
     partitionKey: { name: table.partitionKey, type: "S" },
@@ -29,6 +29,7 @@ export function oracleControl(
   return {
     idempotencyTable: controlTable,
     keyHasher: () => Promise.resolve(new KeyHasher(sampleHashSecret)),
+    shardMap: () => Promise.resolve(undefined),
     tables: () => Promise.resolve([described]),
     readWatermark: () =>
       Promise.resolve({ position: 0 as LogPosition, timestamp: start, cursor: undefined }),
@@ -49,13 +50,14 @@ export function oracleInMemory({
   readonly control: OracleServiceOptions["control"];
   readonly appended: (block: StoredBlock) => void;
 }): ReturnType<typeof createOracleService> {
-  const log: Pick<CommitLog, "append" | "readBackward" | "readAfter" | "readSpilled"> = {
+  const log: OracleServiceOptions["log"] = {
     append(_shard, block) {
       appended(block);
       return Promise.resolve("appended");
     },
     readBackward: () => Promise.resolve([]),
     readAfter: () => Promise.resolve({ blocks: [], complete: true }),
+    readAt: () => Promise.resolve(undefined),
     readSpilled: () => Promise.resolve(undefined),
   };
   return createOracleService({

@@ -10,11 +10,12 @@
  */
 import { systemDigest } from "../aws/system-digest.ts";
 import * as limits from "../core/limits.ts";
-import { oracleBoundsDefault, type Oracle } from "../core/oracle.ts";
-import type { CommitLog, StoredBlock } from "../core/ports.ts";
+import { type Oracle } from "../core/oracle.ts";
+import { oracleBoundsDefault } from "../core/oracle-bounds.ts";
+import type { StoredBlock } from "../core/ports.ts";
 import type { ShardId, Timestamp } from "../core/types.ts";
 import { Rebuild } from "../functions/oracle/rebuild.ts";
-import { createOracleService } from "../functions/oracle/service.ts";
+import { createOracleService, type OracleServiceOptions } from "../functions/oracle/service.ts";
 import { timeLimitMs } from "../functions/shared/settings.ts";
 import { silentObservability } from "../functions/shared/silent-observability.ts";
 import { decodeLogBlockHeader } from "../schemas/log-block.ts";
@@ -38,7 +39,7 @@ const start = (startMs * 1000) as Timestamp;
 const shard = "shardId-000000000000" as ShardId;
 
 const blocks: StoredBlock[] = [];
-const log: Pick<CommitLog, "append" | "readBackward" | "readAfter" | "readSpilled"> = {
+const log: OracleServiceOptions["log"] = {
   append(_shard, block) {
     blocks.push(block);
     return Promise.resolve("appended");
@@ -56,6 +57,7 @@ const log: Pick<CommitLog, "append" | "readBackward" | "readAfter" | "readSpille
     return Promise.resolve(page);
   },
   readAfter: () => Promise.resolve({ blocks: [], complete: true }),
+  readAt: () => Promise.resolve(undefined),
   readSpilled: () => Promise.resolve(undefined),
 };
 const control = oracleControl(start, transferTable);

@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* One shard of Tidemark (docs/protocol.md): commit, overlap of oracles,   *)
 (* install, replay, watermark, tombstones.  The invariants I1..I9 at the   *)
-(* end carry the numbers of docs/protocol.md section 10.                   *)
+(* end carry the numbers of docs/protocol.md section 11.                   *)
 (*                                                                         *)
 (* What is abstracted, and why that is enough:                             *)
 (*  - Time.  A timestamp is the number of the decision: 1, 2, 3 ...  The   *)
@@ -432,7 +432,7 @@ View ==
        store, high, [p \in Replays |-> ofReplay(p)], left>>
 
 -----------------------------------------------------------------------------
-(* Invariants, by the numbers of docs/protocol.md section 10.  I1 and I6 speak of steps. *)
+(* Invariants, by the numbers of docs/protocol.md section 11.  I1 and I6 speak of steps. *)
 
 I1 == [][Len(log') >= Len(log) /\ SubSeq(log', 1, Len(log)) = log]_log
 

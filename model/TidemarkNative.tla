@@ -388,7 +388,7 @@ Spec == Init /\ [][Next]_vars
 FairSpec == Spec /\ WF_vars(HelperStep) /\ WF_vars(NativeStep)
 
 -----------------------------------------------------------------------------
-(* Judges.  I10 (docs/protocol.md section 10) is the first four. *)
+(* Judges.  I10 (docs/protocol.md section 11) is the first four. *)
 
 Lasts(e) == e.who \in Txs =>
   IF IsLocal(e.who) THEN tx[e.who].pc = "acknowledged" ELSE Committed(e.who)

@@ -1,6 +1,6 @@
 /** Tables of a run that native writers share with transactions. */
 import type { History, HistoryOp } from "../testing/history/types.ts";
-import type { TestTable } from "../testing/test-deployment.ts";
+import type { TestTable } from "../testing/deployment-options.ts";
 
 export function isMixed({ access }: TestTable): boolean {
   return access === "mixed";

@@ -17,6 +17,7 @@ import {
 import { SeededRandom } from "../testing/kernel/seeded-random.ts";
 import {
   mixableWorkloads,
+  shardableWorkloads,
   nativeWorkloads,
   transactionalWorkloads,
   type WorkloadName,
@@ -48,6 +49,8 @@ export type SeedPlan = {
   readonly hashBits: number;
   /** A deployment without a stream, in which every commit is its client's own block. */
   readonly tablesOnly: boolean;
+  /** Of the deployment: each with a log and an oracle of its own. */
+  readonly shards: number;
   /** Who keeps house: its functions, or clients in turns, or both, each safe from the other. */
   readonly housekeeping: "functions" | "clients" | "both";
   /**
@@ -149,6 +152,7 @@ const transactionsMax = 400;
  */
 const narrowShare = 0.25;
 const narrowBitsMin = 6;
+const mixedBitsMin = 10;
 const narrowBitsMax = 12;
 export const hashBitsMax = 64;
 /** Of the seeds in which clients may append blocks of their own; in a third of these, some do. */
@@ -186,10 +190,14 @@ const needsStream: readonly FaultName[] = ["append-denied"];
 /** Of all seeds, those with native writers beside the transactions; */
 const nativeWorkloadShare = 0.12;
 /** and of the others, where that can be, those on mixed tables all the same. */
-const mixedShare = 0.15;
+const mixedShare = 0.2;
 const nativesMax = 4;
 const nativeShareMin = 0.3;
 const nativeShareMax = 2;
+/** Of the seeds that may, those with several shards. */
+const shardsShare = 0.25;
+const shardsMin = 2;
+const shardsMax = 4;
 /** One seed in ten runs without faults: what breaks there needs none. */
 const calmShare = 0.1;
 
@@ -204,6 +212,10 @@ export function planOf(seed: number): SeedPlan {
   const mayVisit = commit === "express" && workload !== "convoys" && !hotLog;
   const visits = mayVisit && random.fork("visits").chance(visitsShare);
   const closings = hotLog || visits ? 0 : closingsOf(commit, random.fork("closings"));
+  const isCrowded = hotLog || visits;
+  const shards = shardsOf(random.fork("shards"), { workload, closings, isCrowded });
+  const mayBeMixed = shards === 1 && mixableWorkloads.includes(workload);
+  const mixed = mayBeMixed && random.fork("mixed").chance(mixedShare);
   const isWithout = tablesOnly || closings > 0;
   const housekeeping = housekeepingOf(isWithout, random.fork("housekeeping"));
   const appendFaults = tablesOnly
@@ -223,14 +235,15 @@ export function planOf(seed: number): SeedPlan {
     functionTimeLimitMs: timeLimitOf(random),
     ...oracleOf(random.fork("oracle")),
     hurried: hurriedOf(random, tablesOnly),
-    hashBits: hashBitsOf(random.fork("hashes")),
+    hashBits: hashBitsOf(random.fork("hashes"), mixed),
     commit,
     hotLog,
     visits,
     closings,
     tablesOnly,
+    shards,
     housekeeping,
-    mixed: mixableWorkloads.includes(workload) && random.fork("mixed").chance(mixedShare),
+    mixed,
     ...nativesOf(random.fork("natives")),
     faults: random.chance(calmShare)
       ? {}
@@ -242,6 +255,20 @@ export function planOf(seed: number): SeedPlan {
     ...(commit === "auto" ? manyOf(random.fork("many")) : {}),
     ...(closings > 0 ? lastingOf(random.fork("lasting")) : {}),
   };
+}
+
+/** Mixed tables, moves of the stream and judges of one crowded log are of one shard. */
+function shardsOf(
+  random: SeededRandom,
+  of: {
+    readonly workload: WorkloadName;
+    readonly closings: number;
+    readonly isCrowded: boolean;
+  },
+): number {
+  const mayBeSeveral = shardableWorkloads.includes(of.workload) && of.closings === 0;
+  const hasSeveral = mayBeSeveral && !of.isCrowded && random.chance(shardsShare);
+  return hasSeveral ? random.integer(shardsMin, shardsMax) : 1;
 }
 
 function workloadOf(drawn: WorkloadName, random: SeededRandom): WorkloadName {
@@ -341,8 +368,10 @@ function lanesOf(workload: WorkloadName, random: SeededRandom): number {
   return random.chance(lanesChance) ? random.integer(2, lanesMax) : 1;
 }
 
-function hashBitsOf(random: SeededRandom): number {
-  return random.chance(narrowShare) ? random.integer(narrowBitsMin, narrowBitsMax) : hashBitsMax;
+function hashBitsOf(random: SeededRandom, mixed: boolean): number {
+  if (!random.chance(narrowShare)) return hashBitsMax;
+  // What is prepared bars whoever shares a hash with it: narrower, next to nothing commits.
+  return random.integer(mixed ? mixedBitsMin : narrowBitsMin, narrowBitsMax);
 }
 
 function faultsOf(random: SeededRandom, names: readonly FaultName[]): FaultPlan {

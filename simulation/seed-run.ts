@@ -4,11 +4,12 @@
  */
 import * as limits from "../core/limits.ts";
 import type { Clock } from "../core/ports.ts";
-import type { TransactionId } from "../core/types.ts";
+import type { ShardId, TransactionId } from "../core/types.ts";
 import type { ClientEngine, EngineEvent } from "../engine/types.ts";
 import type { Client } from "../sdk/index.ts";
 import { isLocalTransactionId } from "../schemas/transaction-id.ts";
 import { checkHistory } from "../testing/checker/check-history.ts";
+import { checkShardedHistory } from "../testing/checker/check-sharded.ts";
 import { withChainedVersions, type LoggedVersions } from "../testing/history/chained-versions.ts";
 import { HistoryRecorder } from "../testing/history/recorder.ts";
 import { historyKey } from "../testing/history/key-text.ts";
@@ -19,7 +20,8 @@ import { nobodysTable } from "../testing/kernel/overwritten-commits.ts";
 import { createTestCloud, type TestCloud } from "../testing/test-cloud.ts";
 import { testTable } from "../testing/test-tables.ts";
 import type { TestClientOptions } from "../testing/test-cloud-options.ts";
-import { isProgramError, type TestTable } from "../testing/test-deployment.ts";
+import { isProgramError } from "../testing/test-deployment.ts";
+import type { TestTable } from "../testing/deployment-options.ts";
 import { Balance, type Mood } from "./balance.ts";
 import { CalmStage } from "./calm-stage.ts";
 import { ClientFleet, type FleetCounts } from "./client-fleet.ts";
@@ -28,14 +30,16 @@ import { lostWrites } from "./judges/last-writes.ts";
 import { withStoredOrders } from "./judges/mixed-orders.ts";
 import { MixedStoreJudge } from "./judges/mixed-store.ts";
 import { StoreJudge } from "./judges/store-judge.ts";
-import { withGoneRecords, writesOfLog } from "./judges/logged-writes.ts";
+import { withGoneRecords, writesOfLog, type LoggedWrite } from "./judges/logged-writes.ts";
 import { misplacedVersions, versionsOf } from "./judges/log-versions.ts";
 import { wrongPasts } from "./judges/past-reads.ts";
+import { judgeWholes } from "./judges/whole-transactions.ts";
 import { StarvationJudge } from "./judges/starvation.ts";
 import { TurnJudge } from "./judges/turns-at-the-log.ts";
 import { finalStateOf, VersionJournal } from "./judges/version-journal.ts";
 import { isMixed, mixedTable, tableOfKey, withoutTables } from "./mixed-tables.ts";
 import { NativeFleet } from "./native/native-fleet.ts";
+import * as bounds from "./run-bounds.ts";
 import { RestService } from "./rest-service.ts";
 import { clientCommitOf, hashBitsMax, type SeedPlan } from "./seed-plan.ts";
 import { StreamOperators } from "./stream-operators.ts";
@@ -71,40 +75,6 @@ export type SeedRun = {
   readonly trace: readonly string[];
 };
 
-/** The longest that anything may take by itself: a frozen process sleeps 30 minutes. */
-const workLimitMs = 40 * 60_000;
-const settleLimitMs = 20 * 60_000;
-/** Installs that are under way still may take their minute. */
-const closeLimitMs = 5 * 60_000;
-/**
- * The longest retention of any workload is 30 minutes; the margin of tombstones comes on top, the
- * reaper comes every 5 minutes, and may have gone by what held before for some more.
- */
-const reapedMs = 60 * 60_000;
-const lookMs = 1_000;
-/** A run of some length must prove something; a minimized one may be as small as it likes. */
-const judgedTransactionsMin = 60;
-/** Of the outcomes that are open, the rest are settled when all is over. */
-const asksAtOnceShare = 0.5;
-/** More of them tell nothing more. */
-const wrongPastsMax = 20;
-const lostWritesMax = 5;
-/** 9 is the most that was seen, in some forty runs; without courtesy up to 36 were. */
-const leftOutMax = 16;
-/**
- * 4 is the most that was seen, in a hundred runs; where nobody gives way, 7 come soon. Beside one
- * busy client, and with slow calls, 7 were seen once in 120 runs: each refused put showed one block
- * of several.
- */
-const takenInRowMax = 7;
-/**
- * Of those who append, 12 and 19 are the most that was seen, of twelve that begin at once. What a
- * line in the wrong order does to them shows in how often each comes, not here: who waits in vain
- * puts in any case.
- */
-const turnBounds = { lostMax: 16, passedMax: 60 } as const;
-const runLimitMs = 12 * 3600_000;
-
 export async function runSeed(
   plan: SeedPlan,
   options: { readonly keepTrace?: boolean } = {},
@@ -121,6 +91,7 @@ export async function runSeed(
     // As short as it may be, so that a run sees versions and tombstones go.
     historyRetentionMs: workload.historyRetentionMs ?? limits.historyRetentionMsMin,
     tablesOnly: plan.tablesOnly,
+    shards: plan.shards,
     housekeeping: plan.housekeeping !== "clients",
     oracleConsumer: plan.oracleConsumer,
     functionTimeLimitMs: plan.functionTimeLimitMs,
@@ -160,8 +131,10 @@ class SeedRunner {
   readonly #mixedTables: ReadonlySet<string>;
   readonly #findings: string[] = [];
   readonly #balance = new Balance();
+  /** Transactions that were committed over several shards. */
+  #wholes = 0;
   readonly #starvation: StarvationJudge;
-  readonly #turns: TurnJudge;
+  readonly #turns: ReadonlyMap<ShardId, TurnJudge>;
 
   constructor(
     cloud: TestCloud,
@@ -185,21 +158,22 @@ class SeedRunner {
         this.#starvation.ended(transaction);
       },
     });
-    const { options, hashes } = cloud.deployment;
+    const { options, logs } = cloud.deployment;
     this.#mixedTables = new Set(judged.filter(isMixed).map(({ name }) => name));
     this.#mixed = new MixedStoreJudge(judged.filter(isMixed));
     this.#stores = new StoreJudge({
       deployment: options.deployment,
       tables: judged.filter((table) => !isMixed(table)),
-      hashes,
+      hashes: logs,
       nowMs: () => time.nowMs,
-      onBlock: (block) => {
-        this.#turns.stands(block);
+      onBlock: (block, shard) => {
+        this.#turns.get(shard)?.stands(block);
       },
     });
-    this.#turns = new TurnJudge({ nowMs: () => time.nowMs, bounds: turnBounds });
-    cloud.deployment.onTaken = (own, there) => {
-      this.#turns.refused(own, there);
+    const turnsAt = { nowMs: () => time.nowMs, bounds: bounds.turnBounds };
+    this.#turns = new Map(Array.from(logs.keys(), (shard) => [shard, new TurnJudge(turnsAt)]));
+    cloud.deployment.onTaken = (shard, own, there) => {
+      this.#turns.get(shard)?.refused(own, there);
     };
     this.#journal = new VersionJournal(workload.tables);
     // On mixed tables natives commit as well, and local commits are in no log.
@@ -211,7 +185,7 @@ class SeedRunner {
         const table = tables.get(name);
         return table === undefined ? undefined : historyKey(table, key);
       },
-      bounds: { beatenMax: leftOutMax, passedMax: leftOutMax },
+      bounds: { beatenMax: bounds.leftOutMax, passedMax: bounds.leftOutMax },
     });
     dynamodb.onWrite((change) => {
       this.#stores.observe(change);
@@ -245,18 +219,22 @@ class SeedRunner {
       isNeeded: () => !operators.isDone,
     });
     const natives = this.#natives(fleet);
-    await cloud.run(() => this.#phases({ fleet, operators, natives }), { limitMs: runLimitMs });
+    await cloud.run(() => this.#phases({ fleet, operators, natives }), {
+      limitMs: bounds.runLimitMs,
+    });
     const versions = await this.#logVersions();
     this.#findings.push(...fleet.findings, ...operators.findings, ...this.#stores.findings);
     this.#findings.push(...(natives?.findings ?? []), ...this.#mixed.findings);
-    this.#findings.push(...this.#starvation.findings, ...this.#turns.findings);
+    this.#findings.push(...this.#starvation.findings);
+    for (const { findings } of this.#turns.values()) this.#findings.push(...findings);
+    this.#judgeWholes();
     const { longestRowOfTaken } = cloud.deployment;
-    if (longestRowOfTaken > takenInRowMax) {
+    if (longestRowOfTaken > bounds.takenInRowMax) {
       this.#findings.push(`fairness: an oracle lost ${longestRowOfTaken.toString()} puts in a row`);
     }
     const transactions = this.#recorder.finish();
     const pasts = wrongPasts(transactions, versions, this.#isMixedKey);
-    this.#findings.push(...pasts.slice(0, wrongPastsMax));
+    this.#findings.push(...pasts.slice(0, bounds.wrongPastsMax));
     const logged = withChainedVersions(versions, transactions);
     const stored = new Map([...this.#journal.orders].filter(([key]) => this.#isMixedKey(key)));
     const history: History = {
@@ -284,34 +262,34 @@ class SeedRunner {
     fleet.start();
     natives?.start();
     operators.start();
-    await this.#until(() => fleet.isIdle, workLimitMs);
+    await this.#until(() => fleet.isIdle, bounds.workLimitMs);
     cloud.calm();
-    if (!(await this.#until(() => operators.isDone, workLimitMs))) {
+    if (!(await this.#until(() => operators.isDone, bounds.workLimitMs))) {
       this.#findings.push(`liveness: an operator has not come to an end: ${operators.next}`);
     }
     if (this.#plan.housekeeping === "clients") await this.#startKeeper();
-    if (!(await cloud.settled(settleLimitMs)))
+    if (!(await cloud.settled(bounds.settleLimitMs)))
       this.#findings.push("liveness: the stream is not done");
     // Frozen processes wake up within half an hour, and must do no harm then.
-    if (!(await this.#until(() => fleet.isIdle, workLimitMs))) {
+    if (!(await this.#until(() => fleet.isIdle, bounds.workLimitMs))) {
       this.#findings.push("liveness: a client has not come to an end");
     }
-    if (natives !== undefined && !(await this.#until(() => natives.isIdle, workLimitMs))) {
+    if (natives !== undefined && !(await this.#until(() => natives.isIdle, bounds.workLimitMs))) {
       this.#findings.push("liveness: a native writer has not come to an end");
     }
     let isClosed = false;
     void fleet.close().then(() => {
       isClosed = true;
     });
-    if (!(await this.#until(() => isClosed, closeLimitMs))) {
+    if (!(await this.#until(() => isClosed, bounds.closeLimitMs))) {
       this.#findings.push("liveness: a client does not close");
     }
     await this.#settleOutcomes(fleet.unknown);
-    await cloud.settled(settleLimitMs);
+    await cloud.settled(bounds.settleLimitMs);
     this.#findings.push(...(await this.#workload.judge(this.#client("judge"))));
     await this.#afterwards();
-    await time.sleep(reapedMs);
-    await cloud.settled(settleLimitMs);
+    await time.sleep(bounds.reapedMs);
+    await cloud.settled(bounds.settleLimitMs);
     this.#judgeLiveness();
   }
 
@@ -340,16 +318,17 @@ class SeedRunner {
     const { deployment, world } = this.#cloud;
     const reader = world.startProcess("log-reader", { exact: true });
     const ports = withGoneRecords(deployment.portsOf(reader, { calm: true }), deployment);
-    const writes = await this.#cloud.run(() =>
-      writesOfLog(
-        ports,
-        { shard: deployment.shard, hashes: deployment.hashes },
-        this.#stores.blocks,
-      ),
-    );
+    const writes: LoggedWrite[] = [];
+    for (const [shard, { hashes, blocks }] of this.#stores.logs) {
+      const logged = this.#cloud.run(() => writesOfLog(ports, { shard, hashes }, blocks));
+      writes.push(...(await logged));
+      this.#mixed.judgeOpen(blocks);
+    }
     this.#stores.judgeInstalled(writes);
-    this.#mixed.judgeInstalls(writes, (timestamp) => this.#stores.claimOf(timestamp));
-    this.#mixed.judgeEnd(this.#stores.blocks);
+    this.#mixed.judgeInstalls(writes, ({ shard, timestamp }) =>
+      this.#stores.claimOf(shard, timestamp),
+    );
+    this.#mixed.judgeEnd();
     const order = versionsOf(writes);
     const own = [...this.#journal.orders].filter(([key]) => !this.#isMixedKey(key));
     this.#findings.push(...misplacedVersions(new Map(own), order));
@@ -387,8 +366,8 @@ class SeedRunner {
   }
 
   #judgeLiveness(): void {
-    const { watermark, newest, tombstones } = this.#stores;
-    if (watermark < newest) {
+    const { behind, tombstones } = this.#stores;
+    for (const { watermark, newest } of behind) {
       this.#findings.push(`liveness: watermark ${watermark.toString()} below ${newest.toString()}`);
     }
     if (tombstones > 0)
@@ -401,16 +380,26 @@ class SeedRunner {
 
   #judgeHistory(given: History): void {
     const history = withoutTables(given, this.#workload.native?.looseTables ?? []);
-    const result = checkHistory(history, { strict: true });
+    const check = this.#plan.shards > 1 ? checkShardedHistory : checkHistory;
+    const result = check(history, { strict: true });
     const finals = history.finalState?.filter(({ key }) => this.#isMixedKey(key)) ?? [];
-    this.#findings.push(...lostWrites(history.transactions, finals).slice(0, lostWritesMax));
+    this.#findings.push(...lostWrites(history.transactions, finals).slice(0, bounds.lostWritesMax));
     for (const { anomaly, description } of result.findings) {
       this.#findings.push(`${anomaly}: ${description}`);
     }
   }
 
+  #judgeWholes(): void {
+    const byNumber = new Map(
+      Array.from(this.#stores.logs.values(), (log) => [log.hashes.shard, log] as const),
+    );
+    const { findings, committed } = judgeWholes(byNumber);
+    this.#findings.push(...findings.slice(0, bounds.wrongPastsMax));
+    this.#wholes = committed;
+  }
+
   #judgeVacuity({ transactions }: History): void {
-    if (this.#plan.transactions < judgedTransactionsMin || !this.#wantsConflicts) return;
+    if (this.#plan.transactions < bounds.judgedTransactionsMin || !this.#wantsConflicts) return;
     this.#findings.push(...this.#balance.complaints(transactions));
   }
 
@@ -433,6 +422,7 @@ class SeedRunner {
         pacedEngine(
           recordingEngine(engine, this.#recorder, {
             process,
+            shards: this.#plan.shards,
             ...(appendTables === undefined ? {} : { appendTables }),
             ...(universe === undefined ? {} : { universe }),
           }),
@@ -441,7 +431,7 @@ class SeedRunner {
             hurried: isUnderFaults ? this.#plan.hurried : 0,
             mood: () => (isUnderFaults ? this.#mood : "even"),
             sleep: (durationMs) => clock.sleep(durationMs),
-            asksAtOnce: isUnderFaults ? asksAtOnceShare : 0,
+            asksAtOnce: isUnderFaults ? bounds.asksAtOnceShare : 0,
           },
         ),
     };
@@ -466,7 +456,7 @@ class SeedRunner {
     const untilMs = time.nowMs + limitMs;
     while (!isDone()) {
       if (time.nowMs >= untilMs) return false;
-      await time.sleep(lookMs);
+      await time.sleep(bounds.lookMs);
     }
     return true;
   }
@@ -488,7 +478,7 @@ class SeedRunner {
       calls: world.link.calls,
       events: world.time.eventCount,
       struck: Object.fromEntries(world.faults.struck),
-      metrics: Object.fromEntries(deployment.metrics),
+      metrics: { ...Object.fromEntries(deployment.metrics), CommittedInShards: this.#wholes },
       allowed: this.#workload.observations?.() ?? {},
       digest: world.trace.digest,
     };

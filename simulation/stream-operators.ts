@@ -4,7 +4,7 @@
  * Terraform's state; whoever does it may die at any call, or between two steps, and then another
  * one goes on. The stream itself and its functions come and go at once: they are the cloud's.
  */
-import { addShardOfTables, leaveStream, useStream } from "../aws/stream-wish.ts";
+import { addShardsOfTables, leaveStream, useStream } from "../aws/stream-wish.ts";
 import { InvalidRequestError, StoreError } from "../core/errors.ts";
 import { timeLimitMs } from "../functions/shared/settings.ts";
 import type { SeededRandom } from "../testing/kernel/seeded-random.ts";
@@ -122,7 +122,7 @@ export class StreamOperators {
       }),
       {
         name: "look that it is not in use",
-        act: (operator) => addShardOfTables(deployment.portsOf(operator)),
+        act: (operator) => addShardsOfTables(deployment.portsOf(operator), undefined),
       },
     ];
   }

@@ -7,7 +7,7 @@ export { createTestCloud } from "./test-cloud.ts";
 export type { TestCloud, TestProcess } from "./test-cloud.ts";
 export { testTable, type TestTableOptions } from "./test-tables.ts";
 export type { TestClientOptions, TestCloudOptions } from "./test-cloud-options.ts";
-export type { TestTable } from "./test-deployment.ts";
+export type { TestTable } from "./deployment-options.ts";
 export type { UnknownOutcome } from "./directed-faults.ts";
 export { faultDescriptions, faultNames } from "./kernel/faults.ts";
 export type { FaultName, FaultPlan } from "./kernel/faults.ts";

@@ -22,7 +22,7 @@ import type { AnyTable } from "../sdk/table.ts";
 import type { UnknownOutcome } from "./directed-faults.ts";
 import { faultNames, type FaultName, type FaultPlan } from "./kernel/faults.ts";
 import type { Latency, ServiceName } from "./kernel/service-link.ts";
-import type { OracleOptions, TestTable } from "./test-deployment.ts";
+import type { OracleOptions, TestTable } from "./deployment-options.ts";
 
 export type TestCloudOptions = {
   /** Everything random follows from it. Default 1. */
@@ -55,6 +55,11 @@ export type TestCloudOptions = {
    * `housekeeping`. Default true.
    */
   readonly housekeeping?: boolean;
+  /**
+   * How many shards the deployment has, 1 to 64: each a log with an oracle of its own, all of them
+   * carried by one Kinesis shard. Default 1.
+   */
+  readonly shards?: number;
   /** How the oracle is fed. Default `fan-out`. */
   readonly oracleConsumer?: "fan-out" | "standard";
   /** When an invocation of oracle, replay or reaper is stopped. Default: as deployed. */
@@ -102,6 +107,7 @@ const testCloudChecks = {
   tables: (value) => (Array.isArray(value) ? undefined : "an array of tables"),
   faults: anObject,
   strikesMax: whole,
+  shards: integerIn({ min: 1, max: limits.shardsMax }),
   historyRetentionMs: integerIn({
     min: limits.historyRetentionMsMin,
     max: limits.historyRetentionMsMax,

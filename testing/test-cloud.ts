@@ -108,6 +108,7 @@ export async function createTestCloud(options: TestCloudOptions = {}): Promise<T
       oracle: options.oracle ?? {},
       hashBits: options.hashBits,
       stream: options.tablesOnly !== true,
+      shards: options.shards,
       housekeeping: options.housekeeping,
     }).catch((error: unknown) => {
       throw publicError(error);
@@ -421,7 +422,10 @@ export class TestCloud {
     const recorded =
       recorder === undefined
         ? directed
-        : recordingEngine(directed, recorder, { process: process.name });
+        : recordingEngine(directed, recorder, {
+            process: process.name,
+            shards: this.deployment.logs.size,
+          });
     const hinting = hintingEngine(recorded, this.world.time);
     return wrapEngine === undefined ? hinting : wrapEngine(hinting, process.clock);
   }

@@ -5,28 +5,19 @@
  */
 import { createAwsClientPorts } from "../aws/client-ports.ts";
 import { createAwsPorts, type AwsPorts, type AwsPortsOptions } from "../aws/ports.ts";
-import { createTables, type IndexDefinition } from "../aws/create-tables.ts";
+import { createTables } from "../aws/create-tables.ts";
 import type { StreamWish } from "../aws/stream-wish.ts";
 import { provisionDeployment } from "../aws/provision.ts";
 import { registerTables } from "../aws/register-tables.ts";
 import { InvariantViolation } from "../core/assert.ts";
 import type { StoredBlock, StreamRecord } from "../core/ports.ts";
-import type { LogPosition, SequenceNumber, ShardId, TableDescription } from "../core/types.ts";
-import { rebuildBoundsDefault } from "../functions/oracle/rebuild.ts";
-import { createOracleService } from "../functions/oracle/service.ts";
-import { reap } from "../functions/reaper/service.ts";
-import { keepHouse } from "../functions/housekeeping/service.ts";
-import { createReplayService } from "../functions/replay/service.ts";
-import {
-  batchSettings,
-  scheduleMs,
-  timeLimitMs,
-  type FunctionRole,
-} from "../functions/shared/settings.ts";
+import type { LogPosition, SequenceNumber, ShardId } from "../core/types.ts";
+import { batchSettings, scheduleMs, type FunctionRole } from "../functions/shared/settings.ts";
 import { KeyHashes } from "../schemas/key-hashes.ts";
 import { decodeLogBlockHeader } from "../schemas/log-block.ts";
-import type { Observability } from "../functions/shared/observability.ts";
 import { countingObservability } from "./counting-observability.ts";
+import { registeredTable, type DeploymentOptions } from "./deployment-options.ts";
+import { deployedFunctions, type DeployedFunctions } from "./deployed-functions.ts";
 import { ServiceError } from "../expressions/service-error.ts";
 import { hostileRecord } from "./kernel/hostile-producer.ts";
 import type { HostileAims } from "./kernel/table-lies.ts";
@@ -36,47 +27,6 @@ import { SimulatedFunction, type FunctionDefinition } from "./kernel/simulated-f
 import type { SimulatedProcess } from "./kernel/simulated-process.ts";
 import { StreamMapping, type BatchAnswer, type ShardBatch } from "./kernel/stream-mapping.ts";
 import type { World } from "./kernel/world.ts";
-
-export type TestTable = {
-  readonly name: string;
-  readonly partitionKey: TableDescription["partitionKey"];
-  readonly sortKey?: NonNullable<TableDescription["sortKey"]>;
-  /** Keep superseded versions. Default false. */
-  readonly history?: boolean;
-  /** Default: transactions alone write it. */
-  readonly access?: TableDescription["access"];
-  readonly indexes?: readonly IndexDefinition[];
-};
-
-/** As it is registered. */
-export function registeredTable(table: TestTable): TableDescription {
-  const { indexes: _indexes, history = false, access = "transactional", ...keys } = table;
-  return { ...keys, history, access };
-}
-
-export type DeploymentOptions = {
-  readonly deployment: string;
-  readonly tables: readonly TestTable[];
-  readonly historyRetentionMs: number;
-  /** How mappings deliver: `fan-out` pushes within some 70 ms, `standard` polls once a second. */
-  readonly oracleConsumer: "fan-out" | "standard";
-  /** Instead of each function's own, where a test asks for it. */
-  readonly functionTimeLimitMs?: number | undefined;
-  readonly oracle?: OracleOptions;
-  /** False: tables alone, and one function that keeps house on a schedule. Default true. */
-  readonly stream?: boolean | undefined;
-  /** False, without a stream: no function keeps house. Default true. */
-  readonly housekeeping?: boolean | undefined;
-  /** Bits of every hash, up to 32, in place of 64: few, and most items collide with others. */
-  readonly hashBits?: number | undefined;
-};
-
-export type OracleOptions = {
-  /** Default: as for all functions. */
-  readonly timeLimitMs?: number;
-  readonly rebuildBlocksMax?: number;
-  readonly rebuildPageBlocksMax?: number;
-};
 
 /** The service's part; what is ours to set is in functions/shared/settings.ts. */
 const deliveryMs = {
@@ -89,16 +39,15 @@ const drainMs = 60 * 60_000;
 const hostileLookMs = 1_000;
 const hostileLookBackRecords = 120;
 
-/** A source of work for replay that is not a batch: look at every shard. */
-type ReplayWork = ShardBatch | undefined;
-
 export class TestDeployment {
   readonly world: World;
   readonly options: DeploymentOptions;
+  /** The first one; and how every process of the deployment makes its hashes. */
   readonly shard: ShardId;
-  /** As every process of the deployment makes them. */
   readonly hashes: KeyHashes;
-  readonly #functions: ReturnType<TestDeployment["defineFunctions"]>;
+  /** Of all shards, in the order of their ranges. */
+  readonly logs: ReadonlyMap<ShardId, KeyHashes>;
+  readonly #functions: DeployedFunctions;
   #hasStream: boolean;
   /** Streams there have been, and what stood in those that are gone. */
   #streams = 0;
@@ -113,7 +62,7 @@ export class TestDeployment {
   /** Errors in functions that no fault excuses: the program itself is wrong. */
   readonly programErrors: string[] = [];
   /** Told of each client's put that found another block at its position. */
-  onTaken: ((own: StoredBlock, there: StoredBlock) => void) | undefined;
+  onTaken: ((shard: ShardId, own: StoredBlock, there: StoredBlock) => void) | undefined;
   /** Whether a client may have put a block of its own. */
   hasClientBlocks = false;
   /** Of all oracles' puts, the longest row that found their position taken, one after another. */
@@ -127,22 +76,25 @@ export class TestDeployment {
     const operator = world.startProcess("operator", { exact: true });
     const { clock, random } = operator;
     const aws = { handles: world.handles(operator, { calm: true }), clock };
-    const { deployment, historyRetentionMs, stream } = options;
-    const kept = { historyRetentionMs, stream };
-    const [shard] = await provisionDeployment({ ...aws, random, deployment, ...kept });
-    if (shard === undefined) throw new Error("a deployment without a shard");
+    const { deployment, historyRetentionMs, stream, shards } = options;
+    const kept = { historyRetentionMs, stream, shards };
+    await provisionDeployment({ ...aws, random, deployment, ...kept });
     await createTables(aws, options.tables);
     await registerTables({ ...aws, deployment }, options.tables.map(registeredTable));
     const { control } = withHashBits(createAwsPorts({ ...aws, deployment }), options.hashBits);
-    const hashes = new KeyHashes(await control.keyHasher(shard));
-    return new TestDeployment(world, options, { shard, hashes });
+    const map = await control.shardMap();
+    const logs = new Map<ShardId, KeyHashes>();
+    for (const { id } of map?.entries ?? []) {
+      logs.set(id, new KeyHashes(await control.keyHasher(id)));
+    }
+    return new TestDeployment(world, options, logs);
   }
 
-  private constructor(
-    world: World,
-    options: DeploymentOptions,
-    { shard, hashes }: Pick<TestDeployment, "shard" | "hashes">,
-  ) {
+  private constructor(world: World, options: DeploymentOptions, logs: TestDeployment["logs"]) {
+    const [first] = logs;
+    if (first === undefined) throw new Error("a deployment without a shard");
+    const [shard, hashes] = first;
+    this.logs = logs;
     this.world = world;
     this.options = options;
     this.shard = shard;
@@ -161,7 +113,11 @@ export class TestDeployment {
       hashFingerprint: hashes.fingerprint,
       tables: options.tables.map((table) => ({ history: false, ...table })),
     };
-    this.#functions = this.defineFunctions(observability);
+    this.#functions = deployedFunctions({
+      ...{ options, observability, shards: [...logs.keys()] },
+      portsOf: (process) => this.portsOf(process),
+      define: (definition) => this.defineFunction(definition),
+    });
     this.#hasStream = options.stream ?? true;
     if (this.#hasStream) this.#startStream();
     this.#runSchedules();
@@ -317,11 +273,15 @@ export class TestDeployment {
   /** Whether the log holds blocks of clients' own that the watermark has not passed. */
   async owesExpress(): Promise<boolean> {
     const { control, log } = this.#calm;
-    const watermark = await control.readWatermark(this.shard);
-    const page = await log.readAfter(this.shard, watermark?.position ?? (0 as LogPosition));
-    return page.blocks.some(
-      ({ bytes, position }) => decodeLogBlockHeader(bytes, position).maker !== undefined,
-    );
+    for (const shard of this.logs.keys()) {
+      const watermark = await control.readWatermark(shard);
+      const page = await log.readAfter(shard, watermark?.position ?? (0 as LogPosition));
+      const owes = page.blocks.some(
+        ({ bytes, position }) => decodeLogBlockHeader(bytes, position).maker !== undefined,
+      );
+      if (owes) return true;
+    }
+    return false;
   }
 
   /** Another function of the deployment, such as the REST service. */
@@ -350,7 +310,9 @@ export class TestDeployment {
     const watched: typeof append = async (shard, block, options) => {
       this.hasClientBlocks = true;
       const answer = await append(shard, block, options);
-      if (answer !== "appended" && answer.taken !== undefined) this.onTaken?.(block, answer.taken);
+      if (answer !== "appended" && answer.taken !== undefined) {
+        this.onTaken?.(shard, block, answer.taken);
+      }
       return answer;
     };
     return { ...ports, log: { ...log, append: watched } };
@@ -362,66 +324,6 @@ export class TestDeployment {
       handles: this.world.handles(process, { calm }),
       clock: process.clock,
       random: process.random,
-    };
-  }
-
-  private defineFunctions(observability: Observability): {
-    readonly oracle: SimulatedFunction<ShardBatch, BatchAnswer>;
-    readonly replay: SimulatedFunction<ReplayWork, BatchAnswer>;
-    readonly reaper: SimulatedFunction<undefined, unknown>;
-    readonly housekeeping: SimulatedFunction<undefined, unknown>;
-  } {
-    const { oracle = {} } = this.options;
-    const limitOf = (role: FunctionRole): number =>
-      this.options.functionTimeLimitMs ?? timeLimitMs(role);
-    return {
-      oracle: this.defineFunction({
-        name: "oracle",
-        timeLimitMs: oracle.timeLimitMs ?? limitOf("oracle"),
-        start: (process) => {
-          const service = createOracleService({
-            ...this.portsOf(process),
-            observability,
-            rebuildBounds: {
-              ...rebuildBoundsDefault,
-              blocksMax: oracle.rebuildBlocksMax ?? rebuildBoundsDefault.blocksMax,
-              pageBlocksMax: oracle.rebuildPageBlocksMax ?? rebuildBoundsDefault.pageBlocksMax,
-            },
-          });
-          return async (batch: ShardBatch, context) => {
-            await service.handle(batch, context);
-            return {};
-          };
-        },
-      }),
-      replay: this.defineFunction({
-        name: "replay",
-        timeLimitMs: limitOf("replay"),
-        start: (process) => {
-          const service = createReplayService(this.portsOf(process), observability);
-          return async (work: ReplayWork, context) =>
-            service.handle(work ?? { shard: this.shard, records: [] }, context);
-        },
-      }),
-      reaper: this.defineFunction({
-        name: "reaper",
-        timeLimitMs: limitOf("reaper"),
-        start: (process) => {
-          const ports = this.portsOf(process);
-          return (_event: undefined, { remainingMs }) =>
-            reap({ ports, observability, budget: { remainingMs } });
-        },
-      }),
-      housekeeping: this.defineFunction({
-        name: "housekeeping",
-        timeLimitMs: limitOf("housekeeping"),
-        start: (process) => {
-          const ports = this.portsOf(process);
-          const replay = createReplayService(ports, observability);
-          return (_event: undefined, { remainingMs }) =>
-            keepHouse({ ports, replay, observability }, { remainingMs });
-        },
-      }),
     };
   }
 

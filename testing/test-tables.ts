@@ -11,7 +11,7 @@ import {
   oneOf,
 } from "../sdk/check-options.ts";
 import type { AnyTable } from "../sdk/table.ts";
-import { registeredTable, type TestTable } from "./test-deployment.ts";
+import { registeredTable, type TestTable } from "./deployment-options.ts";
 
 const keyTypes = ["S", "N", "B"] as const satisfies readonly KeyAttribute["type"][];
 

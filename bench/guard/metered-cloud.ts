@@ -24,7 +24,8 @@ import type { SimulatedProcess } from "../../testing/kernel/simulated-process.ts
 import { World } from "../../testing/kernel/world.ts";
 import { loadAllParts } from "../../testing/loaded-parts.ts";
 import { TestCloud } from "../../testing/test-cloud.ts";
-import { TestDeployment, type TestTable } from "../../testing/test-deployment.ts";
+import { TestDeployment } from "../../testing/test-deployment.ts";
+import type { TestTable } from "../../testing/deployment-options.ts";
 
 export const parts = ["transaction", "tail", "oracle", "replay"] as const;
 export type Part = (typeof parts)[number];

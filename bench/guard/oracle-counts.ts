@@ -3,9 +3,9 @@
  * taken by the other's last block. What a loss costs is what express clients cost an oracle.
  */
 import { systemDigest } from "../../aws/system-digest.ts";
-import type { CommitLog, StoredBlock, StreamRecord } from "../../core/ports.ts";
+import type { StoredBlock, StreamRecord } from "../../core/ports.ts";
 import type { SequenceNumber, ShardId } from "../../core/types.ts";
-import { createOracleService } from "../../functions/oracle/service.ts";
+import { createOracleService, type OracleServiceOptions } from "../../functions/oracle/service.ts";
 import { timeLimitMs } from "../../functions/shared/settings.ts";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";
 import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
@@ -31,7 +31,7 @@ export async function oracleCounts(): Promise<readonly Count[]> {
 async function callsPerTurn({ says }: { readonly says: boolean }): Promise<number> {
   const blocks: StoredBlock[] = [];
   let calls = 0;
-  const log: Pick<CommitLog, "append" | "readBackward" | "readAfter" | "readSpilled"> = {
+  const log: OracleServiceOptions["log"] = {
     append(_shard, block) {
       calls += 1;
       const taken = blocks[block.position - 1];
@@ -48,6 +48,7 @@ async function callsPerTurn({ says }: { readonly says: boolean }): Promise<numbe
       calls += 1;
       return Promise.resolve({ blocks: blocks.slice(after), complete: true });
     },
+    readAt: (_shard, position) => Promise.resolve(blocks[position - 1]),
     readSpilled: () => Promise.resolve(undefined),
   };
   const services = [0, 1].map(() =>

@@ -5,7 +5,7 @@
  */
 import { systemDigest } from "../../aws/system-digest.ts";
 import { retentionDefault } from "../../core/history.ts";
-import { oracleBoundsDefault } from "../../core/oracle.ts";
+import { oracleBoundsDefault } from "../../core/oracle-bounds.ts";
 import type { CommitLog, InstallRequest, StoredBlock } from "../../core/ports.ts";
 import { TransactionReads } from "../../core/transaction-reads.ts";
 import type {
@@ -20,10 +20,12 @@ import type {
 import { asError } from "../../engine/concurrency.ts";
 import { Installer } from "../../engine/installer.ts";
 import { getItem } from "../../engine/point-reads.ts";
+import { AttemptFate } from "../../engine/attempt-fate.ts";
 import { ReadView } from "../../engine/read-view.ts";
 import { ShardSession } from "../../engine/shard-session.ts";
 import {
   createOracleService,
+  type OracleServiceOptions,
   OracleUnfinishedError,
   type OracleService,
 } from "../../functions/oracle/service.ts";
@@ -44,7 +46,7 @@ const remainingMs = (): number => timeLimitMs.value;
 
 /** What a mutant of the code may replace. */
 export type OraclePorts = {
-  readonly log: Pick<CommitLog, "append" | "readBackward" | "readAfter" | "readSpilled">;
+  readonly log: OracleServiceOptions["log"];
 };
 
 export class OracleActor {
@@ -121,6 +123,7 @@ export class OracleActor {
         append,
         readBackward: (_, { from, blocksMax }) => Promise.resolve(shard.backward(from, blocksMax)),
         readAfter: (_, after) => Promise.resolve(shard.after(after)),
+        readAt: () => Promise.reject(new Error("the model has one shard")),
         readSpilled: () => Promise.reject(new Error("the model spills nothing")),
       },
     });
@@ -232,7 +235,9 @@ export class ClientActor {
     this.#view = new ReadView(ports, this.#session, {
       mode: "read-write",
       isolation: this.#work.iso,
-      startedMs,
+      fate: new AttemptFate(ports.clock, startedMs, {}),
+      begins: "refreshed",
+      settle: () => Promise.reject(new Error("the model has one shard")),
       reads: new TransactionReads(follower.tail.newest),
       refreshed: () => Promise.resolve(),
       isStale: false,

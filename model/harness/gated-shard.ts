@@ -3,6 +3,7 @@
  * model lets others in between (an oracle's put, an install by replay) wait until they are
  * released.
  */
+import { ShardMap } from "../../core/shard-map.ts";
 import type {
   Appended,
   CommitLog,
@@ -21,6 +22,7 @@ import type {
   LogPosition,
   SequenceNumber,
   ShardId,
+  ShardNumber,
   TableDescription,
   Timestamp,
   Version,
@@ -170,6 +172,8 @@ export class GatedShard {
         return Promise.resolve(moves);
       },
       shards: () => Promise.resolve([shardId]),
+      shardMap: () =>
+        Promise.resolve(new ShardMap([{ number: 0 as ShardNumber, id: shardId, from: 0 }])),
       keyHasher: () => Promise.resolve(new KeyHasher(sampleHashSecret)),
       registry: () => Promise.resolve({ tables: [modelTable], retention: retentionDefault }),
       tables: () => Promise.resolve([modelTable]),

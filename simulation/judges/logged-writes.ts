@@ -16,6 +16,8 @@ import type {
 } from "../../core/types.ts";
 
 export type LoggedWrite = {
+  /** Whose log commits it. */
+  readonly shard: ShardId;
   readonly id: TransactionId;
   readonly table: Pick<TableDescription, "name" | "partitionKey" | "sortKey">;
   readonly key: Item;
@@ -55,6 +57,7 @@ export async function writesOfLog(
       const table = tables[index];
       if (table === undefined) continue;
       logged.push({
+        shard: log.shard,
         id: verdict.id,
         table: {
           name: table.name,

@@ -12,7 +12,7 @@ import {
 } from "../../core/item-identity.ts";
 import type { Item, LogBlock, Stamp } from "../../core/types.ts";
 import { historyKey, historyVersion } from "../../testing/history/key-text.ts";
-import type { TestTable } from "../../testing/test-deployment.ts";
+import type { TestTable } from "../../testing/deployment-options.ts";
 import type { LoggedWrite } from "./logged-writes.ts";
 import type { StoredChange } from "./store-judge.ts";
 
@@ -54,7 +54,7 @@ export class MixedStoreJudge {
   }
 
   /** When faults are over and house was kept. */
-  judgeEnd(blocks: readonly LogBlock[]): void {
+  judgeEnd(): void {
     for (const [key, states] of this.#states) {
       const stored = states.at(-1)?.stored;
       if (stored === undefined) continue;
@@ -62,6 +62,10 @@ export class MixedStoreJudge {
       if (fence !== undefined) this.#found(`a fence of ${fence} is left on ${key}`);
       if (isMarked(stored)) this.#found(`a placeholder is left under ${key}`);
     }
+  }
+
+  /** Of one log. */
+  judgeOpen(blocks: readonly LogBlock[]): void {
     const open = new Set<string>();
     for (const verdict of blocks.flatMap(({ verdicts }) => verdicts)) {
       if (verdict.kind === "prepared") open.add(verdict.id);
@@ -73,11 +77,11 @@ export class MixedStoreJudge {
   /**
    * Of each commit by vote: it was put over its stamp and over nothing else, and once the watermark
    * has passed it, its stamp stands nowhere.
-   * @param claimOf the change with which the watermark came to a timestamp.
+   * @param claimOf the change with which its log's watermark came to it.
    */
   judgeInstalls(
     writes: readonly LoggedWrite[],
-    claimOf: (timestamp: number) => number | undefined,
+    claimOf: (write: LoggedWrite) => number | undefined,
   ): void {
     for (const write of writes) {
       const { table: described, key, timestamp, stamp } = write;
@@ -90,7 +94,7 @@ export class MixedStoreJudge {
       }
       const states = this.#states.get(name) ?? [];
       this.#judgePut(name, states, { ...write, stamp });
-      const claim = claimOf(timestamp);
+      const claim = claimOf(write);
       if (claim !== undefined) this.#judgeClaim(name, states, { ...write, stamp, claim });
     }
   }

@@ -1,19 +1,18 @@
 /**
  * Watches the stores while a simulation runs and judges, at every single change, what the
- * invariants of docs/protocol.md §10 say of log, tables and watermark: I1 to I3 and I6, I7. It
- * decodes what is stored and trusts nothing that the code under test believes; items go by their
- * names, since hashes collide. And no client dates a block ahead of the store's clock: others'
- * `asOf` and expiry go by it.
+ * invariants of docs/protocol.md §10 say of logs (log-judge.ts), tables and watermarks: I1 to I3
+ * and I6, I7. It decodes what is stored and trusts nothing that the code under test believes; items
+ * go by their names, since hashes collide.
  */
 import { markAttribute, versionAttribute } from "../../core/attributes.ts";
 import * as limits from "../../core/limits.ts";
-import type { Item, LogBlock, LogPosition } from "../../core/types.ts";
+import type { Item, LogBlock, ShardId } from "../../core/types.ts";
 import { deploymentNames } from "../../aws/names.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
-import { decodeLogBlock } from "../../schemas/log-block.ts";
 import { historyKey, historyAttribute } from "../../testing/history/key-text.ts";
 import { isLiars } from "../../testing/kernel/overwritten-commits.ts";
-import type { TestTable } from "../../testing/test-deployment.ts";
+import type { TestTable } from "../../testing/deployment-options.ts";
+import { LogJudge } from "./log-judge.ts";
 import type { LoggedWrite } from "./logged-writes.ts";
 
 /** A change of one stored item; `undefined` stands for its absence. */
@@ -32,57 +31,56 @@ type ItemState = {
   readonly reached: { readonly change: number; readonly version: number }[];
 };
 
-type SeenWatermark = { readonly position: number; readonly timestamp: number };
-
 const findingsMax = 20;
+const watermarkOf = "shard#";
 /** The reaper that saw the watermark pass a tombstone, and the one that removes it, have clocks. */
 const graceMsMin = limits.tombstoneGraceMs - 2 * limits.awsClockErrorMsMax;
 
 export class StoreJudge {
   readonly findings: string[] = [];
-  readonly blocks: LogBlock[] = [];
-  readonly #onBlock: (block: LogBlock) => void;
+  /** By shard. */
+  readonly logs: ReadonlyMap<ShardId, LogJudge>;
+  readonly #onBlock: (block: LogBlock, shard: ShardId) => void;
   readonly #names: ReturnType<typeof deploymentNames>;
   readonly #tables: ReadonlyMap<string, TestTable>;
-  readonly #hashes: KeyHashes;
   readonly #nowMs: () => number;
-  readonly #decided = new Set<string>();
   readonly #items = new Map<string, ItemState>();
-  /** In the order in which they came, each with the number of changes before it. */
-  readonly #watermarks: (SeenWatermark & { readonly change: number; readonly atMs: number })[] = [];
   #changes = 0;
-  #last = 0;
 
   constructor(parts: {
     readonly deployment: string;
     readonly tables: readonly TestTable[];
-    /** As blocks are decoded; nothing may change their secret. */
-    readonly hashes: KeyHashes;
+    /** Of each shard, as its blocks are decoded; nothing may change their secret. */
+    readonly hashes: ReadonlyMap<ShardId, KeyHashes>;
     /** The store's clock. */
     readonly nowMs: () => number;
-    /** Told of every block of the log, in its order. */
-    readonly onBlock: (block: LogBlock) => void;
+    /** Told of every block of a log, in its order. */
+    readonly onBlock: (block: LogBlock, shard: ShardId) => void;
   }) {
     this.#onBlock = parts.onBlock;
     this.#names = deploymentNames(parts.deployment);
     this.#tables = new Map(parts.tables.map((table) => [table.name, table]));
-    this.#hashes = parts.hashes;
-    this.#nowMs = parts.nowMs;
+    const { nowMs } = parts;
+    this.#nowMs = nowMs;
+    const found = (finding: string): void => {
+      this.#found(finding);
+    };
+    this.logs = new Map(
+      Array.from(parts.hashes, ([shard, hashes]) => [
+        shard,
+        new LogJudge({ hashes, found, nowMs }),
+      ]),
+    );
   }
 
-  /** Timestamp of the newest watermark. */
-  get watermark(): number {
-    return this.#watermarks.at(-1)?.timestamp ?? 0;
+  /** The newest watermark of each log that lies below its log's end. */
+  get behind(): readonly { readonly watermark: number; readonly newest: number }[] {
+    return [...this.logs.values()].filter(({ watermark, newest }) => watermark < newest);
   }
 
-  /** Newest timestamp of the log. */
-  get newest(): number {
-    return this.#last;
-  }
-
-  /** Number of the change with which the watermark came to a timestamp, counted from 1. */
-  claimOf(timestamp: number): number | undefined {
-    return this.#watermarks.find((watermark) => watermark.timestamp >= timestamp)?.change;
+  /** Number of the change with which a shard's watermark came to a timestamp, counted from 1. */
+  claimOf(shard: ShardId, timestamp: number): number | undefined {
+    return this.logs.get(shard)?.claimOf(timestamp)?.change;
   }
 
   observe(change: StoredChange): void {
@@ -114,44 +112,15 @@ export class StoreJudge {
       this.#found(`I1: block ${numberOf(before, "position").toString()} was changed or removed`);
       return;
     }
-    const position = numberOf(after, "position");
-    if (position !== this.blocks.length + 1) {
-      this.#found(`I1: position ${position.toString()} after ${this.blocks.length.toString()}`);
-    }
-    const bytes = after?.["block"];
-    if (bytes === undefined || !("B" in bytes)) {
-      this.#found(`I1: position ${position.toString()} holds no block`);
+    const log = this.logs.get(shard as ShardId);
+    if (log === undefined) {
+      this.#found(`a block was put into ${shard}, which is no log`);
       return;
     }
-    const block = decodeLogBlock(bytes.B, position as LogPosition, this.#hashes);
-    this.blocks.push(block);
-    this.#onBlock(block);
-    this.#judgeBlock(block);
-  }
-
-  #judgeBlock(block: LogBlock): void {
-    const at = `block ${block.position.toString()}`;
-    if (this.#last !== 0 && block.previousTimestamp !== this.#last) {
-      this.#found(`I2: ${at} does not follow the one before`);
-    }
-    let last: number = block.previousTimestamp;
-    for (const verdict of block.verdicts) {
-      if (verdict.kind === "stale" || verdict.kind === "busy") continue;
-      // Oracles go by the stream's arrival times, which may lie ahead.
-      const aheadMs = verdict.timestamp / 1_000 - this.#nowMs();
-      if (block.maker !== undefined && verdict.timestamp > last + 1 && aheadMs > 0) {
-        this.#found(`time: ${at} is dated ${aheadMs.toFixed(3)} ms ahead of the store's clock`);
-      }
-      if (verdict.timestamp <= last) this.#found(`I2: ${verdict.timestamp.toString()} in ${at}`);
-      last = verdict.timestamp;
-      if (verdict.kind === "prepared") continue;
-      // Whoever claims to have seen the future can have its own id refused again and again; no
-      // honest client does.
-      if (verdict.kind === "aborted" && verdict.reason.kind === "checked-ahead") continue;
-      if (this.#decided.has(verdict.id)) this.#found(`I3: ${verdict.id} is decided twice, ${at}`);
-      this.#decided.add(verdict.id);
-    }
-    this.#last = block.throughTimestamp;
+    const bytes = after?.["block"];
+    const isBlock = bytes !== undefined && "B" in bytes;
+    const block = log.append(numberOf(after, "position"), isBlock ? bytes.B : undefined);
+    if (block !== undefined) this.#onBlock(block, shard as ShardId);
   }
 
   #observeItem(table: TestTable, { before, after }: StoredChange): void {
@@ -176,8 +145,9 @@ export class StoreJudge {
 
   /** A tombstone is removed long after the watermark has passed it, whoever removes it. */
   #judgeGrace(table: TestTable, version: number): void {
-    const passed = this.#watermarks.find(({ timestamp }) => timestamp >= version);
-    const graceMs = passed === undefined ? 0 : this.#nowMs() - passed.atMs;
+    // By the log that passed it first: which of them is the item's, its hash would say.
+    const passed = [...this.logs.values()].map((log) => log.claimOf(version)?.atMs ?? Infinity);
+    const graceMs = Math.max(0, this.#nowMs() - Math.min(...passed));
     if (graceMs >= graceMsMin) return;
     this.#found(`I6: a tombstone of ${table.name} was removed after ${graceMs.toFixed(0)} ms`);
   }
@@ -192,17 +162,14 @@ export class StoreJudge {
 
   #observeControl({ after }: StoredChange): void {
     if (after === undefined || textOf(after, "sk") !== "watermark") return;
-    if (!textOf(after, "pk").startsWith("shard#")) return;
-    const watermark = {
+    const pk = textOf(after, "pk");
+    if (!pk.startsWith(watermarkOf)) return;
+    this.logs.get(pk.slice(watermarkOf.length) as ShardId)?.advance({
       position: numberOf(after, "position"),
       timestamp: numberOf(after, "timestamp"),
-    };
-    const before = this.#watermarks.at(-1);
-    this.#watermarks.push({ ...watermark, change: this.#changes, atMs: this.#nowMs() });
-    if (before === undefined) return;
-    if (watermark.position < before.position || watermark.timestamp < before.timestamp) {
-      this.#found("I7: the watermark went back");
-    }
+      change: this.#changes,
+      atMs: this.#nowMs(),
+    });
   }
 
   /**
@@ -211,10 +178,10 @@ export class StoreJudge {
    * has falsely called installed.
    */
   judgeInstalled(writes: readonly LoggedWrite[]): void {
-    for (const { table: described, key, item, timestamp } of writes) {
+    for (const { shard, table: described, key, item, timestamp } of writes) {
       if (isLiars(item)) continue;
       const table = this.#tables.get(described.name);
-      const claim = this.#watermarks.find((watermark) => watermark.timestamp >= timestamp);
+      const claim = this.logs.get(shard)?.claimOf(timestamp);
       if (table === undefined || claim === undefined) continue;
       const name = historyKey(table, key);
       const states = this.#items.get(name)?.reached ?? [];

@@ -5,7 +5,7 @@
  */
 import { historyKey, historyAttribute } from "../../testing/history/key-text.ts";
 import type { FinalState } from "../../testing/history/types.ts";
-import { registeredTable, type TestTable } from "../../testing/test-deployment.ts";
+import { registeredTable, type TestTable } from "../../testing/deployment-options.ts";
 import type { Item, TableDescription } from "../../core/types.ts";
 import type { StoredChange } from "./store-judge.ts";
 

@@ -11,6 +11,7 @@ import { express } from "./express.ts";
 import { housekeeping } from "./housekeeping.ts";
 import { always, instead, never, omitted, preceded, when, type Mutant } from "./mutant.ts";
 import { native } from "./native.ts";
+import { sharded } from "./sharded.ts";
 import { pasts } from "./past.ts";
 import { trust } from "./trust.ts";
 
@@ -353,4 +354,5 @@ export const mutants: readonly Mutant[] = [
   ...trust,
   ...pasts,
   ...native,
+  ...sharded,
 ];

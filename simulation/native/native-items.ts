@@ -13,7 +13,7 @@ import { toSdkItem } from "../../testing/cloud/dynamodb/sdk-values.ts";
 import { historyKey, historyVersion, historyAttribute } from "../../testing/history/key-text.ts";
 import { beginNative, type NativeAnswer } from "../../testing/history/native-record.ts";
 import type { HistoryRecorder } from "../../testing/history/recorder.ts";
-import type { TestTable } from "../../testing/test-deployment.ts";
+import type { TestTable } from "../../testing/deployment-options.ts";
 import { WorkloadFinding } from "../workloads/workload-finding.ts";
 import {
   contentIn,

@@ -7,7 +7,7 @@
 import { attribute, fenceAttribute, nonceAttribute } from "../../core/attributes.ts";
 import { contentOf, sameValue } from "../../core/item-content.ts";
 import type { AttributeValue, Item } from "../../core/types.ts";
-import type { TestTable } from "../../testing/test-deployment.ts";
+import type { TestTable } from "../../testing/deployment-options.ts";
 
 /**
  * - `aware`: by the rules.

@@ -6,7 +6,7 @@ import type { AnyTable } from "../../sdk/index.ts";
 import type { AttributeValue } from "../../core/types.ts";
 import type { KeyUniverse } from "../../testing/history/recording-options.ts";
 import { testTable } from "../../testing/test-tables.ts";
-import type { TestTable } from "../../testing/test-deployment.ts";
+import type { TestTable } from "../../testing/deployment-options.ts";
 
 export type Grid = { readonly table: TestTable; readonly universe: KeyUniverse };
 

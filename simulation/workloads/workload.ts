@@ -10,7 +10,7 @@ import type { NativeItems } from "../native/native-items.ts";
 import type { NativeKind } from "../native/native-write.ts";
 import type { StoredChange } from "../judges/store-judge.ts";
 import type { KeyUniverse } from "../../testing/history/recording-options.ts";
-import type { TestTable } from "../../testing/test-deployment.ts";
+import type { TestTable } from "../../testing/deployment-options.ts";
 
 export type WorkloadSettings = {
   readonly keys: number;

@@ -5,6 +5,7 @@ import type {
   Item,
   LogBlock,
   LogPosition,
+  ShardId,
   Stamp,
   Timestamp,
   TransactionId,
@@ -23,7 +24,8 @@ const nonce = new Uint8Array(16).fill(3);
 const stamp: Stamp = { kind: "nonce", nonce };
 const fenced: Item = { ...key, _n: { B: nonce }, _f: { B: fenceBytesOf(id) }, _h: { S: "old" } };
 const installed: Item = { ...key, _v: { N: "7" }, _h: { S: "new" } };
-const voted = { id, table, key, item: installed, timestamp: 7 as Timestamp, stamp };
+const shard = "shardId-000000000000" as ShardId;
+const voted = { shard, id, table, key, item: installed, timestamp: 7 as Timestamp, stamp };
 
 function judgeOf(...states: readonly (Item | undefined)[]): MixedStoreJudge {
   const judge = new MixedStoreJudge([table]);
@@ -38,7 +40,7 @@ function judgeOf(...states: readonly (Item | undefined)[]): MixedStoreJudge {
 function judged(states: readonly (Item | undefined)[], claim?: number): readonly string[] {
   const judge = judgeOf(...states);
   judge.judgeInstalls([voted], () => claim);
-  judge.judgeEnd([]);
+  judge.judgeEnd();
   return judge.findings;
 }
 
@@ -67,7 +69,7 @@ test("what is left in the end is found: fences, placeholders, and what nobody de
   expect(judged([{ ...key, _x: { BOOL: true } }]).join()).toContain("a placeholder is left");
   const judge = judgeOf();
   const verdict = { kind: "prepared", id, timestamp: 5 as Timestamp };
-  judge.judgeEnd([{ position: 1 as LogPosition, verdicts: [verdict] } as unknown as LogBlock]);
+  judge.judgeOpen([{ position: 1 as LogPosition, verdicts: [verdict] } as unknown as LogBlock]);
   expect(judge.findings.join()).toContain(`${id} is prepared, and nobody has decided it`);
 });
 

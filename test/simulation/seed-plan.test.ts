@@ -4,6 +4,7 @@ import { clientCommitOf, planOf } from "../../simulation/seed-plan.ts";
 import {
   mixableWorkloads,
   nativeWorkloads,
+  shardableWorkloads,
   transactionalWorkloads,
 } from "../../simulation/workloads/catalogue.ts";
 
@@ -27,6 +28,16 @@ test("in some seeds native writers are at the tables, and in others mixed tables
   const mixed = plans.filter((plan) => plan.mixed);
   expect(mixed.length / plans.length).toBeGreaterThan(0.05);
   expect(new Set(mixed.map(({ workload }) => workload))).toEqual(new Set(mixableWorkloads));
+});
+
+test("of the seeds that may, a quarter have several shards, in every workload that can", () => {
+  const several = plans.filter(({ shards }) => shards > 1);
+  expect(several.length / plans.length).toBeGreaterThan(0.12);
+  expect(new Set(several.map(({ workload }) => workload))).toEqual(new Set(shardableWorkloads));
+  expect(new Set(several.map(({ commit }) => commit)).size).toBe(4);
+  expect(new Set(several.map(({ shards }) => shards))).toEqual(new Set([2, 3, 4]));
+  expect(several.some(({ tablesOnly }) => tablesOnly)).toBe(true);
+  for (const { mixed, closings } of several) expect([mixed, closings]).toEqual([false, 0]);
 });
 
 test("in a mixed run three clients go three ways, and elsewhere all go one", () => {

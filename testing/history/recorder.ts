@@ -36,6 +36,8 @@ export type AttemptStart = {
   readonly parent?: string | undefined;
   /** False if it may read an older state. Default true. */
   readonly strict?: boolean;
+  /** False where its read timestamp is none of the database's order. Default true. */
+  readonly isTimed?: boolean;
 };
 
 export class HistoryRecorder {
@@ -287,10 +289,10 @@ export class AttemptRecord {
   }
 
   transaction(status: Ended): HistoryTransaction {
-    const { process, kind, isolation, startNs, parent, strict } = this.#start;
+    const { process, kind, isolation, startNs, parent, strict, isTimed = true } = this.#start;
     const { commitTs, place } = this;
     const isAsItIs = this.#isAsItIs;
-    const snapshotTs = isAsItIs ? undefined : this.snapshotTs;
+    const snapshotTs = isAsItIs || !isTimed ? undefined : this.snapshotTs;
     return {
       ...{ id: this.id, process, start: startNs, end: Math.max(startNs, this.endNs), status, kind },
       ...(parent === undefined ? {} : { parent }),

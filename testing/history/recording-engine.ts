@@ -51,7 +51,9 @@ function recordedTransactions(
 ): TransactionEngine {
   return {
     transact: (wish, body, codec) => {
-      const runs = new Runs(recorder, options, { isolation: wish.isolation ?? "serializable" });
+      const isTimed = !isSharded(options);
+      const isolation = wish.isolation ?? "serializable";
+      const runs = new Runs(recorder, options, { isolation, isTimed });
       return runs.follow((run) =>
         engine.transact(
           wish,
@@ -63,7 +65,8 @@ function recordedTransactions(
     },
     snapshot: (wish, body) => {
       const strict = wish.asOf === undefined && (wish.maxStalenessMs ?? 0) === 0;
-      const runs = new Runs(recorder, options, { isolation: "snapshot", strict });
+      const isTimed = !isSharded(options) || wish.asOf !== undefined;
+      const runs = new Runs(recorder, options, { isolation: "snapshot", strict, isTimed });
       return runs.follow((run) =>
         engine.snapshot(wish, (reader) =>
           run((attempt) => body(recordingReader(reader, attempt, options, recorder))),
@@ -79,6 +82,11 @@ function recordedTransactions(
   };
 }
 
+/** There the present is read at a place of each log: only the past has a timestamp. */
+function isSharded({ shards = 1 }: RecordingOptions): boolean {
+  return shards > 1;
+}
+
 function settle(
   recorder: HistoryRecorder,
   id: TransactionId,
@@ -91,6 +99,7 @@ function settle(
 type RunsOf = {
   readonly isolation: "serializable" | "snapshot";
   readonly strict?: boolean;
+  readonly isTimed: boolean;
 };
 
 /** The runs of one body, of which at most the last can commit. */

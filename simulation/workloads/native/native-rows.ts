@@ -4,7 +4,7 @@
  * only over what is there, and the count that a transaction leaves is that of what it saw.
  */
 import { defineTable } from "../../../sdk/index.ts";
-import type { TestTable } from "../../../testing/test-deployment.ts";
+import type { TestTable } from "../../../testing/deployment-options.ts";
 import { gridOf } from "../grid.ts";
 import { numbered, upTo } from "../key-spaces.ts";
 import { mixedTable } from "../../mixed-tables.ts";

@@ -1,0 +1,107 @@
+/**
+ * Watches one log while a simulation runs, and judges at every block and watermark what the
+ * invariants of docs/protocol.md §10 say of it: I1 to I3, and of the watermark I7. And no client
+ * dates a block ahead of the store's clock: others' `asOf` and expiry go by it.
+ */
+import { placeOf } from "../../core/decision.ts";
+import type { LogBlock, LogPosition } from "../../core/types.ts";
+import type { KeyHashes } from "../../schemas/key-hashes.ts";
+import { decodeLogBlock } from "../../schemas/log-block.ts";
+
+export type SeenWatermark = {
+  readonly position: number;
+  readonly timestamp: number;
+  /** Changes of the stores before it. */
+  readonly change: number;
+  readonly atMs: number;
+};
+
+export class LogJudge {
+  readonly blocks: LogBlock[] = [];
+  /** In the order in which they came. */
+  readonly watermarks: SeenWatermark[] = [];
+  readonly hashes: KeyHashes;
+  readonly #found: (finding: string) => void;
+  readonly #nowMs: () => number;
+  readonly #decided = new Set<string>();
+  #last = 0;
+
+  constructor(parts: {
+    /** As its blocks are decoded; nothing may change their secret. */
+    readonly hashes: KeyHashes;
+    readonly found: (finding: string) => void;
+    /** The store's clock. */
+    readonly nowMs: () => number;
+  }) {
+    this.hashes = parts.hashes;
+    this.#found = parts.found;
+    this.#nowMs = parts.nowMs;
+  }
+
+  /** Timestamp of the newest watermark. */
+  get watermark(): number {
+    return this.watermarks.at(-1)?.timestamp ?? 0;
+  }
+
+  /** Newest timestamp of the log. */
+  get newest(): number {
+    return this.#last;
+  }
+
+  /** The watermark that came to the timestamp first. */
+  claimOf(timestamp: number): SeenWatermark | undefined {
+    return this.watermarks.find((watermark) => watermark.timestamp >= timestamp);
+  }
+
+  /** A block was put. @returns it, decoded. */
+  append(position: number, bytes: Uint8Array | undefined): LogBlock | undefined {
+    if (position !== this.blocks.length + 1) {
+      this.#found(`I1: position ${position.toString()} after ${this.blocks.length.toString()}`);
+    }
+    if (bytes === undefined) {
+      this.#found(`I1: position ${position.toString()} holds no block`);
+      return undefined;
+    }
+    const block = decodeLogBlock(bytes, position as LogPosition, this.hashes);
+    this.blocks.push(block);
+    this.#judgeBlock(block);
+    return block;
+  }
+
+  #judgeBlock(block: LogBlock): void {
+    const at = `block ${block.position.toString()}`;
+    if (this.#last !== 0 && block.previousTimestamp !== this.#last) {
+      this.#found(`I2: ${at} does not follow the one before`);
+    }
+    let last: number = block.previousTimestamp;
+    for (const verdict of block.verdicts) {
+      if (verdict.kind === "stale" || verdict.kind === "busy") continue;
+      const place = placeOf(verdict);
+      // Oracles go by the stream's arrival times, which may lie ahead; and what counts in another
+      // log, too, does not stand below that.
+      const isOfOthers = verdict.kind === "committed" && verdict.placed !== undefined;
+      const aheadMs = place / 1_000 - this.#nowMs();
+      if (block.maker !== undefined && place > last + 1 && aheadMs > 0 && !isOfOthers) {
+        this.#found(`time: ${at} is dated ${aheadMs.toFixed(3)} ms ahead of the store's clock`);
+      }
+      if (place <= last) this.#found(`I2: ${place.toString()} in ${at}`);
+      last = place;
+      if (verdict.kind === "prepared") continue;
+      // Whoever claims to have seen the future can have its own id refused again and again; no
+      // honest client does.
+      if (verdict.kind === "aborted" && verdict.reason.kind === "checked-ahead") continue;
+      if (this.#decided.has(verdict.id)) this.#found(`I3: ${verdict.id} is decided twice, ${at}`);
+      this.#decided.add(verdict.id);
+    }
+    this.#last = block.throughTimestamp;
+  }
+
+  advance(watermark: SeenWatermark): void {
+    const before = this.watermarks.at(-1);
+    this.watermarks.push(watermark);
+    if (before === undefined) return;
+    if (watermark.position < before.position || watermark.timestamp < before.timestamp) {
+      this.#found("I7: the watermark went back");
+    }
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * Breaks of what holds transactions over several shards together
+ * (docs/adr/0015-many-shards.md). Names are those of the model's mistakes, where it has them
+ * (model/harness/mutants.ts).
+ *
+ * Not all of the model's are here. What a part bars it bars as anything prepared does
+ * (`writes-do-not-bar`, `reads-do-not-bar`). Forks and joins are not built yet. That to ask to
+ * abort a part has no effect on it, and that a write outside of its shard is refused, honest
+ * clients never put to the test: test/traces/oracle-parts.trace does.
+ */
+import type { SeedPlan } from "../seed-plan.ts";
+import { always, instead, never, omitted, when, type Mutant } from "./mutant.ts";
+
+const several: Partial<SeedPlan> = { shards: 3, closings: 0, mixed: false };
+const crowded: Partial<SeedPlan> = { ...several, keys: 4, clients: 8 };
+
+export const sharded: readonly Mutant[] = [
+  {
+    name: "outcome-from-one-log",
+    breaks: "a transaction is committed because one log has prepared it: half of it may be",
+    edit: when("!isPrepared && greatest === 0"),
+    changes: { ...crowded, workload: "bank" },
+  },
+  {
+    name: "commits-on-some-parts",
+    breaks: "a client takes a commit for done of which one log has not answered",
+    edit: never,
+    changes: { ...crowded, workload: "bank" },
+  },
+  {
+    name: "aborted-when-unknown",
+    breaks: "a client that knows of nothing enters an abort, where all may have been prepared",
+    edit: always,
+    changes: { ...crowded, workload: "bank", hurried: 0.3 },
+  },
+  {
+    name: "unseen-taken-for-aborted",
+    breaks: "who waits enters an abort without asking for it: the part may come yet",
+    edit: instead((own) => `${own} ?? { kind: "aborted" as const }`),
+    changes: { ...crowded, workload: "bank", commit: "express" },
+  },
+  {
+    name: "readers-pass-open-parts",
+    breaks: "a reader takes what is open for not committed: its client may have been told it is",
+    edit: instead("[]"),
+    changes: { ...crowded, workload: "bank" },
+  },
+  {
+    name: "no-final-refresh",
+    breaks: "what was read of several shards is let out without a look at their ends",
+    edit: omitted,
+    changes: { ...crowded, workload: "register", isolation: "serializable" },
+  },
+  {
+    name: "parts-check-writes-only",
+    breaks: "what a part has only read bars nobody: write skew over two shards",
+    edit: instead('{ isolation: "snapshot", reads, writes } as const'),
+    changes: { ...crowded, workload: "list-append", isolation: "serializable", commit: "stream" },
+  },
+  {
+    name: "counts-where-placed",
+    breaks: "a part counts where its log has it: the past of a moment shows one half",
+    edit: instead("timestamp"),
+    changes: { ...crowded, workload: "bank" },
+  },
+  {
+    name: "as-of-above-the-log",
+    breaks: "the past is read of a log that has not come so far: what counts there comes yet",
+    edit: omitted,
+    changes: { ...several, workload: "past", history: true },
+  },
+  {
+    name: "outcome-asks-one-shard",
+    breaks: "an id is looked for in one log: what the others have committed is called aborted",
+    edit: instead((own) => `(${own}).slice(0, 1)`),
+    changes: { ...crowded, workload: "bank", hurried: 0.3 },
+  },
+  {
+    name: "writes-in-all-shards",
+    breaks: "writes of one shard are sent to all: they are committed where nobody looks",
+    edit: always,
+    changes: { ...crowded, workload: "bank" },
+  },
+];
