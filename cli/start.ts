@@ -6,6 +6,7 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import { deploymentNames } from "../aws/names.ts";
 import { InvalidRequestError } from "../core/errors.ts";
+import * as limits from "../core/limits.ts";
 import { announcement, announcementJson } from "../localstack/announcement.ts";
 import {
   startEmbeddedStack,
@@ -33,6 +34,7 @@ type StartOptions = {
   readonly sampleTables?: boolean;
   /** Undefined if not said. */
   readonly tablesOnly?: boolean;
+  readonly shards?: number;
   readonly logLevel: LogLevel;
   readonly json: boolean;
 };
@@ -59,6 +61,7 @@ export function startCommand(): Command {
     .option("--deployment <name>", "name of the deployment (default: local)", parseDeployment)
     .option("--region <name>", "AWS region to pretend (default: us-east-1)")
     .option("--tables-only", "no stream and no oracle: clients append to the log themselves")
+    .option("--shards <n>", "logs with an oracle each, 1 to 64 (default: 1)", parseShards)
     .option("--sample-tables", "create and fill the sample tables (default)")
     .option("--no-sample-tables", "do not")
     .addOption(
@@ -75,6 +78,7 @@ export function startCommand(): Command {
         "  tidemark start --table accounts:id --history accounts\n" +
         "  tidemark start --data .tidemark --log-level debug\n" +
         "  tidemark start --tables-only\n" +
+        "  tidemark start --shards 4\n" +
         "  tidemark start --api-port 0 --dynamodb-port 0 --kinesis-port 0 --json\n",
     )
     .showHelpAfterError("(tidemark start --help shows all options)")
@@ -177,6 +181,7 @@ function stackOptions(options: StartOptions, config: StackConfig): EmbeddedStack
     region: options.region ?? config.region ?? "us-east-1",
     sampleTables: options.sampleTables ?? config.sampleTables ?? true,
     tablesOnly: options.tablesOnly ?? config.tablesOnly ?? false,
+    shards: options.shards ?? config.shards,
     tables: ownTables(options, config),
     scripts: builtScripts(),
     log: createStackLog({
@@ -238,6 +243,14 @@ function parsePort(text: string): number {
     throw new InvalidArgumentError("A port is a whole number from 0 to 65535.");
   }
   return port;
+}
+
+function parseShards(text: string): number {
+  const shards = Number(text);
+  if (!/^\d+$/.test(text) || shards < 1 || shards > limits.shardsMax) {
+    throw new InvalidArgumentError(`A deployment has 1 to ${limits.shardsMax.toString()} shards.`);
+  }
+  return shards;
 }
 
 function parseFolder(text: string): string {

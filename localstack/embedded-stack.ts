@@ -49,6 +49,8 @@ export type EmbeddedStackOptions = {
   readonly tables?: readonly TableSetup[];
   /** No stream and no oracle: clients append to the log themselves; default false. */
   readonly tablesOnly?: boolean;
+  /** 1 to 64, each with a log of its own; default: as the data folder has them, and 1 anew. */
+  readonly shards?: number | undefined;
   /** Default: all of a deployment. */
   readonly functions?: readonly FunctionDefinition[];
   readonly provision?: Provision;
@@ -212,6 +214,7 @@ class Stack implements EmbeddedStack {
     const target = {
       ...{ deployment, region, endpoints, sampleTables, tables },
       stream: !this.tablesOnly,
+      shards: this.#options.shards,
       dataFolder: this.#dataFolder,
     };
     // Settled, not raced: after a failure nothing may go on behind the caller's back.

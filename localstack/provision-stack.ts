@@ -29,6 +29,8 @@ export type Provision = (target: {
   readonly tables: readonly TableSetup[];
   /** False: tables alone. */
   readonly stream: boolean;
+  /** Undefined: as many as it has; 1 of a new deployment. */
+  readonly shards: number | undefined;
   readonly dataFolder: DataFolder | undefined;
 }) => Promise<readonly TableDescription[]>;
 
@@ -36,13 +38,13 @@ export type Provision = (target: {
 const localCredentials = { accessKeyId: "local", secretAccessKey: "local" };
 
 export const provisionStack: Provision = async (target) => {
-  const { deployment, region, endpoints, stream, dataFolder } = target;
+  const { deployment, region, endpoints, stream, shards, dataFolder } = target;
   const aws = {
     region,
     endpoint: endpoints,
     credentials: localCredentials,
   };
-  await makeDeployment({ ...aws, deployment, stream });
+  await makeDeployment({ ...aws, deployment, stream, shards });
   const own = new Set(target.tables.map(({ name }) => name));
   const samples = target.sampleTables ? sampleTables.filter(({ name }) => !own.has(name)) : [];
   await makeTables(aws, { deployment, tables: [...samples, ...target.tables] });
@@ -63,6 +65,10 @@ async function makeDeployment(options: ProvisionOptions): Promise<void> {
     await provisionDeployment(options);
   } catch (error) {
     if (!(error instanceof InvalidRequestError)) throw error;
+    if (error.field === "shards") {
+      const remedy = "start without --shards, or name another folder with --data <folder>";
+      throw new StackError("config", `${error.message}; ${remedy}`, { cause: error });
+    }
     const remedy = "start without --tables-only, or name another folder with --data <folder>";
     throw new StreamInUse("config", `${error.message}; ${remedy}`, { cause: error });
   }

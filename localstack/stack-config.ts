@@ -9,6 +9,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { deploymentNames } from "../aws/names.ts";
 import { InvalidRequestError } from "../core/errors.ts";
+import * as limits from "../core/limits.ts";
 import {
   aBoolean,
   anObject,
@@ -38,6 +39,7 @@ const configChecks = {
   region: aText,
   sampleTables: aBoolean,
   tablesOnly: aBoolean,
+  shards: integerIn({ min: 1, max: limits.shardsMax }),
 } satisfies Checks<TidemarkConfig>;
 
 const portChecks = {

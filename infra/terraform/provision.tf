@@ -9,6 +9,7 @@ resource "aws_lambda_invocation" "provision" {
   # Invoked again when any of this changes; every invocation is repeatable.
   input = jsonencode({
     historyRetentionMs = var.history_retention_minutes * 60 * 1000
+    shards             = var.shards
     stream             = jsondecode(var.stream.closing ? "\"closing\"" : var.stream.enabled)
     tables = [
       for name in sort(keys(var.tables)) :

@@ -152,11 +152,11 @@ variable "stream" {
     error_message = "stream.mode is \"PROVISIONED\" or \"ON_DEMAND\"."
   }
   validation {
-    condition     = var.stream.shards == 1
+    condition     = var.stream.shards >= 1 && var.stream.shards <= var.shards
     error_message = <<-EOT
-      This version of Tidemark certifies on one shard, which is one hash key of the stream: leave
-      stream.shards at 1, since others would stay empty. One shard takes 1 MB or 1,000 records a
-      second, and a record carries many transactions.
+      Each of the deployment's shards is one hash key of the stream, so that more Kinesis shards
+      than that stay empty: stream.shards is a whole number from 1 to shards. One Kinesis shard
+      takes 1 MB or 1,000 records a second, and a record carries many transactions.
     EOT
   }
   validation {
@@ -169,6 +169,22 @@ variable "stream" {
       stream.retention_hours is a whole number from 24 to 168: Kinesis keeps records for a day at
       least, and the log's blocks, which say what became of them, live for eight days.
     EOT
+  }
+}
+
+variable "shards" {
+  description = <<-EOT
+    How many shards the deployment has: each is a range of hashes of partitions, with a log of its
+    own, which one oracle function serves. A transaction within one costs what it costs on one; over
+    several it is prepared in each. Set when the deployment is made (docs/operations.md, Shards).
+  EOT
+  type        = number
+  default     = 1
+  nullable    = false
+
+  validation {
+    condition     = var.shards >= 1 && var.shards <= 64 && floor(var.shards) == var.shards
+    error_message = "shards is a whole number from 1 to 64 (shardsMax)."
   }
 }
 
