@@ -5,7 +5,8 @@
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Oracle, oracleBoundsDefault } from "../../core/oracle.ts";
+import { type Oracle } from "../../core/oracle.ts";
+import { oracleBoundsDefault } from "../../core/oracle-bounds.ts";
 import type { StreamRecord } from "../../core/ports.ts";
 import { Tail } from "../../core/tail.ts";
 import { TransactionReads } from "../../core/transaction-reads.ts";

@@ -110,17 +110,17 @@ const centiman: Paper = {
       claim:
         "A transaction over several validators is validated by each for its part, and commits " +
         "exactly if all agree; arrivals out of order abort only what truly conflicts.",
-      notYet: "Commits lie in one shard so far.",
+      notYet: "Each shard validates its part; what aborts without need is not measured yet.",
     },
     {
       section: "spurious aborts, with several validators",
       claim: "Writes of a transaction that another validator aborted stop causing conflicts.",
-      notYet: "Needs several validators for one transaction.",
+      notYet: "Their outcome is entered, so they stop; not measured yet.",
     },
     {
       section: "elastic validation",
       claim: "Validators are added and removed while transactions run.",
-      notYet: "Comes with splitting and merging of shards.",
+      notYet: "The number of shards is chosen once.",
     },
   ],
 };
