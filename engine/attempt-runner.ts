@@ -27,7 +27,6 @@ import { orAborted } from "./concurrency.ts";
 import type { EngineCore } from "./engine-core.ts";
 import type { TryEnd } from "./express-way.ts";
 import { ItemTurns } from "./item-turns.ts";
-import { readsAt } from "./reads-at.ts";
 import { TableRefusedError, UnknownTableError } from "./table-registry.ts";
 import type {
   BodyTransaction,
@@ -39,6 +38,7 @@ import type {
   TransactOptions,
 } from "./types.ts";
 
+const past = new OnDemand("reads in the past", () => import("./reads-at.ts"));
 const idempotency = new OnDemand("idempotency", () => import("./idempotency.ts"));
 
 /** Short: whose turn it is at a contended item must not sleep through it (courtesy.ts). */
@@ -140,7 +140,9 @@ export class AttemptRunner {
     return this.#repeat(call, options.attemptsMax, async (services, times) => {
       services.emit?.({ kind: "attempt-started", attempt: times.attempts, isolation: "snapshot" });
       const startedMs = services.ports.clock.nowMs();
-      const fixed = options.asOf === undefined ? undefined : await readsAt(services, options.asOf);
+      const { asOf } = options;
+      const fixed =
+        asOf === undefined ? undefined : await past.use(({ readsAt }) => readsAt(services, asOf));
       const attempt = await beginAttempt(services, {
         mode: fixed === undefined ? "read-only" : "fixed",
         isolation: "snapshot",
