@@ -15,7 +15,7 @@ export function announcement(
   },
 ): string {
   const { dataFolder, ownTables, configFile } = settings;
-  const { endpoint, endpoints, deployment, region, registered, tablesOnly } = stack;
+  const { endpoint, endpoints, deployment, region, registered, tablesOnly, shards } = stack;
   const kept = dataFolder === undefined ? "in memory, gone when this stops" : `in ${dataFolder}`;
   const isSample = ({ name }: TableDescription): boolean =>
     !ownTables.includes(name) && sampleTables.some((sample) => sample.name === name);
@@ -31,6 +31,7 @@ export function announcement(
       ? "  Commits      clients append them to the log's table; there is no stream"
       : `  Kinesis      ${endpoints.kinesis}`,
     `  Deployment   ${deployment}   (region ${region}; any credentials do)`,
+    ...(shards > 1 ? [`  Shards       ${shards}, with a log each`] : []),
     `  Data         ${kept}`,
     ...(configFile === undefined ? [] : [`  Settings     from ${configFile}`]),
     ...(own.length === 0 ? [] : [`  Your tables  ${wrapped(own, indent)}`]),
@@ -56,9 +57,9 @@ export function announcement(
 
 /** One line for programs; `processes` are the children's process ids. */
 export function announcementJson(stack: EmbeddedStack): string {
-  const { endpoint, endpoints, deployment, region, tables, tablesOnly, processes } = stack;
-  const described = { endpoint, endpoints, deployment, region, tables, tablesOnly, processes };
-  return `${JSON.stringify(described)}\n`;
+  const { endpoint, endpoints, deployment, region, tables, tablesOnly, shards, processes } = stack;
+  const where = { endpoint, endpoints, deployment, region };
+  return `${JSON.stringify({ ...where, tables, tablesOnly, shards, processes })}\n`;
 }
 
 function withAccess({ name, access, move }: TableDescription): string {

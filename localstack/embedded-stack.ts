@@ -6,7 +6,7 @@
 import { deploymentNames } from "../aws/names.ts";
 import type { TableDescription } from "../core/types.ts";
 import { DataFolder, unwritable, type Checkpoints } from "./data-folder.ts";
-import type { Provision } from "./provision-stack.ts";
+import type { Provision, Provisioned } from "./provision-stack.ts";
 import type {
   FromProcess,
   HostSettings,
@@ -68,6 +68,8 @@ export type EmbeddedStack = {
   readonly region: string;
   /** There is no stream, and nothing listens where Kinesis would. */
   readonly tablesOnly: boolean;
+  /** How many logs with an oracle each. */
+  readonly shards: number;
   /** Names of those that are registered, kept ones too. */
   readonly tables: readonly string[];
   /** The same, as they were when it started. */
@@ -142,7 +144,7 @@ class Stack implements EmbeddedStack {
   readonly #readers: SupervisedProcess[] = [];
   /** Everything is provisioned: functions may be invoked. */
   #complete = false;
-  #registered: readonly TableDescription[] = [];
+  #provisioned: Provisioned = { registered: [], shards: 0 };
   #lose: (error: StackError) => void = () => undefined;
   #stopped: Promise<void> | undefined;
 
@@ -174,11 +176,15 @@ class Stack implements EmbeddedStack {
   }
 
   get tables(): readonly string[] {
-    return this.#registered.map(({ name }) => name);
+    return this.registered.map(({ name }) => name);
   }
 
   get registered(): readonly TableDescription[] {
-    return this.#registered;
+    return this.#provisioned.registered;
+  }
+
+  get shards(): number {
+    return this.#provisioned.shards;
   }
 
   get processes(): Readonly<Record<string, number>> {
@@ -224,7 +230,7 @@ class Stack implements EmbeddedStack {
     ]);
     const failed = [...started, provisioned].find((result) => result.status === "rejected");
     if (failed !== undefined) throw this.#unwritable ?? failed.reason;
-    if (provisioned.status === "fulfilled") this.#registered = provisioned.value;
+    if (provisioned.status === "fulfilled") this.#provisioned = provisioned.value;
     this.#complete = true;
     for (const host of this.#hosts) host.send({ kind: "go" });
     this.#ownLog.info(this.processes, "running");

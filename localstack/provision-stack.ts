@@ -10,7 +10,7 @@ import { provisionDeployment, type ProvisionOptions } from "../aws/provision.ts"
 import { adoptTables, registeredTables } from "../aws/register-tables.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
-import type { TableDescription } from "../core/types.ts";
+import type { ShardId, TableDescription } from "../core/types.ts";
 import type { DataFolder } from "./data-folder.ts";
 import type { StackEndpoints } from "./process-messages.ts";
 import { sampleRows, sampleTables } from "./sample-tables.ts";
@@ -19,7 +19,7 @@ import type { TableSetup } from "./table-setup.ts";
 
 /**
  * Makes the deployment's tables and, if it is to have one, its stream; may be repeated on one that
- * is there. Returns all that are registered then: those that it was given first, in their order.
+ * is there.
  */
 export type Provision = (target: {
   readonly deployment: string;
@@ -32,7 +32,13 @@ export type Provision = (target: {
   /** Undefined: as many as it has; 1 of a new deployment. */
   readonly shards: number | undefined;
   readonly dataFolder: DataFolder | undefined;
-}) => Promise<readonly TableDescription[]>;
+}) => Promise<Provisioned>;
+
+export type Provisioned = {
+  /** All that are registered: those that it was given first, in their order. */
+  readonly registered: readonly TableDescription[];
+  readonly shards: number;
+};
 
 /** Explicit, so that a developer's own credentials are never even read. */
 const localCredentials = { accessKeyId: "local", secretAccessKey: "local" };
@@ -44,7 +50,7 @@ export const provisionStack: Provision = async (target) => {
     endpoint: endpoints,
     credentials: localCredentials,
   };
-  await makeDeployment({ ...aws, deployment, stream, shards });
+  const made = await makeDeployment({ ...aws, deployment, stream, shards });
   const own = new Set(target.tables.map(({ name }) => name));
   const samples = target.sampleTables ? sampleTables.filter(({ name }) => !own.has(name)) : [];
   await makeTables(aws, { deployment, tables: [...samples, ...target.tables] });
@@ -56,13 +62,14 @@ export const provisionStack: Provision = async (target) => {
   const registered = await registeredTables({ ...aws, deployment });
   const isOwn = ({ name }: TableDescription): boolean => own.has(name);
   const given = [...own].flatMap((name) => registered.filter((table) => table.name === name));
-  return [...given, ...registered.filter((table) => !isOwn(table))];
+  const others = registered.filter((table) => !isOwn(table));
+  return { registered: [...given, ...others], shards: made.length };
 };
 
 /** @throws StreamInUse when it is to do without a stream, and has one. */
-async function makeDeployment(options: ProvisionOptions): Promise<void> {
+async function makeDeployment(options: ProvisionOptions): Promise<readonly ShardId[]> {
   try {
-    await provisionDeployment(options);
+    return await provisionDeployment(options);
   } catch (error) {
     if (!(error instanceof InvalidRequestError)) throw error;
     if (error.field === "shards") {

@@ -1,10 +1,12 @@
 /** A stack of four shards that one Kinesis shard carries, on real protocol servers. */
+import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { createAwsPorts } from "../../aws/ports.ts";
+import { announcementJson } from "../../localstack/announcement.ts";
 import type { EmbeddedStack } from "../../localstack/embedded-stack.ts";
 import type { CommitPreference } from "../../engine/types.ts";
 import { createClient, defineTable, type Client } from "../../sdk/index.ts";
-import { eventually, startTestStack } from "./fixtures/test-stack.ts";
+import { eventually, startTestStack, temporaryFolder } from "./fixtures/test-stack.ts";
 
 const accounts = defineTable<{ readonly n: number }, { readonly id: string }>("accounts", {
   key: "id",
@@ -32,6 +34,18 @@ async function total(client: Client): Promise<number> {
     return rows.reduce((sum, row) => sum + (row?.n ?? 0), 0);
   });
 }
+
+test("a kept stack comes back with the shards it was made with, and refuses others", async () => {
+  const dataFolder = join(temporaryFolder(), "data");
+  const first = await startTestStack({ dataFolder, sampleTables: false, shards: 3 });
+  expect(announcementJson(first)).toContain('"shards":3');
+  await first.stop();
+  const again = await startTestStack({ dataFolder, sampleTables: false });
+  expect(again.shards).toBe(3);
+  await again.stop();
+  const others = startTestStack({ dataFolder, sampleTables: false, shards: 2 });
+  await expect(others).rejects.toThrow("the deployment has 3 shards, which it was made with");
+});
 
 test("money moves across shards, by all ways, while the oracle is killed", async () => {
   const stack = await startTestStack({ sampleTables: true, shards: 4 });

@@ -47,6 +47,7 @@ export async function startEmbeddedStack(
     deployment,
     region,
     tablesOnly: false,
+    shards: 1,
     tables: tables.map(({ name }) => name),
     get registered() {
       return needsControl("looks at the stack's tables");
