@@ -289,38 +289,44 @@ test("who writes after the end is told so, also of one that touched no shard", a
   });
 });
 
-test("a write that its body has not waited for is committed, or refused there", async () => {
-  cloud = await createTestCloud({
-    shards: 4,
-    tables: [testTable("accounts", { partitionKey: "id" })],
-  });
-  const seen = new Set<string>();
-  await cloud.run(async () => {
-    for (let afterMs = 0; afterMs < 40; afterMs += 1) {
-      // A process of its own has not opened any shard yet.
-      const client = cloud.createClient(`client-${afterMs.toString()}`);
-      const stray = `stray-${afterMs.toString()}`;
-      let made = "refused";
-      await client.transact((tx) => {
-        for (const id of ids.slice(0, 2)) tx.put(accounts, { id, amount: afterMs });
-        cloud.clock.sleep(afterMs).then(
-          () => {
-            try {
-              tx.put(accounts, { id: stray, amount: 1 });
-              made = "made";
-            } catch (error) {
-              expect(error).toBeInstanceOf(TransactionClosedError);
-            }
-          },
-          () => undefined,
-        );
-        return Promise.resolve();
-      });
-      await cloud.clock.sleep(100);
-      const row = await client.snapshot((s) => s.get(accounts, stray));
-      expect(row === undefined ? "refused" : "made").toBe(made);
-      seen.add(made);
-    }
-  });
-  expect(seen).toEqual(new Set(["made", "refused"]));
-});
+test.each([
+  // The process asks for the shards while the body's stray writes go on.
+  ["cold", ["committed", "refused"]],
+  // They are known at once, and then it waits for a look at their logs.
+  ["warm", ["refused"]],
+] as const)(
+  "a write that its body has not waited for is never lost in silence, in a %s process",
+  async (temperature, ends) => {
+    cloud = await createTestCloud({
+      shards: 4,
+      tables: [testTable("accounts", { partitionKey: "id" })],
+    });
+    const seen = new Set<string>();
+    await cloud.run(async () => {
+      const warm = cloud.createClient("warm");
+      await warm.snapshot((s) => s.batchGet(accounts, ids));
+      for (let afterMs = 0; afterMs < 30; afterMs += 0.5) {
+        const client = temperature === "warm" ? warm : cloud.createClient(`at-${String(afterMs)}`);
+        const stray = `stray-${String(afterMs)}`;
+        let made: unknown;
+        await client.transact((tx) => {
+          for (const id of ids.slice(0, 2)) tx.put(accounts, { id, amount: afterMs });
+          const late = cloud.clock.sleep(afterMs).then(() => {
+            tx.put(accounts, { id: stray, amount: 1 });
+          });
+          late.then(
+            () => (made = true),
+            (error: unknown) => (made = error),
+          );
+          return Promise.resolve();
+        });
+        await cloud.clock.sleep(100);
+        const row = await client.snapshot((s) => s.get(accounts, stray));
+        if (row === undefined) expect(made).toBeInstanceOf(TransactionClosedError);
+        else expect(made).toBe(true);
+        seen.add(row === undefined ? "refused" : "committed");
+      }
+    });
+    expect(seen).toEqual(new Set(ends));
+  },
+);
