@@ -142,6 +142,47 @@ describe.each(ways)("four shards, by %s", (_, way) => {
     expect(cloud.rows(accounts).reduce((sum, { amount }) => sum + amount, 0)).toBe(120);
   });
 
+  test("replay settles and installs what died clients left open and nobody meets", async () => {
+    const written = (n: number) => ids.slice(0, 4).map((id) => `${id}-of-${n.toString()}`);
+    const dyingAtMs = Array.from({ length: 12 }, (_, n) => 5 * (n + 1));
+    const sent = new Map<number, TransactionId>();
+    await cloud.run(async () => {
+      const deaths = dyingAtMs.map(async (atMs, n) => {
+        const onEvent = (event: EngineEvent): void => {
+          if (event.kind === "sent") sent.set(n, event.transactionId);
+        };
+        const dying = cloud.startProcess(`dying-${n.toString()}`, { onEvent });
+        const dead = new Promise<void>((resolve) => {
+          dying.onCrash(resolve);
+        });
+        const writing = dying.client.transact((tx) => {
+          for (const id of written(n)) tx.put(accounts, { id, amount: n });
+          return Promise.resolve();
+        });
+        writing.catch(() => undefined);
+        await cloud.clock.sleep(atMs);
+        dying.crash();
+        await dead;
+      });
+      await Promise.all(deaths);
+    });
+    await cloud.settled();
+    // Logs that are quiet show no time: 30 s by the clock, and replay comes once a minute.
+    await cloud.advance(120_000);
+    const stored = new Set(cloud.rows(accounts).map(({ id }) => id));
+    const ends = new Set<string>();
+    await cloud.run(async () => {
+      const asking = cloud.createClient();
+      for (const [n, id] of sent) {
+        const outcome = await asking.outcome(id);
+        const rows = written(n).filter((row) => stored.has(row));
+        expect(rows).toHaveLength(outcome === "committed" ? 4 : 0);
+        ends.add(outcome);
+      }
+    });
+    expect(ends).toEqual(new Set(["aborted", "committed"]));
+  });
+
   test("an idempotency key does the work once, in whichever shard its entry lies", async () => {
     await cloud.run(async () => {
       const client = cloud.createClient();
