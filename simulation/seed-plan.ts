@@ -370,7 +370,7 @@ function lanesOf(workload: WorkloadName, random: SeededRandom): number {
 
 function hashBitsOf(random: SeededRandom, mixed: boolean): number {
   if (!random.chance(narrowShare)) return hashBitsMax;
-  // What is prepared bars whoever shares a hash with it: narrower, next to nothing commits.
+  // What is prepared bars whoever shares a hash with it: narrower, too little commits.
   return random.integer(mixed ? mixedBitsMin : narrowBitsMin, narrowBitsMax);
 }
 
