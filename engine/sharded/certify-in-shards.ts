@@ -11,19 +11,10 @@
  *
  * Paper: Centiman §3.1 (validation over several validators).
  */
-import { assert, InvariantViolation } from "../../core/assert.ts";
+import { InvariantViolation } from "../../core/assert.ts";
 import { CommitUnknownError, UnavailableError } from "../../core/errors.ts";
-import * as limits from "../../core/limits.ts";
 import type { TransactionReads } from "../../core/transaction-reads.ts";
-import type {
-  Answer,
-  CommittedVerdict,
-  Part,
-  Payload,
-  Timestamp,
-  TransactionId,
-  WholeOutcome,
-} from "../../core/types.ts";
+import type { Answer, Part, Timestamp, TransactionId, WholeOutcome } from "../../core/types.ts";
 import { transactionIdFor } from "../../schemas/transaction-id.ts";
 import type { AttemptServices } from "../attempt-services.ts";
 import type { AttemptViews } from "../attempt-views.ts";
@@ -31,14 +22,13 @@ import type { Committed } from "../committed.ts";
 import { sendRequest, tablesOf, type Sent } from "../commit.ts";
 import { abortError } from "../commit-request.ts";
 import type { CommitName } from "../commit-under-way.ts";
-import { follow, ignore, noLongerNeeded } from "../concurrency.ts";
-import { installCommitted } from "../install-committed.ts";
+import { follow, noLongerNeeded } from "../concurrency.ts";
 import type { ReadView } from "../read-view.ts";
 import { settledAnswer, unknownError } from "../request-settler.ts";
 import type { ShardSession } from "../shard-session.ts";
 import type { CommitWay } from "../types.ts";
 import { assertKeyCount, type WriteBuffer } from "../write-buffer.ts";
-import { enterIn } from "./settle-outcome.ts";
+import { OwnOutcome, type PlacedPart } from "./own-outcome.ts";
 
 export type ShardedCommit = {
   /** Of the shards that it reads or writes, by rising number. */
@@ -59,15 +49,12 @@ type OwnPart = {
   readonly from: Timestamp;
 };
 
-/** A part whose log has answered. */
-type Prepared = OwnPart & {
-  readonly payload: Payload;
-  readonly sentMs: number;
-  readonly via: CommitWay;
-  readonly answer: Answer;
-  /** What it means to the caller that it is aborted. */
-  readonly refusal: Error | undefined;
-};
+/** One that its log has answered. */
+type Answered = OwnPart &
+  PlacedPart & {
+    /** What it means to the caller that it is aborted. */
+    readonly refusal: Error | undefined;
+  };
 
 /**
  * @throws ConflictError, SnapshotTooOldError, UnavailableError, TransactionTooLargeError: not
@@ -98,8 +85,8 @@ export async function certifyInShards(
     ...each,
     writes: writes.inShard(each.session.number, services.sessions.map),
   }));
-  const entering = new Entering(services, { id, proof: commit.proof, secret: commit.secret });
-  return new InShards(services, { id, parts, entering }).commit();
+  const outcome = new OwnOutcome(services, { id, proof: commit.proof, secret: commit.secret });
+  return new InShards(services, { id, parts, outcome }).commit();
 }
 
 class InShards {
@@ -107,7 +94,7 @@ class InShards {
   readonly #id: TransactionId;
   readonly #own: readonly OwnPart[];
   readonly #parts: readonly Part[];
-  readonly #entering: Entering;
+  readonly #outcome: OwnOutcome;
   /** In the order in which they came; `isStopped`: after another one. */
   readonly #failures: { readonly error: unknown; readonly isStopped: boolean }[] = [];
   readonly #sent = new Set<ShardSession>();
@@ -117,18 +104,18 @@ class InShards {
     {
       id,
       parts,
-      entering,
+      outcome,
     }: {
       readonly id: TransactionId;
       readonly parts: readonly OwnPart[];
-      readonly entering: Entering;
+      readonly outcome: OwnOutcome;
     },
   ) {
     this.#services = services;
     this.#id = id;
     this.#own = parts;
     this.#parts = parts.map(({ session, from }) => ({ shard: session.number, from }));
-    this.#entering = entering;
+    this.#outcome = outcome;
   }
 
   async commit(): Promise<Committed> {
@@ -146,7 +133,7 @@ class InShards {
         }),
       );
       const results = await Promise.allSettled(asked.map((each) => this.#orRefused(each, stop)));
-      const prepared: Prepared[] = [];
+      const prepared: Answered[] = [];
       for (const result of results) if (result.status === "fulfilled") prepared.push(result.value);
       const whole = this.#wholeOf(prepared);
       if (whole?.kind !== "committed") {
@@ -154,7 +141,7 @@ class InShards {
         // What was never sent, or is overtaken, can never be prepared. Of what is not known nobody
         // says anything.
         // mutant: aborted-when-unknown
-        if (failure.isCertain) this.#entering.abort(this.#own, this.#unanswered(prepared));
+        if (failure.isCertain) this.#outcome.abort(this.#own, this.#unanswered(prepared));
         throw failure.error;
       }
       const commitTimestamp = whole.timestamp;
@@ -162,7 +149,7 @@ class InShards {
       const via = first?.via ?? "stream";
       emit?.({ kind: "certified", transactionId: this.#id, commitTimestamp, via });
       const name = { transactionId: this.#id, place: 0 };
-      return { name, commitTimestamp, installed: this.#entering.commit(prepared, whole) };
+      return { name, commitTimestamp, installed: this.#outcome.commit(prepared, whole) };
     } finally {
       unfollow();
       for (const { session, user } of pins) session.follower.leave(user);
@@ -170,7 +157,7 @@ class InShards {
   }
 
   /** What all have said; undefined: not all have. */
-  #wholeOf(prepared: readonly Prepared[]): WholeOutcome | undefined {
+  #wholeOf(prepared: readonly Answered[]): WholeOutcome | undefined {
     let greatest = 0;
     for (const { answer } of prepared) {
       if (answer.kind === "aborted") return { kind: "aborted" };
@@ -185,7 +172,7 @@ class InShards {
     return { kind: "committed", timestamp: greatest as Timestamp };
   }
 
-  async #prepare(part: OwnPart, signal: AbortSignal): Promise<Prepared> {
+  async #prepare(part: OwnPart, signal: AbortSignal): Promise<Answered> {
     const { ports, freshMs, emit, call } = this.#services;
     const { session, reads, writes, from } = part;
     let via: CommitWay = "stream";
@@ -211,7 +198,7 @@ class InShards {
   }
 
   /** What the others say is of no use any more once one of them is refused. */
-  async #orRefused(asked: Promise<Prepared>, stop: AbortController): Promise<Prepared> {
+  async #orRefused(asked: Promise<Answered>, stop: AbortController): Promise<Answered> {
     const prepared = await asked;
     if (prepared.refusal !== undefined) this.#fails(prepared.refusal, stop);
     return prepared;
@@ -222,7 +209,7 @@ class InShards {
     stop.abort(noLongerNeeded);
   }
 
-  #unanswered(prepared: readonly Prepared[]): ReadonlySet<ShardSession> {
+  #unanswered(prepared: readonly Answered[]): ReadonlySet<ShardSession> {
     const unanswered = new Set(this.#sent);
     for (const { session } of prepared) unanswered.delete(session);
     return unanswered;
@@ -253,123 +240,4 @@ function consumptionOf({ options }: AttemptServices["call"]): {
 } {
   const { consumption } = options;
   return consumption === undefined ? {} : { consumption };
-}
-
-/** Its id, what its vote shows, and what replay is shown (schemas/transaction-id.ts). */
-type OwnName = {
-  readonly id: TransactionId;
-  readonly proof: Uint8Array;
-  readonly secret: Uint8Array;
-};
-
-/** Enters what became of the whole in each log, by its client's proof, beside what comes next. */
-class Entering {
-  readonly #services: AttemptServices;
-  readonly #name: OwnName;
-
-  constructor(services: AttemptServices, name: OwnName) {
-    this.#services = services;
-    this.#name = name;
-  }
-
-  /** Whether all its writes are installed; never rejects. */
-  async commit(
-    prepared: readonly Prepared[],
-    whole: Extract<WholeOutcome, { kind: "committed" }>,
-  ): Promise<boolean> {
-    const installs = prepared.map((part) => this.#keep(this.#commitIn(part, whole)));
-    return (await Promise.all(installs)).every((isDone) => isDone);
-  }
-
-  async #commitIn(part: Prepared, whole: WholeOutcome): Promise<boolean> {
-    const { ports, call } = this.#services;
-    const { session, answer, payload, sentMs, via } = part;
-    const { timestamp: from } = answer;
-    const entered = answer.kind === "committed" ? answer : await this.#enter(part, from, whole);
-    if (entered.kind !== "committed") return false;
-    assertCounts(entered, whole);
-    if (payload.writes.length === 0) return true;
-    // Its client has heard of the commit as a whole, once.
-    const emit = this.#services.emit;
-    const quiet: typeof emit = (event) => {
-      if (event.kind !== "certified") emit?.(event);
-    };
-    const here = { ...this.#services, session, ports, emit: quiet };
-    const own = { proof: this.#name.secret, via, consumption: call.consumption };
-    return installCommitted(here, { verdict: entered, payload, sentMs }, own);
-  }
-
-  /** Where its part is, or may come to be, prepared. Nobody waits for it. */
-  abort(parts: readonly OwnPart[], onWay: ReadonlySet<ShardSession>): void {
-    for (const part of parts) void this.#keep(this.#abortIn(part, onWay.has(part.session)));
-  }
-
-  async #abortIn(part: OwnPart, isOnWay: boolean): Promise<boolean> {
-    const { session } = part;
-    const { id } = this.#name;
-    const isOpen = (): boolean => session.follower.tail.open.get(id) !== undefined;
-    if (!isOpen() && isOnWay) await this.#answered(session);
-    if (!isOpen()) await session.follower.refresh();
-    const opened = session.follower.tail.open.get(id);
-    if (opened !== undefined) {
-      await this.#enter(part, opened.prepared.timestamp, { kind: "aborted" });
-    }
-    return true;
-  }
-
-  /** Waits a while for the log's answer to a part that is on its way. */
-  async #answered({ follower }: ShardSession): Promise<void> {
-    const over = new AbortController();
-    const verdict = follower.awaitVerdict(this.#name.id, over.signal);
-    const patience = this.#services.ports.clock.sleep(limits.openPatienceMsMax, over.signal);
-    verdict.catch(ignore);
-    patience.catch(ignore);
-    try {
-      await Promise.race([verdict, patience]);
-    } finally {
-      over.abort(noLongerNeeded);
-    }
-  }
-
-  /** @throws when that takes too long: whoever meets the part enters it then. */
-  async #enter(
-    { session }: OwnPart,
-    from: Timestamp,
-    whole: WholeOutcome,
-  ): ReturnType<typeof enterIn> {
-    const { ports } = this.#services;
-    const { id, proof } = this.#name;
-    const tooLong = new AbortController();
-    const { signal } = tooLong;
-    const over = new AbortController();
-    ports.clock.sleep(limits.withdrawMsMax, over.signal).then(() => {
-      tooLong.abort(noLongerNeeded);
-    }, ignore);
-    try {
-      const vote = { proof, stamps: [], whole };
-      const enter = { kind: "vote", vote } as const;
-      return await enterIn(ports, session, { id, from, signal, call: { signal }, enter });
-    } finally {
-      over.abort(noLongerNeeded);
-    }
-  }
-
-  /** What fails is left to whoever meets it, and to replay. */
-  #keep(work: Promise<boolean>): Promise<boolean> {
-    const { background } = this.#services;
-    const done = work.catch((cause: unknown) => {
-      this.#services.emit?.({ kind: "install-left", transactionId: this.#name.id, cause });
-      return false;
-    });
-    const kept: Promise<void> = done.then(ignore, ignore).finally(() => {
-      background.delete(kept);
-    });
-    background.add(kept);
-    return done;
-  }
-}
-
-function assertCounts({ timestamp }: CommittedVerdict, whole: WholeOutcome): void {
-  const isSame = whole.kind === "committed" && whole.timestamp === timestamp;
-  assert(isSame, "I3: a transaction counts at one timestamp in all its logs");
 }
