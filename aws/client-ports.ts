@@ -43,7 +43,8 @@ export function clientPortsOn(clients: AwsClients, options: AwsPortsOptions): Aw
   const clock = options.clock ?? systemClock;
   const random = options.random ?? systemRandom;
   const dynamodb = createClientDynamoDb(clients.dynamodb);
-  const control = createDynamoDbControlReader({ dynamodb, table: names.controlTable });
+  const log = createClientCommitLog({ dynamodb, clock, table: names.logTable });
+  const control = createDynamoDbControlReader({ dynamodb, log, table: names.controlTable });
   const { kinesis } = clients;
   const { stream } = names;
   const shardEntries = (callOptions?: CallOptions) => control.shardEntries(callOptions);
@@ -55,7 +56,7 @@ export function clientPortsOn(clients: AwsClients, options: AwsPortsOptions): Aw
     digest: systemDigest,
     control,
     stream: createKinesisCommitStream({ kinesis, clock, random, stream, shardEntries }),
-    log: createClientCommitLog({ dynamodb, clock, table: names.logTable }),
+    log,
     watchDates: (tell) =>
       dates.use(async ({ watchStoreDates }) => {
         unwatch = watchStoreDates((await clients.dynamodb()).client, clock, tell);

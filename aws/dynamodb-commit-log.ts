@@ -6,6 +6,7 @@ import { OnDemand } from "../core/on-demand.ts";
 import type { Clock, CommitLog } from "../core/ports.ts";
 import { fromSdkItem } from "./attribute-values.ts";
 import type { ClientDynamoDb } from "./dynamodb.ts";
+import { forkedLogs } from "./forked-logs.ts";
 import { storedBlock } from "./stored-block.ts";
 
 const appending = new OnDemand("appended blocks", () => import("./dynamodb-append.ts"));
@@ -18,11 +19,16 @@ export type CommitLogParts = {
 };
 
 export function createDynamoDbCommitLog(parts: CommitLogParts): CommitLog {
-  return { ...createClientCommitLog(parts), ...backwardReader(parts) };
+  return forkedLogs({ ...storedLogs(parts), ...backwardReader(parts) });
 }
 
 /** What a client needs of it. */
 export function createClientCommitLog(parts: CommitLogParts): Omit<CommitLog, "readBackward"> {
+  return forkedLogs(storedLogs(parts));
+}
+
+/** What the table holds under each shard's name. */
+function storedLogs(parts: CommitLogParts): Omit<CommitLog, "readBackward" | "continues"> {
   return {
     ...readers(parts),
     append: (shard, block, options) =>

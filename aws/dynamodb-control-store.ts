@@ -3,13 +3,14 @@
  * replay leaves for the reaper and for operators (aws/control-tombstones.ts). A client reads it
  * only, and has a reader of its own. Layout: docs/protocol.md §1.
  */
-import { StoreError } from "../core/errors.ts";
+import { CorruptDataError, StoreError } from "../core/errors.ts";
 import { hashSecretBytes, KeyHasher } from "../core/key-hash.ts";
-import { ShardMap } from "../core/shard-map.ts";
-import type { CallOptions, ClientPorts, Clock, ControlStore } from "../core/ports.ts";
+import { ShardMap, shardIdOf } from "../core/shard-map.ts";
+import type { CallOptions, ClientPorts, Clock, CommitLog, ControlStore } from "../core/ports.ts";
 import { isSequenceNumber } from "../core/sequence-number.ts";
 import type {
   Item,
+  Lineage,
   LogPosition,
   ShardId,
   ShardNumber,
@@ -31,7 +32,12 @@ import { createReaperStore } from "./control-tombstones.ts";
 import type { ClientDynamoDb, DynamoDb } from "./dynamodb.ts";
 import { bytesOf, corrupt, has, integerOf, textOf, type Stored } from "./stored-attributes.ts";
 
-export type ControlReaderParts = { readonly dynamodb: ClientDynamoDb; readonly table: string };
+export type ControlReaderParts = {
+  readonly dynamodb: ClientDynamoDb;
+  readonly table: string;
+  /** Told of the pasts of logs; undefined: whoever asks reads no log. */
+  readonly log?: Pick<CommitLog, "continues">;
+};
 export type ControlStoreParts = ControlReaderParts & {
   readonly dynamodb: DynamoDb;
   readonly clock: Clock;
@@ -48,6 +54,8 @@ export type ShardEntry = {
    * whichever Kinesis shard covers it carries them.
    */
   readonly startingHashKey: string;
+  /** The fork that it begins with. While that is prepared, the block is not known yet. */
+  readonly forked?: { readonly of: ShardNumber; readonly at: LogPosition | undefined };
 };
 
 /** The client's part of the port, and what the stream adapter needs of the same table. */
@@ -68,33 +76,48 @@ export type AwsControlStore = ControlStore &
       watermark: Watermark,
       options?: CallOptions,
     ): Promise<void>;
+    /**
+     * Adds a shard that is to be split off, under the secret of all, with the other's watermark. It
+     * is in no map before `enterFork`. False: there is one of that number.
+     */
+    prepareFork(
+      entry: ShardEntry & { readonly forked: { readonly of: ShardNumber } },
+      watermark: Watermark,
+      options?: CallOptions,
+    ): Promise<boolean>;
   };
 
 export function createDynamoDbControlReader({
   dynamodb,
   table,
+  log,
 }: ControlReaderParts): AwsControlReader {
   const control = createControlReads(dynamodb, table);
-  /** A shard's secret never changes. */
-  const hashers = new Map<ShardId, { readonly secret: Uint8Array; readonly number: ShardNumber }>();
+  /** A shard's secret never changes, nor does its past. */
+  const hashers = new Map<
+    ShardId,
+    { readonly secret: Uint8Array; readonly number: ShardNumber; readonly lineage: Lineage }
+  >();
   // By their numbers: the first shard comes first.
   const shardEntries: AwsControlReader["shardEntries"] = async (options) => {
     const items = await allOf(control, { pk: "shards" }, options);
-    const entries = items.map((item): ShardEntry => {
-      const stored = { what: "shard entry", item };
-      const startingHashKey = textOf(stored, "startingHashKey");
-      if (!/^\d{1,39}$/.test(startingHashKey)) throw corrupt(stored, "startingHashKey");
-      const shard = textOf(stored, "sk") as ShardId;
-      const secret = bytesOf(stored, "hashSecret");
-      if (secret.length !== hashSecretBytes) throw corrupt(stored, "hashSecret");
-      // Entries of before there were several shards name neither.
-      const number = (has(stored, "number") ? integerOf(stored, "number") : 0) as ShardNumber;
-      const from = has(stored, "from") ? integerOf(stored, "from") : 0;
-      hashers.set(shard, { secret, number });
-      return { shard, number, from, startingHashKey };
-    });
-    return entries.sort((a, b) => a.number - b.number);
+    const entries = items.map(toShardEntry).sort((a, b) => a.number - b.number);
+    // Whether they fit together is asked by whoever goes by the map.
+    const map = entries.some(({ forked }) => forked !== undefined) ? mapOf(entries) : undefined;
+    for (const { shard, number, hashSecret: secret, forked } of entries) {
+      if (forked !== undefined && forked.at === undefined) continue;
+      const lineage = map?.lineageOf(number) ?? [];
+      const past = lineage.at(-1);
+      const id = past && map?.get(past.shard)?.id;
+      if (past !== undefined && id !== undefined) {
+        log?.continues(shard, { shard: id, through: past.through });
+      }
+      hashers.set(shard, { secret, number, lineage });
+    }
+    return entries.map(({ hashSecret: _secret, ...entry }) => entry);
   };
+  const mappedEntries = async (options: CallOptions | undefined): Promise<readonly ShardEntry[]> =>
+    (await shardEntries(options)).filter(isInMap);
   return {
     idempotencyTable: {
       name: table,
@@ -109,19 +132,18 @@ export function createDynamoDbControlReader({
       return toWatermark({ what: `watermark of ${shard}`, item });
     },
     shardEntries,
-    shards: async (options) => (await shardEntries(options)).map(({ shard }) => shard),
-    async shardMap(options) {
-      const entries = await shardEntries(options);
-      if (entries.length === 0) return undefined;
-      return new ShardMap(entries.map(({ shard, number, from }) => ({ id: shard, number, from })));
-    },
+    shards: async (options) => (await mappedEntries(options)).map(({ shard }) => shard),
+    shardMap: async (options) => mapOf(await shardEntries(options)),
     async keyHasher(shard, options) {
       if (!hashers.has(shard)) await shardEntries(options);
       const hasher = hashers.get(shard);
-      if (hasher !== undefined) return new KeyHasher(hasher.secret, hasher.number);
+      if (hasher !== undefined) {
+        return new KeyHasher(hasher.secret, hasher.number, hasher.lineage);
+      }
       throw new StoreError(
         "unavailable",
-        `shard ${shard} is not in the control table; is it provisioned?`,
+        `shard ${shard} is not in the control table's map; is it provisioned, or about to be ` +
+          "split off?",
       );
     },
     registry: (options) => readRegistry(control, options),
@@ -140,26 +162,45 @@ export function createDynamoDbControlStore(parts: ControlStoreParts): AwsControl
     async advanceWatermark(shard, watermark, options) {
       // After a lost answer the SDK's own repeat finds the condition broken by its first success:
       // `false` then says no more than that the watermark stands at or above.
-      const condition: ControlCondition = {
-        expression: "attribute_not_exists(#position) OR #position < :position",
-        names: { "#position": "position" },
-        values: { ":position": { N: watermark.position.toString() } },
-      };
+      const condition = belowPosition(watermark);
       const key = watermarkKey(shard);
       const result = await control.put(key, fromWatermark(watermark), { ...options, condition });
       return result === "done";
     },
-    async addShard({ shard, number, from, startingHashKey, hashSecret }, watermark, options) {
+    async addShard({ shard, ...entry }, watermark, options) {
       // The watermark first: a shard that is listed must have one.
       const unlessThere = { ...options, condition: notExists };
       await control.put(watermarkKey(shard), fromWatermark(watermark), unlessThere);
-      const entry = {
-        startingHashKey: { S: startingHashKey },
-        hashSecret: { B: hashSecret },
-        number: { N: number.toString() },
-        from: { N: from.toString() },
-      };
-      await control.put({ pk: "shards", sk: shard }, entry, unlessThere);
+      await control.put({ pk: "shards", sk: shard }, fromShardEntry(entry), unlessThere);
+    },
+    async prepareFork({ shard, ...entry }, watermark, options) {
+      const [first] = await allOf(control, { pk: "shards" }, options);
+      if (first === undefined) throw new StoreError("unavailable", "there is no shard to split");
+      const { hashSecret } = toShardEntry(first);
+      // Of one that was prepared before it may be old: it goes on to here.
+      const below = belowPosition(watermark);
+      await control.put(watermarkKey(shard), fromWatermark(watermark), {
+        ...options,
+        condition: below,
+      });
+      const stored = fromShardEntry({ ...entry, hashSecret });
+      const unlessThere = { ...options, condition: notExists };
+      return (await control.put({ pk: "shards", sk: shard }, stored, unlessThere)) === "done";
+    },
+    async enterFork({ shard: number, from }, { of, at }, options) {
+      const shard = shardIdOf(number);
+      const key = { pk: "shards", sk: shard };
+      const item = await control.get(key, options);
+      const entry = item && toShardEntry(item);
+      if (entry?.forked?.of !== of) {
+        throw new CorruptDataError(
+          `block ${at} of shard ${of}'s log splits it, and nobody has prepared that: the control ` +
+            `table has no entry of shard ${number} as a part of it (docs/operations.md, Shards)`,
+        );
+      }
+      if (entry.forked.at !== undefined) return;
+      const entered = fromShardEntry({ ...entry, from, forked: { of, at } });
+      await control.put(key, entered, { ...options, condition: notEntered });
     },
     async secret(name, make, options) {
       const key = { pk: "secret", sk: name };
@@ -176,15 +217,78 @@ export function createDynamoDbControlStore(parts: ControlStoreParts): AwsControl
   };
 }
 
+/** Holds while nothing stands there, or a lower watermark. */
+function belowPosition({ position }: Watermark): ControlCondition {
+  return {
+    expression: "attribute_not_exists(#position) OR #position < :position",
+    names: { "#position": "position" },
+    values: { ":position": { N: position.toString() } },
+  };
+}
+
+/** Holds while a shard is prepared, and in no map. */
+const notEntered: ControlCondition = {
+  expression: "attribute_not_exists(#at)",
+  names: { "#at": "forkedAt" },
+};
+
+/** A shard that is about to be split off is in no map yet. */
+export function isInMap({ forked }: ShardEntry): boolean {
+  return forked === undefined || forked.at !== undefined;
+}
+
+/** Undefined: there is no shard yet. */
+export function mapOf(entries: readonly ShardEntry[]): ShardMap | undefined {
+  const mapped = entries.filter(isInMap).map(({ shard: id, number, from, forked }) => {
+    const entry = { id, number, from };
+    if (forked?.at === undefined) return entry;
+    return { ...entry, forked: { of: forked.of, at: forked.at } };
+  });
+  return mapped.length === 0 ? undefined : new ShardMap(mapped);
+}
+
+type StoredShard = ShardEntry & { readonly hashSecret: Uint8Array };
+
+function fromShardEntry(entry: Omit<StoredShard, "shard">): Item {
+  const { number, from, startingHashKey, hashSecret, forked } = entry;
+  const at = forked?.at;
+  return {
+    startingHashKey: { S: startingHashKey },
+    hashSecret: { B: hashSecret },
+    number: { N: number.toString() },
+    from: { N: from.toString() },
+    ...(forked === undefined ? {} : { forkedOf: { N: forked.of.toString() } }),
+    ...(at === undefined ? {} : { forkedAt: { N: at.toString() } }),
+  };
+}
+
+function toShardEntry(item: Item): StoredShard {
+  const stored = { what: "shard entry", item };
+  const startingHashKey = textOf(stored, "startingHashKey");
+  if (!/^\d{1,39}$/.test(startingHashKey)) throw corrupt(stored, "startingHashKey");
+  const shard = textOf(stored, "sk") as ShardId;
+  const hashSecret = bytesOf(stored, "hashSecret");
+  if (hashSecret.length !== hashSecretBytes) throw corrupt(stored, "hashSecret");
+  // Entries of before there were several shards name neither.
+  const number = (has(stored, "number") ? integerOf(stored, "number") : 0) as ShardNumber;
+  const from = has(stored, "from") ? integerOf(stored, "from") : 0;
+  const entry = { shard, number, from, startingHashKey, hashSecret };
+  if (!has(stored, "forkedOf")) return entry;
+  const at = has(stored, "forkedAt") ? integerOf(stored, "forkedAt") : undefined;
+  const of = integerOf(stored, "forkedOf") as ShardNumber;
+  return { ...entry, forked: { of, at: at as LogPosition | undefined } };
+}
+
 function watermarkKey(shard: ShardId): { pk: string; sk: string } {
   return { pk: `shard#${shard}`, sk: "watermark" };
 }
 
-function fromWatermark({ position, timestamp, cursor }: Watermark): Item {
+function fromWatermark({ position, timestamp, cursor, forkedAt }: Watermark): Item {
   const requestsDone = cursor?.requestsDone;
   return {
     position: { N: position.toString() },
     timestamp: { N: timestamp.toString() },
+    ...(forkedAt === undefined ? {} : { forkedAt: { N: forkedAt.toString() } }),
     ...(cursor === undefined ? {} : { cursorSequence: { S: cursor.sequenceNumber } }),
     ...(typeof requestsDone === "number"
       ? { cursorRequestsDone: { N: requestsDone.toString() } }
@@ -193,10 +297,12 @@ function fromWatermark({ position, timestamp, cursor }: Watermark): Item {
 }
 
 function toWatermark(stored: Stored): Watermark {
+  const forkedAt = has(stored, "forkedAt") ? integerOf(stored, "forkedAt") : undefined;
   return {
     position: integerOf(stored, "position") as LogPosition,
     timestamp: integerOf(stored, "timestamp") as Timestamp,
     cursor: has(stored, "cursorSequence") ? toCursor(stored) : undefined,
+    ...(forkedAt === undefined ? {} : { forkedAt: forkedAt as LogPosition }),
   };
 }
 

@@ -12,7 +12,7 @@ import { InvalidRequestError } from "../core/errors.ts";
 import { hashSecretBytes } from "../core/key-hash.ts";
 import * as limits from "../core/limits.ts";
 import type { Clock, Random } from "../core/ports.ts";
-import { equalRanges } from "../core/shard-map.ts";
+import { equalRanges, shardIdOf } from "../core/shard-map.ts";
 import type { LogPosition, ShardId, ShardNumber, Timestamp } from "../core/types.ts";
 import type { KinesisHandle } from "./clients.ts";
 import type { AwsControlStore, ShardEntry } from "./dynamodb-control-store.ts";
@@ -75,7 +75,7 @@ export function firstEntries(
     );
   }
   const entries = equalRanges(count).map((from, index) => ({
-    shard: index === 0 ? first : (`shard-${index.toString().padStart(3, "0")}` as ShardId),
+    shard: index === 0 ? first : shardIdOf(index as ShardNumber),
     number: index as ShardNumber,
     from,
     startingHashKey: ((hashKeys * BigInt(index)) / BigInt(count)).toString(),

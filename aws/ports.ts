@@ -30,7 +30,8 @@ export function createAwsPorts(options: AwsPortsOptions): AwsPorts {
   const shared = clientPortsOn(clients, options);
   const { clock, random } = shared;
   const dynamodb = createDynamoDb(clients.dynamodb);
-  const control = createDynamoDbControlStore({ dynamodb, clock, table: names.controlTable });
+  const log = createDynamoDbCommitLog({ dynamodb, clock, table: names.logTable });
+  const control = createDynamoDbControlStore({ dynamodb, clock, log, table: names.controlTable });
   return {
     ...shared,
     names,
@@ -40,7 +41,7 @@ export function createAwsPorts(options: AwsPortsOptions): AwsPorts {
       stream: names.stream,
       shardEntries: (callOptions) => control.shardEntries(callOptions),
     }),
-    log: createDynamoDbCommitLog({ dynamodb, clock, table: names.logTable }),
+    log,
     items: createDynamoDbItemStore({ dynamodb, clock, random }),
   };
 }

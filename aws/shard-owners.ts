@@ -5,7 +5,7 @@
 import { StoreError } from "../core/errors.ts";
 import type { CallOptions } from "../core/ports.ts";
 import type { ShardId } from "../core/types.ts";
-import type { ShardEntry } from "./dynamodb-control-store.ts";
+import { isInMap, type ShardEntry } from "./dynamodb-control-store.ts";
 import {
   covers,
   listKinesisShards,
@@ -18,13 +18,17 @@ export type ShardOwners = {
   /**
    * The deployment's shards whose records the Kinesis shard carries, by rising number; none if it
    * carries nobody's. Asks once per Kinesis shard.
+   * @param options.again to ask once more: one may have been split off since.
    * @throws StoreError.
    */
-  ownersOf(kinesisShard: KinesisShardId, options?: CallOptions): Promise<readonly ShardId[]>;
+  ownersOf(
+    kinesisShard: KinesisShardId,
+    options?: CallOptions & { readonly again?: boolean },
+  ): Promise<readonly ShardId[]>;
 };
 
 export function createShardOwners(parts: KinesisShardsParts): ShardOwners {
-  /** A Kinesis shard's range never changes, nor does a shard's hash key. */
+  /** A Kinesis shard's range never changes, nor does a shard's hash key; shards are split off. */
   const owners = new Map<KinesisShardId, readonly ShardId[]>();
   const described = async (
     kinesisShard: KinesisShardId,
@@ -34,8 +38,9 @@ export function createShardOwners(parts: KinesisShardsParts): ShardOwners {
   return {
     async ownersOf(kinesisShard, options) {
       const known = owners.get(kinesisShard);
-      if (known !== undefined) return known;
-      const entries = await parts.shardEntries(options);
+      if (known !== undefined && options?.again !== true) return known;
+      // One that is about to be split off has no records yet.
+      const entries = (await parts.shardEntries(options)).filter(isInMap);
       const [lone, ...others] = entries;
       const isLone = others.length === 0 && lone?.shard === kinesisShard;
       const found = isLone

@@ -8,20 +8,19 @@ import * as limits from "../core/limits.ts";
 import type { Clock, Random } from "../core/ports.ts";
 import type { AwsClients, KinesisHandle } from "./clients.ts";
 import { createDynamoDbCommitLog } from "./dynamodb-commit-log.ts";
-import { createDynamoDbControlStore, type AwsControlStore } from "./dynamodb-control-store.ts";
+import {
+  createDynamoDbControlStore,
+  isInMap,
+  type AwsControlStore,
+} from "./dynamodb-control-store.ts";
 import { createDynamoDb } from "./dynamodb.ts";
 import { addShards, firstEntries, firstShardName, shardNameOfTables } from "./first-shards.ts";
 import { covers, listKinesisShards } from "./kinesis-shards.ts";
 import type { DeploymentNames } from "./names.ts";
-import {
-  closeStream,
-  isStreamClosed,
-  openStream,
-  streamUse,
-  type StreamSwitchParts,
-} from "./stream-switch.ts";
+import type { ProvisioningParts } from "./provisioning-block.ts";
+import { closeStream, isStreamClosed, openStream, streamUse } from "./stream-switch.ts";
 
-export type StreamParts = StreamSwitchParts & {
+export type StreamParts = ProvisioningParts & {
   readonly control: AwsControlStore;
   readonly clock: Clock;
   readonly random: Random;
@@ -58,14 +57,14 @@ export async function fulfilStreamWish(
 ): Promise<StreamParts> {
   const { stream, controlTable, logTable } = names;
   const dynamodb = createDynamoDb(clients.dynamodb);
-  const control = createDynamoDbControlStore({ dynamodb, clock, table: controlTable });
   const log = createDynamoDbCommitLog({ dynamodb, clock, table: logTable });
+  const control = createDynamoDbControlStore({ dynamodb, clock, log, table: controlTable });
   const parts = { control, log, clock, random };
   if (wish === false) {
     await addShardsOfTables(parts, shards);
     return parts;
   }
-  const listed = await control.shardEntries();
+  const listed = (await control.shardEntries()).filter(isInMap);
   const kinesis = await clients.kinesis();
   const first = await firstShardName(kinesis, stream);
   await addShards(parts, firstEntries(shards, { listed, first }));
@@ -84,7 +83,7 @@ export async function addShardsOfTables(
   count: number | undefined,
 ): Promise<void> {
   const { control } = parts;
-  const listed = await control.shardEntries();
+  const listed = (await control.shardEntries()).filter(isInMap);
   const uses = await Promise.all(listed.map(({ shard }) => streamUse(parts, shard)));
   const { streamless } = await control.registry();
   if (listed.length > 0 && (streamless !== true || uses.some((use) => use !== "unused"))) {
@@ -112,7 +111,7 @@ export async function useStream(
 ): Promise<void> {
   const { control } = parts;
   const { streamless } = await control.registry();
-  for (const entry of await control.shardEntries()) {
+  for (const entry of (await control.shardEntries()).filter(isInMap)) {
     if (streamless !== true && !(await isStreamClosed(parts, entry.shard))) continue;
     const carriers = await listKinesisShards(of.kinesis, of.stream);
     const carrier = carriers.find(

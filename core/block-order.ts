@@ -39,8 +39,17 @@ export function assertContinues(
 export const provisioningNumber = 0 as MakerNumber;
 
 /** Whether the block opens the stream: no copy of a request is decided that was checked before. */
-export function opensStream({ cursor, maker }: Pick<LogBlock, "cursor" | "maker">): boolean {
+function opensStream({ cursor, maker }: Pick<LogBlock, "cursor" | "maker">): boolean {
   return maker?.number === provisioningNumber && !isStreamEnd(cursor);
+}
+
+/**
+ * Whether what was checked before the block may not be decided behind it: copies of requests of an
+ * earlier stream, and those of whoever has not seen yet that the range is another one.
+ */
+export function outdatesChecks(block: Pick<LogBlock, "cursor" | "maker" | "fork">): boolean {
+  // mutant: fork-keeps-old-checks
+  return opensStream(block) || block.fork !== undefined;
 }
 
 /**

@@ -18,14 +18,14 @@ import {
   writeWords,
   type RequestBatch,
 } from "./request-batch.ts";
-import { isWholeRange, type ShardRange } from "./shard-map.ts";
-import { timestampZero, type Timestamp, type TransactionId } from "./types.ts";
+import { isWholeRange, rangeLeftBy, type ShardRange } from "./shard-map.ts";
+import { timestampZero, type Fork, type Timestamp, type TransactionId } from "./types.ts";
 import { checksAt, hashesAt } from "./verdict-columns.ts";
 import { outcomeCode } from "./verdict-kinds.ts";
 
 export class Certification {
   readonly #memory: OracleMemory;
-  readonly #range: ShardRange;
+  #range: ShardRange;
   /** Of the last conflict: the number of the check, and the commit found there. */
   conflictCheck = 0;
   conflictTimestamp: Timestamp = timestampZero;
@@ -36,6 +36,11 @@ export class Certification {
   constructor(memory: OracleMemory, range: ShardRange) {
     this.#memory = memory;
     this.#range = range;
+  }
+
+  /** A block has given a part of the range to another log. */
+  split(fork: Fork): void {
+    this.#range = rangeLeftBy(this.#range, fork);
   }
 
   /**

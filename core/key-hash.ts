@@ -8,7 +8,7 @@
  */
 import { assert } from "./assert.ts";
 import { SipHash, sipKeyBytes } from "./sip-hash.ts";
-import type { KeyHash, ShardNumber } from "./types.ts";
+import type { KeyHash, Lineage, ShardNumber } from "./types.ts";
 
 /** Each kind of hash has a key of its own, made of the shard's, which keeps the kinds apart. */
 export const hashKinds = { table: 1, partition: 2, key: 3 } as const;
@@ -31,22 +31,32 @@ export class KeyHasher {
   readonly fingerprint: number;
   /** The shard that it names. */
   readonly shard: ShardNumber;
+  /** The shard's past in others. */
+  readonly lineage: Lineage;
+  readonly #root: SipHash;
   readonly #byKind: readonly SipHash[];
 
   /**
    * @param key 16 secret bytes, which the deployment was made with: the same for all its shards.
    * @param shard whose requests and blocks the fingerprint is to name.
    */
-  constructor(key: Uint8Array, shard = 0 as ShardNumber) {
+  constructor(key: Uint8Array, shard = 0 as ShardNumber, lineage: Lineage = []) {
     assert(key.length === hashSecretBytes, "a hash secret has 16 bytes");
     this.shard = shard;
+    this.lineage = lineage;
     const root = new SipHash(key);
+    this.#root = root;
     const none = new SipHash(new Uint8Array(hashSecretBytes));
     this.#byKind = [none, ...Object.values(hashKinds).map((kind) => keyOf(root, kind))];
+    this.fingerprint = this.fingerprintOf(shard);
+  }
+
+  /** What names another shard under the same key. */
+  fingerprintOf(shard: ShardNumber): number {
     // That of the first shard is as it was before there were others.
     const named = shard === 0 ? [fingerprintKind] : [fingerprintKind, shard];
-    root.hash(Uint8Array.from(named), 0, named.length);
-    this.fingerprint = root.low >>> 0;
+    this.#root.hash(Uint8Array.from(named), 0, named.length);
+    return this.#root.low >>> 0;
   }
 
   /** Hashes `bytes[start, end)`. */

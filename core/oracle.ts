@@ -20,7 +20,7 @@ import {
   assertContinues,
   assertCursorMayFollow,
   assertNamesOldestOpen,
-  opensStream,
+  outdatesChecks,
 } from "./block-order.ts";
 import { Certification } from "./certification.ts";
 import { compareCursors, cursorIn, firstUncovered, requestsDone } from "./cursor.ts";
@@ -268,8 +268,8 @@ export class Oracle {
     this.#position = block.position;
     this.#cursor = block.cursor;
     this.#settle();
-    // Copies of requests of an earlier stream may come by this one: all of them are stale.
-    if (opensStream(block)) {
+    if (block.fork !== undefined) this.#certification.split(block.fork);
+    if (outdatesChecks(block)) {
       // probe: oracle-floor-raised-by-opening
       this.forget(this.last);
     }

@@ -12,9 +12,10 @@
 import type { AbortedFencesQueue } from "./aborted-fences-port.ts";
 import type { KeyHasher } from "./key-hash.ts";
 import type { MixedItemStore } from "./mixed-items-port.ts";
-import type { ShardMap } from "./shard-map.ts";
+import type { ForkPoint, ShardMap } from "./shard-map.ts";
 import type { CallOptions, QueryRequest, QueueOptions, ScanRequest } from "./store-calls.ts";
 import type {
+  Fork,
   Item,
   LogPosition,
   Registry,
@@ -129,6 +130,9 @@ export type AppendOptions = CallOptions & {
   readonly dateMs?: number;
 };
 
+/** Where the blocks of a log stand that lie at or below its fork. */
+export type LogPast = { readonly shard: ShardId; readonly through: LogPosition };
+
 export type CommitLog = {
   /** Puts a block under `attribute_not_exists`. */
   append(shard: ShardId, block: StoredBlock, options?: AppendOptions): Promise<Appended>;
@@ -154,6 +158,11 @@ export type CommitLog = {
     position: LogPosition,
     options?: CallOptions,
   ): Promise<StoredBlock | undefined>;
+  /**
+   * From now on the log is read with a past: blocks that stand in another one. Said of each shard
+   * that was split off, before its log is read (aws/forked-logs.ts).
+   */
+  continues(shard: ShardId, past: LogPast): void;
   /**
    * Stores a payload's chunks before its request is sent, under a name of its own
    * (core/spill-name.ts). Overwrites: same name, same bytes.
@@ -326,8 +335,14 @@ export type ControlStore = AbortedFencesQueue & {
    */
   shardMap(options?: CallOptions): Promise<ShardMap | undefined>;
   /**
-   * A new hasher of the shard under the secret of all shards, which never changes. Known without a
-   * call once `shards` has named it.
+   * Enters in the map what a fork in a log says. The same again changes nothing.
+   * @throws CorruptDataError for a fork that nobody has prepared.
+   */
+  enterFork(fork: Fork, at: ForkPoint, options?: CallOptions): Promise<void>;
+  /**
+   * A new hasher of the shard under the secret of all shards, which never changes, with the shard's
+   * past. Known without a call once `shards` has named it.
+   * @throws StoreError for a shard that is not there, or not in the map yet.
    */
   keyHasher(shard: ShardId, options?: CallOptions): Promise<KeyHasher>;
   /** The tables and what is kept of their past, in one call. */
@@ -406,7 +421,7 @@ export type Ports = {
  * and of the reaper; an SDK need not carry that. A client appends blocks where it commits express.
  */
 export type ClientPorts = Omit<Ports, "log" | "items" | "control"> & {
-  readonly log: Pick<CommitLog, "readAfter" | "readAt" | "spill" | "readSpilled"> &
+  readonly log: Pick<CommitLog, "readAfter" | "readAt" | "continues" | "spill" | "readSpilled"> &
     Partial<Pick<CommitLog, "append">>;
   /** Tells of each dated answer from when it resolves on; the last one to ask is told. */
   readonly watchDates?: (tell: (answer: DatedAnswer) => void) => Promise<void>;

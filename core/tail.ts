@@ -87,6 +87,7 @@ export class Tail {
   #floorPosition: LogPosition;
   /** I7: commits at or below it are installed (learned from the watermark). */
   #installedThrough: Timestamp;
+  #rangeSince = 0 as Timestamp;
   /** Blocks retained, oldest first, from `#first` on (a deque without shifting). */
   #blocks: RetainedBlock[] = [];
   #first = 0;
@@ -130,6 +131,10 @@ export class Tail {
   get installedThrough(): Timestamp {
     return this.#installedThrough;
   }
+  /** From when on the shard has the range that it has; 0: as long as this tail knows of it. */
+  get rangeSince(): Timestamp {
+    return this.#rangeSince;
+  }
   get blockCount(): number {
     return this.#blocks.length - this.#first;
   }
@@ -169,6 +174,7 @@ export class Tail {
     this.#position = block.position;
     this.#newest = block.throughTimestamp;
     this.#cursor = block.cursor;
+    if (block.fork !== undefined) this.#rangeSince = block.throughTimestamp;
     this.open.mark();
     this.#blocks.push({
       position: block.position,

@@ -45,6 +45,8 @@ export type SeenPage = {
 
 export class TransactionReads {
   #readTimestamp: Timestamp;
+  /** Its shard must have the same range as at that time: all that is read lies there. */
+  #openedAt: Timestamp;
   readonly keys = new Map<KeyHash, KeyRead>();
   readonly predicates = new Map<KeyHash, PredicateRead>();
   /**
@@ -54,12 +56,20 @@ export class TransactionReads {
    */
   readonly #nextPages = new Map<KeyHash, string>();
 
-  constructor(readTimestamp: Timestamp) {
+  /** @param openedAt newest timestamp of the tail by which it was said what lies in the shard. */
+  constructor(readTimestamp: Timestamp, openedAt = readTimestamp) {
     this.#readTimestamp = readTimestamp;
+    this.#openedAt = openedAt;
   }
 
   get readTimestamp(): Timestamp {
     return this.#readTimestamp;
+  }
+
+  /** Whether the shard's range is not that any more in which all of it was read. */
+  isMoved({ rangeSince }: Pick<Tail, "rangeSince">): boolean {
+    // mutant: reads-by-old-map
+    return rangeSince > this.#openedAt;
   }
 
   get size(): number {
@@ -135,6 +145,7 @@ export class TransactionReads {
       other.#readTimestamp === this.#readTimestamp,
       "I8: reads are merged at one read timestamp",
     );
+    this.#openedAt = Math.min(this.#openedAt, other.#openedAt) as Timestamp;
     for (const [hash, read] of other.keys) this.addKey(hash, read);
     for (const [hash, read] of other.predicates) this.addPredicate(hash, read);
   }

@@ -404,8 +404,19 @@ export type LogBlock = {
   readonly maker?: BlockMaker;
   /** The oldest block with a verdict that is prepared and open where this block begins. */
   readonly oldestOpen?: LogPosition;
+  /** From here on the log's range is smaller (docs/protocol.md §10, Splitting a shard). */
+  readonly fork?: Fork;
   readonly verdicts: readonly Verdict[];
 };
+
+/**
+ * The upper part of a shard's range goes on in another log: hashes of partitions from `from` on, up
+ * to where the range ended.
+ */
+export type Fork = { readonly shard: ShardNumber; readonly from: number };
+
+/** A log's past in others: up to and including `through` its blocks stand in that shard's log. */
+export type Lineage = readonly { readonly shard: ShardNumber; readonly through: LogPosition }[];
 
 // --- Watermark ---------------------------------------------------------------------------------
 
@@ -420,4 +431,6 @@ export type Watermark = {
    * The log's cursor at `position`, so that a log whose blocks have all expired can still go on.
    */
   readonly cursor: StreamCursor | undefined;
+  /** The newest fork at or below `position`: a map that does not know of it is old. */
+  readonly forkedAt?: LogPosition;
 };

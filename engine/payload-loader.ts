@@ -120,13 +120,15 @@ export class PayloadLoader {
     location: Extract<PayloadLocation, { kind: "spilled" }>,
     options: CallOptions,
   ): Promise<Uint8Array | undefined> {
-    const chunks = await this.#ports.log.readSpilled(
-      spillName(verdict.id, this.#hashes.shard),
-      location.chunks,
-      options,
-    );
-    if (chunks === undefined) return undefined;
-    return decodeOrCorrupt(verdict, () => joinSpilledChunks(chunks, location, this.#ports.digest));
+    // Before a fork, what is in the log now was sent to another one.
+    for (const shard of this.#hashes.shards) {
+      const name = spillName(verdict.id, shard);
+      const chunks = await this.#ports.log.readSpilled(name, location.chunks, options);
+      if (chunks === undefined) continue;
+      const { digest } = this.#ports;
+      return decodeOrCorrupt(verdict, () => joinSpilledChunks(chunks, location, digest));
+    }
+    return undefined;
   }
 }
 

@@ -6,7 +6,15 @@ import { attribute, type KeyNames } from "../core/attributes.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import { hashKinds, type KeyHasher } from "../core/key-hash.ts";
 import * as limits from "../core/limits.ts";
-import type { AttributeValue, Item, KeyHash, ShardNumber, WriteHashes } from "../core/types.ts";
+import type {
+  AttributeValue,
+  Item,
+  KeyHash,
+  Lineage,
+  LogPosition,
+  ShardNumber,
+  WriteHashes,
+} from "../core/types.ts";
 import { utf8Length } from "../core/utf8.ts";
 import { writeValue } from "./attribute-value.ts";
 import { ByteWriter } from "./byte-writer.ts";
@@ -20,19 +28,47 @@ export class KeyHashes {
   /** Words of a table's hash, by name: an application uses few tables, and uses them again. */
   readonly #tables = new Map<string, { readonly high: number; readonly low: number }>();
 
-  /** @param hasher the shard's (ControlStore.keyHasher), and of no other. */
-  constructor(hasher: KeyHasher) {
-    this.hasher = hasher;
-  }
-
-  /** Names the key: records and blocks made under another one are refused. */
-  get fingerprint(): number {
-    return this.hasher.fingerprint;
-  }
-
+  /** Names the key and the shard: records and blocks made under another one are refused. */
+  readonly fingerprint: number;
   /** Whose records and blocks they are for. */
-  get shard(): ShardNumber {
-    return this.hasher.shard;
+  readonly shard: ShardNumber;
+  readonly #past: readonly {
+    readonly through: LogPosition;
+    readonly shard: ShardNumber;
+    readonly fingerprint: number;
+  }[];
+
+  /**
+   * @param hasher the shard's (ControlStore.keyHasher).
+   * @param named of another shard of the deployment.
+   */
+  constructor(
+    hasher: KeyHasher,
+    named: { readonly shard: ShardNumber; readonly lineage: Lineage } = hasher,
+  ) {
+    this.hasher = hasher;
+    this.shard = named.shard;
+    this.fingerprint = hasher.fingerprintOf(named.shard);
+    this.#past = named.lineage.map((past) => ({
+      ...past,
+      fingerprint: hasher.fingerprintOf(past.shard),
+    }));
+  }
+
+  /** That of the log's block there: of what lies before a fork it is the other log's. */
+  fingerprintAt(position: LogPosition): number {
+    const past = this.#past.find(({ through }) => position <= through);
+    return past?.fingerprint ?? this.fingerprint;
+  }
+
+  /** Where the log's blocks stand that lie before its fork. */
+  get past(): Lineage {
+    return this.#past;
+  }
+
+  /** All shards in whose name something of this log may have been stored, its own first. */
+  get shards(): readonly ShardNumber[] {
+    return [this.shard, ...this.#past.map(({ shard }) => shard)];
   }
 
   /** Predicate of a scan: every write to the table enters it. */

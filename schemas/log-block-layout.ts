@@ -9,7 +9,7 @@ export const logBlockMagic = [0x54, 0x42] as const;
 export const logBlockVersion = 1;
 
 /** Bits of a block's flags. The others are of later versions, and refused. */
-export const blockFlags = { maker: 1, installed: 2, open: 4, known: 7 } as const;
+export const blockFlags = { maker: 1, installed: 2, open: 4, fork: 8, known: 15 } as const;
 
 export const cursorTags = { none: 0, recordDone: 1, withinRecord: 2 } as const;
 

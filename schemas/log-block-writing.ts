@@ -8,6 +8,7 @@ import { isSequenceNumber, leadingZeros } from "../core/sequence-number.ts";
 import type {
   BlockMaker,
   CommittedVerdict,
+  Fork,
   LogPosition,
   SequenceNumber,
   StreamCursor,
@@ -44,7 +45,14 @@ export function writeHeader(writer: ByteWriter, header: LogBlockHeader): void {
     assert(header.oldestOpen < header.position, "I4: what is open lies before the block");
     writer.varint(header.position - header.oldestOpen);
   }
+  if (header.fork !== undefined) writeFork(writer, header.fork);
   writer.varint(header.verdictCount);
+}
+
+function writeFork(writer: ByteWriter, { shard, from }: Fork): void {
+  assert(shard > 0 && shard < limits.shardsMax, "log block: a fork names another shard");
+  writer.u8(shard);
+  writer.u32(from);
 }
 
 /**
@@ -89,8 +97,9 @@ export class StreamWriter {
   }
 }
 
-function flagsOf({ maker, oldestOpen }: LogBlockHeader): number {
-  const open = oldestOpen === undefined ? 0 : blockFlags.open;
+function flagsOf({ maker, oldestOpen, fork }: LogBlockHeader): number {
+  const forked = fork === undefined ? 0 : blockFlags.fork;
+  const open = forked | (oldestOpen === undefined ? 0 : blockFlags.open);
   if (maker === undefined) return open;
   return open | blockFlags.maker | (maker.installed.length > 0 ? blockFlags.installed : 0);
 }

@@ -6,6 +6,7 @@
  * is what was decided).
  */
 import { hashBytes } from "../core/block-bytes.ts";
+import { provisioningNumber } from "../core/block-order.ts";
 import { FrameError } from "../core/errors.ts";
 import { keyHash } from "../core/key-hash.ts";
 import * as limits from "../core/limits.ts";
@@ -14,6 +15,7 @@ import { isSequenceNumber } from "../core/sequence-number.ts";
 import type {
   AbortReason,
   BlockMaker,
+  Fork,
   InstalledReport,
   KeyHash,
   LogBlock,
@@ -21,6 +23,7 @@ import type {
   MakerNumber,
   PreparedVerdict,
   SequenceNumber,
+  ShardNumber,
   StreamCursor,
   Timestamp,
   TransactionId,
@@ -65,7 +68,7 @@ export function decodeLogBlock(
 ): LogBlock {
   const reader = new ByteReader(bytes);
   const { verdictCount, hashFingerprint, ...header } = readHeader(reader, position);
-  if (hashFingerprint !== hashes.fingerprint) throw otherHashSecret("a log block");
+  if (hashFingerprint !== hashes.fingerprintAt(position)) throw otherHashSecret("a log block");
   // Checked before anything is sized by it.
   if (verdictCount * staleBytesMin > reader.remaining) reader.advance(verdictCount * staleBytesMin);
   const context: DecodeContext = {
@@ -126,6 +129,7 @@ function readHeader(reader: ByteReader, position: LogBlock["position"]): LogBloc
   const isMade = (flags & (blockFlags.maker | blockFlags.installed)) !== 0;
   const maker = isMade ? readMaker(reader, flags) : undefined;
   const oldestOpen = (flags & blockFlags.open) === 0 ? undefined : readOldestOpen(reader, position);
+  const fork = (flags & blockFlags.fork) === 0 ? undefined : readFork(reader, maker);
   const verdictCount = reader.varint();
   if (verdictCount > limits.blockVerdictsMax) {
     throw new FrameError("oversized", "a block has more verdicts than blockVerdictsMax");
@@ -139,9 +143,18 @@ function readHeader(reader: ByteReader, position: LogBlock["position"]): LogBloc
     rejectedRecords,
     ...(maker === undefined ? {} : { maker }),
     ...(oldestOpen === undefined ? {} : { oldestOpen }),
+    ...(fork === undefined ? {} : { fork }),
     verdictCount,
     hashFingerprint,
   };
+}
+
+/** Provisioning alone splits a shard, and the first one is nobody's part. */
+function readFork(reader: ByteReader, maker: BlockMaker | undefined): Fork {
+  if (maker?.number !== provisioningNumber) throw malformed("a fork, and not by provisioning");
+  const shard = reader.u8();
+  if (shard === 0 || shard >= limits.shardsMax) throw malformed("a fork names no shard");
+  return { shard: shard as ShardNumber, from: reader.u32() };
 }
 
 /** The oldest block with what is open where this one begins. */

@@ -27,7 +27,7 @@ export type DeployedFunctions = {
 
 export type DeploymentParts = {
   readonly options: DeploymentOptions;
-  /** All that its Kinesis shard carries. */
+  /** All that its Kinesis shard carries at first. */
   readonly shards: readonly ShardId[];
   readonly observability: Observability;
   readonly portsOf: (process: SimulatedProcess) => AwsPorts;
@@ -61,7 +61,8 @@ export function deployedFunctions({
           },
         });
         return async ({ records }: ShardBatch, context) => {
-          const batches = await carriedBatches(ports.control, { owners, records }, {});
+          const carried = { ownersOf: carriedBy(ports, owners), records };
+          const batches = await carriedBatches(ports.control, carried, {});
           await handleEach(batches, (batch) => service.handle(batch, context));
           return {};
         };
@@ -73,11 +74,12 @@ export function deployedFunctions({
       start: (process) => {
         const ports = portsOf(process);
         const service = createReplayService(ports, observability);
-        const swept: readonly ReplayBatch[] = owners.map((shard) => ({ shard, records: [] }));
+        const swept = async (): Promise<readonly ReplayBatch[]> =>
+          (await ports.control.shards()).map((shard) => ({ shard, records: [] }));
         return async (work: ReplayWork, context) => {
-          const carried = { owners, records: work?.records ?? [] };
+          const carried = { ownersOf: carriedBy(ports, owners), records: work?.records ?? [] };
           const batches =
-            work === undefined ? swept : await carriedBatches(ports.control, carried, {});
+            work === undefined ? await swept() : await carriedBatches(ports.control, carried, {});
           const ends = await handleEach(batches, (batch) => service.handle(batch, context));
           return { unfinishedFrom: earliest(ends) };
         };
@@ -103,6 +105,11 @@ export function deployedFunctions({
       },
     }),
   };
+}
+
+/** One Kinesis shard carries them all. */
+function carriedBy({ control }: AwsPorts, first: readonly ShardId[]) {
+  return (again: boolean) => (again ? control.shards() : Promise.resolve(first));
 }
 
 /** From where on the batch has to be delivered again, for all of its logs. */

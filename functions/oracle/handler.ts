@@ -26,13 +26,11 @@ export async function handler(event: KinesisStreamEvent, context: Context): Prom
     const remainingMs = (): number => context.getRemainingTimeInMillis();
     const bounds = { clock, remainingMs: remainingMs(), marginMs: limits.invocationMarginMs };
     await beforeDeadline(bounds, async (signal) => {
-      const owners = await ports.shardOwners.ownersOf(batch.shard, { signal });
-      if (owners.length === 0) {
-        rejectAll(batch);
-        return;
-      }
       const { records } = batch;
-      const batches = await carriedBatches(control, { owners, records }, { signal });
+      const ownersOf = (again: boolean) =>
+        ports.shardOwners.ownersOf(batch.shard, { again, signal });
+      const batches = await carriedBatches(control, { ownersOf, records }, { signal });
+      if (batches.length === 0) rejectAll(batch);
       await handleEach(batches, async (each) => {
         const report = await service.handle(each, { remainingMs, signal });
         observability.log.debug("batch certified", { shard: each.shard, ...report });

@@ -25,10 +25,12 @@ export function decodeFollowing(
 
 /** Where the watermark stands when all up to the block is installed. */
 export function placeBehind(block: LogBlock, before: Watermark): Watermark {
+  const forkedAt = block.fork === undefined ? before.forkedAt : block.position;
   return {
     position: block.position,
     timestamp: block.throughTimestamp,
     cursor: block.cursor ?? before.cursor,
+    ...(forkedAt === undefined ? {} : { forkedAt }),
   };
 }
 

@@ -67,9 +67,10 @@ async function batchesOf(
     const batch = parseKinesisEvent(event);
     if (batch === undefined) return [];
     const call = callOptions(budget);
-    const owners = await ports.shardOwners.ownersOf(batch.shard, call);
+    const ownersOf = (again: boolean) =>
+      ports.shardOwners.ownersOf(batch.shard, { again, ...call });
     // The oracle counts records that belong to no shard.
-    return carriedBatches(ports.control, { owners, records: batch.records }, call);
+    return carriedBatches(ports.control, { ownersOf, records: batch.records }, call);
   }
   return (await ports.control.shards(callOptions(budget))).map((shard) => ({ shard, records: [] }));
 }

@@ -10,19 +10,12 @@
 import { assertNamesOldestOpen } from "../../core/block-order.ts";
 import { CorruptDataError } from "../../core/errors.ts";
 import { firstUncovered, isStreamEnd } from "../../core/cursor.ts";
-import { tombstoneLifeMs } from "../../core/history.ts";
 import * as limits from "../../core/limits.ts";
 import type { OpenTransaction } from "../../core/open-transactions.ts";
-import type {
-  CallOptions,
-  Ports,
-  StoredBlock,
-  StreamRecord,
-  Tombstone,
-  TombstoneLife,
-} from "../../core/ports.ts";
+import type { CallOptions, Ports, StoredBlock, StreamRecord, Tombstone } from "../../core/ports.ts";
 import type {
   CommittedVerdict,
+  Fork,
   HistoryRetention,
   LogBlock,
   LogPosition,
@@ -44,6 +37,7 @@ import { ChunkInstaller } from "./chunk-installer.ts";
 import { planChunk, type ChunkPlan, type RefusalOf } from "./chunk.ts";
 import { DeadLetters } from "./dead-letters.ts";
 import { decodeFollowing } from "./following.ts";
+import { isInPast, isPastInstalled, withinRange, type ForkedLog } from "./forked-log.ts";
 import { InstallReports } from "./install-reports.ts";
 import { LogAhead, type LogReading } from "./log-ahead.ts";
 import { NewerWrites } from "./newer-writes.ts";
@@ -51,6 +45,7 @@ import { ReplayPayloads } from "./payloads.ts";
 import { progressFrom, type LogProgress } from "./progress.ts";
 import { settleParts } from "./settle-parts.ts";
 import { SigningWindow } from "./signing-window.ts";
+import { byLife } from "./tombstone-lives.ts";
 import { voteDown } from "./vote-down.ts";
 import { cleanUpVotedDown, type VotedDown } from "./voted.ts";
 
@@ -186,6 +181,10 @@ class ReplayRun {
 
   async run(): Promise<ReplayResult> {
     const { clock } = this.#ports;
+    const { cursor } = this.#progress.place;
+    if (!(await isPastInstalled(this.#ports, this.#past, this.#call))) {
+      return { unfinishedFrom: this.#firstUncovered(cursor), watermark: this.#progress.watermark };
+    }
     const patientUntilMs = clock.monotonicMs() + this.#patienceMs;
     const progress = this.#progress;
     let pauseMs = pauseMsMin;
@@ -264,6 +263,9 @@ class ReplayRun {
         let block: LogBlock;
         try {
           block = this.#decode(stored, progress.place);
+          // Before the watermark passes it: who begins there goes by the map.
+          // mutant: fork-passed-unentered
+          if (block.fork !== undefined) await this.#enterFork(block.fork, block.position);
           await progress.learnOpen(block, this.#reading());
           chunk = await this.#load(block, chunk);
         } catch (error) {
@@ -282,6 +284,18 @@ class ReplayRun {
       if (page.complete) return readMs;
       if (this.#isTimeUp()) return undefined;
     }
+  }
+
+  /** What was split off another log, and where that was. */
+  get #past(): ForkedLog {
+    return { hashes: this.#hashes, place: this.#progress.place };
+  }
+
+  /** Its own log alone says it for the first time: of its past the other's replay has seen to. */
+  async #enterFork(fork: Fork, at: LogPosition): Promise<void> {
+    if (isInPast(this.#hashes, at)) return;
+    // probe: replay-enters-a-fork
+    await this.#ports.control.enterFork(fork, { of: this.#hashes.shard, at }, this.#call);
   }
 
   /**
@@ -320,7 +334,7 @@ class ReplayRun {
     const progress = this.#progress;
     const { tombstones, votedDown } = await this.#install(chunk, progress.place);
     await this.#cleanUp(votedDown);
-    for (const [life, those] of this.#byLife(tombstones)) {
+    for (const [life, those] of byLife(tombstones, this.#registry, this.#ports.clock.nowMs())) {
       const { position, timestamp: through } = progress.place;
       const queued = { shard, from: chunk.from, position, life, through, tombstones: those };
       await control.queueTombstones(queued, this.#call);
@@ -419,25 +433,6 @@ class ReplayRun {
   }
 
   /**
-   * As it seems now. A change of the registry may make any of them stand longer: the reaper looks
-   * at each again.
-   */
-  #byLife(tombstones: readonly Tombstone[]): ReadonlyMap<TombstoneLife, readonly Tombstone[]> {
-    const registry = this.#registry;
-    const nowMs = this.#ports.clock.nowMs();
-    const byLife = new Map<TombstoneLife, Tombstone[]>();
-    for (const tombstone of tombstones) {
-      const table = registry.find(tombstone.table);
-      const lifeMs = tombstoneLifeMs(table, registry.retention, nowMs);
-      const life = lifeMs > limits.tombstoneGraceMs ? "history" : "grace";
-      const those = byLife.get(life);
-      if (those === undefined) byLife.set(life, [tombstone]);
-      else those.push(tombstone);
-    }
-    return byLife;
-  }
-
-  /**
    * The chunk with the block's commits. One block may hold more than there is memory for: then what
    * comes before is installed, and the watermark stands in front of the block until its end.
    */
@@ -446,13 +441,17 @@ class ReplayRun {
     let grown = chunk;
     let commits: Commit[] = [];
     for (const verdict of block.verdicts) {
-      if (verdict.kind !== "committed") continue;
+      if (verdict.kind !== "committed" || isInPast(this.#hashes, block.position)) continue;
       if (this.#payloads.bytesLoaded - grown.bytesBefore >= limits.replayChunkBytes) {
         grown = await this.#install({ ...grown, commits: [...grown.commits, ...commits] }, before);
         commits = [];
       }
       const payload = await this.#payloadOf(verdict);
-      if (payload !== undefined) commits.push({ verdict, payload });
+      if (payload === undefined) continue;
+      const at = { ...this.#past, position: block.position };
+      commits.push(
+        await withinRange(this.#ports, { ...at, commit: { verdict, payload } }, this.#call),
+      );
     }
     // Not before all are loaded: what came before the block is installed by itself if that fails.
     for (const commit of commits) grown.commits.push(commit);

@@ -9,35 +9,64 @@ import { fingerprintOfRecord } from "../../schemas/commit-record-reading.ts";
 
 export type CarriedBatch = { readonly shard: ShardId; readonly records: readonly StreamRecord[] };
 
+export type CarriedRecords = {
+  /**
+   * Whose records the Kinesis shard carries.
+   * @param again whether to ask anew: a shard may have been split off since.
+   */
+  readonly ownersOf: (again: boolean) => Promise<readonly ShardId[]>;
+  readonly records: readonly StreamRecord[];
+};
+
 /**
- * @param owners whose records the Kinesis shard carries. What names none of them goes to the first:
- *   that one refuses and counts it.
+ * What names none of the shards goes to the first: that one refuses and counts it. None at all:
+ * the Kinesis shard carries nobody's.
  */
 export async function carriedBatches(
+  control: Pick<ControlStore, "keyHasher">,
+  { ownersOf, records }: CarriedRecords,
+  call: CallOptions,
+): Promise<readonly CarriedBatch[]> {
+  for (const again of [false, true]) {
+    const owners = await ownersOf(again);
+    const [shard] = owners;
+    if (shard === undefined) return [];
+    const { batches, strangers } = await parted(control, { owners, records }, call);
+    if (strangers.length === 0) return batches;
+    const [first, ...others] = batches;
+    // mutant: owners-asked-once
+    if (!again) continue;
+    if (first?.shard !== shard) return [{ shard, records: strangers }, ...batches];
+    // In the stream's order.
+    const own = new Set([...first.records, ...strangers]);
+    return [{ shard, records: records.filter((record) => own.has(record)) }, ...others];
+  }
+  return [];
+}
+
+async function parted(
   control: Pick<ControlStore, "keyHasher">,
   {
     owners,
     records,
   }: { readonly owners: readonly ShardId[]; readonly records: readonly StreamRecord[] },
   call: CallOptions,
-): Promise<readonly CarriedBatch[]> {
-  const [first, ...others] = owners;
-  if (first === undefined) return [];
-  if (others.length === 0) return [{ shard: first, records }];
+): Promise<{ readonly batches: CarriedBatch[]; readonly strangers: readonly StreamRecord[] }> {
   const byFingerprint = new Map<number, StreamRecord[]>();
-  const batches: { shard: ShardId; records: StreamRecord[] }[] = [];
+  const batches: CarriedBatch[] = [];
   for (const shard of owners) {
     const { fingerprint } = await control.keyHasher(shard, call);
     const own: StreamRecord[] = [];
     byFingerprint.set(fingerprint, own);
     batches.push({ shard, records: own });
   }
+  const strangers: StreamRecord[] = [];
   for (const record of records) {
     const fingerprint = fingerprintOfRecord(record.data);
     const own = fingerprint === undefined ? undefined : byFingerprint.get(fingerprint);
-    (own ?? batches[0]?.records)?.push(record);
+    (own ?? strangers).push(record);
   }
-  return batches.filter((batch) => batch.records.length > 0);
+  return { batches: batches.filter((batch) => batch.records.length > 0), strangers };
 }
 
 /**

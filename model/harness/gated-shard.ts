@@ -100,6 +100,7 @@ export class GatedShard {
         Promise.resolve(this.blocks.find((block) => block.position === position)),
       spill: refuse,
       readSpilled: refuse,
+      continues: refuse,
     };
     return {
       clock: { nowMs: () => 0, monotonicMs: () => 0, sleep: () => Promise.resolve() },
@@ -174,6 +175,7 @@ export class GatedShard {
       shards: () => Promise.resolve([shardId]),
       shardMap: () =>
         Promise.resolve(new ShardMap([{ number: 0 as ShardNumber, id: shardId, from: 0 }])),
+      enterFork: nothing,
       keyHasher: () => Promise.resolve(new KeyHasher(sampleHashSecret)),
       registry: () => Promise.resolve({ tables: [modelTable], retention: retentionDefault }),
       tables: () => Promise.resolve([modelTable]),

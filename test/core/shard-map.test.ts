@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { CorruptDataError } from "../../core/errors.ts";
 import { equalRanges, ShardMap, type ShardEntry } from "../../core/shard-map.ts";
-import type { KeyHash, ShardId, ShardNumber } from "../../core/types.ts";
+import type { KeyHash, LogPosition, ShardId, ShardNumber } from "../../core/types.ts";
 
 function entry(number: number, from: number): ShardEntry {
   return { number: number as ShardNumber, id: `shard-${number}` as ShardId, from };
@@ -59,5 +59,55 @@ describe("a map of shards", () => {
     const make = () => new ShardMap(entries);
     expect(make).toThrow(CorruptDataError);
     expect(make).toThrow(why);
+  });
+});
+
+describe("a map of shards that were split", () => {
+  const shard = (number: number) => number as ShardNumber;
+  const at = (of: number, position: number) => ({ of: shard(of), at: position as LogPosition });
+  const once = equal(1).forkedBy({ shard: shard(1), from: 2 ** 31 }, at(0, 9));
+  const twice = once.forkedBy({ shard: shard(2), from: 3 * 2 ** 30 }, at(1, 20));
+
+  test("gives the upper part of the range to the other shard", () => {
+    expect(once.rangeOf(shard(0))).toEqual({ from: 0, to: 2 ** 31 });
+    expect(once.rangeOf(shard(1))).toEqual({ from: 2 ** 31, to: 2 ** 32 });
+    expect(twice.rangeOf(shard(1))).toEqual({ from: 2 ** 31, to: 3 * 2 ** 30 });
+    expect(twice.get(shard(2))?.id).toBe("shard-002");
+  });
+
+  test("knows through which logs the past of each goes, the oldest first", () => {
+    expect(twice.lineageOf(shard(0))).toEqual([]);
+    expect(twice.lineageOf(shard(2))).toEqual([
+      { shard: 0, through: 9 },
+      { shard: 1, through: 20 },
+    ]);
+  });
+
+  test("knows the newest fork that a tail of each has to know", () => {
+    expect([0, 1, 2].map((number) => twice.forkedAt(shard(number)))).toEqual([9, 20, 20]);
+  });
+
+  test.each([
+    ["at its beginning", { shard: shard(3), from: 2 ** 31 }, at(1, 30), "outside of it"],
+    ["at its end", { shard: shard(3), from: 2 ** 31 }, at(0, 30), "outside of it"],
+    [
+      "into one that is there",
+      { shard: shard(2), from: 5 },
+      at(0, 30),
+      "two shards have one number",
+    ],
+    [
+      "before its own log's first",
+      { shard: shard(3), from: 2 ** 31 + 5 },
+      at(1, 9),
+      "before its log's first",
+    ],
+  ])("is not split %s", (_, fork, point, why) => {
+    expect(() => twice.forkedBy(fork, point)).toThrow(why);
+  });
+
+  test("edited by hand so that a shard's past is missing is refused", () => {
+    const orphan = { ...entry(1, 7), forked: at(5, 3) };
+    expect(() => new ShardMap([entry(0, 0), orphan])).toThrow("from one that is not there");
   });
 });

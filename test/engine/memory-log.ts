@@ -111,6 +111,7 @@ export class MemoryLog {
       readBackward: refuse,
       spill: refuse,
       readSpilled: refuse,
+      continues: refuse,
     };
   }
 

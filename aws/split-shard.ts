@@ -1,0 +1,204 @@
+/**
+ * Splits a shard while it runs (docs/protocol.md §10, Splitting a shard): a block of its log, the
+ * fork, from which on the upper part of its range goes on in a log of its own.
+ *
+ *     prepared ── fork stands in the log ── entered in the map
+ *     no effect   the shard is split        whoever comes later knows
+ *
+ * A run that is cut short before the fork has changed nothing, and the next one goes on with what
+ * it has prepared. After it replay enters the fork, before its watermark passes it.
+ */
+import { InvalidRequestError, StoreError } from "../core/errors.ts";
+import * as limits from "../core/limits.ts";
+import type { ControlStore, StoredBlock } from "../core/ports.ts";
+import { shardIdOf, type ShardMap } from "../core/shard-map.ts";
+import type { Fork, LogPosition, ShardId, ShardNumber, Watermark } from "../core/types.ts";
+import { KeyHashes } from "../schemas/key-hashes.ts";
+import { decodeLogBlockHeader } from "../schemas/log-block.ts";
+import type { KinesisHandle } from "./clients.ts";
+import { mapOf, type AwsControlStore, type ShardEntry } from "./dynamodb-control-store.ts";
+import { covers, listKinesisShards } from "./kinesis-shards.ts";
+import {
+  decidingBlockBehind,
+  endBehind,
+  putBehind,
+  watermarkOf,
+  type LogEnd,
+  type ProvisioningParts,
+} from "./provisioning-block.ts";
+
+export type SplitParts = ProvisioningParts & {
+  readonly control: Pick<
+    AwsControlStore,
+    "readWatermark" | "keyHasher" | "shardEntries" | "shardMap" | "prepareFork"
+  > &
+    Pick<ControlStore, "registry" | "enterFork">;
+  /** Undefined for a deployment without a stream. */
+  readonly carrier: { readonly kinesis: KinesisHandle; readonly stream: string } | undefined;
+};
+
+export type SplitRequest = {
+  readonly shard: ShardNumber;
+  /** Upper 32 bits of the first hash of a partition that moves; default: half of the range. */
+  readonly at?: number | undefined;
+};
+
+export type Split = {
+  readonly shard: ShardNumber;
+  readonly id: ShardId;
+  /** Where its range begins. */
+  readonly from: number;
+  /** Position of the fork in the other's log. */
+  readonly forkedAt: LogPosition;
+};
+
+const hashKeyMax = 2n ** 128n - 1n;
+
+/**
+ * Returns once the shard is split, and the map says so.
+ * @throws InvalidRequestError for what cannot be split; StoreError: run it again.
+ */
+export async function splitShard(parts: SplitParts, request: SplitRequest): Promise<Split> {
+  const { control } = parts;
+  await refuseMixed(parts);
+  const parent = (await control.shardMap())?.get(request.shard);
+  if (parent === undefined) {
+    throw new InvalidRequestError("shard", `the deployment has no shard ${request.shard}`);
+  }
+  // Before the entries are read: if the fork is not entered then, this lies below it (I7).
+  const watermark = await watermarkOf(parts, parent.id);
+  const entries = await control.shardEntries();
+  const map = mapOf(entries);
+  if (map === undefined) throw new StoreError("unavailable", "the map has gone; run it again");
+  const begun = entries.find(
+    ({ forked }) => forked?.of === request.shard && forked.at === undefined,
+  );
+  const child = begun ?? (await newEntry(parts, { map, entries, request }));
+  if (begun !== undefined && request.at !== undefined && request.at !== begun.from) {
+    throw new InvalidRequestError(
+      "at",
+      `a split of shard ${request.shard} at ${begun.from} was begun and cut short; leave \`at\` ` +
+        "out to end it first",
+    );
+  }
+  const prepared = { ...child, forked: { of: request.shard, at: undefined } };
+  const isOurs = await control.prepareFork(prepared, watermark);
+  if (!isOurs && begun === undefined) {
+    throw new StoreError("unavailable", "another split was begun at this moment; run it again");
+  }
+  const { number, from } = child;
+  const fork = { shard: number, from };
+  const forkedAt = await placeFork(parts, { parent: parent.id, fork, watermark });
+  await control.enterFork(fork, { of: request.shard, at: forkedAt });
+  return { shard: number, id: child.shard, from, forkedAt };
+}
+
+async function refuseMixed({ control }: SplitParts): Promise<void> {
+  const { tables } = await control.registry();
+  const mixed = tables.find(({ access, move }) => access === "mixed" || move !== undefined);
+  if (mixed === undefined) return;
+  throw new InvalidRequestError(
+    "table",
+    `table "${mixed.name}" is mixed, or about to be: native operations are voted on in one log, ` +
+      "which must not be split meanwhile; move the table back first",
+  );
+}
+
+async function newEntry(
+  parts: SplitParts,
+  {
+    map,
+    entries,
+    request,
+  }: {
+    readonly map: ShardMap;
+    readonly entries: readonly ShardEntry[];
+    readonly request: SplitRequest;
+  },
+): Promise<ShardEntry> {
+  const range = map.rangeOf(request.shard);
+  const from = request.at ?? range.from + Math.floor((range.to - range.from) / 2);
+  if (!Number.isInteger(from) || from <= range.from || from >= range.to) {
+    throw new InvalidRequestError(
+      "at",
+      `shard ${request.shard} has the hashes from ${range.from} to below ${range.to}, and is ` +
+        `split at one between them; got ${from}`,
+    );
+  }
+  const used = new Set(entries.map(({ number }) => number));
+  const number = Array.from({ length: limits.shardsMax }, (_, n) => n as ShardNumber).find(
+    (each) => !used.has(each),
+  );
+  if (number === undefined) {
+    throw new InvalidRequestError(
+      "shard",
+      `the deployment has ${limits.shardsMax} shards (shardsMax), the most there may be`,
+    );
+  }
+  const parent = entries.find((entry) => entry.number === request.shard);
+  if (parent === undefined)
+    throw new StoreError("unavailable", "the map has changed; run it again");
+  const startingHashKey = await hashKeyBeside(parts, parent, entries);
+  return { shard: shardIdOf(number), number, from, startingHashKey };
+}
+
+/**
+ * Of the same Kinesis shard, as its log goes on where the other's stands in the stream; and another
+ * one than the other's, so that the stream's own splits can part them later.
+ */
+async function hashKeyBeside(
+  { carrier }: SplitParts,
+  parent: ShardEntry,
+  entries: readonly ShardEntry[],
+): Promise<string> {
+  let end = hashKeyMax;
+  if (carrier !== undefined) {
+    const shards = await listKinesisShards(carrier.kinesis, carrier.stream);
+    const carries = shards.find(
+      (each) => each.lastSequenceNumber === undefined && covers(each, parent),
+    );
+    if (carries === undefined) {
+      throw new StoreError("unavailable", `stream ${carrier.stream} shows no shard; try again`);
+    }
+    end = BigInt(carries.endingHashKey);
+  }
+  const own = BigInt(parent.startingHashKey);
+  for (const { startingHashKey } of entries) {
+    const other = BigInt(startingHashKey);
+    if (other > own && other <= end) end = other - 1n;
+  }
+  return (own + (end - own + 1n) / 2n).toString();
+}
+
+/**
+ * Puts the fork, unless it stands there already: above the watermark, since nobody has entered it.
+ * Every block up to where it is put is looked at, so that none is put twice. Gives its position.
+ */
+async function placeFork(
+  parts: SplitParts,
+  {
+    parent: shard,
+    fork,
+    watermark,
+  }: { readonly parent: ShardId; readonly fork: Fork; readonly watermark: Watermark },
+): Promise<LogPosition> {
+  const hashes = new KeyHashes(await parts.control.keyHasher(shard));
+  let end: LogEnd = watermark;
+  for (let tries = 0; tries < limits.streamSwitchTriesMax; tries += 1) {
+    const lookedMs = parts.clock.nowMs();
+    const { blocks, complete } = await parts.log.readAfter(shard, end.position);
+    for (const stored of blocks) {
+      end = endBehind(stored, watermark);
+      if (forkIn(stored)?.shard === fork.shard) return stored.position;
+    }
+    if (!complete) continue;
+    const block = { ...decidingBlockBehind(end, parts.random), fork };
+    const result = await putBehind(parts, { shard, hashes, end, lookedMs }, block);
+    if (result === "appended") return block.position;
+  }
+  throw new StoreError("unavailable", `shard ${shard}: others append at every try; try again`);
+}
+
+function forkIn({ bytes, position }: StoredBlock): Fork | undefined {
+  return decodeLogBlockHeader(bytes, position).fork;
+}
