@@ -24,6 +24,7 @@ import { waitBackoff } from "./backoff.ts";
 import type { Call } from "./call.ts";
 import { isRetryableAttempt } from "./commit.ts";
 import { orAborted } from "./concurrency.ts";
+import { RangeMovedError } from "./conflict-error.ts";
 import type { EngineCore } from "./engine-core.ts";
 import type { TryEnd } from "./express-way.ts";
 import { ItemTurns } from "./item-turns.ts";
@@ -191,6 +192,14 @@ export class AttemptRunner {
         contended = services === undefined ? undefined : mixedItemOf(services, thrown);
         if (call.signal.aborted) throw lastWord(call, thrown);
         call.lastFailure = thrown;
+        if (thrown instanceof RangeMovedError) {
+          // probe: run-again-by-a-new-map
+          attempts -= 1; // Nobody is to blame.
+          await waitBackoff(this.#core.ports, {
+            ...{ backoff: retryBackoff, attempt: 0, signal: call.signal },
+          });
+          continue;
+        }
         const isOfTables =
           thrown instanceof UnknownTableError || thrown instanceof TableRefusedError;
         const { retry, error } = isOfTables

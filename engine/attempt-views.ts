@@ -27,6 +27,9 @@ import { ReadView, type Beginning } from "./read-view.ts";
 import { bringAllAbout } from "./request-settler.ts";
 import type { OpenSession } from "./sessions.ts";
 import { assert } from "../core/assert.ts";
+import { RangeMovedError } from "./conflict-error.ts";
+
+const timestampMax = Number.MAX_SAFE_INTEGER as Timestamp;
 
 const reaching = new OnDemand("the past of several shards", () => import("./sharded/reach.ts"));
 
@@ -129,19 +132,29 @@ export class AttemptViews {
   /** Of the shard in which the partition lies. */
   at(partition: KeyHash): ReadView | Promise<ReadView> {
     const entry = this.#services.sessions.at(partition);
-    return this.#views.get(entry.number) ?? this.#of(entry);
+    return this.#views.get(entry.number) ?? this.#openedAt(partition, entry);
   }
 
-  /** As `at`, of one that is open. */
+  /** What its log says when it is opened may be that the partition lies in another shard. */
+  async #openedAt(partition: KeyHash, entry: ShardEntry): Promise<ReadView> {
+    const view = await this.#of(entry);
+    const now = this.#services.sessions.at(partition);
+    return now.number === entry.number ? view : this.#openedAt(partition, now);
+  }
+
+  /** As `at`, of one that is open. @throws RangeMovedError where the shard was split meanwhile. */
   openAt({ partition }: Pick<WriteHashes, "partition">): ReadView {
     const view = this.#views.get(this.#services.sessions.at(partition).number);
-    assert(view !== undefined, "attempt: what was read has a view");
+    if (view === undefined) throw this.fate.doom(new RangeMovedError());
     return view;
   }
 
   /** Of all shards: what is scanned lies in each. */
-  everywhere(): Promise<readonly ReadView[]> {
-    return Promise.all(this.#services.sessions.map.entries.map((entry) => this.#of(entry)));
+  async everywhere(): Promise<readonly ReadView[]> {
+    const { sessions } = this.#services;
+    const { map } = sessions;
+    const views = await Promise.all(map.entries.map((entry) => this.#of(entry)));
+    return sessions.map === map ? views : this.everywhere();
   }
 
   /** Ends the attempt, whatever is open of it: later reads and writes are refused. */
@@ -164,6 +177,10 @@ export class AttemptViews {
 
   async #open({ number }: ShardEntry): Promise<ReadView> {
     const { sessions, call } = this.#services;
+    // What was in one shard must not be seen as of two moments, not even by a body that is bound to
+    // fail.
+    // mutant: split-shows-two-moments
+    for (const view of this.all) view.assertUnmoved();
     const open = await orAborted(sessions.of(number), call.signal);
     const { follower } = open.session;
     const tailAgeMs = follower.ageMs;
@@ -221,7 +238,10 @@ export class AttemptViews {
     const { reads } = this.#options;
     if (reads === undefined) return new TransactionReads(newest);
     if (this.#services.sessions.lone !== undefined) return reads;
-    return new TransactionReads(reads.readTimestamp);
+    const { readTimestamp } = reads;
+    // What lay in the shard at that moment, the log has said already.
+    const isPast = readTimestamp <= newest;
+    return new TransactionReads(readTimestamp, isPast ? timestampMax : newest);
   }
 
   #beginning(session: OpenSession["session"]): Beginning {
@@ -263,7 +283,7 @@ export class AttemptViews {
 
 /** What was read of other shards, beside the first read of one more. */
 async function lookAgainAt(others: readonly ReadView[]): Promise<void> {
-  const touched = others.filter(({ readCount }) => readCount > 0);
+  const touched = others.filter((view) => view.readCount > 0 || view.local?.isChained === true);
   await Promise.all(
     touched.map(async (view) => {
       await view.settleChained();

@@ -4,11 +4,26 @@ import type { Tail } from "../core/tail.ts";
 import type { ReadConflict, TransactionReads } from "../core/transaction-reads.ts";
 import type { Timestamp } from "../core/types.ts";
 
-/** @throws SnapshotTooOldError when the tail has forgotten commits above the read timestamp. */
-export function refuseBelowTail(
-  { readTimestamp }: Pick<TransactionReads, "readTimestamp">,
-  tail: Tail,
-): void {
+/**
+ * The shard was split since the transaction began, and what it reads or writes may lie in another
+ * one by now. It is run again by the new map, and its caller need not hear of it.
+ */
+export class RangeMovedError extends SnapshotTooOldError {
+  constructor() {
+    super("the shard was split meanwhile: the transaction is to be run again, by the new map");
+  }
+}
+
+/**
+ * @throws SnapshotTooOldError when the tail has forgotten commits above the read timestamp;
+ *   RangeMovedError.
+ */
+export function refuseBelowTail(reads: TransactionReads, tail: Tail): void {
+  const { readTimestamp } = reads;
+  if (reads.isMoved(tail)) {
+    // probe: transaction-meets-a-fork
+    throw new RangeMovedError();
+  }
   if (readTimestamp >= tail.floor) return;
   throw new SnapshotTooOldError(
     `the read timestamp ${readTimestamp} lies below what this process remembers of the log ` +

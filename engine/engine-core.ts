@@ -142,9 +142,11 @@ export class EngineCore {
       );
     }
     const hashes = new KeyHashes(await this.ports.control.keyHasher(first.id));
-    const sessions: Sessions = new Sessions(map, hashes, (entry) =>
-      this.#openSession(entry, sessions),
-    );
+    const sessions: Sessions = new Sessions(map, hashes, {
+      open: (entry) => this.#openSession(entry, sessions),
+      readMap: () => this.ports.control.shardMap(),
+      log: this.ports.log,
+    });
     if (sessions.lone !== undefined) await sessions.of(first.number);
     return sessions;
   }
@@ -154,19 +156,24 @@ export class EngineCore {
     return commit !== "stream" || this.registry.streamless;
   }
 
-  async #openSession({ id: shard }: ShardEntry, sessions: Sessions): Promise<OpenSession> {
+  async #openSession({ id: shard, number }: ShardEntry, sessions: Sessions): Promise<OpenSession> {
     const { commit = "auto" } = this.#options;
     const loading = this.#options.chaining === false ? undefined : chaining.load();
     loading?.catch(ignore);
-    const hashes = new KeyHashes(await this.ports.control.keyHasher(shard));
+    const lineage = sessions.map.lineageOf(number);
+    const hashes = new KeyHashes(sessions.hashes.hasher, { shard: number, lineage });
     const part = await loading;
     const session: ShardSession = new ShardSession(
       this.ports,
       {
         shard,
         hashes,
+        onBegin: (watermark) => sessions.begins(number, watermark),
         onVerdict: (verdict) => own?.fold(verdict),
-        onBlock: (block, as) => session.express?.saw(block, as),
+        onBlock: (block, as) => {
+          sessions.forked(number, block);
+          session.express?.saw(block, as);
+        },
       },
       {
         registry: this.registry,

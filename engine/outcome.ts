@@ -9,7 +9,6 @@ import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts } from "../core/ports.ts";
 import type { Timestamp, TransactionId } from "../core/types.ts";
 import { isLocalTransactionId, transactionIdTimestamp } from "../schemas/transaction-id.ts";
-import { orAborted } from "./concurrency.ts";
 import { DecisionSearch } from "./decision-search.ts";
 import type { OnSent } from "./express-way.ts";
 import { settledDecision } from "./request-settler.ts";
@@ -43,6 +42,7 @@ export function madeElsewhere(id: TransactionId, newest: Timestamp): InvalidRequ
 }
 
 /**
+ * @param session its tail shows what had been decided when its caller asked.
  * @throws InvalidRequestError for an id that is not from this log.
  * @throws SnapshotTooOldError when the log's retention has passed.
  * @throws UnavailableError when so much of the log lies behind the id that it takes another call.
@@ -55,7 +55,6 @@ export async function settleOutcome(
 ): Promise<Outcome> {
   const { follower } = session;
   refuseLocal(asked.id);
-  await orAborted(follower.refresh(), asked.signal);
   const madeAt = transactionIdTimestamp(asked.id);
   // Its maker had seen that timestamp in the log, so that whoever reads the log later sees it too.
   if (madeAt > follower.tail.newest) throw madeElsewhere(asked.id, follower.tail.newest);

@@ -102,7 +102,7 @@ type PageSource = {
   /** Whether a row that the page lacks would have to be in it. */
   readonly mayContain: (hashes: WriteHashes, page: Page) => "yes" | "no" | "unknown";
   /** By whose log a row is judged. */
-  readonly viewOf: (row: Row) => ReadView;
+  readonly viewOf: (row: Pick<Row, "hashes">) => ReadView;
 };
 
 /** @param views of all shards in which rows of it may lie. */
@@ -216,7 +216,9 @@ function answerOf(view: ReadView, source: PageSource, { page, rows, known }: Ask
       on: source.predicate.on,
       rows: rows.filter((row) => source.viewOf(row) === view),
       page: pageIdentity(source, source.startKey),
-      mayContain: (hashes) => source.mayContain(hashes, page),
+      // Of what was committed before a shard was split, both logs tell; one of them speaks for it.
+      mayContain: (hashes) =>
+        source.viewOf({ hashes }) === view ? source.mayContain(hashes, page) : "no",
     },
     known.get(view) ?? nothingKnown,
   );

@@ -36,7 +36,7 @@ import {
 import type { KeyHashes } from "../schemas/key-hashes.ts";
 import type { AttemptFate } from "./attempt-fate.ts";
 import { waitBackoff } from "./backoff.ts";
-import { refuseBelowTail, conflictError } from "./conflict-error.ts";
+import { conflictError, RangeMovedError, refuseBelowTail } from "./conflict-error.ts";
 import { asError, orAborted } from "./concurrency.ts";
 import type { MixedReads } from "./mixed-way.ts";
 import type { OwnCommits, OwnReads } from "./own-commits.ts";
@@ -81,6 +81,8 @@ export class ReadView {
   readonly #session: ShardSession;
   readonly #options: ViewOptions;
   #ready = false;
+  /** From when on its shard had the range in which it reads. */
+  readonly #rangeSince: Timestamp;
   /** Open transactions that were settled for it, so far. */
   #met = 0;
   #mixed: MixedReads | undefined;
@@ -89,6 +91,7 @@ export class ReadView {
     this.#ports = ports;
     this.#session = session;
     this.#options = options;
+    this.#rangeSince = session.follower.tail.rangeSince;
     if (options.mode !== "fixed") session.follower.enter(options.reads);
   }
 
@@ -270,6 +273,13 @@ export class ReadView {
     if (conflict !== undefined) throw this.doom(conflictError(conflict, conflict));
   }
 
+  /** @throws RangeMovedError when the shard was split since; the attempt is over. */
+  assertUnmoved(): void {
+    if (this.mode !== "fixed" && this.reads.isMoved(this.tail)) {
+      throw this.doom(new RangeMovedError());
+    }
+  }
+
   refuseBelowTail(): void {
     try {
       refuseBelowTail(this.reads, this.tail);
@@ -400,11 +410,12 @@ export class ReadView {
   /** The version's block was put before the version was installed, so a refresh must find it. */
   async catchUp(version: Version, table: string): Promise<void> {
     await this.#session.follower.refresh();
+    if (this.tail.rangeSince !== this.#rangeSince) throw this.doom(new RangeMovedError());
     if (version <= this.tail.newest) return;
     throw this.doom(
       new CorruptDataError(
         `an item of table "${table}" has version ${version}, above everything in the log ` +
-          `(${this.tail.newest}); was the table restored or copied from another deployment?`,
+          `of shard ${this.#session.number} (${this.tail.newest}); was the table restored or copied from another deployment?`,
       ),
     );
   }

@@ -45,6 +45,7 @@ import type {
 import { encodeCommitRequest } from "../schemas/commit-record.ts";
 import { waitBackoff } from "./backoff.ts";
 import { asError, follow, ignore, noLongerNeeded, orAborted } from "./concurrency.ts";
+import { RangeMovedError } from "./conflict-error.ts";
 import { DecisionSearch } from "./decision-search.ts";
 import type { ExpressWay, ExpressWish, OnSent, Predecessors } from "./express-way.ts";
 import { settleOpen } from "./settle-open.ts";
@@ -382,7 +383,8 @@ async function afterFailure(
   const { lastFailure } = copies;
   const { id } = options.request;
   if (error instanceof InvariantViolation) throw error;
-  if (error instanceof ConflictError) {
+  // A fork is like one: no copy that was checked before it is decided behind it.
+  if (error instanceof ConflictError || error instanceof RangeMovedError) {
     // probe: conflict-while-outcome-open
     throw error;
   }

@@ -54,6 +54,8 @@ const followerDefaults: FollowerOptions = {
 export type FollowedLog = {
   readonly shard: ShardId;
   readonly hashes: KeyHashes;
+  /** Called before a tail begins at the watermark. */
+  readonly onBegin?: ((watermark: Watermark) => Promise<void>) | undefined;
   /** Called with each verdict, in the order of the log. */
   readonly onVerdict?: ((verdict: Verdict) => void) | undefined;
   /** Called with each block, before those are told who wait for its verdicts. */
@@ -74,6 +76,7 @@ export class TailFollower {
   readonly #ports: ClientPorts;
   readonly #shard: ShardId;
   readonly #hashes: KeyHashes;
+  readonly #onBegin: FollowedLog["onBegin"];
   readonly #onVerdict: FollowedLog["onVerdict"];
   readonly #onBlock: FollowedLog["onBlock"];
   readonly #options: FollowerOptions;
@@ -108,6 +111,7 @@ export class TailFollower {
     this.#ports = ports;
     this.#shard = log.shard;
     this.#hashes = log.hashes;
+    this.#onBegin = log.onBegin;
     this.#onVerdict = log.onVerdict;
     this.#onBlock = log.onBlock;
     this.#options = { ...followerDefaults, ...options };
@@ -193,8 +197,12 @@ export class TailFollower {
           "provisioned?",
       );
     }
-    if (this.#tail === undefined) this.#tail = new Tail(watermark);
-    else this.#tail.learnWatermark(watermark);
+    if (this.#tail !== undefined) {
+      this.#tail.learnWatermark(watermark);
+      return watermark;
+    }
+    await this.#onBegin?.(watermark);
+    this.#tail ??= new Tail(watermark);
     return watermark;
   }
 
@@ -311,7 +319,9 @@ export class TailFollower {
    * (decision-search.ts), as after an answer that decides nothing.
    */
   async #restart(): Promise<void> {
-    this.#tail = new Tail(await this.readWatermark());
+    const watermark = await this.readWatermark();
+    await this.#onBegin?.(watermark);
+    this.#tail = new Tail(watermark);
     this.#noteClosed();
     this.#awaited.tellStale();
   }

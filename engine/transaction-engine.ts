@@ -3,6 +3,7 @@
  * while the outcome of its last run is unknown.
  */
 import { OnDemand } from "../core/on-demand.ts";
+import type { ShardEntry } from "../core/shard-map.ts";
 import { AttemptRunner } from "./attempt-runner.ts";
 import { orAborted } from "./concurrency.ts";
 import type { EngineCore } from "./engine-core.ts";
@@ -29,14 +30,20 @@ export function transactionEngineOf(core: EngineCore): TransactionEngine {
           call: call.options,
           onSent: (transactionId, how) => emit?.({ kind: "sent", transactionId, ...how }),
         };
-        const { lone } = sessions;
-        if (lone === undefined) {
-          const { settleInShards } = await orAborted(sharded.load(), call.signal);
-          return settleInShards({ ports: core.ports, sessions }, asked);
+        const lone = (): ShardEntry | undefined => sessions.lone;
+        const first = lone();
+        if (first !== undefined) {
+          const { session } = await orAborted(sessions.of(first.number), call.signal);
+          await orAborted(session.follower.refresh(), call.signal);
+          const { settleOutcome } = await orAborted(outcomes.load(), call.signal);
+          if (lone() !== undefined) {
+            const outcome = await settleOutcome(core.ports, session, asked);
+            // Split meanwhile, another shard may hold it.
+            if (outcome.kind === "committed" || lone() !== undefined) return outcome;
+          }
         }
-        const { session } = await orAborted(sessions.of(lone.number), call.signal);
-        const { settleOutcome } = await orAborted(outcomes.load(), call.signal);
-        return settleOutcome(core.ports, session, asked);
+        const { settleInShards } = await orAborted(sharded.load(), call.signal);
+        return settleInShards({ ports: core.ports, sessions }, asked);
       }),
     close: () => core.close(),
   };

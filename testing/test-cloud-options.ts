@@ -60,6 +60,8 @@ export type TestCloudOptions = {
    * carried by one Kinesis shard. Default 1.
    */
   readonly shards?: number;
+  /** Whether `splitShard` is called: a history is recorded as of several shards then. */
+  readonly maySplit?: boolean;
   /** How the oracle is fed. Default `fan-out`. */
   readonly oracleConsumer?: "fan-out" | "standard";
   /** When an invocation of oracle, replay or reaper is stopped. Default: as deployed. */
@@ -115,6 +117,7 @@ const testCloudChecks = {
   latency: aFunction,
   commit: clientChecks.commit,
   tablesOnly: aBoolean,
+  maySplit: aBoolean,
   housekeeping: aBoolean,
   oracleConsumer: oneOf("fan-out", "standard"),
   functionTimeLimitMs: (value) =>

@@ -5,6 +5,7 @@
  */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { Clock } from "../core/ports.ts";
+import type { ShardNumber } from "../core/types.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import { createClientEngine } from "../engine/client-engine.ts";
@@ -135,6 +136,7 @@ export class TestCloud {
   readonly #recorder: HistoryRecorder | undefined;
   /** Whether a client may have appended to the log. */
   #isExpress = false;
+  readonly #maySplit: boolean;
   #processes = 0;
 
   /** @internal */
@@ -142,6 +144,7 @@ export class TestCloud {
     this.world = world;
     this.deployment = deployment;
     this.#commit = options.commit ?? "auto";
+    this.#maySplit = options.maySplit ?? false;
     this.#test = world.startProcess("test", { exact: true });
     this.dynamodb = world.handles(this.#test, { calm: true }).dynamodb.client;
     this.#competitor = new Competitor(() => {
@@ -299,6 +302,17 @@ export class TestCloud {
     this.world.trouble.slow(service, { durationMs, factor });
   }
 
+  /**
+   * Splits a shard of the deployment, as an operator does, while its clients go on. Within `run`.
+   * @param at upper 32 bits of the first hash that moves; default: half of the shard's range.
+   * @returns the number of the new shard.
+   * @throws InvalidRequestError for what cannot be split.
+   */
+  async splitShard(number: number, { at }: { readonly at?: number } = {}): Promise<number> {
+    const { shard } = await this.deployment.splitShard({ shard: number as ShardNumber, at });
+    return shard;
+  }
+
   /** Lets `durationMs` pass; within `run` or outside of it. An idle day costs some seconds. */
   advance(durationMs: number): Promise<void> {
     checkOrder({ durationMs });
@@ -424,7 +438,7 @@ export class TestCloud {
         ? directed
         : recordingEngine(directed, recorder, {
             process: process.name,
-            shards: this.deployment.logs.size,
+            mayBeSharded: this.#maySplit || this.deployment.logs.size > 1,
           });
     const hinting = hintingEngine(recorded, this.world.time);
     return wrapEngine === undefined ? hinting : wrapEngine(hinting, process.clock);

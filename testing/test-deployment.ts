@@ -7,6 +7,7 @@ import { createAwsClientPorts } from "../aws/client-ports.ts";
 import { createAwsPorts, type AwsPorts, type AwsPortsOptions } from "../aws/ports.ts";
 import { createTables } from "../aws/create-tables.ts";
 import type { StreamWish } from "../aws/stream-wish.ts";
+import { splitShard, type Split, type SplitRequest } from "../aws/split-shard.ts";
 import { provisionDeployment } from "../aws/provision.ts";
 import { registerTables } from "../aws/register-tables.ts";
 import { InvariantViolation } from "../core/assert.ts";
@@ -45,8 +46,7 @@ export class TestDeployment {
   /** The first one; and how every process of the deployment makes its hashes. */
   readonly shard: ShardId;
   readonly hashes: KeyHashes;
-  /** Of all shards, in the order of their ranges. */
-  readonly logs: ReadonlyMap<ShardId, KeyHashes>;
+  readonly #logs: Map<ShardId, KeyHashes>;
   readonly #functions: DeployedFunctions;
   #hasStream: boolean;
   /** Streams there have been, and what stood in those that are gone. */
@@ -90,11 +90,15 @@ export class TestDeployment {
     return new TestDeployment(world, options, logs);
   }
 
-  private constructor(world: World, options: DeploymentOptions, logs: TestDeployment["logs"]) {
+  private constructor(
+    world: World,
+    options: DeploymentOptions,
+    logs: ReadonlyMap<ShardId, KeyHashes>,
+  ) {
     const [first] = logs;
     if (first === undefined) throw new Error("a deployment without a shard");
     const [shard, hashes] = first;
-    this.logs = logs;
+    this.#logs = new Map(logs);
     this.world = world;
     this.options = options;
     this.shard = shard;
@@ -166,6 +170,32 @@ export class TestDeployment {
     this.detachFunctions();
     this.deleteStream();
     if (!undrained) await provision(false);
+  }
+
+  /** Splits a shard, as an operator does, while clients commit. */
+  async splitShard(request: SplitRequest): Promise<Split> {
+    this.#operators += 1;
+    const name = `shard operator ${this.#operators.toString()}`;
+    const operator = this.world.startProcess(name, { exact: true });
+    const { kinesis } = this.world.handles(operator, { calm: true });
+    const carrier = this.#hasStream ? { kinesis, stream: this.stream } : undefined;
+    const split = await splitShard({ ...this.portsOf(operator, { calm: true }), carrier }, request);
+    await this.learnShards();
+    return split;
+  }
+
+  /** Takes in what the map says by now. */
+  async learnShards(): Promise<void> {
+    const map = await this.#calm.control.shardMap();
+    for (const { id } of map?.entries ?? []) {
+      if (!this.#logs.has(id))
+        this.#logs.set(id, new KeyHashes(await this.#calm.control.keyHasher(id)));
+    }
+  }
+
+  /** Of all shards, in the order in which they came. */
+  get logs(): ReadonlyMap<ShardId, KeyHashes> {
+    return this.#logs;
   }
 
   /** Whether functions are there that read the stream. */

@@ -211,6 +211,10 @@ export class CommitGroup implements UndecidedCommit, GroupCourse {
     // What it rests on may have been given up, of which the log knows nothing.
     if (this.#checked?.to === tail.newest && this.#checked.decisions === decisions)
       return undefined;
+    // Whoever has read from it must not wait for it: no copy of it is decided behind a fork.
+    if (this.reads.isMoved(tail)) {
+      return { read: { table: undefined, key: undefined }, timestamp: tail.rangeSince };
+    }
     refuseBelowTail(this.reads, tail);
     const conflict = this.reads.conflict(tail) ?? this.#chained.conflict(tail);
     if (conflict === undefined) this.#checked = { to: tail.newest, decisions };

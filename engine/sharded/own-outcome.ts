@@ -62,6 +62,7 @@ export class OwnOutcome {
     if (entered.kind !== "committed") return false;
     assertCounts(entered, whole);
     if (payload.writes.length === 0) return true;
+    await this.#enterInHeirs(session, from, whole);
     // Its client has heard of the commit as a whole, once.
     const emit = this.#services.emit;
     const quiet: typeof emit = (event) => {
@@ -70,6 +71,33 @@ export class OwnOutcome {
     const here = { ...this.#services, session, ports, emit: quiet };
     const own = { proof: this.#name.secret, via, consumption: call.consumption };
     return installCommitted(here, { verdict: entered, payload, sentMs }, own);
+  }
+
+  /**
+   * Of a shard that was split since the part was prepared, the other log has it open as well: what
+   * is met in a table its readers must find decided there.
+   */
+  async #enterInHeirs(
+    session: ShardSession,
+    preparedAt: Timestamp,
+    whole: WholeOutcome,
+  ): Promise<void> {
+    const { sessions } = this.#services;
+    if (!sessions.isForkedSince(session.number, preparedAt)) return;
+    const { map } = sessions;
+    const heirs = map.entries.filter(({ number }) =>
+      map.lineageOf(number).some(({ shard }) => shard === session.number),
+    );
+    await Promise.all(
+      heirs.map(async ({ number }) => {
+        const { session: heir } = await sessions.of(number);
+        await heir.follower.refresh();
+        const opened = heir.follower.tail.open.get(this.#name.id);
+        if (opened !== undefined) {
+          await this.#enter({ session: heir }, opened.prepared.timestamp, whole);
+        }
+      }),
+    );
   }
 
   /** Where its part is, or may come to be, prepared. Nobody waits for it. */

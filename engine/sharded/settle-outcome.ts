@@ -150,10 +150,20 @@ function stateOf(answer: Answer | undefined): PartState {
 
 /**
  * `outcome(id)`. An id does not say which shards it was for, so that all logs are looked at; and
- * where it is nowhere, each of them is asked to abort it.
+ * where it is nowhere, each of them is asked to abort it. Those of a shard that is split meanwhile
+ * are asked again: the other part may hold it.
  * @throws as `settleOutcome` (outcome.ts).
  */
 export async function settleInShards(parts: ShardedParts, asked: AskedOutcome): Promise<Outcome> {
+  const { sessions } = parts;
+  for (;;) {
+    const { map } = sessions;
+    const outcome = await settleInThese(parts, asked);
+    if (outcome.kind === "committed" || sessions.map === map) return outcome;
+  }
+}
+
+async function settleInThese(parts: ShardedParts, asked: AskedOutcome): Promise<Outcome> {
   const { ports, sessions } = parts;
   refuseLocal(asked.id);
   const from = transactionIdTimestamp(asked.id);
@@ -193,9 +203,10 @@ async function settlePrepared(
   parts: readonly Part[],
 ): Promise<Outcome> {
   const whole = await settleWhole({ ports, sessions }, { ...asked, parts });
+  // Of a shard that was split, both parts have it open.
   await Promise.all(
-    parts.map(async ({ shard }) => {
-      const { session } = await sessions.of(shard);
+    sessions.opened.map(async ({ session }) => {
+      if (!session.follower.started) return;
       const opened = session.follower.tail.open.get(asked.id);
       if (opened === undefined) return;
       const from = opened.prepared.timestamp;

@@ -121,8 +121,13 @@ describe("an id that nobody made", () => {
     const ports = { ...followerPorts(log), random, stream: { put } } as unknown as ClientPorts;
     const session = sessionOn(log, ports);
     const { signal } = new AbortController();
-    const ask = (n: number) =>
-      settleOutcome(ports, session, { id: made(n), signal, call: {}, onSent: () => undefined });
+    const ask = async (n: number) => {
+      await session.follower.refresh();
+      return settleOutcome(ports, session, {
+        ...{ id: made(n), signal, call: {} },
+        onSent: () => undefined,
+      });
+    };
     return { log, ask, clock: ports.clock, sent: () => sent };
   }
 

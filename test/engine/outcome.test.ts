@@ -31,6 +31,7 @@ test("sends nothing again for an id that expired blocks may decide", async () =>
   );
   const { signal } = new AbortController();
   const asked = { id: idOf(2), signal, call: {}, onSent: () => undefined };
+  await session.follower.refresh();
   await expect(settleOutcome(ports, session, asked)).rejects.toBeInstanceOf(SnapshotTooOldError);
   expect(puts).toBe(1);
 });

@@ -83,8 +83,8 @@ function recordedTransactions(
 }
 
 /** There the present is read at a place of each log: only the past has a timestamp. */
-function isSharded({ shards = 1 }: RecordingOptions): boolean {
-  return shards > 1;
+function isSharded({ mayBeSharded = false }: RecordingOptions): boolean {
+  return mayBeSharded;
 }
 
 function settle(

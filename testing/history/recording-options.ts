@@ -10,8 +10,8 @@ export type KeyUniverse = Iterable<KeyOfTable>;
 export type RecordingOptions = {
   /** Unique within the run. */
   readonly process: string;
-  /** Of the deployment. Default 1. */
-  readonly shards?: number;
+  /** Whether the deployment has several shards, or comes to have them. Default false. */
+  readonly mayBeSharded?: boolean;
   /** Of the transactions that go through this engine. Default `txn`. */
   readonly kind?: HistoryKind;
   /** Tables whose rows are lists that grow: a put is recorded as an append. */

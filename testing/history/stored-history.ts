@@ -78,8 +78,10 @@ async function blocksOf(
 ): Promise<readonly LogBlock[]> {
   const blocks: LogBlock[] = [];
   const hashes = new KeyHashes(await control.keyHasher(shard));
+  // What comes before a fork is the other log's.
+  const begin = hashes.past.at(-1)?.through ?? (0 as LogPosition);
   for (;;) {
-    const after = blocks.at(-1)?.position ?? (0 as LogPosition);
+    const after = blocks.at(-1)?.position ?? begin;
     const page = await log.readAfter(shard, after);
     for (const { position, bytes } of page.blocks) {
       blocks.push(decodeLogBlock(bytes, position, hashes));

@@ -1,0 +1,300 @@
+/** A shard is split while its clients are at work, by every way that commits go. */
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { splitShard } from "../../../aws/split-shard.ts";
+import type { ShardNumber } from "../../../core/types.ts";
+import { KeyHashes } from "../../../schemas/key-hashes.ts";
+import { defineTable, InvalidRequestError } from "../../../sdk/index.ts";
+import { checkShardedHistory } from "../../../testing/checker/check-sharded.ts";
+import {
+  createTestCloud,
+  testTable,
+  type TestCloud,
+  type TestCloudOptions,
+} from "../../../testing/index.ts";
+
+type Account = { readonly id: string; readonly amount: number };
+
+const accounts = defineTable<{ readonly amount: number }, { readonly id: string }>("accounts", {
+  key: "id",
+});
+const ids = Array.from({ length: 12 }, (_, n) => `account-${n.toString()}`);
+const tables = [testTable("accounts", { partitionKey: "id", history: true })];
+const ways: readonly [string, TestCloudOptions][] = [
+  ["blocks of their own", { commit: "express" }],
+  ["the stream", { commit: "stream" }],
+  ["tables alone", { tablesOnly: true }],
+];
+
+let cloud: TestCloud;
+
+async function open(client: ReturnType<TestCloud["createClient"]>): Promise<void> {
+  await client.transact((tx) => {
+    for (const id of ids) tx.put(accounts, { id, amount: 10 });
+    return Promise.resolve();
+  });
+}
+
+async function move(
+  client: ReturnType<TestCloud["createClient"]>,
+  [from, to]: readonly [string, string],
+): Promise<void> {
+  await client.transact({ attemptsMax: 200, deadlineMs: 60_000 }, async (tx) => {
+    const [payer, payee] = await tx.batchGet(accounts, [from, to]);
+    tx.put(accounts, { id: from, amount: (payer?.amount ?? 0) - 1 });
+    tx.put(accounts, { id: to, amount: (payee?.amount ?? 0) + 1 });
+  });
+}
+
+async function total(rows: AsyncIterable<Account>): Promise<number> {
+  let sum = 0;
+  for await (const { amount } of rows) sum += amount;
+  return sum;
+}
+
+describe.each(ways)("one shard becomes four, by %s", (_, way) => {
+  beforeEach(async () => {
+    cloud = await createTestCloud({ ...way, tables, recordHistory: true, maySplit: true });
+  });
+
+  afterEach(() => {
+    const { findings } = checkShardedHistory(cloud.history(), { strict: true });
+    expect(findings).toEqual([]);
+  });
+
+  test("money that is moved meanwhile is neither lost nor made, at any moment", async () => {
+    const sums: number[] = [];
+    await cloud.run(async () => {
+      await open(cloud.createClient("set-up"));
+      const movers = ["a", "b", "c"].map(async (name, n) => {
+        const client = cloud.createClient(name);
+        for (let i = 0; i < 30; i += 1) {
+          const from = ids[(i * 5 + n) % ids.length] ?? "";
+          const to = ids[(i * 7 + n * 3 + 1) % ids.length] ?? "";
+          if (from !== to) await move(client, [from, to]);
+        }
+      });
+      const reader = cloud.createClient("reader");
+      const reads = async (): Promise<void> => {
+        for (let i = 0; i < 15; i += 1) {
+          await cloud.clock.sleep(60);
+          sums.push(await reader.snapshot({ attemptsMax: 200 }, (s) => total(s.scan(accounts))));
+        }
+      };
+      const splits = async (): Promise<void> => {
+        await cloud.clock.sleep(150);
+        expect(await cloud.splitShard(0)).toBe(1);
+        await cloud.clock.sleep(150);
+        expect(await cloud.splitShard(1)).toBe(2);
+        expect(await cloud.splitShard(0)).toBe(3);
+      };
+      await Promise.all([...movers, reads(), splits()]);
+      await Promise.all(
+        ids.map((id, n) => move(cloud.createClient(`late ${id}`), [id, ids[(n + 5) % 12] ?? ""])),
+      );
+    });
+    expect(await cloud.settled()).toBe(true);
+    expect(new Set(sums)).toEqual(new Set([120]));
+    expect(cloud.rows(accounts).reduce((sum, { amount }) => sum + amount, 0)).toBe(120);
+    expect(cloud.deployment.logs.size).toBe(4);
+  });
+});
+
+describe.each(ways)("a split, by %s", (_, way) => {
+  let split: () => Promise<number>;
+  beforeEach(async () => {
+    cloud = await createTestCloud({ ...way, tables, recordHistory: true, maySplit: true });
+    split = () => cloud.splitShard(0);
+    await cloud.run(() => open(cloud.createClient("set-up")));
+  });
+
+  afterEach(() => {
+    const { findings } = checkShardedHistory(cloud.history(), { strict: true });
+    expect(findings).toEqual([]);
+  });
+
+  /** Of the accounts, those that the split has moved, and those that it has not. */
+  async function parted(): Promise<{ readonly moved: string[]; readonly kept: string[] }> {
+    const { control } = cloud.deployment.clientPortsOf(cloud.world.startProcess("looking"));
+    const map = await control.shardMap();
+    const hasher = await control.keyHasher(cloud.deployment.shard);
+    const table = { name: "accounts", partitionKey: { name: "id", type: "S" } } as const;
+    const at = (id: string) =>
+      map?.at(new KeyHashes(hasher).item({ ...table, partitionKey: "id" }, { id: { S: id } }).key)
+        .number;
+    return {
+      moved: ids.filter((id) => at(id) === 1),
+      kept: ids.filter((id) => at(id) === 0),
+    };
+  }
+
+  test("is not noticed by a transaction that has one attempt, and is under way", async () => {
+    await cloud.run(async () => {
+      const client = cloud.createClient();
+      let runs = 0;
+      const { result: sum } = await client.transact({ attemptsMax: 1 }, async (tx) => {
+        runs += 1;
+        const before = await tx.batchGet(accounts, ids);
+        if (runs === 1) await split();
+        for (const row of before) if (row !== undefined) tx.put(accounts, { ...row, amount: 11 });
+        return before.reduce((all, row) => all + (row?.amount ?? 0), 0);
+      });
+      expect(sum).toBe(120);
+      expect(runs).toBe(2);
+      const now = await client.snapshot((s) => total(s.scan(accounts)));
+      expect(now).toBe(132);
+    });
+  });
+
+  test("hides nothing that is written behind it from who has read before it", async () => {
+    await cloud.run(async () => {
+      const [reader, writer] = [cloud.createClient("reader"), cloud.createClient("writer")];
+      let runs = 0;
+      await reader.transact(async (tx) => {
+        runs += 1;
+        const rows = await tx.batchGet(accounts, ids);
+        if (runs === 1) {
+          await split();
+          const { moved } = await parted();
+          await writer.transact((other) => {
+            for (const id of moved) other.put(accounts, { id, amount: 20 });
+            return Promise.resolve();
+          });
+        }
+        for (const row of rows)
+          if (row !== undefined) tx.put(accounts, { ...row, amount: row.amount + 1 });
+      });
+      const { moved, kept } = await parted();
+      expect(moved.length * kept.length).toBeGreaterThan(0);
+      const sum = await writer.snapshot((s) => total(s.scan(accounts)));
+      expect(sum).toBe(21 * moved.length + 11 * kept.length);
+    });
+  });
+
+  test("is learnt by a client that has slept through it, and through what replay did", async () => {
+    await cloud.run(async () => {
+      const early = cloud.createClient("early");
+      expect(await early.snapshot((s) => s.get(accounts, "account-0"))).toMatchObject({
+        amount: 10,
+      });
+      await split();
+      const { moved } = await parted();
+      const writer = cloud.createClient("writer");
+      for (const amount of [20, 30]) {
+        await writer.transact((tx) => {
+          for (const id of ids) tx.put(accounts, { id, amount });
+          return Promise.resolve();
+        });
+      }
+      await cloud.clock.sleep(3 * 60_000);
+      const late = cloud.createClient("late");
+      for (const client of [early, late]) {
+        for (const id of [moved[0] ?? "", "account-0"]) {
+          expect(await client.snapshot((s) => s.get(accounts, id))).toMatchObject({ amount: 30 });
+        }
+        await move(client, [moved[0] ?? "", moved[1] ?? ""]);
+        await move(client, [moved[1] ?? "", moved[0] ?? ""]);
+      }
+    });
+  });
+
+  test("leaves the past of a moment as it was", async () => {
+    await cloud.run(async () => {
+      const client = cloud.createClient();
+      const { receipt } = await client.transact(async (tx) => {
+        const row = await tx.get(accounts, "account-3");
+        tx.put(accounts, { id: "account-3", amount: row?.amount ?? 0 });
+      });
+      const asOf = receipt.commitTimestamp ?? 0;
+      await split();
+      for (let i = 0; i < 6; i += 1) await move(client, [ids[i] ?? "", ids[i + 6] ?? ""]);
+      const rows = await client.snapshot({ asOf }, async (s) => {
+        const amounts: number[] = [];
+        for await (const { amount } of s.scan(accounts)) amounts.push(amount);
+        return amounts;
+      });
+      expect(rows).toEqual(ids.map(() => 10));
+    });
+  });
+
+  test("leaves ids known that were decided before it, and after it", async () => {
+    await cloud.run(async () => {
+      const [client, asking] = [cloud.createClient("a"), cloud.createClient("b")];
+      const receipts = [await moved(client, 0), await moved(client, 1)];
+      await split();
+      receipts.push(await moved(client, 2), await moved(client, 3));
+      for (const { transactionId } of receipts) {
+        expect(await asking.outcome(transactionId ?? "")).toBe("committed");
+      }
+    });
+  });
+
+  async function moved(client: ReturnType<TestCloud["createClient"]>, n: number) {
+    const { receipt } = await client.transact(async (tx) => {
+      for (const id of ids.slice(n, n + 4)) {
+        const row = await tx.get(accounts, id);
+        tx.put(accounts, { id, amount: (row?.amount ?? 0) + n });
+      }
+    });
+    return receipt;
+  }
+
+  test("is ended by replay where its operator died once the fork stood in the log", async () => {
+    await cloud.run(async () => {
+      const client = cloud.createClient();
+      const operator = cloud.world.startProcess("operator", { exact: true });
+      const ports = cloud.deployment.portsOf(operator, { calm: true });
+      const dies = () => Promise.reject(new Error("died"));
+      const control = { ...ports.control, enterFork: dies };
+      const { kinesis } = cloud.world.handles(operator, { calm: true });
+      const carrier = cloud.deployment.hasStream
+        ? { kinesis, stream: cloud.deployment.stream }
+        : undefined;
+      const parts = { ...ports, control, carrier };
+      await expect(splitShard(parts, { shard: 0 as ShardNumber })).rejects.toThrow("died");
+      for (let i = 0; i < 6; i += 1) await move(client, [ids[i] ?? "", ids[i + 6] ?? ""]);
+      await cloud.clock.sleep(2 * 60_000);
+      expect((await ports.control.shardMap())?.entries).toHaveLength(2);
+      const sum = await cloud.createClient("late").snapshot((s) => total(s.scan(accounts)));
+      expect(sum).toBe(120);
+    });
+  });
+});
+
+test("what was open when its shard was split is settled in both", async () => {
+  cloud = await createTestCloud({
+    ...{ tables, commit: "express", shards: 2, recordHistory: true },
+  });
+  await cloud.run(async () => {
+    await open(cloud.createClient("set-up"));
+    const dying = cloud.startProcess("dying");
+    const dead = new Promise<void>((resolve) => {
+      dying.onCrash(resolve);
+    });
+    const moving = Promise.all(
+      [0, 2, 4].map((n) => move(dying.client, [ids[n] ?? "", ids[n + 1] ?? ""])),
+    );
+    moving.catch(() => undefined);
+    await cloud.clock.sleep(25);
+    dying.crash();
+    await dead;
+    expect(await cloud.splitShard(0)).toBe(2);
+    expect(await cloud.splitShard(1)).toBe(3);
+    const other = cloud.createClient("other");
+    await Promise.all(ids.slice(0, 6).map((id, n) => move(other, [id, ids[n + 6] ?? ""])));
+    const sum = await other.snapshot({ attemptsMax: 200 }, (s) => total(s.scan(accounts)));
+    expect(sum).toBe(120);
+  });
+  expect(await cloud.settled()).toBe(true);
+  const { findings } = checkShardedHistory(cloud.history(), { strict: true });
+  expect(findings).toEqual([]);
+});
+
+test("a shard whose tables native programs write is not split", async () => {
+  const mixed = testTable("carts", { partitionKey: "id", access: "mixed" });
+  cloud = await createTestCloud({ tables: [mixed] });
+  await cloud.run(async () => {
+    const refused = cloud.splitShard(0);
+    await expect(refused).rejects.toBeInstanceOf(InvalidRequestError);
+    await expect(refused).rejects.toThrow('table "carts" is mixed');
+  });
+});
