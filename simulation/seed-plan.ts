@@ -51,6 +51,8 @@ export type SeedPlan = {
   readonly tablesOnly: boolean;
   /** Of the deployment: each with a log and an oracle of its own. */
   readonly shards: number;
+  /** How often operators split one of them while clients work (shard-operators.ts). */
+  readonly splits: number;
   /** Who keeps house: its functions, or clients in turns, or both, each safe from the other. */
   readonly housekeeping: "functions" | "clients" | "both";
   /**
@@ -198,6 +200,9 @@ const nativeShareMax = 2;
 const shardsShare = 0.25;
 const shardsMin = 2;
 const shardsMax = 4;
+/** and those whose shards are split, few or many. */
+const splitsShare = 0.25;
+const splitsMax = 3;
 /** One seed in ten runs without faults: what breaks there needs none. */
 const calmShare = 0.1;
 
@@ -214,7 +219,8 @@ export function planOf(seed: number): SeedPlan {
   const closings = hotLog || visits ? 0 : closingsOf(commit, random.fork("closings"));
   const isCrowded = hotLog || visits;
   const shards = shardsOf(random.fork("shards"), { workload, closings, isCrowded });
-  const mayBeMixed = shards === 1 && mixableWorkloads.includes(workload);
+  const splits = splitsOf(random.fork("splits"), { workload, closings, isCrowded });
+  const mayBeMixed = shards === 1 && splits === 0 && mixableWorkloads.includes(workload);
   const mixed = mayBeMixed && random.fork("mixed").chance(mixedShare);
   const isWithout = tablesOnly || closings > 0;
   const housekeeping = housekeepingOf(isWithout, random.fork("housekeeping"));
@@ -242,6 +248,7 @@ export function planOf(seed: number): SeedPlan {
     closings,
     tablesOnly,
     shards,
+    splits,
     housekeeping,
     mixed,
     ...nativesOf(random.fork("natives")),
@@ -257,18 +264,31 @@ export function planOf(seed: number): SeedPlan {
   };
 }
 
+/** Of which it depends whether there may be several shards. */
+type Shardable = {
+  readonly workload: WorkloadName;
+  readonly closings: number;
+  readonly isCrowded: boolean;
+};
+
 /** Mixed tables, moves of the stream and judges of one crowded log are of one shard. */
-function shardsOf(
-  random: SeededRandom,
-  of: {
-    readonly workload: WorkloadName;
-    readonly closings: number;
-    readonly isCrowded: boolean;
-  },
-): number {
-  const mayBeSeveral = shardableWorkloads.includes(of.workload) && of.closings === 0;
-  const hasSeveral = mayBeSeveral && !of.isCrowded && random.chance(shardsShare);
+function mayBeSeveral({ workload, closings, isCrowded }: Shardable): boolean {
+  return shardableWorkloads.includes(workload) && closings === 0 && !isCrowded;
+}
+
+function shardsOf(random: SeededRandom, of: Shardable): number {
+  const hasSeveral = mayBeSeveral(of) && random.chance(shardsShare);
   return hasSeveral ? random.integer(shardsMin, shardsMax) : 1;
+}
+
+function splitsOf(random: SeededRandom, of: Shardable): number {
+  const hasSome = mayBeSeveral(of) && random.chance(splitsShare);
+  return hasSome ? random.integer(1, splitsMax) : 0;
+}
+
+/** Whether there are several shards, or come to be. */
+export function isSharded({ shards, splits }: Pick<SeedPlan, "shards" | "splits">): boolean {
+  return shards > 1 || splits > 0;
 }
 
 function workloadOf(drawn: WorkloadName, random: SeededRandom): WorkloadName {

@@ -37,12 +37,14 @@ import { judgeWholes } from "./judges/whole-transactions.ts";
 import { StarvationJudge } from "./judges/starvation.ts";
 import { TurnJudge } from "./judges/turns-at-the-log.ts";
 import { finalStateOf, VersionJournal } from "./judges/version-journal.ts";
-import { isMixed, mixedTable, tableOfKey, withoutTables } from "./mixed-tables.ts";
+import { isMixed, tableOfKey, withAccess, withoutTables } from "./mixed-tables.ts";
 import { NativeFleet } from "./native/native-fleet.ts";
 import * as bounds from "./run-bounds.ts";
 import { RestService } from "./rest-service.ts";
-import { clientCommitOf, hashBitsMax, type SeedPlan } from "./seed-plan.ts";
-import { StreamOperators } from "./stream-operators.ts";
+import { clientCommitOf, hashBitsMax, isSharded, type SeedPlan } from "./seed-plan.ts";
+import type { Operators } from "./operators.ts";
+import { shardOperators } from "./shard-operators.ts";
+import { streamOperators } from "./stream-operators.ts";
 import { workloads } from "./workloads/catalogue.ts";
 import { WorkloadFinding, type Workload } from "./workloads/workload.ts";
 
@@ -106,13 +108,6 @@ export async function runSeed(
   return new SeedRunner(cloud, { workload, plan, judged }).run();
 }
 
-/** A workload that transactions have to themselves runs on mixed tables where that is asked. */
-function withAccess(workload: Workload, { mixed }: SeedPlan): Workload {
-  if (!mixed || workload.native !== undefined) return workload;
-  const tables = workload.tables.map((table) => mixedTable(table));
-  return Object.assign(workload, { tables });
-}
-
 /** Where a hostile producer commits rows: in a workload's tables its judge would wonder at them. */
 function tablesOfNobody({ faults, history }: SeedPlan): readonly TestTable[] {
   if (faults["hostile-record"] === undefined) return [];
@@ -134,7 +129,7 @@ class SeedRunner {
   /** Transactions that were committed over several shards. */
   #wholes = 0;
   readonly #starvation: StarvationJudge;
-  readonly #turns: ReadonlyMap<ShardId, TurnJudge>;
+  readonly #turns = new Map<ShardId, TurnJudge>();
 
   constructor(
     cloud: TestCloud,
@@ -167,13 +162,11 @@ class SeedRunner {
       hashes: logs,
       nowMs: () => time.nowMs,
       onBlock: (block, shard) => {
-        this.#turns.get(shard)?.stands(block);
+        this.#turnsAt(shard).stands(block);
       },
     });
-    const turnsAt = { nowMs: () => time.nowMs, bounds: bounds.turnBounds };
-    this.#turns = new Map(Array.from(logs.keys(), (shard) => [shard, new TurnJudge(turnsAt)]));
     cloud.deployment.onTaken = (shard, own, there) => {
-      this.#turns.get(shard)?.refused(own, there);
+      this.#turnsAt(shard).refused(own, there);
     };
     this.#journal = new VersionJournal(workload.tables);
     // On mixed tables natives commit as well, and local commits are in no log.
@@ -195,12 +188,24 @@ class SeedRunner {
     });
   }
 
+  #turnsAt(shard: ShardId): TurnJudge {
+    const known = this.#turns.get(shard);
+    if (known !== undefined) return known;
+    const { time } = this.#cloud.world;
+    const judge = new TurnJudge({ nowMs: () => time.nowMs, bounds: bounds.turnBounds });
+    this.#turns.set(shard, judge);
+    return judge;
+  }
+
   async run(): Promise<SeedRun> {
     const cloud = this.#cloud;
     cloud.world.faults.calm();
     await cloud.run(() => this.#workload.setUp(this.#client("setup")));
     cloud.world.faults.resume();
-    const operators = new StreamOperators(cloud, this.#plan.closings);
+    const operators = [
+      streamOperators(cloud, this.#plan.closings),
+      shardOperators(cloud, this.#plan.splits),
+    ];
     const fleet = new ClientFleet({
       cloud,
       workload: this.#workload,
@@ -216,14 +221,15 @@ class SeedRunner {
         },
       }),
       mood: () => this.#mood,
-      isNeeded: () => !operators.isDone,
+      isNeeded: () => !operators.every(({ isDone }) => isDone),
     });
     const natives = this.#natives(fleet);
     await cloud.run(() => this.#phases({ fleet, operators, natives }), {
       limitMs: bounds.runLimitMs,
     });
     const versions = await this.#logVersions();
-    this.#findings.push(...fleet.findings, ...operators.findings, ...this.#stores.findings);
+    this.#findings.push(...fleet.findings, ...this.#stores.findings);
+    for (const { findings } of operators) this.#findings.push(...findings);
     this.#findings.push(...(natives?.findings ?? []), ...this.#mixed.findings);
     this.#findings.push(...this.#starvation.findings);
     for (const { findings } of this.#turns.values()) this.#findings.push(...findings);
@@ -253,7 +259,7 @@ class SeedRunner {
 
   async #phases(parts: {
     readonly fleet: ClientFleet;
-    readonly operators: StreamOperators;
+    readonly operators: readonly Operators[];
     readonly natives: NativeFleet | undefined;
   }): Promise<void> {
     const { fleet, operators, natives } = parts;
@@ -261,11 +267,12 @@ class SeedRunner {
     const { time } = cloud.world;
     fleet.start();
     natives?.start();
-    operators.start();
+    for (const each of operators) each.start();
     await this.#until(() => fleet.isIdle, bounds.workLimitMs);
     cloud.calm();
-    if (!(await this.#until(() => operators.isDone, bounds.workLimitMs))) {
-      this.#findings.push(`liveness: an operator has not come to an end: ${operators.next}`);
+    for (const each of operators) {
+      if (await this.#until(() => each.isDone, bounds.workLimitMs)) continue;
+      this.#findings.push(`liveness: an operator has not come to an end: ${each.next}`);
     }
     if (this.#plan.housekeeping === "clients") await this.#startKeeper();
     if (!(await cloud.settled(bounds.settleLimitMs)))
@@ -318,9 +325,10 @@ class SeedRunner {
     const { deployment, world } = this.#cloud;
     const reader = world.startProcess("log-reader", { exact: true });
     const ports = withGoneRecords(deployment.portsOf(reader, { calm: true }), deployment);
+    const map = await this.#cloud.run(() => ports.control.shardMap());
     const writes: LoggedWrite[] = [];
     for (const [shard, { hashes, blocks }] of this.#stores.logs) {
-      const logged = this.#cloud.run(() => writesOfLog(ports, { shard, hashes }, blocks));
+      const logged = this.#cloud.run(() => writesOfLog(ports, { shard, hashes, map }, blocks));
       writes.push(...(await logged));
       this.#mixed.judgeOpen(blocks);
     }
@@ -380,7 +388,7 @@ class SeedRunner {
 
   #judgeHistory(given: History): void {
     const history = withoutTables(given, this.#workload.native?.looseTables ?? []);
-    const check = this.#plan.shards > 1 ? checkShardedHistory : checkHistory;
+    const check = isSharded(this.#plan) ? checkShardedHistory : checkHistory;
     const result = check(history, { strict: true });
     const finals = history.finalState?.filter(({ key }) => this.#isMixedKey(key)) ?? [];
     this.#findings.push(...lostWrites(history.transactions, finals).slice(0, bounds.lostWritesMax));
@@ -422,7 +430,7 @@ class SeedRunner {
         pacedEngine(
           recordingEngine(engine, this.#recorder, {
             process,
-            shards: this.#plan.shards,
+            mayBeSharded: isSharded(this.#plan),
             ...(appendTables === undefined ? {} : { appendTables }),
             ...(universe === undefined ? {} : { universe }),
           }),

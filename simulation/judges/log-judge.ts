@@ -23,8 +23,10 @@ export class LogJudge {
   readonly hashes: KeyHashes;
   readonly #found: (finding: string) => void;
   readonly #nowMs: () => number;
-  readonly #decided = new Set<string>();
+  readonly #decided: Set<string>;
   #last = 0;
+  /** Of a log that begins behind a fork: what comes before. */
+  readonly past: readonly LogBlock[];
 
   constructor(parts: {
     /** As its blocks are decoded; nothing may change their secret. */
@@ -32,10 +34,25 @@ export class LogJudge {
     readonly found: (finding: string) => void;
     /** The store's clock. */
     readonly nowMs: () => number;
+    /** Of a shard that is split off: the other's log, which ends with the fork at this moment. */
+    readonly forkOf?: LogJudge;
   }) {
+    const { forkOf } = parts;
+    this.past = forkOf === undefined ? [] : [...forkOf.past, ...forkOf.blocks];
+    this.#decided = new Set(forkOf?.decided);
+    this.#last = forkOf?.newest ?? 0;
     this.hashes = parts.hashes;
     this.#found = parts.found;
     this.#nowMs = parts.nowMs;
+  }
+
+  get decided(): ReadonlySet<string> {
+    return this.#decided;
+  }
+
+  /** Its past, and what stands behind it. */
+  get all(): readonly LogBlock[] {
+    return [...this.past, ...this.blocks];
   }
 
   /** Timestamp of the newest watermark. */
@@ -55,8 +72,9 @@ export class LogJudge {
 
   /** A block was put. @returns it, decoded. */
   append(position: number, bytes: Uint8Array | undefined): LogBlock | undefined {
-    if (position !== this.blocks.length + 1) {
-      this.#found(`I1: position ${position.toString()} after ${this.blocks.length.toString()}`);
+    const before = this.past.length + this.blocks.length;
+    if (position !== before + 1) {
+      this.#found(`I1: position ${position.toString()} after ${before.toString()}`);
     }
     if (bytes === undefined) {
       this.#found(`I1: position ${position.toString()} holds no block`);

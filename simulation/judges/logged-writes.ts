@@ -5,9 +5,13 @@
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
 import { PayloadLoader, type PayloadPorts } from "../../engine/payload-loader.ts";
 import type { StreamRecord } from "../../core/ports.ts";
+import { holds, type ShardMap } from "../../core/shard-map.ts";
 import type {
+  CommittedVerdict,
   Item,
+  KeyHash,
   LogBlock,
+  LogPosition,
   ShardId,
   Stamp,
   TableDescription,
@@ -44,18 +48,27 @@ export function withGoneRecords<P extends PayloadPorts>(
 
 export async function writesOfLog(
   ports: PayloadPorts,
-  log: { readonly shard: ShardId; readonly hashes: KeyHashes },
+  log: {
+    readonly shard: ShardId;
+    readonly hashes: KeyHashes;
+    /** As it is in the end; undefined: the deployment has one shard. */
+    readonly map: ShardMap | undefined;
+  },
   blocks: readonly LogBlock[],
 ): Promise<readonly LoggedWrite[]> {
   const logged: LoggedWrite[] = [];
   const loader = new PayloadLoader(ports, log);
+  const isOwn = ownWrites(blocks, log);
   for (const verdict of blocks.flatMap(({ verdicts }) => verdicts)) {
     if (verdict.kind !== "committed") continue;
     const { tables, writes } = await loader.load(verdict);
     const stamps = (verdict.stamps ?? []).values();
-    for (const { table: index, key, item } of writes) {
+    for (const [at, { table: index, key, item }] of writes.entries()) {
       const table = tables[index];
       if (table === undefined) continue;
+      const hash = verdict.writes[at]?.partition;
+      // The other log has it, too, and speaks for what lies in its own range.
+      if (hash !== undefined && !isOwn(verdict, hash)) continue;
       logged.push({
         shard: log.shard,
         id: verdict.id,
@@ -72,4 +85,27 @@ export async function writesOfLog(
     }
   }
   return logged;
+}
+
+/**
+ * What was open when a shard was split is entered in both logs: whether a write of it lies in the
+ * range that the log has where it is entered.
+ */
+function ownWrites(
+  blocks: readonly LogBlock[],
+  { hashes, map }: { readonly hashes: KeyHashes; readonly map: ShardMap | undefined },
+): (verdict: CommittedVerdict, partition: KeyHash) => boolean {
+  const places = new Map<CommittedVerdict, LogPosition>();
+  const forks: LogPosition[] = hashes.past.map(({ through }) => through);
+  for (const { verdicts, position, fork } of blocks) {
+    if (fork !== undefined) forks.push(position);
+    for (const verdict of verdicts) if (verdict.kind === "committed") places.set(verdict, position);
+  }
+  return (verdict, partition) => {
+    const { payload } = verdict;
+    const place = places.get(verdict);
+    if (payload.kind !== "prepared" || place === undefined || map === undefined) return true;
+    const isShared = forks.some((fork) => payload.position <= fork && fork < place);
+    return !isShared || holds(map.rangeAt(hashes.shard, place), partition);
+  };
 }

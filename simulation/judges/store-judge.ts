@@ -6,9 +6,10 @@
  */
 import { markAttribute, versionAttribute } from "../../core/attributes.ts";
 import * as limits from "../../core/limits.ts";
-import type { Item, LogBlock, ShardId } from "../../core/types.ts";
+import { shardIdOf } from "../../core/shard-map.ts";
+import type { Item, LogBlock, LogPosition, ShardId, ShardNumber } from "../../core/types.ts";
 import { deploymentNames } from "../../aws/names.ts";
-import type { KeyHashes } from "../../schemas/key-hashes.ts";
+import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { historyKey, historyAttribute } from "../../testing/history/key-text.ts";
 import { isLiars } from "../../testing/kernel/overwritten-commits.ts";
 import type { TestTable } from "../../testing/deployment-options.ts";
@@ -39,7 +40,7 @@ const graceMsMin = limits.tombstoneGraceMs - 2 * limits.awsClockErrorMsMax;
 export class StoreJudge {
   readonly findings: string[] = [];
   /** By shard. */
-  readonly logs: ReadonlyMap<ShardId, LogJudge>;
+  readonly logs: Map<ShardId, LogJudge>;
   readonly #onBlock: (block: LogBlock, shard: ShardId) => void;
   readonly #names: ReturnType<typeof deploymentNames>;
   readonly #tables: ReadonlyMap<string, TestTable>;
@@ -120,7 +121,23 @@ export class StoreJudge {
     const bytes = after?.["block"];
     const isBlock = bytes !== undefined && "B" in bytes;
     const block = log.append(numberOf(after, "position"), isBlock ? bytes.B : undefined);
-    if (block !== undefined) this.#onBlock(block, shard as ShardId);
+    if (block === undefined) return;
+    this.#onBlock(block, shard as ShardId);
+    if (block.fork !== undefined) this.#fork(log, block.fork.shard);
+  }
+
+  /** The same fork may be put twice, by two at once: the first one counts. */
+  #fork(forkOf: LogJudge, number: ShardNumber): void {
+    const shard = shardIdOf(number);
+    if (this.logs.has(shard)) return;
+    const { hasher, shard: of, past } = forkOf.hashes;
+    const lineage = [...past, { shard: of, through: forkOf.all.length as LogPosition }];
+    const hashes = new KeyHashes(hasher, { shard: number, lineage });
+    const found = (finding: string): void => {
+      this.#found(finding);
+    };
+    const nowMs = this.#nowMs;
+    this.logs.set(shard, new LogJudge({ hashes, found, nowMs, forkOf }));
   }
 
   #observeItem(table: TestTable, { before, after }: StoredChange): void {

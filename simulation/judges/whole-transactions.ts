@@ -16,7 +16,7 @@ export function judgeWholes(logs: ReadonlyMap<ShardNumber, LogJudge>): WholesSee
     const first = new Map<ShardNumber, PartState>();
     const last = new Map<ShardNumber, PartState>();
     for (const shard of parts) {
-      const blocks = logs.get(shard)?.blocks ?? [];
+      const blocks = logs.get(shard)?.all ?? [];
       first.set(shard, stateIn(blocks, id, "as prepared"));
       last.set(shard, stateIn(blocks, id, "as it ended"));
     }
@@ -38,7 +38,38 @@ export function judgeWholes(logs: ReadonlyMap<ShardNumber, LogJudge>): WholesSee
       );
     }
   }
+  for (const [shard, log] of logs) findings.push(...openSinceFork(shard, log, logs));
   return { findings, committed };
+}
+
+/** What was open when the shard was split off is entered in its log, too, and as it ended. */
+function openSinceFork(
+  shard: ShardNumber,
+  { past, all }: LogJudge,
+  logs: ReadonlyMap<ShardNumber, LogJudge>,
+): readonly string[] {
+  const findings: string[] = [];
+  for (const { verdicts } of past) {
+    for (const verdict of verdicts) {
+      if (verdict.kind !== "prepared" || verdict.parts === undefined) continue;
+      const { id, parts } = verdict;
+      if (stateIn(past, id, "as it ended").kind !== "prepared") continue;
+      const first = new Map(
+        parts.map((part) => [
+          part.shard,
+          stateIn(logs.get(part.shard)?.all ?? [], id, "as prepared"),
+        ]),
+      );
+      const whole = wholeOutcome(parts, first) ?? { kind: "aborted" as const };
+      const state = stateIn(all, id, "as it ended");
+      if (state.kind === whole.kind) continue;
+      findings.push(
+        `I3: ${id} was open when shard ${shard.toString()} was split off, is ${describe(whole)}, ` +
+          `and ${describe(state)} there`,
+      );
+    }
+  }
+  return findings;
 }
 
 function partsIn(

@@ -13,6 +13,7 @@ import { always, instead, never, omitted, preceded, when, type Mutant } from "./
 import { native } from "./native.ts";
 import { sharded } from "./sharded.ts";
 import { pasts } from "./past.ts";
+import { splits } from "./splits.ts";
 import { trust } from "./trust.ts";
 
 const serializable = { isolation: "serializable" } as const;
@@ -355,4 +356,5 @@ export const mutants: readonly Mutant[] = [
   ...pasts,
   ...native,
   ...sharded,
+  ...splits,
 ];

@@ -1,6 +1,6 @@
 /** Operators close the stream, take it away and bring it back, whatever becomes of them. */
 import { describe, expect, test } from "vitest";
-import { StreamOperators } from "../../simulation/stream-operators.ts";
+import { streamOperators } from "../../simulation/stream-operators.ts";
 import { createTestCloud } from "../../testing/test-cloud.ts";
 import type { TestCloudOptions } from "../../testing/test-cloud-options.ts";
 
@@ -9,7 +9,7 @@ const limitMs = 4 * 3600_000;
 /** What they did, of a run without any client, in its order. */
 async function stepsOf(closings: number, options: TestCloudOptions) {
   const cloud = await createTestCloud({ ...options, keepTrace: true });
-  const operators = new StreamOperators(cloud, closings);
+  const operators = streamOperators(cloud, closings);
   const before = cloud.deployment.hasStream;
   await cloud.run(
     async () => {
