@@ -61,6 +61,8 @@ export class AttemptViews {
   readonly #options: AttemptOptions;
   readonly #views = new Map<ShardNumber, ReadView>();
   readonly #opening = new Map<ShardNumber, Promise<ReadView>>();
+  /** Whether its shards are found: what it reads in another one from now on nobody would check. */
+  #isComplete = false;
 
   constructor(services: AttemptServices, options: AttemptOptions, fate: AttemptFate) {
     this.#services = services;
@@ -157,6 +159,15 @@ export class AttemptViews {
     return sessions.map === map ? views : this.everywhere();
   }
 
+  /**
+   * Its commit is certified in these shards: whoever goes on reading beside it, in a body that has
+   * returned, is refused in all others.
+   */
+  complete(touched: ReadonlySet<ReadView>): void {
+    this.#isComplete = true;
+    for (const view of this.#views.values()) if (!touched.has(view)) view.leaveOut();
+  }
+
   /** Ends the attempt, whatever is open of it: later reads and writes are refused. */
   close(): void {
     this.fate.close("the transaction has ended; begin a new one");
@@ -189,6 +200,7 @@ export class AttemptViews {
     const view = this.#view(open, { isFirst, tailAgeMs });
     // Its attempt may have ended meanwhile.
     if (this.fate.isClosed) view.close();
+    if (this.#isComplete) view.leaveOut();
     this.#views.set(number, view);
     return view;
   }

@@ -159,6 +159,7 @@ async function touchedViews({ context, views }: Attempt): Promise<readonly ReadV
   for (const view of views.all) {
     if (view.readCount > 0 || view.local?.isChained === true) touched.add(view);
   }
+  views.complete(touched);
   return [...touched].sort((a, b) => a.session.number - b.session.number);
 }
 

@@ -149,6 +149,7 @@ function firstUnsettled(
   | { readonly view: ReadView; readonly judgement: Exclude<Judgement, { kind: "consistent" }> }
   | undefined {
   for (const view of views) {
+    view.assertOpen();
     const judgement = view.judge(answerOf(view, source, asked), source.table.history);
     if (judgement.kind !== "consistent") return { view, judgement };
   }

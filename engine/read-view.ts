@@ -10,6 +10,7 @@ import {
   CorruptDataError,
   InvalidRequestError,
   SnapshotTooOldError,
+  TransactionClosedError,
   UnavailableError,
 } from "../core/errors.ts";
 import { isInHistory } from "../core/history.ts";
@@ -74,6 +75,8 @@ export type ViewOptions = {
  */
 export type Beginning = "refreshed" | "again" | "unasked";
 
+const beingCommitted =
+  "the transaction is being committed; wait for its reads and writes within its body";
 const pendingBackoff = { baseMs: 3, capMs: 150 };
 
 export class ReadView {
@@ -86,6 +89,7 @@ export class ReadView {
   /** Open transactions that were settled for it, so far. */
   #met = 0;
   #mixed: MixedReads | undefined;
+  #isLeftOut = false;
 
   constructor(ports: ClientPorts, session: ShardSession, options: ViewOptions) {
     this.#ports = ports;
@@ -176,9 +180,15 @@ export class ReadView {
    *   stream                        late copy {checks: ∅} ──────────────────▶ commits too
    */
   seal(): void {
-    this.fate.close(
-      "the transaction is being committed; wait for its reads and writes within its body",
-    );
+    this.fate.close(beingCommitted);
+  }
+
+  /**
+   * Nothing was read here, and its transaction is certified without its shard: from now on nothing
+   * is.
+   */
+  leaveOut(): void {
+    this.#isLeftOut = true;
   }
 
   get isSealed(): boolean {
@@ -195,6 +205,7 @@ export class ReadView {
   /** @throws TransactionClosedError, or the conflict that ended the attempt. */
   assertOpen(): void {
     this.fate.assertOpen();
+    if (this.#isLeftOut) throw new TransactionClosedError(beingCommitted);
   }
 
   get doomed(): Error | undefined {
