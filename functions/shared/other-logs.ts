@@ -3,7 +3,7 @@
  * parts looks there before it certifies, as it reads spilled payloads. It asks nobody to abort: who
  * waits has done so (engine/sharded/).
  */
-import { FrameError } from "../../core/errors.ts";
+import { CorruptDataError, SnapshotTooOldError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { CallOptions, CommitLog, ControlStore } from "../../core/ports.ts";
 import type {
@@ -73,8 +73,9 @@ async function stateIn(
       if (blocks >= limits.otherLogBlocksMax) break;
     }
   } catch (error) {
-    // A log that is damaged, or no longer reaches back, says nothing.
-    if (!(error instanceof FrameError)) throw error;
+    // A log that is damaged, or no longer reaches back, says nothing more.
+    const isSilent = error instanceof CorruptDataError || error instanceof SnapshotTooOldError;
+    if (!isSilent) throw error;
   }
   return state;
 }

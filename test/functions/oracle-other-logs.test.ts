@@ -1,0 +1,126 @@
+/**
+ * An oracle that is asked to settle a part looks at the other logs of its transaction. Whatever
+ * those say, and whoever has written there: the batch goes on.
+ */
+import { beforeEach, expect, test } from "vitest";
+import { KeyHasher } from "../../core/key-hash.ts";
+import type { ControlStore } from "../../core/ports.ts";
+import { ShardMap } from "../../core/shard-map.ts";
+import type {
+  CommitRequest,
+  LogBlock,
+  LogPosition,
+  Part,
+  ShardId,
+  ShardNumber,
+  Timestamp,
+  TransactionId,
+  Verdict,
+} from "../../core/types.ts";
+import { createOracleService, type OracleService } from "../../functions/oracle/service.ts";
+import { encodeLogBlock } from "../../schemas/log-block-encoding.ts";
+import { KeyHashes } from "../../schemas/key-hashes.ts";
+import { sampleHashSecret } from "../../testing/sample-hashes.ts";
+import { id, startTimestamp } from "../core/oracle-harness.ts";
+import { MemoryLog } from "./memory-log.ts";
+import { arrivalMs, keyHashOf, record, request, shard, verdictsOf } from "./oracle-batches.ts";
+
+const otherShard = "shard-001" as ShardId;
+const ample = { remainingMs: () => 60_000 };
+const [own, other] = [0 as ShardNumber, 1 as ShardNumber];
+const otherHashes = new KeyHashes(new KeyHasher(sampleHashSecret, other));
+const from = startTimestamp;
+const part = id(1);
+
+let log: MemoryLog;
+let otherLog: MemoryLog;
+let service: OracleService;
+
+beforeEach(() => {
+  log = new MemoryLog(startTimestamp);
+  otherLog = new MemoryLog(startTimestamp);
+  const [ports, others] = [log.ports(), otherLog.ports()];
+  const logOf = (of: ShardId) => (of === otherShard ? others.log : ports.log);
+  const control: Pick<ControlStore, "shardMap" | "keyHasher"> = {
+    // All that the tests write lies in the first one.
+    shardMap: () =>
+      Promise.resolve(
+        new ShardMap([
+          { number: own, id: shard, from: 0 },
+          { number: other, id: otherShard, from: 2 ** 32 - 1 },
+        ]),
+      ),
+    keyHasher: (of) =>
+      Promise.resolve(new KeyHasher(sampleHashSecret, of === otherShard ? other : own)),
+  };
+  service = createOracleService({
+    ...ports,
+    control: { ...ports.control, ...control },
+    log: {
+      append: (of, ...rest) => logOf(of).append(of, ...rest),
+      readBackward: (of, ...rest) => logOf(of).readBackward(of, ...rest),
+      readAfter: (of, ...rest) => logOf(of).readAfter(of, ...rest),
+      readAt: (of, ...rest) => logOf(of).readAt(of, ...rest),
+      readSpilled: (...given) => ports.log.readSpilled(...given),
+    },
+  });
+});
+
+function prepare(parts: readonly Part[]): CommitRequest {
+  const none = { payload: { kind: "none" } } as const;
+  return request(1, "a", { kind: "prepare", parts, checks: [keyHashOf("x")], ...none });
+}
+
+const settle = request(1, "a", { kind: "settle", payload: { kind: "none" } });
+
+const bothParts: readonly Part[] = [
+  { shard: own, from },
+  { shard: other, from },
+];
+
+async function deliver(sequence: number, requests: readonly CommitRequest[]): Promise<void> {
+  await service.handle({ shard, records: [record(sequence, requests)] }, ample);
+}
+
+function decisionsOn(of: TransactionId): readonly Verdict[] {
+  return verdictsOf(log).filter((verdict) => verdict.id === of);
+}
+
+/** In the other log, as its own oracle has put it there. */
+function otherHolds(...verdicts: readonly Verdict[]): void {
+  const block: LogBlock = {
+    position: 1 as LogPosition,
+    previousTimestamp: startTimestamp,
+    throughTimestamp: (from + 5) as Timestamp,
+    cursor: undefined,
+    arrivalMs,
+    rejectedRecords: 0,
+    verdicts,
+  };
+  otherLog.blocks.push({ position: block.position, bytes: encodeLogBlock(block, otherHashes) });
+}
+
+test("another log that is damaged holds up nobody here", async () => {
+  await deliver(1, [prepare(bothParts)]);
+  otherLog.blocks.push({ position: 1 as LogPosition, bytes: new Uint8Array(40) });
+  await deliver(2, [settle, request(2, "b")]);
+  expect(decisionsOn(id(2))).toMatchObject([{ kind: "committed" }]);
+  expect(decisionsOn(part)).toMatchObject([{ kind: "prepared" }]);
+});
+
+test("a part whose other log does not reach back so far holds up nobody", async () => {
+  otherHolds({ kind: "prepared", id: id(7), timestamp: (from + 5) as Timestamp, ...nothing() });
+  await deliver(1, [
+    prepare([
+      { shard: own, from },
+      { shard: other, from: 1 as Timestamp },
+    ]),
+  ]);
+  await deliver(2, [settle, request(2, "b")]);
+  expect(decisionsOn(id(2))).toMatchObject([{ kind: "committed" }]);
+});
+
+/** A part of two that writes nothing. */
+function nothing() {
+  return { checks: [], writes: [], parts: bothParts, payload: { kind: "none" } } as const;
+}
