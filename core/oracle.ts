@@ -413,8 +413,8 @@ export class Oracle {
       return true;
     }
     if (!draft.planVote(opened, [])) return false;
-    const counted = whole.kind === "committed" ? whole.timestamp : 0;
-    assert(counted === 0 || counted >= preparedAt, "I2: a whole counts above its parts");
+    // A log that a liar's word was taken in may say what is below.
+    const counted = whole.kind === "committed" ? Math.max(whole.timestamp, preparedAt) : 0;
     const timestamp = Math.max(this.last + 1, arrivalMicros, counted) as Timestamp;
     let decision: Decision;
     if (whole.kind === "aborted") {
@@ -423,7 +423,7 @@ export class Oracle {
     } else {
       // probe: oracle-enters-a-part
       // mutant: counts-where-placed
-      const at = whole.timestamp;
+      const at = counted as Timestamp;
       decision = draft.addVoted(request, timestamp, { opened, stamps: [], counted: at });
     }
     this.#memory.open.fold(decision, draft.position);

@@ -28,21 +28,26 @@ export type PartState =
 
 export const unseen: PartState = { kind: "unseen" };
 
-/** Undefined: it is open. */
+/**
+ * Undefined: it is open. One log that has entered the outcome says it for all; but it was entered
+ * by the word of a client, who may have lied: what counts counts at or above all of its parts, so
+ * that he has broken no log but by his own transaction.
+ */
 export function wholeOutcome(
   parts: readonly Pick<Part, "shard">[],
   states: ReadonlyMap<ShardNumber, PartState>,
 ): WholeOutcome | undefined {
   let greatest = 0;
   let isPrepared = true;
+  let entered: "aborted" | "committed" | undefined;
   for (const { shard } of parts) {
     const state = states.get(shard) ?? unseen;
-    // One log that has entered the outcome says it for all.
-    if (state.kind === "aborted") return { kind: "aborted" };
-    if (state.kind === "committed") return { kind: "committed", timestamp: state.timestamp };
+    if (state.kind === "aborted" || state.kind === "committed") entered ??= state.kind;
     if (state.kind === "unseen") isPrepared = false;
-    else greatest = Math.max(greatest, state.timestamp);
+    else if (state.kind !== "aborted") greatest = Math.max(greatest, state.timestamp);
   }
+  if (entered === "aborted") return { kind: "aborted" };
+  if (entered === "committed") isPrepared = true;
   // mutant: outcome-from-one-log
   if (!isPrepared) return undefined;
   assert(greatest > 0, "I3: what is committed was prepared");
@@ -66,7 +71,8 @@ export function foldPart(state: PartState, { verdicts }: LogBlock, id: Transacti
 
 /**
  * Whether what the client of a part says of the whole may be so. One who lies breaks his own
- * transaction; he must not lead the log's time astray.
+ * transaction; he must not lead the log's time astray. So what lies ahead is measured from the
+ * stream's time alone: from where the log stands he would come further with each transaction.
  */
 export function isPossible(
   whole: WholeOutcome,
@@ -74,6 +80,6 @@ export function isPossible(
 ): boolean {
   if (whole.kind === "aborted") return true;
   const { timestamp } = whole;
-  const latest = Math.max(preparedAt, arrivalMicros) + limits.partAheadMicrosMax;
+  const latest = Math.max(preparedAt, arrivalMicros + limits.partAheadMicrosMax);
   return timestamp >= preparedAt && timestamp <= latest;
 }

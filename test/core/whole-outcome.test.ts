@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import * as limits from "../../core/limits.ts";
 import type {
   LogBlock,
   PreparedVerdict,
@@ -8,7 +9,13 @@ import type {
   TransactionId,
   Verdict,
 } from "../../core/types.ts";
-import { foldPart, unseen, wholeOutcome, type PartState } from "../../core/whole-outcome.ts";
+import {
+  foldPart,
+  isPossible,
+  unseen,
+  wholeOutcome,
+  type PartState,
+} from "../../core/whole-outcome.ts";
 import { partsOfTwo } from "./oracle-harness.ts";
 
 const id = "00060a24181e4000112233445566778a" as TransactionId;
@@ -59,6 +66,13 @@ describe("the outcome of a transaction over two shards", () => {
     expect(outcomeOf(entered, { kind: "prepared", timestamp: 4 as Timestamp })).toEqual(entered);
   });
 
+  test("counts at or above each part, whatever its client has had one of them enter", () => {
+    const entered: PartState = { kind: "committed", timestamp: 4 as Timestamp };
+    const other: PartState = { kind: "prepared", timestamp: 7 as Timestamp };
+    expect(outcomeOf(entered, other)).toEqual({ kind: "committed", timestamp: 7 });
+    expect(outcomeOf(other, entered)).toEqual({ kind: "committed", timestamp: 7 });
+  });
+
   test("never changes once it is known, whatever the logs take in", () => {
     const verdicts = fc.array(fc.constantFrom<Verdict>(prepared, aborted), { maxLength: 4 });
     fc.assert(
@@ -73,6 +87,22 @@ describe("the outcome of a transaction over two shards", () => {
       }),
     );
   });
+});
+
+test("who lies of what lies ahead leads no log further with each of his transactions", () => {
+  const arrivalMicros = 1_000_000_000;
+  let last = arrivalMicros;
+  for (let n = 0; n < 50; n += 1) {
+    const preparedAt = Math.max(last + 1, arrivalMicros) as Timestamp;
+    const furthest = preparedAt + limits.partAheadMicrosMax;
+    for (const timestamp of [furthest, arrivalMicros + limits.partAheadMicrosMax]) {
+      const whole = { kind: "committed", timestamp: timestamp as Timestamp } as const;
+      if (isPossible(whole, { preparedAt, arrivalMicros })) last = Math.max(last, timestamp);
+    }
+    const own = { kind: "committed", timestamp: preparedAt } as const;
+    expect(isPossible(own, { preparedAt, arrivalMicros })).toBe(true);
+  }
+  expect(last).toBeLessThanOrEqual(arrivalMicros + limits.partAheadMicrosMax);
 });
 
 describe("what a log holds of an id", () => {

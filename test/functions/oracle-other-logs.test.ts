@@ -120,6 +120,26 @@ test("a part whose other log does not reach back so far holds up nobody", async 
   expect(decisionsOn(id(2))).toMatchObject([{ kind: "committed" }]);
 });
 
+test("what its client had another log enter below this part counts here at the part", async () => {
+  await deliver(1, [prepare(bothParts)]);
+  const [prepared] = decisionsOn(part);
+  const at = (prepared?.kind === "prepared" ? prepared.timestamp : 0) as Timestamp;
+  otherHolds(
+    { kind: "prepared", id: part, timestamp: (from + 1) as Timestamp, ...nothing() },
+    {
+      ...{ kind: "committed", id: part, timestamp: (from + 1) as Timestamp, writes: [] },
+      ...{ placed: (from + 2) as Timestamp },
+      payload: { kind: "prepared", position: 1 as LogPosition },
+    },
+  );
+  await deliver(2, [settle, request(2, "b")]);
+  expect(decisionsOn(id(2))).toMatchObject([{ kind: "committed" }]);
+  expect(decisionsOn(part)).toMatchObject([
+    { kind: "prepared", timestamp: at },
+    { kind: "committed", timestamp: at },
+  ]);
+});
+
 /** A part of two that writes nothing. */
 function nothing() {
   return { checks: [], writes: [], parts: bothParts, payload: { kind: "none" } } as const;
