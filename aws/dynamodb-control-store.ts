@@ -187,6 +187,8 @@ export function createDynamoDbControlStore(parts: ControlStoreParts): AwsControl
       const unlessThere = { ...options, condition: notExists };
       return (await control.put({ pk: "shards", sk: shard }, stored, unlessThere)) === "done";
     },
+    shardNumbers: async (options) =>
+      (await allOf(control, { pk: "shards" }, options)).map((item) => toShardEntry(item).number),
     async enterFork({ shard: number, from }, { of, at }, options) {
       const shard = shardIdOf(number);
       const key = { pk: "shards", sk: shard };

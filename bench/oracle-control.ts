@@ -30,6 +30,7 @@ export function oracleControl(
     idempotencyTable: controlTable,
     keyHasher: () => Promise.resolve(new KeyHasher(sampleHashSecret)),
     shardMap: () => Promise.resolve(undefined),
+    shardNumbers: () => Promise.resolve([]),
     tables: () => Promise.resolve([described]),
     readWatermark: () =>
       Promise.resolve({ position: 0 as LogPosition, timestamp: start, cursor: undefined }),

@@ -18,14 +18,14 @@ import {
   writeWords,
   type RequestBatch,
 } from "./request-batch.ts";
-import { isWholeRange, rangeLeftBy, type ShardRange } from "./shard-map.ts";
+import { isWholeRange, rangeLeftBy, type OwnRange } from "./shard-map.ts";
 import { timestampZero, type Fork, type Timestamp, type TransactionId } from "./types.ts";
 import { checksAt, hashesAt } from "./verdict-columns.ts";
 import { outcomeCode } from "./verdict-kinds.ts";
 
 export class Certification {
   readonly #memory: OracleMemory;
-  #range: ShardRange;
+  #range: OwnRange;
   /** Of the last conflict: the number of the check, and the commit found there. */
   conflictCheck = 0;
   conflictTimestamp: Timestamp = timestampZero;
@@ -33,7 +33,7 @@ export class Certification {
   inTheWay = "" as TransactionId;
 
   /** @param range of the hashes of partitions that are this log's. */
-  constructor(memory: OracleMemory, range: ShardRange) {
+  constructor(memory: OracleMemory, range: OwnRange) {
     this.#memory = memory;
     this.#range = range;
   }
@@ -55,7 +55,7 @@ export class Certification {
       payload,
     }: { readonly planned: PlannedCommit; readonly payload: SpilledPayload | undefined },
   ): number {
-    const { writes, writesOf } = planned;
+    const { writes, writesOf, parts } = planned;
     const checkedTo = requests.checkedTo[request] ?? 0;
     if (checkedTo > this.#memory.last) {
       // probe: oracle-checked-ahead
@@ -87,6 +87,9 @@ export class Certification {
       return outcomeCode["table-differs"];
     }
     if (this.#writesElsewhere(planned)) return outcomeCode.elsewhere;
+    // Nobody could ever say what became of it, and it would bar for good.
+    const isOfNoShard = parts !== undefined && this.#range.mayName?.(parts) === false;
+    if (isOfNoShard) return outcomeCode.elsewhere;
     if (this.#findConflict(requests, request, checkedTo)) return outcomeCode.conflict;
     const isPrepare = requests.kinds[request] === columnCode.prepare;
     const { open } = this.#memory;

@@ -38,7 +38,7 @@ import {
   writeCount,
   writeWords,
 } from "./request-batch.ts";
-import { wholeRange, type ShardRange } from "./shard-map.ts";
+import { wholeRange, type OwnRange } from "./shard-map.ts";
 import type { SlotSeed } from "./slot-seed.ts";
 import { placeOf } from "./decision.ts";
 import type {
@@ -84,7 +84,7 @@ export class Oracle {
     start: OracleStart,
     seed: SlotSeed,
     bounds: OracleBounds = oracleBoundsDefault,
-    range: ShardRange = wholeRange,
+    range: OwnRange = wholeRange,
   ) {
     assert(start.position >= 0 && start.timestamp >= 0, "I1: a log begins somewhere");
     this.#position = start.position;

@@ -21,6 +21,7 @@ import type {
   Registry,
   SequenceNumber,
   ShardId,
+  ShardNumber,
   TableDescription,
   Timestamp,
   TransactionId,
@@ -334,6 +335,8 @@ export type ControlStore = AbortedFencesQueue & {
    * @throws CorruptDataError for entries that do not fit together.
    */
   shardMap(options?: CallOptions): Promise<ShardMap | undefined>;
+  /** Of all that are in the map, or are about to be split off. */
+  shardNumbers(options?: CallOptions): Promise<readonly ShardNumber[]>;
   /**
    * Enters in the map what a fork in a log says. The same again changes nothing.
    * @throws CorruptDataError for a fork that nobody has prepared.

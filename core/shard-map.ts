@@ -13,10 +13,16 @@
 import { assert } from "./assert.ts";
 import { CorruptDataError } from "./errors.ts";
 import * as limits from "./limits.ts";
-import type { Fork, KeyHash, Lineage, LogPosition, ShardId, ShardNumber } from "./types.ts";
+import type { Fork, KeyHash, Lineage, LogPosition, Part, ShardId, ShardNumber } from "./types.ts";
 
 /** Upper 32 bits of a partition's hash: at or above `from`, and below `to`. */
 export type ShardRange = { readonly from: number; readonly to: number };
+
+/** What a log holds of: its range, and the parts of transactions that it may be one of. */
+export type OwnRange = ShardRange & {
+  /** Whether all of these are shards, and its own is one of them. Default: nobody asks. */
+  readonly mayName?: (parts: readonly Pick<Part, "shard">[]) => boolean;
+};
 
 export type ShardEntry = {
   readonly number: ShardNumber;
@@ -43,8 +49,8 @@ export function holds({ from, to }: ShardRange, partition: KeyHash): boolean {
 }
 
 /** What a fork leaves of a range; all of one in which the other part does not begin. */
-export function rangeLeftBy(range: ShardRange, { from }: Pick<Fork, "from">): ShardRange {
-  return range.from < from && from < range.to ? { from: range.from, to: from } : range;
+export function rangeLeftBy(range: OwnRange, { from }: Pick<Fork, "from">): OwnRange {
+  return range.from < from && from < range.to ? { ...range, to: from } : range;
 }
 
 /** What a shard is called that is not the deployment's first. */
@@ -145,6 +151,13 @@ export class ShardMap {
     }
     const entry = { number, id: shardIdOf(number), from, forked: at };
     return new ShardMap([...this.entries, entry]);
+  }
+
+  /** As a log of it is told. @param others all shards that there are, or are about to be. */
+  ownRangeOf(number: ShardNumber, others: Pick<Set<ShardNumber>, "has">): OwnRange {
+    const mayName: OwnRange["mayName"] = (parts) =>
+      parts.some(({ shard }) => shard === number) && parts.every(({ shard }) => others.has(shard));
+    return { ...this.rangeOf(number), mayName };
   }
 }
 

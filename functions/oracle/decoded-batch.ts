@@ -10,7 +10,7 @@ import type { Oracle } from "../../core/oracle.ts";
 import { RequestBatch } from "../../core/request-batch.ts";
 import type { SlotSeed } from "../../core/slot-seed.ts";
 import { compareSequenceNumbers } from "../../core/sequence-number.ts";
-import type { SequenceNumber, StreamCursor } from "../../core/types.ts";
+import type { SequenceNumber, ShardNumber, StreamCursor } from "../../core/types.ts";
 import { CommitRecordScanner } from "../../schemas/commit-record-scan.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
 import type { TableCatalogue } from "../../schemas/table-catalogue.ts";
@@ -86,6 +86,11 @@ export class DecodedBatch {
   /** Whether some payload, of those read so far, names tables that the registry does not. */
   get hasTableFaults(): boolean {
     return this.#requests.tableFaultCount > 0 || this.#spilled.hasTableFaults;
+  }
+
+  /** Those in which its transactions have parts, some more than once. */
+  *shardsNamed(): Generator<ShardNumber> {
+    for (const parts of this.#requests.parts.values()) for (const { shard } of parts) yield shard;
   }
 
   /** After everything in `input` is certified: whether there is more. */

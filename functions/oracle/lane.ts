@@ -19,12 +19,13 @@ import type {
   Random,
   StoredBlock,
 } from "../../core/ports.ts";
-import { wholeRange, type ShardRange } from "../../core/shard-map.ts";
+import { wholeRange, type OwnRange } from "../../core/shard-map.ts";
 import { slotSeedOf, slotSeedWords, type SlotSeed } from "../../core/slot-seed.ts";
 import type { ShardId, ShardNumber } from "../../core/types.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
 import { DraftEncoder } from "../../schemas/log-block-draft.ts";
 import { catchUp } from "./catch-up.ts";
+import type { KnownShards } from "./known-shards.ts";
 import { DecodedBatch } from "./decoded-batch.ts";
 import { Rebuild, rebuildBoundsDefault, type RebuildBounds } from "./rebuild.ts";
 
@@ -34,7 +35,9 @@ export type LaneParts = {
   readonly control: Pick<ControlStore, "readWatermark">;
   readonly hashes: KeyHashes;
   /** Of the hashes that are its own. */
-  readonly range?: ShardRange;
+  readonly range?: OwnRange;
+  /** That its requests may name. */
+  readonly shards: KnownShards;
   readonly digest: Digest;
   readonly random: Pick<Random, "bytes">;
   readonly bounds?: OracleBounds;
@@ -53,6 +56,7 @@ export class Lane {
   readonly decoded: DecodedBatch;
   readonly encoder: DraftEncoder;
   readonly number: ShardNumber;
+  readonly shards: KnownShards;
   readonly #parts: LaneParts;
   /** Of its tables in memory. */
   readonly #seed: SlotSeed;
@@ -64,6 +68,7 @@ export class Lane {
     const { hashes, digest, random } = parts;
     this.#parts = parts;
     this.number = hashes.shard;
+    this.shards = parts.shards;
     this.#seed = slotSeedOf(random.bytes(4 * slotSeedWords));
     this.decoded = new DecodedBatch(hashes, digest, this.#seed);
     this.encoder = new DraftEncoder(hashes.fingerprint);

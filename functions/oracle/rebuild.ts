@@ -24,7 +24,7 @@
 import { assert } from "../../core/assert.ts";
 import { StoreError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
-import { wholeRange, type ShardRange } from "../../core/shard-map.ts";
+import { wholeRange, type OwnRange } from "../../core/shard-map.ts";
 import type { SlotSeed } from "../../core/slot-seed.ts";
 import { Oracle } from "../../core/oracle.ts";
 import { type OracleBounds } from "../../core/oracle-bounds.ts";
@@ -53,7 +53,7 @@ export type RebuildParts = {
   readonly control: Pick<ControlStore, "readWatermark">;
   readonly hashes: KeyHashes;
   readonly seed: SlotSeed;
-  readonly range?: ShardRange;
+  readonly range?: OwnRange;
   readonly oracleBounds: OracleBounds;
   readonly bounds: RebuildBounds;
 };

@@ -33,6 +33,7 @@ import { callOptions, type InvocationBudget } from "../shared/invocation-budget.
 import { outcomeMetrics } from "../shared/metric-names.ts";
 import type { Observability } from "../shared/observability.ts";
 import { outcomeInOtherLogs } from "../shared/other-logs.ts";
+import { KnownShards } from "./known-shards.ts";
 import { KnownTables } from "./known-tables.ts";
 import { Lane } from "./lane.ts";
 import type { RebuildBounds } from "./rebuild.ts";
@@ -42,7 +43,7 @@ export type OracleServiceOptions = {
   readonly log: Pick<CommitLog, "append" | "readBackward" | "readAfter" | "readAt" | "readSpilled">;
   readonly control: Pick<
     ControlStore,
-    "readWatermark" | "keyHasher" | "shardMap" | "tables" | "idempotencyTable"
+    "readWatermark" | "keyHasher" | "shardMap" | "shardNumbers" | "tables" | "idempotencyTable"
   >;
   /** For pauses, and for the age of the registry: no clock takes part in certification. */
   readonly clock: Pick<Clock, "sleep" | "nowMs" | "monotonicMs">;
@@ -130,8 +131,10 @@ async function newLane(
   const { control } = options;
   const hasher = await control.keyHasher(shard, callOptions(budget));
   const map = await control.shardMap(callOptions(budget));
-  const range = map?.get(hasher.shard) === undefined ? wholeRange : map.rangeOf(hasher.shard);
-  return new Lane({ ...options, shard, hashes: new KeyHashes(hasher), range });
+  const shards = new KnownShards(control);
+  const isThere = map?.get(hasher.shard) !== undefined;
+  const range = isThere ? map.ownRangeOf(hasher.shard, shards) : wholeRange;
+  return new Lane({ ...options, shard, hashes: new KeyHashes(hasher), range, shards });
 }
 
 type MutableReport = { -readonly [Name in keyof OracleReport]: OracleReport[Name] } & {
@@ -257,6 +260,8 @@ class Invocation {
       if (!this.#decoded) {
         await tables.ready(callOptions(this.#budget));
         decoded.decode(this.#batch.records, oracle.cursor, tables.catalogue);
+        // Once for a batch: what is not known then nobody may name.
+        await this.#lane.shards.know(decoded.shardsNamed(), callOptions(this.#budget));
         this.#decoded = true;
         this.#logRejected();
       }

@@ -175,6 +175,7 @@ export class GatedShard {
       shards: () => Promise.resolve([shardId]),
       shardMap: () =>
         Promise.resolve(new ShardMap([{ number: 0 as ShardNumber, id: shardId, from: 0 }])),
+      shardNumbers: () => Promise.resolve([0 as ShardNumber]),
       enterFork: nothing,
       keyHasher: () => Promise.resolve(new KeyHasher(sampleHashSecret)),
       registry: () => Promise.resolve({ tables: [modelTable], retention: retentionDefault }),

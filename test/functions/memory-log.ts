@@ -112,6 +112,7 @@ export class MemoryLog {
           return Promise.resolve(this.tables);
         },
         shardMap: () => Promise.resolve(undefined),
+        shardNumbers: () => Promise.resolve([]),
         keyHasher: () => Promise.resolve(new KeyHasher(sampleHashSecret)),
       },
       clock: {

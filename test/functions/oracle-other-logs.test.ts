@@ -27,12 +27,13 @@ import { arrivalMs, keyHashOf, record, request, shard, verdictsOf } from "./orac
 
 const otherShard = "shard-001" as ShardId;
 const ample = { remainingMs: () => 60_000 };
-const [own, other] = [0 as ShardNumber, 1 as ShardNumber];
+const [own, other, third] = [0, 1, 2] as [ShardNumber, ShardNumber, ShardNumber];
 const otherHashes = new KeyHashes(new KeyHasher(sampleHashSecret, other));
 const from = startTimestamp;
 const part = id(1);
 
 let log: MemoryLog;
+const soon = 3 as ShardNumber;
 let otherLog: MemoryLog;
 let service: OracleService;
 
@@ -41,13 +42,16 @@ beforeEach(() => {
   otherLog = new MemoryLog(startTimestamp);
   const [ports, others] = [log.ports(), otherLog.ports()];
   const logOf = (of: ShardId) => (of === otherShard ? others.log : ports.log);
-  const control: Pick<ControlStore, "shardMap" | "keyHasher"> = {
+  const control: Pick<ControlStore, "shardMap" | "shardNumbers" | "keyHasher"> = {
+    // The last one is about to be split off.
+    shardNumbers: () => Promise.resolve([own, other, third, soon]),
     // All that the tests write lies in the first one.
     shardMap: () =>
       Promise.resolve(
         new ShardMap([
           { number: own, id: shard, from: 0 },
-          { number: other, id: otherShard, from: 2 ** 32 - 1 },
+          { number: other, id: otherShard, from: 2 ** 32 - 2 },
+          { number: third, id: "shard-002" as ShardId, from: 2 ** 32 - 1 },
         ]),
       ),
     keyHasher: (of) =>
@@ -140,7 +144,23 @@ test("what its client had another log enter below this part counts here at the p
   ]);
 });
 
+test.each([
+  ["a shard that is not there", [own, 5]],
+  ["others only", [other, third]],
+])("a part of %s is refused: it would bar for good", async (_, named) => {
+  const parts = named.map((number): Part => ({ shard: number as ShardNumber, from }));
+  await deliver(1, [prepare(parts), request(2, "x", { checkedTo: from })]);
+  expect(decisionsOn(part)).toMatchObject([{ kind: "aborted", reason: { kind: "elsewhere" } }]);
+  expect(decisionsOn(id(2))).toMatchObject([{ kind: "committed" }]);
+});
+
 /** A part of two that writes nothing. */
 function nothing() {
   return { checks: [], writes: [], parts: bothParts, payload: { kind: "none" } } as const;
 }
+
+test("a part of a shard that is about to be split off is not refused", async () => {
+  const parts = [own, soon].map((number): Part => ({ shard: number, from }));
+  await deliver(1, [prepare(parts), request(2, "x", { checkedTo: from })]);
+  expect(decisionsOn(part)).toMatchObject([{ kind: "prepared" }]);
+});
