@@ -11,7 +11,7 @@
  *
  * Paper: Centiman §3.1 (validation over several validators).
  */
-import { InvariantViolation } from "../../core/assert.ts";
+import { assert, InvariantViolation } from "../../core/assert.ts";
 import { CommitUnknownError, UnavailableError } from "../../core/errors.ts";
 import type { TransactionReads } from "../../core/transaction-reads.ts";
 import type { Answer, Part, Timestamp, TransactionId, WholeOutcome } from "../../core/types.ts";
@@ -192,6 +192,9 @@ class InShards {
     });
     const { payload, sentMs, checks } = sent;
     const answer = await sent.answer;
+    // Whoever has seen its id in another log may have come first, with a part of his own.
+    const isWhole = answer.kind === "aborted" || answer.writes.length === payload.writes.length;
+    assert(isWhole, "I3: the verdict covers every write");
     const refusal =
       answer.kind === "aborted" ? abortError(answer.reason, checks, tablesOf(part)) : undefined;
     return { ...part, payload, sentMs, via, answer, refusal };
