@@ -225,10 +225,18 @@ export function compareValues(a: AttributeValue, b: AttributeValue): number | un
 
 /** Where `part` begins in `whole`, or -1. */
 export function indexOfBytes(whole: Uint8Array, part: Uint8Array): number {
-  for (let start = 0; start + part.length <= whole.length; start++) {
-    let length = 0;
-    while (length < part.length && whole[start + length] === part[length]) length += 1;
-    if (length === part.length) return start;
+  if (part.length === 0) return 0;
+  // Knuth, Morris and Pratt: whoever chooses both would make a plain search take a minute.
+  const borders = new Uint32Array(part.length);
+  for (let at = 1, length = 0; at < part.length; at++) {
+    while (length > 0 && part[at] !== part[length]) length = borders[length - 1] ?? 0;
+    if (part[at] === part[length]) length += 1;
+    borders[at] = length;
+  }
+  for (let at = 0, length = 0; at < whole.length; at++) {
+    while (length > 0 && whole[at] !== part[length]) length = borders[length - 1] ?? 0;
+    if (whole[at] === part[length]) length += 1;
+    if (length === part.length) return at + 1 - length;
   }
   return -1;
 }

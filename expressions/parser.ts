@@ -29,6 +29,11 @@ const conditionFunctions: ReadonlySet<string> = new Set([
   ...["begins_with", "contains", "size"],
 ]);
 const updateFunctions: ReadonlySet<string> = new Set(["if_not_exists", "list_append"]);
+/**
+ * Parentheses and calls within each other: as many as operators and functions that DynamoDB lets an
+ * expression have, and few enough for the stack.
+ */
+const nestingMax = 300;
 /** Programs have few texts; some libraries number their placeholders anew for each call. */
 const textsMax = 1_000;
 
@@ -84,6 +89,7 @@ class Parser {
   readonly #text: string;
   readonly #tokens: readonly Token[];
   #at = 0;
+  #nesting = 0;
 
   constructor(kind: ExpressionKind, text: string) {
     this.#kind = kind;
@@ -228,7 +234,7 @@ class Parser {
       return { kind: "operand", operand: this.#operand(conditionFunctions), at };
     }
     const twice = this.#peek().text === "(";
-    const inner = this.#or();
+    const inner = this.#nested(() => this.#or());
     this.#expectSymbol(")");
     // `((a = b))` is redundant, `((a = b) AND c)` is not.
     if (twice && this.#tokens[this.#at - 2]?.text === ")" && this.#closesInner(at)) {
@@ -275,7 +281,7 @@ class Parser {
     }
     if (token.kind === "word" && this.#peek(1).text === "(") return this.#call(functions);
     if (functions === updateFunctions && this.#takeSymbol("(")) {
-      const operand = this.#sum();
+      const operand = this.#nested(() => this.#sum());
       this.#expectSymbol(")");
       return operand;
     }
@@ -285,9 +291,9 @@ class Parser {
   #call(functions: ReadonlySet<string>): WrittenCall {
     const name = this.#next().text;
     this.#expectSymbol("(");
-    const operands = this.list(() =>
-      functions === updateFunctions ? this.#operand(functions) : this.#operandTerm(),
-    );
+    const operand = (): WrittenOperand =>
+      functions === updateFunctions ? this.#operand(functions) : this.#operandTerm();
+    const operands = this.#nested(() => this.list(operand));
     this.#expectSymbol(")");
     if (!functions.has(name)) {
       const known = conditionFunctions.has(name) || updateFunctions.has(name);
@@ -301,6 +307,16 @@ class Parser {
       );
     }
     return { kind: "call", name, operands };
+  }
+
+  #nested<Tree>(parse: () => Tree): Tree {
+    this.#nesting += 1;
+    if (this.#nesting > nestingMax) {
+      throw invalidExpression(this.#kind, "The expression is nested too deeply;");
+    }
+    const tree = parse();
+    this.#nesting -= 1;
+    return tree;
   }
 
   #pathName(): WrittenStep {
