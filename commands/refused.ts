@@ -3,7 +3,8 @@
  * expressions.
  */
 import { InvalidRequestError } from "../core/errors.ts";
-import { legacyParameter, requireOneOf } from "../expressions/refusals.ts";
+import { legacyParameter } from "../expressions/legacy-parameters.ts";
+import { requireOneOf } from "../expressions/refusals.ts";
 
 /** @throws InvalidRequestError naming the parameter. */
 function refuseLegacy(input: object): void {

@@ -13,6 +13,7 @@ import {
 } from "../expressions/key-schema.ts";
 import { invalid, keyMismatchMessage, MisfitError, missing } from "../expressions/refusals.ts";
 import { ServiceError, type CancellationReason } from "../expressions/service-error.ts";
+import { partKinds, partNames, type PartName } from "../expressions/write-kinds.ts";
 import { decideWrite, type Decision, type WriteInput } from "../expressions/writes.ts";
 import { requireDistinct } from "./batches.ts";
 import {
@@ -33,13 +34,6 @@ const transactionItemsMax = 100;
 const transactionBytesMax = 4 * 1024 * 1024;
 const tokenLengthMax = 36;
 
-const partKinds = {
-  Put: "put",
-  Update: "update",
-  Delete: "delete",
-  ConditionCheck: "check",
-} as const;
-type PartName = keyof typeof partKinds;
 type WritePart = { readonly [Name in PartName]?: WriteInput["input"] | undefined };
 
 type TransactWriteInput = Reported & {
@@ -125,7 +119,7 @@ function requireCount({ length }: readonly unknown[]): void {
 }
 
 function boundOrMisfit(part: WritePart, commands: TransactionCommands): TableWrite | MisfitError {
-  const names = (Object.keys(partKinds) as PartName[]).filter((name) => part[name] !== undefined);
+  const names = partNames.filter((name) => part[name] !== undefined);
   const [name] = names;
   const input = name === undefined ? undefined : part[name];
   if (name === undefined || input === undefined || names.length > 1) {

@@ -72,14 +72,3 @@ export function requireOneOf(
       `Member must satisfy enum value set: [${allowed.join(", ")}]`,
   );
 }
-
-/** Parameters from before there were expressions. */
-const legacyParameters = [
-  ...["AttributesToGet", "AttributeUpdates", "ConditionalOperator", "Expected"],
-  ...["KeyConditions", "QueryFilter", "ScanFilter"],
-] as const;
-
-/** The first such parameter that a request has. */
-export function legacyParameter(input: object): string | undefined {
-  return legacyParameters.find((name) => (input as Record<string, unknown>)[name] !== undefined);
-}

@@ -19,6 +19,7 @@ import {
 import { type DocumentPath, type PlaceholderInput, readPlaceholders } from "./placeholders.ts";
 import { project } from "./projections.ts";
 import { conditionFailed, invalid, missing, requireOneOf } from "./refusals.ts";
+import type { WriteKind } from "./write-kinds.ts";
 import { applyUpdates, bindUpdate, operandPaths, type Update } from "./updates.ts";
 
 type ConditionInput = PlaceholderInput & {
@@ -42,7 +43,7 @@ export type WriteInput =
 const noAttributes: Item = {};
 
 export type BoundWrite<Table extends KeyedTable = KeyedTable> = {
-  readonly kind: WriteInput["kind"];
+  readonly kind: WriteKind;
   readonly table: Table;
   /** The whole item of a put; of others its key. */
   readonly item: Item;

@@ -3,6 +3,7 @@
  * are not mixed, pass as they are.
  */
 import type { KeyNames } from "../core/attributes.ts";
+import { partKinds, partNames, type PartName, type WriteKind } from "../expressions/write-kinds.ts";
 import { withoutReserved } from "./hidden.ts";
 import type { MixedTables } from "./mixed-tables.ts";
 import { Nonces, tokenNonce, type Bytes } from "./nonces.ts";
@@ -17,7 +18,7 @@ import {
 import { refuseOnItsWay } from "./refused.ts";
 import type { GuardedWrite, Refusal, Refusals } from "./refusals.ts";
 import { statements, type StatementsInput } from "./statements.ts";
-import { awareWrite, keyIn, withNonce, type WriteKind } from "./writes.ts";
+import { awareWrite, keyIn, withNonce } from "./writes.ts";
 import type { Answer, Ask, GetInput, PageInput, ShownItem, WireItem, WriteInput } from "./wire.ts";
 
 /** A call of an application's, and what is known here. */
@@ -148,14 +149,6 @@ async function batchWrite(
   return answer;
 }
 
-const partKinds = {
-  Put: "put",
-  Update: "update",
-  Delete: "delete",
-  ConditionCheck: "check",
-} as const;
-type PartName = keyof typeof partKinds;
-const partNames = Object.keys(partKinds) as readonly PartName[];
 type TransactPart = { readonly [Name in PartName]?: WriteInput };
 type TransactWriteInput = {
   readonly TransactItems?: readonly TransactPart[];

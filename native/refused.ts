@@ -6,18 +6,13 @@
 import { isReserved, reservedAttributes } from "../core/attributes.ts";
 import { InvalidRequestError, UnavailableError } from "../core/errors.ts";
 import type { NativeTable } from "../core/native-support.ts";
+import { legacyParameter } from "../expressions/legacy-parameters.ts";
 import { nameOf } from "./projection.ts";
 import type { WireItem, WriteInput } from "./wire.ts";
 
-const legacy = [
-  ...["AttributesToGet", "AttributeUpdates", "ConditionalOperator", "Expected", "KeyConditions"],
-  ...["QueryFilter", "ScanFilter"],
-] as const;
-
 /** @throws InvalidRequestError naming the parameter. */
 export function refuseLegacy(input: object, table: string): void {
-  const given = input as Readonly<Record<string, unknown>>;
-  const used = legacy.find((name) => given[name] !== undefined);
+  const used = legacyParameter(input);
   if (used === undefined) return;
   throw new InvalidRequestError(
     used,

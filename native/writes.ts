@@ -5,11 +5,10 @@
  */
 import type { KeyNames } from "../core/attributes.ts";
 import { nonceAttribute } from "../core/attributes.ts";
+import type { WriteKind } from "../expressions/write-kinds.ts";
 import { addsSomething, guarded } from "./expressions.ts";
 import { refuseLegacy, refuseReserved, refuseReservedUpdate } from "./refused.ts";
 import type { WireItem, WriteInput } from "./wire.ts";
-
-export type WriteKind = "put" | "update" | "delete" | "check";
 
 /** @throws InvalidRequestError for what cannot be used on mixed tables. */
 export function awareWrite<Input extends WriteInput>(

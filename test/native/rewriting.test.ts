@@ -1,11 +1,12 @@
 /** What is added to inputs, as functions of them (docs/mixed-tables.md). */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { WriteKind } from "../../expressions/write-kinds.ts";
 import { guarded, projectingAll, projectingMark } from "../../native/expressions.ts";
 import { sightOf, visible, withoutReserved } from "../../native/hidden.ts";
 import { inStock, Nonces, tokenNonce } from "../../native/nonces.ts";
 import { pathsOf, projected } from "../../native/projection.ts";
-import { awareWrite, keyIn, type WriteKind } from "../../native/writes.ts";
+import { awareWrite, keyIn } from "../../native/writes.ts";
 
 const table = { name: "rows", partitionKey: "pk", sortKey: "sk" };
 const nonce = new Uint8Array(16).fill(7);

@@ -1,5 +1,6 @@
 /** Steps that the preparation of many operations shares. */
-import { legacyParameter, requireOneOf } from "../../../expressions/refusals.ts";
+import { legacyParameter } from "../../../expressions/legacy-parameters.ts";
+import { requireOneOf } from "../../../expressions/refusals.ts";
 import { NotModelledError } from "../not-modelled.ts";
 
 /** @throws NotModelledError for a parameter that DynamoDB has and this model has not. */
