@@ -1,6 +1,5 @@
 /** The plugin of an application's own clients (docs/orms.md). */
-import { InvalidRequestError } from "../core/errors.ts";
-import { isOwned, markPlugged } from "../core/plugged-clients.ts";
+import { markPlugged } from "../core/plugged-clients.ts";
 import { answering } from "./middleware.ts";
 import type { SendingClient } from "./current.ts";
 import { support } from "./support.ts";
@@ -30,7 +29,6 @@ export function tidemarkPlugin(): CommandPlugin {
   const { counted, answered } = answering(support());
   return {
     applyToStack(stack) {
-      if (isOwned(stack)) throw ownClient();
       markPlugged(stack);
       const place = { override: true } as const;
       stack.add(counted as never, {
@@ -61,11 +59,4 @@ export function outsideTransactions<Result>(run: () => Result): Result {
  */
 export function warmUp(client: SendingClient): Promise<void> {
   return support().warmUp(client);
-}
-
-function ownClient(): InvalidRequestError {
-  return new InvalidRequestError(
-    "client",
-    "Tidemark makes its own calls by this DynamoDBClient; give the plugin to another one",
-  );
 }

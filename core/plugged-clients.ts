@@ -1,7 +1,7 @@
 /**
- * AWS clients with a plugin (native/, client/), and those by which Tidemark makes
- * its own calls: none may be both. By symbols of the whole process, since an application may have
- * loaded the package twice, as ES modules and as CommonJS.
+ * AWS clients with a plugin (native/, client/), and those by which Tidemark makes its own calls:
+ * none may be both. By symbols of the whole process, since an application may have loaded the
+ * package twice, as ES modules and as CommonJS.
  */
 import { InvalidRequestError } from "./errors.ts";
 
@@ -12,9 +12,19 @@ type Marked = { [plugged]?: boolean; [owned]?: boolean };
 
 type AwsClient = { readonly middlewareStack?: object };
 
-/** Of an AWS client's stack: the plugin is in it. */
+/**
+ * Of an AWS client's stack: a plugin goes into it.
+ * @throws InvalidRequestError for a client by which Tidemark makes its own calls.
+ */
 export function markPlugged(stack: object): void {
-  (stack as Marked)[plugged] = true;
+  const marked = stack as Marked;
+  if (marked[owned] === true) {
+    throw new InvalidRequestError(
+      "client",
+      "Tidemark makes its own calls by this DynamoDBClient; give the plugin to another one",
+    );
+  }
+  marked[plugged] = true;
 }
 
 /**
@@ -30,11 +40,7 @@ export function refusePlugged(client: AwsClient): void {
   );
 }
 
-/** Tidemark makes its own calls by this client: the plugin refuses it from now on. */
+/** Tidemark makes its own calls by this client: a plugin refuses it from now on. */
 export function markOwned({ middlewareStack }: AwsClient): void {
   if (middlewareStack !== undefined) (middlewareStack as Marked)[owned] = true;
-}
-
-export function isOwned(stack: object): boolean {
-  return (stack as Marked)[owned] === true;
 }

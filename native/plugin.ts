@@ -11,7 +11,7 @@ import { commandSupport } from "../aws/command-support.ts";
 import { systemClock, systemRandom } from "../aws/system.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import { nativeSupport, type FenceClearing, type NativeSupport } from "../core/native-support.ts";
-import { isOwned, markPlugged } from "../core/plugged-clients.ts";
+import { markPlugged } from "../core/plugged-clients.ts";
 import {
   aFunction,
   anObject,
@@ -81,7 +81,6 @@ export function tidemarkNative(options: NativeOptions): NativePlugin {
   const bytes = inStock(options.randomBytes ?? ((length) => systemRandom.bytes(length)));
   return {
     applyToStack(stack) {
-      if (isOwned(stack)) throw ownClient();
       markPlugged(stack);
       const { native, eachTry } = middleware({ support, tables, bytes });
       const place = { relation: "before", override: true } as const;
@@ -176,11 +175,4 @@ function supportOf(options: NativeOptions): NativeSupport {
 /** DynamoDB itself shows what stands in a condition's way; what else answers may not. */
 function isDynamoDb(hostname: string): boolean {
   return /\.amazonaws\.com(?:\.cn)?$|\.api\.aws$/u.test(hostname);
-}
-
-function ownClient(): InvalidRequestError {
-  return new InvalidRequestError(
-    "client",
-    "Tidemark makes its own calls by this DynamoDBClient; give the plugin to another one",
-  );
 }
