@@ -1,6 +1,5 @@
 /** BatchGetItem and BatchWriteItem: inside of a transaction nothing of them is left undone. */
 import type { Item } from "../core/types.ts";
-import { itemIdentity } from "./item-identity.ts";
 import { CapacityCount, readUnits } from "../expressions/capacity.ts";
 import { readItem } from "../expressions/attribute-values.ts";
 import {
@@ -12,16 +11,10 @@ import {
 import type { DocumentPath } from "../expressions/placeholders.ts";
 import { invalid, missing } from "../expressions/refusals.ts";
 import { decideWrite } from "../expressions/writes.ts";
-import {
-  boundWrite,
-  consumedByTable,
-  countWrite,
-  kindOfRead,
-  projected,
-  projectionOf,
-  sizeOf,
-  type ProjectedInput,
-} from "./items.ts";
+import { boundWrite } from "./bound-writes.ts";
+import { consumedByTable, countWrite, sizeOf } from "./consumption.ts";
+import { requireDistinct } from "./key-texts.ts";
+import { kindOfRead, projected, projectionOf, type ProjectedInput } from "./projections.ts";
 import { checkPart, checkRequest, type Reported } from "./refused.ts";
 import type { CommandTable } from "./tables.ts";
 import type { TableWrite, TransactionCommands } from "./transaction-commands.ts";
@@ -96,19 +89,6 @@ function wantedKeys(
   });
   requireDistinct(wanted, "Provided list of item keys contains duplicates");
   return wanted;
-}
-
-/** @throws ServiceError when an item is named twice. */
-export function requireDistinct(
-  entries: readonly { readonly table: CommandTable; readonly key: Item }[],
-  message: string,
-): void {
-  const seen = new Set<string>();
-  for (const { table, key } of entries) {
-    const identity = itemIdentity(table, key);
-    if (seen.has(identity)) throw invalid(message);
-    seen.add(identity);
-  }
 }
 
 type WriteRequest = {

@@ -5,8 +5,9 @@ import { CapacityCount, readUnits } from "../expressions/capacity.ts";
 import { meets } from "../expressions/conditions.ts";
 import { projectedNames } from "../expressions/key-schema.ts";
 import { project } from "../expressions/projections.ts";
-import { consumed, kindOfRead, projected } from "./items.ts";
+import { consumed } from "./consumption.ts";
 import type { PagePlan } from "./page-plan.ts";
+import { kindOfRead, projected } from "./projections.ts";
 
 export function pageAnswer(
   { input, bound, table, index, select, fetches }: PagePlan,

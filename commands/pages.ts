@@ -24,7 +24,7 @@ import {
 } from "../expressions/pages.ts";
 import { invalid } from "../expressions/refusals.ts";
 import { canonical } from "./canonical.ts";
-import { keyText } from "./item-identity.ts";
+import { keyText } from "./key-texts.ts";
 import { pageAnswer } from "./page-answer.ts";
 import type { PageCommand, PagePlan } from "./page-plan.ts";
 import { checkRequest } from "./refused.ts";

@@ -15,17 +15,10 @@ import { invalid, keyMismatchMessage, MisfitError, missing } from "../expression
 import { ServiceError, type CancellationReason } from "../expressions/service-error.ts";
 import { partKinds, partNames, type PartName } from "../expressions/write-kinds.ts";
 import { decideWrite, type Decision, type WriteInput } from "../expressions/writes.ts";
-import { requireDistinct } from "./batches.ts";
-import {
-  boundWrite,
-  consumedByTable,
-  countWrite,
-  dependsOnItem,
-  projected,
-  projectionOf,
-  sizeOf,
-  type ProjectedInput,
-} from "./items.ts";
+import { boundWrite, dependsOnItem } from "./bound-writes.ts";
+import { consumedByTable, countWrite, sizeOf } from "./consumption.ts";
+import { requireDistinct } from "./key-texts.ts";
+import { projected, projectionOf, type ProjectedInput } from "./projections.ts";
 import { checkPart, checkRequest, type Reported } from "./refused.ts";
 import type { CommandTable } from "./tables.ts";
 import type { TableWrite, TransactionCommands } from "./transaction-commands.ts";

@@ -1,13 +1,27 @@
-/** Texts that are equal for equal keys. */
+/** Texts that are equal for equal keys: by them a request's items are told apart. */
 import { attribute } from "../core/attributes.ts";
 import type { AttributeValue, Item } from "../core/types.ts";
 import { keyAttributes } from "../expressions/key-schema.ts";
+import { invalid } from "../expressions/refusals.ts";
 import type { CommandTable } from "./tables.ts";
 
 /** Equal exactly for the same item; of a key that was read, whose numbers are canonical. */
-export function itemIdentity(table: CommandTable, key: Item): string {
+function itemText(table: CommandTable, key: Item): string {
   const values = keyAttributes(table.schema).map(({ name }) => valueText(attribute(key, name)));
   return JSON.stringify([table.name, ...values]);
+}
+
+/** @throws ServiceError when an item is named twice. */
+export function requireDistinct(
+  entries: readonly { readonly table: CommandTable; readonly key: Item }[],
+  message: string,
+): void {
+  const seen = new Set<string>();
+  for (const { table, key } of entries) {
+    const text = itemText(table, key);
+    if (seen.has(text)) throw invalid(message);
+    seen.add(text);
+  }
 }
 
 /** Equal exactly for equal keys of a table or an index, whatever the order of their attributes. */
