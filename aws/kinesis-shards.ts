@@ -1,9 +1,9 @@
 /**
- * Which Kinesis shards carry a shard of the deployment. A deployment's shard is a hash key that all
- * its records are sent to, named after the Kinesis shard that covered it at first. At any time one
- * open Kinesis shard covers it; a reshard, by hand or by an on-demand stream, closes that one and
- * leads what follows to a child. So the carriers of a shard are a line of Kinesis shards, and a
- * record in any other Kinesis shard is nobody's (docs/adr/0008-a-shard-is-a-hash-key.md).
+ * Which Kinesis shards carry a shard of the deployment. To the stream that is a hash key, to which
+ * all its records are sent. At any time one open Kinesis shard covers it; a reshard, by hand or by
+ * an on-demand stream, closes that one and leads what follows to a child. So a shard's carriers are
+ * a line of Kinesis shards, each of which may carry others, too; and a record in any other Kinesis
+ * shard is nobody's (docs/adr/0008-a-shard-is-a-hash-key.md).
  */
 import type { CallOptions } from "../core/ports.ts";
 import type { SequenceNumber, ShardId } from "../core/types.ts";

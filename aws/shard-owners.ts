@@ -1,6 +1,6 @@
 /**
  * Whose records a Kinesis shard carries: the question of the functions, which are handed batches by
- * Kinesis shard. What a shard of the deployment is, aws/kinesis-shards.ts says.
+ * Kinesis shard. The other way round: aws/kinesis-shards.ts.
  */
 import { StoreError } from "../core/errors.ts";
 import type { CallOptions } from "../core/ports.ts";
