@@ -45,12 +45,17 @@ type Buckets = { readonly read: TokenBucket; readonly write: TokenBucket };
 export class LimitedDynamoDb extends DynamoDbModel {
   readonly #nowMs: () => number;
   readonly #ledger: UsageLedger;
+  readonly #logShare: number;
   readonly #partitions = new Map<string, Buckets>();
 
-  constructor(options: DynamoDbModelOptions & { readonly ledger: UsageLedger }) {
+  /** @param options `logShare`: of the log's partitions' limits. Default 1. */
+  constructor(
+    options: DynamoDbModelOptions & { readonly ledger: UsageLedger; readonly logShare?: number },
+  ) {
     super(options);
     this.#nowMs = options.nowMs;
     this.#ledger = options.ledger;
+    this.#logShare = options.logShare ?? 1;
   }
 
   override execute<Name extends OperationName>(
@@ -98,9 +103,11 @@ export class LimitedDynamoDb extends DynamoDbModel {
     let buckets = this.#partitions.get(partition);
     if (buckets === undefined) {
       const begin = { nowMs: this.#nowMs() };
+      const [table = ""] = partition.split(" ");
+      const share = table.endsWith(ownTableSuffix) ? this.#logShare : 1;
       buckets = {
-        read: new TokenBucket(serviceLimits.partitionReadUnitsPerSecond, begin),
-        write: new TokenBucket(serviceLimits.partitionWriteUnitsPerSecond, begin),
+        read: new TokenBucket(serviceLimits.partitionReadUnitsPerSecond * share, begin),
+        write: new TokenBucket(serviceLimits.partitionWriteUnitsPerSecond * share, begin),
       };
       this.#partitions.set(partition, buckets);
     }

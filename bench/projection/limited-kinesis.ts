@@ -23,26 +23,36 @@ type Put = Operations["PutRecords"];
  */
 const writeRoomSeconds = 0.1;
 
+type Buckets = {
+  readonly records: TokenBucket;
+  readonly bytes: TokenBucket;
+  readonly readCalls: TokenBucket;
+  readonly readBytes: TokenBucket;
+};
+
+export type LimitedKinesisOptions = KinesisModelOptions & {
+  readonly ledger: UsageLedger;
+  /** Of a Kinesis shard's documented limits. Default 1. */
+  readonly share?: number;
+};
+
+/** The model of one stream, whose shards have equal ranges. */
 export class LimitedKinesis extends KinesisModel {
   readonly #nowMs: () => number;
   readonly #ledger: UsageLedger;
-  readonly #records: TokenBucket;
-  readonly #bytes: TokenBucket;
-  readonly #readCalls: TokenBucket;
-  readonly #readBytes: TokenBucket;
+  readonly #share: number;
+  /** By the hash key that records are put with, and by the name that they are read under. */
+  readonly #writes = new Map<string, Buckets>();
+  readonly #reads = new Map<string, Buckets>();
+  /** The shard that an iterator stands in. */
+  readonly #iterators = new Map<string, string>();
 
-  /** The model of one stream with one shard. */
-  constructor(options: KinesisModelOptions & { readonly ledger: UsageLedger }) {
+  constructor(options: LimitedKinesisOptions) {
     super(options);
-    const { nowMs } = options;
+    const { nowMs, ledger, share = 1 } = options;
     this.#nowMs = nowMs;
-    this.#ledger = options.ledger;
-    const begin = { nowMs: nowMs() };
-    const writes = { ...begin, roomSeconds: writeRoomSeconds };
-    this.#records = new TokenBucket(serviceLimits.shardRecordsPerSecond, writes);
-    this.#bytes = new TokenBucket(serviceLimits.shardBytesPerSecond, writes);
-    this.#readCalls = new TokenBucket(serviceLimits.shardReadCallsPerSecond, begin);
-    this.#readBytes = new TokenBucket(serviceLimits.shardReadBytesPerSecond, begin);
+    this.#ledger = ledger;
+    this.#share = share;
   }
 
   override execute<Name extends OperationName>(
@@ -51,50 +61,83 @@ export class LimitedKinesis extends KinesisModel {
     conditions: CallConditions = {},
   ): Operations[Name]["output"] {
     if (operation === "PutRecords") return this.#put(input as Put["input"], conditions);
+    if (operation === "GetShardIterator") {
+      const { ShardId = "" } = input as Operations["GetShardIterator"]["input"];
+      const output = super.execute(operation, input, conditions);
+      const { ShardIterator } = output as Operations["GetShardIterator"]["output"];
+      if (ShardIterator !== undefined) this.#iterators.set(ShardIterator, ShardId);
+      return output;
+    }
     if (operation !== "GetRecords") return super.execute(operation, input, conditions);
-    if (!this.mayRead()) {
+    const { ShardIterator = "" } = input as Operations["GetRecords"]["input"];
+    const shard = this.#iterators.get(ShardIterator) ?? "";
+    if (!this.mayRead(shard)) {
       this.#ledger.noteThrottled();
       throw rateExceeded();
     }
     const output = super.execute(operation, input, conditions);
-    const { Records = [] } = output as Operations["GetRecords"]["output"];
+    const { Records = [], NextShardIterator } = output as Operations["GetRecords"]["output"];
+    this.#iterators.delete(ShardIterator);
+    if (NextShardIterator !== undefined) this.#iterators.set(NextShardIterator, shard);
     const bytes = Records.reduce((sum, { Data }) => sum + (Data?.length ?? 0), 0);
-    this.noteRead({ calls: 1, bytes });
+    this.noteRead(shard, { calls: 1, bytes });
     return output;
   }
 
   /** Whether a reader without fan-out may call now. */
-  mayRead(): boolean {
+  mayRead(shard: string): boolean {
     const nowMs = this.#nowMs();
-    return this.#readCalls.left(nowMs) >= 1 && this.#readBytes.left(nowMs) > 0;
+    const { readCalls, readBytes } = this.#bucketsOf(this.#reads, shard);
+    return readCalls.left(nowMs) >= 1 && readBytes.left(nowMs) > 0;
   }
 
   /** What a reader has taken; a mapping's polls, too, which come at their own pace. */
-  noteRead({ calls, bytes }: { readonly calls: number; readonly bytes: number }): void {
+  noteRead(
+    shard: string,
+    { calls, bytes }: { readonly calls: number; readonly bytes: number },
+  ): void {
     const nowMs = this.#nowMs();
-    this.#readCalls.charge(nowMs, calls);
-    this.#readBytes.charge(nowMs, bytes);
+    const { readCalls, readBytes } = this.#bucketsOf(this.#reads, shard);
+    readCalls.charge(nowMs, calls);
+    readBytes.charge(nowMs, bytes);
   }
 
   #put(input: Put["input"], conditions: CallConditions): Put["output"] {
     const nowMs = this.#nowMs();
-    const sizes = (input.Records ?? []).map(
-      ({ Data, PartitionKey }) => (Data?.length ?? 0) + utf8Length(PartitionKey ?? ""),
-    );
     const refused = new Set<number>();
-    for (const [index, bytes] of sizes.entries()) {
-      if (this.#records.left(nowMs) < 1 || this.#bytes.left(nowMs) <= 0) {
+    for (const [index, record] of (input.Records ?? []).entries()) {
+      const { Data, PartitionKey = "", ExplicitHashKey = "" } = record;
+      const size = (Data?.length ?? 0) + utf8Length(PartitionKey);
+      const { records, bytes } = this.#bucketsOf(this.#writes, ExplicitHashKey);
+      if (records.left(nowMs) < 1 || bytes.left(nowMs) <= 0) {
         refused.add(index);
         this.#ledger.noteThrottled();
         continue;
       }
-      this.#records.charge(nowMs, 1);
-      this.#bytes.charge(nowMs, bytes);
-      this.#ledger.noteRecord({ bytes, putUnits: Math.ceil(bytes / putUnitBytes) });
+      records.charge(nowMs, 1);
+      bytes.charge(nowMs, size);
+      this.#ledger.noteRecord({ bytes: size, putUnits: Math.ceil(size / putUnitBytes) });
     }
     const failEntries = (index: number): "ProvisionedThroughputExceededException" | undefined =>
       refused.has(index) ? "ProvisionedThroughputExceededException" : undefined;
     return super.execute("PutRecords", input, { ...conditions, failEntries });
+  }
+
+  #bucketsOf(of: Map<string, Buckets>, name: string): Buckets {
+    let buckets = of.get(name);
+    if (buckets === undefined) {
+      const begin = { nowMs: this.#nowMs() };
+      const writes = { ...begin, roomSeconds: writeRoomSeconds };
+      const share = this.#share;
+      buckets = {
+        records: new TokenBucket(serviceLimits.shardRecordsPerSecond * share, writes),
+        bytes: new TokenBucket(serviceLimits.shardBytesPerSecond * share, writes),
+        readCalls: new TokenBucket(serviceLimits.shardReadCallsPerSecond, begin),
+        readBytes: new TokenBucket(serviceLimits.shardReadBytesPerSecond * share, begin),
+      };
+      of.set(name, buckets);
+    }
+    return buckets;
   }
 }
 

@@ -4,14 +4,32 @@
  * (*open*: latency then counts from the moment at which a transaction was due, and no slow one
  * keeps others from being measured).
  */
-import { type Client, CommitUnknownError, type Transaction } from "../../sdk/index.ts";
-import type { CommitPreference, EngineEvent } from "../../engine/types.ts";
+import { type Client, CommitUnknownError, type Snapshot } from "../../sdk/index.ts";
+import type { Receipt, Transaction } from "../../sdk/index.ts";
+import type { Acknowledgement, CommitPreference, EngineEvent } from "../../engine/types.ts";
 import type { SeededRandom } from "../../testing/kernel/seeded-random.ts";
+import { RolledBack } from "../harness/workload.ts";
 import { LatencySamples } from "./latency-samples.ts";
 import type { ProjectedDeployment } from "./projected-deployment.ts";
 import type { PartUsage } from "./usage-ledger.ts";
 
-export type Body = (transaction: Transaction, random: SeededRandom) => Promise<void>;
+/** @param process number of the process that it runs in, from 0. */
+export type Body = (
+  transaction: Transaction,
+  random: SeededRandom,
+  process: number,
+) => Promise<void>;
+
+/** One transaction, drawn before it first runs: its body does the same whenever it runs again. */
+export type Task = {
+  readonly readOnly: boolean;
+  readonly body: (reads: Snapshot, transaction: Transaction | undefined) => Promise<void>;
+};
+
+export type DrawTask = (
+  random: SeededRandom,
+  who: { readonly process: number; readonly worker: number },
+) => Task;
 
 export type Arrival =
   | { readonly kind: "closed"; readonly clientsPerProcess: number }
@@ -23,6 +41,12 @@ export type LoadOptions = {
   readonly processes: number;
   readonly arrival: Arrival;
   readonly body: Body;
+  /** In place of `body`. A task that only reads is a snapshot. */
+  readonly tasks?: DrawTask;
+  /** When a transaction counts as done. Default: when it is installed. */
+  readonly ack?: Acknowledgement;
+  /** Told of what happens in each process. */
+  readonly onEvent?: (event: EngineEvent, process: number) => void;
   /** Virtual seconds that pass before anything counts. */
   readonly warmUpSeconds: number;
   readonly seconds: number;
@@ -37,6 +61,10 @@ export type LoadOptions = {
 export type LoadResult = {
   readonly seconds: number;
   readonly committed: number;
+  /** Of these, snapshots. */
+  readonly readOnly: number;
+  /** Ended by what the workload itself asks for. */
+  readonly rolledBack: number;
   readonly committedPerSecond: number;
   /**
    * Runs of a body that ended without a commit, found on the client's own tail or by the oracle.
@@ -60,8 +88,12 @@ export type PhaseName = "body" | "certify" | "install";
 
 const transactOptions = { attemptsMax: 1_000, deadlineMs: 60_000 } as const;
 
+type Who = Parameters<DrawTask>[1];
+
 class Tally {
   committed = 0;
+  readOnly = 0;
+  rolledBack = 0;
   early = 0;
   oracle = 0;
   express = 0;
@@ -104,9 +136,10 @@ export class Load {
   async measure(): Promise<LoadResult> {
     const { warmUpSeconds, seconds, processes, commit, settle = false } = this.#options;
     const { world } = this.#deployment;
-    const clients = Array.from({ length: processes }, () =>
+    const clients = Array.from({ length: processes }, (_, process) =>
       this.#deployment.startClient(commit, (event) => {
         this.#note(event);
+        this.#options.onEvent?.(event, process);
       }),
     );
     if (settle) await this.#warmUp(clients);
@@ -142,7 +175,9 @@ export class Load {
   /** Everything is started, and at rest again. */
   async #warmUp(clients: readonly Client[]): Promise<void> {
     const random = this.#random.fork("warm-up");
-    await Promise.all(clients.map((client) => this.#transact(client, random)));
+    await Promise.all(
+      clients.map((client, process) => this.#transact(client, random, { process, worker: 0 })),
+    );
     await this.#deployment.settled();
   }
 
@@ -155,17 +190,17 @@ export class Load {
     const workers = clients.flatMap((client, process) =>
       Array.from({ length: arrival.clientsPerProcess }, (_, worker) => {
         const random = this.#random.fork(`worker ${process.toString()}/${worker.toString()}`);
-        return this.#work(client, random);
+        return this.#work(client, random, { process, worker });
       }),
     );
     await Promise.all(workers);
   }
 
-  async #work(client: Client, random: SeededRandom): Promise<void> {
+  async #work(client: Client, random: SeededRandom, who: Who): Promise<void> {
     const { time } = this.#deployment.world;
     // Clients of a real service do not begin in the same microsecond.
     await time.sleep(random.between(0, 100));
-    while (!this.#stopped) await this.#transact(client, random);
+    while (!this.#stopped) await this.#transact(client, random, who);
   }
 
   async #runOpen(clients: readonly Client[], perSecond: number): Promise<void> {
@@ -174,7 +209,8 @@ export class Load {
     const underWay = new Set<Promise<void>>();
     while (!this.#stopped) {
       await time.sleep((-Math.log(1 - arrivals.next()) / perSecond) * 1_000);
-      const one = this.#transact(arrivals.pick(clients), arrivals).finally(() =>
+      const [process, client] = arrivals.pick([...clients.entries()]);
+      const one = this.#transact(client, arrivals, { process, worker: 0 }).finally(() =>
         underWay.delete(one),
       );
       underWay.add(one);
@@ -182,25 +218,46 @@ export class Load {
     await Promise.all(underWay);
   }
 
-  async #transact(client: Client, random: SeededRandom): Promise<void> {
+  async #transact(client: Client, random: SeededRandom, who: Who): Promise<void> {
     const { time } = this.#deployment.world;
     const beganMs = time.nowMs;
     try {
-      const { receipt } = await client.transact(transactOptions, (transaction) =>
-        this.#options.body(transaction, random),
-      );
+      const receipt = await this.#once(client, random, who);
       this.totalCommitted += 1;
       const tally = this.#tally;
       tally.committed += 1;
       tally.latency.add(time.nowMs - beganMs);
+      if (receipt === undefined) {
+        tally.readOnly += 1;
+        return;
+      }
       tally.phases.body.add(receipt.phases.bodyMs);
       tally.phases.certify.add(receipt.phases.certifyMs);
       tally.phases.install.add(receipt.phases.installMs);
     } catch (error) {
+      if (error instanceof RolledBack) {
+        this.#tally.rolledBack += 1;
+        return;
+      }
       const name = error instanceof Error ? error.name : "unknown";
       if (error instanceof CommitUnknownError) this.totalUnknown += 1;
       this.#tally.failures[name] = (this.#tally.failures[name] ?? 0) + 1;
     }
+  }
+
+  async #once(client: Client, random: SeededRandom, who: Who): Promise<Receipt | undefined> {
+    const { tasks, body, ack = "installed" } = this.#options;
+    const task = tasks?.(random, who);
+    if (task?.readOnly === true) {
+      await client.snapshot(transactOptions, (reads) => task.body(reads, undefined));
+      return undefined;
+    }
+    const { receipt } = await client.transact({ ...transactOptions, ack }, (transaction) =>
+      task === undefined
+        ? body(transaction, random, who.process)
+        : task.body(transaction, transaction),
+    );
+    return receipt;
   }
 
   #note(event: EngineEvent): void {
@@ -216,10 +273,11 @@ function resultOf(
   around: Pick<LoadResult, "seconds" | "usage" | "usageCommits" | "watermarkLagMs">,
 ): LoadResult {
   const { committed, early, oracle, failures, latency, phases, express, stream } = tally;
+  const { readOnly, rolledBack } = tally;
   const conflicts = early + oracle;
   return {
     ...around,
-    committed,
+    ...{ committed, readOnly, rolledBack },
     expressShare: express / Math.max(1, express + stream),
     committedPerSecond: committed / around.seconds,
     conflicts: { early, oracle },

@@ -1,14 +1,22 @@
 /**
  * Tidemark deployed in a projected world: the real client, oracle and replay, on mappings and on
- * the schedule as they are deployed (functions/shared/settings.ts), on one shard.
+ * the schedule as they are deployed (functions/shared/settings.ts), on one shard or several. Of
+ * several each log has a Kinesis shard of its own, and each of these an instance of each function,
+ * which stays with it: what AWS does when instances change places is not in here.
  */
 import { createAwsClientPorts } from "../../aws/client-ports.ts";
 import { type AwsPorts, type AwsPortsOptions, createAwsPorts } from "../../aws/ports.ts";
 import { createTables } from "../../aws/create-tables.ts";
 import { provisionDeployment } from "../../aws/provision.ts";
 import { registerTables } from "../../aws/register-tables.ts";
-import type { StreamRecord } from "../../core/ports.ts";
-import type { LogPosition, SequenceNumber, ShardId, TableAccess } from "../../core/types.ts";
+import type { ClientPorts, StreamRecord } from "../../core/ports.ts";
+import type {
+  AttributeValue,
+  LogPosition,
+  SequenceNumber,
+  ShardId,
+  TableAccess,
+} from "../../core/types.ts";
 import { createClientEngine } from "../../engine/client-engine.ts";
 import type { CommitPreference, EngineEvent } from "../../engine/types.ts";
 import { createOracleService } from "../../functions/oracle/service.ts";
@@ -20,6 +28,7 @@ import {
   timeLimitMs,
 } from "../../functions/shared/settings.ts";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";
+import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { type Client, ConnectedClient } from "../../sdk/client.ts";
 import { SimulatedFunction } from "../../testing/kernel/simulated-function.ts";
 import type { SimulatedProcess } from "../../testing/kernel/simulated-process.ts";
@@ -27,12 +36,31 @@ import type { BatchAnswer, ShardBatch } from "../../testing/kernel/stream-mappin
 import { loadAllParts } from "../../testing/loaded-parts.ts";
 import { createDelivery } from "./delivery.ts";
 import { ProjectedMapping } from "./projected-mapping.ts";
-import { ProjectedWorld } from "./projected-world.ts";
+import { ProjectedWorld, type ProjectedWorldOptions } from "./projected-world.ts";
 import { type Consumer, processorFigures } from "./published-figures.ts";
 import type { Part } from "./usage-ledger.ts";
 
 const deployment = "projection";
 export const projectionTable = "items";
+
+export type ProjectedTable = {
+  readonly name: string;
+  readonly partitionKey: { readonly name: string; readonly type: "S" | "N" };
+  readonly sortKey?: { readonly name: string; readonly type: "S" | "N" };
+};
+
+export const itemsTable: ProjectedTable = {
+  name: projectionTable,
+  partitionKey: { name: "id", type: "S" },
+};
+
+/** What a process has in place of its ports, for who measures what happens there. */
+export type Adapt = <Ports extends AwsPorts | ClientPorts>(
+  ports: Ports,
+  of: { readonly role: Role | "app"; readonly process: string; readonly world: ProjectedWorld },
+) => Ports;
+
+const asTheyAre: Adapt = (ports) => ports;
 
 type Role = "oracle" | "replay";
 
@@ -41,67 +69,93 @@ type Start = (
   process: SimulatedProcess,
 ) => (batch: ShardBatch, context: { readonly remainingMs: () => number }) => Promise<BatchAnswer>;
 
+/** Of a sort key: the shard is that of the partition. */
+const sample = { S: { S: "" }, N: { N: "0" } } as const;
+
 const runLimitMs = 24 * 3600_000;
+
+export type DeploymentSettings = {
+  /** How the oracle is fed; replay's consumer is always a standard one. */
+  readonly consumer: Consumer;
+  /** Of its tables. Default: transactional. */
+  readonly access?: TableAccess;
+  /** 1 to 64. Default 1. */
+  readonly shards?: number;
+  /** Default: one, for the items of transactions.ts. */
+  readonly tables?: readonly ProjectedTable[];
+  readonly adapt?: Adapt;
+};
 
 export class ProjectedDeployment {
   readonly world: ProjectedWorld;
-  readonly shard: ShardId;
+  /** By rising number. */
+  readonly shards: readonly ShardId[];
+  readonly #adapt: Adapt;
   readonly #inspector: AwsPorts;
   readonly #stream: string;
-  readonly #oracle: ProjectedMapping;
-  readonly #replay: ProjectedMapping;
+  readonly #mappings: readonly ProjectedMapping[];
   /** No record wakes replay for what clients commit express. */
   readonly #scheduled: SimulatedFunction<ShardBatch, BatchAnswer>;
   #processes = 0;
 
-  static async create(options: {
-    readonly seed: number | string;
-    /** How the oracle is fed; replay's consumer is always a standard one. */
-    readonly consumer: Consumer;
-    /** Of its table. Default: transactional. */
-    readonly access?: TableAccess;
-  }): Promise<ProjectedDeployment> {
-    const { access = "transactional" } = options;
+  static async create(
+    options: ProjectedWorldOptions & DeploymentSettings,
+  ): Promise<ProjectedDeployment> {
+    const { access = "transactional", tables = [itemsTable], shards: count = 1 } = options;
     await loadAllParts();
     const world = new ProjectedWorld(options);
     const operator = world.startProcess("operator");
     const aws = { handles: world.handles(operator, { calm: true }), clock: operator.clock };
-    const provision = async (): Promise<ShardId> => {
-      const [shard] = await provisionDeployment({ ...aws, deployment });
-      if (shard === undefined) throw new Error("a deployment without a shard");
-      const table = { name: projectionTable, partitionKey: { name: "id", type: "S" } } as const;
-      await createTables(aws, [table]);
-      await registerTables({ ...aws, deployment }, [{ ...table, history: false, access }]);
-      return shard;
+    const provision = async (): Promise<readonly ShardId[]> => {
+      await provisionDeployment({ ...aws, deployment, shardCount: count, shards: count });
+      await createTables(aws, tables);
+      await registerTables(
+        { ...aws, deployment },
+        tables.map((table) => ({ ...table, history: false, access })),
+      );
+      const { control } = createAwsPorts({ ...aws, deployment, random: operator.random });
+      const entries = await control.shardEntries();
+      return entries.toSorted((a, b) => a.number - b.number).map(({ shard }) => shard);
     };
-    const shard = await world.time.runUntil(provision(), runLimitMs);
-    return new ProjectedDeployment(world, { shard, consumer: options.consumer });
+    const shards = await world.time.runUntil(provision(), runLimitMs);
+    const { consumer, adapt = asTheyAre } = options;
+    return new ProjectedDeployment(world, { shards, consumer, adapt });
   }
 
   private constructor(
     world: ProjectedWorld,
-    { shard, consumer }: { readonly shard: ShardId; readonly consumer: Consumer },
+    {
+      shards,
+      consumer,
+      adapt,
+    }: {
+      readonly shards: readonly ShardId[];
+      readonly consumer: Consumer;
+      readonly adapt: Adapt;
+    },
   ) {
     this.world = world;
-    this.shard = shard;
+    this.shards = shards;
+    this.#adapt = adapt;
     this.#inspector = createAwsPorts(this.#portsOptions(world.startProcess("inspector")));
     this.#stream = this.#inspector.names.stream;
-    this.#oracle = this.#mapping("oracle", consumer, (process) => {
-      const service = createOracleService({
-        ...createAwsPorts(this.#portsOptions(process)),
-        observability: silentObservability,
-      });
+    const oracle: Start = (process) => {
+      const ports = this.#functionPorts("oracle", process);
+      const service = createOracleService({ ...ports, observability: silentObservability });
       return async (batch, context) => {
         await service.handle(batch, context);
         return {};
       };
-    });
+    };
     const replay: Start = (process) => {
-      const ports = createAwsPorts(this.#portsOptions(process));
+      const ports = this.#functionPorts("replay", process);
       const service = createReplayService(ports, silentObservability);
       return (batch, context) => service.handle(batch, context);
     };
-    this.#replay = this.#mapping("replay", "standard", replay);
+    this.#mappings = shards.flatMap((_, number) => [
+      this.#mapping({ role: "oracle", number, consumer, start: oracle }),
+      this.#mapping({ role: "replay", number, consumer: "standard", start: replay }),
+    ]);
     this.#scheduled = this.#function("replay", "replay-schedule", replay);
     void this.#runSchedule();
   }
@@ -114,11 +168,12 @@ export class ProjectedDeployment {
   /** The client of a new process with a processor of its own. */
   startClient(commit: CommitPreference, onEvent: (event: EngineEvent) => void): Client {
     this.#processes += 1;
-    const process = this.world.startProcess(`app#${this.#processes.toString()}`);
+    const { world } = this;
+    const process = world.startProcess(`app#${this.#processes.toString()}`);
     this.#register(process, "client", 1);
-    const engine = createClientEngine(createAwsClientPorts(this.#portsOptions(process)), {
-      ...{ commit, onEvent },
-    });
+    const ports = createAwsClientPorts(this.#portsOptions(process));
+    const adapted = this.#adapt(ports, { role: "app", process: process.name, world });
+    const engine = createClientEngine(adapted, { commit, onEvent });
     return new ConnectedClient({
       connect: () => Promise.resolve({ engine, close: () => Promise.resolve() }),
       marshall: {},
@@ -128,13 +183,13 @@ export class ProjectedDeployment {
 
   /** Waits until oracle and replay have done all that is in the stream, and in the log. */
   async settled(): Promise<void> {
-    while (this.#oracle.behind > 0 || this.#replay.behind > 0) await this.world.time.sleep(100);
-    const watermark = await this.#inspector.control.readWatermark(this.shard);
-    const { blocks } = await this.#inspector.log.readAfter(
-      this.shard,
-      watermark?.position ?? (0 as LogPosition),
-    );
-    if (blocks.length > 0) await this.#runScheduled();
+    while (this.#mappings.some(({ behind }) => behind > 0)) await this.world.time.sleep(100);
+    for (const shard of this.shards) {
+      const watermark = await this.#inspector.control.readWatermark(shard);
+      const after = watermark?.position ?? (0 as LogPosition);
+      const { blocks } = await this.#inspector.log.readAfter(shard, after);
+      if (blocks.length > 0) await this.#runScheduled(shard);
+    }
   }
 
   async #runSchedule(): Promise<never> {
@@ -142,27 +197,55 @@ export class ProjectedDeployment {
     const random = this.world.random.fork("replay-schedule");
     for (;;) {
       await time.sleep(scheduleMs("replay") * random.between(0.9, 1.1));
-      await this.#runScheduled();
+      for (const shard of this.shards) await this.#runScheduled(shard);
     }
   }
 
-  async #runScheduled(): Promise<void> {
+  async #runScheduled(shard: ShardId): Promise<void> {
     const { time, ledger } = this.world;
     const beganMs = time.nowMs;
-    await this.#scheduled.invoke({ shard: this.shard, records: [] });
+    await this.#scheduled.invoke({ shard, records: [] });
     ledger.noteInvocation("replay", time.nowMs - beganMs);
   }
 
-  /** How far the watermark lies behind the present. */
+  /** How far the watermark lies behind the present; of several shards the one that lies lowest. */
   async watermarkLagMs(): Promise<number> {
     const { time } = this.world;
-    const watermark = await this.#inspector.control.readWatermark(this.shard);
-    return time.nowMs - (watermark?.timestamp ?? 0) / 1_000;
+    const { control } = this.#inspector;
+    const watermarks = await Promise.all(this.shards.map((shard) => control.readWatermark(shard)));
+    const lowest = Math.min(...watermarks.map((watermark) => watermark?.timestamp ?? 0));
+    return time.nowMs - lowest / 1_000;
+  }
+
+  /** Tells in which shard the partition of the table with this key lies, by number. */
+  async locator(table: ProjectedTable): Promise<(partition: AttributeValue) => number> {
+    const { control } = this.#inspector;
+    const look = async (): Promise<(partition: AttributeValue) => number> => {
+      const [map, [first]] = await Promise.all([control.shardMap(), control.shards()]);
+      if (map === undefined || first === undefined) throw new Error("there is no shard");
+      const hashes = new KeyHashes(await control.keyHasher(first));
+      const { name, partitionKey, sortKey } = table;
+      const named = {
+        ...{ name, partitionKey: partitionKey.name },
+        ...(sortKey === undefined ? {} : { sortKey: sortKey.name }),
+      };
+      return (partition) => {
+        const sort = sortKey === undefined ? {} : { [sortKey.name]: sample[sortKey.type] };
+        const key = { [partitionKey.name]: partition, ...sort };
+        return map.at(hashes.item(named, key).partition).number;
+      };
+    };
+    return this.run(look);
   }
 
   #register(process: SimulatedProcess, part: Part, processors: number): void {
     const callMs = processorFigures.clientCallMs / processors;
     this.world.link.register(process, { part, callMs });
+  }
+
+  #functionPorts(role: Role, process: SimulatedProcess): AwsPorts {
+    const ports = createAwsPorts(this.#portsOptions(process));
+    return this.#adapt(ports, { role, process: process.name, world: this.world });
   }
 
   #portsOptions(process: SimulatedProcess): AwsPortsOptions {
@@ -174,17 +257,24 @@ export class ProjectedDeployment {
     };
   }
 
-  #mapping(role: Role, consumer: Consumer, start: Start): ProjectedMapping {
+  #mapping({ role, number, consumer, start }: MappingOptions): ProjectedMapping {
     const { world } = this;
-    const fn = this.#function(role, role, start);
-    const made = new ProjectedMapping(world, fn, {
-      shard: this.shard,
+    const shard = this.shards[number];
+    if (shard === undefined) throw new RangeError("there is no such shard");
+    // Those of the first are called as if it were alone: their chances are the same.
+    const name = number === 0 ? role : `${role}-${number.toString()}`;
+    const carrier = `shardId-${number.toString().padStart(12, "0")}`;
+    const stored = (): ReturnType<typeof world.kinesis.records> =>
+      world.kinesis.records(this.#stream, carrier);
+    const made = new ProjectedMapping(world, this.#function(role, name, start), {
+      shard,
+      carrier,
       part: role,
       shares: consumer === "standard",
       ...batchSettings(role),
-      delivery: createDelivery(consumer, world.random.fork(`${role}-delivery`)),
-      recordCount: () => world.kinesis.records(this.#stream, this.shard).length,
-      records: (first, end) => this.#records(first, end),
+      delivery: createDelivery(consumer, world.random.fork(`${name}-delivery`)),
+      recordCount: () => stored().length,
+      records: (first, end) => stored().slice(first, end).map(toStreamRecord),
     });
     void made.run();
     return made;
@@ -209,13 +299,19 @@ export class ProjectedDeployment {
       },
     );
   }
+}
 
-  #records(start: number, end?: number): readonly StreamRecord[] {
-    const stored = this.world.kinesis.records(this.#stream, this.shard);
-    return stored.slice(start, end).map((record) => ({
-      sequenceNumber: record.sequenceNumber as SequenceNumber,
-      arrivalMs: record.arrivalMs,
-      data: record.data,
-    }));
-  }
+type MappingOptions = {
+  readonly role: Role;
+  readonly number: number;
+  readonly consumer: Consumer;
+  readonly start: Start;
+};
+
+function toStreamRecord(record: {
+  readonly sequenceNumber: string;
+  readonly arrivalMs: number;
+  readonly data: Uint8Array;
+}): StreamRecord {
+  return { ...record, sequenceNumber: record.sequenceNumber as SequenceNumber };
 }

@@ -31,6 +31,8 @@ import type { Part } from "./usage-ledger.ts";
 
 export type ProjectedMappingSettings = {
   readonly shard: ShardId;
+  /** The Kinesis shard that its records come by. */
+  readonly carrier: string;
   readonly part: Part;
   /** Whether it reads from the allowance that all readers without fan-out share. */
   readonly shares: boolean;
@@ -76,11 +78,12 @@ export class ProjectedMapping {
 
   #noteArrivals(): void {
     const { time, limitedKinesis } = this.#world;
-    const { delivery, records, shares } = this.#settings;
+    const { delivery, records, shares, carrier } = this.#settings;
     for (const { data } of records(this.#availableMs.length)) {
       const availableMs = delivery.availableAtMs(time.nowMs);
       const samePoll = availableMs === this.#availableMs.at(-1);
-      if (shares) limitedKinesis.noteRead({ calls: samePoll ? 0 : 1, bytes: data.length });
+      const read = { calls: samePoll ? 0 : 1, bytes: data.length };
+      if (shares) limitedKinesis.noteRead(carrier, read);
       this.#availableMs.push(availableMs);
     }
     this.#wake?.();

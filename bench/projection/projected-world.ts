@@ -29,21 +29,29 @@ export const projectedLatency: Latency = ({ operation }, random) => {
   return distribution === undefined ? otherMs : drawLogNormal(distribution, random);
 };
 
+export type ProjectedWorldOptions = {
+  readonly seed: number | string;
+  /**
+   * Of the limits of a Kinesis shard and of a log's partition: so that a whole is simulated in
+   * small, with as much less load. Default 1.
+   */
+  readonly limitsShare?: number | undefined;
+};
+
 export class ProjectedWorld extends World {
   readonly ledger = new UsageLedger();
-  override readonly dynamodb: DynamoDbModel = new LimitedDynamoDb({
-    nowMs: () => Math.floor(this.time.nowMs),
-    ledger: this.ledger,
-  });
-  readonly limitedKinesis = new LimitedKinesis({
-    nowMs: () => Math.floor(this.time.nowMs),
-    ledger: this.ledger,
-  });
-  override readonly kinesis: KinesisModel = this.limitedKinesis;
+  override readonly dynamodb: DynamoDbModel;
+  readonly limitedKinesis: LimitedKinesis;
+  override readonly kinesis: KinesisModel;
   override readonly link: MeteredLink;
 
-  constructor(options: { readonly seed: number | string }) {
-    super({ seed: options.seed, faults: {}, latency: projectedLatency, keepTrace: false });
+  constructor({ seed, limitsShare: share = 1 }: ProjectedWorldOptions) {
+    super({ seed, faults: {}, latency: projectedLatency, keepTrace: false });
+    const nowMs = (): number => Math.floor(this.time.nowMs);
+    const { ledger } = this;
+    this.dynamodb = new LimitedDynamoDb({ nowMs, ledger, logShare: share });
+    this.limitedKinesis = new LimitedKinesis({ nowMs, ledger, share });
+    this.kinesis = this.limitedKinesis;
     this.link = new MeteredLink(this, this.random.fork("link"));
   }
 }

@@ -1,5 +1,5 @@
 /** The transactions that the projection runs, on items of about 100 bytes. */
-import { defineTable } from "../../sdk/index.ts";
+import { defineTable, type Snapshot, type Transaction } from "../../sdk/index.ts";
 import type { SeededRandom } from "../../testing/kernel/seeded-random.ts";
 import type { Body } from "./load.ts";
 import { projectionTable } from "./projected-deployment.ts";
@@ -15,10 +15,14 @@ const items = defineTable<Item, { readonly id: string }>(projectionTable);
 
 export const hotItemId = "hot";
 
+export function itemIdAt(n: number): string {
+  return `item-${n.toString().padStart(6, "0")}`;
+}
+
 function itemAt(n: number, balanceCents: number, filler?: string) {
   const text = n.toString().padStart(6, "0");
   return {
-    id: `item-${text}`,
+    id: itemIdAt(n),
     balanceCents,
     owner: `Customer ${text}`,
     updatedAt: "2026-01-01T00:00:00.000Z",
@@ -31,6 +35,28 @@ function differentNumbers(random: SeededRandom, count: number, below: number): r
   const found = new Set<number>();
   while (found.size < Math.min(count, below)) found.add(random.integer(0, below - 1));
   return [...found];
+}
+
+/** By which items a transaction is one: numbers of what it reads and what it writes. */
+export type Accesses = { readonly reads: readonly number[]; readonly writes: readonly number[] };
+
+/** Reads in one batch, then puts; what is written was read or not. */
+export async function access(
+  transaction: Transaction,
+  { reads, writes }: Accesses,
+  filler?: string,
+): Promise<void> {
+  const rows =
+    reads.length === 0
+      ? []
+      : await transaction.batchGet(reads.map((n) => [items, itemIdAt(n)] as const));
+  const found = new Map(reads.map((n, at) => [n, rows[at]?.balanceCents ?? 0]));
+  for (const n of writes) transaction.put(items, itemAt(n, (found.get(n) ?? 0) + 1, filler));
+}
+
+/** As above, of what is only read. */
+export async function look(snapshot: Snapshot, reads: readonly number[]): Promise<void> {
+  await snapshot.batchGet(reads.map((n) => [items, itemIdAt(n)] as const));
 }
 
 /**
@@ -48,12 +74,8 @@ export function readAndWrite(options: {
   const { fillerBytes = 0, onlyRead = 0 } = options;
   const filler = fillerBytes === 0 ? undefined : "x".repeat(fillerBytes);
   return async (transaction, random) => {
-    const chosen = differentNumbers(random, options.items, options.keys);
-    const rows = await transaction.batchGet(chosen.map((n) => [items, itemAt(n, 0).id] as const));
-    for (const [i, n] of chosen.entries()) {
-      if (i < onlyRead) continue;
-      transaction.put(items, itemAt(n, (rows[i]?.balanceCents ?? 0) + 1, filler));
-    }
+    const reads = differentNumbers(random, options.items, options.keys);
+    await access(transaction, { reads, writes: reads.slice(onlyRead) }, filler);
   };
 }
 
