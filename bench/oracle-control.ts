@@ -2,7 +2,7 @@
 import { systemDigest } from "../aws/system-digest.ts";
 import { KeyHasher } from "../core/key-hash.ts";
 import type { StoredBlock } from "../core/ports.ts";
-import type { LogPosition, TableDescription, Timestamp } from "../core/types.ts";
+import type { LogPosition, ShardId, TableDescription, Timestamp } from "../core/types.ts";
 import { createOracleService, type OracleServiceOptions } from "../functions/oracle/service.ts";
 import { silentObservability } from "../functions/shared/silent-observability.ts";
 import { sampleHashSecret, sampleRandom } from "../testing/sample-hashes.ts";
@@ -49,11 +49,11 @@ export function oracleInMemory({
   appended,
 }: {
   readonly control: OracleServiceOptions["control"];
-  readonly appended: (block: StoredBlock) => void;
+  readonly appended: (block: StoredBlock, shard: ShardId) => void;
 }): ReturnType<typeof createOracleService> {
   const log: OracleServiceOptions["log"] = {
-    append(_shard, block) {
-      appended(block);
+    append(shard, block) {
+      appended(block, shard);
       return Promise.resolve("appended");
     },
     readBackward: () => Promise.resolve([]),

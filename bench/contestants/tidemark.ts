@@ -11,6 +11,7 @@ import {
   type ClientOptions,
   type Snapshot,
   type Table,
+  type Transaction,
   type TransactOptions,
 } from "../../sdk/index.ts";
 import { createAwsClients } from "../../aws/clients.ts";
@@ -35,7 +36,7 @@ import {
 import { nativeOn } from "./native.ts";
 import { retryLimits } from "./retry-limits.ts";
 
-type TableOf = (table: BenchTable) => Table;
+export type TableOf = (table: BenchTable) => Table;
 
 type Way = {
   readonly commit: NonNullable<ClientOptions["commit"]>;
@@ -112,12 +113,7 @@ async function run(
   try {
     const { receipt } = await client.transact({ ...retryLimits, isolation }, (tx) => {
       attempts += 1;
-      return operation.body({
-        ...readsOf(tx, tableOf),
-        // Of an object that serves as key only the key attributes count.
-        put: (table, item) => tx.put(tableOf(table), item as never, item),
-        delete: (table, key) => tx.delete(tableOf(table), key),
-      });
+      return operation.body(readWrite(tx, tableOf));
     });
     return { kind: "committed", attempts, phases: receipt.phases };
   } catch (error) {
@@ -163,7 +159,17 @@ function readsOf(
   };
 }
 
-function readOnly(snapshot: Snapshot, tableOf: TableOf): BenchTransaction {
+/** A workload's transaction on a transaction of the SDK's. */
+export function readWrite(tx: Transaction, tableOf: TableOf): BenchTransaction {
+  return {
+    ...readsOf(tx, tableOf),
+    // Of an object that serves as key only the key attributes count.
+    put: (table, item) => tx.put(tableOf(table), item as never, item),
+    delete: (table, key) => tx.delete(tableOf(table), key),
+  };
+}
+
+export function readOnly(snapshot: Snapshot, tableOf: TableOf): BenchTransaction {
   const refuse = (): never => {
     throw new TypeError("a read-only operation writes");
   };

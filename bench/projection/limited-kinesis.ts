@@ -77,7 +77,6 @@ export class LimitedKinesis extends KinesisModel {
     }
     const output = super.execute(operation, input, conditions);
     const { Records = [], NextShardIterator } = output as Operations["GetRecords"]["output"];
-    this.#iterators.delete(ShardIterator);
     if (NextShardIterator !== undefined) this.#iterators.set(NextShardIterator, shard);
     const bytes = Records.reduce((sum, { Data }) => sum + (Data?.length ?? 0), 0);
     this.noteRead(shard, { calls: 1, bytes });

@@ -24,6 +24,8 @@ export type Body = (
 export type Task = {
   readonly readOnly: boolean;
   readonly body: (reads: Snapshot, transaction: Transaction | undefined) => Promise<void>;
+  /** Called once, of what has written. */
+  readonly committed?: (receipt: Receipt) => void;
 };
 
 export type DrawTask = (
@@ -257,6 +259,7 @@ export class Load {
         ? body(transaction, random, who.process)
         : task.body(transaction, transaction),
     );
+    task?.committed?.(receipt);
     return receipt;
   }
 

@@ -105,7 +105,11 @@ export class ProjectedDeployment {
     await loadAllParts();
     const world = new ProjectedWorld(options);
     const operator = world.startProcess("operator");
-    const aws = { handles: world.handles(operator, { calm: true }), clock: operator.clock };
+    const aws = {
+      ...{ handles: world.handles(operator, { calm: true }), clock: operator.clock },
+      // Of the hashes' secret, by which it is decided what lies in which shard.
+      random: operator.random,
+    };
     const provision = async (): Promise<readonly ShardId[]> => {
       await provisionDeployment({ ...aws, deployment, shardCount: count, shards: count });
       await createTables(aws, tables);
@@ -113,7 +117,7 @@ export class ProjectedDeployment {
         { ...aws, deployment },
         tables.map((table) => ({ ...table, history: false, access })),
       );
-      const { control } = createAwsPorts({ ...aws, deployment, random: operator.random });
+      const { control } = createAwsPorts({ ...aws, deployment });
       const entries = await control.shardEntries();
       return entries.toSorted((a, b) => a.number - b.number).map(({ shard }) => shard);
     };

@@ -9,6 +9,7 @@ import type { BenchResults } from "../harness/results.ts";
 import { storedMediator } from "../mediator/result.ts";
 import type { BenchStore } from "../options.ts";
 import { storedProjection } from "../projection/stored-projection.ts";
+import { storedShards } from "../shards/stored-shards.ts";
 import { reportOf } from "./report.ts";
 
 function inResults(name: string): string {
@@ -21,6 +22,7 @@ export const resultFiles = {
   report: (store: BenchStore) => inResults(`${store}.html`),
   projection: inResults("projection.json"),
   mediator: inResults("mediator.json"),
+  shards: inResults("shards.json"),
 } as const;
 
 export function writeResults(results: BenchResults, store: BenchStore): void {
@@ -29,13 +31,17 @@ export function writeResults(results: BenchResults, store: BenchStore): void {
   writeFileSync(file, `${JSON.stringify(results, undefined, 1)}\n`);
 }
 
-/** With the last run of Mediator's evaluation and the last projection, if there are any. */
+/**
+ * With the last run of Mediator's evaluation, the last projection and the last figures of several
+ * shards, if there are any.
+ */
 export async function writeReport(results: BenchResults, store: BenchStore): Promise<void> {
   writeFileSync(
     resultFiles.report(store),
     await reportOf(results, [
       ...storedMediator(resultFiles.mediator),
       ...storedProjection(resultFiles.projection),
+      ...storedShards(resultFiles.shards),
     ]),
   );
 }

@@ -34,7 +34,7 @@ export class SpreadKeys {
 
   /** So many different items, wherever they lie. */
   anywhere(random: SeededRandom, count: number): readonly number[] {
-    return different(count, () => random.integer(0, this.count - 1));
+    return differentItems(random, count, this.count);
   }
 
   /** So many different items of one shard. */
@@ -48,6 +48,15 @@ export class SpreadKeys {
     const shards = different(count, () => random.integer(0, this.shards - 1));
     return shards.map((shard) => random.pick(this.#byShard[shard] ?? []));
   }
+}
+
+/** So many different ones of the items `[0, below)`. */
+export function differentItems(
+  random: SeededRandom,
+  count: number,
+  below: number,
+): readonly number[] {
+  return different(count, () => random.integer(0, below - 1));
 }
 
 /** So many different ones of what is drawn; the same are drawn anew. */

@@ -1,0 +1,131 @@
+/** The figures of several shards: what is pure in them, and each of them once, very small. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { chartsOf } from "../../bench/shards/charts.ts";
+import { runFigure, type ShardsFigures } from "../../bench/shards/figures.ts";
+import { naiveValidators } from "../../bench/shards/naive-validators.ts";
+import { briefPlan, type FigureName, figureNames } from "../../bench/shards/plan.ts";
+import { storedFigures, storedShards, storeFigures } from "../../bench/shards/stored-shards.ts";
+import { tablesOf } from "../../bench/shards/tables.ts";
+import { deviations, targetsOf } from "../../bench/shards/targets.ts";
+import { SeededRandom } from "../../testing/kernel/seeded-random.ts";
+
+/** For a machine with much else to do: whole worlds take seconds of processor time. */
+const patienceMs = 180_000;
+
+const run = { seed: 3, plan: briefPlan, onRow: () => undefined };
+
+let figures: ShardsFigures;
+beforeAll(async () => {
+  const all: Partial<Record<FigureName, unknown>> = {};
+  for (const name of figureNames) all[name] = await runFigure(name, run);
+  figures = all as ShardsFigures;
+}, patienceMs);
+
+describe("the figures of several shards", { timeout: patienceMs }, () => {
+  test.each(["crossShard", "spurious", "oneOfMany"] as const)(
+    "of the same seed are the same: %s",
+    async (name) => {
+      expect(await runFigure(name, run)).toEqual(figures[name]);
+    },
+  );
+
+  test("of another seed are others", async () => {
+    expect(await runFigure("crossShard", { ...run, seed: 4 })).not.toEqual(figures.crossShard);
+  });
+
+  test("count as many shards for a transaction as it can touch", () => {
+    for (const { shards, parts, requests, committedShare } of figures.work) {
+      expect(parts).toBeGreaterThanOrEqual(1);
+      expect(parts).toBeLessThanOrEqual(shards);
+      // A lone commit is one request; a part is prepared, and its outcome entered, which of the
+      // first ones of a turn are those of the turn before.
+      expect(requests).toBeLessThanOrEqual(2 * shards + 2);
+      expect(committedShare).toBeGreaterThan(0.5);
+    }
+    const alone = figures.work.filter(({ shards }) => shards === 1);
+    expect(alone.map(({ requests }) => requests)).toEqual(alone.map(() => 1));
+  });
+
+  test("commit over two shards in one round trip, and install after one more", () => {
+    for (const { touched, phases } of figures.crossShard) {
+      if (touched === 1) continue;
+      expect(phases.install).toBeGreaterThan(phases.certify);
+    }
+  });
+
+  test("fail nowhere", () => {
+    for (const { failures } of [...figures.throughput, ...figures.tatp]) expect(failures).toBe(0);
+    for (const { committedPerSecond } of figures.throughput) {
+      expect(committedPerSecond).toBeGreaterThan(0);
+    }
+  });
+
+  test("stall an install where they say so, and only there", () => {
+    const [calm, stalled] = figures.outlier;
+    expect(calm?.stalls).toBe(0);
+    expect(stalled?.stalls).toBe(1);
+  });
+
+  test("are told as targets, tables and charts, with a value or a gap at every label", () => {
+    expect(targetsOf(figures).length).toBeGreaterThan(6);
+    for (const { head, rows } of tablesOf(figures)) {
+      for (const row of rows) expect(row).toHaveLength(head.length);
+    }
+    for (const { title, labels, series } of chartsOf(figures)) {
+      for (const { values } of series) {
+        expect(values, title).toHaveLength(labels.length);
+        expect(
+          values.every((value) => value === null || Number.isFinite(value)),
+          title,
+        ).toBe(true);
+      }
+    }
+    expect(tablesOf({})).toEqual([]);
+    expect(chartsOf({})).toEqual([]);
+  });
+
+  test("are a section of the report once they are stored, and none before", () => {
+    const folder = mkdtempSync(join(tmpdir(), "shards-"));
+    try {
+      const path = join(folder, "shards.json");
+      expect(storedShards(path)).toEqual([]);
+      storeFigures(path, 3, figures);
+      const [section] = storedShards(path);
+      expect(section?.parts).toHaveLength(tablesOf(figures).length + chartsOf(figures).length);
+      expect(storedFigures(path, 3)).toEqual(figures);
+      expect(storedFigures(path, 4)).toEqual({});
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+describe("validators without feedback", () => {
+  const task = {
+    ...{ validators: 2, records: 500, reads: 4, writes: 4, concurrent: 10, transactions: 4_000 },
+    watermarkEvery: 1,
+  };
+
+  test("abort for nothing the more, the rarer watermarks are", () => {
+    const [often, seldom] = [1, 2_000].map((watermarkEvery) =>
+      naiveValidators({ ...task, watermarkEvery }, new SeededRandom("naive")),
+    );
+    expect(seldom?.spurious ?? 0).toBeGreaterThan(2 * (often?.spurious ?? Infinity));
+  });
+
+  test("of which there is one never abort for nothing", () => {
+    const lone = naiveValidators({ ...task, validators: 1 }, new SeededRandom("naive"));
+    expect(lone.spurious).toBe(0);
+    expect(lone.aborted).toBeGreaterThan(0);
+  });
+});
+
+test("a share of conflicts is told from another by chance's own deviation", () => {
+  const calm = { conflictShare: 0.05, committed: 9_500 };
+  expect(deviations(calm, calm)).toBe(0);
+  // 10,000 runs each: of 5 %, chance's deviation of the difference is 0.31 %.
+  expect(deviations({ conflictShare: 0.06, committed: 9_400 }, calm)).toBeCloseTo(3.1, 1);
+});
