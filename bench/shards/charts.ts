@@ -15,6 +15,7 @@ export function chartsOf(figures: Partial<ShardsFigures>): readonly ChartSpec[] 
     outlierChart(figures, "watermarkLagSeconds"),
     crossShardChart(figures),
     tatpChart(figures),
+    contentionChart(figures),
   ].filter(({ labels, series }) => labels.length > 0 && series.length > 0);
 }
 
@@ -191,6 +192,19 @@ function tatpChart({ tatp = [] }: Partial<ShardsFigures>): ChartSpec {
       name: ({ localCheck }) => (localCheck ? "with the local check" : "without"),
       label: shardsLabel,
       value: ({ endedPerSecond }) => endedPerSecond,
+    }),
+  };
+}
+
+function contentionChart({ contention = [] }: Partial<ShardsFigures>): ChartSpec {
+  return {
+    kind: "line",
+    title: "Transactions that meet, at one load",
+    unit: "transactions/s",
+    ...lines(contention, {
+      name: shardsLabel,
+      label: ({ keys }) => `${keys.toString()} keys`,
+      value: ({ committedPerSecond }) => committedPerSecond,
     }),
   };
 }

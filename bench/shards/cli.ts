@@ -5,6 +5,7 @@
  *
  *     npm run bench:shards [-- --only work,throughput] [-- --seed 1] [-- --brief] [-- --out file]
  */
+import { setMaxListeners } from "node:events";
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { pageOf } from "../report/page.ts";
@@ -13,6 +14,9 @@ import { runFigure, type ShardsFigures } from "./figures.ts";
 import { briefPlan, figureNames, fullPlan } from "./plan.ts";
 import { storedFigures, storedShards, storeFigures } from "./stored-shards.ts";
 import { markdownOf, tablesOf } from "./tables.ts";
+
+// A transaction of more than ten parts has as many listeners on one signal, and Node.js warns.
+setMaxListeners(0);
 
 const { values } = parseArgs({
   options: {

@@ -1,4 +1,5 @@
 /** Runs a plan, figure by figure. All but processor time follows from the seed and the code. */
+import { contentionRow, type ContentionRow } from "./contention.ts";
 import { crossShardRow, type CrossShardRow } from "./cross-shard.ts";
 import { oneOfManyRow, type OneOfManyRow } from "./one-of-many.ts";
 import { oracleWorkRows, type OracleWorkRow } from "./oracle-work.ts";
@@ -18,6 +19,7 @@ export type ShardsFigures = {
   readonly crossShard: readonly CrossShardRow[];
   readonly oneOfMany: readonly OneOfManyRow[];
   readonly tatp: readonly TatpRow[];
+  readonly contention: readonly ContentionRow[];
 };
 
 type Run = {
@@ -85,6 +87,14 @@ const runners: Runners = {
     for (const localCheck of [true, false]) {
       for (const shards of plan.tatp.shards) {
         yield await tatpRow({ ...plan.tatp, seed }, { shards, localCheck });
+      }
+    }
+  },
+  async *contention({ seed, plan }) {
+    for (const shards of plan.contention.shards) {
+      for (const keys of plan.contention.keys) {
+        const of = { commit: "stream", shards, keys } as const;
+        yield await contentionRow({ ...plan.contention, seed }, of);
       }
     }
   },

@@ -1,4 +1,5 @@
 /** What `npm run bench:shards` runs: sizes, and durations in virtual seconds. */
+import type { ContentionCase } from "./contention.ts";
 import type { CrossShardCase } from "./cross-shard.ts";
 import type { OneOfManyCase } from "./one-of-many.ts";
 import type { OracleWorkCase } from "./oracle-work.ts";
@@ -10,7 +11,7 @@ import type { ThroughputCase } from "./throughput.ts";
 
 export const figureNames = [
   ...(["work", "throughput", "spurious", "readOnly", "outlier"] as const),
-  ...(["crossShard", "oneOfMany", "tatp"] as const),
+  ...(["crossShard", "oneOfMany", "tatp", "contention"] as const),
 ] as const;
 export type FigureName = (typeof figureNames)[number];
 
@@ -23,6 +24,7 @@ export type ShardsPlan = {
   readonly crossShard: CrossShardCase;
   readonly oneOfMany: OneOfManyCase;
   readonly tatp: TatpCase;
+  readonly contention: ContentionCase;
 };
 
 /** What docs/performance.md shows. */
@@ -58,12 +60,13 @@ export const fullPlan: ShardsPlan = {
     seconds: 4,
   },
   outlier: {
-    ...{ shards: 3, keys: 2_000, perSecond: 60, seconds: 60 },
+    ...{ shards: 3, keys: 10_000, perSecond: 60, seconds: 60 },
     ...{ everySeconds: 20, stallSeconds: [0, 5, 10] },
   },
   crossShard: { perSecond: 10, seconds: 100 },
   oneOfMany: { shards: [1, 64], perSecond: 10, seconds: 60 },
   tatp: { shards: [1, 2, 4], subscribers: 2_000, clientsPerShard: 8, seconds: 4 },
+  contention: { shards: [1, 3], keys: [10_000, 4_000, 2_000], perSecond: 60, seconds: 6 },
 };
 
 /** Each figure once, and as small as it can be: for tests. */
@@ -91,4 +94,5 @@ export const briefPlan: ShardsPlan = {
   crossShard: { perSecond: 10, seconds: 0.5 },
   oneOfMany: { shards: [1, 3], perSecond: 20, seconds: 1 },
   tatp: { shards: [1, 2], subscribers: 20, clientsPerShard: 1, seconds: 0.5 },
+  contention: { shards: [1, 2], keys: [100], perSecond: 5, seconds: 1 },
 };

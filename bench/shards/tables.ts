@@ -15,6 +15,7 @@ export function tablesOf(figures: Partial<ShardsFigures>): readonly TableSpec[] 
     crossShardTable(figures),
     oneOfManyTable(figures),
     tatpTable(figures),
+    contentionTable(figures),
   ].filter(({ rows }) => rows.length > 0);
 }
 
@@ -158,5 +159,20 @@ function tatpTable({ tatp = [] }: Partial<ShardsFigures>): TableSpec {
         whole(row.recordBytes),
       ];
     }),
+  };
+}
+
+function contentionTable({ contention = [] }: Partial<ShardsFigures>): TableSpec {
+  return {
+    title: "Transactions that meet, at one load",
+    head: [
+      ...["shards", "keys", "tx/s", "p50, ms", "p99, ms"],
+      ...["conflicts a commit", "voted down a commit"],
+    ],
+    rows: contention.map((row) => [
+      ...[row.shards.toString(), whole(row.keys), row.committedPerSecond.toFixed(1)],
+      ...[whole(row.latency.p50), whole(row.latency.p99)],
+      ...[row.conflictsPerCommit.toFixed(2), row.votedDownPerCommit.toFixed(2)],
+    ]),
   };
 }

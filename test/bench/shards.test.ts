@@ -42,11 +42,28 @@ describe("the figures of several shards", { timeout: patienceMs }, () => {
       expect(parts).toBeLessThanOrEqual(shards);
       // A lone commit is one request; a part is prepared, and its outcome entered, which of the
       // first ones of a turn are those of the turn before.
-      expect(requests).toBeLessThanOrEqual(2 * shards + 2);
+      expect(requests).toBeLessThanOrEqual(3 * shards);
       expect(committedShare).toBeGreaterThan(0.5);
     }
     const alone = figures.work.filter(({ shards }) => shards === 1);
     expect(alone.map(({ requests }) => requests)).toEqual(alone.map(() => 1));
+  });
+
+  test("none of its aborts is for nothing, over several shards", () => {
+    const own = figures.spurious.filter(({ variant }) => variant === "tidemark");
+    expect(own.map(({ spurious }) => spurious)).toEqual(own.map(() => 0));
+    for (const { runs, aborted } of own) {
+      expect(runs).toBeGreaterThan(20);
+      expect(aborted).toBeGreaterThan(0);
+    }
+  });
+
+  test("read-only transactions need no oracle, at any share of writes", () => {
+    for (const { transactions, withoutOracle } of figures.readOnly) {
+      expect(transactions).toBeGreaterThan(5);
+      expect(withoutOracle).toBe(1);
+    }
+    expect(figures.readOnly.some(({ writesPerSecond }) => writesPerSecond > 0)).toBe(true);
   });
 
   test("commit over two shards in one round trip, and install after one more", () => {
