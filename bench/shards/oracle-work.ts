@@ -9,7 +9,7 @@ import { keySetTables, type KeySets, synthetic, tpccKeySets } from "./key-sets.t
 import { OracleCluster } from "./oracle-cluster.ts";
 
 /** As the database grows with the shards, what is contended stays so. */
-const warehousesPerShard = 16;
+const warehousesPerShard = 32;
 
 const oracleWorkloads = {
   "8 uniform": () => synthetic({ accesses: 8, power: 1 }),
