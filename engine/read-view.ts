@@ -234,6 +234,8 @@ export class ReadView {
       this.#ready = true;
     }
     this.assertOpen();
+    // A log that was behind the moment of the past may have been split on its way there.
+    this.assertUnmoved();
     if (this.mode === "fixed") return;
     this.refuseBelowTail();
     if (this.reads.size === 0 && this.#options.local?.isChained !== true) {
@@ -286,9 +288,7 @@ export class ReadView {
 
   /** @throws RangeMovedError when the shard was split since; the attempt is over. */
   assertUnmoved(): void {
-    if (this.mode !== "fixed" && this.reads.isMoved(this.tail)) {
-      throw this.doom(new RangeMovedError());
-    }
+    if (this.reads.isMoved(this.tail)) throw this.doom(new RangeMovedError());
   }
 
   refuseBelowTail(): void {

@@ -5,7 +5,6 @@
  *
  *     npm run bench:shards [-- --only work,throughput] [-- --seed 1] [-- --brief] [-- --out file]
  */
-import { setMaxListeners } from "node:events";
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { pageOf } from "../report/page.ts";
@@ -16,7 +15,6 @@ import { storedFigures, storedShards, storeFigures } from "./stored-shards.ts";
 import { markdownOf, tablesOf } from "./tables.ts";
 
 // A transaction of more than ten parts has as many listeners on one signal, and Node.js warns.
-setMaxListeners(0);
 
 const { values } = parseArgs({
   options: {

@@ -11,6 +11,7 @@
  *
  * Paper: Centiman §3.1 (validation over several validators).
  */
+import { setMaxListeners } from "node:events";
 import { assert, InvariantViolation } from "../../core/assert.ts";
 import { CommitUnknownError, UnavailableError } from "../../core/errors.ts";
 import type { TransactionReads } from "../../core/transaction-reads.ts";
@@ -121,6 +122,8 @@ class InShards {
   async commit(): Promise<Committed> {
     const { call, emit } = this.#services;
     const stop = new AbortController();
+    // Each part listens to it.
+    setMaxListeners(0, stop.signal);
     const unfollow = follow(stop, call.signal);
     // The tails remember what is to be checked, and every decision on the id.
     const pins = this.#own.map(({ session, from }) => ({ session, user: { readTimestamp: from } }));

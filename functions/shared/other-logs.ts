@@ -36,14 +36,17 @@ export async function outcomeInOtherLogs(
 ): Promise<WholeOutcome | undefined> {
   const map = await control.shardMap(call);
   const states = new Map<ShardNumber, PartState>([[asked.own.shard, asked.own.state]]);
-  for (const part of asked.parts) {
-    if (states.has(part.shard)) continue;
+  const others = asked.parts.flatMap((part) => {
     const shard = map?.get(part.shard)?.id;
-    // No such shard: it never holds its part.
-    if (shard === undefined) return undefined;
-    const hashes = new KeyHashes(await control.keyHasher(shard, call));
-    states.set(part.shard, await stateIn({ log, shard, hashes }, { ...asked, part }, call));
-  }
+    return states.has(part.shard) || shard === undefined ? [] : [{ part, shard }];
+  });
+  // All at once: the oracle certifies nothing meanwhile. One that the map does not have is unseen.
+  await Promise.all(
+    others.map(async ({ part, shard }) => {
+      const hashes = new KeyHashes(await control.keyHasher(shard, call));
+      states.set(part.shard, await stateIn({ log, shard, hashes }, { ...asked, part }, call));
+    }),
+  );
   return wholeOutcome(asked.parts, states);
 }
 
