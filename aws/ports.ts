@@ -5,7 +5,7 @@
  */
 import type { Ports } from "../core/ports.ts";
 import { clientPortsOn, type AwsPortsOptions } from "./client-ports.ts";
-import { createAwsClients } from "./clients.ts";
+import { createAwsClients, type AwsClients } from "./clients.ts";
 import { createDynamoDb } from "./dynamodb.ts";
 import { createDynamoDbCommitLog } from "./dynamodb-commit-log.ts";
 import { createDynamoDbControlStore, type AwsControlStore } from "./dynamodb-control-store.ts";
@@ -25,8 +25,12 @@ export type AwsPorts = Ports & {
 
 /** @throws InvalidRequestError for a deployment name or an endpoint that cannot be one. */
 export function createAwsPorts(options: AwsPortsOptions): AwsPorts {
+  return awsPortsOn(createAwsClients(options), options);
+}
+
+/** As `createAwsPorts`, on clients that others may share. */
+export function awsPortsOn(clients: AwsClients, options: AwsPortsOptions): AwsPorts {
   const names = deploymentNames(options.deployment);
-  const clients = createAwsClients(options);
   const shared = clientPortsOn(clients, options);
   const { clock, random } = shared;
   const dynamodb = createDynamoDb(clients.dynamodb);

@@ -88,9 +88,9 @@ test("--help names every option", async () => {
 });
 
 describe("what cannot start ends with one clear line and an exit code", () => {
-  const complaint = async (...parameters: readonly string[]): Promise<string> => {
+  const complaint = async (code: number, ...parameters: readonly string[]): Promise<string> => {
     const cli = run(...parameters);
-    expect(await cli.ended).toBe(1);
+    expect(await cli.ended).toBe(code);
     expect(cli.errors()).not.toMatch(/^\s+at /m);
     expect(cli.output()).toBe("");
     return cli.errors();
@@ -113,13 +113,13 @@ describe("what cannot start ends with one clear line and an exit code", () => {
     [["--mixed", "orders"], /--mixed orders: add --table orders:<key>/],
     [["--config", "nowhere.json"], /no file .*nowhere\.json.*--config <file>/],
   ])("%s", async (parameters, expected) => {
-    expect(await complaint(...parameters)).toMatch(expected);
+    expect(await complaint(2, ...parameters)).toMatch(expected);
   });
 
   test("a data folder that is none of ours", async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "other"), "");
-    const errors = await complaint(...freePorts, "--data", folder);
+    const errors = await complaint(1, ...freePorts, "--data", folder);
     expect(errors).toMatch(/^tidemark: the data folder .* holds other files.*--data <folder>\n$/);
   });
 
@@ -130,7 +130,7 @@ describe("what cannot start ends with one clear line and an exit code", () => {
       server.close();
     });
     const port = (server.address() as AddressInfo).port.toString();
-    const errors = await complaint(...freePorts, "--kinesis-port", port);
+    const errors = await complaint(1, ...freePorts, "--kinesis-port", port);
     expect(errors).toBe(
       `tidemark: port ${port} is in use by another program; ` +
         "choose another with --kinesis-port <port>, or --kinesis-port 0 for any free one\n",
@@ -143,7 +143,7 @@ test.each([
   [["--kinesis-port", "4600"], "api", "kinesis", 4600],
 ])("one port for two servers is refused with both options: %j", async (args, one, other, port) => {
   const cli = run(...args);
-  expect(await cli.ended).toBe(1);
+  expect(await cli.ended).toBe(2);
   expect(cli.errors()).toContain(`--${one}-port and --${other}-port are both ${port}`);
   expect(cli.output()).toBe("");
 });
@@ -230,7 +230,7 @@ describe("tables of one's own", () => {
     const move = (table: string, access: string) =>
       runIn(process.cwd(), "move", table, "--access", access, "--endpoint", endpoint);
     const refused = [move("nowhere", "mixed"), move("orders", "mixed"), move("carts", "native")];
-    expect(await Promise.all(refused.map(({ ended }) => ended))).toEqual([1, 1, 1]);
+    expect(await Promise.all(refused.map(({ ended }) => ended))).toEqual([2, 2, 2]);
     const [unknown, kept, misspelt] = refused.map((each) => each.errors());
     expect(unknown).toMatch(/^tidemark: table "nowhere" is not registered; `npx tidemark register/);
     expect(kept).toMatch(/^tidemark: table "orders" keeps history.* --no-history`\n$/);
@@ -354,7 +354,7 @@ describe("tables of one's own", () => {
     first.signal("SIGINT");
     expect(await first.ended).toBe(0);
     const second = run(...freePorts, "--data", data, "--table", "orders:customer");
-    expect(await second.ended).toBe(1);
+    expect(await second.ended).toBe(2);
     expect(second.errors()).toMatch(/"orders" exists with another key; delete.*--data <folder>\n$/);
   });
 });
@@ -435,7 +435,7 @@ describe("a started stack", () => {
     first.signal("SIGINT");
     expect(await first.ended).toBe(0);
     const refused = run(...freePorts, ...data, "--table", "orders:id", "--mixed", "orders");
-    expect(await refused.ended).toBe(1);
+    expect(await refused.ended).toBe(2);
     expect(refused.errors()).toMatch(
       /^tidemark: table "orders" is registered as transactional.*move orders.*without --mixed.*\n$/,
     );

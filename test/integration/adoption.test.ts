@@ -10,7 +10,9 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import { existsSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { registerCommand } from "../../cli/register.ts";
+import { registerCommand } from "../../cli/commands/register.ts";
+import { Shell } from "../../cli/shell/shell.ts";
+import { processTerminal } from "../../cli/shell/terminal.ts";
 import { createTables } from "../../aws/create-tables.ts";
 import * as limits from "../../core/limits.ts";
 import { awaitWatermark } from "../../demo/stored-rows.ts";
@@ -104,7 +106,8 @@ const steps: Readonly<Record<string, () => Promise<void>>> = {
     }
     await plain.send(new DeleteItemCommand({ TableName, Key: { id: { S: "counted" } } }));
     // The command that the document gives.
-    expect(registerCommand().options.map(({ long }) => long)).toContain("--check");
+    const command = registerCommand(new Shell(processTerminal()));
+    expect(command.options.map(({ long }) => long)).toContain("--check");
     const page = readFileSync(new URL("../../docs/adoption.md", import.meta.url), "utf8");
     expect(page).toMatch(/npx tidemark register orders --check/);
   },

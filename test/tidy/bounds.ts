@@ -1,9 +1,9 @@
 /**
  * Bounds have their name, and the reason for it, in core/limits.ts, where they can be related to
- * one another; those of a stack on one machine in localstack/limits.ts. This finds numbers
- * elsewhere in the product that bound something: constants and fields by their name, a bare number
- * given as the `max` of a check, and one that tries are counted against. Nought and one need no
- * name: they say that there is nothing, or nothing but one.
+ * one another; those of a stack on one machine in localstack/limits.ts, of the command line in
+ * cli/limits.ts. This finds numbers elsewhere in the product that bound something: constants and
+ * fields by their name, a bare number given as the `max` of a check, and one that tries are counted
+ * against. Nought and one need no name: they say that there is nothing, or nothing but one.
  */
 import ts from "typescript";
 import type { Tree } from "./source-facts.ts";
@@ -19,6 +19,7 @@ const homes: ReadonlySet<string> = new Set([
   "core/native-limits.ts",
   "core/rest-limits.ts",
   "localstack/limits.ts",
+  "cli/limits.ts",
 ]);
 /** How functions run has a table, and a rule, of its own (function-settings.ts). */
 const settings = "functions/shared/settings.ts";

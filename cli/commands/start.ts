@@ -4,20 +4,21 @@
  * one stops at once.
  */
 import { Command, InvalidArgumentError, Option } from "commander";
-import { deploymentNames } from "../aws/names.ts";
-import { InvalidRequestError } from "../core/errors.ts";
-import * as limits from "../core/limits.ts";
-import { announcement, announcementJson } from "../localstack/announcement.ts";
+import { deploymentNames } from "../../aws/names.ts";
+import { InvalidRequestError } from "../../core/errors.ts";
+import * as limits from "../../core/limits.ts";
+import { announcement, announcementJson } from "../../localstack/announcement.ts";
 import {
   startEmbeddedStack,
   type EmbeddedStack,
   type EmbeddedStackOptions,
-} from "../localstack/embedded-stack.ts";
-import { assertDistinct, loadConfig, type StackConfig } from "../localstack/stack-config.ts";
-import { StackError } from "../localstack/stack-error.ts";
-import { createStackLog, logLevels, type LogLevel } from "../localstack/stack-log.ts";
-import { tableFromText, tableTextForm, type TableSetup } from "../localstack/table-setup.ts";
-import { assertStackPackages, builtScripts } from "./package.ts";
+} from "../../localstack/embedded-stack.ts";
+import { assertDistinct, loadConfig, type StackConfig } from "../../localstack/stack-config.ts";
+import { StackError } from "../../localstack/stack-error.ts";
+import { createStackLog, logLevels, type LogLevel } from "../../localstack/stack-log.ts";
+import { tableFromText, tableTextForm, type TableSetup } from "../../localstack/table-setup.ts";
+import { assertStackPackages, builtScripts } from "../package.ts";
+import { exitCodeOf, type Shell } from "../shell/shell.ts";
 
 type StartOptions = {
   readonly apiPort?: number;
@@ -36,7 +37,7 @@ type StartOptions = {
   readonly tablesOnly?: boolean;
   readonly shards?: number;
   readonly logLevel: LogLevel;
-  readonly json: boolean;
+  readonly json?: boolean;
 };
 
 const defaultPorts = { api: 4600, dynamodb: 4601, kinesis: 4602 } as const;
@@ -44,15 +45,17 @@ const defaultPorts = { api: 4600, dynamodb: 4601, kinesis: 4602 } as const;
 const echoMs = 300;
 const parentLookMs = 250;
 
-export function startCommand(): Command {
+export function startCommand(shell: Shell): Command {
   return new Command("start")
     .description(
       "Runs Tidemark on this machine: DynamoDB and Kinesis servers, the deployed functions " +
         "behind a local event source mapping, and the REST API. Nothing listens beyond it.",
     )
-    .option("--table <table>", `a table to create and register: ${tableTextForm}`, addTable, [])
-    .option("--history <table>", "keep the superseded versions of this --table", addName, [])
-    .option("--mixed <table>", "native operations may write this --table, too", addName, [])
+    .addOption(
+      many("--table <table>", `a table to create and register: ${tableTextForm}`, addTable),
+    )
+    .addOption(many("--history <table>", "keep the superseded versions of this --table", addName))
+    .addOption(many("--mixed <table>", "native operations may write this --table, too", addName))
     .option("--config <file>", "settings (default: tidemark.config.ts, .mts, .js, .mjs or .json)")
     .option("--api-port <port>", portHelp("the REST API", defaultPorts.api), parsePort)
     .option("--dynamodb-port <port>", portHelp("DynamoDB", defaultPorts.dynamodb), parsePort)
@@ -69,7 +72,7 @@ export function startCommand(): Command {
         .choices(logLevels)
         .default("info"),
     )
-    .option("--json", "announce as one line of JSON, and log JSON", false)
+    .option("--json", "announce as one line of JSON, and log JSON")
     .addHelpText(
       "after",
       "\nExamples:\n" +
@@ -81,12 +84,11 @@ export function startCommand(): Command {
         "  tidemark start --shards 4\n" +
         "  tidemark start --api-port 0 --dynamodb-port 0 --kinesis-port 0 --json\n",
     )
-    .showHelpAfterError("(tidemark start --help shows all options)")
-    .allowExcessArguments(false)
-    .action(start);
+    .action(shell.act(start));
 }
 
-async function start(options: StartOptions): Promise<void> {
+/** Ends the process by itself. */
+async function start(options: StartOptions): Promise<never> {
   const signal = new SignalWatch();
   try {
     assertStackPackages();
@@ -97,7 +99,7 @@ async function start(options: StartOptions): Promise<void> {
     const { dataFolder, tables = [] } = wanted;
     const ownTables = tables.map(({ name }) => name);
     process.stdout.write(
-      options.json
+      options.json === true
         ? announcementJson(stack)
         : announcement(stack, { dataFolder, ownTables, configFile: config.file }),
     );
@@ -105,14 +107,14 @@ async function start(options: StartOptions): Promise<void> {
     if (reason instanceof StackError) {
       process.stderr.write(`tidemark: ${reason.message}\n`);
       process.exitCode = 1;
-    } else if (!options.json) {
+    } else if (options.json !== true) {
       process.stdout.write("\nStopping (once more to stop at once)…\n");
     }
     await stack.stop();
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     process.stderr.write(`tidemark: ${error.message}\n`);
-    process.exitCode = 1;
+    process.exitCode = exitCodeOf(error);
   }
   // Sockets of clients that never hang up must not keep a stopped stack alive.
   process.exit();
@@ -186,7 +188,7 @@ function stackOptions(options: StartOptions, config: StackConfig): EmbeddedStack
     scripts: builtScripts(),
     log: createStackLog({
       level: options.logLevel,
-      format: options.json ? "json" : "text",
+      format: options.json === true ? "json" : "text",
       output: process.stderr,
       colors: process.stderr.isTTY && process.env["NO_COLOR"] === undefined,
     }),
@@ -223,6 +225,15 @@ function ownTables(options: StartOptions, config: StackConfig): readonly TableSe
     ...(options.history.includes(table.name) ? { history: true } : {}),
     ...(options.mixed.includes(table.name) ? { access: "mixed" } : {}),
   }));
+}
+
+/** One that may be given again and again. */
+function many<Value>(
+  flags: string,
+  description: string,
+  add: (text: string, before: readonly Value[]) => readonly Value[],
+): Option {
+  return new Option(flags, description).argParser(add).default([], "none");
 }
 
 function addTable(text: string, before: readonly TableSetup[]): readonly TableSetup[] {

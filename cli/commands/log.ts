@@ -1,0 +1,223 @@
+/** `tidemark log`: the blocks of the logs, decoded; the newest ones, and those to come. */
+import { Command } from "commander";
+import { keyNamesOf } from "../../core/attributes.ts";
+import { InvalidRequestError } from "../../core/errors.ts";
+import type { LogPosition } from "../../core/types.ts";
+import { parseTransactionId } from "../../schemas/transaction-id-text.ts";
+import {
+  logsOf,
+  tableNamed,
+  withDeployment,
+  type Deployment,
+  type ShardLog,
+} from "../deployment/deployment.ts";
+import { blocksAfter, newestBlocks, type ReadBlock } from "../deployment/log-reading.ts";
+import { Names } from "../deployment/names.ts";
+import {
+  isFiltered,
+  shownBlock,
+  type Search,
+  type ShownBlock,
+  type Wanted,
+} from "../deployment/shown-block.ts";
+import * as cliLimits from "../limits.ts";
+import { span, whole } from "../shell/arguments.ts";
+import { keyFrom } from "../shell/keys.ts";
+import type { ExitCode, Shell } from "../shell/shell.ts";
+import { targetOf, withTarget, type TargetOptions } from "../target.ts";
+import { blockJson, blockLines, type LogView } from "../views/log.ts";
+
+type LogOptions = TargetOptions & {
+  readonly follow?: boolean;
+  readonly blocks?: number;
+  readonly since?: number;
+  readonly from?: number;
+  readonly shard?: number;
+  readonly id?: string;
+  readonly table?: string;
+  readonly key?: readonly string[];
+  readonly payloads?: boolean;
+  readonly items?: boolean;
+};
+
+/** Blocks that are looked through if nothing is said: all of them, or for something. */
+const usualBlocks = 20;
+const usualSearch = 1_000;
+const pollMs = 500;
+
+export function logCommand(shell: Shell): Command {
+  const command = new Command("log").description(
+    "The commit log, decoded: its newest blocks, and with --follow those to come.",
+  );
+  return withTarget(command)
+    .option("-f, --follow", "go on with what is appended, until Ctrl-C")
+    .option(
+      "-n, --blocks <number>",
+      "how many of the newest blocks to look through, of each shard (default: 20, and 1000 " +
+        "where something is looked for)",
+      whole(1, cliLimits.blocksMax),
+    )
+    .option("--since <span>", "only those of so long ago", span(9 * cliLimits.windowSecondsMax))
+    .option(
+      "--from <position>",
+      "blocks from this position on, of one --shard where there are several",
+      whole(1, Number.MAX_SAFE_INTEGER),
+    )
+    .option("--shard <number>", "of this shard alone", whole(0, Number.MAX_SAFE_INTEGER))
+    .option("--id <id>", "what concerns this transaction")
+    .option("--table <name>", "what writes to this table")
+    .option("--key <value...>", "what writes this item of --table: its key's values, or JSON")
+    .option("--payloads", "read payloads that lie elsewhere, to name all keys")
+    .option("--items", "show the items as well, and so read payloads")
+    .addHelpText("after", help)
+    .action(shell.act((options: LogOptions) => log(shell, options)));
+}
+
+const help = `
+A block holds verdicts, and names what they write by hashes: tables are told from the registry,
+keys from payloads. Those of clients' own blocks are at hand; those of requests by the stream are
+read with --payloads, which takes the right to read the stream. Verdicts on what was aborted, or
+has to be sent again, name no keys: --table and --key leave them out.
+
+With several shards blocks stand in the order of their timestamps, as shard/position.
+
+Examples:
+  tidemark log -n 5
+  tidemark log --follow --table orders
+  tidemark log --table orders --key ann 3 --since 10m --items
+  tidemark log --id 0663a4b7e8c9d10a0b1c2d3e4f506172 --json
+  tidemark log --shard 2 --from 1200 -n 10
+`;
+
+type Reading = {
+  readonly deployment: Deployment;
+  readonly logs: readonly ShardLog[];
+  readonly wanted: Wanted;
+  readonly names: Names;
+  readonly search: Search;
+  readonly view: LogView;
+};
+
+async function log(shell: Shell, options: LogOptions): Promise<ExitCode> {
+  const where = await targetOf(options, shell.terminal);
+  return withDeployment(where, async (deployment): Promise<ExitCode> => {
+    const reading = readingOf(deployment, options);
+    const nowMs = shell.terminal.clock.nowMs();
+    const first = await Promise.all(
+      reading.logs.map(async (each) => ({
+        log: each,
+        blocks: await firstBlocks(reading, each, options, nowMs),
+      })),
+    );
+    await tell(shell, options, reading, first);
+    if (options.follow !== true) return 0;
+    const ends = new Map(
+      first.map(({ log: each, blocks }) => [each, blocks.at(-1)?.position ?? (0 as LogPosition)]),
+    );
+    await follow(shell, options, reading, ends);
+    return 0;
+  });
+}
+
+/** @throws InvalidRequestError for what cannot be looked for. */
+function readingOf(deployment: Deployment, options: LogOptions): Reading {
+  const { table: name, key: words, shard, from } = options;
+  const id = options.id === undefined ? undefined : parseTransactionId(options.id);
+  const logs = logsOf(deployment, shard);
+  if (words !== undefined && name === undefined) {
+    throw new InvalidRequestError("key", "--key is of a table: name it with --table");
+  }
+  if (from !== undefined && logs.length > 1) {
+    throw new InvalidRequestError("from", "each shard has positions of its own: add --shard");
+  }
+  const described = name === undefined ? undefined : tableNamed(deployment, name);
+  const [any] = logs;
+  const table = described && any?.hashes.table(described.name);
+  const item =
+    described === undefined || words === undefined
+      ? undefined
+      : any?.hashes.item(keyNamesOf(described), keyFrom(described, words));
+  const one = item === undefined ? undefined : deployment.map.at(item.partition).number;
+  return {
+    deployment,
+    logs: one === undefined ? logs : logs.filter(({ number }) => number === one),
+    wanted: { id, table, key: item?.key },
+    names: new Names(deployment),
+    search: options.payloads === true || options.items === true ? "payloads" : "block",
+    view: { isSharded: deployment.logs.length > 1, showsItems: options.items === true },
+  };
+}
+
+/** In order. */
+async function firstBlocks(
+  { deployment, wanted }: Reading,
+  shardLog: ShardLog,
+  { blocks, since, from }: LogOptions,
+  nowMs: number,
+): Promise<readonly ReadBlock[]> {
+  const { log: store } = deployment.ports;
+  const isWide = isFiltered(wanted) || since !== undefined;
+  const blocksMax = blocks ?? (isWide ? usualSearch : usualBlocks);
+  if (from !== undefined) {
+    return blocksAfter(store, shardLog, { after: (from - 1) as LogPosition, blocksMax });
+  }
+  const isOld = ({ block }: ReadBlock): boolean =>
+    since !== undefined && block !== undefined && block.throughTimestamp / 1_000 < nowMs - since;
+  const newest = await newestBlocks(store, shardLog, { blocksMax, until: isOld });
+  return newest.filter((each) => !isOld(each)).reverse();
+}
+
+type Read = { readonly log: ShardLog; readonly blocks: readonly ReadBlock[] };
+
+async function tell(
+  shell: Shell,
+  options: LogOptions,
+  reading: Reading,
+  read: readonly Read[],
+): Promise<void> {
+  const shown: ShownBlock[] = [];
+  for (const { log: shardLog, blocks } of read) {
+    for (const block of blocks) {
+      const each = await shownBlock(shardLog, block, reading);
+      if (each !== undefined) shown.push(each);
+    }
+  }
+  const { view } = reading;
+  for (const each of shown.sort((a, b) => timeOf(a) - timeOf(b))) {
+    shell.answer(options, {
+      text: () => blockLines(each, view, shell.terminal.styles),
+      json: () => blockJson(each, view),
+    });
+  }
+}
+
+/** What does not decode is seen at once. */
+function timeOf({ block }: ShownBlock): number {
+  return block?.throughTimestamp ?? 0;
+}
+
+async function follow(
+  shell: Shell,
+  options: LogOptions,
+  reading: Reading,
+  ends: Map<ShardLog, LogPosition>,
+): Promise<void> {
+  const { clock, untilStopped } = shell.terminal;
+  const stopped = untilStopped();
+  const { log: store } = reading.deployment.ports;
+  for (;;) {
+    await clock.sleep(pollMs, stopped).catch(() => undefined);
+    if (stopped.aborted) return;
+    const read = await Promise.all(
+      Array.from(ends, async ([each, after]) => ({
+        log: each,
+        blocks: await blocksAfter(store, each, { after, blocksMax: cliLimits.blocksMax }),
+      })),
+    );
+    for (const { log: each, blocks } of read) {
+      const last = blocks.at(-1);
+      if (last !== undefined) ends.set(each, last.position);
+    }
+    await tell(shell, options, reading, read);
+  }
+}

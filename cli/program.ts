@@ -1,0 +1,79 @@
+/**
+ * The command `tidemark` as a whole. Each subcommand is a file that makes its own `Command`; to add
+ * one, make it and name it here.
+ */
+import { Command, CommanderError } from "commander";
+import { itemCommand } from "./commands/item.ts";
+import { logCommand } from "./commands/log.ts";
+import { moveCommand } from "./commands/move.ts";
+import { outcomeCommand } from "./commands/outcome.ts";
+import { registerCommand } from "./commands/register.ts";
+import { shardsCommand } from "./commands/shards.ts";
+import { startCommand } from "./commands/start.ts";
+import { statusCommand } from "./commands/status.ts";
+import { tablesCommand } from "./commands/tables.ts";
+import { packageVersion } from "./package.ts";
+import { Shell, type ExitCode } from "./shell/shell.ts";
+import type { Terminal } from "./shell/terminal.ts";
+
+const commands = [
+  startCommand,
+  statusCommand,
+  tablesCommand,
+  logCommand,
+  outcomeCommand,
+  itemCommand,
+  shardsCommand,
+  registerCommand,
+  moveCommand,
+];
+
+export function createProgram(shell: Shell): Command {
+  const program = new Command("tidemark")
+    .description("ACID transactions for DynamoDB.")
+    .version(packageVersion())
+    .addHelpText("after", help);
+  for (const make of commands) program.addCommand(make(shell));
+  settle(program, shell.terminal);
+  return program;
+}
+
+const help = `
+Commands go to the local stack at port 4600, or where tidemark.config says; to another one with
+--endpoint; to AWS with --deployment. On AWS nothing is changed without --write.
+
+Exit codes: 0 fine; 1 something is not well, or could not be found out; 2 the command line asks
+for what cannot be; 130 stopped on the way.
+`;
+
+/** Runs one command line. What it gives is the process's exit code. */
+export async function runProgram(args: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  const shell = new Shell(terminal);
+  try {
+    await createProgram(shell).parseAsync([...args], { from: "user" });
+    return shell.exitCode;
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    return error.exitCode === 0 ? 0 : 2;
+  }
+}
+
+/** As docs/cli.md prints it. */
+const helpColumns = 100;
+
+/** The same of all commands: where they write to, and that a wrong word is the caller's. */
+function settle(command: Command, terminal: Terminal, path = command.name()): void {
+  command
+    .exitOverride()
+    .configureOutput({
+      writeOut: terminal.print,
+      writeErr: terminal.say,
+      getOutHelpWidth: () => helpColumns,
+      getErrHelpWidth: () => helpColumns,
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
+    })
+    .allowExcessArguments(false)
+    .showHelpAfterError(`(${path} --help shows all options)`);
+  for (const each of command.commands) settle(each, terminal, `${path} ${each.name()}`);
+}

@@ -1,0 +1,181 @@
+/** Blocks of the log as text and as JSON. Pure. */
+import type { AbortReason, Verdict } from "../../core/types.ts";
+import type { NamedWrite } from "../deployment/names.ts";
+import type { ShownBlock, ShownVerdict } from "../deployment/shown-block.ts";
+import { wayOf } from "../deployment/tally.ts";
+import { counted, momentText } from "../shell/moments.ts";
+import type { Styles } from "../shell/styles.ts";
+import { hashText, itemJson, itemText, keyText } from "../shell/values.ts";
+
+export type LogView = {
+  /** Several shards: each block names its own. */
+  readonly isSharded: boolean;
+  readonly showsItems: boolean;
+};
+
+export function blockLines(shown: ShownBlock, view: LogView, styles: Styles): readonly string[] {
+  const { log, position, bytes, block, fault, verdicts } = shown;
+  const place = view.isSharded ? `${log.number}/${position}` : position.toString();
+  if (block === undefined) {
+    return [`${styles.strong(place)}  ${styles.bad(`is no block: ${fault ?? ""}`)}`];
+  }
+  const { maker, throughTimestamp, rejectedRecords, oldestOpen } = block;
+  const notes = [
+    maker === undefined ? "oracle" : makerText(maker.number),
+    `${bytes} B`,
+    ...(maker !== undefined && maker.installed.length > 0
+      ? [`says that ${counted(maker.installed.length, "commit")} of its own are installed`]
+      : []),
+    ...(rejectedRecords > 0 ? [`${counted(rejectedRecords, "record")} refused`] : []),
+    ...(oldestOpen === undefined ? [] : [`open since block ${oldestOpen}`]),
+    ...(block.verdicts.length === 0 ? ["decides nothing"] : []),
+  ];
+  const head = `${styles.strong(place)}  ${momentText(throughTimestamp)}`;
+  return [
+    `${head}  ${styles.faint(notes.join(", "))}`,
+    ...verdicts.flatMap((each) => verdictLines(each, shown, view, styles)),
+  ];
+}
+
+function makerText(number: number): string {
+  return number === 0
+    ? "provisioning: opens or closes the stream"
+    : `client ${number.toString(16).padStart(8, "0")}`;
+}
+
+function verdictLines(
+  shown: ShownVerdict,
+  { block }: ShownBlock,
+  { showsItems }: LogView,
+  styles: Styles,
+): readonly string[] {
+  const { verdict, tables, writes, unreadable } = shown;
+  const what = kindText(verdict, styles);
+  const detail = detailText(verdict, block?.maker !== undefined);
+  const listed = tables.map((each) => `${each.name} (${each.writes})`).join(", ");
+  const places = writes === undefined && listed !== "" ? ` ${listed}` : "";
+  return [
+    `  ${what} ${verdict.id}${detail === "" ? "" : `  ${detail}`}${places}`,
+    ...(writes ?? []).map((write) => `    ${writeText(write, showsItems)}`),
+    ...(unreadable === undefined ? [] : [styles.faint(`    keys unknown: ${unreadable}`)]),
+  ];
+}
+
+/** Of equal width. */
+function kindText({ kind }: Verdict, styles: Styles): string {
+  const text = kind.padEnd("committed".length);
+  switch (kind) {
+    case "committed":
+      return styles.good(text);
+    case "aborted":
+      return styles.bad(text);
+    case "prepared":
+    case "stale":
+    case "busy":
+      return styles.warning(text);
+  }
+}
+
+function detailText(verdict: Verdict, isClients: boolean): string {
+  switch (verdict.kind) {
+    case "committed": {
+      const way = wayOf(verdict, isClients);
+      const ways = { stream: "by the stream", express: "express", vote: "by vote" };
+      if (way !== "part") return ways[way];
+      return `a part, counts at ${momentText(verdict.timestamp)}`;
+    }
+    case "aborted":
+      return reasonText(verdict.reason);
+    case "prepared":
+      return verdict.parts === undefined
+        ? `checks ${verdict.checks.length}`
+        : `a part of ${verdict.parts.length} shards: ` +
+            verdict.parts.map(({ shard }) => shard).join(", ");
+    case "stale":
+      return "its check was too old: sent again";
+    case "busy":
+      return `${verdict.inTheWay} is open and in the way: sent again`;
+  }
+}
+
+/** Also of `tidemark outcome`. */
+export function reasonText(reason: AbortReason): string {
+  switch (reason.kind) {
+    case "conflict":
+      return `conflict with the commit at ${momentText(reason.conflictTimestamp)}`;
+    case "checked-ahead":
+      return "checked-ahead: it claims to know more of the log than there is";
+    case "payload-unreadable":
+      return "payload-unreadable: its spilled payload is missing or damaged";
+    case "too-large":
+      return "too-large: more than the limits allow";
+    case "table-unknown":
+      return "table-unknown: it writes to a table that is not registered";
+    case "table-differs":
+      return "table-differs: a table is not as the registry has it";
+    case "probed":
+      return "probed: somebody asked for its outcome, or voted it down";
+    case "elsewhere":
+      return "elsewhere: it writes what lies in another shard";
+  }
+}
+
+/** Also of `tidemark outcome`. */
+export function writeText({ table, key, item }: NamedWrite, showsItems: boolean): string {
+  const what = item === undefined ? "delete" : "put   ";
+  const content = item === undefined || !showsItems ? "" : ` ${itemText(item)}`;
+  return `${what} ${table} ${keyText(key)}${content}`;
+}
+
+export function blockJson(shown: ShownBlock, { showsItems }: LogView): object {
+  const { log, position, bytes, block, fault, verdicts } = shown;
+  const where = { shard: log.shard, number: log.number, position, bytes };
+  if (block === undefined) return { ...where, fault };
+  const { maker, throughTimestamp, previousTimestamp, arrivalMs, rejectedRecords } = block;
+  return {
+    ...where,
+    ...{ previousTimestamp, throughTimestamp, time: momentText(throughTimestamp) },
+    ...{ arrivalMs, cursor: block.cursor, rejectedRecords, oldestOpen: block.oldestOpen },
+    maker: maker === undefined ? { kind: "oracle" } : { kind: "client", number: maker.number },
+    verdicts: verdicts.map((each) => verdictJson(each, maker !== undefined, showsItems)),
+  };
+}
+
+function verdictJson(shown: ShownVerdict, isClients: boolean, showsItems: boolean): object {
+  const { verdict, tables, writes, unreadable } = shown;
+  const { kind, id } = verdict;
+  const known = {
+    ...(tables.length === 0 ? {} : { tables }),
+    ...(writes === undefined ? {} : { writes: writes.map((each) => writeJson(each, showsItems)) }),
+    ...(unreadable === undefined ? {} : { unreadable }),
+  };
+  switch (verdict.kind) {
+    case "committed": {
+      const { timestamp, placed } = verdict;
+      const time = momentText(timestamp);
+      return { kind, id, timestamp, time, placed, way: wayOf(verdict, isClients), ...known };
+    }
+    case "aborted": {
+      const { timestamp, reason } = verdict;
+      return { kind, id, timestamp, time: momentText(timestamp), reason };
+    }
+    case "prepared": {
+      const { timestamp, parts, checks } = verdict;
+      const time = momentText(timestamp);
+      return { kind, id, timestamp, time, parts, checks: checks.map(hashText), ...known };
+    }
+    case "stale":
+      return { kind, id };
+    case "busy":
+      return { kind, id, inTheWay: verdict.inTheWay };
+  }
+}
+
+/** Also of `tidemark outcome`. */
+export function writeJson({ table, key, item, hash }: NamedWrite, showsItems: boolean): object {
+  return {
+    op: item === undefined ? "delete" : "put",
+    ...{ table, key: itemJson(key), hash: hashText(hash) },
+    ...(showsItems && item !== undefined ? { item: itemJson(item) } : {}),
+  };
+}

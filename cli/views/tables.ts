@@ -1,0 +1,91 @@
+/** Registered tables as text and as JSON. Pure. */
+import type { HistoryRetention, Registry, TableDescription } from "../../core/types.ts";
+import type { CheckedTable, RegisteredTable } from "../../sdk/tables.ts";
+import { inColumns } from "../shell/columns.ts";
+import { momentText, spanText } from "../shell/moments.ts";
+import type { Styles } from "../shell/styles.ts";
+
+export function registeredLine(table: RegisteredTable): string {
+  const { name, history, looked } = table;
+  const kept = history ? ", with history" : "";
+  const head = `registered ${name} (${keyNamesText(table)}${kept}${accessText(table)})`;
+  if (looked === undefined) return head;
+  const seen = looked.isAll
+    ? `all its items (${looked.items})`
+    : `its first ${looked.items} items (--check looks through all)`;
+  return `${head}; no reserved names in ${seen}`;
+}
+
+function accessText({ name, access, move }: Pick<RegisteredTable, "name" | "access" | "move">) {
+  if (move === undefined) return access === "mixed" ? ", mixed" : "";
+  const { to, stage } = move;
+  return `, on its way to ${to}: ${stage}; \`tidemark move ${name} --access ${to}\` goes on`;
+}
+
+export function checkedLine({ looked, ...table }: CheckedTable): string {
+  const items = `all its items (${looked.items})`;
+  return `${table.name} (${keyNamesText(table)}): no reserved names in ${items}`;
+}
+
+function keyNamesText({
+  partitionKey,
+  sortKey,
+}: Pick<CheckedTable, "partitionKey" | "sortKey">): string {
+  const keys = [partitionKey, ...(sortKey === undefined ? [] : [sortKey])];
+  return keys.map(({ name, type }) => `${name}:${type}`).join(",");
+}
+
+export function tableListLines(
+  { tables, retention }: Pick<Registry, "tables" | "retention">,
+  styles: Styles,
+): readonly string[] {
+  if (tables.length === 0) return ["no table is registered; `tidemark register <name>` does it"];
+  const columns = ["table", "key", "written by", "history", "indexes"].map((title) => ({ title }));
+  const rows = sorted(tables).map((table) => [
+    table.name,
+    keyNamesText(table),
+    writersText(table),
+    historyText(table, retention),
+    (table.indexNames ?? []).join(", "),
+  ]);
+  return inColumns(columns, rows, styles).map((line) => line.trimEnd());
+}
+
+function writersText({ access, move }: TableDescription): string {
+  const who = access === "mixed" ? "transactions and native operations" : "transactions";
+  return move === undefined ? who : `${who} (on its way to ${move.to}: ${move.stage})`;
+}
+
+function historyText(
+  { history, historySince, historyKeptUntilMs }: TableDescription,
+  { retentionMs }: HistoryRetention,
+): string {
+  if (history) {
+    const since = historySince === undefined ? "" : ` since ${momentText(historySince)}`;
+    return `${spanText(retentionMs)}${since}`;
+  }
+  if (historyKeptUntilMs === undefined) return "–";
+  return `off, kept until ${new Date(historyKeptUntilMs).toISOString()}`;
+}
+
+export function tableListJson({ tables, retention }: Pick<Registry, "tables" | "retention">) {
+  return { tables: sorted(tables).map(tableJson), historyRetentionMs: retention.retentionMs };
+}
+
+function sorted(tables: readonly TableDescription[]): readonly TableDescription[] {
+  return [...tables].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+type Shown = Pick<RegisteredTable, "name" | "partitionKey" | "sortKey"> &
+  Partial<Pick<RegisteredTable, "history" | "access" | "move" | "looked">> &
+  Partial<Pick<TableDescription, "indexNames" | "historySince">>;
+
+/** As `/.well-known/tidemark/tables` of a local stack has them, with the names of indexes. */
+export function tableJson(table: Shown): object {
+  const { name, partitionKey, sortKey, history, access, move, looked } = table;
+  const { indexNames, historySince } = table;
+  return {
+    ...{ name, partitionKey, sortKey, history, access, move, looked },
+    ...{ indexes: indexNames, historySince },
+  };
+}
