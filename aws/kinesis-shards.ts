@@ -48,7 +48,10 @@ export async function carrierOf(
   )?.id;
 }
 
-export function covers(shard: KinesisShard, { startingHashKey }: ShardEntry): boolean {
+export function covers(
+  shard: KinesisShard,
+  { startingHashKey }: Pick<ShardEntry, "startingHashKey">,
+): boolean {
   const key = BigInt(startingHashKey);
   return BigInt(shard.startingHashKey) <= key && key <= BigInt(shard.endingHashKey);
 }

@@ -11,6 +11,7 @@ const require = createRequire(import.meta.url);
 type Manifest = {
   readonly version: string;
   readonly peerDependencies: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional?: boolean }>>;
 };
 
 function manifest(): Manifest {
@@ -52,6 +53,35 @@ export function assertStackPackages(): void {
     `the local stack needs packages that are not installed here; add them with\n\n` +
       `  npm install --save-dev ${wanted}\n`,
   );
+}
+
+/** A peer of the package: what it has to be, and what is installed. */
+export type Peer = {
+  readonly name: string;
+  readonly range: string;
+  /** Undefined: it is not. */
+  readonly version: string | undefined;
+  /** Only `tidemark start` needs it. */
+  readonly isOptional: boolean;
+};
+
+export function peers(): readonly Peer[] {
+  const { peerDependencies, peerDependenciesMeta } = manifest();
+  return Object.entries(peerDependencies).map(([name, range]) => ({
+    name,
+    range,
+    version: versionOf(name),
+    isOptional: peerDependenciesMeta[name]?.optional === true,
+  }));
+}
+
+function versionOf(name: string): string | undefined {
+  try {
+    const file = require.resolve(`${name}/package.json`);
+    return (JSON.parse(readFileSync(file, "utf8")) as Pick<Manifest, "version">).version;
+  } catch {
+    return undefined;
+  }
 }
 
 function isInstalled(name: string): boolean {

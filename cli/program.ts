@@ -3,6 +3,9 @@
  * one, make it and name it here.
  */
 import { Command, CommanderError } from "commander";
+import { auditCommand } from "./commands/audit.ts";
+import { conflictsCommand } from "./commands/conflicts.ts";
+import { doctorCommand } from "./commands/doctor.ts";
 import { itemCommand } from "./commands/item.ts";
 import { logCommand } from "./commands/log.ts";
 import { moveCommand } from "./commands/move.ts";
@@ -19,11 +22,14 @@ import type { Terminal } from "./shell/terminal.ts";
 const commands = [
   startCommand,
   statusCommand,
+  doctorCommand,
   tablesCommand,
   logCommand,
   outcomeCommand,
   itemCommand,
+  conflictsCommand,
   shardsCommand,
+  auditCommand,
   registerCommand,
   moveCommand,
 ];

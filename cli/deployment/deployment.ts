@@ -37,7 +37,7 @@ export type Deployment = {
   close(): Promise<void>;
 };
 
-type Connection = Pick<Deployment, "name" | "place" | "ports" | "clients" | "close">;
+export type Connection = Pick<Deployment, "name" | "place" | "ports" | "clients" | "close">;
 
 /** Runs on an open deployment, and closes it however that ends. */
 export async function withDeployment<Result>(
@@ -53,7 +53,7 @@ export async function withDeployment<Result>(
 }
 
 /** Knows how to get there, and has asked nothing of the stores yet. */
-async function connectTo(where: ClientOptions): Promise<Connection> {
+export async function connectTo(where: ClientOptions): Promise<Connection> {
   const found = await target(where);
   const clients = readingOnly(createAwsClients(found));
   const ports = awsPortsOn(clients, found);
@@ -69,7 +69,7 @@ async function connectTo(where: ClientOptions): Promise<Connection> {
 }
 
 /** @throws InvalidRequestError where there is no such deployment, or it is not provisioned. */
-async function opened(connection: Connection): Promise<Deployment> {
+export async function opened(connection: Connection): Promise<Deployment> {
   const { control } = connection.ports;
   const [registry, entries] = await present(connection, () =>
     Promise.all([control.registry(), control.shardEntries()]),

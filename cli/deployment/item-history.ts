@@ -98,7 +98,8 @@ export async function itemHistory(
   // Behind the log: what is committed above the version that this shows is not installed.
   const stored = await storedNow(deployment, asked);
   const kept = await keptVersions(deployment, asked, stored.version);
-  const logged = await loggedVersions({ log, blocks, names, hashes }, stored.version);
+  const { versionsMax } = asked;
+  const logged = await loggedVersions({ log, blocks, names, hashes, versionsMax }, stored.version);
   const all = new Map<Version, ItemVersion>();
   for (const each of [...logged, ...kept, ...storedVersion(stored)]) {
     const known = all.get(each.version);
@@ -171,10 +172,11 @@ type Looked = {
   readonly blocks: readonly ReadBlock[];
   readonly names: Names;
   readonly hashes: WriteHashes;
+  readonly versionsMax: number;
 };
 
 async function loggedVersions(
-  { log, blocks, names, hashes }: Looked,
+  { log, blocks, names, hashes, versionsMax }: Looked,
   stored: Version,
 ): Promise<readonly ItemVersion[]> {
   const found: ItemVersion[] = [];
@@ -182,6 +184,7 @@ async function loggedVersions(
     for (const verdict of block?.verdicts ?? []) {
       if (verdict.kind !== "committed") continue;
       if (!verdict.writes.some(({ key }) => key === hashes.key)) continue;
+      if (found.length === versionsMax) return found;
       const named = await names.writes(log, verdict);
       const write =
         named.kind === "named" ? named.writes.find(({ hash }) => hash === hashes.key) : undefined;

@@ -9,6 +9,7 @@ import {
   logEnd,
   orders,
   startSmallDeployment,
+  untilInstalled,
   type SmallDeployment,
 } from "./fixtures/small-deployment.ts";
 
@@ -329,6 +330,80 @@ describe("shards", () => {
     const where = await run("shards", "where", "accounts", "ann");
     expect(where.out).toMatch(
       /^accounts "ann" lies in shard 0 \(shardId-000000000000\), as [0-9a-f]/,
+    );
+  });
+});
+
+describe("conflicts", () => {
+  test("names the winner's keys, and in text and JSON how often others lost there", async () => {
+    const { conflicts, keys } = await json("conflicts");
+    expect(conflicts).toBe(1);
+    const named = (keys as Record<string, unknown>[]).slice(0, 2);
+    expect(named).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({
+          ...{ table: "accounts", key: { id: { S: "ann" } } },
+          ...{ written: 2, lost: 0, lostPerhaps: 1 },
+        }),
+        expect.objectContaining({ table: "orders", lostPerhaps: 1 }),
+      ]),
+    );
+    const { code, out } = await run("conflicts", "--table", "accounts", "--rows", "1");
+    expect(code).toBe(0);
+    expect(out).toMatch(
+      /^In the last 10 min: \d+ commits, 1 conflict found by oracles, 0 waits\n\n/,
+    );
+    expect(out).toMatch(/\naccounts +"ann" +2 +– +1 +– +0\n$/);
+  });
+});
+
+describe("audit", () => {
+  test("finds no fault; with --payloads it knows all keys", async () => {
+    await untilInstalled(small);
+    const { code, out } = await run("audit");
+    expect(code).toBe(0);
+    expect(out).toMatch(
+      /^looked at \d+ blocks, \d+ commits, [1-9]\d* items?\n1 commit whose keys are/,
+    );
+    expect(out).toMatch(
+      /2 writes to mixed tables: nothing to be said\nno fault\nno dead letters\n$/,
+    );
+    expect(await json("audit", "--payloads")).toMatchObject({
+      unread: 0,
+      faults: [],
+      deadLetters: [],
+    });
+    expect(await json("audit", "--items", "0")).toMatchObject({ items: 0 });
+  });
+});
+
+describe("doctor", () => {
+  test("finds all well, and says what it has looked at", async () => {
+    const { code, out } = await run("doctor");
+    expect(code).toBe(0);
+    expect(out).not.toMatch(/BAD|WARN/);
+    for (const about of ["versions: tidemark", "endpoint: local at", "clock: within", "stream: "]) {
+      expect(out).toContain(`ok   ${about}`);
+    }
+    expect(out).toContain("all 3 registered ones are there, as registered, and can be read");
+    expect(await json("doctor")).toMatchObject({ health: "fine" });
+  });
+
+  test("--write tries rights to write, and changes nothing", async () => {
+    const before = await json("item", "accounts", "tidemark doctor");
+    const { code, out } = await run("doctor", "--write");
+    expect(code).toBe(0);
+    expect(out).toContain("ok   rights: may append blocks to the log (express commits)");
+    expect(out).toContain("ok   rights: may install items of orders");
+    expect(await json("item", "accounts", "tidemark doctor")).toEqual(before);
+    expect(await small.ports.log.readAt("shardId-000000000000" as never, 1 as never)).toBeDefined();
+  });
+
+  test("where nobody answers it says so, with what to do", async () => {
+    const { code, out } = await tidemark(["doctor", "--endpoint", "http://127.0.0.1:9"]);
+    expect(code).toBe(1);
+    expect(out).toMatch(
+      /^ BAD {3}endpoint: no stack answers .*\n +→ start one by `tidemark start`/,
     );
   });
 });

@@ -79,9 +79,33 @@ describe("with policy read-only", () => {
     ["shards", "where", "accounts", "ann"],
     ["item", "accounts", "ann"],
     ["item", "orders", "ann", "1"],
+    ["conflicts", "--payloads"],
+    ["audit", "--payloads"],
   ])("%s %s works", async (...args) => {
     const { code, err } = await run(...args);
     expect([code, err]).toEqual([0, ""]);
+  });
+
+  test("doctor says what is not to be seen; by --write what is not allowed", async () => {
+    const { code, out } = await run("doctor");
+    expect(code).toBe(0);
+    expect(out).not.toMatch(/BAD|WARN/);
+    expect(out).toMatch(/\?\? {3}stream: no right to list its shards\n +→ policy read-write/);
+    expect(out).toMatch(/\?\? {3}table accounts: no right to describe it/);
+    const { code: tried, out: rights } = await run("doctor", "--write");
+    expect(tried).toBe(0);
+    expect(rights).toMatch(
+      /WARN {2}rights: may not append blocks .*\n +→ policy express has the r/,
+    );
+    expect(rights).toContain("rights: may not install items of carts");
+    const { region } = small.stack;
+    const nowhere = await tidemark(["doctor", "--deployment", "nowhere", "--region", region], {
+      environment: { AWS_ENDPOINT_URL: small.stack.endpoints.dynamodb },
+    });
+    expect([nowhere.code, nowhere.out]).toEqual([
+      1,
+      expect.stringMatching(/BAD {3}deployment: table tidemark-nowhere-log does not exist/),
+    ]);
   });
 
   test("nothing but reads has come through", () => {

@@ -6,6 +6,7 @@ import {
   accounts,
   committed,
   startSmallDeployment,
+  untilInstalled,
   type SmallDeployment,
 } from "./fixtures/small-deployment.ts";
 
@@ -103,4 +104,18 @@ test("shards shows the ranges, which leave out no hash", async () => {
   expect(ranges[0]?.from).toBe(0);
   expect(ranges.map(({ to }) => to)).toEqual([ranges[1]?.from, ranges[2]?.from, 2 ** 32]);
   expect((await run("shards")).out.match(/ 33\.3 % /g)).toHaveLength(3);
+});
+
+test("conflicts, audit and doctor look at all shards", async () => {
+  const { keys, commits } = await json<{ keys: { number: number }[]; commits: number }>(
+    "conflicts",
+    ...["--rows", "100"],
+  );
+  expect([keys.length, commits]).toEqual([names.length, 6]);
+  expect(new Set(keys.map(({ number }) => number)).size).toBe(3);
+  expect(keys[0]).toMatchObject({ table: "accounts", written: 2, key: { id: {} } });
+  await untilInstalled(small);
+  expect(await json("audit")).toMatchObject({ faults: [], unread: 0, items: names.length });
+  const { code, out } = await run("doctor");
+  expect([code, out]).toEqual([0, expect.stringMatching(/for 3 shards of the deployment/)]);
 });

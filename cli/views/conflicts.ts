@@ -1,0 +1,60 @@
+/** `tidemark conflicts` as text and as JSON. Pure. */
+import type { Item } from "../../core/types.ts";
+import type { Contention, HotKey } from "../deployment/contention.ts";
+import { inColumns } from "../shell/columns.ts";
+import { counted, spanText } from "../shell/moments.ts";
+import type { Styles } from "../shell/styles.ts";
+import { hashText, itemJson, keyText } from "../shell/values.ts";
+
+export type NamedKey = {
+  readonly hot: HotKey;
+  /** Undefined: no registered table has its hash. */
+  readonly table: string | undefined;
+  /** Undefined: its payload was not read, or could not be. */
+  readonly key: Item | undefined;
+};
+
+export type ConflictsView = Omit<Contention, "keys"> & {
+  readonly keys: readonly NamedKey[];
+  readonly sinceMs: number;
+};
+
+export function conflictsLines(view: ConflictsView, styles: Styles): readonly string[] {
+  const { sinceMs, commits, conflicts, waits, untold, keys } = view;
+  const columns = [
+    { title: "table" },
+    { title: "key" },
+    { title: "written", align: "right" },
+    { title: "lost", align: "right" },
+    { title: "perhaps", align: "right" },
+    { title: "waited", align: "right" },
+    { title: "shard", align: "right" },
+  ] as const;
+  const rows = keys.map(({ hot, table, key }) => [
+    table ?? `unknown ${hashText(hot.table)}`,
+    key === undefined ? styles.faint(`hash ${hashText(hot.key)}`) : keyText(key),
+    hot.commits.toString(),
+    hot.lost === 0 ? "–" : styles.bad(hot.lost.toString()),
+    hot.lostPerhaps === 0 ? "–" : styles.warning(hot.lostPerhaps.toString()),
+    hot.waited === 0 ? "–" : hot.waited.toString(),
+    hot.log.number.toString(),
+  ]);
+  const further = untold === 0 ? "" : `; ${counted(untold, "cause")} of these lie further back`;
+  return [
+    `In the last ${spanText(sinceMs)}: ${counted(commits, "commit")}, ` +
+      `${counted(conflicts, "conflict")} found by oracles, ${counted(waits, "wait")}${further}`,
+    ...(rows.length === 0 ? [] : ["", ...inColumns(columns, rows, styles)]),
+  ];
+}
+
+export function conflictsJson(view: ConflictsView): object {
+  const { keys, ...counts } = view;
+  return {
+    ...counts,
+    keys: keys.map(({ hot, table, key }) => ({
+      ...{ table, key: key && itemJson(key), hash: hashText(hot.key), number: hot.log.number },
+      written: hot.commits,
+      ...{ lost: hot.lost, lostPerhaps: hot.lostPerhaps, waited: hot.waited },
+    })),
+  };
+}
