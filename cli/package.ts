@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
+import type { DemoScripts } from "../demo/snapshot.ts";
 import type { StackScripts } from "../localstack/stack-bundle.ts";
 import { StackError } from "../localstack/stack-error.ts";
 import { handlerFiles } from "../localstack/stack-functions.ts";
@@ -33,6 +34,19 @@ export function builtScripts(): StackScripts | undefined {
     stores: script("stores"),
     host: script("host"),
     handlers: new Map([...handlerFiles.keys()].map((name) => [name, script(`function-${name}`)])),
+  };
+}
+
+/** The demo's programs, likewise. */
+export function builtDemo(): DemoScripts | undefined {
+  const stack = builtScripts();
+  const script = (name: string): string => fileURLToPath(new URL(`./${name}.js`, import.meta.url));
+  if (stack === undefined || !existsSync(script("demo-command"))) return undefined;
+  return {
+    command: script("demo-command"),
+    client: script("demo-client"),
+    native: script("demo-native"),
+    stack,
   };
 }
 

@@ -4,7 +4,9 @@
  */
 import { Command, CommanderError } from "commander";
 import { auditCommand } from "./commands/audit.ts";
+import { completionCommand } from "./commands/completion.ts";
 import { conflictsCommand } from "./commands/conflicts.ts";
+import { demoCommand } from "./commands/demo.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { itemCommand } from "./commands/item.ts";
 import { logCommand } from "./commands/log.ts";
@@ -21,6 +23,7 @@ import type { Terminal } from "./shell/terminal.ts";
 
 const commands = [
   startCommand,
+  demoCommand,
   statusCommand,
   doctorCommand,
   tablesCommand,
@@ -32,6 +35,7 @@ const commands = [
   auditCommand,
   registerCommand,
   moveCommand,
+  completionCommand,
 ];
 
 export function createProgram(shell: Shell): Command {

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { StackError } from "../localstack/stack-error.ts";
 import { TransactionError } from "../sdk/index.ts";
 import { runDemo } from "./demo-run.ts";
-import { parseOptions } from "./options.ts";
+import { parseOptions, type DemoOptions } from "./options.ts";
 import { ProcessLogs } from "./process-logs.ts";
 import { reportText } from "./report.ts";
 import type { DemoScripts } from "./snapshot.ts";
@@ -21,7 +21,11 @@ export async function runCommand(
   parameters: readonly string[],
   scripts: DemoScripts,
 ): Promise<void> {
-  const options = parseOptions(parameters);
+  await runWith(parseOptions(parameters), scripts);
+}
+
+/** The same with options that are parsed already: of the package's command. */
+export async function runWith(options: DemoOptions, scripts: DemoScripts): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "tidemark-demo-"));
   const say = (line: string): void => {
     process.stderr.write(`${line}\n`);

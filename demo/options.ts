@@ -25,7 +25,8 @@ const concurrencyMax = 256;
 const accountsMax = 5_000;
 const secondsMax = 3_600;
 
-const help = `
+/** @param called how the demo is called. */
+const helpOf = (called: string): string => `
 The demo starts an embedded stack of its own (or uses the one at --endpoint), runs transfers and
 ticket sales in several client processes, and then audits: money conserved, nobody overdrawn, ledger
 and balances agree, no seat sold twice, every order with its payment and exactly its seats,
@@ -41,19 +42,35 @@ restock them by transactions. No unit is made or lost, and no fence is left. Wit
 programs are killed, too.
 
 Examples:
-  npm run demo
-  npm run demo -- --seconds 60 --clients 2 --accounts 20
-  npm run demo -- --chaos --seed 7
-  npm run demo -- --chaos --commit mixed
-  npm run demo -- --chaos --native
-  npm run demo -- --chaos --history histories/demo
+  ${calledAlone(called)}
+  ${called} --seconds 60 --clients 2 --accounts 20
+  ${called} --chaos --seed 7
+  ${called} --chaos --commit mixed
+  ${called} --chaos --native
+  ${called} --chaos --history histories/demo
   npm run check-history -- histories/demo --strict
-  npm run demo -- --endpoint http://127.0.0.1:4600 --json
+  ${called} --endpoint http://127.0.0.1:4600 --json
 `;
+
+const npmDemo = "npm run demo --";
+
+/** npm's own marker is for options alone. */
+function calledAlone(called: string): string {
+  return called.replace(/ --$/, "");
+}
 
 /** Ends the process with a message for anything that cannot be understood. */
 export function parseOptions(parameters: readonly string[]): DemoOptions {
-  const program = new Command("npm run demo --")
+  const program = withDemoOptions(new Command(npmDemo), npmDemo)
+    .showHelpAfterError(`(${npmDemo} --help shows all options)`)
+    .allowExcessArguments(false);
+  program.parse([...parameters], { from: "user" });
+  return demoOptions(program);
+}
+
+/** Also of the package's command, which is called otherwise. */
+export function withDemoOptions(command: Command, called: string): Command {
+  return command
     .description("Many concurrent clients against a Tidemark stack, then an audit.")
     .option("--endpoint <url>", "address of a running stack (default: start one)", parseUrl)
     .option("--clients <number>", "client processes", whole(1, clientsMax), 4)
@@ -82,16 +99,17 @@ export function parseOptions(parameters: readonly string[]): DemoOptions {
       "record what every transaction read and wrote, for npm run check-history",
     )
     .option("--json", "print the report as JSON; nothing else on standard output", false)
-    .addHelpText("after", help)
-    .showHelpAfterError("(npm run demo -- --help shows all options)")
-    .allowExcessArguments(false);
-  program.parse([...parameters], { from: "user" });
+    .addHelpText("after", helpOf(called));
+}
+
+/** Of the parsed command. Ends it with an error for options that contradict each other. */
+export function demoOptions(command: Command): DemoOptions {
   const options = optionsSchema.parse({
     seed: Math.floor(Math.random() * 1_000_000),
-    ...program.opts(),
+    ...command.opts(),
   });
   if (options.endpoint !== undefined && options.data !== undefined) {
-    program.error("error: --data belongs to a stack of the demo's own, not to one at --endpoint");
+    command.error("error: --data belongs to a stack of the demo's own, not to one at --endpoint");
   }
   return options;
 }

@@ -21,16 +21,17 @@ export type DemoScripts = {
   readonly stack: StackScripts;
 };
 
+/** The demo's own programs by name. */
+export const demoEntries = [
+  ["demo-command", "demo/command.ts"],
+  ["demo-client", "demo/client-process.ts"],
+  ["demo-native", "demo/native-process.ts"],
+] as const;
+
 /** @throws StackError if they cannot be built. */
 export async function takeSnapshot(): Promise<DemoScripts> {
-  const scripts = await bundleScripts(
-    new Map([
-      ...stackEntries(handlerFiles),
-      ["demo-command", "demo/command.ts"],
-      ["demo-client", "demo/client-process.ts"],
-      ["demo-native", "demo/native-process.ts"],
-    ]),
-  );
+  const entries = new Map<string, string>([...stackEntries(handlerFiles), ...demoEntries]);
+  const scripts = await bundleScripts(entries);
   return {
     command: scripts.get("demo-command") ?? "",
     client: scripts.get("demo-client") ?? "",

@@ -8,6 +8,7 @@ import { chmodSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { demoEntries } from "../demo/snapshot.ts";
 import { stackEntries } from "../localstack/stack-bundle.ts";
 import { handlerFiles } from "../localstack/stack-functions.ts";
 import { requireBanner } from "./function-bundles.ts";
@@ -19,7 +20,11 @@ const cliBytesMax = 3 * 1024 * 1024;
 
 async function main(): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
-  const entries = [["tidemark", "cli/main.ts"], ...stackEntries(handlerFiles)] as const;
+  const entries = [
+    ["tidemark", "cli/main.ts"],
+    ...demoEntries,
+    ...stackEntries(handlerFiles),
+  ] as const;
   const { metafile, warnings } = await build({
     entryPoints: Object.fromEntries(entries),
     absWorkingDir: root,

@@ -1,5 +1,6 @@
 /** Commands that look, on a deployment of one shard: text, JSON, exit codes, misuse. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { colours } from "../../cli/shell/styles.ts";
 import { eventually, started, tidemark, type Ran } from "./fixtures/command-line.ts";
 import {
   accounts,
@@ -149,6 +150,47 @@ describe("tables", () => {
       historyRetentionMs: 3_600_000,
     });
   });
+});
+
+describe("tables of a local stack are changed without --write", () => {
+  test("adopt looks through all items, history is switched, a move ends where it is", async () => {
+    const adopted = await run("tables", "adopt", "accounts");
+    expect([adopted.code, adopted.out]).toEqual([
+      0,
+      expect.stringMatching(
+        /^registered accounts \(id:S\); no reserved names in all its items \(\d+\)\n/,
+      ),
+    ]);
+    const off = await run("tables", "history", "accounts", "off", "--json");
+    expect(JSON.parse(off.out)).toMatchObject({ tables: [{ name: "accounts", history: false }] });
+    const moved = await run("tables", "mixed", "carts");
+    expect([moved.code, moved.out]).toEqual([0, "carts: is mixed\n"]);
+    const there = await run("move", "accounts", "--access", "transactional", "--json");
+    expect(lines(there.out)).toEqual([
+      { name: "accounts", kind: "entered", access: "transactional" },
+    ]);
+  });
+
+  test.each([
+    [["tables", "history", "carts", "on"], /cannot have history and be mixed/],
+    [["tables", "history", "carts", "maybe"], /Allowed choices are on, off/],
+    [["tables", "adopt", "nowhere"], /table "nowhere" does not exist; create it first/],
+    [["tables", "mixed", "nowhere"], /table "nowhere" is not registered/],
+  ] as const)("%j is refused", async (args, expected) => {
+    const { code, out, err } = await run(...args);
+    expect([code, out, err]).toEqual([2, "", expect.stringMatching(expected)]);
+  });
+});
+
+test("on a terminal status --watch draws in place, and in colours", async () => {
+  const around = { styles: colours, isInteractive: true };
+  const args = ["status", "--watch", "1s", "--endpoint", small.stack.endpoint];
+  const watch = started(args, around);
+  await eventually(async () => (watch.out() === "" ? undefined : true));
+  watch.stop();
+  await watch.ended;
+  expect(watch.out()).toMatch(/^\u001b\[H\u001b\[J\u001b\[1mlocal at /);
+  expect(watch.out()).toContain("\u001b[32mhealthy\u001b[0m");
 });
 
 describe("log", () => {

@@ -426,6 +426,13 @@ console.log(JSON.stringify({ rows, again: again.name }));
       rows: [{ customer: "c", placedAt: 1, cents: 5 }],
       again: "orders",
     });
+    const looks = ["status", "doctor", "log", "audit", "tables"].map((name) =>
+      command(user, name, "--endpoint", endpoint),
+    );
+    for (const look of looks) expect([await look.ended, look.errors()]).toEqual([0, ""]);
+    expect(looks[2]?.output()).toContain('put    orders "c" / 1');
+    const demo = command(user, "demo", "--clients", "1", "--seconds", "1", "--json");
+    expect([await demo.ended, JSON.parse(demo.output())]).toMatchObject([0, { ok: true }]);
     cli.signal("SIGINT");
     expect(await cli.ended).toBe(0);
     const alive = Object.values(processes).filter((pid) => isAlive(pid));

@@ -35,13 +35,13 @@ const layers: ReadonlyMap<string, readonly string[]> = new Map([
   ["functions", ["aws", "engine", "schemas", "core"]],
   ["testing", product],
   ["localstack", [...product, "testing"]],
-  ["cli", [...product, "localstack"]],
+  ["cli", [...product, "localstack", "demo"]],
   ["examples", [...product, "testing", "localstack"]],
   ["demo", [...product, "testing", "localstack", "examples"]],
   ["simulation", [...product, "testing", "examples"]],
   ["bench", [...product, "testing", "simulation", "localstack", "examples"]],
   ["model", [...product, "testing", "localstack"]],
-  ["scripts", [...product, "testing", "simulation", "localstack", "cli"]],
+  ["scripts", [...product, "testing", "simulation", "localstack", "cli", "demo"]],
   [
     "test",
     [
