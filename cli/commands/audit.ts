@@ -8,6 +8,7 @@ import { withDeployment, type Deployment } from "../deployment/deployment.ts";
 import { Names } from "../deployment/names.ts";
 import * as cliLimits from "../limits.ts";
 import { whole } from "../shell/arguments.ts";
+import { counted } from "../shell/moments.ts";
 import type { ExitCode, Shell } from "../shell/shell.ts";
 import { targetOf, withTarget, type TargetOptions } from "../target.ts";
 import { auditJson, auditLines } from "../views/audit.ts";
@@ -19,6 +20,9 @@ type AuditOptions = TargetOptions & {
 };
 
 const usualBlocks = 1_000;
+/** Items between two words of progress. */
+const progressStep = 50;
+const clearedLine = "\r\u001b[K";
 
 export function auditCommand(shell: Shell): Command {
   const command = new Command("audit").description(
@@ -70,7 +74,13 @@ async function audit(shell: Shell, options: AuditOptions): Promise<ExitCode> {
         blocksMax: options.blocks,
         itemsMax: options.items,
         readsPayloads: options.payloads === true,
+        onItem: (done, all) => {
+          if (terminal.showsProgress && done % progressStep === 0) {
+            terminal.say(`\r${done} of ${counted(all, "item")} read back`);
+          }
+        },
       });
+      if (terminal.showsProgress) terminal.say(clearedLine);
       const letters = await lettersOf(deployment);
       const view = { ...found, letters };
       shell.answer(options, {

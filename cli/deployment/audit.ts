@@ -36,6 +36,8 @@ export type AuditRequest = {
   readonly blocksMax: number;
   readonly itemsMax: number;
   readonly readsPayloads: boolean;
+  /** Told before each item that is read back. */
+  readonly onItem?: (done: number, all: number) => void;
 };
 
 export async function audited(
@@ -163,7 +165,8 @@ async function auditInstalls(
   }
   const newest = Math.max(...logs.map(({ blocks }) => blocks[0]?.block?.throughTimestamp ?? 0));
   const faults: string[] = [];
-  for (const each of expected) {
+  for (const [done, each] of expected.entries()) {
+    request.onItem?.(done, expected.length);
     const stored = await deployment.ports.items.get(each.table, each.key);
     faults.push(...installFaults(each, stored, newest as Timestamp));
   }

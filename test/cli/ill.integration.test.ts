@@ -35,7 +35,7 @@ function run(...args: readonly string[]): Promise<Ran> {
 }
 
 test("tables alone: all that looks works, and no oracle is asked for", async () => {
-  const { code, out } = await run("status");
+  const { code, out } = await run("status", "--window", "1h");
   expect(code).toBe(0);
   expect(out).toMatch(/3 tables \(1 mixed\), 1 shard, tables alone: no stream/);
   expect(out).toMatch(/committed {2}1, .*express 1\)/);

@@ -77,7 +77,7 @@ function lines(out: string): Record<string, unknown>[] {
 
 describe("status", () => {
   test("counts commits by their way and aborts by their reason, and is well", async () => {
-    const { health, committed, ways, aborted, tables } = await json("status");
+    const { health, committed, ways, aborted, tables } = await json("status", "--window", "1h");
     expect({ health, committed, ways, aborted, tables }).toEqual({
       health: "fine",
       committed: 4,
@@ -88,7 +88,7 @@ describe("status", () => {
   });
 
   test("tells people the same", async () => {
-    const { code, out } = await run("status");
+    const { code, out } = await run("status", "--window", "1h");
     expect(code).toBe(0);
     expect(out).toMatch(/^local at http:\/\/127\.0\.0\.1:\d+: healthy\n3 tables \(1 mixed\), 1 /);
     expect(out).toMatch(/committed {2}4, .*express 2, by the stream 1, by vote 1/);
@@ -378,7 +378,7 @@ describe("shards", () => {
 
 describe("conflicts", () => {
   test("names the winner's keys, and in text and JSON how often others lost there", async () => {
-    const { conflicts, keys } = await json("conflicts");
+    const { conflicts, keys } = await json("conflicts", "--since", "1h");
     expect(conflicts).toBe(1);
     const named = (keys as Record<string, unknown>[]).slice(0, 2);
     expect(named).toEqual(
@@ -390,10 +390,18 @@ describe("conflicts", () => {
         expect.objectContaining({ table: "orders", lostPerhaps: 1 }),
       ]),
     );
-    const { code, out } = await run("conflicts", "--table", "accounts", "--rows", "1");
+    const { code, out } = await run(
+      "conflicts",
+      "--since",
+      "1h",
+      "--table",
+      "accounts",
+      "--rows",
+      "1",
+    );
     expect(code).toBe(0);
     expect(out).toMatch(
-      /^In the last 10 min: \d+ commits, 1 conflict found by oracles, 0 waits\n\n/,
+      /^In the last 60 min: \d+ commits, 1 conflict found by oracles, 0 waits\n\n/,
     );
     expect(out).toMatch(/\naccounts +"ann" +2 +– +1 +– +0\n$/);
   });
@@ -417,6 +425,13 @@ describe("audit", () => {
     });
     expect(await json("audit", "--items", "0")).toMatchObject({ items: 0 });
   });
+});
+
+test("audit tells how far it is where somebody looks, and clears that away", async () => {
+  const args = ["audit", "--endpoint", small.stack.endpoint];
+  const { err } = await tidemark(args, { showsProgress: true });
+  expect(err).toMatch(/^\r0 of \d+ items? read back\r\u001b\[K$/);
+  expect((await tidemark(args)).err).toBe("");
 });
 
 describe("doctor", () => {
