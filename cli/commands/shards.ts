@@ -1,16 +1,24 @@
-/**
- * `tidemark shards`: the map, and how each shard stands. What changes shards would be a subcommand
- * beside `list` and `where`.
- */
+/** `tidemark shards`: the map, how each shard stands, and splitting one. */
 import { Command } from "commander";
+import { splitShardOf } from "../../aws/split-on-aws.ts";
 import { keyNamesOf } from "../../core/attributes.ts";
 import { tableNamed, withDeployment } from "../deployment/deployment.ts";
 import { findingsOf, isUnhealthy } from "../deployment/findings.ts";
 import { shardStates } from "../deployment/shard-state.ts";
 import { keyFrom } from "../shell/keys.ts";
 import type { ExitCode, Shell } from "../shell/shell.ts";
-import { targetOf, withTarget, type TargetOptions } from "../target.ts";
-import { shardListJson, shardListLines, whereJson, whereLine } from "../views/shards.ts";
+import { InvalidRequestError } from "../../core/errors.ts";
+import type { ShardNumber } from "../../core/types.ts";
+import { target } from "../../sdk/connect.ts";
+import {
+  targetOf,
+  withTarget,
+  withWrite,
+  writableTargetOf,
+  type TargetOptions,
+  type WritingOptions,
+} from "../target.ts";
+import { shardListJson, shardListLines, splitLine, whereJson, whereLine } from "../views/shards.ts";
 
 const recentMs = 60_000;
 
@@ -19,6 +27,7 @@ export function shardsCommand(shell: Shell): Command {
     .description("The shards: which hashes each has, and how its log stands.")
     .addCommand(listCommand(shell), { isDefault: true })
     .addCommand(whereCommand(shell))
+    .addCommand(splitCommand(shell))
     .addHelpText("after", help);
 }
 
@@ -29,6 +38,7 @@ Examples:
   tidemark shards
   tidemark shards --deployment shop --json
   tidemark shards where orders ann
+  tidemark shards split 0
 `;
 
 function listCommand(shell: Shell): Command {
@@ -92,4 +102,46 @@ function whereCommand(shell: Shell): Command {
         });
       }),
     );
+}
+
+type SplitOptions = WritingOptions & { readonly at?: string };
+
+function splitCommand(shell: Shell): Command {
+  const command = new Command("split")
+    .description("Splits a shard while it runs: the upper part of its range gets a log of its own.")
+    .argument("<shard>", "its number, as `tidemark shards` lists it")
+    .option("--at <hash>", "upper 32 bits of the first hash that moves (default: half the range)");
+  return withWrite(command)
+    .addHelpText("after", splitHelp)
+    .action(shell.act((number: string, options: SplitOptions) => splitOne(shell, number, options)));
+}
+
+const splitHelp = `
+Transactions go on; those on their way take one round trip more, once. There is no way back yet.
+Where a run is cut short, the next one goes on with it. Tables that native programs write, and
+interactive REST transactions, need one shard: with the former it is refused.
+
+Examples:
+  tidemark shards split 0
+  tidemark shards split 0 --deployment shop --write
+`;
+
+async function splitOne(shell: Shell, text: string, options: SplitOptions): Promise<ExitCode> {
+  const where = await target(await writableTargetOf(options, shell.terminal));
+  const shard = wholeNumber("shard", text) as ShardNumber;
+  const at = options.at === undefined ? undefined : wholeNumber("at", options.at);
+  const split = await splitShardOf(where, { shard, at });
+  shell.answer(options, {
+    text: () => [splitLine(shard, split)],
+    json: () => ({ of: shard, ...split }),
+  });
+  return 0;
+}
+
+function wholeNumber(field: string, text: string): number {
+  if (/^\d{1,10}$/.test(text)) return Number(text);
+  throw new InvalidRequestError(
+    field,
+    `\`${field}\` is a whole number; got "${text.slice(0, 80)}"`,
+  );
 }

@@ -3,10 +3,11 @@
  * that refuse to write.
  */
 import { createAwsClients, type AwsClients } from "../../aws/clients.ts";
+import { isInMap, mapOf } from "../../aws/dynamodb-control-store.ts";
 import { awsPortsOn, type AwsPorts } from "../../aws/ports.ts";
 import { readingOnly } from "../../aws/reading-only.ts";
 import { InvalidRequestError, StoreError } from "../../core/errors.ts";
-import { ShardMap, type ShardRange } from "../../core/shard-map.ts";
+import type { ShardMap, ShardRange } from "../../core/shard-map.ts";
 import type { Registry, ShardId, ShardNumber, TableDescription } from "../../core/types.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { target } from "../../sdk/connect.ts";
@@ -74,18 +75,21 @@ export async function opened(connection: Connection): Promise<Deployment> {
   const [registry, entries] = await present(connection, () =>
     Promise.all([control.registry(), control.shardEntries()]),
   );
-  if (entries.length === 0) {
+  // Those that are about to be split off have no log yet.
+  const map = mapOf(entries);
+  if (map === undefined) {
     throw new InvalidRequestError(
       "deployment",
       `the deployment "${connection.name}" has no shard: it is not provisioned; ` +
         "`terraform apply` does it, or `tidemark start`",
     );
   }
-  const map = new ShardMap(entries.map(({ shard, number, from }) => ({ id: shard, number, from })));
-  const logs = entries.map(async ({ shard, number, startingHashKey }): Promise<ShardLog> => {
-    const hashes = new KeyHashes(await control.keyHasher(shard));
-    return { shard, number, range: map.rangeOf(number), startingHashKey, hashes };
-  });
+  const logs = entries
+    .filter(isInMap)
+    .map(async ({ shard, number, startingHashKey }): Promise<ShardLog> => {
+      const hashes = new KeyHashes(await control.keyHasher(shard));
+      return { shard, number, range: map.rangeOf(number), startingHashKey, hashes };
+    });
   return { ...connection, registry, map, logs: await Promise.all(logs) };
 }
 

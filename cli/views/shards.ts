@@ -1,5 +1,6 @@
 /** `tidemark shards` as text and as JSON. Pure. */
 import type { Item, ShardId, ShardNumber, WriteHashes } from "../../core/types.ts";
+import type { Split } from "../../aws/split-shard.ts";
 import { isWholeRange, type ShardRange } from "../../core/shard-map.ts";
 import type { Finding } from "../deployment/findings.ts";
 import type { ShardState } from "../deployment/shard-state.ts";
@@ -81,4 +82,9 @@ export function whereJson({ table, key, number, shard, hashes }: Where): object 
     ...{ table, key: itemJson(key), number, shard },
     ...{ hash: hashText(hashes.key), partitionHash: hashText(partition) },
   };
+}
+
+export function splitLine(of: ShardNumber, { shard, from, forkedAt }: Split): string {
+  const hash = `0x${from.toString(16).padStart(8, "0")}`;
+  return `shard ${of} is split: hashes from ${hash} on are shard ${shard}'s, since block ${forkedAt}`;
 }

@@ -264,7 +264,6 @@ class ReplayRun {
         try {
           block = this.#decode(stored, progress.place);
           // Before the watermark passes it: who begins there goes by the map.
-          // mutant: fork-passed-unentered
           if (block.fork !== undefined) await this.#enterFork(block.fork, block.position);
           await progress.learnOpen(block, this.#reading());
           chunk = await this.#load(block, chunk);

@@ -3,7 +3,8 @@
  * of the model's mistakes, where it has them (model/harness/mutants.ts).
  *
  * Not here: that replay installs nothing of its log's past, and what was open at a fork only within
- * its range. What comes of that takes a replay that stands still for longer than tombstones do.
+ * its range. What comes of that takes a replay that stands still for longer than tombstones do. Nor
+ * that replay enters a fork whose operator died: test/engine/sharded/split.test.ts has that one.
  */
 import type { SeedPlan } from "../seed-plan.ts";
 import { always, instead, omitted, type Mutant } from "./mutant.ts";
@@ -36,12 +37,6 @@ export const splits: readonly Mutant[] = [
     breaks: "a tail that begins above a fork reads what lies in the other log",
     edit: always,
     changes: { ...split, workload: "bank", keys: 12 },
-  },
-  {
-    name: "fork-passed-unentered",
-    breaks: "the watermark passes a fork that the map does not know: who begins there misses it",
-    edit: omitted,
-    changes: { ...split, workload: "bank" },
   },
   {
     name: "replay-ahead-of-its-past",

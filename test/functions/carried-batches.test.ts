@@ -2,12 +2,11 @@
 import { expect, test } from "vitest";
 import { KeyHasher } from "../../core/key-hash.ts";
 import type { StreamRecord } from "../../core/ports.ts";
-import type { SequenceNumber, ShardId, ShardNumber } from "../../core/types.ts";
+import type { SequenceNumber, ShardId, ShardNumber, Timestamp } from "../../core/types.ts";
 import { carriedBatches } from "../../functions/shared/carried-batches.ts";
 import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
 import { makeTransactionId } from "../../schemas/transaction-id.ts";
 import { sampleHashSecret } from "../../testing/sample-hashes.ts";
-import type { Timestamp } from "../../core/types.ts";
 
 const ids = ["first", "second", "third"] as unknown as readonly ShardId[];
 

@@ -1,0 +1,80 @@
+/** `tidemark shards split` on a stack that is at work: the stream carries one shard, then three. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startEmbeddedStack, type EmbeddedStack } from "../../localstack/embedded-stack.ts";
+import { createClient, defineTable, type Client } from "../../sdk/index.ts";
+import { tidemark, type Ran } from "./fixtures/command-line.ts";
+
+const accounts = defineTable<{ readonly cents: number }, { id: string }>("accounts", { key: "id" });
+const names = Array.from({ length: 16 }, (_, n) => `account ${n}`);
+
+let stack: EmbeddedStack;
+let clients: readonly Client[];
+
+beforeAll(async () => {
+  stack = await startEmbeddedStack({
+    sampleTables: false,
+    tables: [{ name: "accounts", partitionKey: { name: "id", type: "S" }, history: false }],
+  });
+  const { endpoint } = stack;
+  clients = [createClient({ endpoint, commit: "stream" }), createClient({ endpoint })];
+}, 60_000);
+
+afterAll(async () => {
+  for (const client of clients) await client.close();
+  await stack.stop();
+});
+
+function run(...args: readonly string[]): Promise<Ran> {
+  return tidemark([...args, "--endpoint", stack.endpoint]);
+}
+
+async function addTo(client: Client, n: number): Promise<void> {
+  const ids = [0, 1, 2].map((i) => names[(n * 5 + i) % names.length] ?? "");
+  await client.transact({ attemptsMax: 200, deadlineMs: 60_000 }, async (tx) => {
+    for (const id of ids) {
+      const row = await tx.get(accounts, { id });
+      tx.put(accounts, { id, cents: (row?.cents ?? 0) + 1 });
+    }
+  });
+}
+
+test("a shard is split twice while transactions go on, and none of them is lost", async () => {
+  let done = 0;
+  let isOver = false;
+  const working = clients.map(async (client) => {
+    while (!isOver) {
+      await addTo(client, done);
+      done += 1;
+    }
+  });
+  while (done < 5) await new Promise((resolve) => setTimeout(resolve, 20));
+  const first = await run("shards", "split", "0");
+  expect([first.code, first.err]).toEqual([0, ""]);
+  expect(first.out).toMatch(/^shard 0 is split: hashes from 0x80000000 on are shard 1's, since/);
+  const { code, out } = await run("shards", "split", "1", "--at", "3000000000", "--json");
+  expect(code).toBe(0);
+  expect(JSON.parse(out)).toMatchObject({ of: 1, shard: 2, id: "shard-002", from: 3e9 });
+  const before = done;
+  while (done < before + 15) await new Promise((resolve) => setTimeout(resolve, 20));
+  isOver = true;
+  await Promise.all(working);
+  const [client] = clients;
+  const rows = (await client?.snapshot((s) => s.scan(accounts).all())) ?? [];
+  expect(rows.reduce((sum, { cents }) => sum + cents, 0)).toBe(3 * done);
+  const list = JSON.parse((await run("shards", "--json")).out) as { shards: unknown[] };
+  expect(list.shards).toMatchObject([{ number: 0 }, { number: 1 }, { number: 2 }]);
+}, 120_000);
+
+test("what cannot be split is refused, with the reason", async () => {
+  const none = await run("shards", "split", "9");
+  expect([none.code, none.err]).toEqual([2, expect.stringMatching(/has no shard 9/)]);
+  const text = await run("shards", "split", "all");
+  expect([text.code, text.err]).toEqual([2, expect.stringMatching(/is a whole number; got "all"/)]);
+  const outside = await run("shards", "split", "0", "--at", "4000000000");
+  expect([outside.code, outside.err]).toEqual([
+    2,
+    expect.stringMatching(/is split at one between/),
+  ]);
+  const onAws = await tidemark(["shards", "split", "0", "--deployment", "shop"]);
+  expect([onAws.code, onAws.err]).toEqual([2, expect.stringMatching(/add --write/)]);
+});
