@@ -48,11 +48,11 @@ export async function addShards(
 
 /**
  * The shards that the deployment begins with: equal ranges, spread over the stream. None once they
- * are all listed: how many there are is set when they are made.
+ * are all listed: from then on they are split.
  * @param first what the first one is called: as the Kinesis shard that carries it.
  * @param wanted undefined: as many as there are; of a new deployment one.
- * @throws InvalidRequestError for a count that cannot be, or another one than the deployment has,
- *   or than a run before was given that was cut short.
+ * @throws InvalidRequestError for a count that cannot be, or a smaller one than the deployment was
+ *   made with, or another one than a run before was given that was cut short.
  */
 export function firstEntries(
   wanted: number | undefined,
@@ -66,12 +66,14 @@ export function firstEntries(
     );
   }
   const isMade = listed.some(({ from }) => from === 0);
-  if (isMade && (wanted === undefined || wanted === listed.length)) return [];
+  const madeWith = listed.filter(({ forked }) => forked === undefined).length;
+  // More come by splits, from here (grow-shards.ts) or from an operator's hand.
+  if (isMade && (wanted === undefined || wanted >= madeWith)) return [];
   if (isMade) {
     throw new InvalidRequestError(
       "shards",
-      `the deployment has ${listed.length} shards, which it was made with, and this version ` +
-        `changes no number of shards; got ${count}: leave it as it is, or make a new deployment`,
+      `the deployment was made with ${madeWith} shards, which can be split and not joined; got ` +
+        `${count}: give ${madeWith} or more, or make a new deployment`,
     );
   }
   const entries = equalRanges(count).map((from, index) => ({

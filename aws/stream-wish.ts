@@ -15,6 +15,7 @@ import {
 } from "./dynamodb-control-store.ts";
 import { createDynamoDb } from "./dynamodb.ts";
 import { addShards, firstEntries, firstShardName, shardNameOfTables } from "./first-shards.ts";
+import { growShards } from "./grow-shards.ts";
 import { covers, listKinesisShards } from "./kinesis-shards.ts";
 import type { DeploymentNames } from "./names.ts";
 import type { ProvisioningParts } from "./provisioning-block.ts";
@@ -62,6 +63,7 @@ export async function fulfilStreamWish(
   const parts = { control, log, clock, random };
   if (wish === false) {
     await addShardsOfTables(parts, shards);
+    await growShards({ ...parts, carrier: undefined }, shards ?? 1);
     return parts;
   }
   const listed = (await control.shardEntries()).filter(isInMap);
@@ -69,7 +71,10 @@ export async function fulfilStreamWish(
   const first = await firstShardName(kinesis, stream);
   await addShards(parts, firstEntries(shards, { listed, first }));
   if (wish === "closing") await leaveStream(parts, drainMs ?? 0);
-  else await useStream(parts, { kinesis, stream });
+  else {
+    await useStream(parts, { kinesis, stream });
+    await growShards({ ...parts, carrier: { kinesis, stream } }, shards ?? 1);
+  }
   return parts;
 }
 

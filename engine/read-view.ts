@@ -426,7 +426,8 @@ export class ReadView {
     throw this.doom(
       new CorruptDataError(
         `an item of table "${table}" has version ${version}, above everything in the log ` +
-          `of shard ${this.#session.number} (${this.tail.newest}); was the table restored or copied from another deployment?`,
+          `of shard ${this.#session.number} (${this.tail.newest}); was the table restored or ` +
+          "copied from another deployment?",
       ),
     );
   }

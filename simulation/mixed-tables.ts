@@ -1,8 +1,6 @@
 /** Tables of a run that native writers share with transactions. */
 import type { History, HistoryOp } from "../testing/history/types.ts";
 import type { TestTable } from "../testing/deployment-options.ts";
-import type { SeedPlan } from "./seed-plan.ts";
-import type { Workload } from "./workloads/workload.ts";
 
 export function isMixed({ access }: TestTable): boolean {
   return access === "mixed";
@@ -30,11 +28,4 @@ export function withoutTables(history: History, names: readonly string[]): Histo
     versionOrder: versionOrder.filter(({ key }) => stays(key)),
     finalState: finalState.filter(({ key }) => stays(key)),
   };
-}
-
-/** A workload that transactions have to themselves runs on mixed tables where that is asked. */
-export function withAccess(workload: Workload, { mixed }: SeedPlan): Workload {
-  if (!mixed || workload.native !== undefined) return workload;
-  const tables = workload.tables.map((table) => mixedTable(table));
-  return Object.assign(workload, { tables });
 }

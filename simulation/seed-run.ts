@@ -37,7 +37,7 @@ import { judgeWholes } from "./judges/whole-transactions.ts";
 import { StarvationJudge } from "./judges/starvation.ts";
 import { TurnJudge } from "./judges/turns-at-the-log.ts";
 import { finalStateOf, VersionJournal } from "./judges/version-journal.ts";
-import { isMixed, tableOfKey, withAccess, withoutTables } from "./mixed-tables.ts";
+import { isMixed, tableOfKey, withoutTables } from "./mixed-tables.ts";
 import { NativeFleet } from "./native/native-fleet.ts";
 import * as bounds from "./run-bounds.ts";
 import { RestService } from "./rest-service.ts";
@@ -45,6 +45,7 @@ import { clientCommitOf, hashBitsMax, isSharded, type SeedPlan } from "./seed-pl
 import type { Operators } from "./operators.ts";
 import { shardOperators } from "./shard-operators.ts";
 import { streamOperators } from "./stream-operators.ts";
+import { withAccess } from "./workload-access.ts";
 import { workloads } from "./workloads/catalogue.ts";
 import { WorkloadFinding, type Workload } from "./workloads/workload.ts";
 

@@ -116,6 +116,7 @@ export class OracleCluster {
         ...oracleControl(start, { name: "none", partitionKey: "id" }),
         keyHasher: (id) => Promise.resolve(hasherOf(found(id).number)),
         shardMap: () => Promise.resolve(this.#map),
+        shardNumbers: () => Promise.resolve(this.#map.entries.map(({ number }) => number)),
         tables: () => Promise.resolve(options.tables),
         readWatermark: () =>
           Promise.resolve({ position: 0 as LogPosition, timestamp: start, cursor: undefined }),

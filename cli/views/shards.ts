@@ -86,5 +86,6 @@ export function whereJson({ table, key, number, shard, hashes }: Where): object 
 
 export function splitLine(of: ShardNumber, { shard, from, forkedAt }: Split): string {
   const hash = `0x${from.toString(16).padStart(8, "0")}`;
-  return `shard ${of} is split: hashes from ${hash} on are shard ${shard}'s, since block ${forkedAt}`;
+  const whose = `hashes from ${hash} on are shard ${shard}'s`;
+  return `shard ${of} is split: ${whose}, since block ${forkedAt}`;
 }

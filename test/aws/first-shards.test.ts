@@ -4,7 +4,7 @@ import type { ShardEntry } from "../../aws/dynamodb-control-store.ts";
 import { firstEntries } from "../../aws/first-shards.ts";
 import { InvalidRequestError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
-import type { ShardId } from "../../core/types.ts";
+import type { ShardId, ShardNumber } from "../../core/types.ts";
 
 const first = "shardId-000000000003" as ShardId;
 
@@ -54,8 +54,20 @@ describe("a deployment that is there", () => {
     expect(entriesOf(undefined, listed)).toEqual([]);
   });
 
-  test.each([1, 2, 4])("keeps its number: %i is refused", (count) => {
-    expect(() => entriesOf(count, listed)).toThrow(/was made with/);
+  test.each([1, 2])("keeps what it was made with: %i is refused", (count) => {
+    expect(() => entriesOf(count, listed)).toThrow(/was made with 3 shards/);
+  });
+
+  test("gets more by splits only, and is refused for none that it got by those", () => {
+    const [first] = listed;
+    const split = {
+      ...listed[1]!,
+      number: 3 as ShardNumber,
+      from: 7,
+      forked: { of: first!.number, at: undefined },
+    };
+    expect(entriesOf(4, listed)).toEqual([]);
+    expect(entriesOf(3, [...listed, split])).toEqual([]);
   });
 });
 

@@ -188,11 +188,20 @@ describe("provisionDeployment", () => {
     expect(await anew.keyHasher(stores.shard)).toMatchObject({ fingerprint });
   });
 
-  test("refuses another number of shards than the deployment was made with", async () => {
-    const { clientOptions, deployment } = stores;
-    await expect(provisionDeployment({ ...clientOptions, deployment, shards: 3 })).rejects.toThrow(
-      "the deployment has 2 shards",
+  test("refuses fewer shards than the deployment was made with, and splits for more", async () => {
+    const deployment = `${stores.deployment}-grown`;
+    const options = { ...stores.clientOptions, deployment };
+    await provisionDeployment({ ...options, shards: 2 });
+    await expect(provisionDeployment({ ...options, shards: 1 })).rejects.toThrow(
+      "was made with 2 shards",
     );
+    expect(await provisionDeployment({ ...options, shards: 4 })).toHaveLength(4);
+    const grown = createAwsPorts(options);
+    const map = await grown.control.shardMap();
+    expect(map?.entries.map(({ from }) => from)).toEqual([0, 2 ** 30, 2 ** 31, 3 * 2 ** 30]);
+    await grown.close();
+    // What it was made with stands in somebody's configuration still.
+    expect(await provisionDeployment({ ...options, shards: 2 })).toHaveLength(4);
   });
 
   test("completes what was cut short, and refuses another number of shards for that", async () => {

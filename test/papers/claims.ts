@@ -126,7 +126,7 @@ const centiman: Paper = {
     {
       section: "elastic validation",
       claim: "Validators are added and removed while transactions run.",
-      notYet: "The number of shards is chosen once.",
+      notYet: "Shards are split while transactions run; they are not joined.",
     },
   ],
 };
