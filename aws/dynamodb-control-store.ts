@@ -5,7 +5,7 @@
  */
 import { CorruptDataError, StoreError } from "../core/errors.ts";
 import { hashSecretBytes, KeyHasher } from "../core/key-hash.ts";
-import { ShardMap, shardIdOf } from "../core/shard-map.ts";
+import { ShardMap } from "../core/shard-map.ts";
 import type { CallOptions, ClientPorts, Clock, CommitLog, ControlStore } from "../core/ports.ts";
 import { isSequenceNumber } from "../core/sequence-number.ts";
 import type {
@@ -25,6 +25,7 @@ import {
   createControlTable,
   notExists,
   type ControlCondition,
+  type ControlReads,
 } from "./control-table.ts";
 import { createRegistryStore, readRegistry, type RegistryStore } from "./control-registry.ts";
 import { createHouseTurns } from "./control-house-turn.ts";
@@ -85,6 +86,8 @@ export type AwsControlStore = ControlStore &
       watermark: Watermark,
       options?: CallOptions,
     ): Promise<boolean>;
+    /** Writes into the shard's own entry what was entered, so that nobody need look beside it. */
+    completeFork(number: ShardNumber, options?: CallOptions): Promise<void>;
   };
 
 export function createDynamoDbControlReader({
@@ -101,7 +104,8 @@ export function createDynamoDbControlReader({
   // By their numbers: the first shard comes first.
   const shardEntries: AwsControlReader["shardEntries"] = async (options) => {
     const items = await allOf(control, { pk: "shards" }, options);
-    const entries = items.map(toShardEntry).sort((a, b) => a.number - b.number);
+    const stored = items.map(toShardEntry).sort((a, b) => a.number - b.number);
+    const entries = await Promise.all(stored.map((entry) => withFork(control, entry, options)));
     // Whether they fit together is asked by whoever goes by the map.
     const map = entries.some(({ forked }) => forked !== undefined) ? mapOf(entries) : undefined;
     for (const { shard, number, hashSecret: secret, forked } of entries) {
@@ -190,19 +194,26 @@ export function createDynamoDbControlStore(parts: ControlStoreParts): AwsControl
     shardNumbers: async (options) =>
       (await allOf(control, { pk: "shards" }, options)).map((item) => toShardEntry(item).number),
     async enterFork({ shard: number, from }, { of, at }, options) {
-      const shard = shardIdOf(number);
-      const key = { pk: "shards", sk: shard };
-      const item = await control.get(key, options);
-      const entry = item && toShardEntry(item);
+      const items = await allOf(control, { pk: "shards" }, options);
+      const entry = items.map(toShardEntry).find((each) => each.number === number);
       if (entry?.forked?.of !== of) {
         throw new CorruptDataError(
           `block ${at} of shard ${of}'s log splits it, and nobody has prepared that: the control ` +
             `table has no entry of shard ${number} as a part of it (docs/operations.md, Shards)`,
         );
       }
-      if (entry.forked.at !== undefined) return;
-      const entered = fromShardEntry({ ...entry, from, forked: { of, at } });
-      await control.put(key, entered, { ...options, condition: notEntered });
+      const fork = { at: { N: at.toString() }, from: { N: from.toString() } };
+      const unlessThere = { ...options, condition: notExists };
+      await control.put(forkKey(entry.shard), fork, unlessThere);
+    },
+    async completeFork(number, options) {
+      const items = await allOf(control, { pk: "shards" }, options);
+      const found = items.map(toShardEntry).find((each) => each.number === number);
+      const entry = found && (await withFork(control, found, options));
+      if (entry?.forked?.at === undefined) return;
+      const { shard, ...rest } = entry;
+      const unlessDone = { ...options, condition: notComplete };
+      await control.put({ pk: "shards", sk: shard }, fromShardEntry(rest), unlessDone);
     },
     async secret(name, make, options) {
       const key = { pk: "secret", sk: name };
@@ -228,11 +239,33 @@ function belowPosition({ position }: Watermark): ControlCondition {
   };
 }
 
-/** Holds while a shard is prepared, and in no map. */
-const notEntered: ControlCondition = {
+/** Holds while a shard's entry does not say yet where its log begins. */
+const notComplete: ControlCondition = {
   expression: "attribute_not_exists(#at)",
   names: { "#at": "forkedAt" },
 };
+
+/**
+ * Where the log of a shard begins that was split off, as whoever met the fork has said it. Beside
+ * its watermark: replay may write that, and not the shards' entries, in which the secret is.
+ */
+async function withFork(
+  control: ControlReads,
+  entry: StoredShard,
+  options: CallOptions | undefined,
+): Promise<StoredShard> {
+  const { forked } = entry;
+  if (forked === undefined || forked.at !== undefined) return entry;
+  const item = await control.get(forkKey(entry.shard), options);
+  if (item === undefined) return entry;
+  const stored = { what: `fork of ${entry.shard}`, item };
+  const at = integerOf(stored, "at") as LogPosition;
+  return { ...entry, from: integerOf(stored, "from"), forked: { of: forked.of, at } };
+}
+
+function forkKey(shard: ShardId): { pk: string; sk: string } {
+  return { pk: `shard#${shard}`, sk: "fork" };
+}
 
 /** A shard that is about to be split off is in no map yet. */
 export function isInMap({ forked }: ShardEntry): boolean {

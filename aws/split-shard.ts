@@ -30,7 +30,7 @@ import {
 export type SplitParts = ProvisioningParts & {
   readonly control: Pick<
     AwsControlStore,
-    "readWatermark" | "keyHasher" | "shardEntries" | "shardMap" | "prepareFork"
+    "readWatermark" | "keyHasher" | "shardEntries" | "shardMap" | "prepareFork" | "completeFork"
   > &
     Pick<ControlStore, "registry" | "enterFork">;
   /** Undefined for a deployment without a stream. */
@@ -90,6 +90,7 @@ export async function splitShard(parts: SplitParts, request: SplitRequest): Prom
   const fork = { shard: number, from };
   const forkedAt = await placeFork(parts, { parent: parent.id, fork, watermark });
   await control.enterFork(fork, { of: request.shard, at: forkedAt });
+  await control.completeFork(number);
   return { shard: number, id: child.shard, from, forkedAt };
 }
 

@@ -136,9 +136,18 @@ describe("the comparison", () => {
   test("finds a grant for more keys than were named", () => {
     const calls = deployed.recorders.oracle.calls();
     const wider = grants.oracle.map((grant) =>
-      grant.sid === "AppendBlocks" ? { ...grant, leadingKeys: ["shardId-*", "spill#*"] } : grant,
+      grant.sid === "AppendBlocks" ? { ...grant, leadingKeys: ["shard*", "spill#*"] } : grant,
     );
     expect(unused(wider, calls)).toEqual(["AppendBlocks: keys spill#*"]);
+  });
+
+  test("grants blocks in the logs of all shards, and none under another name", () => {
+    const put = (key: string) =>
+      ({ action: "dynamodb:PutItem", on: "log", leadingKeys: [key] }) as const;
+    for (const role of ["oracle", "express", "provision"] as const) {
+      expect(denied(grants[role], [put("shardId-000000000000"), put("shard-063")])).toEqual([]);
+      expect(denied(grants[role], [put("spill#1")])).toHaveLength(1);
+    }
   });
 
   test("finds a key outside of what was granted", () => {
