@@ -190,7 +190,6 @@ export class AttemptViews {
     const { sessions, call } = this.#services;
     // What was in one shard must not be seen as of two moments, not even by a body that is bound to
     // fail.
-    // mutant: split-shows-two-moments
     for (const view of this.all) view.assertUnmoved();
     const open = await orAborted(sessions.of(number), call.signal);
     const { follower } = open.session;

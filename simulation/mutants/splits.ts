@@ -51,12 +51,6 @@ export const splits: readonly Mutant[] = [
     changes: { ...split, workload: "bank" },
   },
   {
-    name: "split-shows-two-moments",
-    breaks: "a body sees in one partition what was never there at one moment",
-    edit: omitted,
-    changes: { ...split, workload: "convoys", commit: "express" },
-  },
-  {
     name: "owners-asked-once",
     breaks: "records of a shard that was split off go to the first, which refuses them",
     edit: omitted,
