@@ -12,8 +12,9 @@ import { createTestCloud, testTable } from "../../testing/index.ts";
 const rows = defineTable<{ readonly n: number }, { readonly id: string }>("rows", { key: "id" });
 const ids = Array.from({ length: 12 }, (_, n) => `row-${n.toString()}`);
 
-// Known, and not mended: a part does not prove that it is its id's.
-test.fails("a stranger's part under another's id takes none of its writes away", async () => {
+// A known limit (docs/operations.md): a part does not prove that it is its id's. Once it does, all
+// of the writes stand, and this changes.
+test("a stranger's part under another's id halves it, and nobody is told of a commit", async () => {
   const cloud = await createTestCloud({
     ...{ shards: 2, commit: "stream" },
     tables: [testTable("rows", { partitionKey: "id" })],
@@ -55,5 +56,7 @@ test.fails("a stranger's part under another's id takes none of its writes away",
   await cloud.settled();
   await cloud.advance(120_000);
   const written = cloud.rows(rows).filter(({ n }) => n === 1).length;
-  expect([outcome, written]).toEqual(["committed", ids.length]);
+  expect(outcome).not.toBe("committed");
+  expect(written).toBeGreaterThan(0);
+  expect(written).toBeLessThan(ids.length);
 });
