@@ -53,13 +53,7 @@ export class Certification {
     {
       planned,
       payload,
-      timestamp,
-    }: {
-      readonly planned: PlannedCommit;
-      readonly payload: SpilledPayload | undefined;
-      /** At which it is decided, if it is. */
-      readonly timestamp: Timestamp;
-    },
+    }: { readonly planned: PlannedCommit; readonly payload: SpilledPayload | undefined },
   ): number {
     const { writes, writesOf, parts } = planned;
     const checkedTo = requests.checkedTo[request] ?? 0;
@@ -96,9 +90,6 @@ export class Certification {
     // Nobody could ever say what became of it, and it would bar for good.
     const isOfNoShard = parts !== undefined && this.#range.mayName?.(parts) === false;
     if (isOfNoShard) return outcomeCode.elsewhere;
-    // Nor of one that is looked for above all that its log decides.
-    const latest = timestamp + limits.partAheadMicrosMax;
-    if (parts?.some(({ from }) => from > latest) === true) return outcomeCode["checked-ahead"];
     if (this.#findConflict(requests, request, checkedTo)) return outcomeCode.conflict;
     const isPrepare = requests.kinds[request] === columnCode.prepare;
     const { open } = this.#memory;

@@ -472,7 +472,7 @@ export class Oracle {
     const timestamp = Math.max(this.last + 1, arrivalMicros) as Timestamp;
     assert(Number.isSafeInteger(timestamp), "I2: a timestamp is a safe integer");
     const certification = this.#certification;
-    const outcome = certification.judge(requests, request, { planned, payload, timestamp });
+    const outcome = certification.judge(requests, request, { planned, payload });
     if (outcome === outcomeCode.stale) {
       draft.addStale(request);
       return true;

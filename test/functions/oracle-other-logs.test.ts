@@ -164,14 +164,3 @@ test("a part of a shard that is about to be split off is not refused", async () 
   await deliver(1, [prepare(parts), request(2, "x", { checkedTo: from })]);
   expect(decisionsOn(part)).toMatchObject([{ kind: "prepared" }]);
 });
-
-test("a part that is to be looked for far ahead of its log is refused", async () => {
-  const far = (from + 3_600_000_000) as Timestamp;
-  await deliver(1, [
-    prepare([
-      { shard: own, from },
-      { shard: other, from: far },
-    ]),
-  ]);
-  expect(decisionsOn(part)).toMatchObject([{ kind: "aborted", reason: { kind: "checked-ahead" } }]);
-});
