@@ -46,7 +46,6 @@ export async function isPastInstalled(
   }
   const watermark = await control.readWatermark(parent.id, call);
   // probe: replay-waits-for-the-past
-  // mutant: replay-ahead-of-its-past
   return watermark !== undefined && watermark.position >= past.through;
 }
 

@@ -2,9 +2,10 @@
  * Breaks of what holds a split together (docs/protocol.md §10, Splitting a shard). Names are those
  * of the model's mistakes, where it has them (model/harness/mutants.ts).
  *
- * Not here: that replay installs nothing of its log's past, and what was open at a fork only within
- * its range. What comes of that takes a replay that stands still for longer than tombstones do. Nor
- * that replay enters a fork whose operator died: test/engine/sharded/split.test.ts has that one.
+ * Not here: that replay waits for its log's past and installs nothing of it, and what was open at a
+ * fork only within its range. What comes of that takes a replay that stands still for longer than
+ * tombstones do. Nor that replay enters a fork whose operator died: that is one of
+ * test/engine/sharded/split.test.ts.
  */
 import type { SeedPlan } from "../seed-plan.ts";
 import { always, instead, omitted, type Mutant } from "./mutant.ts";
@@ -37,12 +38,6 @@ export const splits: readonly Mutant[] = [
     breaks: "a tail that begins above a fork reads what lies in the other log",
     edit: always,
     changes: { ...split, workload: "bank", keys: 12 },
-  },
-  {
-    name: "replay-ahead-of-its-past",
-    breaks: "a new log's watermark passes what the old one's replay has not installed",
-    edit: instead("true"),
-    changes: { ...crowded, workload: "bank" },
   },
   {
     name: "follows-its-past-beyond-the-fork",
