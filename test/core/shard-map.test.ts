@@ -83,6 +83,19 @@ describe("a map of shards that were split", () => {
     ]);
   });
 
+  test("knows which range a log has at each of its blocks", () => {
+    const whole = { from: 0, to: 2 ** 32 };
+    expect(twice.rangeAt(shard(0), 9 as LogPosition)).toEqual(whole);
+    expect(twice.rangeAt(shard(0), 10 as LogPosition)).toEqual({ from: 0, to: 2 ** 31 });
+    expect(twice.rangeAt(shard(1), 20 as LogPosition)).toEqual({ from: 2 ** 31, to: 2 ** 32 });
+    expect(twice.rangeAt(shard(1), 21 as LogPosition)).toEqual(twice.rangeOf(shard(1)));
+    expect(twice.rangeAt(shard(2), 25 as LogPosition)).toEqual({ from: 3 * 2 ** 30, to: 2 ** 32 });
+    // Of one that lies between two that the deployment was made with.
+    const of3 = equal(3).forkedBy({ shard: shard(3), from: 2 ** 31 }, at(1, 5));
+    const before = of3.rangeAt(shard(1), 5 as LogPosition);
+    expect(before).toEqual(equal(3).rangeOf(shard(1)));
+  });
+
   test("knows the newest fork that a tail of each has to know", () => {
     expect([0, 1, 2].map((number) => twice.forkedAt(shard(number)))).toEqual([9, 20, 20]);
   });

@@ -13,7 +13,9 @@ import { createTestCloud, testTable } from "../../testing/index.ts";
 const rows = defineTable<{ readonly n: number }, { readonly id: string }>("rows", { key: "id" });
 const ids = Array.from({ length: 12 }, (_, n) => `row-${n.toString()}`);
 
-test("whoever finds a stranger's part in place of its own is told of no commit", async () => {
+// A known limit (docs/operations.md, Rights): a part does not prove that it is its id's. Once it
+// does, all of the writes stand, and the second half of this changes.
+test("whoever finds a stranger's part in its place has half a commit, and is told of none", async () => {
   const cloud = await createTestCloud({
     ...{ shards: 2, commit: "stream" },
     tables: [testTable("rows", { partitionKey: "id" })],
@@ -50,4 +52,9 @@ test("whoever finds a stranger's part in place of its own is told of no commit",
       );
   });
   expect(outcome).toBeInstanceOf(InvariantViolation);
+  await cloud.settled();
+  await cloud.advance(120_000);
+  const written = cloud.rows(rows).filter(({ n }) => n === 1).length;
+  expect(written).toBeGreaterThan(0);
+  expect(written).toBeLessThan(ids.length);
 });

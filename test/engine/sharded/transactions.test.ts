@@ -9,24 +9,20 @@ import {
 } from "../../../sdk/index.ts";
 import type { TransactionId } from "../../../core/types.ts";
 import { checkShardedHistory } from "../../../testing/checker/check-sharded.ts";
+import { createTestCloud, testTable, type TestCloud } from "../../../testing/index.ts";
 import {
-  createTestCloud,
-  testTable,
-  type TestCloud,
-  type TestCloudOptions,
-} from "../../../testing/index.ts";
-
-type Account = { readonly id: string; readonly amount: number };
-
-const accounts = defineTable<{ readonly amount: number }, { readonly id: string }>("accounts", {
-  key: "id",
-});
-const ids = Array.from({ length: 12 }, (_, n) => `account-${n.toString()}`);
-const ways: readonly [string, TestCloudOptions][] = [
-  ["blocks of their own", { commit: "express" }],
-  ["the stream", { commit: "stream" }],
-  ["tables alone", { tablesOnly: true }],
-];
+  accounts,
+  bankTables,
+  ids,
+  move,
+  moveAround,
+  openAccounts,
+  storedTotal,
+  sumsSeen,
+  total,
+  ways,
+  wholeAmount,
+} from "./bank.ts";
 
 let cloud: TestCloud;
 
@@ -34,7 +30,7 @@ describe.each(ways)("four shards, by %s", (_, way) => {
   beforeEach(async () => {
     cloud = await createTestCloud({
       ...{ ...way, shards: 4, recordHistory: true },
-      tables: [testTable("accounts", { partitionKey: "id", history: true })],
+      tables: bankTables,
     });
   });
 
@@ -45,10 +41,7 @@ describe.each(ways)("four shards, by %s", (_, way) => {
 
   /** In one transaction, over all shards most likely. */
   async function open(client: ReturnType<TestCloud["createClient"]>): Promise<number> {
-    await client.transact((tx) => {
-      for (const id of ids) tx.put(accounts, { id, amount: 10 });
-      return Promise.resolve();
-    });
+    await openAccounts(client);
     const { receipt: told } = await client.transact(async (tx) => {
       const first = await tx.get(accounts, "account-0");
       tx.put(accounts, { id: "account-0", amount: first?.amount ?? 0 });
@@ -56,50 +49,17 @@ describe.each(ways)("four shards, by %s", (_, way) => {
     return told.commitTimestamp ?? 0;
   }
 
-  async function move(
-    client: ReturnType<TestCloud["createClient"]>,
-    [from, to]: readonly [string, string],
-    options: { readonly idempotencyKey?: string } = {},
-  ): Promise<void> {
-    await client.transact({ attemptsMax: 200, deadlineMs: 60_000, ...options }, async (tx) => {
-      const [payer, payee] = await tx.batchGet(accounts, [from, to]);
-      tx.put(accounts, { id: from, amount: (payer?.amount ?? 0) - 1 });
-      tx.put(accounts, { id: to, amount: (payee?.amount ?? 0) + 1 });
-      return null;
-    });
-  }
-
-  async function total(rows: AsyncIterable<Account>): Promise<number> {
-    let sum = 0;
-    for await (const { amount } of rows) sum += amount;
-    return sum;
-  }
-
   test("money that is moved across shards is neither lost nor made, at any moment", async () => {
-    const sums: number[] = [];
+    let sums: readonly number[] = [];
     await cloud.run(async () => {
-      const setUp = cloud.createClient("set-up");
-      await open(setUp);
-      const movers = ["a", "b", "c"].map(async (name, n) => {
-        const client = cloud.createClient(name);
-        for (let i = 0; i < 15; i += 1) {
-          const from = ids[(i * 5 + n) % ids.length] ?? "";
-          const to = ids[(i * 7 + n * 3 + 1) % ids.length] ?? "";
-          if (from !== to) await move(client, [from, to]);
-        }
-      });
-      const reader = cloud.createClient("reader");
-      const reads = async (): Promise<void> => {
-        for (let i = 0; i < 10; i += 1) {
-          await cloud.clock.sleep(40);
-          sums.push(await reader.snapshot({ attemptsMax: 200 }, (s) => total(s.scan(accounts))));
-        }
-      };
-      await Promise.all([...movers, reads()]);
+      await openAccounts(cloud.createClient("set-up"));
+      const reads = sumsSeen(cloud, { times: 10, pauseMs: 40 });
+      await moveAround(cloud, 15);
+      sums = await reads;
     });
     await cloud.settled();
-    expect(new Set(sums)).toEqual(new Set([120]));
-    expect(cloud.rows(accounts).reduce((sum, { amount }) => sum + amount, 0)).toBe(120);
+    expect(new Set(sums)).toEqual(new Set([wholeAmount]));
+    expect(storedTotal(cloud)).toBe(wholeAmount);
   });
 
   test("the past is one moment in all shards", async () => {
@@ -134,12 +94,12 @@ describe.each(ways)("four shards, by %s", (_, way) => {
       const other = cloud.createClient("other");
       await Promise.all(ids.slice(0, 6).map((id, n) => move(other, [id, ids[n + 6] ?? ""])));
       const sum = await other.snapshot({ attemptsMax: 200 }, (s) => total(s.scan(accounts)));
-      expect(sum).toBe(120);
+      expect(sum).toBe(wholeAmount);
     });
     await cloud.settled();
     await cloud.advance(3 * 60_000);
     await cloud.settled();
-    expect(cloud.rows(accounts).reduce((sum, { amount }) => sum + amount, 0)).toBe(120);
+    expect(storedTotal(cloud)).toBe(wholeAmount);
   });
 
   test("replay settles and installs what died clients left open and nobody meets", async () => {
