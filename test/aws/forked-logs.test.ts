@@ -10,7 +10,7 @@ const [parent, child, grandchild] = ["parent", "child", "grandchild"] as ShardId
   ShardId,
 ];
 
-/** What the store holds; each block says whose it is. Two blocks a page. */
+/** What the store holds; each block says whose it is. Three blocks a page. */
 function stored(held: Readonly<Record<string, readonly number[]>>) {
   const blockOf = (shard: ShardId) => (position: number) => ({
     position: position as LogPosition,
@@ -21,7 +21,7 @@ function stored(held: Readonly<Record<string, readonly number[]>>) {
   const log: Pick<CommitLog, "readAfter" | "readAt" | "readBackward"> = {
     readAfter: (shard, after) => {
       const all = blocksOf(shard).filter(({ position }) => position > after);
-      return Promise.resolve({ blocks: all.slice(0, 2), complete: all.length <= 2 });
+      return Promise.resolve({ blocks: all.slice(0, 3), complete: all.length <= 3 });
     },
     readAt: (shard, at) => Promise.resolve(blocksOf(shard).find(({ position }) => position === at)),
     readBackward: (shard, { from = Infinity, blocksMax }) =>

@@ -15,7 +15,7 @@ const ids = Array.from({ length: 12 }, (_, n) => `row-${n.toString()}`);
 
 // A known limit (docs/operations.md, Rights): a part does not prove that it is its id's. Once it
 // does, all of the writes stand, and the second half of this changes.
-test("whoever finds a stranger's part in its place has half a commit, and is told of none", async () => {
+test("whoever finds a stranger's part in its place is told of no commit", async () => {
   const cloud = await createTestCloud({
     ...{ shards: 2, commit: "stream" },
     tables: [testTable("rows", { partitionKey: "id" })],

@@ -101,7 +101,7 @@ describe.each(ways)("a split, by %s", (_, way) => {
     await cloud.run(async () => {
       const client = cloud.createClient();
       let runs = 0;
-      const { result: sum } = await client.transact({ attemptsMax: 1 }, async (tx) => {
+      const { result: sum, receipt } = await client.transact({ attemptsMax: 1 }, async (tx) => {
         runs += 1;
         const before = await tx.batchGet(accounts, ids);
         if (runs === 1) await split();
@@ -109,7 +109,7 @@ describe.each(ways)("a split, by %s", (_, way) => {
         return before.reduce((all, row) => all + (row?.amount ?? 0), 0);
       });
       expect(sum).toBe(wholeAmount);
-      expect(runs).toBe(2);
+      expect([runs, receipt.attempts]).toEqual([2, 1]);
       const now = await client.snapshot((s) => total(s.scan(accounts)));
       expect(now).toBe(132);
     });
@@ -260,7 +260,8 @@ test("what was open when its shard was split is settled in both", async () => {
 });
 
 test("what was open at the fork is entered in the new log before it is installed", async () => {
-  cloud = await createTestCloud({ tables: bankTables, commit: "express", shards: 2 });
+  // By the stream parts are placed at different times: one log stands below what they count at.
+  cloud = await createTestCloud({ tables: bankTables, commit: "stream", shards: 2 });
   await cloud.run(async () => {
     await openAccounts(cloud.createClient("set-up"));
     // All of its parts are placed, and none is entered yet.
