@@ -176,7 +176,8 @@ variable "shards" {
   description = <<-EOT
     How many shards the deployment has: each is a range of hashes of partitions, with a log of its
     own, which one oracle function serves. A transaction within one costs what it costs on one; over
-    several it is prepared in each. Set when the deployment is made (docs/operations.md, Shards).
+    several it is prepared in each. Raised later, shards are split while all runs; it is not lowered
+    (docs/operations.md, Shards).
   EOT
   type        = number
   default     = 1
