@@ -12,6 +12,7 @@ import type {
   LogPosition,
   MakerNumber,
   SequenceNumber,
+  ShardNumber,
   Timestamp,
 } from "../../../core/types.ts";
 import { systemDigest } from "../../../aws/system-digest.ts";
@@ -174,6 +175,28 @@ export const expressTrials: Breakage = {
       await expect(refused).rejects.toThrow(/has no stream/);
       await client.close();
       expect(await n(world, "row")).toBe(1);
+    }),
+    "a shard's range, by a block that splits it": inItsOwnWorld(async (world) => {
+      const { stores, honest, plain } = world;
+      await putAll(honest, plain, [{ ...key("row"), n: number(1) }]);
+      await runReplay(stores, {});
+      const block = follower(await newestBlock(stores));
+      const { id } = sealedAt(block.previousTimestamp);
+      const timestamp = block.throughTimestamp;
+      const decided = { kind: "aborted", id, timestamp, reason: { kind: "probed" } } as const;
+      const maker = { number: provisioningNumber, installed: [] };
+      const fork = { shard: 1 as ShardNumber, from: 1 };
+      await append(world, { ...block, maker, fork, verdicts: [decided] });
+      // All hashes but those of no upper half are another shard's, which nobody has made.
+      const client = createEngine((await world.as("policy read-write")).ports);
+      const read = client.snapshot({ deadlineMs: 3_000 }, (reader) =>
+        reader.get(plain.name, key("row")),
+      );
+      await expect(read).rejects.toThrow(/shard-001 has no watermark/);
+      await client.close();
+      await expect(runReplay(stores, {})).rejects.toThrow(/nobody has prepared that/);
+      await removeBlock(stores, block.position);
+      expect(await readOne(honest, plain, key("row"))).toMatchObject({ n: number(1) });
     }),
     "a row's reads for some seconds, by a block with a payload that is damaged": inItsOwnWorld(
       async (world) => {
