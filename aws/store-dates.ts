@@ -1,6 +1,6 @@
 /**
  * The `Date` of a client's answers, with the local times around the try that was answered: what
- * engine/store-clock.ts is fed with. Refusals and errors of the service are dated as well;
+ * engine/log/store-clock.ts is fed with. Refusals and errors of the service are dated as well;
  * of repeated tries each is told by itself, since the middleware stands below the retry loop.
  */
 import type { Clock, DatedAnswer } from "../core/ports.ts";

@@ -15,9 +15,9 @@ import type {
   TransactionId,
   WriteHashes,
 } from "../core/types.ts";
-import type { Found } from "./log-searches.ts";
-import type { ReadKey } from "./read-key.ts";
-import type { FoldedBlock } from "./tail-follower.ts";
+import type { Found } from "./log/log-searches.ts";
+import type { ReadKey } from "./reading/read-key.ts";
+import type { FoldedBlock } from "./log/tail-follower.ts";
 import type { CommitWay } from "./types.ts";
 
 /** A read of what another commit of the process is about to write. */

@@ -11,9 +11,9 @@ import * as limits from "../core/limits.ts";
 import { utf8Length } from "../core/utf8.ts";
 import type { AttributeValue, Item } from "../core/types.ts";
 import { isTransactionId } from "../schemas/transaction-id-text.ts";
-import type { Attempt, AttemptTimes } from "./attempt.ts";
-import type { AttemptServices } from "./attempt-services.ts";
-import type { CommitName } from "./commit-under-way.ts";
+import type { Attempt, AttemptTimes } from "./attempts/attempt.ts";
+import type { AttemptServices } from "./attempts/attempt-services.ts";
+import type { CommitName } from "./committing/commit-under-way.ts";
 import type { Receipt } from "./types.ts";
 
 export type EarlierCommit = { readonly result: AttributeValue; readonly receipt: Receipt };

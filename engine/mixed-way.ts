@@ -14,10 +14,10 @@ import type {
   TransactionId,
 } from "../core/types.ts";
 import type { KeyHashes } from "../schemas/key-hashes.ts";
-import type { ReadKey } from "./read-key.ts";
-import type { MixedState } from "./remembered-state.ts";
+import type { ReadKey } from "./reading/read-key.ts";
+import type { MixedState } from "./attempts/remembered-state.ts";
 import type { EngineEvent } from "./types.ts";
-import type { WriteBuffer } from "./write-buffer.ts";
+import type { WriteBuffer } from "./attempts/write-buffer.ts";
 
 /** Rows in the store's order; `lastKey` is where the next page begins. */
 export type MixedRows = {

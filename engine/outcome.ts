@@ -9,9 +9,9 @@ import * as limits from "../core/limits.ts";
 import type { CallOptions, ClientPorts } from "../core/ports.ts";
 import type { Timestamp, TransactionId } from "../core/types.ts";
 import { isLocalTransactionId, transactionIdTimestamp } from "../schemas/transaction-id.ts";
-import { DecisionSearch } from "./decision-search.ts";
+import { DecisionSearch } from "./log/decision-search.ts";
 import type { OnSent } from "./express-way.ts";
-import { settledDecision } from "./request-settler.ts";
+import { settledDecision } from "./committing/request-settler.ts";
 import type { ShardSession } from "./shard-session.ts";
 import type { Outcome } from "./types.ts";
 

@@ -17,7 +17,7 @@ import type {
   Watermark,
 } from "../core/types.ts";
 import type { KeyHashes } from "../schemas/key-hashes.ts";
-import type { OwnCommits } from "./own-commits.ts";
+import type { OwnCommits } from "./committing/own-commits.ts";
 import type { ShardSession } from "./shard-session.ts";
 
 export type OpenSession = {

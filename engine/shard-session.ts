@@ -5,21 +5,21 @@ import type { CallOptions, ClientPorts } from "../core/ports.ts";
 import type { TailCommit } from "../core/tail.ts";
 import type { CommittedVerdict, PreparedVerdict, ShardId, ShardNumber } from "../core/types.ts";
 import type { KeyHashes } from "../schemas/key-hashes.ts";
-import type { CommitHelper } from "./commit-helper.ts";
-import { CommitSender } from "./commit-sender.ts";
+import type { CommitHelper } from "./installing/commit-helper.ts";
+import { CommitSender } from "./committing/commit-sender.ts";
 import type { ExpressWay, WithoutStream } from "./express-way.ts";
-import { InstalledCommits } from "./installed-commits.ts";
-import { InstallOutbox } from "./install-outbox.ts";
-import { Installer } from "./installer.ts";
-import type { LogSearches } from "./log-searches.ts";
+import { InstalledCommits } from "./installing/installed-commits.ts";
+import { InstallOutbox } from "./installing/install-outbox.ts";
+import { Installer } from "./installing/installer.ts";
+import type { LogSearches } from "./log/log-searches.ts";
 import type { TableRegistry } from "./table-registry.ts";
 import type { MixedWay } from "./mixed-way.ts";
-import { TailFollower, type FollowedLog } from "./tail-follower.ts";
+import { TailFollower, type FollowedLog } from "./log/tail-follower.ts";
 
 /** For who installs what others have committed. */
-const helpers = new OnDemand("helpers", () => import("./commit-helper.ts"));
+const helpers = new OnDemand("helpers", () => import("./installing/commit-helper.ts"));
 /** For who asks about ids of others, or has slept. */
-const searches = new OnDemand("searches", () => import("./log-searches.ts"));
+const searches = new OnDemand("searches", () => import("./log/log-searches.ts"));
 
 /** What a session needs for commits by blocks of its own. */
 export type BlockMaking = {

@@ -4,7 +4,7 @@
  */
 import { OnDemand } from "../core/on-demand.ts";
 import type { ShardEntry } from "../core/shard-map.ts";
-import { AttemptRunner } from "./attempt-runner.ts";
+import { AttemptRunner } from "./attempts/attempt-runner.ts";
 import { orAborted } from "./concurrency.ts";
 import type { EngineCore } from "./engine-core.ts";
 import type { AskedOutcome } from "./outcome.ts";

@@ -14,7 +14,7 @@ import type {
   Timestamp,
   TransactionId,
 } from "../core/types.ts";
-import type { MixedState } from "./remembered-state.ts";
+import type { MixedState } from "./attempts/remembered-state.ts";
 
 /** When `transact` resolves: after every write reached its table, or as soon as the log has it. */
 export type Acknowledgement = "installed" | "certified";

@@ -12,7 +12,7 @@ import type {
   TransactionId,
 } from "../../core/types.ts";
 import { isDecision } from "../../core/decision.ts";
-import { blocksAfter, positionAtOrBelow } from "../../engine/log-search.ts";
+import { blocksAfter, positionAtOrBelow } from "../../engine/log/log-search.ts";
 import { madeElsewhere, refuseLocal } from "../../engine/outcome.ts";
 import { transactionIdTimestamp } from "../../schemas/transaction-id.ts";
 import type { Deployment, ShardLog } from "./deployment.ts";

@@ -5,7 +5,7 @@
 import { CorruptDataError } from "../../core/errors.ts";
 import type { CommitLog, StoredBlock } from "../../core/ports.ts";
 import type { LogBlock, LogPosition } from "../../core/types.ts";
-import { decodeBlock } from "../../engine/stored-block.ts";
+import { decodeBlock } from "../../engine/log/stored-block.ts";
 import * as cliLimits from "../limits.ts";
 import type { ShardLog } from "./deployment.ts";
 

@@ -12,8 +12,8 @@ import type {
   PreparedVerdict,
   TableDescription,
 } from "../../core/types.ts";
-import { payloadOf } from "../../engine/committed-payload.ts";
-import { PayloadLoader } from "../../engine/payload-loader.ts";
+import { payloadOf } from "../../engine/log/committed-payload.ts";
+import { PayloadLoader } from "../../engine/log/payload-loader.ts";
 import type { Deployment, ShardLog } from "./deployment.ts";
 
 /** One write as its payload has it. */

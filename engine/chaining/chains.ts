@@ -5,11 +5,11 @@
 import { assert } from "../../core/assert.ts";
 import type { Clock, StoredItem } from "../../core/ports.ts";
 import type { KeyHash, Verdict } from "../../core/types.ts";
-import type { CommitServices } from "../commit-services.ts";
-import type { SentCommit } from "../commit-under-way.ts";
-import type { OwnCommits, OwnReads, Sealed } from "../own-commits.ts";
-import type { ReadKey } from "../read-key.ts";
-import type { TailFollower } from "../tail-follower.ts";
+import type { CommitServices } from "../committing/commit-services.ts";
+import type { SentCommit } from "../committing/commit-under-way.ts";
+import type { OwnCommits, OwnReads, Sealed } from "../committing/own-commits.ts";
+import type { ReadKey } from "../reading/read-key.ts";
+import type { TailFollower } from "../log/tail-follower.ts";
 import { ChainedReads } from "./chained-reads.ts";
 import { CommitGroup } from "./commit-group.ts";
 import { ForeignTurns } from "./foreign-turns.ts";

@@ -29,15 +29,15 @@ import {
   type GroupCourse,
   type LocalVerdict,
   type SentCommit,
-} from "../commit-under-way.ts";
-import type { CommitServices } from "../commit-services.ts";
-import { probedError } from "../commit-request.ts";
+} from "../committing/commit-under-way.ts";
+import type { CommitServices } from "../committing/commit-services.ts";
+import { probedError } from "../committing/commit-request.ts";
 import { ignore, noLongerNeeded, orAborted } from "../concurrency.ts";
 import { refuseBelowTail, conflictError } from "../conflict-error.ts";
 import type { UndecidedRead } from "../express-way.ts";
-import type { Sealed } from "../own-commits.ts";
+import type { Sealed } from "../committing/own-commits.ts";
 import type { ShardSession } from "../shard-session.ts";
-import type { WriteBuffer } from "../write-buffer.ts";
+import type { WriteBuffer } from "../attempts/write-buffer.ts";
 import type { ChainedReads } from "./chained-reads.ts";
 import type { ForeignTurns } from "./foreign-turns.ts";
 import type { LocalCommits, LocalConflict, LocalWrite, UndecidedCommit } from "./local-commits.ts";

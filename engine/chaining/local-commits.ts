@@ -8,7 +8,7 @@ import type { StoredItem } from "../../core/ports.ts";
 import type { Tail } from "../../core/tail.ts";
 import type { KeyRead, PredicateRead, TransactionReads } from "../../core/transaction-reads.ts";
 import type { Item, KeyHash, Timestamp, TransactionId, WriteHashes } from "../../core/types.ts";
-import type { LocalVerdict } from "../commit-under-way.ts";
+import type { LocalVerdict } from "../committing/commit-under-way.ts";
 
 /** What stands in the way; `timestamp` is missing where it is not committed itself. */
 export type LocalConflict = {

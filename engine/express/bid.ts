@@ -5,7 +5,7 @@
 import type { Answer } from "../../core/types.ts";
 import type { CallOptions } from "../../core/ports.ts";
 import { asError } from "../concurrency.ts";
-import type { Found } from "../log-searches.ts";
+import type { Found } from "../log/log-searches.ts";
 import type { ExpressRequest } from "./block-plan.ts";
 
 /** A transaction that wants into the next block. */

@@ -27,8 +27,8 @@ import type { ClientPorts, CommitLog } from "../../core/ports.ts";
 import type { LogBlock, MakerNumber, ShardId, TransactionId } from "../../core/types.ts";
 import { ignore } from "../concurrency.ts";
 import { WakefulClock } from "../elapsed.ts";
-import type { InstallOutbox } from "../install-outbox.ts";
-import type { FoldedBlock, TailFollower } from "../tail-follower.ts";
+import type { InstallOutbox } from "../installing/install-outbox.ts";
+import type { FoldedBlock, TailFollower } from "../log/tail-follower.ts";
 import {
   answerAsLogged,
   answerTo,

@@ -18,7 +18,7 @@ import type { InstalledReport, ShardId } from "../../core/types.ts";
 import { waitBackoff } from "../backoff.ts";
 import { ignore, noLongerNeeded } from "../concurrency.ts";
 import { instantOf } from "../elapsed.ts";
-import type { TailFollower } from "../tail-follower.ts";
+import type { TailFollower } from "../log/tail-follower.ts";
 import type { WaitingBid } from "./bid.ts";
 
 /** A block, and whom it commits. */

@@ -12,9 +12,9 @@ import * as limits from "../../core/limits.ts";
 import type { StoredItem } from "../../core/ports.ts";
 import type { TailCommit } from "../../core/tail.ts";
 import type { CommittedVerdict, Payload } from "../../core/types.ts";
-import { writeAt, writtenItem } from "../payload-writes.ts";
-import { payloadOf } from "../committed-payload.ts";
-import type { ReadKey } from "../read-key.ts";
+import { writeAt, writtenItem } from "../installing/payload-writes.ts";
+import { payloadOf } from "../log/committed-payload.ts";
+import type { ReadKey } from "../reading/read-key.ts";
 
 export class BlockValues {
   /** The newest that were asked for, decoded; the one that was asked for last stands last. */

@@ -8,7 +8,7 @@ import type { Answer, MakerNumber } from "../../core/types.ts";
 import { encodeLogBlock } from "../../schemas/log-block-encoding.ts";
 import { follow, ignore, noLongerNeeded } from "../concurrency.ts";
 import { WakefulClock } from "../elapsed.ts";
-import { StoreClock } from "../store-clock.ts";
+import { StoreClock } from "../log/store-clock.ts";
 import type { ExpressWay, ExpressWish } from "../express-way.ts";
 import type { ShardSession } from "../shard-session.ts";
 import type { TableRegistry } from "../table-registry.ts";

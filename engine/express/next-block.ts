@@ -7,7 +7,7 @@ import * as limits from "../../core/limits.ts";
 import type { Clock, CommitLog } from "../../core/ports.ts";
 import type { LogPosition, ShardId } from "../../core/types.ts";
 import { ignore, noLongerNeeded } from "../concurrency.ts";
-import type { TailFollower } from "../tail-follower.ts";
+import type { TailFollower } from "../log/tail-follower.ts";
 
 export type NextBlockParts = {
   readonly ports: { readonly clock: Clock; readonly log: Pick<CommitLog, "readAt"> };

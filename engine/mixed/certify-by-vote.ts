@@ -23,16 +23,16 @@ import type {
   Stamp,
   TransactionId,
 } from "../../core/types.ts";
-import { sendRequest, tablesOf, type Certified } from "../commit.ts";
-import { abortError, probedError, type Committable } from "../commit-request.ts";
+import { sendRequest, tablesOf, type Certified } from "../committing/commit.ts";
+import { abortError, probedError, type Committable } from "../committing/commit-request.ts";
 import { Call } from "../call.ts";
 import { ignore, orAborted } from "../concurrency.ts";
 import { conflictError } from "../conflict-error.ts";
-import { DecisionSearch } from "../decision-search.ts";
+import { DecisionSearch } from "../log/decision-search.ts";
 import type { OnSent } from "../express-way.ts";
-import { settledDecision, settledPlace, voteAgainst } from "../request-settler.ts";
+import { settledDecision, settledPlace, voteAgainst } from "../committing/request-settler.ts";
 import type { ShardSession } from "../shard-session.ts";
-import type { BufferedWrite } from "../write-buffer.ts";
+import type { BufferedWrite } from "../attempts/write-buffer.ts";
 import { addressOf } from "./mixed-reader.ts";
 import type { FenceResult, MixedItems } from "./mixed-items.ts";
 import type { MixedReadSet } from "./mixed-read-set.ts";

@@ -10,7 +10,7 @@ import { takesLocalCommits } from "../../core/table-access.ts";
 import type { Item, TransactionId } from "../../core/types.ts";
 import { asError } from "../concurrency.ts";
 import type { AttemptView } from "../mixed-way.ts";
-import type { WriteBuffer } from "../write-buffer.ts";
+import type { WriteBuffer } from "../attempts/write-buffer.ts";
 import { addressOf } from "./mixed-reader.ts";
 import type { MixedItems } from "./mixed-items.ts";
 import type { MixedReadSet } from "./mixed-read-set.ts";

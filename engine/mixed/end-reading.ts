@@ -13,7 +13,7 @@ import type { KeyHash } from "../../core/types.ts";
 import { orAborted } from "../concurrency.ts";
 import { conflictError } from "../conflict-error.ts";
 import type { AttemptView } from "../mixed-way.ts";
-import { bringAllAbout } from "../request-settler.ts";
+import { bringAllAbout } from "../committing/request-settler.ts";
 import type { ShardSession } from "../shard-session.ts";
 import type { MixedItems } from "./mixed-items.ts";
 import type { MixedReadSet } from "./mixed-read-set.ts";

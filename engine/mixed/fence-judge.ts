@@ -11,11 +11,11 @@ import type { CallOptions, ClientPorts } from "../../core/ports.ts";
 import type { TailCommit } from "../../core/tail.ts";
 import type { CommittedVerdict, Payload, TransactionId } from "../../core/types.ts";
 import { orAborted } from "../concurrency.ts";
-import { PayloadLoader } from "../payload-loader.ts";
-import { describeTable, stampAt, writeAt } from "../payload-writes.ts";
-import { bringAbout } from "../request-settler.ts";
+import { PayloadLoader } from "../log/payload-loader.ts";
+import { describeTable, stampAt, writeAt } from "../installing/payload-writes.ts";
+import { bringAbout } from "../committing/request-settler.ts";
 import type { ShardSession } from "../shard-session.ts";
-import { itemIdentity } from "../write-buffer.ts";
+import { itemIdentity } from "../attempts/write-buffer.ts";
 import type { FenceJudge, SettleOptions } from "./mixed-items.ts";
 
 export class TailFenceJudge implements FenceJudge {

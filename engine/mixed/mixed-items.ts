@@ -19,7 +19,7 @@ import type { CallOptions, Clock, Random } from "../../core/ports.ts";
 import type { Item, Stamp, TransactionId } from "../../core/types.ts";
 import { waitBackoff } from "../backoff.ts";
 import { ignore, Semaphore } from "../concurrency.ts";
-import { removeFences } from "../remove-fences.ts";
+import { removeFences } from "../installing/remove-fences.ts";
 import {
   afterFenceCall,
   afterFenceFate,

@@ -1,7 +1,7 @@
 /** Where pages of mixed tables come from, by what was asked. */
 import type { ClientPorts } from "../../core/ports.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
-import type { MixedPageRequest } from "../remembered-state.ts";
+import type { MixedPageRequest } from "../attempts/remembered-state.ts";
 import type { PageSource } from "./mixed-read-set.ts";
 
 export function pageSource(

@@ -11,7 +11,7 @@ import type { CallOptions } from "../../core/ports.ts";
 import type { Tail } from "../../core/tail.ts";
 import type { KeyRead, PredicateRead, ReadConflict } from "../../core/transaction-reads.ts";
 import type { Item, KeyHash } from "../../core/types.ts";
-import type { MixedPageRequest } from "../remembered-state.ts";
+import type { MixedPageRequest } from "../attempts/remembered-state.ts";
 import type { SeenItem } from "./seen-item.ts";
 
 export type SeenKey = {

@@ -17,10 +17,10 @@ import type {
 } from "../../core/ports.ts";
 import type { Item, TableDescription } from "../../core/types.ts";
 import type { AttemptView, MixedReads, MixedRows } from "../mixed-way.ts";
-import type { MixedPageRequest, MixedState } from "../remembered-state.ts";
-import type { ReadKey } from "../read-key.ts";
+import type { MixedPageRequest, MixedState } from "../attempts/remembered-state.ts";
+import type { ReadKey } from "../reading/read-key.ts";
 import type { ShardSession } from "../shard-session.ts";
-import { itemIdentity } from "../write-buffer.ts";
+import { itemIdentity } from "../attempts/write-buffer.ts";
 import { endReading } from "./end-reading.ts";
 import type { MixedItems } from "./mixed-items.ts";
 import { pageSource } from "./mixed-pages.ts";

@@ -9,7 +9,7 @@ import type {
   MixedState,
   RememberedKey,
   RememberedPage,
-} from "../remembered-state.ts";
+} from "../attempts/remembered-state.ts";
 import type { MixedReadSet, SeenKey, SeenPage } from "./mixed-read-set.ts";
 import type { RememberedReads } from "./remembered-reads.ts";
 

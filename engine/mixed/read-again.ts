@@ -7,7 +7,7 @@ import type { CallOptions } from "../../core/ports.ts";
 import type { KeyRead, PredicateRead } from "../../core/transaction-reads.ts";
 import type { TransactionId } from "../../core/types.ts";
 import { Semaphore } from "../concurrency.ts";
-import { itemIdentity } from "../write-buffer.ts";
+import { itemIdentity } from "../attempts/write-buffer.ts";
 import type { MixedItems } from "./mixed-items.ts";
 import type { MixedReadSet, PageSource, SeenPage } from "./mixed-read-set.ts";
 import { readRows } from "./rows.ts";

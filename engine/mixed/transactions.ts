@@ -2,7 +2,7 @@
 import type { ItemAddress } from "../../core/mixed-items-port.ts";
 import type { CallOptions, ClientPorts } from "../../core/ports.ts";
 import { localTransactionId } from "../../schemas/transaction-id.ts";
-import { installCommitted } from "../install-committed.ts";
+import { installCommitted } from "../installing/install-committed.ts";
 import type {
   AttemptView,
   MixedAttempt,

@@ -17,18 +17,18 @@ import { CommitUnknownError, UnavailableError } from "../../core/errors.ts";
 import type { TransactionReads } from "../../core/transaction-reads.ts";
 import type { Answer, Part, Timestamp, TransactionId, WholeOutcome } from "../../core/types.ts";
 import { transactionIdFor } from "../../schemas/transaction-id.ts";
-import type { AttemptServices } from "../attempt-services.ts";
-import type { AttemptViews } from "../attempt-views.ts";
-import type { Committed } from "../committed.ts";
-import { sendRequest, tablesOf, type Sent } from "../commit.ts";
-import { abortError } from "../commit-request.ts";
-import type { CommitName } from "../commit-under-way.ts";
+import type { AttemptServices } from "../attempts/attempt-services.ts";
+import type { AttemptViews } from "../attempts/attempt-views.ts";
+import type { Committed } from "../log/committed.ts";
+import { sendRequest, tablesOf, type Sent } from "../committing/commit.ts";
+import { abortError } from "../committing/commit-request.ts";
+import type { CommitName } from "../committing/commit-under-way.ts";
 import { follow, noLongerNeeded } from "../concurrency.ts";
-import type { ReadView } from "../read-view.ts";
-import { settledAnswer, unknownError } from "../request-settler.ts";
+import type { ReadView } from "../reading/read-view.ts";
+import { settledAnswer, unknownError } from "../committing/request-settler.ts";
 import type { ShardSession } from "../shard-session.ts";
 import type { CommitWay } from "../types.ts";
-import { assertKeyCount, type WriteBuffer } from "../write-buffer.ts";
+import { assertKeyCount, type WriteBuffer } from "../attempts/write-buffer.ts";
 import { OwnOutcome, type PlacedPart } from "./own-outcome.ts";
 
 export type ShardedCommit = {

@@ -13,9 +13,9 @@ import type {
   TransactionId,
   WholeOutcome,
 } from "../../core/types.ts";
-import type { AttemptServices } from "../attempt-services.ts";
+import type { AttemptServices } from "../attempts/attempt-services.ts";
 import { ignore, noLongerNeeded } from "../concurrency.ts";
-import { installCommitted } from "../install-committed.ts";
+import { installCommitted } from "../installing/install-committed.ts";
 import type { ShardSession } from "../shard-session.ts";
 import type { CommitWay } from "../types.ts";
 import { enterIn } from "./settle-outcome.ts";

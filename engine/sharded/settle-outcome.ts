@@ -19,9 +19,9 @@ import type {
 import { unseen, wholeOutcome, type PartState } from "../../core/whole-outcome.ts";
 import { transactionIdTimestamp } from "../../schemas/transaction-id.ts";
 import { ignore, orAborted } from "../concurrency.ts";
-import { DecisionSearch } from "../decision-search.ts";
+import { DecisionSearch } from "../log/decision-search.ts";
 import { madeElsewhere, refuseLocal, settleOutcome, type AskedOutcome } from "../outcome.ts";
-import { settledAnswer, settledDecision } from "../request-settler.ts";
+import { settledAnswer, settledDecision } from "../committing/request-settler.ts";
 import type { Sessions } from "../sessions.ts";
 import type { ShardSession } from "../shard-session.ts";
 import type { Outcome } from "../types.ts";

@@ -19,7 +19,7 @@ import type {
   MixedState,
   RememberedKey,
   RememberedPage,
-} from "../../engine/remembered-state.ts";
+} from "../../engine/attempts/remembered-state.ts";
 import { writeValue } from "../../schemas/attribute-value.ts";
 import { readValue } from "../../schemas/attribute-value-reading.ts";
 import type { ByteReader } from "../../schemas/byte-reader.ts";

@@ -9,8 +9,8 @@ import type { AbortedFences } from "../../core/aborted-fences-port.ts";
 import { StoreError, type CorruptDataError } from "../../core/errors.ts";
 import type { CallOptions, Ports } from "../../core/ports.ts";
 import type { ShardId, Timestamp } from "../../core/types.ts";
-import { isRefusedForGood } from "../../engine/refused-for-good.ts";
-import { removeFencesOf } from "../../engine/remove-fences.ts";
+import { isRefusedForGood } from "../../engine/installing/refused-for-good.ts";
+import { removeFencesOf } from "../../engine/installing/remove-fences.ts";
 
 export type AbortedWork = {
   readonly ports: Pick<Ports, "mixed" | "control">;

@@ -15,7 +15,7 @@
 import { placeOf } from "../../core/decision.ts";
 import type { Tombstone } from "../../core/ports.ts";
 import type { Timestamp } from "../../core/types.ts";
-import { writeAt, writtenItem, type Commit } from "../../engine/payload-writes.ts";
+import { writeAt, writtenItem, type Commit } from "../../engine/installing/payload-writes.ts";
 
 export type PlannedWrite = { readonly commit: Commit; readonly index: number };
 
@@ -33,7 +33,10 @@ export type ChunkPlan = {
   readonly voted: readonly PlannedWrite[];
   /** Every delete, superseded ones too: its tombstone may have been installed by its client. */
   readonly tombstones: readonly Tombstone[];
-  /** Writes that nobody may make (engine/permitted-writes.ts), and nobody says are installed. */
+  /**
+   * Writes that nobody may make (engine/installing/permitted-writes.ts), and nobody says are
+   * installed.
+   */
   readonly refused: readonly RefusedWrite[];
 };
 

@@ -4,7 +4,7 @@
  */
 import type { CallOptions, DeadLetter, Ports } from "../../core/ports.ts";
 import type { CommittedVerdict, ShardId } from "../../core/types.ts";
-import { writeAt } from "../../engine/payload-writes.ts";
+import { writeAt } from "../../engine/installing/payload-writes.ts";
 import type { Observability } from "../shared/observability.ts";
 import type { PlannedWrite } from "./chunk.ts";
 

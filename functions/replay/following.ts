@@ -3,7 +3,7 @@ import { assertContinues, assertCursorMayFollow } from "../../core/block-order.t
 import { CorruptDataError } from "../../core/errors.ts";
 import type { StoredBlock } from "../../core/ports.ts";
 import type { LogBlock, Watermark } from "../../core/types.ts";
-import { decodeBlock } from "../../engine/stored-block.ts";
+import { decodeBlock } from "../../engine/log/stored-block.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
 
 /**

@@ -13,7 +13,7 @@ import { CorruptDataError } from "../../core/errors.ts";
 import type { CallOptions, Ports } from "../../core/ports.ts";
 import { holds } from "../../core/shard-map.ts";
 import type { LogPosition, Watermark } from "../../core/types.ts";
-import type { Commit } from "../../engine/payload-writes.ts";
+import type { Commit } from "../../engine/installing/payload-writes.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
 
 export type ForkedLog = {

@@ -16,8 +16,13 @@ import type {
   Payload,
   Watermark,
 } from "../../core/types.ts";
-import { describeTable, writeAt, writtenItem, type Commit } from "../../engine/payload-writes.ts";
-import { decodeBlock } from "../../engine/stored-block.ts";
+import {
+  describeTable,
+  writeAt,
+  writtenItem,
+  type Commit,
+} from "../../engine/installing/payload-writes.ts";
+import { decodeBlock } from "../../engine/log/stored-block.ts";
 import type { PlannedWrite, RefusalOf } from "./chunk.ts";
 import { blocksAfter, type LogAhead, type LogReading } from "./log-ahead.ts";
 import type { ReplayPayloads } from "./payloads.ts";

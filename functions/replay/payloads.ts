@@ -16,8 +16,12 @@ import type {
   TransactionId,
 } from "../../core/types.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
-import { payloadOf } from "../../engine/committed-payload.ts";
-import { PayloadLoader, payloadInRecord, type PayloadPorts } from "../../engine/payload-loader.ts";
+import { payloadOf } from "../../engine/log/committed-payload.ts";
+import {
+  PayloadLoader,
+  payloadInRecord,
+  type PayloadPorts,
+} from "../../engine/log/payload-loader.ts";
 
 type PreparedAs = (id: TransactionId) => OpenTransaction | undefined;
 

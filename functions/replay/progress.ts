@@ -25,7 +25,7 @@ import type {
   TransactionId,
   Watermark,
 } from "../../core/types.ts";
-import { decodeBlock } from "../../engine/stored-block.ts";
+import { decodeBlock } from "../../engine/log/stored-block.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
 import { placeBehind } from "./following.ts";
 import type { LogReading } from "./log-ahead.ts";

@@ -27,8 +27,8 @@ import type {
   Watermark,
 } from "../../core/types.ts";
 import { orAborted } from "../../engine/concurrency.ts";
-import type { Commit } from "../../engine/payload-writes.ts";
-import { refusalOf } from "../../engine/permitted-writes.ts";
+import type { Commit } from "../../engine/installing/payload-writes.ts";
+import { refusalOf } from "../../engine/installing/permitted-writes.ts";
 import { TableRegistry } from "../../engine/table-registry.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { callOptions, type InvocationBudget } from "../shared/invocation-budget.ts";

@@ -21,8 +21,8 @@ import type {
   ShardId,
   Timestamp,
 } from "../../core/types.ts";
-import { CommitSender } from "../../engine/commit-sender.ts";
-import { InstallOutbox } from "../../engine/install-outbox.ts";
+import { CommitSender } from "../../engine/committing/commit-sender.ts";
+import { InstallOutbox } from "../../engine/installing/install-outbox.ts";
 import { encodeCommitRequest } from "../../schemas/commit-record.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
 import { encodeLogBlock } from "../../schemas/log-block-encoding.ts";

@@ -22,8 +22,8 @@ import type {
   TransactionId,
 } from "../../core/types.ts";
 import { ignore, Semaphore } from "../../engine/concurrency.ts";
-import { writeAt } from "../../engine/payload-writes.ts";
-import { removeFencesOf } from "../../engine/remove-fences.ts";
+import { writeAt } from "../../engine/installing/payload-writes.ts";
+import { removeFencesOf } from "../../engine/installing/remove-fences.ts";
 import { encodeItem } from "../../schemas/attribute-value.ts";
 import type { Observability } from "../shared/observability.ts";
 

@@ -15,7 +15,7 @@ import type {
   WholeOutcome,
 } from "../../core/types.ts";
 import { foldPart, unseen, wholeOutcome, type PartState } from "../../core/whole-outcome.ts";
-import { blocksAbove } from "../../engine/log-search.ts";
+import { blocksAbove } from "../../engine/log/log-search.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
 
 export type OtherLogsParts = {

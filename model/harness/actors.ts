@@ -18,10 +18,10 @@ import type {
   TransactionId,
 } from "../../core/types.ts";
 import { asError } from "../../engine/concurrency.ts";
-import { Installer } from "../../engine/installer.ts";
-import { getItem } from "../../engine/point-reads.ts";
-import { AttemptFate } from "../../engine/attempt-fate.ts";
-import { ReadView } from "../../engine/read-view.ts";
+import { Installer } from "../../engine/installing/installer.ts";
+import { getItem } from "../../engine/reading/point-reads.ts";
+import { AttemptFate } from "../../engine/attempts/attempt-fate.ts";
+import { ReadView } from "../../engine/reading/read-view.ts";
 import { ShardSession } from "../../engine/shard-session.ts";
 import {
   createOracleService,

@@ -3,7 +3,7 @@
  * they lie: which items they are of, and not only what their hashes are.
  */
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
-import { PayloadLoader, type PayloadPorts } from "../../engine/payload-loader.ts";
+import { PayloadLoader, type PayloadPorts } from "../../engine/log/payload-loader.ts";
 import type { StreamRecord } from "../../core/ports.ts";
 import { holds, type ShardMap } from "../../core/shard-map.ts";
 import type {

@@ -10,7 +10,7 @@ import { registerTables } from "../../aws/register-tables.ts";
 import { StoreError } from "../../core/errors.ts";
 import type { LogPosition, ShardId, TableDescription } from "../../core/types.ts";
 import { createEngine } from "../../engine/engine.ts";
-import { decodeBlock } from "../../engine/stored-block.ts";
+import { decodeBlock } from "../../engine/log/stored-block.ts";
 import type { Engine } from "../../engine/types.ts";
 import { stackFunctions, type FunctionDefinition } from "../../localstack/stack-functions.ts";
 import { localIdentity } from "../harness/local-servers.ts";

@@ -16,9 +16,9 @@ import type {
   Timestamp,
   TransactionId,
 } from "../../core/types.ts";
-import { CommitHelper } from "../../engine/commit-helper.ts";
-import { InstalledCommits } from "../../engine/installed-commits.ts";
-import { Installer } from "../../engine/installer.ts";
+import { CommitHelper } from "../../engine/installing/commit-helper.ts";
+import { InstalledCommits } from "../../engine/installing/installed-commits.ts";
+import { Installer } from "../../engine/installing/installer.ts";
 import type { ShardSession } from "../../engine/shard-session.ts";
 import { encodePayload } from "../../schemas/payload.ts";
 import { registryOf } from "../../testing/registry-view.ts";

@@ -10,8 +10,8 @@ import type {
   ShardId,
   Timestamp,
 } from "../../core/types.ts";
-import { CommitSender, type SendResult } from "../../engine/commit-sender.ts";
-import { InstallOutbox } from "../../engine/install-outbox.ts";
+import { CommitSender, type SendResult } from "../../engine/committing/commit-sender.ts";
+import { InstallOutbox } from "../../engine/installing/install-outbox.ts";
 import { encodeCommitRequest } from "../../schemas/commit-record.ts";
 import { decodeCommitRecord, readInstalled } from "../../schemas/commit-record-reading.ts";
 import { idOf } from "./memory-log.ts";

@@ -16,8 +16,8 @@ import type {
   Timestamp,
 } from "../../core/types.ts";
 import { ignore } from "../../engine/concurrency.ts";
-import { DecisionSearch } from "../../engine/decision-search.ts";
-import { decodeBlock } from "../../engine/stored-block.ts";
+import { DecisionSearch } from "../../engine/log/decision-search.ts";
+import { decodeBlock } from "../../engine/log/stored-block.ts";
 import { settleOutcome } from "../../engine/outcome.ts";
 import { ShardSession } from "../../engine/shard-session.ts";
 import { decodeCommitRecord } from "../../schemas/commit-record-reading.ts";

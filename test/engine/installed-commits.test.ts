@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import * as limits from "../../core/limits.ts";
 import { commitName } from "../../core/tail.ts";
 import type { Timestamp } from "../../core/types.ts";
-import { InstalledCommits } from "../../engine/installed-commits.ts";
+import { InstalledCommits } from "../../engine/installing/installed-commits.ts";
 
 const commit = (timestamp: number, write = 0) => ({ timestamp: timestamp as Timestamp, write });
 

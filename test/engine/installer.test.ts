@@ -13,7 +13,11 @@ import type {
   TransactionId,
   Version,
 } from "../../core/types.ts";
-import { Installer, type InstallJob, type InstallPorts } from "../../engine/installer.ts";
+import {
+  Installer,
+  type InstallJob,
+  type InstallPorts,
+} from "../../engine/installing/installer.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 const names = { name: "rows", partitionKey: "pk" };

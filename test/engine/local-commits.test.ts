@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { LocalCommits, type UndecidedCommit } from "../../engine/chaining/local-commits.ts";
-import type { LocalVerdict } from "../../engine/commit-under-way.ts";
+import type { LocalVerdict } from "../../engine/committing/commit-under-way.ts";
 import { idOf } from "./memory-log.ts";
 import { Tail } from "../../core/tail.ts";
 import type { KeyHash, LogPosition, Timestamp } from "../../core/types.ts";

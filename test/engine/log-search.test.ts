@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { SnapshotTooOldError } from "../../core/errors.ts";
 import type { LogPosition, ShardId, Timestamp } from "../../core/types.ts";
-import { blocksAbove } from "../../engine/log-search.ts";
-import { decodeBlock } from "../../engine/stored-block.ts";
+import { blocksAbove } from "../../engine/log/log-search.ts";
+import { decodeBlock } from "../../engine/log/stored-block.ts";
 import { MemoryLog } from "./memory-log.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 

@@ -8,7 +8,7 @@ import type { Item, KeyHash, TableDescription } from "../../core/types.ts";
 import { MixedReadSet, type SeenPage } from "../../engine/mixed/mixed-read-set.ts";
 import { mixedStateOf } from "../../engine/mixed/mixed-state.ts";
 import type { RememberedReads } from "../../engine/mixed/remembered-reads.ts";
-import type { MixedState } from "../../engine/remembered-state.ts";
+import type { MixedState } from "../../engine/attempts/remembered-state.ts";
 import { contentDigest } from "../../schemas/content-digest.ts";
 
 const table: TableDescription = {

@@ -5,8 +5,8 @@ import * as limits from "../../core/limits.ts";
 import { OpenTransactions } from "../../core/open-transactions.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { LogPosition, Timestamp, Verdict } from "../../core/types.ts";
-import { settleOpen } from "../../engine/settle-open.ts";
-import type { TailFollower } from "../../engine/tail-follower.ts";
+import { settleOpen } from "../../engine/committing/settle-open.ts";
+import type { TailFollower } from "../../engine/log/tail-follower.ts";
 import { id, startTimestamp } from "../core/oracle-harness.ts";
 
 const decided: Verdict = {

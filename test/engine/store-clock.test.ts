@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as limits from "../../core/limits.ts";
-import { StoreClock } from "../../engine/store-clock.ts";
+import { StoreClock } from "../../engine/log/store-clock.ts";
 
 const epochMs = 1_795_361_400_000;
 

@@ -3,7 +3,7 @@
  */
 import { expect, test } from "vitest";
 import type { ShardId, Timestamp, Verdict } from "../../core/types.ts";
-import { TailFollower } from "../../engine/tail-follower.ts";
+import { TailFollower } from "../../engine/log/tail-follower.ts";
 import { followerPorts, idOf, MemoryLog } from "./memory-log.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 

@@ -1,7 +1,7 @@
 /** When the follower looks for verdicts: soon after they are there, and not often before. */
 import { expect, test } from "vitest";
 import type { ShardId } from "../../core/types.ts";
-import { TailFollower } from "../../engine/tail-follower.ts";
+import { TailFollower } from "../../engine/log/tail-follower.ts";
 import { VirtualClock } from "../embedded/fixtures/memory-stream.ts";
 import { followerPorts, idOf, MemoryLog } from "./memory-log.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import * as limits from "../../core/limits.ts";
 import type { Item, TableDescription } from "../../core/types.ts";
-import { assertKeyCount, WriteBuffer } from "../../engine/write-buffer.ts";
+import { assertKeyCount, WriteBuffer } from "../../engine/attempts/write-buffer.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 
 function tableOf(name: string): TableDescription {

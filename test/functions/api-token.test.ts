@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import * as limits from "../../core/limits.ts";
 import type { SortKeyCondition } from "../../core/ports.ts";
 import type { AttributeValue, Item, Timestamp } from "../../core/types.ts";
-import type { MixedPageRequest, MixedState } from "../../engine/remembered-state.ts";
+import type { MixedPageRequest, MixedState } from "../../engine/attempts/remembered-state.ts";
 import type { TransactionState } from "../../engine/types.ts";
 import { ApiProblem } from "../../functions/api/problem.ts";
 import { createTokenCodec, requireYoung } from "../../functions/api/token.ts";

@@ -15,7 +15,7 @@ import type {
   WriteHashes,
 } from "../../core/types.ts";
 import { isPastInstalled, withinRange } from "../../functions/replay/forked-log.ts";
-import type { Commit } from "../../engine/payload-writes.ts";
+import type { Commit } from "../../engine/installing/payload-writes.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { sampleHashSecret } from "../../testing/sample-hashes.ts";
 

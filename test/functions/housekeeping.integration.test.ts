@@ -18,7 +18,7 @@ import type {
 } from "../../core/types.ts";
 import { createEngine } from "../../engine/engine.ts";
 import type { CallBounds, Engine } from "../../engine/types.ts";
-import { decodeBlock } from "../../engine/stored-block.ts";
+import { decodeBlock } from "../../engine/log/stored-block.ts";
 import { keepHouse } from "../../functions/housekeeping/service.ts";
 import { createReplayService } from "../../functions/replay/service.ts";
 import { silentObservability } from "../../functions/shared/silent-observability.ts";

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Item, SequenceNumber, Timestamp, TransactionId } from "../../core/types.ts";
-import type { Commit } from "../../engine/payload-writes.ts";
+import type { Commit } from "../../engine/installing/payload-writes.ts";
 import { planChunk, type PlannedWrite } from "../../functions/replay/chunk.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { DeadLetter } from "../../core/ports.ts";
 import type { Item, ShardId, Timestamp, TransactionId } from "../../core/types.ts";
-import type { Commit } from "../../engine/payload-writes.ts";
+import type { Commit } from "../../engine/installing/payload-writes.ts";
 import { DeadLetters } from "../../functions/replay/dead-letters.ts";
 import { sampleHashes } from "../../testing/sample-hashes.ts";
 

@@ -14,7 +14,7 @@ import type {
   Timestamp,
   TransactionId,
 } from "../../core/types.ts";
-import type { Commit } from "../../engine/payload-writes.ts";
+import type { Commit } from "../../engine/installing/payload-writes.ts";
 import type { PlannedWrite } from "../../functions/replay/chunk.ts";
 import { LogAhead } from "../../functions/replay/log-ahead.ts";
 import { NewerWrites } from "../../functions/replay/newer-writes.ts";

@@ -1,7 +1,7 @@
 /** Replay called by hand, beside clients that leave their installs to it. */
 import type { Ports, StreamRecord } from "../../core/ports.ts";
 import type { Item, TableDescription, Timestamp, TransactionId } from "../../core/types.ts";
-import { decodeBlock } from "../../engine/stored-block.ts";
+import { decodeBlock } from "../../engine/log/stored-block.ts";
 import type { Engine } from "../../engine/types.ts";
 import { createReplayService, type ReplayResult } from "../../functions/replay/service.ts";
 import type { Observability } from "../../functions/shared/observability.ts";

@@ -16,7 +16,7 @@ import type {
   Timestamp,
   TransactionId,
 } from "../../core/types.ts";
-import { decodeBlock } from "../../engine/stored-block.ts";
+import { decodeBlock } from "../../engine/log/stored-block.ts";
 import type { Engine } from "../../engine/types.ts";
 import type { ReplayResult } from "../../functions/replay/service.ts";
 import type { LocalDeployment } from "../harness/local-deployment.ts";

@@ -14,7 +14,7 @@ import type {
   TransactionId,
   Verdict,
 } from "../../core/types.ts";
-import { decodeBlock } from "../../engine/stored-block.ts";
+import { decodeBlock } from "../../engine/log/stored-block.ts";
 import { encodeCommitRecord, encodeCommitRequest } from "../../schemas/commit-record.ts";
 import { encodePayload } from "../../schemas/payload.ts";
 import { transactionIdFor, transactionIdProofBytes } from "../../schemas/transaction-id.ts";

@@ -14,7 +14,7 @@ import type {
   TableDescription,
   TransactionId,
 } from "../../core/types.ts";
-import { itemIdentity } from "../../engine/write-buffer.ts";
+import { itemIdentity } from "../../engine/attempts/write-buffer.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
 import { historyAttribute } from "../../testing/history/key-text.ts";
 

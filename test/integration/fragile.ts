@@ -11,7 +11,7 @@ import type {
   Verdict,
 } from "../../core/types.ts";
 import { createEngine } from "../../engine/engine.ts";
-import { decodeBlock } from "../../engine/stored-block.ts";
+import { decodeBlock } from "../../engine/log/stored-block.ts";
 import type { Engine, EngineTransaction } from "../../engine/types.ts";
 import { recorded } from "../harness/history-export.ts";
 import type { LocalStores } from "../harness/local-stores.ts";

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ConflictError } from "../../core/errors.ts";
 import type { Item, TableDescription, Timestamp } from "../../core/types.ts";
 import type { Engine, EngineTransaction, TransactOptions } from "../../engine/types.ts";
-import { decodeBlock } from "../../engine/stored-block.ts";
+import { decodeBlock } from "../../engine/log/stored-block.ts";
 import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";
 import {
   createTables,

@@ -19,7 +19,7 @@ import type {
   TransactionId,
 } from "../../core/types.ts";
 import type { Engine } from "../../engine/types.ts";
-import { decodeBlock } from "../../engine/stored-block.ts";
+import { decodeBlock } from "../../engine/log/stored-block.ts";
 import {
   startLocalDeployment,
   type Interpose,

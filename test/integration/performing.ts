@@ -1,7 +1,7 @@
 /** Runs transactions so that the checker can judge them: who read and wrote what, and the log. */
 import { keyNamesOf } from "../../core/attributes.ts";
 import type { Isolation, Item, LogBlock, LogPosition, TableDescription } from "../../core/types.ts";
-import { decodeBlock } from "../../engine/stored-block.ts";
+import { decodeBlock } from "../../engine/log/stored-block.ts";
 import type { Engine, EngineTransaction, Reader } from "../../engine/types.ts";
 import type { LocalStores } from "../harness/local-stores.ts";
 import type { KeyOf, Performed, Sample } from "./checker.ts";

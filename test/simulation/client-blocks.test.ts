@@ -13,7 +13,7 @@ import type {
   SequenceNumber,
   Timestamp,
 } from "../../core/types.ts";
-import { decodeBlock } from "../../engine/stored-block.ts";
+import { decodeBlock } from "../../engine/log/stored-block.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { encodePayload } from "../../schemas/payload.ts";
 import { transactionIdFor } from "../../schemas/transaction-id.ts";

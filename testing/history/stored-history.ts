@@ -5,7 +5,7 @@
  */
 import type { ClientPorts, CommitStream, StreamRecord } from "../../core/ports.ts";
 import type { LogBlock, LogPosition, SequenceNumber, ShardId } from "../../core/types.ts";
-import { PayloadLoader } from "../../engine/payload-loader.ts";
+import { PayloadLoader } from "../../engine/log/payload-loader.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { decodeLogBlock } from "../../schemas/log-block.ts";
 import { withChainedVersions } from "./chained-versions.ts";

@@ -12,7 +12,7 @@ import * as limits from "../../../core/limits.ts";
 import type { CallOptions, Clock, DatedAnswer, Ports } from "../../../core/ports.ts";
 import { follow } from "../../../engine/concurrency.ts";
 import { type Listener, quiet } from "../../../engine/quiet-listener.ts";
-import { StoreClock } from "../../../engine/store-clock.ts";
+import { StoreClock } from "../../../engine/log/store-clock.ts";
 import { createReplayService } from "../../replay/service.ts";
 import { beforeDeadline } from "../../shared/before-deadline.ts";
 import type { InvocationBudget } from "../../shared/invocation-budget.ts";

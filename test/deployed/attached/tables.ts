@@ -13,7 +13,7 @@ import type { AwsPorts } from "../../../aws/ports.ts";
 import { createTables, type TableDefinition } from "../../../aws/create-tables.ts";
 import { registerTables } from "../../../aws/register-tables.ts";
 import type { ShardId, TableDescription } from "../../../core/types.ts";
-import { decodeBlock } from "../../../engine/stored-block.ts";
+import { decodeBlock } from "../../../engine/log/stored-block.ts";
 import { localIdentity } from "../../harness/local-servers.ts";
 import { until } from "../../integration/fragile.ts";
 import { deployedTarget, type DeployedTarget } from "../target.ts";

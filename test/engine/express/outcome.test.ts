@@ -13,7 +13,7 @@ import type {
 import { transactionIdFor } from "../../../schemas/transaction-id.ts";
 import { systemDigest } from "../../../aws/system-digest.ts";
 import { createTestCloud, type TestCloud } from "../../../testing/index.ts";
-import { decodeBlock } from "../../../engine/stored-block.ts";
+import { decodeBlock } from "../../../engine/log/stored-block.ts";
 import { counters, countersTable } from "../increments.ts";
 
 type Append = NonNullable<ClientPorts["log"]["append"]>;

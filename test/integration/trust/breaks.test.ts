@@ -12,7 +12,7 @@ import { existsSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { idempotencySorts } from "../../../core/idempotency-key.ts";
 import { createEngine } from "../../../engine/engine.ts";
-import { decodeBlock } from "../../../engine/stored-block.ts";
+import { decodeBlock } from "../../../engine/log/stored-block.ts";
 import { createApi } from "../../../functions/api/service.ts";
 import { decodeCommitRecord } from "../../../schemas/commit-record-reading.ts";
 import type { LogPosition, MakerNumber, Timestamp, Verdict, Version } from "../../../core/types.ts";

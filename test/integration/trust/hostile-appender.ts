@@ -5,7 +5,7 @@
 import { DeleteItemCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { createAwsClients } from "../../../aws/clients.ts";
 import type { LogBlock, LogPosition, Timestamp, TransactionId } from "../../../core/types.ts";
-import { decodeBlock } from "../../../engine/stored-block.ts";
+import { decodeBlock } from "../../../engine/log/stored-block.ts";
 import type { LocalStores } from "../../harness/local-stores.ts";
 import { encodeLogBlock } from "../../schemas/encode-log-block.ts";
 import { sealedAt } from "../../simulation/producer.ts";

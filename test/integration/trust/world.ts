@@ -14,7 +14,7 @@ import type {
   Verdict,
   LogPosition,
 } from "../../../core/types.ts";
-import { decodeBlock } from "../../../engine/stored-block.ts";
+import { decodeBlock } from "../../../engine/log/stored-block.ts";
 import type { Engine } from "../../../engine/types.ts";
 import { encodeCommitRecord, encodeCommitRequest } from "../../../schemas/commit-record.ts";
 import { certify, certifyingEngine, runReplay } from "../../functions/replay-runs.ts";

@@ -1,0 +1,311 @@
+/**
+ * What one attempt sees: a view of each shard that it touches, opened with its first read or write
+ * there. They share one fate. In a deployment with one shard its view is open from the beginning.
+ *
+ * A body that touches one more shard has the others looked at beside its first read there, so that
+ * a conflict is found early. What it has read of several shards is true at one moment once its end
+ * has made sure of that (end-without-commit.ts), or its commit has.
+ */
+import { TransactionReads } from "../../core/transaction-reads.ts";
+import type { CallOptions, ClientPorts } from "../../core/ports.ts";
+import type { ShardEntry } from "../../core/shard-map.ts";
+import type {
+  Isolation,
+  KeyHash,
+  ShardNumber,
+  Timestamp,
+  TransactionId,
+  WriteHashes,
+} from "../../core/types.ts";
+import type { ViewMode } from "../../core/visibility.ts";
+import type { KeyHashes } from "../../schemas/key-hashes.ts";
+import type { AttemptFate } from "./attempt-fate.ts";
+import type { AttemptServices } from "./attempt-services.ts";
+import { ignore, orAborted } from "../concurrency.ts";
+import { OnDemand } from "../../core/on-demand.ts";
+import { ReadView, type Beginning } from "../reading/read-view.ts";
+import { bringAllAbout } from "../committing/request-settler.ts";
+import type { OpenSession } from "../sessions.ts";
+import { assert } from "../../core/assert.ts";
+import { RangeMovedError } from "../conflict-error.ts";
+
+const timestampMax = Number.MAX_SAFE_INTEGER as Timestamp;
+
+const reaching = new OnDemand("the past of several shards", () => import("../sharded/reach.ts"));
+
+export type AttemptOptions = {
+  readonly mode: ViewMode;
+  readonly isolation: Isolation;
+  readonly maxStalenessMs: number;
+  /** Whether its caller asks for what may be behind: then of mixed tables nothing can be had. */
+  readonly isStale?: boolean;
+  /**
+   * Wall clock, read before anything that the attempt goes by (the registry's age, a token's): a
+   * machine that slept since then is found out by the age of the view. Default: now.
+   */
+  readonly startedMs?: number;
+  /** Where to read, for `fixed`; or where a resumed transaction stands, on one shard. */
+  readonly reads?: TransactionReads;
+  /**
+   * Whether it may begin by the tail as it is: its body runs again if that was wrong. Not below
+   * serializable, where what was read is not checked.
+   */
+  readonly mayGoUnasked?: boolean;
+  /** Whether it may read what other transactions of this process are about to write. */
+  readonly chains?: boolean;
+};
+
+export class AttemptViews {
+  readonly fate: AttemptFate;
+  readonly #services: AttemptServices;
+  readonly #options: AttemptOptions;
+  readonly #views = new Map<ShardNumber, ReadView>();
+  readonly #opening = new Map<ShardNumber, Promise<ReadView>>();
+  /** Whether its shards are found: what it reads in another one from now on nobody would check. */
+  #isComplete = false;
+
+  constructor(services: AttemptServices, options: AttemptOptions, fate: AttemptFate) {
+    this.#services = services;
+    this.#options = options;
+    this.fate = fate;
+  }
+
+  get hashes(): KeyHashes {
+    return this.#services.sessions.hashes;
+  }
+  get mode(): ViewMode {
+    return this.#options.mode;
+  }
+  get isolation(): Isolation {
+    return this.#options.isolation;
+  }
+
+  /** Those that are open. */
+  get all(): readonly ReadView[] {
+    return [...this.#views.values()];
+  }
+
+  /** Of a deployment with one shard: its view, which is open. */
+  get lone(): ReadView {
+    const [view, ...others] = this.#views.values();
+    assert(view !== undefined && others.length === 0, "attempt: it has one view");
+    return view;
+  }
+
+  /** What they have read so far: keys and predicates. */
+  get readCount(): number {
+    let count = 0;
+    for (const view of this.#views.values()) count += view.readCount;
+    return count;
+  }
+
+  /** The highest; of the past, the moment that was asked for. 0 where nothing was looked at yet. */
+  get readTimestamp(): Timestamp {
+    let highest = this.#options.reads?.readTimestamp ?? (0 as Timestamp);
+    for (const { readTimestamp } of this.#views.values()) {
+      if (readTimestamp > highest) highest = readTimestamp;
+    }
+    return highest;
+  }
+
+  get ports(): ClientPorts {
+    return this.#services.ports;
+  }
+  get call(): CallOptions {
+    return this.#services.call.options;
+  }
+
+  assertOpen(): void {
+    this.fate.assertOpen();
+  }
+
+  /** Waits for the looks at the logs' ends of those that are open. */
+  async ready(): Promise<void> {
+    this.assertOpen();
+    await Promise.all(this.all.map((view) => view.ready()));
+  }
+
+  /** Opens what is open from the beginning. */
+  async begin(): Promise<void> {
+    const { lone } = this.#services.sessions;
+    if (lone !== undefined) await this.#of(lone);
+  }
+
+  /** Of the shard in which the partition lies. */
+  at(partition: KeyHash): ReadView | Promise<ReadView> {
+    const entry = this.#services.sessions.at(partition);
+    return this.#views.get(entry.number) ?? this.#openedAt(partition, entry);
+  }
+
+  /** What its log says when it is opened may be that the partition lies in another shard. */
+  async #openedAt(partition: KeyHash, entry: ShardEntry): Promise<ReadView> {
+    const view = await this.#of(entry);
+    const now = this.#services.sessions.at(partition);
+    return now.number === entry.number ? view : this.#openedAt(partition, now);
+  }
+
+  /** As `at`, of one that is open. @throws RangeMovedError where the shard was split meanwhile. */
+  openAt({ partition }: Pick<WriteHashes, "partition">): ReadView {
+    const view = this.#views.get(this.#services.sessions.at(partition).number);
+    if (view === undefined) throw this.fate.doom(new RangeMovedError());
+    return view;
+  }
+
+  /** Of all shards: what is scanned lies in each. */
+  async everywhere(): Promise<readonly ReadView[]> {
+    const { sessions } = this.#services;
+    const { map } = sessions;
+    const views = await Promise.all(map.entries.map((entry) => this.#of(entry)));
+    return sessions.map === map ? views : this.everywhere();
+  }
+
+  /**
+   * Its commit is certified in these shards: whoever goes on reading beside it, in a body that has
+   * returned, is refused in all others.
+   */
+  complete(touched: ReadonlySet<ReadView>): void {
+    this.#isComplete = true;
+    for (const view of this.#views.values()) if (!touched.has(view)) view.leaveOut();
+  }
+
+  /** Ends the attempt, whatever is open of it: later reads and writes are refused. */
+  close(): void {
+    this.fate.close("the transaction has ended; begin a new one");
+    for (const view of this.#views.values()) view.close();
+  }
+
+  #of(entry: ShardEntry): Promise<ReadView> {
+    const { number } = entry;
+    const known = this.#opening.get(number);
+    if (known !== undefined) return known;
+    const opening = this.#open(entry).catch((error: unknown) => {
+      this.#opening.delete(number);
+      throw error;
+    });
+    this.#opening.set(number, opening);
+    return opening;
+  }
+
+  async #open({ number }: ShardEntry): Promise<ReadView> {
+    const { sessions, call } = this.#services;
+    // What was in one shard must not be seen as of two moments, not even by a body that is bound to
+    // fail.
+    for (const view of this.all) view.assertUnmoved();
+    const open = await orAborted(sessions.of(number), call.signal);
+    const { follower } = open.session;
+    const tailAgeMs = follower.ageMs;
+    const isFirst = !follower.started;
+    if (isFirst) await orAborted(follower.refresh(), call.signal);
+    const view = this.#view(open, { isFirst, tailAgeMs });
+    // Its attempt may have ended meanwhile.
+    if (this.fate.isClosed) view.close();
+    if (this.#isComplete) view.leaveOut();
+    this.#views.set(number, view);
+    return view;
+  }
+
+  #view(
+    { session, own }: OpenSession,
+    { isFirst, tailAgeMs }: { readonly isFirst: boolean; readonly tailAgeMs: number },
+  ): ReadView {
+    const { ports, sessions, call } = this.#services;
+    const { mode, isolation, maxStalenessMs, isStale = false, chains = false } = this.#options;
+    const { follower } = session;
+    // Never by age alone: a clock that stands still would make a refresh from before this call look
+    // new enough.
+    const isFresh = isFirst || (maxStalenessMs > 0 && follower.ageMs <= maxStalenessMs);
+    if (isFirst) call.completeTails.add(session);
+    const begins = isFresh ? "refreshed" : this.#beginning(session);
+    const others = this.all;
+    const steps: (() => Promise<void>)[] = [];
+    if (mode === "fixed" && sessions.lone === undefined) steps.push(() => this.#reach(session));
+    else if (!isFresh && begins === "refreshed") steps.push(this.#onceStarted(session));
+    if (mode !== "fixed" && others.length > 0) steps.push(() => lookAgainAt(others));
+    // What it does not know of may be as old as the tail.
+    if (begins === "unasked") this.fate.goesBy(ports.clock.nowMs() - tailAgeMs);
+    const reads = this.#readsFor(follower.tail.newest);
+    const local = chains
+      ? own?.reads({
+          reads,
+          call: call.options,
+          sinceMs: call.beganMs,
+          noteVersioned: (identity) => {
+            this.fate.versioned.add(identity);
+          },
+          doom: (error) => this.fate.doom(error),
+        })
+      : undefined;
+    const { signal, options } = call;
+    return new ReadView(ports, session, {
+      ...{ mode, isolation, fate: this.fate, begins, reads, isStale, own, local },
+      refreshed: () => allOf(steps),
+      call: options,
+      settle: (ids: readonly TransactionId[], met: number) =>
+        bringAllAbout(ports, session, { ids, met, signal, call: options }),
+    });
+  }
+
+  #readsFor(newest: Timestamp): TransactionReads {
+    const { reads } = this.#options;
+    if (reads === undefined) return new TransactionReads(newest);
+    if (this.#services.sessions.lone !== undefined) return reads;
+    const { readTimestamp } = reads;
+    // What lay in the shard at that moment, the log has said already.
+    const isPast = readTimestamp <= newest;
+    return new TransactionReads(readTimestamp, isPast ? timestampMax : newest);
+  }
+
+  #beginning(session: OpenSession["session"]): Beginning {
+    const { call } = this.#services;
+    if (this.#options.mayGoUnasked !== true) return "refreshed";
+    if (call.completeTails.has(session)) return "again";
+    return session.express?.isAlone === true ? "unasked" : "refreshed";
+  }
+
+  /**
+   * Looks at the log's end: at once; or, where tables are mixed, when it is first needed, which a
+   * transaction of theirs may never do.
+   */
+  #onceStarted(session: OpenSession["session"]): () => Promise<void> {
+    const { call, registry } = this.#services;
+    const look = async (): Promise<void> => {
+      await session.follower.refresh();
+      call.completeTails.add(session);
+    };
+    let looked: Promise<void> | undefined;
+    const started = (): Promise<void> => {
+      if (looked === undefined) {
+        looked = look();
+        looked.catch(ignore);
+      }
+      return looked;
+    };
+    if (!registry.hasMixed) void started();
+    return started;
+  }
+
+  /** Until the log has come to the moment of the past that is read. */
+  #reach(session: OpenSession["session"]): Promise<void> {
+    const { ports, call } = this.#services;
+    const moment = this.readTimestamp;
+    return reaching.use(({ reach }) => reach(ports, session, { moment, call }));
+  }
+}
+
+/** What was read of other shards, beside the first read of one more. */
+async function lookAgainAt(others: readonly ReadView[]): Promise<void> {
+  const touched = others.filter((view) => view.readCount > 0 || view.local?.isChained === true);
+  await Promise.all(
+    touched.map(async (view) => {
+      await view.settleChained();
+      await view.extendToEnd();
+    }),
+  );
+}
+
+function allOf(steps: readonly (() => Promise<void>)[]): Promise<void> {
+  const [only, ...others] = steps;
+  if (only === undefined) return Promise.resolve();
+  if (others.length === 0) return only();
+  return Promise.all(steps.map((step) => step())).then(ignore);
+}
