@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import { InvalidRequestError } from "../core/errors.ts";
 import { loadConfig } from "../localstack/stack-config.ts";
+import { checkClientOptions } from "../sdk/client-options.ts";
 import type { ClientOptions } from "../sdk/tables.ts";
 import type { Terminal } from "./shell/terminal.ts";
 
@@ -31,14 +32,16 @@ export function withWrite(command: Command): Command {
   return withTarget(command).option("--write", "change a deployment on AWS: needed for that there");
 }
 
-/** @throws InvalidRequestError for options that contradict each other. */
+/** @throws InvalidRequestError for options that contradict each other, or name no address. */
 export async function targetOf(
   { endpoint, deployment, region }: TargetOptions,
   { environment, folder }: Pick<Terminal, "environment" | "folder">,
 ): Promise<ClientOptions> {
   if (deployment === undefined) {
     if (region !== undefined) return conflicting("region");
-    return { endpoint: endpoint ?? (await configuredEndpoint(folder)) };
+    const stack = { endpoint: endpoint ?? (await configuredEndpoint(folder)) };
+    checkClientOptions(stack);
+    return stack;
   }
   if (endpoint !== undefined) return conflicting("endpoint");
   const endpoints = awsEndpoints(environment);

@@ -482,6 +482,12 @@ describe("misuse", () => {
     expect([code, out, err]).toEqual([2, "", expect.stringMatching(expected)]);
   });
 
+  test("an address without http:// ends with 2, and says what it must be", async () => {
+    const { code, out, err } = await tidemark(["status", "--endpoint", "localhost:4600"]);
+    const expected = /^tidemark: `endpoint` must be an http or https URL as text, such as .*\n$/;
+    expect([code, out, err]).toEqual([2, "", expect.stringMatching(expected)]);
+  });
+
   test("where nobody answers it is 1, in text and in JSON", async () => {
     const nowhere = ["--endpoint", "http://127.0.0.1:9"];
     const { code, out, err } = await tidemark(["status", ...nowhere]);
