@@ -77,8 +77,8 @@ export async function splitShard(parts: SplitParts, request: SplitRequest): Prom
   if (begun !== undefined && request.at !== undefined && request.at !== begun.from) {
     throw new InvalidRequestError(
       "at",
-      `a split of shard ${request.shard} at ${begun.from} was begun and cut short; leave \`at\` ` +
-        "out to end it first",
+      `a split of shard ${request.shard} at ${hexOf(begun.from)} was begun and cut short; leave ` +
+        "`at` out to end it first",
     );
   }
   const prepared = { ...child, forked: { of: request.shard, at: undefined } };
@@ -122,8 +122,8 @@ async function newEntry(
   if (!Number.isInteger(from) || from <= range.from || from >= range.to) {
     throw new InvalidRequestError(
       "at",
-      `shard ${request.shard} has the hashes from ${range.from} to below ${range.to}, and is ` +
-        `split at one between them; got ${from}`,
+      `shard ${request.shard} has the hashes from ${hexOf(range.from)} to ` +
+        `${hexOf(range.to - 1)}, and is split at one between them; got ${hexOf(from)}`,
     );
   }
   const used = new Set(entries.map(({ number }) => number));
@@ -198,6 +198,11 @@ async function placeFork(
     if (result === "appended") return block.position;
   }
   throw new StoreError("unavailable", `shard ${shard}: others append at every try; try again`);
+}
+
+/** As `tidemark shards` lists them. */
+function hexOf(bound: number): string {
+  return `0x${bound.toString(16).padStart(8, "0")}`;
 }
 
 function forkIn({ bytes, position }: StoredBlock): Fork | undefined {

@@ -110,7 +110,11 @@ function splitCommand(shell: Shell): Command {
   const command = new Command("split")
     .description("Splits a shard while it runs: the upper part of its range gets a log of its own.")
     .argument("<shard>", "its number, as `tidemark shards` lists it")
-    .option("--at <hash>", "upper 32 bits of the first hash that moves (default: half the range)");
+    .option(
+      "--at <hash>",
+      "the first hash that moves, as `tidemark shards` lists them, such as 0x30000000 (default: " +
+        "half the range)",
+    );
   return withWrite(command)
     .addHelpText("after", splitHelp)
     .action(shell.act((number: string, options: SplitOptions) => splitOne(shell, number, options)));
@@ -121,15 +125,19 @@ Transactions go on; those on their way take one round trip more, once. There is 
 Where a run is cut short, the next one goes on with it. Tables that native programs write, and
 interactive REST transactions, need one shard: with the former it is refused.
 
+To part two busy items choose the hash between those of their partitions, which
+\`tidemark shards where\` tells; a partition is never split.
+
 Examples:
   tidemark shards split 0
+  tidemark shards split 0 --at 0x30000000
   tidemark shards split 0 --deployment shop --write
 `;
 
 async function splitOne(shell: Shell, text: string, options: SplitOptions): Promise<ExitCode> {
   const where = await target(await writableTargetOf(options, shell.terminal));
-  const shard = wholeNumber("shard", text) as ShardNumber;
-  const at = options.at === undefined ? undefined : wholeNumber("at", options.at);
+  const shard = shardNumber(text);
+  const at = options.at === undefined ? undefined : bound(options.at);
   const split = await splitShardOf(where, { shard, at });
   shell.answer(options, {
     text: () => [splitLine(shard, split)],
@@ -138,10 +146,21 @@ async function splitOne(shell: Shell, text: string, options: SplitOptions): Prom
   return 0;
 }
 
-function wholeNumber(field: string, text: string): number {
-  if (/^\d{1,10}$/.test(text)) return Number(text);
+function shardNumber(text: string): ShardNumber {
+  if (/^\d{1,10}$/.test(text)) return Number(text) as ShardNumber;
+  throw new InvalidRequestError("shard", `\`shard\` is a whole number; got ${quoted(text)}`);
+}
+
+/** The upper 32 bits of a hash: as the list has them, or as a number, as `--json` has them. */
+function bound(text: string): number {
+  if (/^(0x[0-9a-f]{8}|\d{1,10})$/i.test(text)) return Number(text);
   throw new InvalidRequestError(
-    field,
-    `\`${field}\` is a whole number; got "${text.slice(0, 80)}"`,
+    "at",
+    "`at` is a hash as `tidemark shards` lists them, 0x and eight digits, such as 0x30000000, or " +
+      `a whole number; got ${quoted(text)}`,
   );
+}
+
+function quoted(text: string): string {
+  return `"${text.slice(0, 80)}"`;
 }

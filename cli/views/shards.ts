@@ -72,8 +72,9 @@ export type Where = {
 };
 
 export function whereLine({ table, key, number, shard, hashes }: Where): string {
-  const hash = hashText(hashes.key);
-  return `${table} ${keyText(key)} lies in shard ${number} (${shard}), as ${hash} in its log`;
+  const place = `shard ${number} (${shard}), as ${hashText(hashes.key)} in its log`;
+  const bound = `0x${hashText(hashes.partition).slice(0, 8)}`;
+  return `${table} ${keyText(key)} lies in ${place}; its partition's hash is ${bound}`;
 }
 
 export function whereJson({ table, key, number, shard, hashes }: Where): object {
@@ -85,7 +86,6 @@ export function whereJson({ table, key, number, shard, hashes }: Where): object 
 }
 
 export function splitLine(of: ShardNumber, { shard, from, forkedAt }: Split): string {
-  const hash = `0x${from.toString(16).padStart(8, "0")}`;
-  const whose = `hashes from ${hash} on are shard ${shard}'s`;
+  const whose = `hashes from ${boundText(from)} on are shard ${shard}'s`;
   return `shard ${of} is split: ${whose}, since block ${forkedAt}`;
 }
