@@ -40,10 +40,14 @@ export async function moveRegistered(
       throw new InvalidRequestError("deployment", "the deployment is not provisioned yet");
     }
     if (others.length > 0) {
+      const remedy =
+        task.to === "mixed"
+          ? "register it as mixed before it is used"
+          : "take it out and register it anew (docs/adoption.md, Out again)";
       throw new InvalidRequestError(
         "deployment",
         `the deployment has ${1 + others.length} shards, and a table is moved on one only; ` +
-          "register it as mixed before it is used",
+          remedy,
       );
     }
     const sweep: MoveParts["sweep"] = (table, removes, signal) =>

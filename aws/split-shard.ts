@@ -60,8 +60,9 @@ const hashKeyMax = 2n ** 128n - 1n;
  */
 export async function splitShard(parts: SplitParts, request: SplitRequest): Promise<Split> {
   const { control } = parts;
-  await refuseMixed(parts);
-  const parent = (await control.shardMap())?.get(request.shard);
+  const whole = await control.shardMap();
+  await refuseMixed(parts, whole?.entries.length ?? 1);
+  const parent = whole?.get(request.shard);
   if (parent === undefined) {
     throw new InvalidRequestError("shard", `the deployment has no shard ${request.shard}`);
   }
@@ -94,14 +95,20 @@ export async function splitShard(parts: SplitParts, request: SplitRequest): Prom
   return { shard: number, id: child.shard, from, forkedAt };
 }
 
-async function refuseMixed({ control }: SplitParts): Promise<void> {
+async function refuseMixed({ control }: SplitParts, shards: number): Promise<void> {
   const { tables } = await control.registry();
   const mixed = tables.find(({ access, move }) => access === "mixed" || move !== undefined);
   if (mixed === undefined) return;
+  // Over several shards no table is moved.
+  const remedy =
+    shards === 1
+      ? "move the table back first"
+      : "over several shards no table is moved back: take it out and register it anew first " +
+        "(docs/adoption.md, Out again)";
   throw new InvalidRequestError(
     "table",
     `table "${mixed.name}" is mixed, or about to be: native operations are voted on in one log, ` +
-      "which must not be split meanwhile; move the table back first",
+      `which must not be split meanwhile; ${remedy}`,
   );
 }
 
