@@ -19,7 +19,7 @@ export type ReadBlock = {
 
 type ReadLog = Pick<CommitLog, "readAfter" | "readBackward" | "readAt">;
 
-export function blockOf(stored: StoredBlock, { hashes }: Pick<ShardLog, "hashes">): ReadBlock {
+function blockOf(stored: StoredBlock, { hashes }: Pick<ShardLog, "hashes">): ReadBlock {
   const { position, bytes } = stored;
   try {
     const block = decodeBlock(stored, hashes);

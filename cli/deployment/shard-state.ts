@@ -12,8 +12,8 @@ import { decodeCommitRecord, fingerprintOfRecord } from "../../schemas/commit-re
 import * as cliLimits from "../limits.ts";
 import { ifAllowed, type Allowed } from "./allowed.ts";
 import type { Deployment, ShardLog } from "./deployment.ts";
-import { blockOf, blocksAfter, newestBlocks, type ReadBlock } from "./log-reading.ts";
-import { tallied, type Tally } from "./tally.ts";
+import { blocksAfter, newestBlocks, type ReadBlock } from "./log-reading.ts";
+import { oldestAgeMs, tallied, type Tally } from "./tally.ts";
 
 export type OpenPart = {
   readonly id: TransactionId;
@@ -53,6 +53,9 @@ export type ShardState = {
   /** When the reaper last looked; undefined: never, or it is not to be seen. */
   readonly reapedMs: Allowed<number | undefined>;
 };
+
+/** So many of the oldest blocks are looked at for one that tells when it was put. */
+const datedAmong = 8;
 
 export type StateRequest = { readonly windowMs: number; readonly nowMs: number };
 
@@ -123,12 +126,11 @@ async function waitingBlocks(
 ): Promise<ShardState["waiting"]> {
   const blocks = (newest?.position ?? 0) - (after ?? 0);
   if (blocks <= 0) return { blocks: 0, oldestMs: 0 };
-  const stored = await ports.log.readAt(log.shard, ((after ?? 0) + 1) as LogPosition);
-  const block = stored === undefined ? undefined : blockOf(stored, log).block;
-  if (block === undefined) return { blocks, oldestMs: 0 };
-  // A block that decides nothing is dated by its arrival alone.
-  const madeMs = Math.max(block.throughTimestamp / 1_000, block.arrivalMs);
-  return { blocks, oldestMs: Math.max(0, nowMs - madeMs) };
+  const oldest = await blocksAfter(ports.log, log, {
+    after: after ?? (0 as LogPosition),
+    blocksMax: Math.min(blocks, datedAmong),
+  });
+  return { blocks, oldestMs: oldestAgeMs(oldest, nowMs) };
 }
 
 /** A header names the oldest block with what is open where it begins: from there all is known. */

@@ -1,5 +1,12 @@
 /** What the blocks of a stretch of time have decided, in numbers. Pure. */
-import type { AbortReason, CommittedVerdict, TransactionId, Verdict } from "../../core/types.ts";
+import { provisioningNumber } from "../../core/block-order.ts";
+import type {
+  AbortReason,
+  CommittedVerdict,
+  LogBlock,
+  TransactionId,
+  Verdict,
+} from "../../core/types.ts";
 import type { ReadBlock } from "./log-reading.ts";
 
 export type Tally = {
@@ -41,6 +48,22 @@ export function wayOf(verdict: CommittedVerdict, isClients: boolean): keyof Ways
   return isClients ? "express" : "stream";
 }
 
+/**
+ * A block that opens or closes the stream, or splits the shard. Its verdict stands for no
+ * transaction, and its times say nothing of when it was put: it is dated by the block before.
+ */
+export function isProvisioning({ maker }: LogBlock): boolean {
+  return maker?.number === provisioningNumber;
+}
+
+/** How long the oldest of some blocks has stood there, as far as any of them tells. */
+export function oldestAgeMs(reads: readonly ReadBlock[], nowMs: number): number {
+  const dated = reads.find(({ block }) => block === undefined || !isProvisioning(block))?.block;
+  if (dated === undefined) return 0;
+  // A block that decides nothing is dated by its arrival alone.
+  return Math.max(0, nowMs - Math.max(dated.throughTimestamp / 1_000, dated.arrivalMs));
+}
+
 export function tallied(
   reads: readonly ReadBlock[],
   { sinceMs, nowMs }: { readonly sinceMs: number; readonly nowMs: number },
@@ -65,6 +88,7 @@ export function tallied(
     counts.blocks += 1;
     counts.bytes += bytes;
     counts.rejectedRecords += block.rejectedRecords;
+    if (isProvisioning(block)) continue;
     if (block.maker === undefined) counts.byOracle += 1;
     else {
       counts.byClients += 1;

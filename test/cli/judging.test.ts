@@ -11,10 +11,11 @@ import { contentionIn } from "../../cli/deployment/contention.ts";
 import { findingsOf } from "../../cli/deployment/findings.ts";
 import type { ReadBlock } from "../../cli/deployment/log-reading.ts";
 import type { ShardState } from "../../cli/deployment/shard-state.ts";
-import { tallied, transactionsIn } from "../../cli/deployment/tally.ts";
+import { oldestAgeMs, tallied, transactionsIn } from "../../cli/deployment/tally.ts";
 import { fits, versionFindings } from "../../cli/deployment/versions.ts";
 import { statusLines } from "../../cli/views/status.ts";
 import { plainStyles } from "../../cli/shell/styles.ts";
+import { provisioningNumber } from "../../core/block-order.ts";
 import type {
   CommittedVerdict,
   Decision,
@@ -68,6 +69,11 @@ function blockOf(
   return { position: block.position, bytes: 100, block, fault: undefined };
 }
 
+function provisioned(position: number, ms: number, verdicts: readonly Verdict[] = []): ReadBlock {
+  const maker = { number: provisioningNumber, installed: [] };
+  return blockOf(position, [ms, ms], verdicts, { maker });
+}
+
 describe("a tally", () => {
   const part = { ...committed(3, 30, [1]), placed: at(31) };
   const blocks = [
@@ -91,6 +97,23 @@ describe("a tally", () => {
     expect(tallied(blocks.slice(0, 2), { sinceMs: 0, nowMs: 120 }).spanMs).toBe(100);
     expect(tallied(blocks, { sinceMs: 0, nowMs: 120 }).spanMs).toBe(120);
     expect(tallied([], { sinceMs: 20, nowMs: 120 }).spanMs).toBe(100);
+  });
+
+  test("of a block of provisioning's neither verdict nor maker counts", () => {
+    const reason = { kind: "probed" } as const;
+    const verdict: Verdict = { kind: "aborted", id: idOf(9), timestamp: at(30), reason };
+    const tally = tallied([provisioned(4, 30, [verdict]), ...blocks.slice(1)], {
+      ...{ sinceMs: 20, nowMs: 120 },
+    });
+    expect(tally).toMatchObject({ blocks: 2, byOracle: 1, byClients: 0, makers: 0 });
+    expect(tally.aborted.size).toBe(0);
+  });
+
+  test("what waits is as old as its first block that is dated; provisioning's is not", () => {
+    expect(oldestAgeMs([blockOf(1, [5, 10]), blockOf(2, [10, 20])], 100)).toBe(90);
+    expect(oldestAgeMs([provisioned(1, 10), blockOf(2, [10, 20])], 100)).toBe(80);
+    expect(oldestAgeMs([provisioned(1, 10)], 100)).toBe(0);
+    expect(oldestAgeMs([], 100)).toBe(0);
   });
 
   test("a transaction over several shards counts once", () => {
