@@ -73,3 +73,8 @@ function base64(bytes: Uint8Array): string {
 export function hashText(hash: KeyHash): string {
   return hash.toString(16).padStart(16, "0");
 }
+
+/** The upper 32 bits of a hash, where a shard's range begins. */
+export function boundText(bound: number): string {
+  return `0x${bound.toString(16).padStart(8, "0")}`;
+}

@@ -1,11 +1,11 @@
 /** Blocks of the log as text and as JSON. Pure. */
-import type { AbortReason, Verdict } from "../../core/types.ts";
+import type { AbortReason, LogBlock, Verdict } from "../../core/types.ts";
 import type { NamedWrite } from "../deployment/names.ts";
 import type { ShownBlock, ShownVerdict } from "../deployment/shown-block.ts";
-import { wayOf } from "../deployment/tally.ts";
+import { isProvisioning, wayOf } from "../deployment/tally.ts";
 import { counted, momentText } from "../shell/moments.ts";
 import type { Styles } from "../shell/styles.ts";
-import { hashText, itemJson, itemText, keyText } from "../shell/values.ts";
+import { boundText, hashText, itemJson, itemText, keyText } from "../shell/values.ts";
 
 export type LogView = {
   /** Several shards: each block names its own. */
@@ -21,10 +21,10 @@ export function blockLines(shown: ShownBlock, view: LogView, styles: Styles): re
   }
   const { maker, throughTimestamp, rejectedRecords, oldestOpen } = block;
   const notes = [
-    maker === undefined ? "oracle" : makerText(maker.number),
+    makerText(block),
     `${bytes} B`,
     ...(maker !== undefined && maker.installed.length > 0
-      ? [`says that ${counted(maker.installed.length, "commit")} of its own are installed`]
+      ? [`has installed ${counted(maker.installed.length, "commit")} of its own`]
       : []),
     ...(rejectedRecords > 0 ? [`${counted(rejectedRecords, "record")} refused`] : []),
     ...(oldestOpen === undefined ? [] : [`open since block ${oldestOpen}`]),
@@ -33,14 +33,19 @@ export function blockLines(shown: ShownBlock, view: LogView, styles: Styles): re
   const head = `${styles.strong(place)}  ${momentText(throughTimestamp)}`;
   return [
     `${head}  ${styles.faint(notes.join(", "))}`,
-    ...verdicts.flatMap((each) => verdictLines(each, shown, view, styles)),
+    // Provisioning's stands for no transaction: it makes the block's time.
+    ...(isProvisioning(block) ? [] : verdicts).flatMap((each) =>
+      verdictLines(each, shown, view, styles),
+    ),
   ];
 }
 
-function makerText(number: number): string {
-  return number === 0
-    ? "provisioning: opens or closes the stream"
-    : `client ${number.toString(16).padStart(8, "0")}`;
+function makerText(block: LogBlock): string {
+  const { maker, fork } = block;
+  if (maker === undefined) return "oracle";
+  if (!isProvisioning(block)) return `client ${maker.number.toString(16).padStart(8, "0")}`;
+  if (fork === undefined) return "provisioning: opens or closes the stream";
+  return `provisioning: splits, hashes from ${boundText(fork.from)} on are shard ${fork.shard}'s`;
 }
 
 function verdictLines(
@@ -136,6 +141,7 @@ export function blockJson(shown: ShownBlock, { showsItems }: LogView): object {
     ...where,
     ...{ previousTimestamp, throughTimestamp, time: momentText(throughTimestamp) },
     ...{ arrivalMs, cursor: block.cursor, rejectedRecords, oldestOpen: block.oldestOpen },
+    ...(block.fork === undefined ? {} : { fork: block.fork }),
     maker: maker === undefined ? { kind: "oracle" } : { kind: "client", number: maker.number },
     verdicts: verdicts.map((each) => verdictJson(each, maker !== undefined, showsItems)),
   };

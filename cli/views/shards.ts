@@ -7,7 +7,7 @@ import type { ShardState } from "../deployment/shard-state.ts";
 import { inColumns } from "../shell/columns.ts";
 import { rateText, spanText } from "../shell/moments.ts";
 import type { Styles } from "../shell/styles.ts";
-import { hashText, itemJson, keyText } from "../shell/values.ts";
+import { boundText, hashText, itemJson, keyText } from "../shell/values.ts";
 import { findingLines, healthOf } from "./findings.ts";
 import { shardJson } from "./status.ts";
 
@@ -52,10 +52,6 @@ export function shardListLines(list: ShardList, styles: Styles): readonly string
 
 export function shardListJson({ states, findings }: ShardList): object {
   return { health: healthOf(findings), shards: states.map(shardJson), findings };
-}
-
-function boundText(bound: number): string {
-  return `0x${bound.toString(16).padStart(8, "0")}`;
 }
 
 function shareText(range: ShardRange): string {

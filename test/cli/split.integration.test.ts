@@ -66,6 +66,19 @@ test("a shard is split twice while transactions go on, and none of them is lost"
   expect(list.shards).toMatchObject([{ number: 0 }, { number: 1 }, { number: 2 }]);
 }, 120_000);
 
+test("the log shows the split in both logs, and what became whose", async () => {
+  for (const shard of ["0", "1"]) {
+    const { out } = await run("log", "--shard", shard, "-n", "10000");
+    const forks = out.split("\n").filter((line) => line.includes("provisioning"));
+    const own = /: splits, hashes from 0x80000000 on are shard 1's, \d+ B$/;
+    expect(forks[0]).toMatch(own);
+    expect(forks).toHaveLength(shard === "0" ? 1 : 2);
+    expect(out).not.toMatch(/provisioning: splits.*\n {2}aborted/);
+    const json = await run("log", "--shard", shard, "-n", "10000", "--json");
+    expect(json.out).toContain('"fork":{"shard":1,"from":2147483648}');
+  }
+});
+
 test("what cannot be split is refused, with the reason", async () => {
   const none = await run("shards", "split", "9");
   expect([none.code, none.err]).toEqual([2, expect.stringMatching(/has no shard 9/)]);
