@@ -11,6 +11,11 @@ import { anyCommand, offlineClient, type OfflineClient } from "../aws/offline-cl
 import type { CurrentCommands, SendingClient, Support } from "./current.ts";
 import { answering } from "./middleware.ts";
 
+function isCommand(given: unknown): boolean {
+  const { resolveMiddleware } = (given ?? {}) as { readonly resolveMiddleware?: unknown };
+  return typeof resolveMiddleware === "function";
+}
+
 class LocalSupport implements Support {
   readonly #storage = new AsyncLocalStorage<CurrentCommands | undefined>();
   readonly #known = new WeakMap<object, CurrentCommands>();
@@ -44,6 +49,12 @@ class LocalSupport implements Support {
       throw new InvalidRequestError(
         "send",
         "call `tidemarkPlugin()` of tidemark/client before the transaction begins",
+      );
+    }
+    if (!isCommand(command)) {
+      throw new InvalidRequestError(
+        "command",
+        "`send` takes a command of the AWS SDK, such as `new GetCommand({ … })`",
       );
     }
     return current.during(async () => {

@@ -334,6 +334,11 @@ describe("an error that a library swallows", () => {
     ]);
   });
 
+  test.each([{}, undefined, { TableName }])("of `send` for %j, no command, says so", async (no) => {
+    const refused = await failure(transact((tx) => tx.send(no as never)));
+    expect(refused).toMatchObject({ code: "invalid-request", field: "command" });
+  });
+
   test("of a request that can never work ends the call", async () => {
     let runs = 0;
     const refused = await failure(
