@@ -21,6 +21,7 @@ import { type DemoHistory, finishHistory, openClient, startHistory } from "./his
 import { type JournaledOperation, readJournals } from "./journal.ts";
 import { Measurements } from "./measurements.ts";
 import { DemoShop } from "./native/demo-shop.ts";
+import { refuseShards } from "./native/shop.ts";
 import type { DemoOptions } from "./options.ts";
 import type { ProcessLogs } from "./process-logs.ts";
 import { Progress } from "./progress.ts";
@@ -76,6 +77,7 @@ export async function runDemo(
   const history = options.history === undefined ? undefined : startHistory(options.history);
   const { db, finish } = openClient({ endpoint, name: "demo", history });
   try {
+    if (options.native) await refuseShards(await discover(endpoint));
     return await runOn({ ...surroundings, options, db, endpoint, stack, runId, history });
   } finally {
     await db.close();

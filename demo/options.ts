@@ -39,7 +39,7 @@ data would die with it. With --endpoint only clients are killed: the stack's pro
 
 --native adds a shop on a mixed table: programs sell its goods by plain conditional UpdateItems and
 restock them by transactions. No unit is made or lost, and no fence is left. With --chaos these
-programs are killed, too.
+programs are killed, too. It needs a deployment of one shard.
 
 Examples:
   ${calledAlone(called)}

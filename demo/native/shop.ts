@@ -10,7 +10,8 @@ import {
   ResourceInUseException,
   waitUntilTableExists,
 } from "@aws-sdk/client-dynamodb";
-import { type Client, defineTable } from "../../sdk/index.ts";
+import { createAwsPorts } from "../../aws/ports.ts";
+import { type Client, defineTable, InvalidRequestError } from "../../sdk/index.ts";
 import type { StackDescription } from "../../sdk/discovery.ts";
 import { registerTables } from "../../sdk/tables.ts";
 import { type NativeEntry, nativeEntries } from "./native-journal.ts";
@@ -40,6 +41,25 @@ export function depotOf(runId: string): string {
 
 export function goodsOf(runId: string): readonly string[] {
   return Array.from({ length: goodCount }, (_unused, i) => `${runId}-good-${i}`);
+}
+
+/**
+ * Before anything is made there: a mixed table would stay, and with it no shard can be split.
+ * @throws InvalidRequestError for a deployment of several shards.
+ */
+export async function refuseShards(stack: StackDescription): Promise<void> {
+  const ports = createAwsPorts({ ...stack, endpoint: stack.endpoints });
+  try {
+    const { length } = await ports.control.shards();
+    if (length <= 1) return;
+    throw new InvalidRequestError(
+      "native",
+      `--native needs a deployment of one shard, and this one has ${length}: its transactions ` +
+        "touch a mixed table over several partitions",
+    );
+  } finally {
+    await ports.close();
+  }
 }
 
 /** Creates and registers the table, and fills the shelves. */
