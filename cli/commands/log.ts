@@ -109,8 +109,12 @@ async function log(shell: Shell, options: LogOptions): Promise<ExitCode> {
         blocks: await firstBlocks(reading, each, options, nowMs),
       })),
     );
-    await tell(shell, options, reading, first);
-    if (options.follow !== true) return 0;
+    const told = await tell(shell, options, reading, first);
+    if (options.follow !== true) {
+      // Not where answers are read by programs: no line is an answer, too.
+      if (told === 0 && options.json !== true) shell.terminal.say(nothingText(reading, options));
+      return 0;
+    }
     const ends = new Map(
       first.map(({ log: each, blocks }) => [each, blocks.at(-1)?.position ?? (0 as LogPosition)]),
     );
@@ -167,14 +171,21 @@ async function firstBlocks(
   return newest.filter((each) => !isOld(each)).reverse();
 }
 
+function nothingText({ wanted }: Reading, { since, from }: LogOptions): string {
+  if (isFiltered(wanted)) return "nothing of that in the blocks looked at; -n looks at more\n";
+  const isPart = since !== undefined || from !== undefined;
+  return isPart ? "no block of the log lies there\n" : "the log is empty\n";
+}
+
 type Read = { readonly log: ShardLog; readonly blocks: readonly ReadBlock[] };
 
+/** @returns how many blocks it has shown. */
 async function tell(
   shell: Shell,
   options: LogOptions,
   reading: Reading,
   read: readonly Read[],
-): Promise<void> {
+): Promise<number> {
   const shown: ShownBlock[] = [];
   for (const { log: shardLog, blocks } of read) {
     for (const block of blocks) {
@@ -189,6 +200,7 @@ async function tell(
       json: () => blockJson(each, view),
     });
   }
+  return shown.length;
 }
 
 /** What does not decode is seen at once. */

@@ -83,6 +83,15 @@ test("log merges the logs in time, names each block's shard, and takes one of th
   expect([from.code, from.err]).toEqual([2, expect.stringMatching(/add --shard/)]);
 });
 
+test("log says so where it finds nothing, beside the answer", async () => {
+  const none = ["log", "--id", "0".repeat(32)];
+  const err = "nothing of that in the blocks looked at; -n looks at more\n";
+  expect(await run(...none)).toEqual({ code: 0, out: "", err });
+  expect(await run(...none, "--json")).toEqual({ code: 0, out: "", err: "" });
+  const beyond = await run("log", "--shard", "2", "--from", "100000");
+  expect([beyond.out, beyond.err]).toEqual(["", "no block of the log lies there\n"]);
+});
+
 test("item and `shards where` go to the shard that has the item", async () => {
   type Where = { number: number; shard: string; hash: string };
   for (const id of names.slice(0, 3)) {
