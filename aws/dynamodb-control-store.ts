@@ -25,6 +25,7 @@ import {
   createControlTable,
   notExists,
   type ControlCondition,
+  type ControlKey,
   type ControlReads,
 } from "./control-table.ts";
 import { createRegistryStore, readRegistry, type RegistryStore } from "./control-registry.ts";
@@ -181,15 +182,16 @@ export function createDynamoDbControlStore(parts: ControlStoreParts): AwsControl
       const [first] = await allOf(control, { pk: "shards" }, options);
       if (first === undefined) throw new StoreError("unavailable", "there is no shard to split");
       const { hashSecret } = toShardEntry(first);
-      // Of one that was prepared before it may be old: it goes on to here.
-      const below = belowPosition(watermark);
-      await control.put(watermarkKey(shard), fromWatermark(watermark), {
-        ...options,
-        condition: below,
-      });
+      const key = { pk: "shards", sk: shard };
       const stored = fromShardEntry({ ...entry, hashSecret });
       const unlessThere = { ...options, condition: notExists };
-      return (await control.put({ pk: "shards", sk: shard }, stored, unlessThere)) === "done";
+      const isNew = (await control.put(key, stored, unlessThere)) === "done";
+      // Before its watermark: by its entry the number is this log's, or another's.
+      if (!isNew && !(await isPartOf(control, { key, of: entry.forked.of }, options))) return false;
+      // Of one that was prepared before it may be old: it goes on to here.
+      const below = { ...options, condition: belowPosition(watermark) };
+      await control.put(watermarkKey(shard), fromWatermark(watermark), below);
+      return isNew;
     },
     shardNumbers: async (options) =>
       (await allOf(control, { pk: "shards" }, options)).map((item) => toShardEntry(item).number),
@@ -237,6 +239,16 @@ function belowPosition({ position }: Watermark): ControlCondition {
     names: { "#position": "position" },
     values: { ":position": { N: position.toString() } },
   };
+}
+
+/** Whether the number was given to a part of that shard. */
+async function isPartOf(
+  control: ControlReads,
+  { key, of }: { readonly key: ControlKey; readonly of: ShardNumber },
+  options: CallOptions | undefined,
+): Promise<boolean> {
+  const item = await control.get(key, options);
+  return item !== undefined && toShardEntry(item).forked?.of === of;
 }
 
 /** Holds while a shard's entry does not say yet where its log begins. */

@@ -1,7 +1,7 @@
 /**
  * Operators who split shards while clients are at work (docs/operations.md, Shards). Which one, and
  * where, is drawn: hot ranges and empty ones, shards that were split off a moment ago, the same one
- * by two at once.
+ * or two of them by two at once.
  */
 import { splitShard } from "../aws/split-shard.ts";
 import { InvalidRequestError } from "../core/errors.ts";
@@ -31,10 +31,14 @@ function resting(durationMs: number): OperatorStep {
 
 /** By its end there is one shard more, whoever has done it. */
 function splitting(cloud: TestCloud, random: SeededRandom): OperatorStep {
-  const which = random.next();
+  // Of two that are at it at once each has its own.
+  const draws = [random.next(), random.next()];
+  let begun = 0;
   const where = random.chance(middleShare) ? undefined : random.next();
   let before: number | undefined;
   const act: OperatorStep["act"] = async (operator) => {
+    const which = draws[begun % draws.length] ?? 0;
+    begun += 1;
     const { deployment, world } = cloud;
     const ports = deployment.portsOf(operator);
     const map = await ports.control.shardMap();

@@ -4,8 +4,8 @@
  *
  * Not here: that replay waits for its log's past and installs nothing of it, and what was open at a
  * fork only within its range. What comes of that takes a replay that stands still for longer than
- * tombstones do. Nor that replay enters a fork whose operator died: that is one of
- * test/engine/sharded/split.test.ts.
+ * tombstones do. Nor that replay enters a fork whose operator died, and that a number is one
+ * shard's before anything else is written under it: test/engine/sharded/split.test.ts has these.
  */
 import type { SeedPlan } from "../seed-plan.ts";
 import { always, instead, omitted, type Mutant } from "./mutant.ts";

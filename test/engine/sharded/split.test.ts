@@ -2,7 +2,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { splitShard } from "../../../aws/split-shard.ts";
 import type { ShardNumber } from "../../../core/types.ts";
-import { KeyHashes } from "../../../schemas/key-hashes.ts";
 import { InvalidRequestError } from "../../../sdk/index.ts";
 import { checkShardedHistory } from "../../../testing/checker/check-sharded.ts";
 import { createTestCloud, testTable, type TestCloud } from "../../../testing/index.ts";
@@ -21,6 +20,8 @@ import {
 } from "./bank.ts";
 
 let cloud: TestCloud;
+const hashesOf = (id: string) =>
+  cloud.deployment.hashes.item({ name: "accounts", partitionKey: "id" }, { id: { S: id } });
 let owner: ReturnType<TestCloud["startProcess"]> | undefined;
 
 describe.each(ways)("one shard becomes four, by %s", (_, way) => {
@@ -86,11 +87,7 @@ describe.each(ways)("a split, by %s", (_, way) => {
   async function parted(): Promise<{ readonly moved: string[]; readonly kept: string[] }> {
     const { control } = cloud.deployment.clientPortsOf(cloud.world.startProcess("looking"));
     const map = await control.shardMap();
-    const hasher = await control.keyHasher(cloud.deployment.shard);
-    const table = { name: "accounts", partitionKey: { name: "id", type: "S" } } as const;
-    const at = (id: string) =>
-      map?.at(new KeyHashes(hasher).item({ ...table, partitionKey: "id" }, { id: { S: id } }).key)
-        .number;
+    const at = (id: string) => map?.at(hashesOf(id).partition).number;
     return {
       moved: ids.filter((id) => at(id) === 1),
       kept: ids.filter((id) => at(id) === 0),
@@ -288,6 +285,50 @@ test("what was open at the fork is entered in the new log before it is installed
     const sum = await reader.snapshot({ attemptsMax: 1 }, (s) => total(s.scan(accounts)));
     expect(sum).toBe(2 * wholeAmount);
   });
+});
+
+test("of two shards that are split at once, none is given the other's watermark", async () => {
+  cloud = await createTestCloud({ tables: bankTables, shards: 2, commit: "express" });
+  await cloud.run(async () => {
+    const [client, other] = [cloud.createClient("client"), cloud.createClient("other")];
+    const operator = cloud.world.startProcess("operator", { exact: true });
+    const ports = cloud.deployment.portsOf(operator, { calm: true });
+    const { kinesis } = cloud.world.handles(operator, { calm: true });
+    const parts = { ...ports, carrier: { kinesis, stream: cloud.deployment.stream } };
+    const [longer, shorter] = [0 as ShardNumber, 1 as ShardNumber];
+    const idIn = async (shard: number): Promise<string> => {
+      const map = await ports.control.shardMap();
+      return ids.find((id) => map?.at(hashesOf(id).partition).number === shard) ?? "";
+    };
+    const put = (by: typeof client, id: string, amount: number): Promise<unknown> =>
+      by.transact((tx) => {
+        tx.put(accounts, { id, amount });
+        return Promise.resolve();
+      });
+    const elsewhere = await idIn(longer);
+    for (let amount = 0; amount < 20; amount += 1) await put(client, elsewhere, amount);
+    await cloud.clock.sleep(2 * 60_000);
+    let id = "";
+    const prepareFork: typeof ports.control.prepareFork = async (...late) => {
+      expect(await splitShard(parts, { shard: shorter })).toMatchObject({ shard: 2 });
+      id = await idIn(2);
+      await put(client, id, 10);
+      return ports.control.prepareFork(...late);
+    };
+    const control = { ...ports.control, prepareFork };
+    const late = splitShard({ ...parts, control }, { shard: longer });
+    await expect(late).rejects.toThrow("another split was begun");
+    // Whoever follows the new log already, and whoever begins now, go by one order of its blocks.
+    let runs = 0;
+    await client.transact(async (tx) => {
+      const row = await tx.get(accounts, id);
+      runs += 1;
+      if (runs === 1) await put(other, id, 20);
+      tx.put(accounts, { id, amount: (row?.amount ?? 0) + 1 });
+    });
+    expect(await other.snapshot((s) => s.get(accounts, id))).toMatchObject({ amount: 21 });
+  });
+  expect(await cloud.settled()).toBe(true);
 });
 
 test("a shard whose tables native programs write is not split", async () => {
