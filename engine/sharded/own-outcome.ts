@@ -9,6 +9,7 @@ import type {
   Answer,
   CommittedVerdict,
   Payload,
+  ShardNumber,
   Timestamp,
   TransactionId,
   WholeOutcome,
@@ -23,6 +24,8 @@ import { enterIn } from "./settle-outcome.ts";
 /** A part whose log has answered. */
 export type PlacedPart = {
   readonly session: ShardSession;
+  /** Newest timestamp of its log when it was made: below where it is prepared. */
+  readonly from: Timestamp;
   readonly payload: Payload;
   readonly sentMs: number;
   readonly via: CommitWay;
@@ -62,7 +65,7 @@ export class OwnOutcome {
     if (entered.kind !== "committed") return false;
     assertCounts(entered, whole);
     if (payload.writes.length === 0) return true;
-    await this.#enterInHeirs(session, from, whole);
+    await this.#enterInHeirs(part, whole);
     // Its client has heard of the commit as a whole, once.
     const emit = this.#services.emit;
     const quiet: typeof emit = (event) => {
@@ -74,30 +77,31 @@ export class OwnOutcome {
   }
 
   /**
-   * Of a shard that was split since the part was prepared, the other log has it open as well: what
-   * is met in a table its readers must find decided there.
+   * Of a shard that was split since the part was sent, the other log has it open as well, and so
+   * has what was split off that: what is met in a table its readers must find decided there.
    */
-  async #enterInHeirs(
-    session: ShardSession,
-    preparedAt: Timestamp,
-    whole: WholeOutcome,
-  ): Promise<void> {
+  async #enterInHeirs({ session, from }: PlacedPart, whole: WholeOutcome): Promise<void> {
     const { sessions } = this.#services;
-    if (!sessions.isForkedSince(session.number, preparedAt)) return;
-    const { map } = sessions;
-    const heirs = map.entries.filter(({ number }) =>
-      map.lineageOf(number).some(({ shard }) => shard === session.number),
-    );
-    await Promise.all(
-      heirs.map(async ({ number }) => {
-        const { session: heir } = await sessions.of(number);
-        await heir.follower.refresh();
-        const opened = heir.follower.tail.open.get(this.#name.id);
-        if (opened !== undefined) {
-          await this.#enter({ session: heir }, opened.prepared.timestamp, whole);
-        }
-      }),
-    );
+    if (!sessions.isForkedSince(session.number, from)) return;
+    const known = new Set<ShardNumber>();
+    for (;;) {
+      const { map } = sessions;
+      const isHeir = (number: ShardNumber): boolean =>
+        map.lineageOf(number).some(({ shard }) => shard === session.number);
+      const heirs = map.entries.filter(({ number }) => !known.has(number) && isHeir(number));
+      if (heirs.length === 0) return;
+      for (const { number } of heirs) known.add(number);
+      // Their logs may tell of more.
+      await Promise.all(heirs.map(({ number }) => this.#enterInHeir(number, whole)));
+    }
+  }
+
+  async #enterInHeir(number: ShardNumber, whole: WholeOutcome): Promise<void> {
+    const { session } = await this.#services.sessions.of(number);
+    await session.follower.refresh();
+    const opened = session.follower.tail.open.get(this.#name.id);
+    if (opened === undefined) return;
+    await this.#enter({ session }, opened.prepared.timestamp, whole);
   }
 
   /** Where its part is, or may come to be, prepared. Nobody waits for it. */

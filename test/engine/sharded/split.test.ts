@@ -256,7 +256,10 @@ test("what was open when its shard was split is settled in both", async () => {
   expect(findings).toEqual([]);
 });
 
-test("what was open at the fork is entered in the new log before it is installed", async () => {
+test.each([
+  ["the new log", [0, 1]],
+  ["the logs that were split off the new one meanwhile", [0, 1, 2, 3]],
+])("what was open at the fork is entered in %s before it is installed", async (_, splits) => {
   // By the stream parts are placed at different times: one log stands below what they count at.
   cloud = await createTestCloud({ tables: bankTables, commit: "stream", shards: 2 });
   await cloud.run(async () => {
@@ -276,8 +279,7 @@ test("what was open at the fork is entered in the new log before it is installed
       return Promise.resolve();
     });
     await frozen;
-    await cloud.splitShard(0);
-    await cloud.splitShard(1);
+    for (const shard of splits) await cloud.splitShard(shard);
     owner?.thaw();
     await putting;
     // One attempt: nothing that it meets in the tables is unknown to the logs.
