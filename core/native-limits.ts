@@ -49,6 +49,8 @@ export const withdrawMsMax = 5_000;
  */
 export const openPatienceMsMin = 200;
 export const openPatienceMsMax = 2_000;
+/** Who has given way to an older part is as patient with it as who has met so many. */
+export const olderPartsMet = 3;
 /** How many that are in one's way are waited for, and voted down, at a time. */
 export const openSettledAtOnceMax = 256;
 

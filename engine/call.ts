@@ -7,6 +7,7 @@ import { assert } from "../core/assert.ts";
 import { type CallPhase, StoreError, UnavailableError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { CallOptions, Clock, Consumption } from "../core/ports.ts";
+import type { Timestamp } from "../core/types.ts";
 import { follow, ignore, noLongerNeeded } from "./concurrency.ts";
 
 export class Call {
@@ -21,6 +22,8 @@ export class Call {
   attempts = 0;
   /** Sessions whose tails show all that was acknowledged before the call began. */
   readonly completeTails = new Set<object>();
+  /** What runs of it that were certified over several shards had all seen of their logs. */
+  seen = Number.MAX_SAFE_INTEGER as Timestamp;
   /** What the last attempt that has ended failed with. */
   lastFailure: unknown;
   readonly #ended = new AbortController();

@@ -68,6 +68,11 @@ export type SettleOptions = {
   /** Throws if its tables have changed since it wrote to them: no oracle asks that of a block. */
   readonly recheckTables?: () => void;
   readonly predecessors?: Predecessors | undefined;
+  /** Ends it, rather than to wait for what stands in its way; undefined: it is to be waited for. */
+  readonly giveWay?: (
+    other: TransactionId,
+    own: { readonly isSent: boolean },
+  ) => Promise<Answer | undefined>;
 };
 
 const resendBackoff = { baseMs: 10, capMs: 1_000 };
@@ -85,9 +90,10 @@ async function settleRequest(
   let { request } = options;
   const { search, predecessors, signal } = options;
   const copies: Copies = { inStream: false, inBlock: false, closings: 0, lastFailure: undefined };
-  const way = new Way(ports, session, options);
+  const way = new Way(ports, session, { ...options, copies });
   for (let attempt = 0; ; attempt += 1) {
     try {
+      if (way.ended !== undefined) return way.ended;
       signal.throwIfAborted();
       const resend = attempt > 0;
       if (resend) await orAborted(session.follower.refresh(), signal);
@@ -125,12 +131,7 @@ async function settleRequest(
         // mutant: resend-without-check
         request = { ...request, checkedTo: options.recheck() };
       }
-      // What a stream did not decide before it was closed, none ever will.
-      // mutant: closing-believed-early
-      if (copies.closings !== session.follower.closings) {
-        // probe: sent-by-a-stream-that-was-closed
-        copies.inStream = false;
-      }
+      forgetClosed(copies, session);
       if (session.withoutStream !== undefined) {
         // A block needs to know what lies below the tail.
         if (isExpress && hadGap) continue;
@@ -209,19 +210,27 @@ function inTheWayOf(
 class Way {
   readonly #ports: ClientPorts;
   readonly #session: ShardSession;
-  readonly #options: SettleOptions;
+  readonly #options: SettleOptions & { readonly copies: Copies };
   #met = 0;
+  /** What became of the request itself, where it has given way. */
+  ended: Answer | undefined;
 
-  constructor(ports: ClientPorts, session: ShardSession, options: SettleOptions) {
+  constructor(
+    ports: ClientPorts,
+    session: ShardSession,
+    options: SettleOptions & { readonly copies: Copies },
+  ) {
     this.#ports = ports;
     this.#session = session;
     this.#options = options;
   }
 
-  /** Settles all that are in it, if one is; false: nobody is. */
+  /** Settles all that are in it, if one is, or ends the request; false: nobody is. */
   async clear(id: TransactionId | undefined): Promise<boolean> {
     if (id === undefined) return false;
-    const { signal, call, request, writes = () => [] } = this.#options;
+    const { signal, call, request, writes = () => [], copies, giveWay } = this.#options;
+    this.ended = await giveWay?.(id, { isSent: copies.inStream || copies.inBlock });
+    if (this.ended !== undefined) return true;
     this.#met += 1;
     const all = this.#session.follower.tail.open.allInTheWay(request.checks, writes());
     const met = this.#met;
@@ -308,6 +317,15 @@ type Copies = {
   /** Closings of the stream before the last copy was sent by it. */
   closings: number;
 };
+
+/** What a stream did not decide before it was closed, none ever will. */
+function forgetClosed(copies: Copies, { follower }: ShardSession): void {
+  // mutant: closing-believed-early
+  if (copies.closings !== follower.closings) {
+    // probe: sent-by-a-stream-that-was-closed
+    copies.inStream = false;
+  }
+}
 
 async function byBlock(
   express: ExpressWay,

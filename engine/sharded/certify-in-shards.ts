@@ -14,6 +14,7 @@
 import { setMaxListeners } from "node:events";
 import { assert, InvariantViolation } from "../../core/assert.ts";
 import { CommitUnknownError, UnavailableError } from "../../core/errors.ts";
+import * as limits from "../../core/limits.ts";
 import type { TransactionReads } from "../../core/transaction-reads.ts";
 import type { Answer, Part, Timestamp, TransactionId, WholeOutcome } from "../../core/types.ts";
 import { transactionIdFor } from "../../schemas/transaction-id.ts";
@@ -25,11 +26,12 @@ import { abortError } from "../committing/commit-request.ts";
 import type { CommitName } from "../committing/commit-under-way.ts";
 import { follow, noLongerNeeded } from "../concurrency.ts";
 import type { ReadView } from "../reading/read-view.ts";
-import { settledAnswer, unknownError } from "../committing/request-settler.ts";
+import { bringAllAbout, settledAnswer, unknownError } from "../committing/request-settler.ts";
 import type { ShardSession } from "../shard-session.ts";
 import type { CommitWay } from "../types.ts";
 import { assertKeyCount, type WriteBuffer } from "../attempts/write-buffer.ts";
 import { OwnOutcome, type PlacedPart } from "./own-outcome.ts";
+import { abortIn } from "./settle-outcome.ts";
 
 export type ShardedCommit = {
   /** Of the shards that it reads or writes, by rising number. */
@@ -78,7 +80,10 @@ export async function certifyInShards(
     const from = session.follower.tail.newest;
     return { session, reads, from, writes: writes.inShard(session.number, services.sessions.map) };
   });
-  const seen = Math.min(...own.map(({ from }) => from)) as Timestamp;
+  const { call } = services;
+  // As of its first run: so it gets no younger by running again, and is the oldest one some day.
+  const seen = Math.min(call.seen, ...own.map(({ from }) => from)) as Timestamp;
+  call.seen = seen;
   const id = transactionIdFor(seen, commit.proof, services.ports.digest);
   named?.({ transactionId: id, place: 0 });
   // The entry of an idempotency key names it now.
@@ -99,6 +104,8 @@ class InShards {
   /** In the order in which they came; `isStopped`: after another one. */
   readonly #failures: { readonly error: unknown; readonly isStopped: boolean }[] = [];
   readonly #sent = new Set<ShardSession>();
+  /** What it has given way to. */
+  #older: { readonly session: ShardSession; readonly id: TransactionId } | undefined;
 
   constructor(
     services: AttemptServices,
@@ -145,6 +152,7 @@ class InShards {
         // says anything.
         // mutant: aborted-when-unknown
         if (failure.isCertain) this.#outcome.abort(this.#own, this.#unanswered(prepared));
+        await this.#awaitOlder();
         throw failure.error;
       }
       const commitTimestamp = whole.timestamp;
@@ -191,7 +199,11 @@ class InShards {
         this.#sent.add(session);
         emit?.({ kind: "sent", transactionId, ...how });
       },
-      settle: (request) => settledAnswer(ports, session, request),
+      settle: (request) =>
+        settledAnswer(ports, session, {
+          ...request,
+          giveWay: (other, { isSent }) => this.#giveWay(part, other, { isSent, signal }),
+        }),
     });
     const { payload, sentMs, checks } = sent;
     const answer = await sent.answer;
@@ -201,6 +213,41 @@ class InShards {
     const refusal =
       answer.kind === "aborted" ? abortError(answer.reason, checks, tablesOf(part)) : undefined;
     return { ...part, payload, sentMs, via, answer, refusal };
+  }
+
+  /**
+   * Of two parts that meet the younger one's transaction ends, and its other parts with it. If it
+   * waited, two that meet in two logs would each be prepared in one and wait in the other, until
+   * each ends the other; and whoever waits bars others meanwhile. Who is older waits.
+   */
+  async #giveWay(
+    { session, from }: OwnPart,
+    other: TransactionId,
+    { isSent, signal }: { readonly isSent: boolean; readonly signal: AbortSignal },
+  ): Promise<Answer | undefined> {
+    const { ports, call } = this.#services;
+    const opened = session.follower.tail.open.get(other)?.prepared;
+    // In the order of what they had seen of the logs when they began.
+    const isYounger = this.#id > other;
+    if (opened?.parts === undefined || !isYounger) return undefined;
+    // probe: part-gives-way
+    this.#older = { session, id: other };
+    if (!isSent) throw new UnavailableError("an older transaction over several shards goes first");
+    // A copy of it may yet come to be prepared, when the other one is out of the way.
+    const asked = { id: this.#id, from, signal, call: { signal, ...consumptionOf(call) } };
+    return abortIn(ports, session, asked);
+  }
+
+  /**
+   * It would only meet that one again, whose client may be dead: it is waited for, by who holds
+   * nothing any more, and settled after a while. What fails the next run meets.
+   */
+  async #awaitOlder(): Promise<void> {
+    if (this.#older === undefined) return;
+    const { ports, call } = this.#services;
+    const { session, id } = this.#older;
+    const asked = { ids: [id], met: limits.olderPartsMet, signal: call.signal, call: call.options };
+    await bringAllAbout(ports, session, asked).catch(refuseBug);
   }
 
   /** What the others say is of no use any more once one of them is refused. */
@@ -239,6 +286,10 @@ class InShards {
     const message = "the transaction was given up before all of its parts were sent";
     return { error: new UnavailableError(message, { cause }), isCertain: true };
   }
+}
+
+function refuseBug(error: unknown): void {
+  if (error instanceof InvariantViolation) throw error;
 }
 
 function consumptionOf({ options }: AttemptServices["call"]): {
