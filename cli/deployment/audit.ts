@@ -5,6 +5,7 @@
  */
 import { placeOf } from "../../core/decision.ts";
 import type { StoredItem } from "../../core/ports.ts";
+import { holds } from "../../core/shard-map.ts";
 import type {
   Decision,
   Item,
@@ -187,6 +188,8 @@ async function expectedOf(
   { each: { log, blocks, installedThrough }, left, request, counts }: Gathering,
 ): Promise<readonly Expected[]> {
   const found = new Map<KeyHash, Expected>();
+  /** What a newer write was, is not known: it may be a delete, and its tombstone gone. */
+  const unknown = new Set<KeyHash>();
   for (const verdict of blocks.flatMap(({ block }) => [...(block?.verdicts ?? [])].reverse())) {
     if (verdict.kind !== "committed" || verdict.writes.length === 0) continue;
     if (found.size >= left) break;
@@ -195,9 +198,13 @@ async function expectedOf(
       isElsewhere && !request.readsPayloads ? undefined : await names.writes(log, verdict);
     if (named?.kind !== "named") {
       counts.unread += 1;
+      for (const { key } of verdict.writes) unknown.add(key);
       continue;
     }
-    for (const { table: name, key, item, hash } of named.writes) {
+    for (const [at, { table: name, key, item, hash }] of named.writes.entries()) {
+      // Of what a split has moved the other log says what was written last.
+      const partition = verdict.writes[at]?.partition;
+      if (partition === undefined || !holds(log.range, partition) || unknown.has(hash)) continue;
       const table = registry.tables.find((known) => known.name === name);
       if (table === undefined || found.has(hash)) continue;
       if (table.access === "mixed" || table.move !== undefined) counts.mixed += 1;
