@@ -14,6 +14,7 @@ export const errorCodes = [
   "idempotency-key-reused",
   "unavailable",
   "corrupt-data",
+  "changes-expired",
 ] as const;
 export type ErrorCode = (typeof errorCodes)[number];
 
@@ -195,6 +196,23 @@ export class UnavailableError extends TransactionError {
 export class CorruptDataError extends FinalError {
   override readonly name = "CorruptDataError";
   readonly code = "corrupt-data";
+}
+
+/** Changes were asked for from a position on that log or stream have let go of. */
+export class ChangesExpiredError extends FinalError {
+  override readonly name = "ChangesExpiredError";
+  readonly code = "changes-expired";
+  /** The oldest position from which on all is still there. */
+  readonly oldest: Timestamp;
+  constructor(oldest: Timestamp, options?: ErrorOptions) {
+    super(
+      "the log no longer reaches back to the position from which changes were asked for; " +
+        `the oldest one is ${oldest}: begin there (\`from: "oldest"\`) once you have read anew ` +
+        "what you derive from the tables, and keep the log and the stream for longer",
+      options,
+    );
+    this.oldest = oldest;
+  }
 }
 
 /** What an adapter throws when its own bounded retries are used up. Not part of the public API. */

@@ -477,3 +477,13 @@ export const adoptionLookPagesMax = 4;
  * where it was held up until it was too late to sign it.
  */
 export const registryChangeTriesMax = 8;
+
+// --- Change feed (engine/changes) ---
+/** Commits of one log that are held until the other logs have come as far; no more is read then. */
+export const changesHeldMax = 1_000;
+/** For so long others' commits wait for a quiet log before it is brought up. */
+export const changesHeldUpMsMax = 250;
+/** Between two looks at logs that showed nothing new. */
+export const changesPollMsDefault = 250;
+/** The most that may be asked for. */
+export const changesPollMsMax = 60_000;

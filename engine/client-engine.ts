@@ -6,12 +6,18 @@ import { EngineCore, type EngineOptions } from "./engine-core.ts";
 import { transactionEngineOf } from "./transaction-engine.ts";
 import type { ClientEngine } from "./types.ts";
 
+const feeds = new OnDemand("changes", () => import("./changes/changes.ts"));
 const natives = new OnDemand("native operations", () => import("./native-operations.ts"));
 
 export function createClientEngine(ports: ClientPorts, options: EngineOptions = {}): ClientEngine {
   const core = new EngineCore(ports, options);
+  const transactions = transactionEngineOf(core);
   return {
-    ...transactionEngineOf(core),
+    ...transactions,
+    changes: (wanted) =>
+      feeds.use(({ ChangeFeed }) =>
+        Promise.resolve(new ChangeFeed(core, transactions.snapshot, wanted)),
+      ),
     native: {
       mixedTables: () =>
         core.run({}, (call) => natives.use(({ mixedTables }) => mixedTables(core, call))),

@@ -14,6 +14,7 @@ import type {
   Timestamp,
   TransactionId,
 } from "../core/types.ts";
+import type { Changes, ChangesOptions } from "./changes/types.ts";
 import type { MixedState } from "./attempts/remembered-state.ts";
 
 /** When `transact` resolves: after every write reached its table, or as soon as the log has it. */
@@ -281,6 +282,8 @@ export type TransactionEngine = {
 
 /** As the SDK has it. */
 export type ClientEngine = TransactionEngine & {
+  /** What is committed, from a position on. */
+  changes(options: ChangesOptions): Promise<Changes>;
   /** For native operations beside transactions. */
   readonly native: NativeSupport;
 };

@@ -10,6 +10,7 @@ import { format } from "prettier";
 import ts from "typescript";
 import * as limits from "../core/limits.ts";
 import { outcomeChecks, snapshotChecks, transactChecks } from "../sdk/call-options.ts";
+import { changesChecks } from "../sdk/changes.ts";
 import type { LooseCheck } from "../sdk/check-options.ts";
 import { clientChecks, marshallChecks } from "../sdk/client-options.ts";
 import { emfChecks } from "../sdk/emf.ts";
@@ -43,6 +44,7 @@ export const optionTables = {
   },
   page: { checks: pageChecks, types: ["sdk/query.ts: PageOptions"] },
   all: { checks: allChecks, types: ["sdk/query.ts: AllOptions"] },
+  changes: { checks: changesChecks, types: ["sdk/changes.ts: ChangesOptions"] },
   outcome: { checks: outcomeChecks, types: [bounds] },
   emfMetrics: { checks: emfChecks, types: ["sdk/emf.ts: EmfOptions"] },
 } as const satisfies Readonly<
@@ -57,6 +59,7 @@ const numericDefaults: Readonly<Record<string, number>> = {
   callTimeoutMs: limits.callTimeoutMsDefault,
   rowsMax: limits.transactionKeysMax,
   maxStalenessMs: 0,
+  pollMs: limits.changesPollMsDefault,
 };
 
 const root = fileURLToPath(new URL("..", import.meta.url));

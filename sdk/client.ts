@@ -12,6 +12,10 @@ import { Call } from "../engine/call.ts";
 import { ignore, orAborted } from "../engine/concurrency.ts";
 import { publicError } from "../engine/public-error.ts";
 import type {
+  Changes as EngineChanges,
+  ChangesOptions as EngineChangesOptions,
+} from "../engine/changes/types.ts";
+import type {
   ClientEngine,
   Receipt,
   SnapshotOptions as EngineSnapshotOptions,
@@ -27,6 +31,8 @@ import {
   transactChecks,
 } from "./call-options.ts";
 import { withCaller } from "./caller.ts";
+import { ChangeIterable, type ChangesOptions } from "./changes.ts";
+import type { Changes } from "./row-changes.ts";
 import { checkOptions } from "./check-options.ts";
 import type { Handles } from "./handles.ts";
 import type { MarshallOptions } from "./marshall.ts";
@@ -72,6 +78,12 @@ export type Client = {
    * @throws SnapshotTooOldError when the log does not reach back so far.
    */
   outcome(transactionId: string, options?: OutcomeOptions): Promise<"committed" | "aborted">;
+  /**
+   * Every committed transaction once, whole, in commit order, from a position on (docs/sdk.md,
+   * Changes).
+   * @throws InvalidRequestError, at once, naming the option that is unknown or wrong.
+   */
+  changes(options?: ChangesOptions): Changes;
   /** Waits for what is under way, then stops. Later calls throw `TransactionClosedError`. */
   close(): Promise<void>;
   /** `close`, for `await using`. */
@@ -157,6 +169,14 @@ export class ConnectedClient implements Client {
     } catch (error) {
       throw withCaller(publicError(error));
     }
+  }
+
+  changes(options: ChangesOptions = {}): Changes {
+    const start = async (wish: EngineChangesOptions): Promise<EngineChanges> => {
+      const { engine } = await this.#begin({});
+      return engine.changes(wish);
+    };
+    return new ChangeIterable(options, { ...this.#parts, start });
   }
 
   get [nativeSupport](): NativeSupport {

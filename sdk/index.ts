@@ -12,6 +12,8 @@ export type {
   EmbeddedClientOptions,
   SharedClientOptions,
 } from "./client-options.ts";
+export type { ChangesOptions } from "./changes.ts";
+export type { ChangedRows, Changes, RowChange } from "./row-changes.ts";
 export { defineTable } from "./table.ts";
 export type {
   AnyTable,
@@ -55,6 +57,7 @@ export type {
 export type { MarshallOptions } from "./marshall.ts";
 export type { Numbers } from "./numbers.ts";
 export {
+  ChangesExpiredError,
   CommitUnknownError,
   ConflictError,
   CorruptDataError,

@@ -70,6 +70,7 @@ export class DirectedFaults {
   engine(engine: ClientEngine): ClientEngine {
     return {
       native: engine.native,
+      changes: (wish) => engine.changes(wish),
       transact: async (wish, body, codec) => {
         const silences: Silence[] = [];
         try {

@@ -23,6 +23,9 @@ import { decodeBlock } from "./stored-block.ts";
 
 export type PayloadPorts = Pick<ClientPorts, "stream" | "log" | "clock" | "digest">;
 
+/** It has outlived what held it, or was taken away. */
+export class PayloadGoneError extends CorruptDataError {}
+
 export class PayloadLoader {
   readonly #ports: PayloadPorts;
   readonly #shard: ShardId;
@@ -46,7 +49,7 @@ export class PayloadLoader {
   async loadBytes(verdict: CommittedVerdict, options: CallOptions = {}): Promise<Uint8Array> {
     const bytes = await this.#bytes(verdict, options);
     if (bytes !== undefined) return bytes;
-    throw new CorruptDataError(
+    throw new PayloadGoneError(
       `the payload of transaction ${verdict.id} (${verdict.payload.kind}) is no longer there`,
     );
   }

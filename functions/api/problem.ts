@@ -48,6 +48,7 @@ const kinds: Readonly<Record<ProblemCode, Kind>> = {
   },
   unavailable: { status: 503, title: "Temporarily unavailable", retry: { afterSeconds: 2 } },
   "corrupt-data": { status: 500, title: "Internal error" },
+  "changes-expired": { status: 410, title: "The changes are gone" },
   "already-committed": { status: 409, title: "The transaction was committed before" },
   "condition-failed": { status: 412, title: "A condition does not hold" },
   internal: { status: 500, title: "Internal error", retry: { afterSeconds: undefined } },

@@ -25,7 +25,7 @@ import {
 import { decodeBlock } from "../../engine/log/stored-block.ts";
 import type { PlannedWrite, RefusalOf } from "./chunk.ts";
 import { blocksAfter, type LogAhead, type LogReading } from "./log-ahead.ts";
-import type { ReplayPayloads } from "./payloads.ts";
+import type { PayloadsInOrder } from "../../engine/log/payloads-in-order.ts";
 
 /** Committed writes of some hashes, oldest first. */
 type Candidates = Map<KeyHash, { readonly verdict: CommittedVerdict; readonly index: number }[]>;
@@ -33,7 +33,7 @@ type Candidates = Map<KeyHash, { readonly verdict: CommittedVerdict; readonly in
 export class NewerWrites {
   readonly #ahead: LogAhead;
   readonly #reading: LogReading & { readonly log: Pick<CommitLog, "readAt"> };
-  readonly #payloads: ReplayPayloads;
+  readonly #payloads: PayloadsInOrder;
   readonly #refusalOf: RefusalOf;
   /** The chunk ends here, or in the next block: its plan has its own newest write of each item. */
   readonly #after: Watermark;
@@ -44,7 +44,7 @@ export class NewerWrites {
   constructor(parts: {
     readonly ahead: LogAhead;
     readonly reading: LogReading & { readonly log: Pick<CommitLog, "readAt"> };
-    readonly payloads: ReplayPayloads;
+    readonly payloads: PayloadsInOrder;
     readonly refusalOf: RefusalOf;
     readonly after: Watermark;
   }) {

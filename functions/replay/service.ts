@@ -41,7 +41,7 @@ import { isInPast, isPastInstalled, withinRange, type ForkedLog } from "./forked
 import { InstallReports } from "./install-reports.ts";
 import { LogAhead, type LogReading } from "./log-ahead.ts";
 import { NewerWrites } from "./newer-writes.ts";
-import { ReplayPayloads } from "./payloads.ts";
+import { PayloadsInOrder } from "../../engine/log/payloads-in-order.ts";
 import { progressFrom, type LogProgress } from "./progress.ts";
 import { settleParts } from "./settle-parts.ts";
 import { SigningWindow } from "./signing-window.ts";
@@ -137,7 +137,7 @@ class ReplayRun {
   readonly #batch: ReplayBatch;
   readonly #remainingMs: () => number;
   readonly #call: CallOptions;
-  readonly #payloads: ReplayPayloads;
+  readonly #payloads: PayloadsInOrder;
   readonly #deadLetters: DeadLetters;
   readonly #patienceMs: number;
   readonly #ownInstallMs: number;
@@ -173,7 +173,7 @@ class ReplayRun {
     this.#remainingMs = budget.remainingMs;
     this.#call = callOptions(budget);
     const preparedAs = (id: TransactionId): OpenTransaction | undefined => progress.open.get(id);
-    this.#payloads = new ReplayPayloads(ports, { ...batch, hashes, preparedAs }, this.#call);
+    this.#payloads = new PayloadsInOrder(ports, { ...batch, hashes, preparedAs }, this.#call);
     const { shard } = batch;
     this.#deadLetters = new DeadLetters(ports, observability, { shard, call: this.#call });
     this.#installed = new InstallReports(ports.digest, batch.records);

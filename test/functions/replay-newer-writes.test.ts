@@ -18,7 +18,7 @@ import type { Commit } from "../../engine/installing/payload-writes.ts";
 import type { PlannedWrite } from "../../functions/replay/chunk.ts";
 import { LogAhead } from "../../functions/replay/log-ahead.ts";
 import { NewerWrites } from "../../functions/replay/newer-writes.ts";
-import { ReplayPayloads } from "../../functions/replay/payloads.ts";
+import { PayloadsInOrder } from "../../engine/log/payloads-in-order.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
 import { encodePayload } from "../../schemas/payload.ts";
 import { withHashBits } from "../../testing/narrow-hashes.ts";
@@ -111,7 +111,7 @@ function readingOf(
 }
 
 /** Payloads are inline: they need no store. */
-const noStores = {} as ConstructorParameters<typeof ReplayPayloads>[0];
+const noStores = {} as ConstructorParameters<typeof PayloadsInOrder>[0];
 const noneOpen = { shard, hashes, records: [], preparedAs: () => undefined };
 
 async function newestOf(
@@ -127,7 +127,7 @@ async function newestOf(
   const newer = new NewerWrites({
     ahead,
     reading,
-    payloads: new ReplayPayloads(noStores, noneOpen, {}),
+    payloads: new PayloadsInOrder(noStores, noneOpen, {}),
     refusalOf: ({ payload }, index) =>
       refused.has(JSON.stringify(payload.writes[index]?.key)) ? "refused" : undefined,
     after: {

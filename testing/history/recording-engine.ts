@@ -41,7 +41,7 @@ export function recordingEngine(
   const recorded = recordedTransactions(engine, recorder, options);
   return "begin" in engine
     ? { ...recorded, ...recordedDetached(engine, recorder, options) }
-    : { ...recorded, native: engine.native };
+    : { ...recorded, native: engine.native, changes: (wish) => engine.changes(wish) };
 }
 
 function recordedTransactions(

@@ -1,9 +1,8 @@
 /**
- * Payloads for replay: out of the batch that woke it where they are, else from where the decision
- * says; of a commit by vote, from where its prepared verdict says. Records read for one payload
- * serve its neighbours.
+ * Payloads for who goes through a log in its order, replay and the change feed: out of the batch
+ * that woke it where they are, else from where the decision says; of a commit by vote, from where
+ * its prepared verdict says. Records read for one payload serve its neighbours.
  */
-import { CorruptDataError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { CallOptions, StreamRecord } from "../../core/ports.ts";
 import type { OpenTransaction } from "../../core/open-transactions.ts";
@@ -16,16 +15,17 @@ import type {
   TransactionId,
 } from "../../core/types.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
-import { payloadOf } from "../../engine/log/committed-payload.ts";
+import { payloadOf } from "./committed-payload.ts";
 import {
+  PayloadGoneError,
   PayloadLoader,
   payloadInRecord,
   type PayloadPorts,
-} from "../../engine/log/payload-loader.ts";
+} from "./payload-loader.ts";
 
 type PreparedAs = (id: TransactionId) => OpenTransaction | undefined;
 
-export class ReplayPayloads {
+export class PayloadsInOrder {
   readonly #loader: PayloadLoader;
   readonly #call: CallOptions;
   /** What woke the function. */
@@ -49,10 +49,10 @@ export class ReplayPayloads {
       readonly shard: ShardId;
       readonly hashes: KeyHashes;
       readonly records: readonly StreamRecord[];
-      /** What replay has met before it met the vote, so that it need not be read again. */
+      /** What was met before the vote was, so that it need not be read again. */
       readonly preparedAs: PreparedAs;
     },
-    call: CallOptions,
+    call: CallOptions = {},
   ) {
     this.#preparedAs = preparedAs;
     this.#loader = new PayloadLoader(ports, log);
@@ -61,21 +61,21 @@ export class ReplayPayloads {
   }
 
   /** @throws as PayloadLoader: CorruptDataError only when the payload is gone or damaged. */
-  async load(verdict: CommittedVerdict): Promise<Payload> {
-    const bytes = await this.#bytes(verdict);
+  async load(verdict: CommittedVerdict, call: CallOptions = this.#call): Promise<Payload> {
+    const bytes = await this.#bytes(verdict, call);
     this.bytesLoaded += bytes.length;
     return payloadOf(verdict, bytes);
   }
 
-  async #bytes(verdict: CommittedVerdict): Promise<Uint8Array> {
-    const location = this.#known(verdict) ?? (await this.#loader.locate(verdict, this.#call));
-    if (location === undefined) return this.#loader.loadBytes(verdict, this.#call);
+  async #bytes(verdict: CommittedVerdict, call: CallOptions): Promise<Uint8Array> {
+    const location = this.#known(verdict) ?? (await this.#loader.locate(verdict, call));
+    if (location === undefined) return this.#loader.loadBytes(verdict, call);
     if (location.kind !== "stream") {
-      return this.#loader.loadBytes({ ...verdict, payload: location }, this.#call);
+      return this.#loader.loadBytes({ ...verdict, payload: location }, call);
     }
-    const record = await this.#record(verdict, location);
+    const record = await this.#record(verdict, location, call);
     if (record === undefined) {
-      throw new CorruptDataError(
+      throw new PayloadGoneError(
         `the record ${location.sequenceNumber} of transaction ${verdict.id} ` +
           "is no longer in the stream",
       );
@@ -92,11 +92,12 @@ export class ReplayPayloads {
   async #record(
     verdict: CommittedVerdict,
     location: Extract<PayloadLocation, { kind: "stream" }>,
+    call: CallOptions,
   ): Promise<Uint8Array | undefined> {
     const wanted = BigInt(location.sequenceNumber);
     const known = this.#batch.get(wanted) ?? this.#ahead.get(wanted);
     if (known !== undefined) return known;
-    const options = { ...this.#call, recordsMax: limits.replayReadAheadRecordsMax };
+    const options = { ...call, recordsMax: limits.replayReadAheadRecordsMax };
     this.#ahead = bySequenceNumber((await this.#loader.records(verdict, location, options)) ?? []);
     return this.#ahead.get(wanted);
   }

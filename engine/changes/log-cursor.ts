@@ -1,0 +1,155 @@
+/**
+ * One log, read from a place on for who wants all of it: what was committed, and what is open. A
+ * tail holds only what transactions need; this goes on from where its reader stopped, hours ago.
+ */
+import { CorruptDataError } from "../../core/errors.ts";
+import { OpenTransactions } from "../../core/open-transactions.ts";
+import type { CallOptions, ClientPorts } from "../../core/ports.ts";
+import type {
+  CommittedVerdict,
+  Fork,
+  LogBlock,
+  LogPosition,
+  Payload,
+  ShardNumber,
+  Timestamp,
+} from "../../core/types.ts";
+import { positionAtOrBelow } from "../log/log-search.ts";
+import { PayloadsInOrder } from "../log/payloads-in-order.ts";
+import { decodeBlock } from "../log/stored-block.ts";
+import type { ShardSession } from "../shard-session.ts";
+
+/** Where a log is read on from: behind the block, which ends at that timestamp. */
+export type LogPlace = { readonly position: LogPosition; readonly timestamp: Timestamp };
+
+export class LogCursor {
+  readonly session: ShardSession;
+  /** Committed, in the order of the log, and not taken yet. */
+  readonly commits: CommittedVerdict[] = [];
+  /** Met since they were last taken: the ranges that went to other logs. */
+  readonly forks: (Fork & LogPlace)[] = [];
+  readonly #ports: ClientPorts;
+  readonly #open = new OpenTransactions();
+  readonly #payloads: PayloadsInOrder;
+  #place: LogPlace;
+
+  private constructor(ports: ClientPorts, session: ShardSession, at: LogPlace) {
+    this.#ports = ports;
+    this.session = session;
+    this.#place = at;
+    this.#payloads = new PayloadsInOrder(ports, {
+      ...{ shard: session.shard, hashes: session.hashes, records: [] },
+      preparedAs: (id) => this.#open.get(id),
+    });
+  }
+
+  /**
+   * Begins behind the last block that ends at or below the timestamp, and not before its own: what
+   * stands in another log, that one's cursor gives.
+   * @param own where the log's own blocks begin.
+   * @throws SnapshotTooOldError when the log no longer reaches back so far.
+   */
+  static async begin(
+    ports: ClientPorts,
+    session: ShardSession,
+    { after, own, call }: { after: Timestamp; own: LogPlace; call: CallOptions },
+  ): Promise<LogCursor> {
+    const place = await placeAtOrBelow(ports, session, { after, own, call });
+    const cursor = new LogCursor(ports, session, place);
+    await cursor.#readOpen(call);
+    return cursor;
+  }
+
+  get number(): ShardNumber {
+    return this.session.number;
+  }
+
+  /** All that the log has placed at or below it was read. */
+  get newest(): Timestamp {
+    return this.#place.timestamp;
+  }
+
+  /** Nothing that comes from this log counts at or below it, but for what was given already. */
+  get completeTo(): Timestamp {
+    // Of parts the oldest; what awaits a native check counts where its vote will stand.
+    for (const { prepared } of this.#open.all()) {
+      if (prepared.parts === undefined) continue;
+      return Math.min(this.newest, prepared.timestamp - 1) as Timestamp;
+    }
+    return this.newest;
+  }
+
+  /**
+   * Reads a page. @returns whether the log's end was reached.
+   * @throws CorruptDataError for a block that is not there.
+   */
+  async readPage(call: CallOptions): Promise<boolean> {
+    const { shard, hashes } = this.session;
+    const { blocks, complete } = await this.#ports.log.readAfter(shard, this.#place.position, call);
+    for (const stored of blocks) {
+      if (stored.position !== this.#place.position + 1) {
+        throw new CorruptDataError(
+          `I1: the log of ${shard} has no block at ${this.#place.position + 1}, and goes on behind`,
+        );
+      }
+      this.#fold(decodeBlock(stored, hashes));
+    }
+    return complete;
+  }
+
+  #fold(block: LogBlock): void {
+    const { position, throughTimestamp, fork } = block;
+    this.#foldOpen(block);
+    this.#place = { position, timestamp: throughTimestamp };
+    if (fork !== undefined) this.forks.push({ ...fork, ...this.#place });
+    for (const verdict of block.verdicts) {
+      if (verdict.kind === "committed") this.commits.push(verdict);
+    }
+  }
+
+  #foldOpen({ verdicts, position }: Pick<LogBlock, "verdicts" | "position">): void {
+    for (const verdict of verdicts) this.#open.fold(verdict, position);
+    this.#open.mark();
+  }
+
+  /** What is open at the beginning lies below it: the next block says how far. */
+  async #readOpen(call: CallOptions): Promise<void> {
+    const { shard, hashes } = this.session;
+    const next = (this.#place.position + 1) as LogPosition;
+    const stored = await this.#ports.log.readAt(shard, next, call);
+    const oldest = stored && decodeBlock(stored, hashes).oldestOpen;
+    if (oldest === undefined) return;
+    let after = oldest - 1;
+    while (after < this.#place.position) {
+      const { blocks } = await this.#ports.log.readAfter(shard, after as LogPosition, call);
+      if (blocks[0]?.position !== after + 1) {
+        throw new CorruptDataError(`the log of ${shard} has no block at ${after + 1}`);
+      }
+      for (const each of blocks) {
+        after = each.position;
+        if (after <= this.#place.position) this.#foldOpen(decodeBlock(each, hashes));
+      }
+    }
+  }
+
+  /** @throws as PayloadsInOrder. */
+  payloadOf(verdict: CommittedVerdict, call: CallOptions): Promise<Payload> {
+    return this.#payloads.load(verdict, call);
+  }
+}
+
+async function placeAtOrBelow(
+  ports: ClientPorts,
+  { shard, hashes, follower: { tail } }: ShardSession,
+  { after, own, call }: { after: Timestamp; own: LogPlace; call: CallOptions },
+): Promise<LogPlace> {
+  if (after <= own.timestamp && own.position > 0) return own;
+  const end = { position: tail.position, timestamp: tail.newest };
+  if (after >= end.timestamp) return end;
+  const range = { above: after, through: end.position, hashes, call };
+  const position = await positionAtOrBelow(ports.log, shard, range);
+  const stored = position > 0 ? await ports.log.readAt(shard, position, call) : undefined;
+  // Expired: the block behind it, which the search has seen, begins at or below the timestamp.
+  const timestamp = stored && decodeBlock(stored, hashes).throughTimestamp;
+  return { position, timestamp: timestamp ?? (0 as Timestamp) };
+}

@@ -1,0 +1,178 @@
+/**
+ * The commits of all logs in one order, by the timestamp at which they count: the order of `asOf`.
+ * What counts at or below a moment is known once each log has come so far and has no part open that
+ * may still count there (docs/protocol.md §10). Parts of one transaction come as one.
+ */
+import { assert } from "../../core/assert.ts";
+import * as limits from "../../core/limits.ts";
+import type { CallOptions, ClientPorts } from "../../core/ports.ts";
+import type {
+  CommittedVerdict,
+  LogPosition,
+  ShardNumber,
+  Timestamp,
+  TransactionId,
+} from "../../core/types.ts";
+import type { Call } from "../call.ts";
+import { orAborted } from "../concurrency.ts";
+import type { Sessions } from "../sessions.ts";
+import { reach } from "../sharded/reach.ts";
+import { decodeBlock } from "../log/stored-block.ts";
+import type { ChangePosition } from "./types.ts";
+import { LogCursor, type LogPlace } from "./log-cursor.ts";
+
+/** A committed transaction, with what each of its logs holds of it. */
+export type MergedCommit = {
+  readonly id: TransactionId;
+  readonly timestamp: Timestamp;
+  readonly parts: readonly { readonly cursor: LogCursor; readonly verdict: CommittedVerdict }[];
+};
+
+const logBegin: LogPlace = { position: 0 as LogPosition, timestamp: 0 as Timestamp };
+
+export class MergedLogs {
+  readonly #ports: ClientPorts;
+  readonly #sessions: Sessions;
+  readonly #cursors = new Map<ShardNumber, LogCursor>();
+  #after: ChangePosition;
+  /** Since when a quiet log holds others' commits up. */
+  #heldUpSinceMs: number | undefined;
+
+  private constructor(ports: ClientPorts, sessions: Sessions, after: ChangePosition) {
+    this.#ports = ports;
+    this.#sessions = sessions;
+    this.#after = after;
+  }
+
+  /** @throws SnapshotTooOldError when a log no longer reaches back so far. */
+  static async begin(
+    ports: ClientPorts,
+    sessions: Sessions,
+    { after, call }: { readonly after: ChangePosition; readonly call: Call },
+  ): Promise<MergedLogs> {
+    const merged = new MergedLogs(ports, sessions, after);
+    const { entries } = sessions.map;
+    await Promise.all(
+      entries.map(async ({ number, forked }) => {
+        const own = forked && (await merged.#placeOf(forked.of, forked.at, call.options));
+        await merged.#add(number, own ?? logBegin, call);
+      }),
+    );
+    return merged;
+  }
+
+  /** All that counts at or below it has been given. */
+  get position(): ChangePosition {
+    return this.#after;
+  }
+
+  /**
+   * What follows, in order; none: nothing that is known for certain yet.
+   * @throws StoreError, CorruptDataError, UnavailableError.
+   */
+  async next(call: Call): Promise<readonly MergedCommit[]> {
+    await Promise.all([...this.#cursors.values()].map((cursor) => this.#readOn(cursor, call)));
+    await this.#followForks(call);
+    const moment = this.#completeTo();
+    const found = this.#take(moment);
+    const last = found.at(-1);
+    if (last !== undefined) {
+      this.#after = { timestamp: last.timestamp, id: last.id };
+    } else if (moment > this.#after.timestamp) this.#after = { timestamp: moment };
+    await this.#hurry(call);
+    return found;
+  }
+
+  /** By their numbers, not by when they were opened. */
+  #inOrder(): readonly LogCursor[] {
+    return [...this.#cursors.values()].sort((a, b) => a.number - b.number);
+  }
+
+  async #readOn(cursor: LogCursor, { options }: Call): Promise<void> {
+    if (cursor.commits.length >= limits.changesHeldMax) return;
+    await cursor.readPage(options);
+  }
+
+  #completeTo(): Timestamp {
+    const all = [...this.#cursors.values()].map(({ completeTo }) => completeTo);
+    assert(all.length > 0, "a deployment has a shard");
+    return Math.min(...all) as Timestamp;
+  }
+
+  /** Takes what counts at or below the moment. */
+  #take(moment: Timestamp): readonly MergedCommit[] {
+    type Parts = { cursor: LogCursor; verdict: CommittedVerdict }[];
+    const byId = new Map<
+      TransactionId,
+      { id: TransactionId; timestamp: Timestamp; parts: Parts }
+    >();
+    for (const cursor of this.#inOrder()) {
+      const later: CommittedVerdict[] = [];
+      for (const verdict of cursor.commits) {
+        const { id, timestamp } = verdict;
+        if (timestamp > moment) later.push(verdict);
+        else if (isBehind(verdict, this.#after)) {
+          const known = byId.get(id);
+          if (known === undefined) byId.set(id, { id, timestamp, parts: [{ cursor, verdict }] });
+          else known.parts.push({ cursor, verdict });
+        }
+      }
+      cursor.commits.splice(0, cursor.commits.length, ...later);
+    }
+    return [...byId.values()].sort(inOrder);
+  }
+
+  /** Logs that have begun since go on where the old ones' forks stand. */
+  async #followForks(call: Call): Promise<void> {
+    for (const cursor of [...this.#cursors.values()]) {
+      for (const { shard, position, timestamp } of cursor.forks.splice(0)) {
+        if (!this.#cursors.has(shard)) await this.#add(shard, { position, timestamp }, call);
+      }
+    }
+  }
+
+  async #add(number: ShardNumber, own: LogPlace, call: Call): Promise<void> {
+    const { session } = await orAborted(this.#sessions.of(number), call.signal);
+    await orAborted(session.follower.refresh(), call.signal);
+    const at = { after: this.#beginsAfter, own, call: call.options };
+    this.#cursors.set(number, await LogCursor.begin(this.#ports, session, at));
+  }
+
+  /** Others may count at the very timestamp of an id. */
+  get #beginsAfter(): Timestamp {
+    const { timestamp, id } = this.#after;
+    return (id === undefined ? timestamp : timestamp - 1) as Timestamp;
+  }
+
+  async #placeOf(of: ShardNumber, position: LogPosition, call: CallOptions): Promise<LogPlace> {
+    const { session } = await this.#sessions.of(of);
+    const stored = await this.#ports.log.readAt(session.shard, position, call);
+    // Expired: nobody goes back so far.
+    const end = stored && decodeBlock(stored, session.hashes).throughTimestamp;
+    return { position, timestamp: end ?? (0 as Timestamp) };
+  }
+
+  /** A quiet log is brought up, if others' commits wait for it, and nothing else has done it. */
+  async #hurry(call: Call): Promise<void> {
+    const waiting = [...this.#cursors.values()].flatMap(({ commits }) => commits.slice(0, 1));
+    const quiet = [...this.#cursors.values()].filter(({ newest }) =>
+      waiting.some(({ timestamp }) => newest < timestamp),
+    );
+    const now = this.#ports.clock.monotonicMs();
+    this.#heldUpSinceMs = quiet.length === 0 ? undefined : (this.#heldUpSinceMs ?? now);
+    if (now - (this.#heldUpSinceMs ?? now) < limits.changesHeldUpMsMax) return;
+    const moment = Math.min(...waiting.map(({ timestamp }) => timestamp)) as Timestamp;
+    // probe: quiet-log-brought-up-for-changes
+    await Promise.all(quiet.map(({ session }) => reach(this.#ports, session, { moment, call })));
+  }
+}
+
+function isBehind({ timestamp, id }: CommittedVerdict, after: ChangePosition): boolean {
+  if (timestamp !== after.timestamp) return timestamp > after.timestamp;
+  return after.id !== undefined && id > after.id;
+}
+
+function inOrder(a: MergedCommit, b: MergedCommit): number {
+  if (a.timestamp !== b.timestamp) return a.timestamp - b.timestamp;
+  return a.id < b.id ? -1 : 1;
+}

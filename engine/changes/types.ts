@@ -1,0 +1,39 @@
+/** The change feed as the SDK has it. */
+import type { Item, Timestamp, TransactionId } from "../../core/types.ts";
+
+/** A place among all commits: of those at one timestamp, behind that of the id, or behind all. */
+export type ChangePosition = {
+  readonly timestamp: Timestamp;
+  readonly id?: TransactionId | undefined;
+};
+
+export type ChangesOptions = {
+  readonly from: "now" | "oldest" | ChangePosition;
+  /** Only what is written to these. Undefined: all. */
+  readonly tables: readonly string[] | undefined;
+  /** Whether to say what stood there before, on tables with history. */
+  readonly before: boolean;
+  readonly pollMs: number;
+  readonly signal: AbortSignal | undefined;
+};
+
+export type ChangedItem = {
+  readonly table: string;
+  readonly key: Item;
+  /** Undefined: it was deleted. */
+  readonly after: Item | undefined;
+  /** What stood there before; undefined: nothing did, or nobody asked, or there is no history. */
+  readonly before: Item | undefined;
+};
+
+export type CommittedChanges = {
+  readonly position: ChangePosition;
+  readonly id: TransactionId;
+  readonly timestamp: Timestamp;
+  readonly items: readonly ChangedItem[];
+};
+
+export type Changes = AsyncIterable<CommittedChanges> & {
+  /** Up to here all was given. Undefined before anything was asked. */
+  readonly position: ChangePosition | undefined;
+};

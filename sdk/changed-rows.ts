@@ -1,0 +1,32 @@
+/** Rows of what a transaction has changed. A part of its own, loaded with the first feed. */
+import type { ChangedItem, CommittedChanges } from "../engine/changes/types.ts";
+import type { MarshallOptions } from "./marshall.ts";
+import type { Numbers } from "./numbers.ts";
+import { type ChangedRows, positionText, type RowChange } from "./row-changes.ts";
+import { RowCodec } from "./row-codec.ts";
+import type { AnyTable, Attributes, RowOf } from "./table.ts";
+
+export function changedRows(
+  { position, id, timestamp, items }: CommittedChanges,
+  options: { readonly marshall: MarshallOptions; readonly numbers: Numbers },
+): ChangedRows {
+  const codec = new RowCodec(options);
+  const read = <T extends AnyTable>(item: ChangedItem, table: T): RowChange<RowOf<T>> => ({
+    table: item.table,
+    key: codec.decode(untyped(item.table), item.key) as Attributes,
+    after: item.after && codec.decode(table, item.after),
+    before: item.before && codec.decode(table, item.before),
+  });
+  return {
+    position: positionText(position),
+    transactionId: id,
+    commitTimestamp: timestamp,
+    rows: items.map((item) => read(item, untyped(item.table)) as RowChange),
+    of: (table) =>
+      items.filter((item) => item.table === table.name).map((item) => read(item, table)),
+  };
+}
+
+function untyped(name: string): AnyTable {
+  return { name, keyNames: undefined, schema: undefined, validateReads: false };
+}

@@ -1,0 +1,129 @@
+/** The change feed as applications have it: rows in place of items, and positions as text. */
+import { InvalidRequestError } from "../core/errors.ts";
+import { OnDemand } from "../core/on-demand.ts";
+import * as limits from "../core/limits.ts";
+import type { Timestamp, TransactionId } from "../core/types.ts";
+import type {
+  Changes as EngineChanges,
+  ChangesOptions as EngineOptions,
+} from "../engine/changes/types.ts";
+import { publicError } from "../engine/public-error.ts";
+import {
+  aBoolean,
+  aSignal,
+  type Check,
+  checkOptions,
+  type Checks,
+  integerIn,
+} from "./check-options.ts";
+import { momentMicros, type Moment } from "./call-options.ts";
+import type { MarshallOptions } from "./marshall.ts";
+import type { Numbers } from "./numbers.ts";
+import { type ChangedRows, type Changes, positionText } from "./row-changes.ts";
+import type { AnyTable } from "./table.ts";
+
+export type ChangesOptions = {
+  /**
+   * Where to begin: behind a position that the feed has given, at a moment, with what is committed
+   * from now on, or with the oldest that log and stream still have. Default `"now"`.
+   */
+  readonly from?: Moment | string;
+  /** Only changes of these tables. Default: of all. */
+  readonly tables?: readonly AnyTable[];
+  /**
+   * Whether rows say what stood there before, which takes a read of history for each. Of a table
+   * without history nobody knows: named in `tables`, it is refused. Default false.
+   */
+  readonly before?: boolean;
+  /** Milliseconds between two looks at a log that showed nothing new. Default 250. */
+  readonly pollMs?: number;
+  /** Ends the feed: the iterator throws the signal's reason. */
+  readonly signal?: AbortSignal;
+};
+
+const aPlace: Check<NonNullable<ChangesOptions["from"]>> = (value) =>
+  placeOf(value) === undefined
+    ? '"now", "oldest", a date, a commit timestamp, or a position that the feed has given'
+    : undefined;
+
+const someTables: Check<readonly AnyTable[]> = (value) =>
+  Array.isArray(value) && value.length > 0 && value.every(isTable)
+    ? undefined
+    : "an array of tables, made by defineTable, and not empty";
+
+export const changesChecks = {
+  from: aPlace,
+  tables: someTables,
+  before: aBoolean,
+  pollMs: integerIn({ min: 1, max: limits.changesPollMsMax }),
+  signal: aSignal,
+} satisfies Checks<ChangesOptions>;
+
+const decoding = new OnDemand("rows of changes", () => import("./changed-rows.ts"));
+
+type Parts = {
+  readonly start: (options: EngineOptions) => Promise<EngineChanges>;
+  readonly marshall: MarshallOptions;
+  readonly numbers: Numbers;
+};
+
+export class ChangeIterable implements Changes {
+  readonly #parts: Parts;
+  readonly #options: EngineOptions;
+  #feed: EngineChanges | undefined;
+  #isIterated = false;
+
+  /** @throws InvalidRequestError naming the option that is unknown or wrong. */
+  constructor(options: ChangesOptions, parts: Parts) {
+    checkOptions("", options, changesChecks);
+    this.#parts = parts;
+    this.#options = {
+      from: placeOf(options.from ?? "now") ?? "now",
+      tables: options.tables?.map(({ name }) => name),
+      before: options.before ?? false,
+      pollMs: options.pollMs ?? limits.changesPollMsDefault,
+      signal: options.signal,
+    };
+  }
+
+  get position(): string | undefined {
+    const position = this.#feed?.position;
+    return position && positionText(position);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<ChangedRows> {
+    if (this.#isIterated) {
+      throw new InvalidRequestError(
+        "changes",
+        "a feed is iterated once: call `changes` again, from its `position`",
+      );
+    }
+    this.#isIterated = true;
+    try {
+      this.#feed = await this.#parts.start(this.#options);
+      const { changedRows } = await decoding.load();
+      for await (const changes of this.#feed) yield changedRows(changes, this.#parts);
+    } catch (error) {
+      throw publicError(error);
+    }
+  }
+}
+
+function isTable(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "name" in value && "keyNames" in value;
+}
+
+/** Undefined for what is none. */
+function placeOf(from: unknown): EngineOptions["from"] | undefined {
+  if (from === "now" || from === "oldest") return from;
+  if (typeof from !== "string") {
+    const micros = momentMicros(from);
+    // What is committed at that very timestamp is still to come.
+    return micros && { timestamp: (micros - 1) as Timestamp };
+  }
+  const [, micros, id] = /^(\d{1,16})(?:\.([0-9a-f]{32}))?$/.exec(from) ?? [];
+  const timestamp = Number(micros);
+  if (micros === undefined || !Number.isSafeInteger(timestamp)) return undefined;
+  const at = { timestamp: timestamp as Timestamp };
+  return id === undefined ? at : { ...at, id: id as TransactionId };
+}

@@ -1,0 +1,45 @@
+/** What a change feed gives to an application. */
+import type { Timestamp, TransactionId } from "../core/types.ts";
+import type { ChangePosition } from "../engine/changes/types.ts";
+import type { AnyTable, Attributes, RowOf } from "./table.ts";
+
+/** What became of one row. */
+export type RowChange<Row = Attributes> = {
+  /** The table's name. */
+  readonly table: string;
+  readonly key: Attributes;
+  /** Undefined: the row was deleted. */
+  readonly after: Row | undefined;
+  /** With the option `before`. Undefined, too, where nothing stood there. */
+  readonly before: Row | undefined;
+};
+
+/** All that one transaction has changed, as far as it was asked for. */
+export type ChangedRows = {
+  /** Behind this transaction: what the option `from` takes. */
+  readonly position: string;
+  readonly transactionId: TransactionId;
+  /** Microseconds: the version of what it has written, and the order of the feed. */
+  readonly commitTimestamp: Timestamp;
+  readonly rows: readonly RowChange[];
+  /** The rows of one table, with its types. */
+  of<T extends AnyTable>(table: T): readonly RowChange<RowOf<T>>[];
+};
+
+/**
+ * The transactions of a deployment in commit order. To be iterated once.
+ * @throws ChangesExpiredError, while it is iterated, when log or stream have let go of what follows
+ * the position: its `oldest` is one that can be had.
+ * @throws UnavailableError: begin again from the last position.
+ */
+export type Changes = AsyncIterable<ChangedRows> & {
+  /**
+   * Up to here all was given, also what changes no table that was asked for: to be kept now and
+   * then, since a position grows old. Undefined until the feed knows where it begins.
+   */
+  readonly position: string | undefined;
+};
+
+export function positionText({ timestamp, id }: ChangePosition): string {
+  return id === undefined ? timestamp.toString() : `${timestamp}.${id}`;
+}
