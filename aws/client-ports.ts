@@ -19,6 +19,7 @@ import { systemDigest } from "./system-digest.ts";
 
 const dates = new OnDemand("store dates", () => import("./store-dates.ts"));
 const mixedItems = new OnDemand("mixed tables", () => import("./dynamodb-mixed-items.ts"));
+const feeds = new OnDemand("feeds", () => import("./control-feeds.ts"));
 const history = new OnDemand("history", () => import("./dynamodb-version-store.ts"));
 
 export type AwsPortsOptions = AwsClientOptions & {
@@ -49,6 +50,7 @@ export function clientPortsOn(clients: AwsClients, options: AwsPortsOptions): Aw
   const { stream } = names;
   const shardEntries = (callOptions?: CallOptions) => control.shardEntries(callOptions);
   let unwatch: (() => void) | undefined;
+  const feedParts = { dynamodb, table: names.controlTable };
   const versions = { dynamodb, clock, table: names.versionsTable };
   return {
     clock,
@@ -61,6 +63,11 @@ export function clientPortsOn(clients: AwsClients, options: AwsPortsOptions): Aw
       dates.use(async ({ watchStoreDates }) => {
         unwatch = watchStoreDates((await clients.dynamodb()).client, clock, tell);
       }),
+    feeds: {
+      read: (name, options) => feeds.use(({ readFeed }) => readFeed(feedParts, name, options)),
+      put: (name, state, options) =>
+        feeds.use(({ putFeed }) => putFeed(feedParts, { ...state, name }, options)),
+    },
     items: createClientItemStore({ dynamodb, clock, random }),
     mixed: mixedOnDemand({ dynamodb, clock, random }),
     versions: {

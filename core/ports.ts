@@ -282,6 +282,28 @@ export type VersionStore = {
 /** A committed delete whose tombstone the reaper will remove. */
 export type Tombstone = { readonly table: string; readonly key: Item; readonly version: Version };
 
+/** How far a consumer of changes has come, and who is at it (engine/changes/consumer.ts). */
+export type FeedState = {
+  /** As the feed gives it. Undefined: nobody has begun. */
+  readonly position: string | undefined;
+  /** From 1 on, one more with each put: so of two that are at it one finds out. */
+  readonly turn: number;
+  /** A name that whoever is at it has drawn. Undefined: nobody is. */
+  readonly holder: string | undefined;
+  /** Wall clock, until when others leave it alone. It bounds what is done twice; nothing else. */
+  readonly heldUntilMs: number;
+};
+
+export type FeedStore = {
+  /** Strongly consistent; undefined: there is none of that name yet. */
+  read(name: string, options?: CallOptions): Promise<FeedState | undefined>;
+  /**
+   * Puts the state where that of the turn before, or none, still stands. Returns whether it did;
+   * `false` also after a lost answer of its own success.
+   */
+  put(name: string, state: FeedState, options?: CallOptions): Promise<boolean>;
+};
+
 /** What decides how long a tombstone stands: the grace of installs, or that and history. */
 export type TombstoneLife = "grace" | "history";
 
@@ -426,6 +448,8 @@ export type Ports = {
 export type ClientPorts = Omit<Ports, "log" | "items" | "control"> & {
   readonly log: Pick<CommitLog, "readAfter" | "readAt" | "continues" | "spill" | "readSpilled"> &
     Partial<Pick<CommitLog, "append">>;
+  /** Of consumers of changes; loaded with the first of them. */
+  readonly feeds?: FeedStore;
   /** Tells of each dated answer from when it resolves on; the last one to ask is told. */
   readonly watchDates?: (tell: (answer: DatedAnswer) => void) => Promise<void>;
   readonly items: Pick<ItemStore, "get" | "batchGet" | "query" | "scan" | "install">;

@@ -14,7 +14,7 @@ import type {
   Timestamp,
   TransactionId,
 } from "../core/types.ts";
-import type { Changes, ChangesOptions } from "./changes/types.ts";
+import type { Changes, ChangesOptions, CommittedChanges, ConsumeOptions } from "./changes/types.ts";
 import type { MixedState } from "./attempts/remembered-state.ts";
 
 /** When `transact` resolves: after every write reached its table, or as soon as the log has it. */
@@ -284,6 +284,11 @@ export type TransactionEngine = {
 export type ClientEngine = TransactionEngine & {
   /** What is committed, from a position on. */
   changes(options: ChangesOptions): Promise<Changes>;
+  /** The same for a consumer whose position the deployment keeps. */
+  consume(
+    options: ConsumeOptions,
+    handle: (changes: CommittedChanges) => Promise<void>,
+  ): Promise<void>;
   /** For native operations beside transactions. */
   readonly native: NativeSupport;
 };

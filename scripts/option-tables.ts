@@ -10,7 +10,7 @@ import { format } from "prettier";
 import ts from "typescript";
 import * as limits from "../core/limits.ts";
 import { outcomeChecks, snapshotChecks, transactChecks } from "../sdk/call-options.ts";
-import { changesChecks } from "../sdk/changes.ts";
+import { changesChecks, consumeChecks } from "../sdk/changes.ts";
 import type { LooseCheck } from "../sdk/check-options.ts";
 import { clientChecks, marshallChecks } from "../sdk/client-options.ts";
 import { emfChecks } from "../sdk/emf.ts";
@@ -44,6 +44,10 @@ export const optionTables = {
   },
   page: { checks: pageChecks, types: ["sdk/query.ts: PageOptions"] },
   all: { checks: allChecks, types: ["sdk/query.ts: AllOptions"] },
+  consume: {
+    checks: consumeChecks,
+    types: ["sdk/changes.ts: ConsumeOptions", "sdk/changes.ts: ChangesOptions"],
+  },
   changes: { checks: changesChecks, types: ["sdk/changes.ts: ChangesOptions"] },
   outcome: { checks: outcomeChecks, types: [bounds] },
   emfMetrics: { checks: emfChecks, types: ["sdk/emf.ts: EmfOptions"] },

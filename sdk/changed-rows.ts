@@ -1,8 +1,9 @@
 /** Rows of what a transaction has changed. A part of its own, loaded with the first feed. */
 import type { ChangedItem, CommittedChanges } from "../engine/changes/types.ts";
+import { positionText } from "../engine/changes/position.ts";
 import type { MarshallOptions } from "./marshall.ts";
 import type { Numbers } from "./numbers.ts";
-import { type ChangedRows, positionText, type RowChange } from "./row-changes.ts";
+import type { ChangedRows, RowChange } from "./row-changes.ts";
 import { RowCodec } from "./row-codec.ts";
 import type { AnyTable, Attributes, RowOf } from "./table.ts";
 

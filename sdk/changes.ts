@@ -2,11 +2,13 @@
 import { InvalidRequestError } from "../core/errors.ts";
 import { OnDemand } from "../core/on-demand.ts";
 import * as limits from "../core/limits.ts";
-import type { Timestamp, TransactionId } from "../core/types.ts";
+import type { Timestamp } from "../core/types.ts";
 import type {
   Changes as EngineChanges,
   ChangesOptions as EngineOptions,
+  ConsumeOptions as EngineConsumeOptions,
 } from "../engine/changes/types.ts";
+import { parsePosition, positionText } from "../engine/changes/position.ts";
 import { publicError } from "../engine/public-error.ts";
 import {
   aBoolean,
@@ -15,11 +17,12 @@ import {
   checkOptions,
   type Checks,
   integerIn,
+  oneOf,
 } from "./check-options.ts";
 import { momentMicros, type Moment } from "./call-options.ts";
 import type { MarshallOptions } from "./marshall.ts";
 import type { Numbers } from "./numbers.ts";
-import { type ChangedRows, type Changes, positionText } from "./row-changes.ts";
+import type { ChangedRows, Changes } from "./row-changes.ts";
 import type { AnyTable } from "./table.ts";
 
 export type ChangesOptions = {
@@ -41,6 +44,19 @@ export type ChangesOptions = {
   readonly signal?: AbortSignal;
 };
 
+/** A named consumer, whose position the deployment keeps. */
+export type ConsumeOptions = Omit<ChangesOptions, "from"> & {
+  /** Of the consumer: 1 to 64 letters, digits, dots, dashes and underscores. */
+  readonly name: string;
+  /** Where it begins for the first time, as in `changes`. Default `"now"`. */
+  readonly first?: Moment | string;
+  /**
+   * `"caught-up"` ends it once all is handled that there is, and at once if another process is at
+   * it; `"stopped"` with its signal alone. Default `"stopped"`.
+   */
+  readonly until?: "stopped" | "caught-up";
+};
+
 const aPlace: Check<NonNullable<ChangesOptions["from"]>> = (value) =>
   placeOf(value) === undefined
     ? '"now", "oldest", a date, a commit timestamp, or a position that the feed has given'
@@ -51,15 +67,46 @@ const someTables: Check<readonly AnyTable[]> = (value) =>
     ? undefined
     : "an array of tables, made by defineTable, and not empty";
 
-export const changesChecks = {
-  from: aPlace,
+const aFeedName: Check<string> = (value) =>
+  typeof value === "string" && /^[\w.-]+$/.test(value) && value.length <= limits.feedNameLengthMax
+    ? undefined
+    : `1 to ${limits.feedNameLengthMax} letters, digits, dots, dashes and underscores`;
+
+const wishChecks = {
   tables: someTables,
   before: aBoolean,
   pollMs: integerIn({ min: 1, max: limits.changesPollMsMax }),
   signal: aSignal,
-} satisfies Checks<ChangesOptions>;
+};
 
-const decoding = new OnDemand("rows of changes", () => import("./changed-rows.ts"));
+export const changesChecks = { from: aPlace, ...wishChecks } satisfies Checks<ChangesOptions>;
+
+export const consumeChecks = {
+  name: aFeedName,
+  first: aPlace,
+  until: oneOf("stopped", "caught-up"),
+  ...wishChecks,
+} satisfies Checks<ConsumeOptions>;
+
+/** With the first feed. */
+export const decoding = new OnDemand("rows of changes", () => import("./changed-rows.ts"));
+
+/** @throws InvalidRequestError naming the option that is missing, unknown or wrong. */
+export function engineConsumeOptions(options: ConsumeOptions): EngineConsumeOptions {
+  checkOptions("", options, consumeChecks);
+  const { name, first = "now", until = "stopped" } = options as Partial<ConsumeOptions>;
+  if (name === undefined) throw new InvalidRequestError("name", "a consumer needs a `name`");
+  return { ...wishOf(options), name, until, first: placeOf(first) ?? "now" };
+}
+
+function wishOf(options: Omit<ChangesOptions, "from">): Omit<EngineOptions, "from"> {
+  return {
+    tables: options.tables?.map(({ name }) => name),
+    before: options.before ?? false,
+    pollMs: options.pollMs ?? limits.changesPollMsDefault,
+    signal: options.signal,
+  };
+}
 
 type Parts = {
   readonly start: (options: EngineOptions) => Promise<EngineChanges>;
@@ -77,13 +124,7 @@ export class ChangeIterable implements Changes {
   constructor(options: ChangesOptions, parts: Parts) {
     checkOptions("", options, changesChecks);
     this.#parts = parts;
-    this.#options = {
-      from: placeOf(options.from ?? "now") ?? "now",
-      tables: options.tables?.map(({ name }) => name),
-      before: options.before ?? false,
-      pollMs: options.pollMs ?? limits.changesPollMsDefault,
-      signal: options.signal,
-    };
+    this.#options = { ...wishOf(options), from: placeOf(options.from ?? "now") ?? "now" };
   }
 
   get position(): string | undefined {
@@ -121,9 +162,5 @@ function placeOf(from: unknown): EngineOptions["from"] | undefined {
     // What is committed at that very timestamp is still to come.
     return micros && { timestamp: (micros - 1) as Timestamp };
   }
-  const [, micros, id] = /^(\d{1,16})(?:\.([0-9a-f]{32}))?$/.exec(from) ?? [];
-  const timestamp = Number(micros);
-  if (micros === undefined || !Number.isSafeInteger(timestamp)) return undefined;
-  const at = { timestamp: timestamp as Timestamp };
-  return id === undefined ? at : { ...at, id: id as TransactionId };
+  return parsePosition(from);
 }

@@ -31,8 +31,14 @@ import {
   transactChecks,
 } from "./call-options.ts";
 import { withCaller } from "./caller.ts";
-import { ChangeIterable, type ChangesOptions } from "./changes.ts";
-import type { Changes } from "./row-changes.ts";
+import {
+  ChangeIterable,
+  type ChangesOptions,
+  type ConsumeOptions,
+  decoding,
+  engineConsumeOptions,
+} from "./changes.ts";
+import type { ChangedRows, Changes } from "./row-changes.ts";
 import { checkOptions } from "./check-options.ts";
 import type { Handles } from "./handles.ts";
 import type { MarshallOptions } from "./marshall.ts";
@@ -84,11 +90,30 @@ export type Client = {
    * @throws InvalidRequestError, at once, naming the option that is unknown or wrong.
    */
   changes(options?: ChangesOptions): Changes;
+  /**
+   * Handles what `changes` gives, one after the other, for a consumer whose position the deployment
+   * keeps: after a crash it goes on there, in whichever process. At least once; what the handler
+   * does by `feed.once` is done once. One process is at it at a time, others wait.
+   * @throws what the handler throws; the change comes again.
+   * @throws ChangesExpiredError, InvalidRequestError.
+   */
+  consume(options: ConsumeOptions, handle: ChangeHandler): Promise<void>;
   /** Waits for what is under way, then stops. Later calls throw `TransactionClosedError`. */
   close(): Promise<void>;
   /** `close`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
 };
+
+/** What a handler of changes is given beside the change. */
+export type FeedContext = {
+  /**
+   * A transaction that is done once for this change, however often that comes: under an idempotency
+   * key made of the consumer's name and the change's position, and so for 24 hours.
+   */
+  once<Result>(body: TransactionBody<Result>): Promise<Transacted<Result>>;
+};
+
+export type ChangeHandler = (change: ChangedRows, feed: FeedContext) => Promise<void>;
 
 /** What a client needs of an engine. */
 export type Connection = { readonly engine: ClientEngine; close(): Promise<void> };
@@ -177,6 +202,24 @@ export class ConnectedClient implements Client {
       return engine.changes(wish);
     };
     return new ChangeIterable(options, { ...this.#parts, start });
+  }
+
+  async consume(options: ConsumeOptions, handle: ChangeHandler): Promise<void> {
+    const wish = engineConsumeOptions(options);
+    if (typeof handle !== "function") {
+      throw new InvalidRequestError("handle", "the last argument must be an async function");
+    }
+    try {
+      const { engine } = await this.#begin({});
+      const { changedRows } = await decoding.load();
+      await engine.consume(wish, (changes) => {
+        const change = changedRows(changes, this.#parts);
+        const idempotencyKey = `feed:${wish.name}:${change.position}`;
+        return handle(change, { once: (body) => this.transact({ idempotencyKey }, body) });
+      });
+    } catch (error) {
+      throw withCaller(publicError(error));
+    }
   }
 
   get [nativeSupport](): NativeSupport {

@@ -3,7 +3,14 @@
  * work and loads no AWS package. docs/sdk.md shows each part in use.
  */
 export { createClient } from "./connect.ts";
-export type { Client, SnapshotBody, Transacted, TransactionBody } from "./client.ts";
+export type {
+  ChangeHandler,
+  Client,
+  FeedContext,
+  SnapshotBody,
+  Transacted,
+  TransactionBody,
+} from "./client.ts";
 export type { Moment, OutcomeOptions, SnapshotOptions, TransactOptions } from "./call-options.ts";
 export type {
   AwsCredentials,
@@ -12,8 +19,9 @@ export type {
   EmbeddedClientOptions,
   SharedClientOptions,
 } from "./client-options.ts";
-export type { ChangesOptions } from "./changes.ts";
+export type { ChangesOptions, ConsumeOptions } from "./changes.ts";
 export type { ChangedRows, Changes, RowChange } from "./row-changes.ts";
+export { feedHandler } from "./feed-handler.ts";
 export { defineTable } from "./table.ts";
 export type {
   AnyTable,

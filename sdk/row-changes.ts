@@ -1,6 +1,5 @@
 /** What a change feed gives to an application. */
 import type { Timestamp, TransactionId } from "../core/types.ts";
-import type { ChangePosition } from "../engine/changes/types.ts";
 import type { AnyTable, Attributes, RowOf } from "./table.ts";
 
 /** What became of one row. */
@@ -39,7 +38,3 @@ export type Changes = AsyncIterable<ChangedRows> & {
    */
   readonly position: string | undefined;
 };
-
-export function positionText({ timestamp, id }: ChangePosition): string {
-  return id === undefined ? timestamp.toString() : `${timestamp}.${id}`;
-}

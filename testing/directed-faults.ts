@@ -71,6 +71,7 @@ export class DirectedFaults {
     return {
       native: engine.native,
       changes: (wish) => engine.changes(wish),
+      consume: (wish, handle) => engine.consume(wish, handle),
       transact: async (wish, body, codec) => {
         const silences: Silence[] = [];
         try {

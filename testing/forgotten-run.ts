@@ -18,6 +18,7 @@ export function hintingEngine(engine: ClientEngine, time: VirtualTime): ClientEn
     snapshot: (options, body) => unlessForgotten(engine.snapshot(options, body), time),
     outcome: (id, options) => unlessForgotten(engine.outcome(id, options), time),
     changes: (options) => engine.changes(options),
+    consume: (options, handle) => unlessForgotten(engine.consume(options, handle), time),
     native: {
       mixedTables: () => unlessForgotten(engine.native.mixedTables(), time),
       clearFence: (at) => unlessForgotten(engine.native.clearFence(at), time),

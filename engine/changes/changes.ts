@@ -52,6 +52,11 @@ export class ChangeFeed implements Changes {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<CommittedChanges> {
+    for await (const changes of this.looks()) if (changes !== undefined) yield changes;
+  }
+
+  /** What is given, and undefined each time when all has been given that there is. */
+  async *looks(): AsyncGenerator<CommittedChanges | undefined> {
     const { pollMs, signal } = this.#options;
     const { clock } = this.#core.ports;
     const logs = await this.#run((call) => this.#begin(call));
@@ -65,7 +70,9 @@ export class ChangeFeed implements Changes {
         if (before.length > 0) yield { position: this.#position, id, timestamp, items: before };
       }
       this.#position = logs.position;
-      if (found.length === 0) await clock.sleep(pollMs, signal);
+      if (found.length > 0 || logs.hasMore) continue;
+      if (!logs.holds) yield undefined;
+      await clock.sleep(pollMs, signal);
     }
   }
 

@@ -35,6 +35,7 @@ export class MergedLogs {
   readonly #sessions: Sessions;
   readonly #cursors = new Map<ShardNumber, LogCursor>();
   #after: ChangePosition;
+  #hasMore = true;
   /** Since when a quiet log holds others' commits up. */
   #heldUpSinceMs: number | undefined;
 
@@ -66,12 +67,23 @@ export class MergedLogs {
     return this.#after;
   }
 
+  /** Whether a log goes on behind what was read of it. */
+  get hasMore(): boolean {
+    return this.#hasMore;
+  }
+
+  /** Whether commits wait until other logs have come as far. */
+  get holds(): boolean {
+    return this.#inOrder().some(({ commits }) => commits.length > 0);
+  }
+
   /**
    * What follows, in order; none: nothing that is known for certain yet.
    * @throws StoreError, CorruptDataError, UnavailableError.
    */
   async next(call: Call): Promise<readonly MergedCommit[]> {
-    await Promise.all([...this.#cursors.values()].map((cursor) => this.#readOn(cursor, call)));
+    const ends = await Promise.all(this.#inOrder().map((cursor) => this.#readOn(cursor, call)));
+    this.#hasMore = ends.includes(false);
     await this.#followForks(call);
     const moment = this.#completeTo();
     const found = this.#take(moment);
@@ -88,9 +100,10 @@ export class MergedLogs {
     return [...this.#cursors.values()].sort((a, b) => a.number - b.number);
   }
 
-  async #readOn(cursor: LogCursor, { options }: Call): Promise<void> {
-    if (cursor.commits.length >= limits.changesHeldMax) return;
-    await cursor.readPage(options);
+  /** Whether the log's end was reached; one that holds enough waits for the others. */
+  async #readOn(cursor: LogCursor, { options }: Call): Promise<boolean> {
+    if (cursor.commits.length >= limits.changesHeldMax) return true;
+    return cursor.readPage(options);
   }
 
   #completeTo(): Timestamp {

@@ -17,6 +17,15 @@ export type ChangesOptions = {
   readonly signal: AbortSignal | undefined;
 };
 
+/** Of a named consumer, whose position the deployment keeps. */
+export type ConsumeOptions = Omit<ChangesOptions, "from"> & {
+  readonly name: string;
+  /** Where it begins for the first time. */
+  readonly first: ChangesOptions["from"];
+  /** `caught-up`: it ends when all is handled that there is, or when another one is at it. */
+  readonly until: "stopped" | "caught-up";
+};
+
 export type ChangedItem = {
   readonly table: string;
   readonly key: Item;

@@ -41,7 +41,12 @@ export function recordingEngine(
   const recorded = recordedTransactions(engine, recorder, options);
   return "begin" in engine
     ? { ...recorded, ...recordedDetached(engine, recorder, options) }
-    : { ...recorded, native: engine.native, changes: (wish) => engine.changes(wish) };
+    : {
+        ...recorded,
+        native: engine.native,
+        changes: (wish) => engine.changes(wish),
+        consume: (wish, handle) => engine.consume(wish, handle),
+      };
 }
 
 function recordedTransactions(

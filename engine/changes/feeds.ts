@@ -1,0 +1,3 @@
+/** What a client loads with its first feed. */
+export { ChangeFeed } from "./changes.ts";
+export { consume } from "./consumer.ts";

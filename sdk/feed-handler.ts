@@ -1,0 +1,43 @@
+/** A consumer of changes as a Lambda function. */
+import { systemClock } from "../aws/system.ts";
+import * as limits from "../core/limits.ts";
+import type { Clock } from "../core/ports.ts";
+import type { ConsumeOptions } from "./changes.ts";
+import type { ChangeHandler, Client } from "./client.ts";
+
+/** What of Lambda's context it needs. */
+type InvocationContext = { getRemainingTimeInMillis(): number };
+
+/**
+ * A handler for a function that a schedule wakes, or a mapping of the commit stream, whose records
+ * it does not look at: each invocation handles what there is, and ends in time. Of several at once
+ * one is at it. An error of `handle` fails the invocation, and the change comes with the next one.
+ * @example
+ * const db = createClient({ deployment: "prod", region: "eu-central-1" });
+ * export const handler = feedHandler(db, { name: "search", tables: [orders] }, async (change) => {
+ *   for (const { key, after } of change.of(orders)) await index(key, after);
+ * });
+ */
+export function feedHandler(
+  client: Pick<Client, "consume">,
+  options: Omit<ConsumeOptions, "signal" | "until">,
+  handle: ChangeHandler,
+  clock: Pick<Clock, "sleep"> = systemClock,
+): (event: unknown, context: InvocationContext) => Promise<void> {
+  return async (_, context) => {
+    const expired = new AbortController();
+    const finished = new AbortController();
+    const allowedMs = Math.max(0, context.getRemainingTimeInMillis() - limits.feedMarginMs);
+    clock.sleep(allowedMs, finished.signal).then(
+      () => {
+        expired.abort(new Error("the invocation's time is up; the next one goes on"));
+      },
+      () => undefined,
+    );
+    try {
+      await client.consume({ ...options, until: "caught-up", signal: expired.signal }, handle);
+    } finally {
+      finished.abort();
+    }
+  };
+}
