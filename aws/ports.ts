@@ -4,7 +4,7 @@
  * loads no AWS package; the first call does.
  */
 import type { Ports } from "../core/ports.ts";
-import { clientPortsOn, type AwsPortsOptions } from "./client-ports.ts";
+import { clientPortsOn, type AwsClientPorts, type AwsPortsOptions } from "./client-ports.ts";
 import { createAwsClients, type AwsClients } from "./clients.ts";
 import { createDynamoDb } from "./dynamodb.ts";
 import { createDynamoDbCommitLog } from "./dynamodb-commit-log.ts";
@@ -15,13 +15,14 @@ import { createShardOwners, type ShardOwners } from "./shard-owners.ts";
 
 export type { AwsPortsOptions } from "./client-ports.ts";
 
-export type AwsPorts = Ports & {
-  readonly names: DeploymentNames;
-  readonly control: AwsControlStore;
-  readonly shardOwners: ShardOwners;
-  /** Destroys the clients built here; ready-made ones stay open. Calls under way fail. */
-  close(): Promise<void>;
-};
+export type AwsPorts = Ports &
+  Pick<AwsClientPorts, "feeds"> & {
+    readonly names: DeploymentNames;
+    readonly control: AwsControlStore;
+    readonly shardOwners: ShardOwners;
+    /** Destroys the clients built here; ready-made ones stay open. Calls under way fail. */
+    close(): Promise<void>;
+  };
 
 /** @throws InvalidRequestError for a deployment name or an endpoint that cannot be one. */
 export function createAwsPorts(options: AwsPortsOptions): AwsPorts {

@@ -35,12 +35,14 @@ locals {
   }
   # The policies for users. `express` lets its holder append to the log, and is given beside
   # `read-write`: it trusts a client as the oracle is trusted. `housekeeping` comes beside both, and
-  # trusts a client with what replay and reaper may (docs/operations.md, Who can do what).
+  # trusts a client with what replay and reaper may (docs/operations.md, Who can do what). `feeds`
+  # comes beside either, for consumers of changes that have a name.
   user_grant_sets = {
     read-only    = ["readOnly"]
     read-write   = ["readOnly", "write"]
     express      = ["express"]
     housekeeping = ["keepHouse"]
+    feeds        = ["feeds"]
   }
   # Who has the others has the keys by `read-write`.
   user_policies_with_keys = ["read-only", "read-write"]

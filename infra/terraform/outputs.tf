@@ -25,13 +25,15 @@ output "policies" {
   description = <<-EOT
     Managed policies for the roles of applications that use the SDK. `express` comes beside
     `read_write`, for clients that are trusted to append to the commit log themselves, and
-    `housekeeping` beside both, for clients that keep house where no function does.
+    `housekeeping` beside both, for clients that keep house where no function does. `feeds` comes
+    beside either of the first two, for consumers of changes whose position the deployment keeps.
   EOT
   value = {
     read_only_arn    = aws_iam_policy.sdk["read-only"].arn
     read_write_arn   = aws_iam_policy.sdk["read-write"].arn
     express_arn      = aws_iam_policy.sdk["express"].arn
     housekeeping_arn = aws_iam_policy.sdk["housekeeping"].arn
+    feeds_arn        = aws_iam_policy.sdk["feeds"].arn
   }
 }
 

@@ -201,6 +201,37 @@ variable "housekeeping" {
   nullable    = false
 }
 
+variable "feeds" {
+  description = <<-EOT
+    Consumers of changes, by name: each a function of a zip of yours, whose handler `feedHandler` of
+    the npm package makes. `rate` wakes it, and the commit stream does where there is one, unless
+    `wake` says no. It may read and keep its position; with `transactions` it may commit, too.
+  EOT
+  type = map(object({
+    filename        = string
+    handler         = optional(string, "index.handler")
+    memory_mb       = optional(number, 512)
+    timeout_seconds = optional(number, 120)
+    rate            = optional(string, "rate(1 minute)")
+    wake            = optional(bool, true)
+    transactions    = optional(bool, false)
+    environment     = optional(map(string), {})
+  }))
+  default  = {}
+  nullable = false
+
+  validation {
+    condition     = alltrue([for name in keys(var.feeds) : can(regex("^[a-z][a-z0-9-]{0,15}$", name))])
+    error_message = "A feed has a name of 1 to 16 lower-case letters, digits and dashes."
+  }
+  validation {
+    condition = alltrue([
+      for feed in values(var.feeds) : feed.timeout_seconds >= 10 && feed.timeout_seconds <= 900
+    ])
+    error_message = "timeout_seconds of a feed is from 10 to 900: it keeps back 5 s for its position."
+  }
+}
+
 variable "enhanced_fan_out" {
   description = <<-EOT
     Whether the oracle reads through a consumer of its own (about 50 ms to certification instead of

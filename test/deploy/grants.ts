@@ -19,6 +19,7 @@ export type GrantSet =
   | "write"
   | "express"
   | "keepHouse"
+  | "feeds"
   | "rest"
   | "mapping"
   | "fanOut";

@@ -26,6 +26,7 @@ import { sealedAt } from "../../simulation/producer.ts";
 import { storedN } from "../fragile.ts";
 import { key, number, putAll, readOne, text, textCodec } from "../support.ts";
 import { expressTrials } from "./express-trials.ts";
+import { feedTrials } from "./feed-trials.ts";
 import { keeperTrials } from "./keeper-trials.ts";
 import { parts, tableWith } from "./page.ts";
 import { columns, type Column } from "./probes.ts";
@@ -317,6 +318,7 @@ const trials: Readonly<Record<string, Breakage>> = {
   },
   "policy express": expressTrials,
   "policy housekeeping": keeperTrials,
+  "policy feeds": feedTrials,
   "a plain writer": {
     can: {
       "the items of its table": async () => {

@@ -166,6 +166,10 @@ export const probes: Readonly<Record<Column, Readonly<Record<string, Probe>>>> =
     "saves dead letters": put(control, entry("dead-letters#of a probe")),
     "saves results of keys": put(control, entry("idempotency#of a probe")),
     "reads the secret": get(control, entry("secret")),
+    "keeps positions of feeds": both(
+      get(control, entry("feed#of a probe")),
+      put(control, entry("feed#of a probe")),
+    ),
     "takes turns": both(get(control, entry("house")), put(control, entry("house"))),
     "deletes shards": drop(control, entry("shards")),
     "updates watermarks": update(control, entry(`shard#${shard}`)),

@@ -10,8 +10,9 @@ import { startCallRecorder } from "../../deploy/call-recorder.ts";
 import { allows, readGrants, type Grant } from "../../deploy/grants.ts";
 import type { LocalStores } from "../../harness/local-stores.ts";
 
-const { oracle, replay, reaper, provision, readOnly, write, express, keepHouse, rest, mapping } =
-  readGrants();
+const granted = readGrants();
+const { oracle, replay, reaper, provision, readOnly, write, express, keepHouse } = granted;
+const { feeds, rest, mapping } = granted;
 
 /** Functions have the rights of their mappings: it is one role. */
 export const roles = {
@@ -25,8 +26,10 @@ export const roles = {
   "policy read-write": [...readOnly, ...write],
   "policy express": express,
   "policy housekeeping": keepHouse,
+  "policy feeds": feeds,
   api: [...readOnly, ...write, ...express, ...rest],
   "an express client": [...readOnly, ...write, ...express],
+  "a consumer of changes": [...readOnly, ...feeds, ...mapping],
   "a client that keeps house": [...readOnly, ...write, ...express, ...keepHouse],
   "a producer": write.filter(({ sid }) => sid === "Commit"),
   "a plain writer": [

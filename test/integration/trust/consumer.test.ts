@@ -1,0 +1,37 @@
+/** A consumer of changes needs no more than Terraform's `feeds` grants its function. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createClientEngine } from "../../../engine/client-engine.ts";
+import { createEngine } from "../../../engine/engine.ts";
+import { key, number, putAll } from "../support.ts";
+import { startWorld, type World } from "./world.ts";
+
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(() => world.stop());
+
+test.each(["express", "stream"] as const)("what went %s is handled", async (commit) => {
+  const { stores, plain } = world;
+  const writer = createEngine(stores.openPorts(), { commit });
+  await putAll(writer, plain, [{ ...key(commit), n: number(1) }]);
+  await writer.close();
+  const consumer = createClientEngine((await world.as("a consumer of changes")).ports);
+  const wish = { tables: [plain.name], before: false, pollMs: 10, signal: undefined };
+  const given: unknown[] = [];
+  const consume = () =>
+    consumer.consume(
+      { ...wish, name: commit, first: "oldest", until: "caught-up" },
+      ({ items }) => {
+        given.push(...items);
+        return Promise.resolve();
+      },
+    );
+  await consume();
+  expect(given.at(-1)).toMatchObject({ key: key(commit), after: { n: number(1) } });
+  const before = given.length;
+  await consume();
+  expect(given).toHaveLength(before);
+  await consumer.close();
+});
