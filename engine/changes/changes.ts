@@ -27,7 +27,7 @@ import type {
   CommittedChanges,
 } from "./types.ts";
 
-type TakeSnapshot = <Result>(
+export type TakeSnapshot = <Result>(
   options: SnapshotOptions,
   body: (snapshot: Reader) => Promise<Result>,
 ) => Promise<{ readonly result: Result }>;

@@ -16,14 +16,12 @@ import * as limits from "../../core/limits.ts";
 import type { CallOptions, ClientPorts, FeedState, FeedStore } from "../../core/ports.ts";
 import { assert } from "../../core/assert.ts";
 import { waitBackoff } from "../backoff.ts";
-import type { ChangeFeed } from "./changes.ts";
+import type { EngineCore } from "../engine-core.ts";
+import { ChangeFeed, type TakeSnapshot } from "./changes.ts";
 import { parsePosition, positionText } from "./position.ts";
-import type { ChangePosition, ChangesOptions, CommittedChanges, ConsumeOptions } from "./types.ts";
+import type { ChangePosition, CommittedChanges, ConsumeOptions } from "./types.ts";
 
-type Parts = {
-  readonly ports: Pick<ClientPorts, "clock" | "random" | "feeds">;
-  readonly feedFrom: (from: ChangesOptions["from"]) => ChangeFeed;
-};
+type Parts = { readonly core: EngineCore; readonly snapshot: TakeSnapshot };
 
 type Handle = (changes: CommittedChanges) => Promise<void>;
 
@@ -35,15 +33,15 @@ class TakenOverError extends Error {}
 /**
  * Handles changes until the signal is aborted, or all has been handled that there is.
  * @throws what the handler throws, once the position before that change is kept.
- * @throws ChangesExpiredError, InvalidRequestError, CorruptDataError as the feed does. What is worth
- * another try is tried again.
+ * @throws ChangesExpiredError, InvalidRequestError, CorruptDataError as the feed does. What is
+ * worth another try is tried again.
  */
 export async function consume(
   parts: Parts,
   options: ConsumeOptions,
   handle: Handle,
 ): Promise<void> {
-  const { clock, random, feeds } = parts.ports;
+  const { clock, random, feeds } = parts.core.ports;
   assert(feeds !== undefined, "whoever consumes has a store of positions");
   const { signal, until } = options;
   for (let failures = 0; signal?.aborted !== true;) {
@@ -67,12 +65,13 @@ export async function consume(
 }
 
 async function handleHeld(
-  { feedFrom }: Parts,
-  { first, until, signal }: ConsumeOptions,
+  { core, snapshot }: Parts,
+  options: ConsumeOptions,
   { hold, handle }: { readonly hold: Hold; readonly handle: Handle },
 ): Promise<void> {
   const renewing = hold.renewing();
-  const feed = feedFrom(hold.position ?? first);
+  const { first, until, signal } = options;
+  const feed = new ChangeFeed(core, snapshot, { ...options, from: hold.position ?? first });
   try {
     for await (const changes of feed.looks()) {
       if (changes !== undefined) {

@@ -221,14 +221,16 @@ variable "feeds" {
   nullable = false
 
   validation {
-    condition     = alltrue([for name in keys(var.feeds) : can(regex("^[a-z][a-z0-9-]{0,15}$", name))])
+    condition = alltrue([
+      for name in keys(var.feeds) : can(regex("^[a-z][a-z0-9-]{0,15}$", name))
+    ])
     error_message = "A feed has a name of 1 to 16 lower-case letters, digits and dashes."
   }
   validation {
     condition = alltrue([
       for feed in values(var.feeds) : feed.timeout_seconds >= 10 && feed.timeout_seconds <= 900
     ])
-    error_message = "timeout_seconds of a feed is from 10 to 900: it keeps back 5 s for its position."
+    error_message = "timeout_seconds of a feed is from 10 to 900; 5 s are kept for its position."
   }
 }
 

@@ -1,4 +1,4 @@
-/** Consumers of changes whose position the deployment keeps: crashes, takeovers, handlers' errors. */
+/** Consumers whose position the deployment keeps: crashes, takeovers, errors of handlers. */
 import { beforeEach, describe, expect, test } from "vitest";
 import type { ChangedRows, Client, ConsumeOptions } from "../../../sdk/index.ts";
 import { defineTable, feedHandler } from "../../../sdk/index.ts";
@@ -123,7 +123,7 @@ describe.each(ways)("a consumer, by %s", (_, way) => {
     });
   });
 
-  test("ends in a function before its time is up, and goes on with the next invocation", async () => {
+  test("ends in a function before its time is up; the next invocation goes on", async () => {
     await cloud.run(async () => {
       const client = cloud.createClient("shop");
       for (let n = 1; n <= 4; n += 1) await order(client, n);
