@@ -62,6 +62,7 @@ export const leftOut: Readonly<Record<string, string>> = {
   "test/integration/readme.test.ts": "runs what is printed for the stack of `npm start`",
   "test/integration/stream-switch.test.ts": "takes the stream away, and makes one",
   "test/integration/trust/breaks.test.ts": "begins with replay stopped",
+  "test/integration/trust/consumer.test.ts": "begins with replay stopped",
   "test/integration/trust/keeper.test.ts":
     "keeps house without a stream, and is denied what it needs",
   "test/integration/trust/rights.test.ts":

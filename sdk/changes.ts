@@ -1,6 +1,5 @@
 /** The change feed as applications have it: rows in place of items, and positions as text. */
 import { InvalidRequestError } from "../core/errors.ts";
-import { OnDemand } from "../core/on-demand.ts";
 import * as limits from "../core/limits.ts";
 import type { Timestamp } from "../core/types.ts";
 import type {
@@ -9,6 +8,7 @@ import type {
   ConsumeOptions as EngineConsumeOptions,
 } from "../engine/changes/types.ts";
 import { parsePosition, positionText } from "../engine/changes/position.ts";
+import type { ClientEngine } from "../engine/types.ts";
 import { publicError } from "../engine/public-error.ts";
 import {
   aBoolean,
@@ -19,10 +19,11 @@ import {
   integerIn,
   oneOf,
 } from "./check-options.ts";
+import { changedRows } from "./changed-rows.ts";
 import { momentMicros, type Moment } from "./call-options.ts";
 import type { MarshallOptions } from "./marshall.ts";
 import type { Numbers } from "./numbers.ts";
-import type { ChangedRows, Changes } from "./row-changes.ts";
+import type { ChangedRows, ChangeHandler, Changes, FeedContext } from "./row-changes.ts";
 import type { AnyTable } from "./table.ts";
 
 export type ChangesOptions = {
@@ -88,11 +89,8 @@ export const consumeChecks = {
   ...wishChecks,
 } satisfies Checks<ConsumeOptions>;
 
-/** With the first feed. */
-export const decoding = new OnDemand("rows of changes", () => import("./changed-rows.ts"));
-
 /** @throws InvalidRequestError naming the option that is missing, unknown or wrong. */
-export function engineConsumeOptions(options: ConsumeOptions): EngineConsumeOptions {
+function engineConsumeOptions(options: ConsumeOptions): EngineConsumeOptions {
   checkOptions("", options, consumeChecks);
   const { name, first = "now", until = "stopped" } = options as Partial<ConsumeOptions>;
   if (name === undefined) throw new InvalidRequestError("name", "a consumer needs a `name`");
@@ -142,7 +140,6 @@ export class ChangeIterable implements Changes {
     this.#isIterated = true;
     try {
       this.#feed = await this.#parts.start(this.#options);
-      const { changedRows } = await decoding.load();
       for await (const changes of this.#feed) yield changedRows(changes, this.#parts);
     } catch (error) {
       throw publicError(error);
@@ -163,4 +160,33 @@ function placeOf(from: unknown): EngineOptions["from"] | undefined {
     return micros && { timestamp: (micros - 1) as Timestamp };
   }
   return parsePosition(from);
+}
+
+type ConsumerParts = {
+  readonly engine: () => Promise<Pick<ClientEngine, "consume">>;
+  readonly once: (
+    idempotencyKey: string,
+    body: Parameters<FeedContext["once"]>[0],
+  ) => ReturnType<FeedContext["once"]>;
+  readonly marshall: MarshallOptions;
+  readonly numbers: Numbers;
+};
+
+/** @throws as `Client.consume`. */
+export async function consume(
+  options: ConsumeOptions,
+  handle: ChangeHandler,
+  parts: ConsumerParts,
+): Promise<void> {
+  const wish = engineConsumeOptions(options);
+  if (typeof handle !== "function") {
+    throw new InvalidRequestError("handle", "the last argument must be an async function");
+  }
+  const engine = await parts.engine();
+  await engine.consume(wish, (changes) => {
+    const change = changedRows(changes, parts);
+    const once = (body: Parameters<FeedContext["once"]>[0]): ReturnType<FeedContext["once"]> =>
+      parts.once(`feed:${wish.name}:${change.position}`, body);
+    return handle(change, { once } as FeedContext);
+  });
 }

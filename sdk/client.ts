@@ -15,11 +15,7 @@ import type {
   Changes as EngineChanges,
   ChangesOptions as EngineChangesOptions,
 } from "../engine/changes/types.ts";
-import type {
-  ClientEngine,
-  Receipt,
-  SnapshotOptions as EngineSnapshotOptions,
-} from "../engine/types.ts";
+import type { ClientEngine, SnapshotOptions as EngineSnapshotOptions } from "../engine/types.ts";
 import { parseTransactionId } from "../schemas/transaction-id-text.ts";
 import {
   momentMicros,
@@ -31,28 +27,18 @@ import {
   transactChecks,
 } from "./call-options.ts";
 import { withCaller } from "./caller.ts";
-import {
-  ChangeIterable,
-  type ChangesOptions,
-  type ConsumeOptions,
-  decoding,
-  engineConsumeOptions,
-} from "./changes.ts";
-import type { ChangedRows, Changes } from "./row-changes.ts";
+import type { ChangesOptions, ConsumeOptions } from "./changes.ts";
+import { lazyChanges } from "./lazy-changes.ts";
+import type { ChangeHandler, Changes } from "./row-changes.ts";
 import { checkOptions } from "./check-options.ts";
 import type { Handles } from "./handles.ts";
 import type { MarshallOptions } from "./marshall.ts";
 import type { Numbers } from "./numbers.ts";
-import type { Snapshot, Transaction } from "./transaction.ts";
+import type { SnapshotBody, Transacted, TransactionBody } from "./transaction.ts";
 
+const feeds = new OnDemand("changes", () => import("./changes.ts"));
 const handles = new OnDemand("handles", () => import("./handles.ts"));
 const keptResults = new OnDemand("kept results", () => import("./result-codec.ts"));
-
-/** May run several times: it touches the outside world only through the transaction. */
-export type TransactionBody<Result> = (transaction: Transaction) => Promise<Result>;
-export type SnapshotBody<Result> = (snapshot: Snapshot) => Promise<Result>;
-
-export type Transacted<Result> = { readonly result: Result; readonly receipt: Receipt };
 
 export type Client = {
   /**
@@ -85,9 +71,9 @@ export type Client = {
    */
   outcome(transactionId: string, options?: OutcomeOptions): Promise<"committed" | "aborted">;
   /**
-   * Every committed transaction once, whole, in commit order, from a position on (docs/sdk.md,
-   * Changes).
-   * @throws InvalidRequestError, at once, naming the option that is unknown or wrong.
+   * Every committed transaction once, whole, in commit order, from a position on (docs/sdk.md).
+   * Begins when it is iterated, and then throws InvalidRequestError for an option that is unknown
+   * or wrong.
    */
   changes(options?: ChangesOptions): Changes;
   /**
@@ -103,17 +89,6 @@ export type Client = {
   /** `close`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
 };
-
-/** What a handler of changes is given beside the change. */
-export type FeedContext = {
-  /**
-   * A transaction that is done once for this change, however often that comes: under an idempotency
-   * key made of the consumer's name and the change's position, and so for 24 hours.
-   */
-  once<Result>(body: TransactionBody<Result>): Promise<Transacted<Result>>;
-};
-
-export type ChangeHandler = (change: ChangedRows, feed: FeedContext) => Promise<void>;
 
 /** What a client needs of an engine. */
 export type Connection = { readonly engine: ClientEngine; close(): Promise<void> };
@@ -201,21 +176,19 @@ export class ConnectedClient implements Client {
       const { engine } = await this.#begin({});
       return engine.changes(wish);
     };
-    return new ChangeIterable(options, { ...this.#parts, start });
+    return lazyChanges(async () => {
+      const { ChangeIterable } = await feeds.load();
+      return new ChangeIterable(options, { ...this.#parts, start });
+    });
   }
 
   async consume(options: ConsumeOptions, handle: ChangeHandler): Promise<void> {
-    const wish = engineConsumeOptions(options);
-    if (typeof handle !== "function") {
-      throw new InvalidRequestError("handle", "the last argument must be an async function");
-    }
     try {
-      const { engine } = await this.#begin({});
-      const { changedRows } = await decoding.load();
-      await engine.consume(wish, (changes) => {
-        const change = changedRows(changes, this.#parts);
-        const idempotencyKey = `feed:${wish.name}:${change.position}`;
-        return handle(change, { once: (body) => this.transact({ idempotencyKey }, body) });
+      const { consume } = await feeds.load();
+      await consume(options, handle, {
+        ...this.#parts,
+        engine: async () => (await this.#begin({})).engine,
+        once: (idempotencyKey, body) => this.transact({ idempotencyKey }, body),
       });
     } catch (error) {
       throw withCaller(publicError(error));

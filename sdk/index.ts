@@ -3,14 +3,7 @@
  * work and loads no AWS package. docs/sdk.md shows each part in use.
  */
 export { createClient } from "./connect.ts";
-export type {
-  ChangeHandler,
-  Client,
-  FeedContext,
-  SnapshotBody,
-  Transacted,
-  TransactionBody,
-} from "./client.ts";
+export type { Client } from "./client.ts";
 export type { Moment, OutcomeOptions, SnapshotOptions, TransactOptions } from "./call-options.ts";
 export type {
   AwsCredentials,
@@ -20,8 +13,8 @@ export type {
   SharedClientOptions,
 } from "./client-options.ts";
 export type { ChangesOptions, ConsumeOptions } from "./changes.ts";
-export type { ChangedRows, Changes, RowChange } from "./row-changes.ts";
-export { feedHandler } from "./feed-handler.ts";
+export type { ChangedRows, ChangeHandler, Changes, FeedContext, RowChange } from "./row-changes.ts";
+export { feedHandler } from "./feed-function.ts";
 export { defineTable } from "./table.ts";
 export type {
   AnyTable,
@@ -49,7 +42,10 @@ export type {
   SdkCommand,
   SdkOutput,
   Snapshot,
+  SnapshotBody,
+  Transacted,
   Transaction,
+  TransactionBody,
 } from "./transaction.ts";
 export type {
   AllOptions,

@@ -1,6 +1,7 @@
 /** What a change feed gives to an application. */
 import type { Timestamp, TransactionId } from "../core/types.ts";
 import type { AnyTable, Attributes, RowOf } from "./table.ts";
+import type { Transacted, TransactionBody } from "./transaction.ts";
 
 /** What became of one row. */
 export type RowChange<Row = Attributes> = {
@@ -38,3 +39,14 @@ export type Changes = AsyncIterable<ChangedRows> & {
    */
   readonly position: string | undefined;
 };
+
+/** What a handler of changes is given beside the change. */
+export type FeedContext = {
+  /**
+   * A transaction that is done once for this change, however often that comes: under an idempotency
+   * key made of the consumer's name and the change's position, and so for 24 hours.
+   */
+  once<Result>(body: TransactionBody<Result>): Promise<Transacted<Result>>;
+};
+
+export type ChangeHandler = (change: ChangedRows, feed: FeedContext) => Promise<void>;

@@ -6,7 +6,7 @@
 import { commandSupport } from "../aws/command-support.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import type { Timestamp } from "../core/types.ts";
-import type { PageRequest, RowPage } from "../engine/types.ts";
+import type { PageRequest, RowPage, Receipt } from "../engine/types.ts";
 import { checkOptions } from "./check-options.ts";
 import {
   type QueryOptions,
@@ -326,3 +326,9 @@ function checkedKeys(keys: readonly unknown[] | undefined): readonly unknown[] {
   if (Array.isArray(keys)) return keys;
   throw new InvalidRequestError("keys", "`batchGet` takes a table and an array of keys, or pairs");
 }
+
+/** May run several times: it touches the outside world only through the transaction. */
+export type TransactionBody<Result> = (transaction: Transaction) => Promise<Result>;
+export type SnapshotBody<Result> = (snapshot: Snapshot) => Promise<Result>;
+
+export type Transacted<Result> = { readonly result: Result; readonly receipt: Receipt };

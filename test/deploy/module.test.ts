@@ -65,7 +65,7 @@ describe("names", () => {
     // Inside of something that has the prefix, or the user's own name.
     const scoped = [
       /^aws_(iam_role_policy|apigatewayv2_(authorizer|stage))\./,
-      /^aws_dynamodb_table\.|aws_lambda_function\.this/,
+      /^aws_dynamodb_table\.|aws_lambda_function\.(this|feed)/,
     ];
     expect(free.filter((each) => !scoped.some((one) => one.test(each)))).toEqual([]);
   });
@@ -93,13 +93,25 @@ describe("the event source mappings", () => {
   });
 
   test("what a function is given is the table's word", () => {
-    const lambda = (name: string) => argument("aws_lambda_function", name);
+    const lambda = (name: string) => argument("aws_lambda_function", name, "this");
     expect(lambda("memory_size")).toBe("lookup(var.memory_mb, each.key, each.value.memoryMb)");
     expect(lambda("timeout")).toBe("each.value.timeoutSeconds");
-    expect(argument("aws_cloudwatch_event_rule", "schedule_expression")).toBe("each.value.rate");
+    expect(argument("aws_cloudwatch_event_rule", "schedule_expression", "schedule")).toBe(
+      "each.value.rate",
+    );
     const scheduled = (name: string) => argument("aws_lambda_function_event_invoke_config", name);
     expect(scheduled("maximum_retry_attempts")).toBe("each.value.retriesMax");
     expect(scheduled("maximum_event_age_in_seconds")).toBe("each.value.eventAgeSecondsMax");
+  });
+
+  test("of the user's own functions it is the user's word", () => {
+    const lambda = (name: string) => argument("aws_lambda_function", name, "feed");
+    expect(lambda("memory_size")).toBe("each.value.memory_mb");
+    expect(lambda("timeout")).toBe("each.value.timeout_seconds");
+    const mapping = (name: string) => argument("aws_lambda_event_source_mapping", name, "feed");
+    // What is sent while a feed is at rest is not handed to it: it reads the log.
+    expect(mapping("starting_position")).toBe('"LATEST"');
+    expect(mapping("maximum_retry_attempts")).toBe("0");
   });
 
   test("functions.json is the functions' table; otherwise run: npm run function-settings", () => {

@@ -3,7 +3,8 @@ import { systemClock } from "../aws/system.ts";
 import * as limits from "../core/limits.ts";
 import type { Clock } from "../core/ports.ts";
 import type { ConsumeOptions } from "./changes.ts";
-import type { ChangeHandler, Client } from "./client.ts";
+import type { Client } from "./client.ts";
+import type { ChangeHandler } from "./row-changes.ts";
 
 /** What of Lambda's context it needs. */
 type InvocationContext = { getRemainingTimeInMillis(): number };
