@@ -9,7 +9,9 @@
    timestamp at which a part was prepared, in each of its shards.
 
    At a fork the keys that move go on in a log of their own, whose past is that of the parent up to
-   the fork. At a join they come back: the child's log ends, and the parent's goes on from there.
+   the fork. At a join they come back: the child's log closes, ends once nothing in it is open, and
+   the parent's goes on from there. That one knows nothing of the child's log, neither what it has
+   decided nor what was open: what was read before the join it refuses.
    Installs are taken as done at once: what a reader sees of a key follows from the logs. *)
 EXTENDS Naturals, Sequences, FiniteSets, TLC
 
@@ -40,7 +42,8 @@ Max(S) == CHOOSE n \in S : \A m \in S : m <= n
 ------------------------------------------------------------------------------
 (* The map. *)
 
-Ended == logs[Child] # <<>> /\ logs[Child][Len(logs[Child])].kind = "end"
+Closed == Holds(logs[Child], "close", 0)
+Ended == Holds(logs[Child], "end", 0)
 Epoch == IF fork = 0 THEN 0 ELSE IF join = 0 THEN 1 ELSE 2
 Map(epoch) == [k \in Keys |-> IF epoch = 1 /\ k \in Moving THEN Child ELSE Home[k]]
 
@@ -74,8 +77,7 @@ Placed(t) == {s \in Parts(t) : Has(s, "prepared", t)}
 Voted(t) == ~tx[t].votes \/ Has(First(t), "vote", t)
 Yes(t) == /\ Parts(t) # {} /\ Voted(t)
           /\ Placed(t) = Parts(t) \/ (Mutant = "vote-is-enough" /\ tx[t].votes)
-\* A log that has ended says no to all that it does not hold.
-No(t) == \E s \in Parts(t) : Has(s, "no", t) \/ (s = Child /\ Ended /\ s \notin Placed(t))
+No(t) == \E s \in Parts(t) : Has(s, "no", t)
 Open(t) == ~Yes(t) /\ ~No(t)
 
 PlacedAt(s, t) ==
@@ -101,7 +103,7 @@ Init ==
   /\ \E work \in Work :
        tx = [t \in Txs |-> work[t] @@
               [pc |-> "new", got |-> [k \in Keys |-> 99], ok |-> {}, after |-> {},
-               where |-> Home, sent |-> FALSE, epoch |-> 0]]
+               where |-> Home, sent |-> FALSE, epoch |-> 0, since |-> 2]]
 
 ------------------------------------------------------------------------------
 (* Clients. *)
@@ -120,13 +122,15 @@ AllRead(t) == \A k \in R(t) : tx[t].got[k] # 99
 \* reads around what is open there. A log that has forked says so to whoever follows it.
 Seen(t, k) ==
   LET old == Mutant = "reads-by-old-map" /\ tx[t].epoch = 0 /\ k \in Moving /\ fork # 0
-      log == IF old THEN SubSeq(logs[Parent], 1, fork) ELSE Log(k)
+      ended == Mutant = "reads-after-end" /\ tx[t].epoch < 2 /\ k \in Moving /\ join # 0
+      log == IF old THEN SubSeq(logs[Parent], 1, fork)
+             ELSE IF ended THEN SubSeq(logs[Parent], 1, fork) \o logs[Child] ELSE Log(k)
   IN Len(SelectSeq(log, LAMBDA e :
        Writes(e, k) /\ (Mutant # "reads-what-its-log-shows" \/ Entered(Log(k), e.tx))))
 
 Read(t, k) ==
   /\ Running(t) /\ ~IsAsOf(t) /\ k \in R(t) /\ tx[t].got[k] = 99
-  /\ tx' = [tx EXCEPT ![t].got[k] = Seen(t, k)]
+  /\ tx' = [tx EXCEPT ![t].got[k] = Seen(t, k), ![t].since = IF Epoch < @ THEN Epoch ELSE @]
   /\ UNCHANGED <<logs, maps>>
 
 \* It has its values, and asks each shard for a place.
@@ -170,16 +174,17 @@ DoneReading(t) ==
   /\ UNCHANGED <<logs, maps>>
 
 ------------------------------------------------------------------------------
-(* Logs. A child that has ended takes nothing any more. *)
+(* Logs. A child that has closed takes no part any more; one that has ended only says no to what
+   was never seen in it. *)
 
-Appends(s, kind, t, ts) ==
-  ~(s = Child /\ Ended) /\ logs' = [logs EXCEPT ![s] = Append(@, Entry(kind, t, ts, s))]
+Appends(s, kind, t, ts) == logs' = [logs EXCEPT ![s] = Append(@, Entry(kind, t, ts, s))]
 
 \* After a fork the child knows the parent's past, and what is open there; after a join the parent
-\* knows the child's.
+\* knows what stands in its own log behind it.
+Joined(k) == k \in Moving /\ join # 0
 Known(k) ==
   CASE Mutant = "fork-forgets-open" /\ ShardNow(k) = Child -> logs[Child]
-    [] Mutant = "join-forgets-open" /\ k \in Moving /\ join # 0 -> logs[Parent]
+    [] Joined(k) -> logs[Parent]
     [] OTHER -> Log(k)
 
 Bars(k, t) == Mutant # "parts-released-early" /\ \E u \in Txs \ {t} :
@@ -190,16 +195,22 @@ Bars(k, t) == Mutant # "parts-released-early" /\ \E u \in Txs \ {t} :
 \* What a shard that forgets has seen written itself.
 Own(k) ==
   IF ShardNow(k) = Child THEN logs[Child] ELSE SubSeq(logs[Parent], join + 1, Len(logs[Parent]))
-Forgets(k) == \/ Mutant = "fork-forgets-window" /\ ShardNow(k) = Child
-              \/ Mutant = "join-forgets-window" /\ k \in Moving /\ join # 0
+Forgets(k) == Joined(k) \/ (Mutant = "fork-forgets-window" /\ ShardNow(k) = Child)
 IsChanged(k, t) ==
   /\ k \in R(t) /\ Len(Writers(k)) # tx[t].got[k]
   /\ Forgets(k) => \E i \in DOMAIN Own(k) : Writes(Own(k)[i], k)
+
+\* The join raises the floor of the log that it stands in.
+IsStale(t, s) ==
+  /\ s = Parent /\ join # 0 /\ tx[t].since < 2
+  /\ Mutant # "join-keeps-old-checks"
 
 \* A shard certifies a part. Whoever goes by an old map is refused: what it asks for has moved.
 Certify(t, s) ==
   /\ tx[t].pc = "sent" /\ s \in Parts(t)
   /\ ~Has(s, "prepared", t) /\ (~Has(s, "no", t) \/ Mutant = "prepares-what-is-refused")
+  /\ ~IsStale(t, s)
+  /\ s = Child /\ Closed => Mutant = "closing-takes-parts"
   /\ LET here == {k \in Part(t, s) : ShardNow(k) = s}
      IN /\ here = Part(t, s) \/ Mutant = "map-without-epoch"
         /\ \A k \in here : ~Bars(k, t)
@@ -246,15 +257,26 @@ Fork ==
   /\ fork' = Len(logs[Parent]) + 1
   /\ UNCHANGED <<join, tx>>
 
-\* They come back: the child's log ends for good, and then the parent's says that it goes on.
+\* They come back: the child's log closes, and ends once all that is open in it is entered; and then
+\* the parent's says that it goes on.
+Close ==
+  /\ Joins /\ fork # 0 /\ ~Closed
+  /\ Appends(Child, "close", 0, Last(Child) + 1)
+  /\ UNCHANGED <<maps, tx>>
+
+IsOpenInChild(t) ==
+  \E k \in Moving : k \in R(t) \cup W(t) /\ HasPart(Log(k), k, t) /\ ~Entered(Log(k), t)
+
 End ==
-  /\ Joins /\ fork # 0
+  /\ Closed /\ ~Ended
+  /\ Mutant = "ends-with-open" \/ ~\E t \in Txs : IsOpenInChild(t)
   /\ Appends(Child, "end", 0, Last(Child) + 1)
   /\ UNCHANGED <<maps, tx>>
 
 Join ==
   /\ Ended /\ join = 0
-  /\ Appends(Parent, "join", 0, Max({Last(Parent), Last(Child)}) + 1)
+  /\ Appends(Parent, "join", 0,
+       IF Mutant = "join-below" THEN Last(Parent) + 1 ELSE Max({Last(Parent), Last(Child)}) + 1)
   /\ join' = Len(logs[Parent]) + 1
   /\ UNCHANGED <<fork, tx>>
 
@@ -262,12 +284,12 @@ Step(t) ==
   \/ Begin(t) \/ Send(t) \/ Done(t) \/ DoneReading(t) \/ Vote(t) \/ VoteAgainst(t)
   \/ \E k \in Keys : Read(t, k) \/ Refresh(t, k) \/ ReadAsOf(t, k)
   \/ \E s \in Shards : Certify(t, s) \/ AbortIfUnseen(t, s) \/ Enter(t, s)
-Next == Fork \/ End \/ Join \/ \E t \in Txs : Step(t)
+Next == Fork \/ Close \/ End \/ Join \/ \E t \in Txs : Step(t)
 Spec == Init /\ [][Next]_vars
 
 \* Whoever waits ends what nobody ends, and enters what is decided. Nobody must begin anything.
 Settles(t) == \E s \in Shards : AbortIfUnseen(t, s) \/ Enter(t, s)
-Fair == /\ WF_vars(Join)
+Fair == /\ WF_vars(End) /\ WF_vars(Join)
         /\ \A t \in Txs : WF_vars(Settles(t)) /\ WF_vars(Done(t)) /\ WF_vars(VoteAgainst(t))
 LiveSpec == Spec /\ Fair
 

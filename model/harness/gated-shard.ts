@@ -177,6 +177,7 @@ export class GatedShard {
         Promise.resolve(new ShardMap([{ number: 0 as ShardNumber, id: shardId, from: 0 }])),
       shardNumbers: () => Promise.resolve([0 as ShardNumber]),
       enterFork: nothing,
+      enterJoin: nothing,
       keyHasher: () => Promise.resolve(new KeyHasher(sampleHashSecret)),
       registry: () => Promise.resolve({ tables: [modelTable], retention: retentionDefault }),
       tables: () => Promise.resolve([modelTable]),

@@ -34,8 +34,11 @@ const shardsMutants: readonly ModelMutant[] = [
   { name: "fork-forgets-window", config: "shards-join", violates: outOfOrder },
   { name: "fork-forgets-open", config: "shards-join-parts", violates: outOfOrder },
   { name: "reads-by-old-map", config: "shards-join", violates: outOfOrder },
-  { name: "join-forgets-window", config: "shards-join-parts", violates: outOfOrder },
-  { name: "join-forgets-open", config: "shards-join-parts", violates: outOfOrder },
+  { name: "join-keeps-old-checks", config: "shards-join-parts", violates: outOfOrder },
+  { name: "ends-with-open", config: "shards-join-parts", violates: outOfOrder },
+  { name: "closing-takes-parts", config: "shards-join-parts", violates: outOfOrder },
+  { name: "reads-after-end", config: "shards-join", violates: outOfOrder },
+  { name: "join-below", config: "shards-join", violates: ["ItemOrder"] },
   { name: "vote-is-enough", config: "shards-votes", violates: ["NothingLost", "Atomic"] },
   { name: "last-vote-for-parts", config: "shards-votes", violates: ["Atomic"] },
 ];
