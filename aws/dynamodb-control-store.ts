@@ -5,7 +5,7 @@
  */
 import { CorruptDataError, StoreError } from "../core/errors.ts";
 import { hashSecretBytes, KeyHasher } from "../core/key-hash.ts";
-import { ShardMap } from "../core/shard-map.ts";
+import { shardEndOf, ShardMap, type ShardEnd } from "../core/shard-map.ts";
 import type { CallOptions, ClientPorts, Clock, CommitLog, ControlStore } from "../core/ports.ts";
 import { isSequenceNumber } from "../core/sequence-number.ts";
 import type {
@@ -27,6 +27,7 @@ import {
   type ControlCondition,
   type ControlKey,
   type ControlReads,
+  type ControlTable,
 } from "./control-table.ts";
 import { createRegistryStore, readRegistry, type RegistryStore } from "./control-registry.ts";
 import { createHouseTurns } from "./control-house-turn.ts";
@@ -58,6 +59,9 @@ export type ShardEntry = {
   readonly startingHashKey: string;
   /** The fork that it begins with. While that is prepared, the block is not known yet. */
   readonly forked?: { readonly of: ShardNumber; readonly at: LogPosition | undefined };
+  /** It is about to be joined to its neighbour, or was. */
+  readonly joins?: true;
+  readonly ended?: ShardEnd;
 };
 
 /** The client's part of the port, and what the stream adapter needs of the same table. */
@@ -88,7 +92,9 @@ export type AwsControlStore = ControlStore &
       options?: CallOptions,
     ): Promise<boolean>;
     /** Writes into the shard's own entry what was entered, so that nobody need look beside it. */
-    completeFork(number: ShardNumber, options?: CallOptions): Promise<void>;
+    completeEntry(number: ShardNumber, options?: CallOptions): Promise<void>;
+    /** Says that the shard is to be joined to its neighbour; without it `enterJoin` refuses. */
+    prepareJoin(number: ShardNumber, options?: CallOptions): Promise<void>;
   };
 
 export function createDynamoDbControlReader({
@@ -106,7 +112,7 @@ export function createDynamoDbControlReader({
   const shardEntries: AwsControlReader["shardEntries"] = async (options) => {
     const items = await allOf(control, { pk: "shards" }, options);
     const stored = items.map(toShardEntry).sort((a, b) => a.number - b.number);
-    const entries = await Promise.all(stored.map((entry) => withFork(control, entry, options)));
+    const entries = await Promise.all(stored.map((entry) => withEntered(control, entry, options)));
     // Whether they fit together is asked by whoever goes by the map.
     const map = entries.some(({ forked }) => forked !== undefined) ? mapOf(entries) : undefined;
     for (const { shard, number, hashSecret: secret, forked } of entries) {
@@ -178,6 +184,32 @@ export function createDynamoDbControlStore(parts: ControlStoreParts): AwsControl
       await control.put(watermarkKey(shard), fromWatermark(watermark), unlessThere);
       await control.put({ pk: "shards", sk: shard }, fromShardEntry(entry), unlessThere);
     },
+    ...createMapChanges(control),
+    shardNumbers: async (options) =>
+      (await allOf(control, { pk: "shards" }, options)).map((item) => toShardEntry(item).number),
+    async secret(name, make, options) {
+      const key = { pk: "secret", sk: name };
+      let item = await control.get(key, options);
+      if (item === undefined) {
+        const unlessThere = { ...options, condition: notExists };
+        await control.put(key, { bytes: { B: make() } }, unlessThere);
+        // The first process made it; only the stored bytes are the secret.
+        item = await control.get(key, options);
+      }
+      if (item === undefined) throw new StoreError("unavailable", `secret "${name}" vanished`);
+      return bytesOf({ what: `secret "${name}"`, item }, "bytes");
+    },
+  };
+}
+
+type MapChanges = Pick<
+  AwsControlStore,
+  "prepareFork" | "enterFork" | "prepareJoin" | "enterJoin" | "completeEntry"
+>;
+
+/** What splits and joins of shards change. */
+function createMapChanges(control: ControlTable): MapChanges {
+  return {
     async prepareFork({ shard, ...entry }, watermark, options) {
       const [first] = await allOf(control, { pk: "shards" }, options);
       if (first === undefined) throw new StoreError("unavailable", "there is no shard to split");
@@ -193,8 +225,6 @@ export function createDynamoDbControlStore(parts: ControlStoreParts): AwsControl
       await control.put(watermarkKey(shard), fromWatermark(watermark), below);
       return isNew;
     },
-    shardNumbers: async (options) =>
-      (await allOf(control, { pk: "shards" }, options)).map((item) => toShardEntry(item).number),
     async enterFork({ shard: number, from }, { of, at }, options) {
       const items = await allOf(control, { pk: "shards" }, options);
       const entry = items.map(toShardEntry).find((each) => each.number === number);
@@ -208,27 +238,23 @@ export function createDynamoDbControlStore(parts: ControlStoreParts): AwsControl
       const unlessThere = { ...options, condition: notExists };
       await control.put(forkKey(entry.shard), fork, unlessThere);
     },
-    async completeFork(number, options) {
+    async enterJoin(taken, by, options) {
       const items = await allOf(control, { pk: "shards" }, options);
-      const found = items.map(toShardEntry).find((each) => each.number === number);
-      const entry = found && (await withFork(control, found, options));
-      if (entry?.forked?.at === undefined) return;
-      const { shard, ...rest } = entry;
-      const unlessDone = { ...options, condition: notComplete };
-      await control.put({ pk: "shards", sk: shard }, fromShardEntry(rest), unlessDone);
-    },
-    async secret(name, make, options) {
-      const key = { pk: "secret", sk: name };
-      let item = await control.get(key, options);
-      if (item === undefined) {
-        const unlessThere = { ...options, condition: notExists };
-        await control.put(key, { bytes: { B: make() } }, unlessThere);
-        // The first process made it; only the stored bytes are the secret.
-        item = await control.get(key, options);
+      const entry = items.map(toShardEntry).find((each) => each.number === taken.shard);
+      if (entry?.joins !== true) {
+        throw new CorruptDataError(
+          `block ${by.at} of shard ${by.heir}'s log takes the range of shard ${taken.shard}, and ` +
+            "nobody has prepared that: the control table's entry of it says nothing of a join " +
+            "(docs/operations.md, Shards)",
+        );
       }
-      if (item === undefined) throw new StoreError("unavailable", `secret "${name}" vanished`);
-      return bytesOf({ what: `secret "${name}"`, item }, "bytes");
+      const unlessThere = { ...options, condition: notExists };
+      await control.put(endKey(entry.shard), fromShardEnd(shardEndOf(taken, by)), unlessThere);
     },
+    prepareJoin: (number, options) =>
+      rewriteEntry(control, number, (entry) => ({ ...entry, joins: true as const }), options),
+    completeEntry: (number, options) =>
+      rewriteEntry(control, number, (entry) => withEntered(control, entry, options), options),
   };
 }
 
@@ -251,16 +277,67 @@ async function isPartOf(
   return item !== undefined && toShardEntry(item).forked?.of === of;
 }
 
-/** Holds while a shard's entry does not say yet where its log begins. */
-const notComplete: ControlCondition = {
-  expression: "attribute_not_exists(#at)",
-  names: { "#at": "forkedAt" },
-};
+/** What a shard's entry says only ever grows; two at once must not lose each other's. */
+async function rewriteEntry(
+  control: ControlTable,
+  number: ShardNumber,
+  change: (entry: StoredShard) => StoredShard | Promise<StoredShard>,
+  options: CallOptions | undefined,
+): Promise<void> {
+  const items = await allOf(control, { pk: "shards" }, options);
+  const before = items.map(toShardEntry).find((each) => each.number === number);
+  if (before === undefined) return;
+  const { shard, ...entry } = await change(before);
+  const condition = sameEntry(before);
+  const result = await control.put({ pk: "shards", sk: shard }, fromShardEntry(entry), {
+    ...options,
+    condition,
+  });
+  if (result === "done") return;
+  const now = await control.get({ pk: "shards", sk: shard }, options);
+  const isThere = now !== undefined && saysAll(toShardEntry({ ...now, sk: { S: shard } }), entry);
+  if (!isThere)
+    throw new StoreError("unavailable", `shard ${number}'s entry was changed; try again`);
+}
+
+function saysAll(stored: ShardEntry, { forked, joins, ended }: Omit<ShardEntry, "shard">): boolean {
+  const isForked = forked?.at === undefined || stored.forked?.at === forked.at;
+  return isForked && stored.joins === joins && (ended === undefined || stored.ended !== undefined);
+}
+
+/** Holds while a shard's entry says no more than it did. */
+function sameEntry({ forked, joins, ended }: ShardEntry): ControlCondition {
+  const missing = [
+    ...(forked?.at === undefined ? ["forkedAt"] : []),
+    ...(joins === undefined ? ["joins"] : []),
+    ...(ended === undefined ? ["endedAt"] : []),
+  ];
+  return {
+    expression: [
+      "attribute_exists(#sk)",
+      ...missing.map((name) => `attribute_not_exists(#${name})`),
+    ].join(" AND "),
+    names: { "#sk": "sk", ...Object.fromEntries(missing.map((name) => [`#${name}`, name])) },
+  };
+}
 
 /**
- * Where the log of a shard begins that was split off, as whoever met the fork has said it. Beside
- * its watermark: replay may write that, and not the shards' entries, in which the secret is.
+ * Where the log of a shard begins that was split off, and ends that was joined, as whoever met that
+ * has said it. Beside its watermark: replay may write that, and not the shards' entries, in which
+ * the secret is.
  */
+async function withEntered(
+  control: ControlReads,
+  entry: StoredShard,
+  options: CallOptions | undefined,
+): Promise<StoredShard> {
+  const known = await withFork(control, entry, options);
+  if (known.joins !== true || known.ended !== undefined) return known;
+  const item = await control.get(endKey(entry.shard), options);
+  if (item === undefined) return known;
+  return { ...known, ended: toShardEnd({ what: `end of ${entry.shard}`, item }) };
+}
+
 async function withFork(
   control: ControlReads,
   entry: StoredShard,
@@ -279,6 +356,10 @@ function forkKey(shard: ShardId): { pk: string; sk: string } {
   return { pk: `shard#${shard}`, sk: "fork" };
 }
 
+function endKey(shard: ShardId): { pk: string; sk: string } {
+  return { pk: `shard#${shard}`, sk: "end" };
+}
+
 /** A shard that is about to be split off is in no map yet. */
 export function isInMap({ forked }: ShardEntry): boolean {
   return forked === undefined || forked.at !== undefined;
@@ -286,8 +367,8 @@ export function isInMap({ forked }: ShardEntry): boolean {
 
 /** Undefined: there is no shard yet. */
 export function mapOf(entries: readonly ShardEntry[]): ShardMap | undefined {
-  const mapped = entries.filter(isInMap).map(({ shard: id, number, from, forked }) => {
-    const entry = { id, number, from };
+  const mapped = entries.filter(isInMap).map(({ shard: id, number, from, forked, ended }) => {
+    const entry = { id, number, from, ...(ended === undefined ? {} : { ended }) };
     if (forked?.at === undefined) return entry;
     return { ...entry, forked: { of: forked.of, at: forked.at } };
   });
@@ -297,7 +378,7 @@ export function mapOf(entries: readonly ShardEntry[]): ShardMap | undefined {
 type StoredShard = ShardEntry & { readonly hashSecret: Uint8Array };
 
 function fromShardEntry(entry: Omit<StoredShard, "shard">): Item {
-  const { number, from, startingHashKey, hashSecret, forked } = entry;
+  const { number, from, startingHashKey, hashSecret, forked, joins, ended } = entry;
   const at = forked?.at;
   return {
     startingHashKey: { S: startingHashKey },
@@ -306,6 +387,28 @@ function fromShardEntry(entry: Omit<StoredShard, "shard">): Item {
     from: { N: from.toString() },
     ...(forked === undefined ? {} : { forkedOf: { N: forked.of.toString() } }),
     ...(at === undefined ? {} : { forkedAt: { N: at.toString() } }),
+    ...(joins === undefined ? {} : { joins: { BOOL: joins } }),
+    ...(ended === undefined ? {} : fromShardEnd(ended)),
+  };
+}
+
+function fromShardEnd({ at, through, to, heir, takenAt }: ShardEnd): Item {
+  return {
+    endedAt: { N: at.toString() },
+    endedThrough: { N: through.toString() },
+    endedTo: { N: to.toString() },
+    heir: { N: heir.toString() },
+    takenAt: { N: takenAt.toString() },
+  };
+}
+
+function toShardEnd(stored: Stored): ShardEnd {
+  return {
+    at: integerOf(stored, "endedAt") as LogPosition,
+    through: integerOf(stored, "endedThrough") as Timestamp,
+    to: integerOf(stored, "endedTo"),
+    heir: integerOf(stored, "heir") as ShardNumber,
+    takenAt: integerOf(stored, "takenAt") as LogPosition,
   };
 }
 
@@ -319,7 +422,11 @@ function toShardEntry(item: Item): StoredShard {
   // Entries of before there were several shards name neither.
   const number = (has(stored, "number") ? integerOf(stored, "number") : 0) as ShardNumber;
   const from = has(stored, "from") ? integerOf(stored, "from") : 0;
-  const entry = { shard, number, from, startingHashKey, hashSecret };
+  const entry = {
+    ...{ shard, number, from, startingHashKey, hashSecret },
+    ...(has(stored, "joins") ? { joins: true as const } : {}),
+    ...(has(stored, "endedAt") ? { ended: toShardEnd(stored) } : {}),
+  };
   if (!has(stored, "forkedOf")) return entry;
   const at = has(stored, "forkedAt") ? integerOf(stored, "forkedAt") : undefined;
   const of = integerOf(stored, "forkedOf") as ShardNumber;

@@ -66,14 +66,16 @@ export function firstEntries(
     );
   }
   const isMade = listed.some(({ from }) => from === 0);
-  const madeWith = listed.filter(({ forked }) => forked === undefined).length;
+  const live = listed.filter(({ ended }) => ended === undefined);
+  // Of those that it was made with, and that were not joined since.
+  const madeWith = live.filter(({ forked }) => forked === undefined).length;
   // More come by splits, from here (grow-shards.ts) or from an operator's hand.
   if (isMade && (wanted === undefined || wanted >= madeWith)) return [];
   if (isMade) {
     throw new InvalidRequestError(
       "shards",
-      `the deployment was made with ${madeWith} shards, which can be split and not joined; got ` +
-        `${count}: give ${madeWith} or more, or make a new deployment`,
+      `the deployment was made with ${madeWith} shards; got ${count}: give ${madeWith} or more, ` +
+        "or join some first, one by one (`npx tidemark shards join N`)",
     );
   }
   const entries = equalRanges(count).map((from, index) => ({

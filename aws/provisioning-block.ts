@@ -1,6 +1,7 @@
 /**
  * Blocks that provisioning puts into a log, so that whoever folds it learns of a change at the same
- * place: the stream is closed or opened (stream-switch.ts), or the shard is split (split-shard.ts).
+ * place: the stream is closed or opened (stream-switch.ts), the shard is split (split-shard.ts) or
+ * joined (join-shard.ts, take-over.ts).
  * They may be put at any time, by several at once, while clients and oracles append beside them.
  *
  * Invariants: I1 (a conditional put at the next position), I3 (no copy that was checked before is
@@ -10,7 +11,7 @@ import { provisioningNumber } from "../core/block-order.ts";
 import { StoreError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { Appended, Clock, CommitLog, Random, StoredBlock } from "../core/ports.ts";
-import type { LogBlock, LogPosition, ShardId, Watermark } from "../core/types.ts";
+import type { LogBlock, LogPosition, ShardId, Timestamp, Watermark } from "../core/types.ts";
 import { KeyHashes } from "../schemas/key-hashes.ts";
 import { encodeLogBlock } from "../schemas/log-block-encoding.ts";
 import { decodeLogBlock, decodeLogBlockHeader } from "../schemas/log-block.ts";
@@ -62,9 +63,42 @@ export async function appendUnless(
   throw new StoreError("unavailable", `shard ${shard}: others append at every try; try again`);
 }
 
+/**
+ * Puts a block, unless it stands above the watermark already. Every block up to where it is put is
+ * looked at, so that none is put twice. Gives its position.
+ * @param step.isIt may throw, where the log says that it must not be put.
+ * @throws StoreError when others append at every try.
+ */
+export async function placeOnce(
+  parts: Omit<ProvisioningParts, "log"> & {
+    readonly log: Pick<CommitLog, "append" | "readAfter">;
+  },
+  { shard, watermark }: { readonly shard: ShardId; readonly watermark: Watermark },
+  step: {
+    readonly isIt: (stored: StoredBlock) => boolean;
+    readonly follow: (end: LogEnd) => LogBlock;
+  },
+): Promise<LogPosition> {
+  const hashes = new KeyHashes(await parts.control.keyHasher(shard));
+  let end: LogEnd = watermark;
+  for (let tries = 0; tries < limits.streamSwitchTriesMax; tries += 1) {
+    const lookedMs = parts.clock.nowMs();
+    const { blocks, complete } = await parts.log.readAfter(shard, end.position);
+    for (const stored of blocks) {
+      end = endBehind(stored, watermark);
+      if (step.isIt(stored)) return stored.position;
+    }
+    if (!complete) continue;
+    const block = step.follow(end);
+    const result = await putBehind(parts, { shard, hashes, end, lookedMs }, block);
+    if (result === "appended") return block.position;
+  }
+  throw new StoreError("unavailable", `shard ${shard}: others append at every try; try again`);
+}
+
 /** Puts a block behind the end, as that was seen by the wall-clock time `lookedMs`. */
 export function putBehind(
-  { log }: Pick<ProvisioningParts, "log">,
+  { log }: { readonly log: Pick<CommitLog, "append"> },
   at: {
     readonly shard: ShardId;
     readonly hashes: KeyHashes;
@@ -114,7 +148,7 @@ function oldestOpenBehind({ newest }: LogEnd, hashes: KeyHashes): LogPosition | 
 }
 
 export async function watermarkOf(
-  { control }: ProvisioningParts,
+  { control }: Pick<ProvisioningParts, "control">,
   shard: ShardId,
 ): Promise<Watermark> {
   const watermark = await control.readWatermark(shard);
@@ -140,8 +174,13 @@ export function blockBehind(end: LogEnd): LogBlock {
  * before. No clock is asked: whoever puts it may have any time set, and all that follows would be
  * dated ahead.
  */
-export function decidingBlockBehind(end: LogEnd, random: Pick<Random, "bytes">): LogBlock {
-  const timestamp = (end.timestamp + 1) as LogBlock["throughTimestamp"];
+export function decidingBlockBehind(
+  end: LogEnd,
+  random: Pick<Random, "bytes">,
+  { above = end.timestamp }: { readonly above?: Timestamp } = {},
+): LogBlock {
+  // mutant: takes-below-the-end
+  const timestamp = (Math.max(end.timestamp, above) + 1) as Timestamp;
   const id = makeTransactionId(end.timestamp, random.bytes(transactionIdRandomBytes));
   return {
     ...blockBehind(end),

@@ -13,24 +13,21 @@ import * as limits from "../core/limits.ts";
 import type { ControlStore, StoredBlock } from "../core/ports.ts";
 import { shardIdOf, type ShardMap } from "../core/shard-map.ts";
 import type { Fork, LogPosition, ShardId, ShardNumber, Watermark } from "../core/types.ts";
-import { KeyHashes } from "../schemas/key-hashes.ts";
 import { decodeLogBlockHeader } from "../schemas/log-block.ts";
 import type { KinesisHandle } from "./clients.ts";
 import { mapOf, type AwsControlStore, type ShardEntry } from "./dynamodb-control-store.ts";
 import { covers, listKinesisShards } from "./kinesis-shards.ts";
 import {
   decidingBlockBehind,
-  endBehind,
-  putBehind,
+  placeOnce,
   watermarkOf,
-  type LogEnd,
   type ProvisioningParts,
 } from "./provisioning-block.ts";
 
 export type SplitParts = ProvisioningParts & {
   readonly control: Pick<
     AwsControlStore,
-    "readWatermark" | "keyHasher" | "shardEntries" | "shardMap" | "prepareFork" | "completeFork"
+    "readWatermark" | "keyHasher" | "shardEntries" | "shardMap" | "prepareFork" | "completeEntry"
   > &
     Pick<ControlStore, "registry" | "enterFork">;
   /** Undefined for a deployment without a stream. */
@@ -62,7 +59,7 @@ export async function splitShard(parts: SplitParts, request: SplitRequest): Prom
   const { control } = parts;
   const whole = await control.shardMap();
   await refuseMixed(parts, whole?.entries.length ?? 1);
-  const parent = whole?.get(request.shard);
+  const parent = whole?.live(request.shard);
   if (parent === undefined) {
     throw new InvalidRequestError("shard", `the deployment has no shard ${request.shard}`);
   }
@@ -70,7 +67,9 @@ export async function splitShard(parts: SplitParts, request: SplitRequest): Prom
   const watermark = await watermarkOf(parts, parent.id);
   const entries = await control.shardEntries();
   const map = mapOf(entries);
-  if (map === undefined) throw new StoreError("unavailable", "the map has gone; run it again");
+  if (map?.live(request.shard) === undefined) {
+    throw new StoreError("unavailable", "the map has changed; run it again");
+  }
   const begun = entries.find(
     ({ forked }) => forked?.of === request.shard && forked.at === undefined,
   );
@@ -91,7 +90,7 @@ export async function splitShard(parts: SplitParts, request: SplitRequest): Prom
   const fork = { shard: number, from };
   const forkedAt = await placeFork(parts, { parent: parent.id, fork, watermark });
   await control.enterFork(fork, { of: request.shard, at: forkedAt });
-  await control.completeFork(number);
+  await control.completeEntry(number);
   return { shard: number, id: child.shard, from, forkedAt };
 }
 
@@ -134,13 +133,20 @@ async function newEntry(
     );
   }
   const used = new Set(entries.map(({ number }) => number));
-  const number = Array.from({ length: limits.shardsMax }, (_, n) => n as ShardNumber).find(
-    (each) => !used.has(each),
-  );
-  if (number === undefined) {
+  if (entries.filter(({ ended }) => ended === undefined).length >= limits.shardsMax) {
     throw new InvalidRequestError(
       "shard",
       `the deployment has ${limits.shardsMax} shards (shardsMax), the most there may be`,
+    );
+  }
+  const numbers = Array.from({ length: limits.shardNumbersMax }, (_, n) => n as ShardNumber);
+  // None of an ended one either: no two logs have one name.
+  const number = numbers.find((each) => !used.has(each));
+  if (number === undefined) {
+    throw new InvalidRequestError(
+      "shard",
+      `there have been ${limits.shardNumbersMax} shards (shardNumbersMax), those that were ` +
+        "joined included, the most there may ever be",
     );
   }
   const parent = entries.find((entry) => entry.number === request.shard);
@@ -178,11 +184,8 @@ async function hashKeyBeside(
   return (own + (end - own + 1n) / 2n).toString();
 }
 
-/**
- * Puts the fork, unless it stands there already: above the watermark, since nobody has entered it.
- * Every block up to where it is put is looked at, so that none is put twice. Gives its position.
- */
-async function placeFork(
+/** Puts the fork, unless it stands there already: above the watermark, or it were entered. */
+function placeFork(
   parts: SplitParts,
   {
     parent: shard,
@@ -190,28 +193,27 @@ async function placeFork(
     watermark,
   }: { readonly parent: ShardId; readonly fork: Fork; readonly watermark: Watermark },
 ): Promise<LogPosition> {
-  const hashes = new KeyHashes(await parts.control.keyHasher(shard));
-  let end: LogEnd = watermark;
-  for (let tries = 0; tries < limits.streamSwitchTriesMax; tries += 1) {
-    const lookedMs = parts.clock.nowMs();
-    const { blocks, complete } = await parts.log.readAfter(shard, end.position);
-    for (const stored of blocks) {
-      end = endBehind(stored, watermark);
-      if (forkIn(stored)?.shard === fork.shard) return stored.position;
-    }
-    if (!complete) continue;
-    const block = { ...decidingBlockBehind(end, parts.random), fork };
-    const result = await putBehind(parts, { shard, hashes, end, lookedMs }, block);
-    if (result === "appended") return block.position;
-  }
-  throw new StoreError("unavailable", `shard ${shard}: others append at every try; try again`);
+  const isIt = (stored: StoredBlock): boolean => {
+    const header = decodeLogBlockHeader(stored.bytes, stored.position);
+    if (header.fork?.shard === fork.shard) return true;
+    if (header.handover === undefined || header.handover.kind === "takes") return false;
+    // probe: split-meets-a-join
+    throw new InvalidRequestError(
+      "shard",
+      `shard ${shard} is being joined to its neighbour; split that one once it is done`,
+    );
+  };
+  return placeOnce(
+    parts,
+    { shard, watermark },
+    {
+      isIt,
+      follow: (end) => ({ ...decidingBlockBehind(end, parts.random), fork }),
+    },
+  );
 }
 
 /** As `tidemark shards` lists them. */
 function hexOf(bound: number): string {
   return `0x${bound.toString(16).padStart(8, "0")}`;
-}
-
-function forkIn({ bytes, position }: StoredBlock): Fork | undefined {
-  return decodeLogBlockHeader(bytes, position).fork;
 }

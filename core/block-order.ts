@@ -47,9 +47,12 @@ function opensStream({ cursor, maker }: Pick<LogBlock, "cursor" | "maker">): boo
  * Whether what was checked before the block may not be decided behind it: copies of requests of an
  * earlier stream, and those of whoever has not seen yet that the range is another one.
  */
-export function outdatesChecks(block: Pick<LogBlock, "cursor" | "maker" | "fork">): boolean {
+export function outdatesChecks(
+  block: Pick<LogBlock, "cursor" | "maker" | "fork" | "handover">,
+): boolean {
   // mutant: fork-keeps-old-checks
-  return opensStream(block) || block.fork !== undefined;
+  // mutant: join-keeps-old-checks
+  return opensStream(block) || block.fork !== undefined || block.handover !== undefined;
 }
 
 /**

@@ -18,8 +18,8 @@ import {
   writeWords,
   type RequestBatch,
 } from "./request-batch.ts";
-import { isWholeRange, rangeLeftBy, type OwnRange } from "./shard-map.ts";
-import { timestampZero, type Fork, type Timestamp, type TransactionId } from "./types.ts";
+import { isWholeRange, rangeBehind, type OwnRange } from "./shard-map.ts";
+import { timestampZero, type LogBlock, type Timestamp, type TransactionId } from "./types.ts";
 import { checksAt, hashesAt } from "./verdict-columns.ts";
 import { outcomeCode } from "./verdict-kinds.ts";
 
@@ -38,9 +38,9 @@ export class Certification {
     this.#range = range;
   }
 
-  /** A block has given a part of the range to another log. */
-  split(fork: Fork): void {
-    this.#range = rangeLeftBy(this.#range, fork);
+  /** A block may have given a part of the range to another log, or all, or taken one's. */
+  follow(block: Pick<LogBlock, "fork" | "handover">): void {
+    this.#range = rangeBehind(block, this.#range);
   }
 
   /**

@@ -187,6 +187,20 @@ export const partAheadMicrosMax = 10_000_000;
 
 // --- Shards (docs/adr/0015-many-shards.md) ---
 export const shardsMax = 64;
+
+/** A shard that is being joined to its neighbour: pace of looking for its end, some puts away. */
+export const handoverPauseMs = 20;
+/** How long that is waited for without a word, and then how often replay is woken. */
+export const handoverPatienceMs = 500;
+export const handoverWakeMs = 2_000;
+
+/** How long an operator waits for the end of a shard that is closing; replay goes on with it. */
+export const joinMsMax = 60_000;
+/** As `ownInstallPatienceMs`, of a log that is closing: everybody who writes there waits. */
+export const joinInstallPatienceMs = 100;
+
+/** Numbers of shards, none given twice, so that no two logs have one name: a byte in formats. */
+export const shardNumbersMax = 256;
 /** Blocks of another log that one look for what became of a transaction reads. */
 export const otherLogBlocksMax = 10_000;
 /** Between two looks of a reader of the past whether a quiet log has come so far. */

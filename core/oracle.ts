@@ -268,7 +268,7 @@ export class Oracle {
     this.#position = block.position;
     this.#cursor = block.cursor;
     this.#settle();
-    if (block.fork !== undefined) this.#certification.split(block.fork);
+    this.#certification.follow(block);
     if (outdatesChecks(block)) {
       // probe: oracle-floor-raised-by-opening
       this.forget(this.last);

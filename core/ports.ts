@@ -23,6 +23,7 @@ import type {
   ShardId,
   ShardNumber,
   TableDescription,
+  Takeover,
   Timestamp,
   TransactionId,
   Version,
@@ -351,19 +352,29 @@ export type ControlStore = AbortedFencesQueue & {
    * moved.
    */
   advanceWatermark(shard: ShardId, watermark: Watermark, options?: CallOptions): Promise<boolean>;
+  /** All logs, those of shards that have ended included. */
   shards(options?: CallOptions): Promise<readonly ShardId[]>;
   /**
    * Which shard has which keys; undefined: there is none yet.
    * @throws CorruptDataError for entries that do not fit together.
    */
   shardMap(options?: CallOptions): Promise<ShardMap | undefined>;
-  /** Of all that are in the map, or are about to be split off. */
+  /** Of all that are in the map, have ended, or are about to be split off. */
   shardNumbers(options?: CallOptions): Promise<readonly ShardNumber[]>;
   /**
    * Enters in the map what a fork in a log says. The same again changes nothing.
    * @throws CorruptDataError for a fork that nobody has prepared.
    */
   enterFork(fork: Fork, at: ForkPoint, options?: CallOptions): Promise<void>;
+  /**
+   * Enters in the map that a log has taken a shard's range. The same again changes nothing.
+   * @throws CorruptDataError for one that nobody has prepared.
+   */
+  enterJoin(
+    taken: Takeover,
+    by: { readonly heir: ShardNumber; readonly at: LogPosition },
+    options?: CallOptions,
+  ): Promise<void>;
   /**
    * A new hasher of the shard under the secret of all shards, which never changes, with the shard's
    * past. Known without a call once `shards` has named it.

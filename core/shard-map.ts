@@ -8,12 +8,29 @@
  *     1 ──── 1 ──── 2 ──── 3 ──── fork 4 ──── 5 ──── 6        range [0, x)
  *     2                              └──────── 5 ──── 6       range [x, end), and 1 to 4 as past
  *
+ * A shard that is joined to its neighbour below ends: its log has no range any more, and the
+ * neighbour's goes on with it from a block that says so. What it has decided stays in it.
+ *
+ *     1 ──── 5 ──── 6 ──── end 7                              range [x, end), then none
+ *     0 ──── 8 ──── 9 ──────────── takes 10 ──── 11           range [0, x), then [0, end)
+ *
  * Paper: Centiman §3.1 (validators by key range).
  */
 import { assert } from "./assert.ts";
 import { CorruptDataError } from "./errors.ts";
 import * as limits from "./limits.ts";
-import type { Fork, KeyHash, Lineage, LogPosition, Part, ShardId, ShardNumber } from "./types.ts";
+import type {
+  Fork,
+  KeyHash,
+  Lineage,
+  LogBlock,
+  LogPosition,
+  Part,
+  ShardId,
+  ShardNumber,
+  Takeover,
+  Timestamp,
+} from "./types.ts";
 
 /** Upper 32 bits of a partition's hash: at or above `from`, and below `to`. */
 export type ShardRange = { readonly from: number; readonly to: number };
@@ -31,6 +48,18 @@ export type ShardEntry = {
   readonly from: number;
   /** The fork that it began with; undefined for those that the deployment was made with. */
   readonly forked?: ForkPoint;
+  /** Of one that was joined to another: it has no range any more. */
+  readonly ended?: ShardEnd;
+};
+
+/** The last block of a shard's log that counts, and the one by which another has its range. */
+export type ShardEnd = {
+  readonly at: LogPosition;
+  readonly through: Timestamp;
+  /** Where its range ended. */
+  readonly to: number;
+  readonly heir: ShardNumber;
+  readonly takenAt: LogPosition;
 };
 
 /** A block of the shard's log, from which on another one has a part of its range. */
@@ -48,9 +77,19 @@ export function holds({ from, to }: ShardRange, partition: KeyHash): boolean {
   return from <= high && high < to;
 }
 
-/** What a fork leaves of a range; all of one in which the other part does not begin. */
-export function rangeLeftBy(range: OwnRange, { from }: Pick<Fork, "from">): OwnRange {
-  return range.from < from && from < range.to ? { ...range, to: from } : range;
+/** Of a shard that has ended: nothing lies there, and no part may be one of it. */
+const noRange: OwnRange = { from: 0, to: 0, mayName: () => false };
+
+/** What a log has behind the block, of a range that it had before. */
+export function rangeBehind(
+  { fork, handover }: Pick<LogBlock, "fork" | "handover">,
+  range: OwnRange,
+): OwnRange {
+  if (handover?.kind === "ended") return noRange;
+  if (handover?.kind === "takes") return { ...range, to: Math.max(range.to, handover.to) };
+  if (fork === undefined) return range;
+  // All of one in which the other part does not begin.
+  return range.from < fork.from && fork.from < range.to ? { ...range, to: fork.from } : range;
 }
 
 /** What a shard is called that is not the deployment's first. */
@@ -65,15 +104,19 @@ export function equalRanges(count: number): readonly number[] {
 }
 
 export class ShardMap {
-  /** By rising range. */
+  /** Of those that have a range: by rising range. */
   readonly entries: readonly ShardEntry[];
+  /** Those that were joined to others. */
+  readonly ended: readonly ShardEntry[];
   readonly #byNumber: ReadonlyMap<ShardNumber, ShardEntry>;
 
   /** @throws CorruptDataError for entries that leave a hash to none of them, or to two. */
   constructor(entries: readonly ShardEntry[]) {
-    this.entries = [...entries].sort((a, b) => a.from - b.from);
+    const byRange = [...entries].sort((a, b) => a.from - b.from);
+    this.entries = byRange.filter(({ ended }) => ended === undefined);
+    this.ended = byRange.filter(({ ended }) => ended !== undefined);
     this.#byNumber = new Map(entries.map((entry) => [entry.number, entry]));
-    const fault = faultOf(this.entries);
+    const fault = faultOf(this.entries) ?? faultOfAll(entries);
     if (fault !== undefined) {
       throw new CorruptDataError(
         `the control table's entries of shards do not fit together: ${fault} ` +
@@ -90,11 +133,31 @@ export class ShardMap {
     return entry;
   }
 
+  /** Also of one that has ended. */
   get(number: ShardNumber): ShardEntry | undefined {
     return this.#byNumber.get(number);
   }
 
+  /** That one which has a range. */
+  live(number: ShardNumber): ShardEntry | undefined {
+    const entry = this.get(number);
+    return entry?.ended === undefined ? entry : undefined;
+  }
+
+  /** Every log there is. */
+  get all(): readonly ShardEntry[] {
+    return [...this.#byNumber.values()];
+  }
+
+  /** Whose range ends where this one begins: that one takes it if the shard ends. */
+  below(number: ShardNumber): ShardEntry | undefined {
+    return this.entries[this.entries.findIndex((entry) => entry.number === number) - 1];
+  }
+
+  /** Of one that has ended: an empty one. */
   rangeOf(number: ShardNumber): ShardRange {
+    const ended = this.ended.find((entry) => entry.number === number);
+    if (ended !== undefined) return { from: ended.from, to: ended.from };
     const at = this.entries.findIndex((entry) => entry.number === number);
     const entry = this.entries[at];
     assert(entry !== undefined, "shard map: a range is asked for of one of its shards");
@@ -102,22 +165,33 @@ export class ShardMap {
   }
 
   /**
-   * The range that its log has at a position: before the first of its forks all that it began with.
+   * The range that its log has at a position: before the first of its forks and takeovers all that
+   * it began with.
    */
   rangeAt(number: ShardNumber, position: LogPosition): ShardRange {
     const entry = this.get(number);
     assert(entry !== undefined, "shard map: a range is asked for of one of its shards");
     let to = this.#endAtBirth(entry);
-    for (const { from, forked } of this.entries) {
-      if (forked?.of === number && forked.at < position && from < to) to = from;
+    for (const change of this.#changesOf(number)) {
+      if (change.at < position) to = change.to;
     }
     return { from: entry.from, to };
   }
 
+  /** Where its range ends from each fork and takeover of its log on. */
+  #changesOf(number: ShardNumber): { readonly at: LogPosition; readonly to: number }[] {
+    return this.all
+      .flatMap(({ from, forked, ended }) => [
+        ...(forked?.of === number ? [{ at: forked.at, to: from }] : []),
+        ...(ended?.heir === number ? [{ at: ended.takenAt, to: ended.to }] : []),
+      ])
+      .sort((a, b) => a.at - b.at);
+  }
+
   #endAtBirth({ forked, from }: ShardEntry): number {
     if (forked !== undefined) return this.rangeAt(forked.of, forked.at).to;
-    const next = this.entries.find((each) => each.forked === undefined && each.from > from);
-    return next?.from ?? hashesEnd;
+    const later = this.all.filter((each) => each.forked === undefined && each.from > from);
+    return Math.min(hashesEnd, ...later.map((each) => each.from));
   }
 
   /** The logs that its own goes on, the oldest first. */
@@ -129,13 +203,11 @@ export class ShardMap {
     return past;
   }
 
-  /** The newest fork in its log, or at its beginning; 0: none is known. */
-  forkedAt(number: ShardNumber): LogPosition {
-    const forks = this.entries.flatMap((entry) => {
-      const isIts = entry.forked?.of === number || entry.number === number;
-      return isIts && entry.forked !== undefined ? [entry.forked.at] : [];
-    });
-    return Math.max(0, ...forks) as LogPosition;
+  /** The newest fork, end or takeover in its log, or at its beginning; 0: none is known. */
+  changedAt(number: ShardNumber): LogPosition {
+    const { forked, ended } = this.get(number) ?? {};
+    const own = [forked?.at ?? 0, ended?.at ?? 0];
+    return Math.max(...own, ...this.#changesOf(number).map(({ at }) => at)) as LogPosition;
   }
 
   /**
@@ -150,33 +222,77 @@ export class ShardMap {
       );
     }
     const entry = { number, id: shardIdOf(number), from, forked: at };
-    return new ShardMap([...this.entries, entry]);
+    return new ShardMap([...this.all, entry]);
+  }
+
+  /** As it is from a takeover on. @throws CorruptDataError for one of no neighbour. */
+  joinedBy(
+    taken: Takeover,
+    by: { readonly heir: ShardNumber; readonly at: LogPosition },
+  ): ShardMap {
+    const entry = this.live(taken.shard);
+    const isNext = entry !== undefined && this.below(taken.shard)?.number === by.heir;
+    if (!isNext) {
+      throw new CorruptDataError(
+        `block ${by.at} of shard ${by.heir}'s log takes the range of shard ${taken.shard}, which ` +
+          "is not the next one above it",
+      );
+    }
+    const others = this.all.filter(({ number }) => number !== taken.shard);
+    return new ShardMap([...others, { ...entry, ended: shardEndOf(taken, by) }]);
   }
 
   /** As a log of it is told. @param others all shards that there are, or are about to be. */
   ownRangeOf(number: ShardNumber, others: Pick<Set<ShardNumber>, "has">): OwnRange {
+    if (this.live(number) === undefined) return noRange;
     const mayName: OwnRange["mayName"] = (parts) =>
       parts.some(({ shard }) => shard === number) && parts.every(({ shard }) => others.has(shard));
     return { ...this.rangeOf(number), mayName };
   }
 }
 
+export function shardEndOf(
+  { endedAt, endedThrough, to }: Takeover,
+  { heir, at }: { readonly heir: ShardNumber; readonly at: LogPosition },
+): ShardEnd {
+  return { at: endedAt, through: endedThrough, to, heir, takenAt: at };
+}
+
 function faultOf(entries: readonly ShardEntry[]): string | undefined {
   if (entries.length === 0) return "there is no shard";
   if (entries.length > limits.shardsMax) return `there are more than ${limits.shardsMax} shards`;
   if (entries[0]?.from !== 0) return "no shard has the range that begins at 0";
-  for (const [at, { number, from }] of entries.entries()) {
-    if (!Number.isInteger(number) || number < 0 || number >= limits.shardsMax) {
+  const twice = entries.find(({ from }, at) => entries[at + 1]?.from === from);
+  return twice && `two ranges begin at ${twice.from}`;
+}
+
+function faultOfAll(entries: readonly ShardEntry[]): string | undefined {
+  for (const { number, from } of entries) {
+    if (!Number.isInteger(number) || number < 0 || number >= limits.shardNumbersMax) {
       return `${number} is no number of a shard`;
     }
     if (!Number.isInteger(from) || from < 0 || from >= hashesEnd) {
       return `the range of shard ${number} begins at ${from}`;
     }
-    if (entries[at + 1]?.from === from) return `two ranges begin at ${from}`;
   }
   const numbers = new Set(entries.map(({ number }) => number));
   if (numbers.size < entries.length) return "two shards have one number";
-  return entries.map((entry) => faultOfFork(entry, entries)).find((fault) => fault !== undefined);
+  return entries
+    .flatMap((entry) => [faultOfFork(entry, entries), faultOfEnd(entry, numbers)])
+    .find((fault) => fault !== undefined);
+}
+
+function faultOfEnd(
+  { number, from, ended }: ShardEntry,
+  numbers: ReadonlySet<ShardNumber>,
+): string | undefined {
+  if (ended === undefined) return undefined;
+  if (ended.heir === number || !numbers.has(ended.heir)) {
+    return `shard ${number} was joined to one that is not there`;
+  }
+  return ended.to > from
+    ? undefined
+    : `shard ${number} ended with a range that ends at ${ended.to}`;
 }
 
 /** Its log begins behind the other's, and so on: in no circle. */

@@ -12,6 +12,7 @@ import { assert } from "./assert.ts";
 import { assertContinues, assertNamesOldestOpen } from "./block-order.ts";
 import * as limits from "./limits.ts";
 import { OpenTransactions } from "./open-transactions.ts";
+import { holds, type ShardRange } from "./shard-map.ts";
 import type {
   CommittedVerdict,
   Decision,
@@ -74,6 +75,9 @@ type RetainedBlock = {
   readonly verdicts: readonly Verdict[];
 };
 
+/** `closing`: nothing new is committed in the log; `ended`: its range is another one's. */
+export type TailStanding = "open" | "closing" | "ended";
+
 export class Tail {
   /** Position of the newest block folded in. */
   #position: LogPosition;
@@ -88,6 +92,9 @@ export class Tail {
   /** I7: commits at or below it are installed (learned from the watermark). */
   #installedThrough: Timestamp;
   #rangeSince = 0 as Timestamp;
+  #standing: TailStanding = "open";
+  /** Ranges that it has got, each from a place in the log on. */
+  readonly #taken: { readonly range: ShardRange; readonly at: Timestamp }[] = [];
   /** Blocks retained, oldest first, from `#first` on (a deque without shifting). */
   #blocks: RetainedBlock[] = [];
   #first = 0;
@@ -135,6 +142,10 @@ export class Tail {
   get rangeSince(): Timestamp {
     return this.#rangeSince;
   }
+  /** Whether the shard is being joined to its neighbour, as far as the log was followed. */
+  get standing(): TailStanding {
+    return this.#standing;
+  }
   get blockCount(): number {
     return this.#blocks.length - this.#first;
   }
@@ -174,13 +185,37 @@ export class Tail {
     this.#position = block.position;
     this.#newest = block.throughTimestamp;
     this.#cursor = block.cursor;
-    if (block.fork !== undefined) this.#rangeSince = block.throughTimestamp;
+    const { fork, handover } = block;
+    if (fork !== undefined || handover !== undefined) this.#rangeSince = block.throughTimestamp;
+    if (handover?.kind === "takes") this.#take(handover);
+    else if (handover !== undefined) this.#standing = handover.kind;
     this.open.mark();
     this.#blocks.push({
       position: block.position,
       throughTimestamp: block.throughTimestamp,
       verdicts: block.verdicts,
     });
+  }
+
+  /**
+   * What this log has committed in a range that was another one's since may be overwritten there.
+   * All of it stands in the tables, so that nothing need be known of it.
+   */
+  #take(taken: ShardRange): void {
+    // mutant: remembers-what-was-given-away
+    for (const { verdicts } of this.#blocks.slice(this.#first)) {
+      for (const verdict of verdicts) {
+        if (verdict.kind !== "committed") continue;
+        for (const { partition, key } of verdict.writes) {
+          if (holds(taken, partition)) this.#commitsByKey.delete(key);
+        }
+      }
+    }
+    this.#taken.push({ range: taken, at: this.#newest });
+  }
+
+  #isElsewhere({ partition }: WriteHashes, place: Timestamp): boolean {
+    return this.#taken.some(({ range, at }) => place < at && holds(range, partition));
   }
 
   #commitOf(verdict: CommittedVerdict, write: number): TailCommit {
@@ -348,6 +383,7 @@ export class Tail {
         }
         for (const [write, hashes] of verdict.writes.entries()) {
           if (hashes.partition !== hash && hashes.table !== hash) continue;
+          if (this.#isElsewhere(hashes, placeOf(verdict))) continue;
           yield { commit: this.#commitOf(verdict, write), hashes };
         }
       }

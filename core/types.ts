@@ -21,8 +21,8 @@ export type Version = Timestamp;
 export type LogPosition = Brand<number, "LogPosition">;
 
 /**
- * Of a shard, from 0 on and below `limits.shardsMax`: how requests and blocks name each other's
- * logs (docs/adr/0015-many-shards.md).
+ * Of a shard, from 0 on and below `limits.shardNumbersMax`: how requests and blocks name each
+ * other's logs (docs/adr/0015-many-shards.md).
  */
 export type ShardNumber = Brand<number, "ShardNumber">;
 
@@ -406,6 +406,8 @@ export type LogBlock = {
   readonly oldestOpen?: LogPosition;
   /** From here on the log's range is smaller (docs/protocol.md §10, Splitting a shard). */
   readonly fork?: Fork;
+  /** A step by which the shard is joined to a neighbour (docs/protocol.md §10, Joining shards). */
+  readonly handover?: Handover;
   readonly verdicts: readonly Verdict[];
 };
 
@@ -414,6 +416,25 @@ export type LogBlock = {
  * to where the range ended.
  */
 export type Fork = { readonly shard: ShardNumber; readonly from: number };
+
+/**
+ * How a shard's range passes to its neighbour below. Its log is `closing`, and takes nothing new
+ * but outcomes; has `ended`, and has no range; and the neighbour's `takes` it.
+ */
+export type Handover =
+  | { readonly kind: "closing" }
+  | { readonly kind: "ended" }
+  | ({ readonly kind: "takes" } & Takeover);
+
+export type Takeover = {
+  readonly shard: ShardNumber;
+  /** The block by which its log has ended, and how far that reaches. */
+  readonly endedAt: LogPosition;
+  readonly endedThrough: Timestamp;
+  /** Its range; it ends where that of the log ends that has it now: up to 2 ** 32. */
+  readonly from: number;
+  readonly to: number;
+};
 
 /** A log's past in others: up to and including `through` its blocks stand in that shard's log. */
 export type Lineage = readonly { readonly shard: ShardNumber; readonly through: LogPosition }[];
@@ -431,6 +452,6 @@ export type Watermark = {
    * The log's cursor at `position`, so that a log whose blocks have all expired can still go on.
    */
   readonly cursor: StreamCursor | undefined;
-  /** The newest fork at or below `position`: a map that does not know of it is old. */
+  /** The newest fork, end or takeover at or below `position`: a map without it is old. */
   readonly forkedAt?: LogPosition;
 };

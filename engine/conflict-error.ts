@@ -5,12 +5,14 @@ import type { ReadConflict, TransactionReads } from "../core/transaction-reads.t
 import type { Timestamp } from "../core/types.ts";
 
 /**
- * The shard was split since the transaction began, and what it reads or writes may lie in another
- * one by now. It is run again by the new map, and its caller need not hear of it.
+ * The shard was split or joined since the transaction began, and what it reads or writes may lie
+ * in another one by now. It is run again by the new map, and its caller need not hear of it.
  */
 export class RangeMovedError extends SnapshotTooOldError {
   constructor() {
-    super("the shard was split meanwhile: the transaction is to be run again, by the new map");
+    super(
+      "the shard was split or joined meanwhile: the transaction is to be run again, by the new map",
+    );
   }
 }
 

@@ -171,7 +171,7 @@ export class EngineCore {
         onBegin: (watermark) => sessions.begins(number, watermark),
         onVerdict: (verdict) => own?.fold(verdict),
         onBlock: (block, as) => {
-          sessions.forked(number, block);
+          sessions.follow(number, block);
           session.express?.saw(block, as);
         },
       },

@@ -2,7 +2,8 @@
  * The shards of a deployment as one process has them: each one's session is opened when something
  * in it is first touched, so that a process follows only the logs that it uses
  * (docs/adr/0015-many-shards.md, The map). That a shard was split its log says: whoever has
- * followed it up to there goes by the new map from that moment on.
+ * followed it up to there goes by the new map from that moment on. That it has ended its log says,
+ * too, and the map who has its range (sharded/handover.ts).
  */
 import { assert } from "../core/assert.ts";
 import { UnavailableError } from "../core/errors.ts";
@@ -32,6 +33,24 @@ export type SessionsParts = {
   readonly log: Pick<CommitLog, "continues">;
 };
 
+type MapBlock = Pick<LogBlock, "fork" | "handover" | "position" | "throughTimestamp">;
+type MetBlock = { readonly of: ShardNumber; readonly block: MapBlock };
+
+/** Undefined: the block does not fit to the map, which is old. */
+function mapBehind(map: ShardMap, { of, block }: MetBlock): ShardMap | undefined {
+  const { fork, handover, position: at } = block;
+  if (fork !== undefined) {
+    if (map.get(fork.shard) !== undefined) return map;
+    if (map.live(of) === undefined) return undefined;
+    const { from, to } = map.rangeOf(of);
+    return from < fork.from && fork.from < to ? map.forkedBy(fork, { of, at }) : undefined;
+  }
+  if (handover?.kind !== "takes" || map.get(handover.shard)?.ended !== undefined) return map;
+  const isNext = map.below(handover.shard)?.number === of;
+  if (!isNext || map.rangeOf(handover.shard).to !== handover.to) return undefined;
+  return map.joinedBy(handover, { heir: of, at });
+}
+
 export class Sessions {
   #map: ShardMap;
   /** To hash by, whichever shard a key lies in: all have the same hashes. */
@@ -41,6 +60,8 @@ export class Sessions {
   readonly #opened = new Map<ShardNumber, OpenSession>();
   /** Of the newest fork that was met in each shard's log. */
   readonly #forkedAt = new Map<ShardNumber, Timestamp>();
+  /** What logs have said, and the map does not say yet. */
+  #unfitting: MetBlock[] = [];
 
   constructor(map: ShardMap, hashes: KeyHashes, parts: SessionsParts) {
     this.#map = map;
@@ -56,7 +77,8 @@ export class Sessions {
   /** Of a deployment with one shard: that one. */
   get lone(): ShardEntry | undefined {
     const [first, ...others] = this.map.entries;
-    return others.length === 0 ? first : undefined;
+    // What was decided in one that has ended its own log alone says.
+    return others.length === 0 && this.map.ended.length === 0 ? first : undefined;
   }
 
   /** In which the partition lies. */
@@ -79,20 +101,48 @@ export class Sessions {
     return (this.#forkedAt.get(number) ?? 0) > since;
   }
 
-  /** A block of the shard's log, or of its past, says that the range goes on elsewhere. */
-  forked(
-    number: ShardNumber,
-    { fork, position, throughTimestamp }: Pick<LogBlock, "fork" | "position" | "throughTimestamp">,
-  ): void {
-    if (fork === undefined) return;
-    this.#forkedAt.set(number, throughTimestamp);
-    if (this.map.get(fork.shard) !== undefined) return;
+  /**
+   * A block of the shard's log, or of its past, may say that a part of the range goes on elsewhere,
+   * or that it has another one's. What does not fit is of shards of which this map does not know.
+   */
+  follow(number: ShardNumber, block: MapBlock): void {
+    const { fork, handover, position, throughTimestamp } = block;
+    if (fork === undefined && handover?.kind !== "takes") return;
+    if (fork !== undefined) this.#forkedAt.set(number, throughTimestamp);
     const past = this.map.lineageOf(number).find(({ through }) => position <= through);
     const of = this.map.get(past?.shard ?? number);
     assert(of !== undefined, "sessions: whose log is followed is in the map");
-    this.#parts.log.continues(shardIdOf(fork.shard), { shard: of.id, through: position });
-    // mutant: map-without-forks
-    this.#map = this.map.forkedBy(fork, { of: of.number, at: position });
+    if (fork !== undefined) {
+      this.#parts.log.continues(shardIdOf(fork.shard), { shard: of.id, through: position });
+    }
+    // In the order of the log.
+    this.#unfitting.push({ of: of.number, block });
+    this.#fit();
+  }
+
+  /** Takes in what was met in logs, as far as it fits by now. */
+  #fit(): void {
+    const rest: MetBlock[] = [];
+    for (const met of this.#unfitting) {
+      const map = rest.some(({ of }) => of === met.of) ? undefined : mapBehind(this.map, met);
+      if (map === undefined) rest.push(met);
+      // mutant: map-without-forks
+      else this.#map = map;
+    }
+    this.#unfitting = rest;
+  }
+
+  /** Whether logs have said what the map cannot: then it is to be read again, before it is used. */
+  get isOld(): boolean {
+    return this.#unfitting.length > 0;
+  }
+
+  /** @throws UnavailableError where the control table does not say it yet; what stores throw. */
+  async learn(): Promise<void> {
+    // probe: map-read-for-what-does-not-fit
+    await this.readMap();
+    if (!this.isOld) return;
+    throw new UnavailableError("the control table's map does not say yet what the logs do");
   }
 
   /**
@@ -105,28 +155,38 @@ export class Sessions {
   ): Promise<void> {
     // It was there or below.
     if (forkedAt > 0) this.#forkedAt.set(number, timestamp);
-    const isKnown = (): boolean => this.map.forkedAt(number) >= forkedAt;
+    const isKnown = (): boolean => this.map.changedAt(number) >= forkedAt;
     // mutant: begins-by-old-map
     if (isKnown()) return;
-    await this.#readMap();
+    await this.readMap();
     if (isKnown()) return;
     throw new UnavailableError(
-      `shard ${number} was split at block ${forkedAt}, and the control table's map does not say so`,
+      `shard ${number} was split or joined at block ${forkedAt}, and the control table's map ` +
+        "does not say so",
     );
   }
 
-  /** What logs have said and it does not say yet stays. */
-  async #readMap(): Promise<void> {
+  /**
+   * Goes by what the control table says by now. What logs have said and it does not say yet stays.
+   * @throws what the stores throw.
+   */
+  async readMap(): Promise<void> {
     const read = await this.#parts.readMap();
     if (read === undefined) return;
-    const own = this.map.entries.filter(({ number }) => read.get(number) === undefined);
-    const map = new ShardMap([...read.entries, ...own]);
-    const isSame = map.entries.length === this.map.entries.length;
+    const own = this.map.all.filter(({ number, ended }) => {
+      const known = read.get(number);
+      return known === undefined || (ended !== undefined && known.ended === undefined);
+    });
+    const others = read.all.filter(({ number }) => own.every((each) => each.number !== number));
+    const map = new ShardMap([...others, ...own]);
+    const isSame =
+      map.entries.length === this.map.entries.length && map.ended.length === this.map.ended.length;
     if (!isSame) this.#map = map;
+    this.#fit();
   }
 
   async #entryOf(number: ShardNumber): Promise<ShardEntry> {
-    if (this.map.get(number) === undefined) await this.#readMap();
+    if (this.map.get(number) === undefined) await this.readMap();
     const entry = this.map.get(number);
     if (entry !== undefined) return entry;
     // Its log may go on before the map says so.
@@ -167,6 +227,6 @@ export class Sessions {
       session.close();
       own?.close();
     }
-    assert(this.#opened.size <= this.map.entries.length, "sessions: one for each shard");
+    assert(this.#opened.size <= this.map.all.length, "sessions: one for each shard");
   }
 }

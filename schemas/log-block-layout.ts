@@ -9,7 +9,16 @@ export const logBlockMagic = [0x54, 0x42] as const;
 export const logBlockVersion = 1;
 
 /** Bits of a block's flags. The others are of later versions, and refused. */
-export const blockFlags = { maker: 1, installed: 2, open: 4, fork: 8, known: 15 } as const;
+export const blockFlags = {
+  maker: 1,
+  installed: 2,
+  open: 4,
+  fork: 8,
+  handover: 16,
+  known: 31,
+} as const;
+
+export const handoverTags = { closing: 0, ended: 1, takes: 2 } as const;
 
 export const cursorTags = { none: 0, recordDone: 1, withinRecord: 2 } as const;
 

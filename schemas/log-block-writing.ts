@@ -9,6 +9,7 @@ import type {
   BlockMaker,
   CommittedVerdict,
   Fork,
+  Handover,
   LogPosition,
   SequenceNumber,
   StreamCursor,
@@ -19,6 +20,7 @@ import { writeStamps } from "./stamps.ts";
 import {
   blockFlags,
   cursorTags,
+  handoverTags,
   logBlockMagic,
   logBlockVersion,
   type LogBlockHeader,
@@ -46,13 +48,27 @@ export function writeHeader(writer: ByteWriter, header: LogBlockHeader): void {
     writer.varint(header.position - header.oldestOpen);
   }
   if (header.fork !== undefined) writeFork(writer, header.fork);
+  if (header.handover !== undefined) writeHandover(writer, header.handover);
   writer.varint(header.verdictCount);
 }
 
 function writeFork(writer: ByteWriter, { shard, from }: Fork): void {
-  assert(shard > 0 && shard < limits.shardsMax, "log block: a fork names another shard");
+  assert(shard > 0 && shard < limits.shardNumbersMax, "log block: a fork names another shard");
   writer.u8(shard);
   writer.u32(from);
+}
+
+function writeHandover(writer: ByteWriter, handover: Handover): void {
+  writer.u8(handoverTags[handover.kind]);
+  if (handover.kind !== "takes") return;
+  const { shard, endedAt, endedThrough, from, to } = handover;
+  assert(shard < limits.shardNumbersMax && endedAt > 0, "log block: a takeover names an end");
+  writer.u8(shard);
+  writer.varint(endedAt);
+  writer.u56(endedThrough);
+  writer.u32(from);
+  // The last hash of the range.
+  writer.u32(to - 1);
 }
 
 /**
@@ -97,9 +113,10 @@ export class StreamWriter {
   }
 }
 
-function flagsOf({ maker, oldestOpen, fork }: LogBlockHeader): number {
+function flagsOf({ maker, oldestOpen, fork, handover }: LogBlockHeader): number {
   const forked = fork === undefined ? 0 : blockFlags.fork;
-  const open = forked | (oldestOpen === undefined ? 0 : blockFlags.open);
+  const handed = forked | (handover === undefined ? 0 : blockFlags.handover);
+  const open = handed | (oldestOpen === undefined ? 0 : blockFlags.open);
   if (maker === undefined) return open;
   return open | blockFlags.maker | (maker.installed.length > 0 ? blockFlags.installed : 0);
 }

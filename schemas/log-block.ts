@@ -16,6 +16,7 @@ import type {
   AbortReason,
   BlockMaker,
   Fork,
+  Handover,
   InstalledReport,
   KeyHash,
   LogBlock,
@@ -38,6 +39,7 @@ import { readStamps } from "./stamps.ts";
 import {
   blockFlags,
   cursorTags,
+  handoverTags,
   isReached,
   logBlockMagic,
   logBlockVersion,
@@ -130,6 +132,8 @@ function readHeader(reader: ByteReader, position: LogBlock["position"]): LogBloc
   const maker = isMade ? readMaker(reader, flags) : undefined;
   const oldestOpen = (flags & blockFlags.open) === 0 ? undefined : readOldestOpen(reader, position);
   const fork = (flags & blockFlags.fork) === 0 ? undefined : readFork(reader, maker);
+  const isHandedOver = (flags & blockFlags.handover) !== 0;
+  const handover = isHandedOver ? readHandover(reader, maker) : undefined;
   const verdictCount = reader.varint();
   if (verdictCount > limits.blockVerdictsMax) {
     throw new FrameError("oversized", "a block has more verdicts than blockVerdictsMax");
@@ -144,6 +148,7 @@ function readHeader(reader: ByteReader, position: LogBlock["position"]): LogBloc
     ...(maker === undefined ? {} : { maker }),
     ...(oldestOpen === undefined ? {} : { oldestOpen }),
     ...(fork === undefined ? {} : { fork }),
+    ...(handover === undefined ? {} : { handover }),
     verdictCount,
     hashFingerprint,
   };
@@ -153,8 +158,25 @@ function readHeader(reader: ByteReader, position: LogBlock["position"]): LogBloc
 function readFork(reader: ByteReader, maker: BlockMaker | undefined): Fork {
   if (maker?.number !== provisioningNumber) throw malformed("a fork, and not by provisioning");
   const shard = reader.u8();
-  if (shard === 0 || shard >= limits.shardsMax) throw malformed("a fork names no shard");
+  if (shard === 0) throw malformed("a fork names no shard");
   return { shard: shard as ShardNumber, from: reader.u32() };
+}
+
+/** Provisioning alone joins shards, and the first one is never given up. */
+function readHandover(reader: ByteReader, maker: BlockMaker | undefined): Handover {
+  if (maker?.number !== provisioningNumber) throw malformed("a handover, and not by provisioning");
+  const tag = reader.u8();
+  if (tag === handoverTags.closing) return { kind: "closing" };
+  if (tag === handoverTags.ended) return { kind: "ended" };
+  if (tag !== handoverTags.takes) throw malformed("a handover has an unknown tag");
+  const shard = reader.u8() as ShardNumber;
+  const endedAt = reader.varint() as LogPosition;
+  const endedThrough = reader.u56() as Timestamp;
+  if (endedAt === 0) throw malformed("a takeover names no end");
+  const from = reader.u32();
+  const to = reader.u32() + 1;
+  if (from === 0 || from >= to) throw malformed("a takeover is of no range");
+  return { kind: "takes", shard, endedAt, endedThrough, from, to };
 }
 
 /** The oldest block with what is open where this one begins. */

@@ -18,7 +18,7 @@ export function writeParts(writer: ByteWriter, parts: readonly Part[]): void {
   writer.varint(parts.length);
   let last = -1;
   for (const { shard, from } of parts) {
-    assert(shard > last && shard < limits.shardsMax, "parts: by rising number");
+    assert(shard > last && shard < limits.shardNumbersMax, "parts: by rising number");
     writer.u8(shard);
     writer.u56(from);
     last = shard;
@@ -34,7 +34,7 @@ export function readParts(reader: ByteReader): Part[] {
   let last = -1;
   for (let i = 0; i < count; i++) {
     const shard = reader.u8();
-    if (shard <= last || shard >= limits.shardsMax) throw malformed("parts are out of order");
+    if (shard <= last) throw malformed("parts are out of order");
     parts.push({ shard: shard as ShardNumber, from: reader.u56() as Timestamp });
     last = shard;
   }

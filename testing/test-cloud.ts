@@ -313,6 +313,19 @@ export class TestCloud {
     return shard;
   }
 
+  /**
+   * Joins a shard of the deployment to its neighbour below, as an operator does, while its clients
+   * go on. Within `run`.
+   * @param into its neighbour's number, to be sure of it.
+   * @returns the number of the shard that has its range now.
+   * @throws InvalidRequestError for what cannot be joined.
+   */
+  async joinShards(number: number, { into }: { readonly into?: number } = {}): Promise<number> {
+    const request = { shard: number as ShardNumber, into: into as ShardNumber | undefined };
+    const { heir } = await this.deployment.joinShard(request);
+    return heir;
+  }
+
   /** Lets `durationMs` pass; within `run` or outside of it. An idle day costs some seconds. */
   advance(durationMs: number): Promise<void> {
     checkOrder({ durationMs });

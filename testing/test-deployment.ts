@@ -7,12 +7,15 @@ import { createAwsClientPorts } from "../aws/client-ports.ts";
 import { createAwsPorts, type AwsPorts, type AwsPortsOptions } from "../aws/ports.ts";
 import { createTables } from "../aws/create-tables.ts";
 import type { StreamWish } from "../aws/stream-wish.ts";
+import type { JoinRequest } from "../aws/join-shard.ts";
 import { splitShard, type Split, type SplitRequest } from "../aws/split-shard.ts";
 import { provisionDeployment } from "../aws/provision.ts";
 import { registerTables } from "../aws/register-tables.ts";
 import { InvariantViolation } from "../core/assert.ts";
 import type { StoredBlock, StreamRecord } from "../core/ports.ts";
 import type { LogPosition, SequenceNumber, ShardId } from "../core/types.ts";
+import { joinShard, type Join } from "../functions/replay/join-shard.ts";
+import type { Observability } from "../functions/shared/observability.ts";
 import { batchSettings, scheduleMs, type FunctionRole } from "../functions/shared/settings.ts";
 import { KeyHashes } from "../schemas/key-hashes.ts";
 import { decodeLogBlockHeader } from "../schemas/log-block.ts";
@@ -71,6 +74,7 @@ export class TestDeployment {
   readonly #aims: HostileAims;
   /** Ports without faults. */
   readonly #calm: AwsPorts;
+  readonly #observability: Observability;
 
   static async create(world: World, options: DeploymentOptions): Promise<TestDeployment> {
     const operator = world.startProcess("operator", { exact: true });
@@ -108,6 +112,7 @@ export class TestDeployment {
     const observability = countingObservability(metrics, (tries) => {
       this.longestRowOfTaken = Math.max(this.longestRowOfTaken, tries);
     });
+    this.#observability = observability;
     const calm = world.startProcess("inspector", { exact: true });
     this.#calm = this.portsOf(calm, { calm: true });
     this.stream = this.#calm.names.stream;
@@ -184,10 +189,19 @@ export class TestDeployment {
     return split;
   }
 
+  /** Joins a shard to its neighbour below, as an operator does, while clients commit. */
+  async joinShard(request: JoinRequest): Promise<Join> {
+    this.#operators += 1;
+    const name = `shard operator ${this.#operators.toString()}`;
+    const operator = this.world.startProcess(name, { exact: true });
+    const ports = this.portsOf(operator, { calm: true });
+    return joinShard({ ports, observability: this.#observability }, request);
+  }
+
   /** Takes in what the map says by now. */
   async learnShards(): Promise<void> {
     const map = await this.#calm.control.shardMap();
-    for (const { id } of map?.entries ?? []) {
+    for (const { id } of map?.all ?? []) {
       if (!this.#logs.has(id))
         this.#logs.set(id, new KeyHashes(await this.#calm.control.keyHasher(id)));
     }

@@ -1,6 +1,7 @@
-/** `tidemark shards`: the map, how each shard stands, and splitting one. */
+/** `tidemark shards`: the map, how each shard stands, splitting one and joining one. */
 import { Command } from "commander";
 import { splitShardOf } from "../../aws/split-on-aws.ts";
+import { joinShardOf } from "../../functions/replay/join-on-aws.ts";
 import { keyNamesOf } from "../../core/attributes.ts";
 import { tableNamed, withDeployment } from "../deployment/deployment.ts";
 import { findingsOf, isUnhealthy } from "../deployment/findings.ts";
@@ -18,7 +19,14 @@ import {
   type TargetOptions,
   type WritingOptions,
 } from "../target.ts";
-import { shardListJson, shardListLines, splitLine, whereJson, whereLine } from "../views/shards.ts";
+import {
+  joinLine,
+  shardListJson,
+  shardListLines,
+  splitLine,
+  whereJson,
+  whereLine,
+} from "../views/shards.ts";
 
 const recentMs = 60_000;
 
@@ -28,6 +36,7 @@ export function shardsCommand(shell: Shell): Command {
     .addCommand(listCommand(shell), { isDefault: true })
     .addCommand(whereCommand(shell))
     .addCommand(splitCommand(shell))
+    .addCommand(joinCommand(shell))
     .addHelpText("after", help);
 }
 
@@ -39,6 +48,7 @@ Examples:
   tidemark shards --deployment shop --json
   tidemark shards where orders ann
   tidemark shards split 0
+  tidemark shards join 1
 `;
 
 function listCommand(shell: Shell): Command {
@@ -121,7 +131,7 @@ function splitCommand(shell: Shell): Command {
 }
 
 const splitHelp = `
-Transactions go on; those on their way take one round trip more, once. There is no way back yet.
+Transactions go on; those on their way take one round trip more, once. The way back is a join.
 Where a run is cut short, the next one goes on with it. Tables that native programs write, and
 interactive REST transactions, need one shard: with the former it is refused.
 
@@ -136,7 +146,7 @@ Examples:
 
 async function splitOne(shell: Shell, text: string, options: SplitOptions): Promise<ExitCode> {
   const where = await target(await writableTargetOf(options, shell.terminal));
-  const shard = shardNumber(text);
+  const shard = wholeNumber("shard", text) as ShardNumber;
   const at = options.at === undefined ? undefined : bound(options.at);
   const split = await splitShardOf(where, { shard, at });
   shell.answer(options, {
@@ -146,9 +156,41 @@ async function splitOne(shell: Shell, text: string, options: SplitOptions): Prom
   return 0;
 }
 
-function shardNumber(text: string): ShardNumber {
-  if (/^\d{1,10}$/.test(text)) return Number(text) as ShardNumber;
-  throw new InvalidRequestError("shard", `\`shard\` is a whole number; got ${quoted(text)}`);
+type JoinOptions = WritingOptions & { readonly into?: string };
+
+function joinCommand(shell: Shell): Command {
+  const command = new Command("join")
+    .description("Joins a shard while it runs to the one whose hashes come right below its own.")
+    .argument("<shard>", "its number, as `tidemark shards` lists it: the upper one of the two")
+    .option("--into <shard>", "the other one's number, to be sure of it");
+  return withWrite(command)
+    .addHelpText("after", joinHelp)
+    .action(shell.act((number: string, options: JoinOptions) => joinOne(shell, number, options)));
+}
+
+const joinHelp = `
+Readers go on. Who writes in the shard waits, some tens of milliseconds, until what is committed
+there is installed, and goes on in the other one. Needs what replay may, to install, beside what a
+split needs. Where a run is cut short, replay goes on with it, and so does the next run.
+
+Examples:
+  tidemark shards join 1
+  tidemark shards join 1 --into 0 --deployment shop --write
+`;
+
+async function joinOne(shell: Shell, text: string, options: JoinOptions): Promise<ExitCode> {
+  const where = await target(await writableTargetOf(options, shell.terminal));
+  const shard = wholeNumber("shard", text) as ShardNumber;
+  const into =
+    options.into === undefined ? undefined : (wholeNumber("into", options.into) as ShardNumber);
+  const join = await joinShardOf(where, { shard, into });
+  shell.answer(options, { text: () => [joinLine(join)], json: () => join });
+  return 0;
+}
+
+function wholeNumber(field: string, text: string): number {
+  if (/^\d{1,10}$/.test(text)) return Number(text);
+  throw new InvalidRequestError(field, `\`${field}\` is a whole number; got ${quoted(text)}`);
 }
 
 /** The upper 32 bits of a hash: as the list has them, or as a number, as `--json` has them. */

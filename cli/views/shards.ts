@@ -1,6 +1,7 @@
 /** `tidemark shards` as text and as JSON. Pure. */
 import type { Item, ShardId, ShardNumber, WriteHashes } from "../../core/types.ts";
 import type { Split } from "../../aws/split-shard.ts";
+import type { Join } from "../../functions/replay/join-shard.ts";
 import { isWholeRange, type ShardRange } from "../../core/shard-map.ts";
 import type { Finding } from "../deployment/findings.ts";
 import type { ShardState } from "../deployment/shard-state.ts";
@@ -84,4 +85,10 @@ export function whereJson({ table, key, number, shard, hashes }: Where): object 
 export function splitLine(of: ShardNumber, { shard, from, forkedAt }: Split): string {
   const whose = `hashes from ${boundText(from)} on are shard ${shard}'s`;
   return `shard ${of} is split: ${whose}, since block ${forkedAt}`;
+}
+
+export function joinLine({ shard, heir, from, at, takenAt }: Join): string {
+  const hash = `0x${from.toString(16).padStart(8, "0")}`;
+  const whose = `hashes from ${hash} on are shard ${heir}'s, since its block ${takenAt}`;
+  return `shard ${shard} has ended with block ${at}: ${whose}`;
 }

@@ -31,6 +31,7 @@ import { RangeMovedError } from "../conflict-error.ts";
 
 const timestampMax = Number.MAX_SAFE_INTEGER as Timestamp;
 
+const handing = new OnDemand("joins of shards", () => import("../sharded/handover.ts"));
 const reaching = new OnDemand("the past of several shards", () => import("../sharded/reach.ts"));
 
 export type AttemptOptions = {
@@ -134,6 +135,7 @@ export class AttemptViews {
   /** Of the shard in which the partition lies. */
   at(partition: KeyHash): ReadView | Promise<ReadView> {
     const entry = this.#services.sessions.at(partition);
+    this.#assertLive();
     return this.#views.get(entry.number) ?? this.#openedAt(partition, entry);
   }
 
@@ -174,6 +176,35 @@ export class AttemptViews {
     for (const view of this.#views.values()) view.close();
   }
 
+  /**
+   * What was read in a shard that has ended since does not go with what the new map says.
+   * @throws RangeMovedError
+   */
+  #assertLive(): void {
+    const { map } = this.#services.sessions;
+    if (map.ended.length === 0) return;
+    for (const view of this.#views.values()) {
+      const hasRead = view.readCount > 0 || view.local?.isChained === true;
+      const isOver = hasRead && map.live(view.session.number) === undefined;
+      if (isOver && this.#options.mode !== "fixed") throw this.fate.doom(new RangeMovedError());
+    }
+  }
+
+  /**
+   * Waits until those of these shards have ended that are closing: their logs take nothing new.
+   * @throws RangeMovedError where one has, and the attempt is over.
+   */
+  async untilOpen(touched: readonly ReadView[]): Promise<void> {
+    this.#assertLive();
+    const closing = touched.filter(
+      ({ session }) => session.follower.started && session.follower.tail.standing === "closing",
+    );
+    if (closing.length === 0) return;
+    const { untilEnded } = await orAborted(handing.load(), this.#services.call.signal);
+    await Promise.all(closing.map(({ session }) => untilEnded(this.#services, session)));
+    throw this.fate.doom(new RangeMovedError());
+  }
+
   #of(entry: ShardEntry): Promise<ReadView> {
     const { number } = entry;
     const known = this.#opening.get(number);
@@ -196,6 +227,19 @@ export class AttemptViews {
     const tailAgeMs = follower.ageMs;
     const isFirst = !follower.started;
     if (isFirst) await orAborted(follower.refresh(), call.signal);
+    if (sessions.isOld) await orAborted(sessions.learn(), call.signal);
+    // The map may say more of the log than the tail has seen: that it has taken another's range.
+    // mutant: reads-before-the-takeover
+    const isBehind = follower.tail.position < sessions.map.changedAt(number);
+    if (isBehind && sessions.map.live(number) !== undefined) {
+      await orAborted(follower.refresh(), call.signal);
+    }
+    // mutant: reads-after-end
+    if (follower.tail.standing === "ended" && sessions.map.live(number) !== undefined) {
+      const { untilTaken } = await orAborted(handing.load(), call.signal);
+      await untilTaken(this.#services, open.session);
+      throw this.fate.doom(new RangeMovedError());
+    }
     const view = this.#view(open, { isFirst, tailAgeMs });
     // Its attempt may have ended meanwhile.
     if (this.fate.isClosed) view.close();

@@ -134,7 +134,9 @@ async function commit(
   named: Named,
 ): Promise<Committed> {
   const { context, views } = attempt;
-  const [first, ...others] = await touchedViews(attempt);
+  const touchedAll = await touchedViews(attempt);
+  await views.untilOpen(touchedAll);
+  const [first, ...others] = touchedAll;
   assert(first !== undefined, "attempt: whoever writes touches a shard");
   const isMixed = touchesMixed(context);
   if (others.length > 0) {

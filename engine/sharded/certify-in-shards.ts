@@ -25,6 +25,7 @@ import { sendRequest, tablesOf, type Sent } from "../committing/commit.ts";
 import { abortError } from "../committing/commit-request.ts";
 import type { CommitName } from "../committing/commit-under-way.ts";
 import { follow, noLongerNeeded } from "../concurrency.ts";
+import { RangeMovedError } from "../conflict-error.ts";
 import type { ReadView } from "../reading/read-view.ts";
 import { bringAllAbout, settledAnswer, unknownError } from "../committing/request-settler.ts";
 import type { ShardSession } from "../shard-session.ts";
@@ -80,6 +81,10 @@ export async function certifyInShards(
     const from = session.follower.tail.newest;
     return { session, reads, from, writes: writes.inShard(session.number, services.sessions.map) };
   });
+  // The map has changed since it was said which shards are touched.
+  if (own.reduce((sum, part) => sum + part.writes.size, 0) !== writes.size) {
+    throw views.fate.doom(new RangeMovedError());
+  }
   const { call } = services;
   // As of its first run: so it gets no younger by running again, and is the oldest one some day.
   const seen = Math.min(call.seen, ...own.map(({ from }) => from)) as Timestamp;

@@ -137,7 +137,12 @@ export async function enterIn(
   });
 }
 
-function bare(kind: CommitRequest["kind"], id: TransactionId, checkedTo: Timestamp): CommitRequest {
+/** A request without checks and payload. */
+export function bare(
+  kind: CommitRequest["kind"],
+  id: TransactionId,
+  checkedTo: Timestamp,
+): CommitRequest {
   const payload = { kind: "none" } as const;
   return { kind, id, isolation: "serializable", checkedTo, checks: [], payload };
 }
@@ -168,7 +173,11 @@ async function settleInThese(parts: ShardedParts, asked: AskedOutcome): Promise<
   refuseLocal(asked.id);
   const from = transactionIdTimestamp(asked.id);
   // mutant: outcome-asks-one-shard
-  const all = await Promise.all(sessions.map.entries.map(({ number }) => sessions.of(number)));
+  const { entries, ended } = sessions.map;
+  // One that has ended before the id was made has decided nothing of it.
+  // mutant: outcome-forgets-the-ended
+  const asking = [...entries, ...ended.filter((shard) => from < (shard.ended?.through ?? 0))];
+  const all = await Promise.all(asking.map(({ number }) => sessions.of(number)));
   const found = await Promise.all(all.map(({ session }) => lookIn(session, { ...asked, from })));
   const newest = Math.max(...all.map(({ session }) => session.follower.tail.newest)) as Timestamp;
   if (from > newest) throw madeElsewhere(asked.id, newest);

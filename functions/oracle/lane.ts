@@ -74,6 +74,11 @@ export class Lane {
     this.encoder = new DraftEncoder(hashes.fingerprint);
   }
 
+  /** Whether it was begun for a shard that had been joined to another one. */
+  get hasNoRange(): boolean {
+    return this.#parts.range?.to === 0;
+  }
+
   /** The oracle, when it can certify; else `advance` is called until it can. */
   get oracle(): Oracle | undefined {
     return this.#standing.kind === "level" ? this.#standing.oracle : undefined;

@@ -98,6 +98,10 @@ export function createOracleService(options: OracleServiceOptions): OracleServic
     async handle(batch, budget) {
       // Taken out while in use: an overlapping call for the same shard gets a lane of its own.
       const lane = idle.get(batch.shard) ?? (await newLane(options, batch.shard, budget));
+      if (lane.hasNoRange) {
+        // probe: records-of-an-ended-shard
+        options.observability.metrics.count("EndedShardRecords", batch.records.length);
+      }
       idle.delete(batch.shard);
       const invocation = new Invocation({ ...options, tables }, lane, { batch, budget });
       try {

@@ -25,13 +25,19 @@ export function decodeFollowing(
 
 /** Where the watermark stands when all up to the block is installed. */
 export function placeBehind(block: LogBlock, before: Watermark): Watermark {
-  const forkedAt = block.fork === undefined ? before.forkedAt : block.position;
+  const changes = block.fork !== undefined || changesMap(block);
+  const forkedAt = changes ? block.position : before.forkedAt;
   return {
     position: block.position,
     timestamp: block.throughTimestamp,
     cursor: block.cursor ?? before.cursor,
     ...(forkedAt === undefined ? {} : { forkedAt }),
   };
+}
+
+/** Whether the map has to know of it, for whoever begins above. */
+function changesMap({ handover }: LogBlock): boolean {
+  return handover !== undefined && handover.kind !== "closing";
 }
 
 function gap(before: Watermark, block: LogBlock): CorruptDataError {

@@ -9,6 +9,9 @@
  * commit yet. But who begins at the watermark has to meet the decision of whatever was prepared
  * below it: so the watermark stays below what is open (I7).
  *
+ * While a log is closing the watermark stays before the block that says so: who begins there learns
+ * of it (end-log.ts).
+ *
  * A process remembers both places from one invocation to the next, so that what lies between them
  * is read and looked at once. Another process begins at the watermark and repeats that much; what
  * is open for long is voted down (vote-down.ts).
@@ -39,6 +42,8 @@ export class LogProgress {
   #hasBegun = false;
   /** The place before each block that has opened one which is open still. */
   readonly #before = new Map<LogPosition, Watermark>();
+  /** Before the block by which the log is closing, until it has ended. */
+  #closingFrom: Watermark | undefined;
   /** Votes against that are on their way, by the monotonic time at which each was sent. */
   readonly #asked = new Map<TransactionId, number>();
 
@@ -59,6 +64,11 @@ export class LogProgress {
 
   get open(): Pick<OpenTransactions, "all" | "get" | "oldest" | "size"> {
     return this.#open;
+  }
+
+  /** Whether the log is to end once nothing in it is open. */
+  get isClosing(): boolean {
+    return this.#closingFrom !== undefined;
   }
 
   /** Whether what is known is worth something to who finds the watermark there: then it goes on. */
@@ -103,8 +113,10 @@ export class LogProgress {
 
   /** The next block; what it commits is loaded. */
   fold(block: LogBlock): void {
-    const { position, verdicts } = block;
+    const { position, verdicts, handover } = block;
     this.#hasBegun = true;
+    if (handover?.kind === "closing") this.#closingFrom ??= this.#place;
+    if (handover?.kind === "ended") this.#closingFrom = undefined;
     for (const verdict of verdicts) {
       this.#open.fold(verdict, position);
       if (verdict.kind === "committed" || verdict.kind === "aborted") {
@@ -146,7 +158,11 @@ export class LogProgress {
   /** Where the watermark may stand once all is installed; undefined: where it stands. */
   get passable(): Watermark | undefined {
     const { oldest } = this.#open;
-    const place = oldest === undefined ? this.#place : this.#before.get(oldest.position);
+    const settled = oldest === undefined ? this.#place : this.#before.get(oldest.position);
+    const closing = this.#closingFrom;
+    // mutant: watermark-passes-a-closing
+    const isBeyond = closing !== undefined && settled !== undefined;
+    const place = isBeyond && settled.position > closing.position ? closing : settled;
     return place !== undefined && place.position > this.#watermark.position ? place : undefined;
   }
 

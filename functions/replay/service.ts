@@ -15,7 +15,6 @@ import type { OpenTransaction } from "../../core/open-transactions.ts";
 import type { CallOptions, Ports, StoredBlock, StreamRecord, Tombstone } from "../../core/ports.ts";
 import type {
   CommittedVerdict,
-  Fork,
   HistoryRetention,
   LogBlock,
   LogPosition,
@@ -36,6 +35,7 @@ import type { Observability } from "../shared/observability.ts";
 import { ChunkInstaller } from "./chunk-installer.ts";
 import { planChunk, type ChunkPlan, type RefusalOf } from "./chunk.ts";
 import { DeadLetters } from "./dead-letters.ts";
+import { endLog, enterChanges, mayEnd } from "./end-log.ts";
 import { decodeFollowing } from "./following.ts";
 import { isInPast, isPastInstalled, withinRange, type ForkedLog } from "./forked-log.ts";
 import { InstallReports } from "./install-reports.ts";
@@ -190,6 +190,16 @@ class ReplayRun {
     let pauseMs = pauseMsMin;
     for (;;) {
       const endReadMs = await this.#followLog();
+      if (endReadMs !== undefined && mayEnd(progress)) {
+        const { shard } = this.#batch;
+        await endLog(this.#ports, {
+          shard,
+          hashes: this.#hashes,
+          place: progress.place,
+          endReadMs,
+        });
+        if (!this.#isTimeUp()) continue;
+      }
       const unfinishedFrom = this.#firstUncovered(progress.place.cursor);
       const isPatient = clock.monotonicMs() + pauseMs <= patientUntilMs && !this.#isTimeUp();
       if (unfinishedFrom === undefined || !isPatient) {
@@ -264,7 +274,7 @@ class ReplayRun {
         try {
           block = this.#decode(stored, progress.place);
           // Before the watermark passes it: who begins there goes by the map.
-          if (block.fork !== undefined) await this.#enterFork(block.fork, block.position);
+          await enterChanges(this.#ports, { hashes: this.#hashes, block }, this.#call);
           await progress.learnOpen(block, this.#reading());
           chunk = await this.#load(block, chunk);
         } catch (error) {
@@ -288,13 +298,6 @@ class ReplayRun {
   /** What was split off another log, and where that was. */
   get #past(): ForkedLog {
     return { hashes: this.#hashes, place: this.#progress.place };
-  }
-
-  /** Its own log alone says it for the first time: of its past the other's replay has seen to. */
-  async #enterFork(fork: Fork, at: LogPosition): Promise<void> {
-    if (isInPast(this.#hashes, at)) return;
-    // probe: replay-enters-a-fork
-    await this.#ports.control.enterFork(fork, { of: this.#hashes.shard, at }, this.#call);
   }
 
   /**

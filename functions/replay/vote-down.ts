@@ -80,7 +80,9 @@ function openForTooLong({
 }: VoteDownWork): OpenTransaction[] {
   const { timestamp: newest } = progress.place;
   const byLog = newest - limits.openMicrosMax;
-  const byClock = (clock.nowMs() - limits.openByClockMsMax) * 1_000;
+  // Everybody who writes in the shard waits for the end of a log that is closing.
+  const patienceMs = progress.isClosing ? limits.openPatienceMsMax : limits.openByClockMsMax;
+  const byClock = (clock.nowMs() - patienceMs) * 1_000;
   const before = endReadMs === undefined ? byLog : Math.max(byLog, byClock);
   const found: OpenTransaction[] = [];
   for (const opened of progress.open.all()) {

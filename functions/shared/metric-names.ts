@@ -26,6 +26,7 @@ export const functionMetrics = {
   // oracle
   Records: "Count",
   RejectedRecords: "Count",
+  EndedShardRecords: "Count",
   Blocks: "Count",
   BlockBytes: "Bytes",
   ...counts(Object.values(outcomeMetrics)),

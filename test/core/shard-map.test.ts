@@ -49,7 +49,7 @@ describe("a map of shards", () => {
     ["no shard has the range that begins at 0", [entry(0, 5)]],
     ["two ranges begin at 7", [entry(0, 0), entry(1, 7), entry(2, 7)]],
     ["two shards have one number", [entry(0, 0), entry(0, 7)]],
-    ["64 is no number of a shard", [entry(64, 0)]],
+    ["256 is no number of a shard", [entry(256, 0)]],
     ["the range of shard 1 begins at 4294967296", [entry(0, 0), entry(1, 2 ** 32)]],
     [
       "there are more than 64 shards",
@@ -97,7 +97,7 @@ describe("a map of shards that were split", () => {
   });
 
   test("knows the newest fork that a tail of each has to know", () => {
-    expect([0, 1, 2].map((number) => twice.forkedAt(shard(number)))).toEqual([9, 20, 20]);
+    expect([0, 1, 2].map((number) => twice.changedAt(shard(number)))).toEqual([9, 20, 20]);
   });
 
   test.each([
