@@ -53,6 +53,8 @@ export type SeedPlan = {
   readonly shards: number;
   /** How often operators split one of them while clients work (shard-operators.ts). */
   readonly splits: number;
+  /** and how often one is joined to its neighbour. */
+  readonly joins: number;
   /** Who keeps house: its functions, or clients in turns, or both, each safe from the other. */
   readonly housekeeping: "functions" | "clients" | "both";
   /**
@@ -203,6 +205,9 @@ const shardsMax = 4;
 /** and those whose shards are split, few or many. */
 const splitsShare = 0.25;
 const splitsMax = 3;
+/** Of those with several shards, or splits: where some are joined, too. */
+const joinsShare = 0.6;
+const joinsMax = 3;
 /** One seed in ten runs without faults: what breaks there needs none. */
 const calmShare = 0.1;
 
@@ -220,6 +225,7 @@ export function planOf(seed: number): SeedPlan {
   const isCrowded = hotLog || visits;
   const shards = shardsOf(random.fork("shards"), { workload, closings, isCrowded });
   const splits = splitsOf(random.fork("splits"), { workload, closings, isCrowded });
+  const joins = joinsOf(random.fork("joins"), { shards, splits });
   const mayBeMixed = shards === 1 && splits === 0 && mixableWorkloads.includes(workload);
   const mixed = mayBeMixed && random.fork("mixed").chance(mixedShare);
   const isWithout = tablesOnly || closings > 0;
@@ -249,6 +255,7 @@ export function planOf(seed: number): SeedPlan {
     tablesOnly,
     shards,
     splits,
+    joins,
     housekeeping,
     mixed,
     ...nativesOf(random.fork("natives")),
@@ -284,6 +291,10 @@ function shardsOf(random: SeededRandom, of: Shardable): number {
 function splitsOf(random: SeededRandom, of: Shardable): number {
   const hasSome = mayBeSeveral(of) && random.chance(splitsShare);
   return hasSome ? random.integer(1, splitsMax) : 0;
+}
+
+function joinsOf(random: SeededRandom, of: Pick<SeedPlan, "shards" | "splits">): number {
+  return isSharded(of) && random.chance(joinsShare) ? random.integer(1, joinsMax) : 0;
 }
 
 /** Whether there are several shards, or come to be. */

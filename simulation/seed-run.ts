@@ -205,7 +205,7 @@ class SeedRunner {
     cloud.world.faults.resume();
     const operators = [
       streamOperators(cloud, this.#plan.closings),
-      shardOperators(cloud, this.#plan.splits),
+      ...shardOperators(cloud, this.#plan),
     ];
     const fleet = new ClientFleet({
       cloud,

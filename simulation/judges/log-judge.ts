@@ -24,6 +24,9 @@ export class LogJudge {
   readonly #found: (finding: string) => void;
   readonly #nowMs: () => number;
   readonly #decided: Set<string>;
+  /** What is prepared and not decided. */
+  readonly #open: Set<string>;
+  #hasEnded = false;
   #last = 0;
   /** Of a log that begins behind a fork: what comes before. */
   readonly past: readonly LogBlock[];
@@ -40,6 +43,7 @@ export class LogJudge {
     const { forkOf } = parts;
     this.past = forkOf === undefined ? [] : [...forkOf.past, ...forkOf.blocks];
     this.#decided = new Set(forkOf?.decided);
+    this.#open = new Set(forkOf?.open);
     this.#last = forkOf?.newest ?? 0;
     this.hashes = parts.hashes;
     this.#found = parts.found;
@@ -48,6 +52,10 @@ export class LogJudge {
 
   get decided(): ReadonlySet<string> {
     return this.#decided;
+  }
+
+  get open(): ReadonlySet<string> {
+    return this.#open;
   }
 
   /** Its past, and what stands behind it. */
@@ -83,6 +91,7 @@ export class LogJudge {
     const block = decodeLogBlock(bytes, position as LogPosition, this.hashes);
     this.blocks.push(block);
     this.#judgeBlock(block);
+    this.#judgeEnd(block);
     return block;
   }
 
@@ -99,7 +108,8 @@ export class LogJudge {
       // log, too, does not stand below that.
       const isOfOthers = verdict.kind === "committed" && verdict.placed !== undefined;
       const aheadMs = place / 1_000 - this.#nowMs();
-      if (block.maker !== undefined && place > last + 1 && aheadMs > 0 && !isOfOthers) {
+      const isMade = block.maker !== undefined && block.handover === undefined;
+      if (isMade && place > last + 1 && aheadMs > 0 && !isOfOthers) {
         this.#found(`time: ${at} is dated ${aheadMs.toFixed(3)} ms ahead of the store's clock`);
       }
       if (place <= last) this.#found(`I2: ${place.toString()} in ${at}`);
@@ -112,6 +122,20 @@ export class LogJudge {
       this.#decided.add(verdict.id);
     }
     this.#last = block.throughTimestamp;
+  }
+
+  /** A log ends with nothing open, and then only says no. */
+  #judgeEnd({ position, verdicts, handover }: LogBlock): void {
+    const at = `block ${position.toString()}`;
+    for (const { kind, id } of verdicts) {
+      if (kind === "prepared") this.#open.add(id);
+      if (kind === "committed" || kind === "aborted") this.#open.delete(id);
+      const isNew = kind === "prepared" || kind === "committed";
+      if (this.#hasEnded && isNew) this.#found(`end: ${at} takes ${id}, and the log has ended`);
+    }
+    if (handover?.kind !== "ended") return;
+    this.#hasEnded = true;
+    if (this.#open.size > 0) this.#found(`end: ${at} ends a log with something open`);
   }
 
   advance(watermark: SeenWatermark): void {

@@ -13,6 +13,7 @@ import { always, instead, never, omitted, preceded, when, type Mutant } from "./
 import { native } from "./native.ts";
 import { sharded } from "./sharded.ts";
 import { pasts } from "./past.ts";
+import { joins } from "./joins.ts";
 import { splits } from "./splits.ts";
 import { trust } from "./trust.ts";
 
@@ -357,4 +358,5 @@ export const mutants: readonly Mutant[] = [
   ...native,
   ...sharded,
   ...splits,
+  ...joins,
 ];

@@ -4,7 +4,7 @@
  * (model/harness/mutants.ts).
  *
  * Not all of the model's are here. What a part bars it bars as anything prepared does
- * (`writes-do-not-bar`, `reads-do-not-bar`). Forks and joins are not built yet. That to ask to
+ * (`writes-do-not-bar`, `reads-do-not-bar`). That to ask to
  * abort a part has no effect on it, and that a write outside of its shard is refused, honest
  * clients never put to the test: test/traces/oracle-parts.trace does.
  */

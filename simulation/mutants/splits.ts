@@ -18,7 +18,7 @@ export const splits: readonly Mutant[] = [
     name: "fork-keeps-old-checks",
     breaks:
       "what was checked before a fork is decided behind it, by who has not seen the other log",
-    edit: instead("opensStream(block) && block.fork === undefined"),
+    edit: instead("opensStream(block) || block.handover !== undefined"),
     changes: { ...crowded, workload: "bank", commit: "stream" },
   },
   {
