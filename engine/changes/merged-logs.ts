@@ -175,7 +175,6 @@ export class MergedLogs {
     this.#heldUpSinceMs = quiet.length === 0 ? undefined : (this.#heldUpSinceMs ?? now);
     if (now - (this.#heldUpSinceMs ?? now) < limits.changesHeldUpMsMax) return;
     const moment = Math.min(...waiting.map(({ timestamp }) => timestamp)) as Timestamp;
-    // probe: quiet-log-brought-up-for-changes
     await Promise.all(quiet.map(({ session }) => reach(this.#ports, session, { moment, call })));
   }
 }

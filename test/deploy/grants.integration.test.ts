@@ -22,7 +22,7 @@ import { localIdentity } from "../harness/local-servers.ts";
 import { openReshard } from "../harness/reshard.ts";
 import { startBundledDeployment, type BundledDeployment } from "./bundled-deployment.ts";
 import type { RecordedCall } from "./call-recorder.ts";
-import { denied, readGrants, unused } from "./grants.ts";
+import { denied, type Grant, readGrants, unused } from "./grants.ts";
 
 const grants = readGrants();
 const id = { name: "id", type: "S" } as const;
@@ -89,7 +89,10 @@ describe("what the functions ask for", () => {
   });
 
   test.each(cases)("%s is granted nothing that it does not use", (role, sets) => {
-    const granted = sets.flatMap((set) => grants[set]);
+    // The end of a joined log takes two shards: test/aws/join-shard.test.ts.
+    const granted = sets
+      .flatMap((set): readonly Grant[] => grants[set])
+      .filter(({ sid }) => sid !== "EndJoinedLogs");
     expect(unused(granted, deployed.recorders[role].calls())).toEqual([]);
   });
 });
