@@ -1,0 +1,19 @@
+/** Bounds of the change feed (engine/changes). Part of core/limits.ts. */
+/** Commits of one log that are held until the other logs have come as far; no more is read then. */
+export const changesHeldMax = 1_000;
+/** For so long others' commits wait for a quiet log before it is brought up. */
+export const changesHeldUpMsMax = 250;
+/** Between two looks at logs that showed nothing new. */
+export const changesPollMsDefault = 250;
+/** For so long a consumer holds its feed unless it says again that it does. */
+export const feedHoldMs = 30_000;
+/** A consumer keeps its position so often at most. */
+export const feedKeepMs = 1_000;
+/** Of an invocation, kept for the change that is under way and for its position. */
+export const feedMarginMs = 5_000;
+/** Between two looks at a feed that somebody else holds. */
+export const feedWaitMs = 1_000;
+/** Of a feed's name. */
+export const feedNameLengthMax = 64;
+/** The most that may be asked for. */
+export const changesPollMsMax = 60_000;
