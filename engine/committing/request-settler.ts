@@ -48,7 +48,7 @@ import { asError, follow, ignore, noLongerNeeded, orAborted } from "../concurren
 import { RangeMovedError } from "../conflict-error.ts";
 import { DecisionSearch } from "../log/decision-search.ts";
 import type { ExpressWay, ExpressWish, OnSent, Predecessors } from "../express-way.ts";
-import { settleOpen } from "./settle-open.ts";
+import { settleOpen, staysOpen } from "./settle-open.ts";
 import type { ShardSession } from "../shard-session.ts";
 
 export type SettleOptions = {
@@ -229,11 +229,14 @@ class Way {
   async clear(id: TransactionId | undefined): Promise<boolean> {
     if (id === undefined) return false;
     const { signal, call, request, writes = () => [], copies, giveWay } = this.#options;
-    this.ended = await giveWay?.(id, { isSent: copies.inStream || copies.inBlock });
+    const { follower } = this.#session;
+    const asked = { id, signal, patienceMs: limits.openPatienceMsMin };
+    // Most that is met is over soon: giving way to it would be an abort for nothing.
+    if (giveWay && (await staysOpen({ clock: this.#ports.clock, follower }, asked)))
+      this.ended = await giveWay(id, { isSent: copies.inStream || copies.inBlock });
     if (this.ended !== undefined) return true;
-    this.#met += 1;
-    const all = this.#session.follower.tail.open.allInTheWay(request.checks, writes());
-    const met = this.#met;
+    const met = (this.#met += 1);
+    const all = follower.tail.open.allInTheWay(request.checks, writes());
     await bringAllAbout(this.#ports, this.#session, { ids: [id, ...all], met, signal, call });
     return true;
   }

@@ -27,16 +27,29 @@ export async function settleOpen(
   },
 ): Promise<void> {
   const { id, signal } = other;
+  // Of two that vote each other down again and again, one is soon the more patient.
+  const patienceMs = Math.min(
+    limits.openPatienceMsMin * 2 ** (other.met - 1),
+    limits.openPatienceMsMax,
+  );
+  const stays = await staysOpen({ clock, follower }, { id, patienceMs, signal });
+  if (stays) await other.abort().catch(refuseUnknown);
+}
+
+/** Waits for its outcome. @returns whether it is open still when the patience is over. */
+export async function staysOpen(
+  { clock, follower }: { readonly clock: Clock; readonly follower: TailFollower },
+  other: { readonly id: TransactionId; readonly patienceMs: number; readonly signal: AbortSignal },
+): Promise<boolean> {
+  const { id, patienceMs, signal } = other;
   const isOpen = (): boolean => follower.tail.open.get(id) !== undefined;
   // An oracle has named it in a block that is folded: the tail is as new.
-  if (!isOpen()) return;
+  if (!isOpen()) return false;
   const over = new AbortController();
   const unfollow = follow(over, signal);
   const verdict = follower.awaitVerdict(id, over.signal);
   verdict.catch(ignore);
-  // Of two that vote each other down again and again, one is soon the more patient.
-  const patienceMs = limits.openPatienceMsMin * 2 ** (other.met - 1);
-  const patience = clock.sleep(Math.min(patienceMs, limits.openPatienceMsMax), over.signal);
+  const patience = clock.sleep(patienceMs, over.signal);
   try {
     await Promise.race([verdict, patience]);
   } finally {
@@ -45,7 +58,7 @@ export async function settleOpen(
     over.abort(noLongerNeeded);
   }
   if (isOpen()) await orAborted(follower.refresh(), signal);
-  if (isOpen()) await other.abort().catch(refuseUnknown);
+  return isOpen();
 }
 
 /** What is not known is the outcome of that one: whoever waits for it has committed nothing. */
