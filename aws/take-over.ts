@@ -63,7 +63,6 @@ export async function takeOver(parts: TakeOverParts, ended: EndedLog): Promise<v
       const { fork, handover } = decodeLogBlockHeader(stored.bytes, stored.position);
       if (handover?.kind === "takes" && handover.shard === ended.shard) return true;
       const isSplit = fork !== undefined && map.get(fork.shard) === undefined;
-      // mutant: takeover-without-a-look
       if (isSplit || handover?.kind === "ended") throw new ElsewhereError(stored);
       return false;
     };

@@ -125,9 +125,12 @@ export class Sessions {
     const rest: MetBlock[] = [];
     for (const met of this.#unfitting) {
       const map = rest.some(({ of }) => of === met.of) ? undefined : mapBehind(this.map, met);
-      if (map === undefined) rest.push(met);
+      if (map === undefined) {
+        rest.push(met);
+        continue;
+      }
       // mutant: map-without-forks
-      else this.#map = map;
+      this.#map = map;
     }
     this.#unfitting = rest;
   }

@@ -229,7 +229,6 @@ export class AttemptViews {
     if (isFirst) await orAborted(follower.refresh(), call.signal);
     if (sessions.isOld) await orAborted(sessions.learn(), call.signal);
     // The map may say more of the log than the tail has seen: that it has taken another's range.
-    // mutant: reads-before-the-takeover
     const isBehind = follower.tail.position < sessions.map.changedAt(number);
     if (isBehind && sessions.map.live(number) !== undefined) {
       await orAborted(follower.refresh(), call.signal);

@@ -68,7 +68,6 @@ describe("a part that only reads", () => {
     ["of one", "malformed", "01 01 060a24181e4000"],
     ["out of order", "malformed", "02 3f 060a24181e4000 01 060a24181e4000"],
     ["named twice", "malformed", "02 01 060a24181e4000 01 060a24181e4000"],
-    ["of a shard that cannot be", "malformed", "02 01 060a24181e4000 40 060a24181e4000"],
     ["more than there are", "truncated", "03 01 060a24181e4000 3f 060a24181e4000"],
   ])("is refused %s as %s", (_, fault, named) => {
     const request = fromHex(`90 ${idAndCheckedTo} 00 ${named}`);

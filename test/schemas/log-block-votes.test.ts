@@ -38,7 +38,7 @@ function continued(at: number, ...others: readonly (Uint8Array | readonly number
 describe("a block with prepared transactions, votes and busy answers", () => {
   /** Offset of a byte in the golden block, its new value, and the fault that follows. */
   test.each<[string, number, number, string]>([
-    ["flags of a later version", 3, 20, "future-version"],
+    ["flags of a later version", 3, 36, "future-version"],
     ["I4: an oldest open block that is itself", 29, 0, "malformed"],
     ["an oldest open block before the log's first", 29, 12, "malformed"],
     ["a prepared payload in the record before, which there is none", 31, 13, "malformed"],

@@ -144,7 +144,7 @@ describe("log block", () => {
     ["a commit record's magic", 1, 0x4d, "not-a-frame"],
     ["version 0", 2, 0, "not-a-frame"],
     ["a later version", 2, 2, "future-version"],
-    ["flags of a later version", 3, 16, "future-version"],
+    ["flags of a later version", 3, 32, "future-version"],
     ["reports of nobody", 3, 2, "malformed"],
     ["the hashes of another secret", 4, 0x7c, "other-hash-secret"],
     ["another position", 8, 8, "malformed"],
