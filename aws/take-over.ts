@@ -82,7 +82,6 @@ export async function takeOver(parts: TakeOverParts, ended: EndedLog): Promise<v
       return;
     } catch (error) {
       if (!(error instanceof ElsewhereError)) throw error;
-      // probe: takeover-meets-a-fork
       const { bytes, position } = error.stored;
       const { fork } = decodeLogBlockHeader(bytes, position);
       if (fork === undefined) {
