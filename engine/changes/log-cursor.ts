@@ -32,6 +32,8 @@ export class LogCursor {
   readonly #open = new OpenTransactions();
   readonly #payloads: PayloadsInOrder;
   #place: LogPlace;
+  /** Its range is another log's: nothing comes any more. */
+  #hasEnded = false;
 
   private constructor(ports: ClientPorts, session: ShardSession, at: LogPlace) {
     this.#ports = ports;
@@ -64,9 +66,14 @@ export class LogCursor {
     return this.session.number;
   }
 
+  /** Of the newest block that was read. */
+  get position(): LogPosition {
+    return this.#place.position;
+  }
+
   /** All that the log has placed at or below it was read. */
   get newest(): Timestamp {
-    return this.#place.timestamp;
+    return this.#hasEnded ? (Number.MAX_SAFE_INTEGER as Timestamp) : this.#place.timestamp;
   }
 
   /** Nothing that comes from this log counts at or below it, but for what was given already. */
@@ -98,9 +105,10 @@ export class LogCursor {
   }
 
   #fold(block: LogBlock): void {
-    const { position, throughTimestamp, fork } = block;
+    const { position, throughTimestamp, fork, handover } = block;
     this.#foldOpen(block);
     this.#place = { position, timestamp: throughTimestamp };
+    if (handover?.kind === "ended") this.#hasEnded = true;
     if (fork !== undefined) this.forks.push({ ...fork, ...this.#place });
     for (const verdict of block.verdicts) {
       if (verdict.kind === "committed") this.commits.push(verdict);

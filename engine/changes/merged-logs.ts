@@ -52,11 +52,14 @@ export class MergedLogs {
     { after, call }: { readonly after: ChangePosition; readonly call: Call },
   ): Promise<MergedLogs> {
     const merged = new MergedLogs(ports, sessions, after);
-    const { entries } = sessions.map;
+    // Those of joined shards, too: what stands there nobody else gives.
+    const { all } = sessions.map;
     await Promise.all(
-      entries.map(async ({ number, forked }) => {
+      all.map(async ({ number, forked, ended }) => {
         const own = forked && (await merged.#placeOf(forked.of, forked.at, call.options));
         await merged.#add(number, own ?? logBegin, call);
+        const position = merged.#cursors.get(number)?.position ?? 0;
+        if (ended !== undefined && position >= ended.at) merged.#cursors.delete(number);
       }),
     );
     return merged;

@@ -225,6 +225,42 @@ describe.each(ways)("a shard that is split under the feed, by %s", (_, way) => {
   });
 });
 
+describe.each(ways)("a shard that is joined under the feed, by %s", (_, way) => {
+  test("is followed into the other one, by who was there and by who comes later", async () => {
+    cloud = await createTestCloud({ ...way, tables, shards: 2, maySplit: true });
+    const all = await cloud.run(async () => {
+      const client = cloud.createClient("set-up");
+      await openAccounts(client);
+      const seen: Awaited<ReturnType<typeof take>> = [];
+      const reading = (async () => {
+        for await (const changes of client.changes({ from: "oldest" })) {
+          seen.push(changes);
+          if (changes.of(notes).length > 0) return;
+        }
+      })();
+      const joining = (async () => {
+        await cloud.clock.sleep(150);
+        await cloud.joinShards(1);
+      })();
+      await Promise.all([moveAround(cloud, 10), joining]);
+      await client.transact((tx) => {
+        tx.put(notes, { id: "end", text: "over" });
+        return Promise.resolve();
+      });
+      await reading;
+      const again = await take(cloud.createClient("late"), seen.length, { from: "oldest" });
+      expect(again.map(({ position }) => position)).toEqual(seen.map(({ position }) => position));
+      const next = take(cloud.createClient("later"), 1, { from: seen.at(-1)?.position ?? "" });
+      await move(client, [ids[0] ?? "", ids[1] ?? ""]);
+      expect((await next)[0]?.of(accounts)).toHaveLength(2);
+      return seen;
+    });
+    expectInOrder(all);
+    const amounts = [...applied<Account>(all, "accounts").values()].map(({ amount }) => amount);
+    expect(amounts.reduce((sum, amount) => sum + amount, 0)).toBe(wholeAmount);
+  });
+});
+
 describe.each(ways)("a position that is too old, by %s", (_, way) => {
   test("is refused with the oldest that can be had", async () => {
     cloud = await createTestCloud({ ...way, tables });
