@@ -39,6 +39,8 @@ export class ChangeFeed implements Changes {
   readonly #snapshot: TakeSnapshot;
   readonly #options: ChangesOptions;
   #position: ChangePosition | undefined;
+  /** Whether the registry was asked for after what is given now had been read from the logs. */
+  #isRegistryNewer = false;
 
   constructor(core: EngineCore, snapshot: TakeSnapshot, options: ChangesOptions) {
     this.#core = core;
@@ -62,6 +64,7 @@ export class ChangeFeed implements Changes {
     const logs = await this.#run((call) => this.#begin(call));
     for (;;) {
       const found = await this.#run((call) => logs.next(call));
+      this.#isRegistryNewer = false;
       for (const commit of found) {
         const items = await this.#run((call) => this.#items(commit, call));
         const { id, timestamp } = commit;
@@ -125,7 +128,7 @@ export class ChangeFeed implements Changes {
       const own: Commit = { verdict, payload };
       for (const index of payload.writes.keys()) {
         const { table, write } = writeAt(payload, index);
-        if (!this.#isWanted(own, index, table.name)) continue;
+        if (!(await this.#isWanted(own, index, { table: table.name, call }))) continue;
         const { key, item } = write;
         written.set(writtenItem(payload, index), { table, key, item });
       }
@@ -133,11 +136,21 @@ export class ChangeFeed implements Changes {
     return [...written.values()];
   }
 
-  #isWanted(commit: Commit, index: number, table: string): boolean {
+  /** No copy of the registry that is older than the commit leaves anything out. */
+  async #isWanted(
+    commit: Commit,
+    index: number,
+    { table, call }: { readonly table: string; readonly call: Call },
+  ): Promise<boolean> {
     if (isOwnTable(table) || this.#options.tables?.includes(table) === false) return false;
     const { ports, registry } = this.#core;
     const permitted = { registry, idempotencyTable: ports.control.idempotencyTable };
-    return refusalOf(commit, index, permitted) === undefined;
+    const isRefused = (): boolean => refusalOf(commit, index, permitted) !== undefined;
+    if (isRefused() && !this.#isRegistryNewer) {
+      await registry.lookAgain(call.signal);
+      this.#isRegistryNewer = true;
+    }
+    return !isRefused();
   }
 
   /** A payload that is damaged nobody installs: it has changed nothing (docs/protocol.md §8). */
