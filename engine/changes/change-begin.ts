@@ -1,6 +1,6 @@
 /** Where a reader of changes begins that has no position yet, or one that is too old. */
 import type { CallOptions, ClientPorts } from "../../core/ports.ts";
-import type { CommittedVerdict, LogPosition, Timestamp } from "../../core/types.ts";
+import type { CommittedVerdict, LogPosition, ShardNumber, Timestamp } from "../../core/types.ts";
 import type { Call } from "../call.ts";
 import { orAborted } from "../concurrency.ts";
 import { PayloadGoneError, PayloadLoader } from "../log/payload-loader.ts";
@@ -15,7 +15,8 @@ export async function nowIn(
   sessions: Sessions,
   call: Call,
 ): Promise<Timestamp> {
-  const all = await refreshed(sessions, call);
+  const seen = await refreshed(sessions, call);
+  const all = seen.filter(({ number }) => sessions.map.live(number) !== undefined);
   const moment = Math.max(...all.map(({ follower }) => follower.tail.newest)) as Timestamp;
   await Promise.all(all.map((session) => reach(ports, session, { moment, call })));
   return moment;
@@ -28,21 +29,32 @@ export async function oldestIn(
   call: Call,
 ): Promise<Timestamp> {
   const all = await refreshed(sessions, call);
-  const ends = await Promise.all(
-    all.map((session) => oldestReadable(ports, session, call.options)),
-  );
-  return Math.max(0, ...ends) as Timestamp;
+  const oldest = (some: readonly ShardSession[]): Promise<readonly Timestamp[]> =>
+    Promise.all(some.map((session) => oldestReadable(ports, session, call.options)));
+  const endOf = ({ number }: ShardSession): Timestamp | undefined =>
+    sessions.map.get(number)?.ended?.through;
+  const ends = await oldest(all.filter((session) => endOf(session) === undefined));
+  const live = Math.max(0, ...ends) as Timestamp;
+  // Of a log that has ended before, nothing is read.
+  const ended = await oldest(all.filter((session) => (endOf(session) ?? 0) > live));
+  return Math.max(live, ...ended) as Timestamp;
 }
 
+/** Of all shards that there are, and were: what their logs say of others is looked for as well. */
 async function refreshed(sessions: Sessions, call: Call): Promise<readonly ShardSession[]> {
-  const { entries } = sessions.map;
-  return Promise.all(
-    entries.map(async ({ number }) => {
-      const { session } = await orAborted(sessions.of(number), call.signal);
-      await orAborted(session.follower.refresh(), call.signal);
-      return session;
-    }),
-  );
+  const found = new Map<ShardNumber, ShardSession>();
+  for (;;) {
+    if (sessions.isOld) await orAborted(sessions.learn(), call.signal);
+    const unseen = sessions.map.all.filter(({ number }) => !found.has(number));
+    if (unseen.length === 0) return [...found.values()];
+    await Promise.all(
+      unseen.map(async ({ number }) => {
+        const { session } = await orAborted(sessions.of(number), call.signal);
+        await orAborted(session.follower.refresh(), call.signal);
+        found.set(number, session);
+      }),
+    );
+  }
 }
 
 /** Log and stream let go of their oldest, so the first that can be read is found by halves. */

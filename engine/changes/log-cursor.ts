@@ -120,24 +120,34 @@ export class LogCursor {
     this.#open.mark();
   }
 
-  /** What is open at the beginning lies below it: the next block says how far. */
+  /**
+   * What is open at the beginning lies below it: the next block says how far; at the log's end, the
+   * last one, which may open something itself.
+   */
   async #readOpen(call: CallOptions): Promise<void> {
     const { shard, hashes } = this.session;
-    const next = (this.#place.position + 1) as LogPosition;
-    const stored = await this.#ports.log.readAt(shard, next, call);
-    const oldest = stored && decodeBlock(stored, hashes).oldestOpen;
+    const { position } = this.#place;
+    const oldest = await this.#oldestOpen(call);
     if (oldest === undefined) return;
-    let after = oldest - 1;
-    while (after < this.#place.position) {
-      const { blocks } = await this.#ports.log.readAfter(shard, after as LogPosition, call);
-      if (blocks[0]?.position !== after + 1) {
-        throw new CorruptDataError(`the log of ${shard} has no block at ${after + 1}`);
-      }
-      for (const each of blocks) {
+    // What is named may have expired, or never been there: then from the first one that is.
+    for (let after = oldest - 1; after < position;) {
+      const page = await this.#ports.log.readAfter(shard, after as LogPosition, call);
+      const [first] = page.blocks;
+      if (first === undefined) return;
+      for (const each of page.blocks) {
         after = each.position;
-        if (after <= this.#place.position) this.#foldOpen(decodeBlock(each, hashes));
+        if (after <= position) this.#foldOpen(decodeBlock(each, hashes));
       }
     }
+  }
+
+  async #oldestOpen(call: CallOptions): Promise<LogPosition | undefined> {
+    const { shard, hashes } = this.session;
+    const { position } = this.#place;
+    const next = await this.#ports.log.readAt(shard, (position + 1) as LogPosition, call);
+    if (next !== undefined) return decodeBlock(next, hashes).oldestOpen;
+    const last = position > 0 ? await this.#ports.log.readAt(shard, position, call) : undefined;
+    return last && (decodeBlock(last, hashes).oldestOpen ?? position);
   }
 
   /** @throws as PayloadsInOrder. */

@@ -6,6 +6,7 @@
 import { assert } from "../../core/assert.ts";
 import * as limits from "../../core/limits.ts";
 import type { CallOptions, ClientPorts } from "../../core/ports.ts";
+import type { ShardEntry } from "../../core/shard-map.ts";
 import type {
   CommittedVerdict,
   LogPosition,
@@ -52,17 +53,32 @@ export class MergedLogs {
     { after, call }: { readonly after: ChangePosition; readonly call: Call },
   ): Promise<MergedLogs> {
     const merged = new MergedLogs(ports, sessions, after);
-    // Those of joined shards, too: what stands there nobody else gives.
-    const { all } = sessions.map;
-    await Promise.all(
-      all.map(async ({ number, forked, ended }) => {
-        const own = forked && (await merged.#placeOf(forked.of, forked.at, call.options));
-        await merged.#add(number, own ?? logBegin, call);
-        const position = merged.#cursors.get(number)?.position ?? 0;
-        if (ended !== undefined && position >= ended.at) merged.#cursors.delete(number);
-      }),
-    );
+    const seen = new Set<ShardNumber>();
+    for (;;) {
+      if (sessions.isOld) await orAborted(sessions.learn(), call.signal);
+      // Those of joined shards, too: what stands there nobody else gives.
+      const unseen = sessions.map.all.filter(({ number }) => !seen.has(number));
+      if (unseen.length === 0) break;
+      for (const { number } of unseen) seen.add(number);
+      // The map may be hours old; their logs say of what was split off since.
+      await Promise.all(unseen.map((entry) => merged.#begin(entry, call)));
+    }
+    merged.#leaveEnded();
     return merged;
+  }
+
+  async #begin({ number, forked, ended }: ShardEntry, call: Call): Promise<void> {
+    if (ended !== undefined && ended.through <= this.#beginsAfter) return;
+    const own = forked && (await this.#placeOf(forked.of, forked.at, call.options));
+    await this.#add(number, own ?? logBegin, call);
+  }
+
+  /** Logs that were read to their end, or begun behind it: nobody waits for them. */
+  #leaveEnded(): void {
+    for (const [number, { position }] of this.#cursors) {
+      const ended = this.#sessions.map.get(number)?.ended;
+      if (ended !== undefined && position >= ended.at) this.#cursors.delete(number);
+    }
   }
 
   /** All that counts at or below it has been given. */
@@ -85,8 +101,9 @@ export class MergedLogs {
    * @throws StoreError, CorruptDataError, UnavailableError.
    */
   async next(call: Call): Promise<readonly MergedCommit[]> {
-    const ends = await Promise.all(this.#inOrder().map((cursor) => this.#readOn(cursor, call)));
-    this.#hasMore = ends.includes(false);
+    const before = this.#completeTo();
+    const reading = this.#inOrder().map((cursor) => this.#readOn(cursor, before, call));
+    this.#hasMore = (await Promise.all(reading)).includes(false);
     await this.#followForks(call);
     const moment = this.#completeTo();
     const found = this.#take(moment);
@@ -103,9 +120,13 @@ export class MergedLogs {
     return [...this.#cursors.values()].sort((a, b) => a.number - b.number);
   }
 
-  /** Whether the log's end was reached; one that holds enough waits for the others. */
-  async #readOn(cursor: LogCursor, { options }: Call): Promise<boolean> {
-    if (cursor.commits.length >= limits.changesHeldMax) return true;
+  /**
+   * Whether the log's end was reached. One that holds enough waits for the others; but not for
+   * what is open in itself, whose end comes behind all that it holds.
+   */
+  async #readOn(cursor: LogCursor, moment: Timestamp, { options }: Call): Promise<boolean> {
+    const holdsEnough = cursor.commits.length >= limits.changesHeldMax;
+    if (holdsEnough && cursor.completeTo > moment) return true;
     return cursor.readPage(options);
   }
 

@@ -39,7 +39,7 @@ describe.each(ways)("a process with an old map, by %s", (_, way) => {
         return Promise.resolve();
       });
     });
-    expect(seen).toEqual(ids);
+    expect([...seen].sort()).toEqual([...ids].sort());
   });
 
   test("waits for no log that had ended before its position", async () => {
@@ -67,7 +67,7 @@ describe.each(ways)("a process with an old map, by %s", (_, way) => {
       await cloud.clock.sleep(20_000);
       stop.abort(new Error("enough"));
       await consuming;
-      expect(seen).toEqual(ids);
+      expect([...seen].sort()).toEqual([...ids].sort());
       // Nobody needs a request in a log that has ended to bring it up.
       expect(await blocksOf()).toBe(blocks);
     });
