@@ -367,8 +367,10 @@ export function isInMap({ forked }: ShardEntry): boolean {
 
 /** Undefined: there is no shard yet. */
 export function mapOf(entries: readonly ShardEntry[]): ShardMap | undefined {
-  const mapped = entries.filter(isInMap).map(({ shard: id, number, from, forked, ended }) => {
-    const entry = { id, number, from, ...(ended === undefined ? {} : { ended }) };
+  const mapped = entries.filter(isInMap).map(({ shard: id, number, from, ...more }) => {
+    const { forked, joins, ended } = more;
+    const joining = joins === undefined ? {} : { joins };
+    const entry = { id, number, from, ...joining, ...(ended === undefined ? {} : { ended }) };
     if (forked?.at === undefined) return entry;
     return { ...entry, forked: { of: forked.of, at: forked.at } };
   });

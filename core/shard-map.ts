@@ -48,6 +48,8 @@ export type ShardEntry = {
   readonly from: number;
   /** The fork that it began with; undefined for those that the deployment was made with. */
   readonly forked?: ForkPoint;
+  /** An operator has said that it is to be joined to its neighbour; or was. */
+  readonly joins?: true;
   /** Of one that was joined to another: it has no range any more. */
   readonly ended?: ShardEnd;
 };

@@ -21,6 +21,7 @@ import { takeOver } from "../../aws/take-over.ts";
 import type { CallOptions, Ports } from "../../core/ports.ts";
 import type { LogBlock, ShardId, Watermark } from "../../core/types.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
+import type { Observability } from "../shared/observability.ts";
 import { isInPast } from "./forked-log.ts";
 import type { LogProgress } from "./progress.ts";
 
@@ -50,6 +51,21 @@ export async function enterChanges(
 export function mayEnd({ isClosing, open }: Pick<LogProgress, "isClosing" | "open">): boolean {
   // mutant: ends-with-open
   return isClosing && open.size === 0;
+}
+
+/**
+ * Whether an operator joins the shard. Else somebody has put a block that may not stand there: a
+ * log without range, and without an heir, nobody could mend.
+ */
+export async function isJoined(
+  { control, log }: Pick<Ports, "control"> & Pick<Observability, "log">,
+  { shard }: Pick<KeyHashes, "shard">,
+  call: CallOptions,
+): Promise<boolean> {
+  const map = await control.shardMap(call);
+  const isJoining = map?.live(shard)?.joins === true && map.below(shard) !== undefined;
+  if (!isJoining) log.error("a log is closing that nobody joins: it is not ended", { shard });
+  return isJoining;
 }
 
 /** Nothing stands behind the place yet; false: something does by now, and is to be followed. */

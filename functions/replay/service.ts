@@ -35,7 +35,7 @@ import type { Observability } from "../shared/observability.ts";
 import { ChunkInstaller } from "./chunk-installer.ts";
 import { planChunk, type ChunkPlan, type RefusalOf } from "./chunk.ts";
 import { DeadLetters } from "./dead-letters.ts";
-import { endLog, enterChanges, mayEnd } from "./end-log.ts";
+import { endLog, enterChanges, isJoined, mayEnd } from "./end-log.ts";
 import { decodeFollowing } from "./following.ts";
 import { isInPast, isPastInstalled, withinRange, type ForkedLog } from "./forked-log.ts";
 import { InstallReports } from "./install-reports.ts";
@@ -190,7 +190,7 @@ class ReplayRun {
     let pauseMs = pauseMsMin;
     for (;;) {
       const endReadMs = await this.#followLog();
-      if (endReadMs !== undefined && mayEnd(progress)) {
+      if (endReadMs !== undefined && mayEnd(progress) && (await this.#isJoined())) {
         const { shard } = this.#batch;
         await endLog(this.#ports, {
           shard,
@@ -211,6 +211,10 @@ class ReplayRun {
       await clock.sleep(pauseMs, this.#call.signal);
       pauseMs = Math.min(pauseMs * 2, pauseMsMax);
     }
+  }
+
+  #isJoined(): Promise<boolean> {
+    return isJoined({ ...this.#ports, ...this.#observability }, this.#hashes, this.#call);
   }
 
   #isTimeUp(): boolean {
