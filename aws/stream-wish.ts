@@ -6,6 +6,7 @@
 import { InvalidRequestError, StoreError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import type { Clock, Random } from "../core/ports.ts";
+import type { ShardId } from "../core/types.ts";
 import type { AwsClients, KinesisHandle } from "./clients.ts";
 import { createDynamoDbCommitLog } from "./dynamodb-commit-log.ts";
 import {
@@ -138,14 +139,27 @@ export async function useStream(
  */
 export async function leaveStream(parts: StreamParts, waitMs: number): Promise<void> {
   const { control, clock } = parts;
-  const shards = await control.shards();
-  for (const shard of shards) await closeStream(parts, shard);
+  const shards = new Set<ShardId>();
+  /** Whether there was one: a shard may be split off meanwhile. */
+  const closesNew = async (): Promise<boolean> => {
+    const unclosed = (await control.shards()).filter((shard) => !shards.has(shard));
+    for (const shard of unclosed) {
+      await closeStream(parts, shard);
+      shards.add(shard);
+    }
+    return unclosed.length > 0;
+  };
+  await closesNew();
   // Behind the blocks: who reads it finds them in the log.
   await control.recordStream(false);
   const untilMs = clock.monotonicMs() + waitMs;
   for (;;) {
-    const uses = await Promise.all(shards.map((shard) => streamUse(parts, shard)));
-    if (uses.every((use) => use === "unused")) return;
+    const uses = await Promise.all([...shards].map((shard) => streamUse(parts, shard)));
+    // Where replay has come behind a closing, the map has all that was split off before it.
+    if (uses.every((use) => use === "unused")) {
+      if (await closesNew()) continue;
+      return;
+    }
     if (uses.includes("open")) {
       // Another operator has opened it meanwhile, and may have recorded that before.
       await control.recordStream(true);
