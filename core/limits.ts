@@ -412,6 +412,11 @@ export const tailEntryBytes = 512;
 export const blockValuesBytesMax = 4 * 1024 * 1024;
 /** Log reads under way at once; a second one lets a newcomer start before the first is back. */
 export const tailRefreshesMax = 2;
+/**
+ * Of a tail that was complete so long ago the watermark is asked whether it has gone on: blocks may
+ * have expired unread. Far below the shortest life of a block.
+ */
+export const tailAsleepMsMax = 3_600_000;
 /** Tries of one read before a pending write is installed by the reader. */
 export const pendingReadTriesMax = 6;
 /**

@@ -214,6 +214,7 @@ export class TailFollower {
     this.#refreshing += 1;
     const began = instantOf(this.#ports.clock);
     try {
+      await this.#noticeSleep();
       let restarted = false;
       for (;;) {
         if (this.tail.entries >= this.#options.entriesMax) await this.#makeRoom();
@@ -241,6 +242,16 @@ export class TailFollower {
       next?.start();
     }
     this.#maintain();
+  }
+
+  /**
+   * Who has slept for days may find that all has expired that it has not read: an empty page says
+   * nothing of it, and the next position seems to be free (I1). The watermark has gone on.
+   */
+  async #noticeSleep(): Promise<void> {
+    if (this.#completeTo === undefined || this.ageMs <= limits.tailAsleepMsMax) return;
+    const { position } = await this.readWatermark();
+    if (position > this.tail.position) await this.#restart();
   }
 
   /**
