@@ -5,7 +5,7 @@ import { streamUse } from "../../../aws/stream-switch.ts";
 import { createTestCloud } from "../../../testing/index.ts";
 import { bankTables, openAccounts } from "./bank.ts";
 
-test("a stream that is not needed any more is closed in every log, also one split off", async () => {
+test("a stream that nobody needs any more is closed in every log, also one split off", async () => {
   const cloud = await createTestCloud({ commit: "stream", tables: bankTables, maySplit: true });
   await cloud.run(async () => {
     await openAccounts(cloud.createClient("set-up"));
