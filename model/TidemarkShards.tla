@@ -202,7 +202,7 @@ IsChanged(k, t) ==
 
 \* The join raises the floor of the log that it stands in.
 IsStale(t, s) ==
-  /\ s = Parent /\ join # 0 /\ tx[t].since < 2
+  /\ join # 0 /\ s = Parent /\ tx[t].since < 2
   /\ Mutant # "join-keeps-old-checks"
 
 \* A shard certifies a part. Whoever goes by an old map is refused: what it asks for has moved.
