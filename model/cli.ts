@@ -4,6 +4,7 @@
  *     npm run model                 every configuration that CI checks
  *     npm run model -- install      one by name; `full` takes hours
  *     npm run model:mutants         every deliberate mistake must violate what it breaks
+ *     npm run model:reached         what must happen in the model does; by name, with the trace
  *     npm run model:traces          makes model/traces anew
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -12,6 +13,7 @@ import { join } from "node:path";
 import { Command } from "commander";
 import { type CheckResult, fetchChecker, modelFolder, runChecker } from "./harness/checker.ts";
 import { type ModelMutant, modelMutants } from "./harness/mutants.ts";
+import { reachedStates, type ReachedState } from "./harness/reached-states.ts";
 import { selectTraces } from "./harness/select-traces.ts";
 import { simulate } from "./harness/simulate.ts";
 import { formatTrace } from "./harness/trace.ts";
@@ -32,6 +34,16 @@ const nativeConfigs = [
   "native-liveness",
 ];
 const shardsConfigs = ["shards-crossing", "shards-votes", "shards-past", "shards-join-parts"];
+const baseConfigs = [
+  "base-readers",
+  "base-chains",
+  "base-writers",
+  "base-waiting",
+  "base-beside",
+  "base-steps",
+  "base-liveness",
+  "base-roll-forward",
+];
 const ciConfigs = [
   "whole-crash",
   "whole-copy",
@@ -41,12 +53,14 @@ const ciConfigs = [
   "liveness",
   ...nativeConfigs,
   ...shardsConfigs,
+  ...baseConfigs,
 ];
 
 /** The module that a configuration is of. */
 function moduleOf(config: string): string {
   if (config.startsWith("native")) return "TidemarkNativeConfigs";
   if (config.startsWith("shards")) return "TidemarkShardsConfigs";
+  if (config.startsWith("base")) return "TidemarkBaseConfigs";
   if (config.startsWith("closing")) return "TidemarkClosing";
   return config.startsWith("express") ? "TidemarkExpress" : "TidemarkConfigs";
 }
@@ -105,6 +119,10 @@ async function sideBySide<Task>(
   await Promise.all(Array.from({ length: availableParallelism() }, lane));
 }
 
+function withInvariant(config: string, name: string): string {
+  return config.replace(/^INVARIANTS.*$/m, `INVARIANTS ${name}`);
+}
+
 async function checkMutant(jar: string, mutant: ModelMutant): Promise<void> {
   const { name, violates } = mutant;
   const settings = { ...mutant.settings, Mutant: `"${name}"` };
@@ -113,7 +131,7 @@ async function checkMutant(jar: string, mutant: ModelMutant): Promise<void> {
   const result = await runChecker(jar, {
     module: moduleOf(mutant.config),
     isBrief: true,
-    config: only === undefined ? config : config.replace(/^INVARIANTS.*$/m, `INVARIANTS ${only}`),
+    config: only === undefined ? config : withInvariant(config, only),
   });
   if (result.violated !== undefined && violates.includes(result.violated)) {
     say(`${name}: violates ${result.violated} after ${figures(result)}`);
@@ -130,6 +148,36 @@ async function checkMutants(names: readonly string[]): Promise<void> {
   const chosen = modelMutants.filter(({ name }) => names.length === 0 || names.includes(name));
   if (chosen.length === 0) throw new Error("no mutant of this name");
   await sideBySide(chosen, (mutant) => checkMutant(jar, mutant));
+}
+
+/** The checker's trace to the state is printed for those that are asked for by name. */
+async function checkReached(names: readonly string[]): Promise<void> {
+  const jar = fetchChecker();
+  const chosen = reachedStates.filter(
+    ({ deniedBy }) => names.length === 0 || names.includes(deniedBy),
+  );
+  if (chosen.length === 0) throw new Error("no invariant of this name is meant to fail");
+  await sideBySide(chosen, (state) => checkOneReached(jar, state, names.length > 0));
+}
+
+async function checkOneReached(
+  jar: string,
+  { deniedBy, config, shows }: ReachedState,
+  isTraced: boolean,
+): Promise<void> {
+  const result = await runChecker(jar, {
+    module: moduleOf(config),
+    isBrief: true,
+    config: withInvariant(configOf(config), deniedBy),
+  });
+  if (result.violated === deniedBy) {
+    if (isTraced) say(result.output);
+    say(`${config}: reached, ${shows} (not ${deniedBy}), after ${figures(result)}`);
+    return;
+  }
+  if (result.kind === "broken") say(result.output);
+  say(`${config}: never reached, ${shows} (${deniedBy} holds), in ${figures(result)}`);
+  process.exitCode = 1;
 }
 
 /**
@@ -163,6 +211,10 @@ program
   .argument("[configurations...]", "names of model/*.cfg; by default those that CI checks")
   .action(check);
 program.command("mutants").argument("[names...]", "by default all").action(checkMutants);
+program
+  .command("reached")
+  .argument("[invariants...]", "those that deny what is to be traced; by default all")
+  .action(checkReached);
 program
   .command("traces")
   .option("--seed <number>", "of the simulation", "1")

@@ -16,6 +16,9 @@ const lost = ["StoreIsTrue", "NothingLost"];
 /** A transaction lies on both sides of another one, which may show in one item already. */
 const outOfOrder = ["StrictlySerializable", "ItemOrder"];
 
+/** A version that carries what an open BASE transaction has done. */
+const seesOpen = ["NoneSeesOpen"];
+
 /** Of many shards (TidemarkShards.tla). */
 const shardsMutants: readonly ModelMutant[] = [
   { name: "parts-read-without-barring", config: "shards-crossing", violates: outOfOrder },
@@ -80,6 +83,46 @@ const nativeMutants: readonly ModelMutant[] = [
   { name: "local-on-bare", config: "native-local", violates: lost },
 ];
 
+/** Of BASE transactions (TidemarkBase.tla). */
+const baseMutants: readonly ModelMutant[] = [
+  { name: "no-dependencies", config: "base-chains", violates: seesOpen, only: "NoneSeesOpen" },
+  { name: "needs-only-direct", config: "base-chains", violates: seesOpen, only: "NoneSeesOpen" },
+  { name: "holds-newest-step", config: "base-readers", violates: seesOpen, only: "NoneSeesOpen" },
+  {
+    name: "failed-step-leaves-nothing",
+    config: "base-readers",
+    violates: seesOpen,
+    only: "NoneSeesOpen",
+  },
+  { name: "overwrites-without-depending", config: "base-readers", violates: ["ReadsHold"] },
+  {
+    name: "overwrites-without-depending",
+    config: "base-readers",
+    violates: ["OneWay"],
+    only: "OneWay",
+  },
+  { name: "hides-newest-version", config: "base-readers", violates: seesOpen },
+  { name: "hides-newest-transaction", config: "base-readers", violates: seesOpen },
+  { name: "first-write-forgotten", config: "base-readers", violates: seesOpen },
+  { name: "open-judged-now", config: "base-readers", violates: seesOpen },
+  { name: "reads-open-writes", config: "base-waiting", violates: seesOpen },
+  { name: "extends-unchecked", config: "base-waiting", violates: ["ReadsHold"] },
+  { name: "told-at-the-end", config: "base-chains", violates: ["OneWay"] },
+  { name: "reads-what-is-open", config: "base-beside", violates: ["StepsInOrder"] },
+  { name: "overwrites-what-is-open", config: "base-writers", violates: ["OneWay"] },
+  { name: "overwrites-what-open-has-read", config: "base-writers", violates: ["OneWay"] },
+  { name: "release-enters-nothing", config: "base-writers", violates: ["ReadsHold"] },
+  { name: "release-enters-nothing", config: "base-writers", violates: ["OneWay"], only: "OneWay" },
+  { name: "step-without-record", config: "base-steps", violates: ["StepsOnce"] },
+  { name: "steps-unchecked", config: "base-steps", violates: ["StepsInOrder"] },
+  { name: "cycle-waits-for-itself", config: "base-liveness", violates: ["a temporal property"] },
+  {
+    name: "reservation-bars-later-steps",
+    config: "base-liveness",
+    violates: ["a temporal property"],
+  },
+];
+
 const quick = { Copies: "0", Crashes: "0" };
 
 export const modelMutants: readonly ModelMutant[] = [
@@ -128,4 +171,5 @@ export const modelMutants: readonly ModelMutant[] = [
   { name: "taken-away-undrained", config: "closing", violates: ["NothingLost"] },
   ...nativeMutants,
   ...shardsMutants,
+  ...baseMutants,
 ];

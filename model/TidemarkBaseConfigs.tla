@@ -1,0 +1,60 @@
+-------------------------- MODULE TidemarkBaseConfigs --------------------------
+(* What everybody does, for the configurations base*.cfg. *)
+EXTENDS TidemarkBase
+
+CONSTANTS t1, t2, b1, b2, b3, x, y, z, w1, w2
+
+Does(reads, writes) == [reads |-> reads, writes |-> writes]
+Writes(keys) == Does({}, keys)
+Reads(keys) == Does(keys, {})
+Updates(keys) == Does(keys, keys)
+Acid(reads, writes) == [reads |-> reads, writes |-> writes, around |-> FALSE]
+\* It only reads, and has history.
+Around(reads) == [reads |-> reads, writes |-> {}, around |-> TRUE]
+
+\* Two of two steps each, one that reads around them, and one that writes between.
+Readers ==
+  {[base |-> b1 :> <<{Writes({x}), Updates({x})}, {Writes({x}), Reads({y}), Writes({y})}>>
+          @@ b2 :> <<{Does({x}, {y}), Writes({x}), Reads({y})}, {Writes({y}), Reads({x})}>>,
+    tx |-> t1 :> Around({x, y}) @@ t2 :> Acid({}, {y})]}
+
+\* Three, each of which may go by what another has done, and one that reads around them.
+Chains ==
+  {[base |-> b1 :> <<{Writes({x}), Does({z}, {x})}, {Reads({x}), Reads({z})}>>
+          @@ b2 :> <<{Does({x}, {y})}, {Does({y}, {z}), Reads({z})}>>
+          @@ b3 :> <<{Does({y}, {z}), Writes({z}), Does({x}, {z})}>>,
+    tx |-> t1 :> Around({x, z})]}
+
+\* Two, one that writes what it has read and waits for them, and one that has read nothing.
+Writers ==
+  {[base |-> b1 :> <<{Writes({x}), Reads({x})}, {Writes({y}), Reads({y})}>>
+          @@ b2 :> <<{Writes({x}), Does({x}, {y})}>>,
+    tx |-> t1 :> one @@ t2 :> Acid({}, {y})] : one \in {Acid({x}, {y}), Acid({x, y}, {x})}}
+
+\* Two that may overwrite what the other has read, and one that reads both and writes elsewhere.
+Beside ==
+  {[base |-> b1 :> <<{Does({y}, {x}), Does({x}, {y})}, {Writes({x}), Reads({y})}>>
+          @@ b2 :> <<{Writes({y}), Reads({x})}>>,
+    tx |-> t1 :> Acid({x, y}, {z})]}
+
+\* The same, where one only reads, and must wait as it has no history.
+Waiting ==
+  {[base |-> b1 :> <<{Writes({x}), Does({y}, {x})}, {Reads({y}), Writes({y})}>>
+          @@ b2 :> <<{Updates({y}), Does({x}, {y})}, {Writes({x}), Reads({x})}>>,
+    tx |-> t1 :> Acid({x, y}, {}) @@ t2 :> other] : other \in {Acid({y}, {x}), Acid({}, {y})}}
+
+\* Their steps in two moments each, by two runners, beside one that writes.
+Steps ==
+  {[base |-> b1 :> <<{Updates({x}), Does({x}, {y})}, {Writes({y}), Updates({y})}>>
+          @@ b2 :> <<{Does({y}, {x}), Updates({x})}>>,
+    tx |-> t1 :> one] : one \in {Acid({x}, {y}), Acid({y}, {x})}}
+
+\* Two that may depend on each other, and one that waits for them.
+Ends ==
+  {[base |-> b1 :> <<{Writes({x})}, {Reads({y})}>> @@ b2 :> <<{Writes({y})}, {Reads({x})}>>,
+    tx |-> t1 :> one] : one \in {Acid({x}, {y}), Acid({x, y}, {})}}
+
+\* One, run by two, the one of which may stop.
+Stops ==
+  {[base |-> b1 :> <<{Writes({x}), Reads({y})}, {Does({y}, {x})}>>, tx |-> t1 :> Acid({x}, {y})]}
+===============================================================================
