@@ -99,12 +99,13 @@ Init ==
 
 Got(reads, p) == [k \in Keys |-> IF k \in reads THEN Newest(k, p) ELSE Unread]
 
-\* Those whose unfinished work the step meets.
+\* Those whose unfinished work the step meets. (With readers as well there would be no cycle at
+\* all, and no release before that of the longest reader: refused, see the ADR.)
 Met(b, does) ==
   {c \in Bases \ {b} : IsOpen(c) /\ \E k \in Keys :
-     /\ HasWritten(c, k, End)
-     /\ \/ k \in does.reads
-        \/ k \in does.writes /\ Mutant # "overwrites-without-depending"}
+     \/ k \in does.reads /\ HasWritten(c, k, End)
+     \/ k \in does.writes /\ HasWritten(c, k, End) /\ Mutant # "overwrites-without-depending"
+     \/ k \in does.writes /\ HasRead(c, k) /\ Mutant = "depends-on-readers"}
 
 \* The verdict: what b holds after the step. One without writes is as much of a step as any.
 StepOf(b, n, does, p) ==

@@ -33,15 +33,15 @@ Writers ==
 
 \* Two that may overwrite what the other has read, and one that reads both and writes elsewhere.
 Beside ==
-  {[base |-> b1 :> <<{Does({y}, {x}), Does({x}, {y})}, {Writes({x}), Reads({y})}>>
+  {[base |-> b1 :> <<{Does({y}, {x}), Reads({y}), Does({x}, {y})}, {Writes({x}), Reads({y})}>>
           @@ b2 :> <<{Writes({y}), Reads({x})}>>,
     tx |-> t1 :> Acid({x, y}, {z})]}
 
-\* The same, where one only reads, and must wait as it has no history.
+\* One that only reads, and must wait as it has no history.
 Waiting ==
   {[base |-> b1 :> <<{Writes({x}), Does({y}, {x})}, {Reads({y}), Writes({y})}>>
-          @@ b2 :> <<{Updates({y}), Does({x}, {y})}, {Writes({x}), Reads({x})}>>,
-    tx |-> t1 :> Acid({x, y}, {}) @@ t2 :> other] : other \in {Acid({y}, {x}), Acid({}, {y})}}
+          @@ b2 :> <<{Updates({y}), Does({x}, {y})}, {Writes({x})}>>,
+    tx |-> t1 :> Acid({x, y}, {}) @@ t2 :> Acid({}, {x, y})]}
 
 \* Their steps in two moments each, by two runners, beside one that writes.
 Steps ==

@@ -19,6 +19,9 @@ const outOfOrder = ["StrictlySerializable", "ItemOrder"];
 /** A version that carries what an open BASE transaction has done. */
 const seesOpen = ["NoneSeesOpen"];
 
+/** A BASE transaction lies on both sides of an ACID one. */
+const twoWays = ["OneWay"];
+
 /** Of many shards (TidemarkShards.tla). */
 const shardsMutants: readonly ModelMutant[] = [
   { name: "parts-read-without-barring", config: "shards-crossing", violates: outOfOrder },
@@ -87,6 +90,7 @@ const nativeMutants: readonly ModelMutant[] = [
 const baseMutants: readonly ModelMutant[] = [
   { name: "no-dependencies", config: "base-chains", violates: seesOpen, only: "NoneSeesOpen" },
   { name: "needs-only-direct", config: "base-chains", violates: seesOpen, only: "NoneSeesOpen" },
+  { name: "needs-only-direct", config: "base-chains", violates: ["EndsFirst"], only: "EndsFirst" },
   { name: "holds-newest-step", config: "base-readers", violates: seesOpen, only: "NoneSeesOpen" },
   {
     name: "failed-step-leaves-nothing",
@@ -98,7 +102,7 @@ const baseMutants: readonly ModelMutant[] = [
   {
     name: "overwrites-without-depending",
     config: "base-readers",
-    violates: ["OneWay"],
+    violates: twoWays,
     only: "OneWay",
   },
   { name: "hides-newest-version", config: "base-readers", violates: seesOpen },
@@ -107,12 +111,28 @@ const baseMutants: readonly ModelMutant[] = [
   { name: "open-judged-now", config: "base-readers", violates: seesOpen },
   { name: "reads-open-writes", config: "base-waiting", violates: seesOpen },
   { name: "extends-unchecked", config: "base-waiting", violates: ["ReadsHold"] },
-  { name: "told-at-the-end", config: "base-chains", violates: ["OneWay"] },
+  {
+    name: "extends-unchecked",
+    config: "base-waiting",
+    violates: ["AcidStrict"],
+    only: "AcidStrict",
+  },
+  { name: "told-at-the-end", config: "base-chains", violates: twoWays, only: "OneWay" },
   { name: "reads-what-is-open", config: "base-beside", violates: ["StepsInOrder"] },
-  { name: "overwrites-what-is-open", config: "base-writers", violates: ["OneWay"] },
-  { name: "overwrites-what-open-has-read", config: "base-writers", violates: ["OneWay"] },
+  {
+    name: "overwrites-what-is-open",
+    config: "base-writers",
+    violates: ["AcidInOrder"],
+    only: "AcidInOrder",
+  },
+  {
+    name: "overwrites-what-open-has-read",
+    config: "base-writers",
+    violates: twoWays,
+    only: "OneWay",
+  },
   { name: "release-enters-nothing", config: "base-writers", violates: ["ReadsHold"] },
-  { name: "release-enters-nothing", config: "base-writers", violates: ["OneWay"], only: "OneWay" },
+  { name: "release-enters-nothing", config: "base-writers", violates: twoWays, only: "OneWay" },
   { name: "step-without-record", config: "base-steps", violates: ["StepsOnce"] },
   { name: "steps-unchecked", config: "base-steps", violates: ["StepsInOrder"] },
   { name: "cycle-waits-for-itself", config: "base-liveness", violates: ["a temporal property"] },
