@@ -21,7 +21,7 @@ Readers ==
 \* Three, each of which may go by what another has done, and one that reads around them.
 Chains ==
   {[base |-> b1 :> <<{Writes({x}), Does({z}, {x})}, {Reads({x}), Reads({z})}>>
-          @@ b2 :> <<{Does({x}, {y})}, {Does({y}, {z}), Reads({z})}>>
+          @@ b2 :> <<{Does({x}, {y}), Reads({x})}, {Does({y}, {z}), Reads({z})}>>
           @@ b3 :> <<{Does({y}, {z}), Writes({z}), Does({x}, {z})}>>,
     tx |-> t1 :> Around({x, z})]}
 

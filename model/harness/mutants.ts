@@ -94,7 +94,7 @@ const baseMutants: readonly ModelMutant[] = [
   { name: "holds-newest-step", config: "base-readers", violates: seesOpen, only: "NoneSeesOpen" },
   {
     name: "failed-step-leaves-nothing",
-    config: "base-readers",
+    config: "base-chains",
     violates: seesOpen,
     only: "NoneSeesOpen",
   },
