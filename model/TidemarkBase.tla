@@ -84,6 +84,8 @@ W(t) == work.tx[t].writes
 IsUpdate(t) == W(t) # {}
 \* It only reads, and has history to read around what is open.
 ReadsAround(t) == work.tx[t].around
+\* It does so at a moment that may be past (asOf).
+IsAsOf(t) == work.tx[t].past
 
 Idle == [b |-> "-", n |-> 0, at |-> 0, does |-> [reads |-> {}, writes |-> {}]]
 
@@ -176,7 +178,8 @@ Commit(w) ==
 
 Begin(t) ==
   /\ tx[t].pc = "new"
-  /\ tx' = [tx EXCEPT ![t].pc = "run", ![t].r = End, ![t].since = End]
+  /\ \E r \in IF IsAsOf(t) THEN 0 .. End ELSE {End} :
+       tx' = [tx EXCEPT ![t].pc = "run", ![t].r = r, ![t].since = IF IsAsOf(t) THEN 0 ELSE End]
   /\ UNCHANGED <<work, log, released, run>>
 
 \* Open ones that have written a key, and where each did first.

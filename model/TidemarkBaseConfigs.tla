@@ -8,15 +8,22 @@ Does(reads, writes) == [reads |-> reads, writes |-> writes]
 Writes(keys) == Does({}, keys)
 Reads(keys) == Does(keys, {})
 Updates(keys) == Does(keys, keys)
-Acid(reads, writes) == [reads |-> reads, writes |-> writes, around |-> FALSE]
+Acid(reads, writes) == [reads |-> reads, writes |-> writes, around |-> FALSE, past |-> FALSE]
 \* It only reads, and has history.
-Around(reads) == [reads |-> reads, writes |-> {}, around |-> TRUE]
+Around(reads) == [Acid(reads, {}) EXCEPT !.around = TRUE]
+AsOf(reads) == [Around(reads) EXCEPT !.past = TRUE]
 
 \* Two of two steps each, one that reads around them, and one that writes between.
 Readers ==
   {[base |-> b1 :> <<{Writes({x}), Updates({x})}, {Writes({x}), Reads({y}), Writes({y})}>>
           @@ b2 :> <<{Does({x}, {y}), Writes({x}), Reads({y})}, {Writes({y}), Reads({x})}>>,
     tx |-> t1 :> Around({x, y}) @@ t2 :> Acid({}, {y})]}
+
+\* Two, and one that reads the past.
+Past ==
+  {[base |-> b1 :> <<{Writes({x})}, {Writes({x}), Updates({y})}>>
+          @@ b2 :> <<{Does({x}, {y}), Writes({x})}, {Writes({y}), Reads({y})}>>,
+    tx |-> t1 :> AsOf({x, y}) @@ t2 :> Acid({}, {x, y})]}
 
 \* Three, each of which may go by what another has done, and one that reads around them.
 Chains ==

@@ -36,6 +36,7 @@ const nativeConfigs = [
 const shardsConfigs = ["shards-crossing", "shards-votes", "shards-past", "shards-join-parts"];
 const baseConfigs = [
   "base-readers",
+  "base-past",
   "base-chains",
   "base-writers",
   "base-waiting",

@@ -109,6 +109,7 @@ const baseMutants: readonly ModelMutant[] = [
   { name: "hides-newest-transaction", config: "base-readers", violates: seesOpen },
   { name: "first-write-forgotten", config: "base-readers", violates: seesOpen },
   { name: "open-judged-now", config: "base-readers", violates: seesOpen },
+  { name: "open-judged-now", config: "base-past", violates: ["ReadsHold"], only: "ReadsHold" },
   { name: "reads-open-writes", config: "base-waiting", violates: seesOpen },
   { name: "extends-unchecked", config: "base-waiting", violates: ["ReadsHold"] },
   {
