@@ -16,7 +16,7 @@ AsOf(reads) == [Around(reads) EXCEPT !.past = TRUE]
 \* Two of two steps each, one that reads around them, and one that writes between.
 Readers ==
   {[base |-> b1 :> <<{Writes({x}), Updates({x})}, {Writes({x}), Reads({y}), Writes({y})}>>
-          @@ b2 :> <<{Does({x}, {y}), Writes({x}), Reads({y})}, {Writes({y}), Reads({x})}>>,
+          @@ b2 :> <<{Does({x}, {y}), Writes({x})}, {Writes({y}), Reads({x})}>>,
     tx |-> t1 :> Around({x, y}) @@ t2 :> Acid({}, {y})]}
 
 \* Two, and one that reads the past.
@@ -46,8 +46,8 @@ Beside ==
 
 \* One that only reads, and must wait as it has no history.
 Waiting ==
-  {[base |-> b1 :> <<{Writes({x}), Does({y}, {x})}, {Reads({y}), Writes({y})}>>
-          @@ b2 :> <<{Updates({y}), Does({x}, {y})}, {Writes({x})}>>,
+  {[base |-> b1 :> <<{Writes({x}), Does({y}, {x})}, {Writes({y})}>>
+          @@ b2 :> <<{Does({x}, {y})}, {Writes({x})}>>,
     tx |-> t1 :> Acid({x, y}, {}) @@ t2 :> Acid({}, {x, y})]}
 
 \* Their steps in two moments each, by two runners, beside one that writes.

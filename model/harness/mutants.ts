@@ -105,6 +105,12 @@ const baseMutants: readonly ModelMutant[] = [
     violates: twoWays,
     only: "OneWay",
   },
+  {
+    name: "overwrites-without-depending",
+    config: "base-writers",
+    violates: ["AcidInOrder"],
+    only: "AcidInOrder",
+  },
   { name: "hides-newest-version", config: "base-readers", violates: seesOpen },
   { name: "hides-newest-transaction", config: "base-readers", violates: seesOpen },
   { name: "first-write-forgotten", config: "base-readers", violates: seesOpen },
