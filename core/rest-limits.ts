@@ -31,6 +31,8 @@ export const restCursorLengthMax = 64 * 1024;
  * table; of a mixed one each key itself and some 20 bytes, so that 10,000 of up to 35 bytes fit.
  */
 export const restTokenLengthMax = 768 * 1024;
+/** So often a transaction is named anew whose entry is to lie where it has read (detached.ts). */
+export const stateNameTriesMax = 1_000;
 /** Attributes that an update removes: as many as name the smallest attributes of an item. */
 export const restRemovalsMax = 10_000;
 /** Faults that one answer names. */

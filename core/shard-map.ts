@@ -205,11 +205,14 @@ export class ShardMap {
     return past;
   }
 
-  /** The newest fork, end or takeover in its log, or at its beginning; 0: none is known. */
-  changedAt(number: ShardNumber): LogPosition {
+  /**
+   * The newest fork, end or takeover in its log, or at its beginning; 0: none is known.
+   * @param through of those up to there.
+   */
+  changedAt(number: ShardNumber, through = Infinity): LogPosition {
     const { forked, ended } = this.get(number) ?? {};
-    const own = [forked?.at ?? 0, ended?.at ?? 0];
-    return Math.max(...own, ...this.#changesOf(number).map(({ at }) => at)) as LogPosition;
+    const all = [forked?.at ?? 0, ended?.at ?? 0, ...this.#changesOf(number).map(({ at }) => at)];
+    return Math.max(0, ...all.filter((at) => at <= through)) as LogPosition;
   }
 
   /**

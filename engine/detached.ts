@@ -2,34 +2,42 @@
  * Transactions without a closure: one attempt whose caller comes and goes, carrying its state as
  * data (the REST service). No retries: the caller holds the body.
  */
+import { keyNamesOf } from "../core/attributes.ts";
 import {
-  ConflictError,
   InvalidRequestError,
   SnapshotTooOldError,
   TransactionClosedError,
 } from "../core/errors.ts";
 import { detachedEntryKey } from "../core/idempotency-key.ts";
 import * as limits from "../core/limits.ts";
-import { extendThrough, TransactionReads } from "../core/transaction-reads.ts";
-import type { Digest, Random } from "../core/ports.ts";
-import type { Isolation, Item, KeyHash, TableDescription, TransactionId } from "../core/types.ts";
-import type { KeyHashes } from "../schemas/key-hashes.ts";
-import { beginAttempt, finishAttempt, inAttempt, type Attempt } from "./attempts/attempt.ts";
+import type { Digest } from "../core/ports.ts";
+import type { Isolation, Item, ShardNumber, TransactionId } from "../core/types.ts";
+import {
+  beginAttempt,
+  finishAttempt,
+  inAttempt,
+  touchesMixed,
+  type Attempt,
+} from "./attempts/attempt.ts";
 import type { AttemptServices } from "./attempts/attempt-services.ts";
+import { endReadsInShards } from "./attempts/end-without-commit.ts";
 import type { Call } from "./call.ts";
+import type { CommitName } from "./committing/commit-under-way.ts";
 import { orAborted } from "./concurrency.ts";
 import type { EngineCore } from "./engine-core.ts";
-import type { MixedState } from "./attempts/remembered-state.ts";
 import { publicError } from "./public-error.ts";
 import { findEarlier, idempotencyEntryKey, readEntry, recordResult } from "./idempotency.ts";
-import { blocksAbove } from "./log/log-search.ts";
-import { conflictError } from "./conflict-error.ts";
-import type { ShardSession } from "./shard-session.ts";
+import { remember, withResumed } from "./resumed-reads.ts";
 import { TableRefusedError, type TableRegistry } from "./table-registry.ts";
 import type { DetachedTransaction, Receipt, TransactionState } from "./types.ts";
 
 type CallerOptions = { readonly signal?: AbortSignal };
-type Begun = Pick<TransactionState, "name" | "startedMs"> & { readonly attempt: Attempt };
+type Begun = Pick<TransactionState, "startedMs"> & {
+  readonly attempt: Attempt;
+  /** Undefined: it has none yet. */
+  readonly name: string | undefined;
+};
+type Named = Begun & Pick<TransactionState, "name">;
 
 /** Random bytes of a state's name: two never have the same. */
 const stateNameBytes = 16;
@@ -48,19 +56,16 @@ export function begin(
   options: CallerOptions & { readonly isolation: Isolation },
 ): Promise<DetachedTransaction> {
   return open(core, options, async (services) => {
-    await onlySession(services);
     const attempt = await beginAttempt(services, {
       mode: "read-write",
       isolation: options.isolation,
       maxStalenessMs: 0,
     });
-    const view = attempt.views.lone;
-    await view.ready().catch((error: unknown) => {
-      view.close();
+    await attempt.views.ready().catch((error: unknown) => {
+      attempt.views.close();
       throw error;
     });
-    const { clock, random } = services.ports;
-    return { attempt, name: newName(random), startedMs: clock.nowMs() };
+    return { attempt, name: undefined, startedMs: services.ports.clock.nowMs() };
   });
 }
 
@@ -74,95 +79,60 @@ export function resume(
   options: CallerOptions,
 ): Promise<DetachedTransaction> {
   return open(core, options, async (services) => {
-    const { ports } = services;
-    const session = await onlySession(services);
-    const ageMs = ports.clock.nowMs() - state.startedMs;
+    const ageMs = services.ports.clock.nowMs() - state.startedMs;
     if (ageMs > limits.transactionAgeMsMax) {
       throw new SnapshotTooOldError(
         `the transaction began ${ageMs} ms ago, above the limit transactionAgeMsMax of ` +
           `${limits.transactionAgeMsMax}; begin again`,
       );
     }
-    const reads = restoreReads(state, services.registry, session.hashes);
-    await orAborted(session.follower.refresh(), services.call.signal);
-    // From here on the tail lets nothing go; what it has let go before is in the log.
-    const user = { readTimestamp: session.follower.tail.floor };
-    session.follower.enter(user);
-    try {
-      await coverGap(services, session, reads);
+    return withResumed(services, state.parts, async (resumed) => {
       const attempt = await beginAttempt(services, {
         mode: "read-write",
         isolation: state.isolation,
         maxStalenessMs: services.freshMs,
         startedMs: state.startedMs,
-        reads,
+        resumed,
       });
-      await remember(services, attempt, state.mixed).catch((error: unknown) => {
+      await remember(services, attempt.views, state.mixed).catch((error: unknown) => {
         attempt.views.close();
         throw error;
       });
       return { attempt, name: state.name, startedMs: state.startedMs };
-    } finally {
-      session.follower.leave(user);
-    }
+    });
   });
 }
 
-/** What was read keeps no names, but a scanned table can be told by its hash. */
-function restoreReads(
-  state: TransactionState,
-  registry: TableRegistry,
-  hashes: KeyHashes,
-): TransactionReads {
-  const reads = new TransactionReads(state.readTimestamp);
-  for (const hash of state.keys)
-    reads.addKey(hash as KeyHash, { table: undefined, key: undefined });
-  if (state.predicates.length === 0) return reads;
-  const tables = new Map(
-    registry.all().map(({ name }): [bigint, string] => [hashes.table(name), name]),
-  );
-  for (const hash of state.predicates) {
-    const table = tables.get(hash);
-    const on = table === undefined ? "partition" : "table";
-    reads.addPredicate(hash as KeyHash, { table, on, key: undefined });
+/**
+ * Random. The commit leaves an entry under it: of several shards in one that the transaction has
+ * touched already, so that it need not be prepared in one more.
+ */
+function newName({ ports, sessions }: AttemptServices, { context }: Attempt): string {
+  const home = sessions.lone === undefined ? touchedShards(sessions, context) : undefined;
+  for (let tries = 1; ; tries += 1) {
+    const name = Buffer.from(ports.random.bytes(stateNameBytes)).toString("hex");
+    if (home === undefined || home.size === 0 || tries === limits.stateNameTriesMax) return name;
+    if (home.has(shardOfEntry({ ports, sessions }, name))) return name;
   }
-  return reads;
 }
 
-/** What was read of mixed tables counts from here on; it is read again before the end. */
-async function remember(
-  { registry, call }: AttemptServices,
-  { views: { lone: view } }: Attempt,
-  state: MixedState | undefined,
-): Promise<void> {
-  if (state === undefined) return;
-  const names = new Set<string>();
-  for (const { table } of state.keys) names.add(table);
-  for (const { request } of state.pages) names.add(request.table);
-  const areMixed = (): boolean =>
-    [...names].every((name) => registry.find(name)?.access === "mixed");
-  // Whoever has read them may know of newer ones than this process.
-  if (!areMixed()) await registry.lookAgain(call.signal);
-  const describe = (name: string): TableDescription => mixedTable(registry, name);
-  const [first] = Array.from(names, describe);
-  if (first === undefined) return;
-  const reads = await view.mixedReads(first);
-  reads.remember(state, describe);
+function touchedShards(
+  sessions: AttemptServices["sessions"],
+  { views, writes }: Attempt["context"],
+): ReadonlySet<ShardNumber> {
+  const read = views.all.filter(({ readCount }) => readCount > 0);
+  const touched = new Set(read.map(({ session }) => session.number));
+  for (const { hashes } of writes.values()) touched.add(sessions.at(hashes.partition).number);
+  return touched;
 }
 
-/** @throws ConflictError: what has become of its items no read of them tells any more. */
-function mixedTable(registry: TableRegistry, name: string): TableDescription {
-  const table = registry.find(name);
-  if (table?.access === "mixed") return table;
-  throw new ConflictError(
-    `table "${name}" is not mixed any more, as it was when this transaction has read it; begin ` +
-      "again",
-    { table: name, key: undefined, version: undefined, on: "table", foundBy: "native" },
-  );
-}
-
-function newName(random: Random): string {
-  return Buffer.from(random.bytes(stateNameBytes)).toString("hex");
+function shardOfEntry(
+  { ports, sessions }: Pick<AttemptServices, "ports" | "sessions">,
+  name: string,
+): ShardNumber {
+  const table = keyNamesOf(ports.control.idempotencyTable);
+  const { partition } = sessions.hashes.item(table, detachedEntryKey(name));
+  return sessions.at(partition).number;
 }
 
 /**
@@ -187,46 +157,6 @@ export function committedAs(
   });
 }
 
-/**
- * The session of the deployment's one shard: a state has one read timestamp, and hashes of one log.
- * @throws InvalidRequestError where there are several.
- */
-async function onlySession({ sessions, call }: AttemptServices): Promise<ShardSession> {
-  const { lone } = sessions;
-  if (lone !== undefined) return (await orAborted(sessions.of(lone.number), call.signal)).session;
-  throw new InvalidRequestError(
-    "deployment",
-    `the deployment has ${sessions.map.entries.length} shards, and interactive transactions need ` +
-      "one; send the transaction as one request, or use the SDK",
-  );
-}
-
-/** Extends the read timestamp over blocks that this process no longer holds, or never did. */
-async function coverGap(
-  { ports, call }: AttemptServices,
-  session: ShardSession,
-  reads: TransactionReads,
-): Promise<void> {
-  const { floor, floorPosition, newest } = session.follower.tail;
-  if (reads.readTimestamp > newest) {
-    throw new InvalidRequestError(
-      "readTimestamp",
-      "the transaction's read timestamp lies above the log; it belongs to another deployment",
-    );
-  }
-  if (reads.readTimestamp >= floor) return;
-  const range = {
-    above: reads.readTimestamp,
-    through: floorPosition,
-    hashes: session.hashes,
-    call: call.options,
-  };
-  for await (const block of blocksAbove(ports.log, session.shard, range)) {
-    const conflict = extendThrough(reads, block);
-    if (conflict !== undefined) throw conflictError(conflict, conflict);
-  }
-}
-
 async function open(
   core: EngineCore,
   options: CallerOptions,
@@ -244,6 +174,8 @@ async function open(
 function detached(core: EngineCore, services: AttemptServices, begun: Begun): DetachedTransaction {
   const { attempt } = begun;
   const { context } = attempt;
+  let { name } = begun;
+  const named = (): Named => ({ ...begun, name: (name ??= newName(services, attempt)) });
   const guard = async <T>(task: () => Promise<T>): Promise<T> => {
     try {
       return await task();
@@ -266,11 +198,12 @@ function detached(core: EngineCore, services: AttemptServices, begun: Begun): De
     delete: (table, key) => {
       context.delete(table, key);
     },
-    state: () => stateOf(begun, services.ports.digest),
+    endReads: () => guard(() => endReadsInShards(services, attempt.views)),
+    state: () => stateOf(named(), services.ports.digest),
     commit: (options) =>
       core
         .run(options, (call) => {
-          const committing = commitDetached({ ...services, call }, begun, options);
+          const committing = commitDetached({ ...services, call }, named(), options);
           return committing.catch((error: unknown) => refused(core.registry, call, error));
         })
         .finally(() => {
@@ -284,29 +217,23 @@ function detached(core: EngineCore, services: AttemptServices, begun: Begun): De
 }
 
 function stateOf(
-  { attempt: { context, views }, name, startedMs }: Begun,
+  { attempt: { context, views }, name, startedMs }: Named,
   digest: Digest,
 ): TransactionState {
-  const { reads, isolation, mixed } = views.lone;
   if (context.writes.size > 0) {
     throw new TransactionClosedError(
       "buffered writes are not part of a transaction's state; commit them",
     );
   }
-  return {
-    name,
-    isolation,
-    readTimestamp: reads.readTimestamp,
-    startedMs,
-    keys: [...reads.keys.keys()],
-    predicates: [...reads.predicates.keys()],
-    mixed: mixed?.state(digest),
-  };
+  const { isolation, parts } = views;
+  // More than one shard has none: endReads.
+  const [mixed] = views.all.flatMap((view) => view.mixed?.state(digest) ?? []);
+  return { name, isolation, startedMs, parts, mixed };
 }
 
 async function commitDetached(
   services: AttemptServices,
-  { attempt, name }: Begun,
+  { attempt, name }: Named,
   options: Parameters<DetachedTransaction["commit"]>[0],
 ): Promise<Receipt> {
   const times = {
@@ -316,6 +243,11 @@ async function commitDetached(
     ack: options.ack ?? "installed",
   } as const;
   const { idempotencyKey } = options;
+  const entries: ReturnType<typeof recordResult>[] = [];
+  // Of several shards it gets its id when it is sent.
+  const named = (known: CommitName): void => {
+    for (const entry of entries) entry.named(known);
+  };
   return inAttempt(services, attempt, async () => {
     if (idempotencyKey !== undefined) {
       const entryKey = idempotencyEntryKey(idempotencyKey);
@@ -323,10 +255,10 @@ async function commitDetached(
       const earlier = await orAborted(looked, services.call.signal);
       if (earlier !== undefined) return { ...earlier.receipt, recordedResult: earlier.result };
       const result = options.recordedResult ?? { NULL: true };
-      recordResult(services, attempt, { entryKey, result });
+      entries.push(recordResult(services, attempt, { entryKey, result }));
     }
-    if (attempt.context.writes.size > 0) await commitOnce(services, attempt, name);
-    return finishAttempt(services, attempt, times);
+    if (attempt.context.writes.size > 0) entries.push(await commitOnce(services, attempt, name));
+    return finishAttempt(services, attempt, { ...times, named });
   });
 }
 
@@ -352,11 +284,26 @@ async function commitOnce(
   services: AttemptServices,
   attempt: Attempt,
   name: string,
-): Promise<void> {
+): Promise<ReturnType<typeof recordResult>> {
+  if (services.sessions.lone === undefined && touchesMixed(attempt.context)) {
+    requireBeside(services, attempt, name);
+  }
   const entryKey = detachedEntryKey(name);
   const earlier = await findCommitted(services, attempt, entryKey);
   if (earlier !== undefined) throw new AlreadyCommittedError(earlier);
-  recordResult(services, attempt, { entryKey, result: { NULL: true } });
+  return recordResult(services, attempt, { entryKey, result: { NULL: true } });
+}
+
+/** @throws InvalidRequestError when the entry lies in another shard than items of mixed tables. */
+function requireBeside(services: AttemptServices, { context }: Attempt, name: string): void {
+  const touched = touchedShards(services.sessions, context);
+  if (touched.size > 1 || touched.has(shardOfEntry(services, name))) return;
+  throw new InvalidRequestError(
+    "transaction",
+    "in a deployment of several shards an interactive transaction that touches a mixed table " +
+      "reads an item of its partition, or near it, when it begins: what tells that it was " +
+      "committed lies in the shard of its first reads; begin again, with that read",
+  );
 }
 
 /**

@@ -15,7 +15,7 @@ import type {
   TransactionId,
 } from "../core/types.ts";
 import type { Changes, ChangesOptions, CommittedChanges, ConsumeOptions } from "./changes/types.ts";
-import type { MixedState } from "./attempts/remembered-state.ts";
+import type { MixedState, RememberedPart } from "./attempts/remembered-state.ts";
 
 /** When `transact` resolves: after every write reached its table, or as soon as the log has it. */
 export type Acknowledgement = "installed" | "certified";
@@ -237,13 +237,13 @@ export type TransactionState = {
   /** 32 hexadecimal digits, made with it: a state and its successors commit at most once. */
   readonly name: string;
   readonly isolation: Isolation;
-  readonly readTimestamp: Timestamp;
   /** Wall-clock, for the age limit. */
   readonly startedMs: number;
-  /** Hashes of keys read, as read set. */
-  readonly keys: readonly bigint[];
-  /** Hashes of partitions queried and tables scanned. */
-  readonly predicates: readonly bigint[];
+  /**
+   * By rising shard: that of a deployment with one; of several, those in which it has read. Each
+   * has a read timestamp of its own.
+   */
+  readonly parts: readonly RememberedPart[];
   /** What was read of mixed tables; undefined: nothing. */
   readonly mixed: MixedState | undefined;
 };
@@ -312,6 +312,12 @@ export type Engine = TransactionEngine & {
 };
 
 export type DetachedTransaction = EngineTransaction & {
+  /**
+   * Makes sure that all that was read so far was true at one moment, where that is not known: of
+   * several shards. Due before any of it is let out, and before an error that rests on it.
+   * @throws ConflictError, and the attempt is over.
+   */
+  endReads(): Promise<void>;
   state(): TransactionState;
   /**
    * `recordedResult` is kept under the idempotency key; a repeat finds it in its receipt.

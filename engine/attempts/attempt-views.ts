@@ -12,6 +12,7 @@ import type { ShardEntry } from "../../core/shard-map.ts";
 import type {
   Isolation,
   KeyHash,
+  LogPosition,
   ShardNumber,
   Timestamp,
   TransactionId,
@@ -21,6 +22,7 @@ import type { ViewMode } from "../../core/visibility.ts";
 import type { KeyHashes } from "../../schemas/key-hashes.ts";
 import type { AttemptFate } from "./attempt-fate.ts";
 import type { AttemptServices } from "./attempt-services.ts";
+import type { RememberedPart } from "./remembered-state.ts";
 import { ignore, orAborted } from "../concurrency.ts";
 import { OnDemand } from "../../core/on-demand.ts";
 import { ReadView, type Beginning } from "../reading/read-view.ts";
@@ -45,8 +47,10 @@ export type AttemptOptions = {
    * machine that slept since then is found out by the age of the view. Default: now.
    */
   readonly startedMs?: number;
-  /** Where to read, for `fixed`; or where a resumed transaction stands, on one shard. */
+  /** Where to read, for `fixed`. */
   readonly reads?: TransactionReads;
+  /** What it has read in calls before, by shard. */
+  readonly resumed?: ReadonlyMap<ShardNumber, ResumedPart>;
   /**
    * Whether it may begin by the tail as it is: its body runs again if that was wrong. Not below
    * serializable, where what was read is not checked.
@@ -56,12 +60,17 @@ export type AttemptOptions = {
   readonly chains?: boolean;
 };
 
+/** What goes on in this call, which has looked at the log's end. */
+export type ResumedPart = Pick<RememberedPart, "changedAt"> & { readonly reads: TransactionReads };
+
 export class AttemptViews {
   readonly fate: AttemptFate;
   readonly #services: AttemptServices;
   readonly #options: AttemptOptions;
   readonly #views = new Map<ShardNumber, ReadView>();
   readonly #opening = new Map<ShardNumber, Promise<ReadView>>();
+  /** By which change of each log's range it reads there. */
+  readonly #changedAt = new Map<ShardNumber, LogPosition>();
   /** Whether its shards are found: what it reads in another one from now on nobody would check. */
   #isComplete = false;
 
@@ -128,8 +137,25 @@ export class AttemptViews {
 
   /** Opens what is open from the beginning. */
   async begin(): Promise<void> {
-    const { lone } = this.#services.sessions;
-    if (lone !== undefined) await this.#of(lone);
+    const { lone, map } = this.#services.sessions;
+    const resumed = [...(this.#options.resumed?.keys() ?? [])];
+    const entries = lone === undefined ? resumed.flatMap((each) => map.get(each) ?? []) : [lone];
+    await Promise.all(entries.map((entry) => this.#of(entry)));
+  }
+
+  /** What it has read of tables that only transactions write, by shard. */
+  get parts(): readonly RememberedPart[] {
+    const isLone = this.#services.sessions.lone !== undefined;
+    return this.all
+      .filter(({ reads }) => isLone || reads.size > 0)
+      .map(({ session: { number: shard }, reads }) => {
+        const changedAt = this.#changedAt.get(shard);
+        assert(changedAt !== undefined, "attempt: it is known of each view");
+        const { readTimestamp, keys, predicates } = reads;
+        const hashes = { keys: [...keys.keys()], predicates: [...predicates.keys()] };
+        return { shard, changedAt, readTimestamp, ...hashes };
+      })
+      .sort((a, b) => a.shard - b.shard);
   }
 
   /** Of the shard in which the partition lies. */
@@ -244,6 +270,9 @@ export class AttemptViews {
     if (this.fate.isClosed) view.close();
     if (this.#isComplete) view.leaveOut();
     this.#views.set(number, view);
+    // Of what the tail does not show yet its end will say that the range was another one.
+    const changedAt = sessions.map.changedAt(number, follower.tail.position);
+    this.#changedAt.set(number, this.#options.resumed?.get(number)?.changedAt ?? changedAt);
     return view;
   }
 
@@ -256,17 +285,22 @@ export class AttemptViews {
     const { follower } = session;
     // Never by age alone: a clock that stands still would make a refresh from before this call look
     // new enough.
-    const isFresh = isFirst || (maxStalenessMs > 0 && follower.ageMs <= maxStalenessMs);
+    const resumed = this.#options.resumed?.get(session.number);
+    // Of one that goes on the caller has looked at those logs only.
+    const isLookedAt = this.#options.resumed === undefined || resumed !== undefined;
+    const mayBeBehind = maxStalenessMs > 0 && isLookedAt;
+    const isFresh = isFirst || (mayBeBehind && follower.ageMs <= maxStalenessMs);
     if (isFirst) call.completeTails.add(session);
     const begins = isFresh ? "refreshed" : this.#beginning(session);
     const others = this.all;
     const steps: (() => Promise<void>)[] = [];
     if (mode === "fixed" && sessions.lone === undefined) steps.push(() => this.#reach(session));
     else if (!isFresh && begins === "refreshed") steps.push(this.#onceStarted(session));
-    if (mode !== "fixed" && others.length > 0) steps.push(() => lookAgainAt(others));
+    const isBeside = others.length > 0 && resumed === undefined;
+    if (mode !== "fixed" && isBeside) steps.push(() => lookAgainAt(others));
     // What it does not know of may be as old as the tail.
     if (begins === "unasked") this.fate.goesBy(ports.clock.nowMs() - tailAgeMs);
-    const reads = this.#readsFor(follower.tail.newest);
+    const reads = resumed?.reads ?? this.#readsFor(follower.tail.newest);
     const local = chains
       ? own?.reads({
           reads,

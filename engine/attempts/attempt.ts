@@ -1,6 +1,6 @@
 /** One attempt of a transaction, from its first read to its last install (attempt-runner.ts). */
 import { assert, InvariantViolation } from "../../core/assert.ts";
-import { CommitUnknownError, InvalidRequestError } from "../../core/errors.ts";
+import { CommitUnknownError } from "../../core/errors.ts";
 import { OnDemand } from "../../core/on-demand.ts";
 import type { Consumption } from "../../core/ports.ts";
 import type { Timestamp, TransactionId } from "../../core/types.ts";
@@ -20,6 +20,7 @@ import {
   type SentCommit,
 } from "../committing/commit-under-way.ts";
 import { orAborted } from "../concurrency.ts";
+import { mixedOverShards } from "../conflict-error.ts";
 import { endWithoutCommit } from "./end-without-commit.ts";
 import type { ReadView } from "../reading/read-view.ts";
 import { TransactionContext } from "./transaction-context.ts";
@@ -120,7 +121,7 @@ export async function finishAttempt(
   };
 }
 
-function touchesMixed({ views, writes }: TransactionContext): boolean {
+export function touchesMixed({ views, writes }: TransactionContext): boolean {
   if (views.all.some(({ mixed }) => mixed !== undefined && mixed.size > 0)) return true;
   for (const { table } of writes.values()) if (table.access === "mixed") return true;
   return false;
@@ -175,14 +176,6 @@ function nameAnew({ ports, session }: CommitServices, attempt: Attempt, named: N
   const id = transactionIdFor(newest, attempt.proof, ports.digest);
   named?.({ transactionId: id, place: 0 });
   return { ...attempt, id };
-}
-
-function mixedOverShards(): InvalidRequestError {
-  return new InvalidRequestError(
-    "table",
-    "a transaction over mixed tables lies within one shard, and this one touches several; keep " +
-      "to items of one partition, or to tables that only transactions write",
-  );
 }
 
 /** What an attempt needs to commit in one shard. */

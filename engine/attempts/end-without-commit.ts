@@ -5,6 +5,7 @@
 import type { AttemptServices } from "./attempt-services.ts";
 import type { AttemptViews } from "./attempt-views.ts";
 import { orAborted } from "../concurrency.ts";
+import { mixedOverShards } from "../conflict-error.ts";
 import type { ReadView } from "../reading/read-view.ts";
 import { bringAllAbout } from "../committing/request-settler.ts";
 
@@ -28,6 +29,22 @@ export async function endWithoutCommit(
   const [first, ...others] = touched;
   if (first !== undefined && others.length > 0) await endInShards(services, touched);
   else await endInOne(services, first ?? all[0], isUnasked);
+}
+
+/**
+ * What was read so far is let out, and the transaction goes on, here or elsewhere. Of one shard it
+ * is true at the read timestamp; what of it is of mixed tables its end compares.
+ * @throws ConflictError, and the attempt is over; InvalidRequestError.
+ */
+export async function endReadsInShards(
+  services: AttemptServices,
+  views: AttemptViews,
+): Promise<void> {
+  views.assertOpen();
+  const touched = views.all.filter(({ readCount }) => readCount > 0);
+  if (touched.length < 2) return;
+  if (touched.some(({ mixed }) => mixed !== undefined && mixed.size > 0)) throw mixedOverShards();
+  await endInShards(services, touched);
 }
 
 async function endInOne(

@@ -1,9 +1,28 @@
 /**
- * What a transaction has read of mixed tables, as data that its caller carries from call to call
- * (detached.ts): no timestamp says when it was true, so that it is read again and compared.
+ * What a transaction has read, as data that its caller carries from call to call (detached.ts). Of
+ * mixed tables no timestamp says when it was true, so that it is read again and compared.
  */
 import type { SortKeyCondition } from "../../core/ports.ts";
-import type { AttributeValue, Item, TableDescription } from "../../core/types.ts";
+import type {
+  AttributeValue,
+  Item,
+  LogPosition,
+  ShardNumber,
+  TableDescription,
+  Timestamp,
+} from "../../core/types.ts";
+
+/** What was read in one shard, of tables that only transactions write. */
+export type RememberedPart = {
+  readonly shard: ShardNumber;
+  /** The newest fork, end or takeover in its log by which it was read there; 0: none. */
+  readonly changedAt: LogPosition;
+  readonly readTimestamp: Timestamp;
+  /** Hashes of keys read, as read set. */
+  readonly keys: readonly bigint[];
+  /** Hashes of partitions queried and tables scanned. */
+  readonly predicates: readonly bigint[];
+};
 
 type PageFrom<Table> = {
   readonly table: Table;

@@ -12,6 +12,7 @@ import type {
   SnapshotOptions,
   TransactionState,
 } from "../../engine/types.ts";
+import { RangeMovedError } from "../../engine/conflict-error.ts";
 import type { Receipt, ReadsAnswer } from "../../schemas/rest/answers.ts";
 import type {
   BeginRequest,
@@ -94,9 +95,11 @@ export class Operations {
   async begin(request: BeginRequest, { signal }: Allowance): Promise<OpenAnswer> {
     const plan = planReads(request.reads, request.format);
     const codec = await this.#tokens();
-    const transaction = await this.#ports.engine.begin({ isolation: request.isolation, signal });
-    const pace = this.#pace(signal);
-    return openAnswer(transaction, { codec, plan, format: request.format, pace });
+    const { format, isolation } = request;
+    const options = { codec, plan, format, pace: this.#pace(signal) };
+    return this.#byNewMap(signal, async () =>
+      openAnswer(await this.#ports.engine.begin({ isolation, signal }), options),
+    );
   }
 
   async read(request: ReadRequest, { signal }: Allowance): Promise<OpenAnswer> {
@@ -105,9 +108,10 @@ export class Operations {
     const state = codec.decode(request.transaction);
     requireYoung(state, this.#ports.clock.nowMs());
     requireKeysAtMost(keysOf(state) + plan.gets.length);
-    const transaction = await this.#ports.engine.resume(state, { signal });
-    const pace = this.#pace(signal);
-    return openAnswer(transaction, { codec, plan, format: request.format, pace });
+    const options = { codec, plan, format: request.format, pace: this.#pace(signal) };
+    return this.#byNewMap(signal, async () =>
+      openAnswer(await this.#ports.engine.resume(state, { signal }), options),
+    );
   }
 
   async commit(request: CommitRequest, keyed: Keyed): Promise<CommittedAnswer> {
@@ -125,13 +129,18 @@ export class Operations {
     const codec = await this.#tokens();
     const state = codec.decode(request.transaction);
     requireKeysAtMost(keysOf(state) + plan.conditions.length + plan.writes.length);
+    const { signal } = keyed;
     try {
       requireYoung(state, this.#ports.clock.nowMs());
-      const transaction = await this.#ports.engine.resume(state, { signal: keyed.signal });
-      return await letGo(transaction, async () => {
-        const written = await runChanges(transaction, plan, this.#pace(keyed.signal));
-        const recorded = { requestHash, reads: undefined, written };
-        return this.#finish(transaction, { recorded, ack: request.ack, keyed });
+      return await this.#byNewMap(signal, async () => {
+        const transaction = await this.#ports.engine.resume(state, { signal });
+        return letGo(transaction, async () => {
+          const written = await endingReads(transaction, () =>
+            runChanges(transaction, plan, this.#pace(signal)),
+          );
+          const recorded = { requestHash, reads: undefined, written };
+          return this.#finish(transaction, { recorded, ack: request.ack, keyed });
+        });
       });
     } catch (error) {
       if (!mayHaveCommitted(error)) throw error;
@@ -139,8 +148,9 @@ export class Operations {
       // other.
       const concurrent = await replay();
       if (concurrent !== undefined) return concurrent;
-      const { signal } = keyed;
-      const transactionId = await this.#ports.engine.committedAs(state, { signal });
+      const transactionId = await this.#byNewMap(signal, () =>
+        this.#ports.engine.committedAs(state, { signal }),
+      );
       if (transactionId === undefined) throw error;
       throw alreadyCommitted(transactionId);
     }
@@ -246,6 +256,21 @@ export class Operations {
     }
   }
 
+  /**
+   * Runs it again where a shard was split or joined meanwhile: what it goes on from says whether it
+   * can, by the new map.
+   */
+  async #byNewMap<Result>(signal: AbortSignal, run: () => Promise<Result>): Promise<Result> {
+    for (;;) {
+      try {
+        return await run();
+      } catch (error) {
+        if (!(error instanceof RangeMovedError)) throw error;
+        await this.#ports.clock.sleep(limits.handoverPauseMs, signal);
+      }
+    }
+  }
+
   #pace(signal: AbortSignal): Pace {
     return createPace(this.#ports.clock, signal);
   }
@@ -264,8 +289,8 @@ export class Operations {
   }
 }
 
-function keysOf({ keys, mixed }: TransactionState): number {
-  return keys.length + (mixed?.keys.length ?? 0);
+function keysOf({ parts, mixed }: TransactionState): number {
+  return parts.reduce((sum, { keys }) => sum + keys.length, mixed?.keys.length ?? 0);
 }
 
 /**
@@ -282,6 +307,19 @@ async function letGo<Result>(
   }
 }
 
+/** What is said of items that were never there at one moment is not to be heard. */
+async function endingReads<Result>(
+  transaction: DetachedTransaction,
+  use: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await use();
+  } catch (error) {
+    await transaction.endReads();
+    throw error;
+  }
+}
+
 async function openAnswer(
   transaction: DetachedTransaction,
   options: {
@@ -291,11 +329,15 @@ async function openAnswer(
     readonly pace: Pace;
   },
 ): Promise<OpenAnswer> {
-  const reads = await letGo(transaction, () => runReads(transaction, options.plan, options));
+  const reads = await letGo(transaction, async () => {
+    const reads = await runReads(transaction, options.plan, options);
+    await transaction.endReads();
+    return reads;
+  });
   const state = transaction.state();
   const answer = {
     transaction: options.codec.encode(state),
-    readTimestamp: state.readTimestamp,
+    readTimestamp: transaction.readTimestamp,
     expiresAt: new Date(state.startedMs + limits.transactionAgeMsMax).toISOString(),
     reads,
   };

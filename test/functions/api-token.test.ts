@@ -3,12 +3,20 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as limits from "../../core/limits.ts";
 import type { SortKeyCondition } from "../../core/ports.ts";
-import type { AttributeValue, Item, Timestamp } from "../../core/types.ts";
+import type {
+  AttributeValue,
+  Item,
+  LogPosition,
+  ShardNumber,
+  Timestamp,
+} from "../../core/types.ts";
 import type { MixedPageRequest, MixedState } from "../../engine/attempts/remembered-state.ts";
 import type { TransactionState } from "../../engine/types.ts";
 import { ApiProblem } from "../../functions/api/problem.ts";
 import { createTokenCodec, requireYoung } from "../../functions/api/token.ts";
 import { balances, memoryApi, memoryControl } from "./fixtures/api-harness.ts";
+
+type Part = TransactionState["parts"][number];
 
 const codec = createTokenCodec(new Uint8Array(32).fill(7));
 const texts = fc.string({ unit: "binary", maxLength: 12 });
@@ -57,15 +65,27 @@ const mixedStates: fc.Arbitrary<MixedState> = fc
   })
   .filter(({ keys, pages }) => keys.length + pages.length > 0);
 const hash = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
+const parts = fc.record({
+  keys: fc.array(hash, { maxLength: 20 }),
+  predicates: fc.array(hash, { maxLength: 5 }),
+  readTimestamp: fc.nat({ max: Number.MAX_SAFE_INTEGER }).map((n) => n as Timestamp),
+});
+const inFirstShard = parts.map((part) => [partOf(part)]);
+const inShards = fc.array(
+  fc
+    .tuple(parts, fc.nat({ max: 255 }), fc.nat({ max: Number.MAX_SAFE_INTEGER }))
+    .map(([part, shard, changedAt]) =>
+      partOf({ ...part, shard: shard as ShardNumber, changedAt: changedAt as LogPosition }),
+    ),
+  { maxLength: 5 },
+);
 const states: fc.Arbitrary<TransactionState> = fc.record({
   name: fc
     .uint8Array({ minLength: 16, maxLength: 16 })
     .map((bytes) => Buffer.from(bytes).toString("hex")),
   isolation: fc.constantFrom("serializable", "snapshot"),
-  readTimestamp: fc.nat({ max: Number.MAX_SAFE_INTEGER }).map((n) => n as Timestamp),
   startedMs: fc.nat({ max: 4_000_000_000_000 }),
-  keys: fc.array(hash, { maxLength: 20 }),
-  predicates: fc.array(hash, { maxLength: 5 }),
+  parts: fc.oneof(inFirstShard, inShards),
   mixed: fc.option(mixedStates, { nil: undefined }),
 });
 
@@ -78,6 +98,13 @@ const sampleMixed: MixedState = {
     },
   ],
 };
+
+function partOf(part: Partial<Part> = {}): Part {
+  return {
+    ...{ shard: 0 as ShardNumber, changedAt: 0 as LogPosition, readTimestamp: 1 as Timestamp },
+    ...{ keys: [], predicates: [], ...part },
+  };
+}
 
 function refusal(token: string, nowMs = 0): string {
   try {
@@ -98,12 +125,15 @@ describe("token", () => {
     );
   });
 
-  test("integrity: no single flipped bit is accepted", () => {
+  const part = partOf({ keys: [1n, 2n], predicates: [3n] });
+  test.each([
+    ["in the first shard", [part]],
+    ["in several shards", [part, partOf({ ...part, shard: 1 as ShardNumber })]],
+  ])("integrity: no single flipped bit is accepted (%s)", (_, parts) => {
     const state = { ...fc.sample(states, { numRuns: 1, seed: 1 })[0], startedMs: 0 };
     const token = codec.encode({
       ...(state as TransactionState),
-      keys: [1n, 2n],
-      predicates: [3n],
+      parts,
       mixed: sampleMixed,
     });
     const bytes = Buffer.from(token, "base64url");
@@ -136,10 +166,8 @@ describe("token", () => {
     const state: TransactionState = {
       name: "0".repeat(32),
       isolation: "snapshot",
-      readTimestamp: 1 as Timestamp,
       startedMs: 1_000,
-      keys: [],
-      predicates: [],
+      parts: [partOf()],
       mixed: undefined,
     };
     expect(refusal(codec.encode(state), 1_000 + ageMs)).toBe(expected);
@@ -148,9 +176,8 @@ describe("token", () => {
   test("a token of the largest transaction fits a request many times over", () => {
     const keys = Array.from({ length: limits.transactionKeysMax }, (_, index) => BigInt(index));
     const name = "0".repeat(32);
-    const read = { keys, predicates: [], mixed: undefined };
-    const state = { name, isolation: "serializable", startedMs: 0, ...read } as const;
-    const token = codec.encode({ ...state, readTimestamp: 1 as Timestamp });
+    const state = { name, isolation: "serializable", startedMs: 0, mixed: undefined } as const;
+    const token = codec.encode({ ...state, parts: [partOf({ keys })] });
     expect(token.length * 10).toBeLessThan(limits.restRequestBytesMax);
   });
 });
@@ -158,7 +185,7 @@ describe("token", () => {
 describe("what was read of mixed tables, in a token", () => {
   const state: TransactionState = {
     ...{ name: "0".repeat(32), isolation: "serializable", startedMs: 0 },
-    ...{ readTimestamp: 1 as Timestamp, keys: [], predicates: [], mixed: undefined },
+    ...{ parts: [partOf()], mixed: undefined },
   };
   const mixed = (count: number, keyBytes: number): MixedState => ({
     pages: [],

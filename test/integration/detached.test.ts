@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as limits from "../../core/limits.ts";
-import type { TableDescription } from "../../core/types.ts";
+import type { TableDescription, Timestamp } from "../../core/types.ts";
 import type { Engine, TransactionState } from "../../engine/types.ts";
 import { startLocalDeployment, type LocalDeployment } from "../harness/local-deployment.ts";
 import { failureOf, key, number, numberOf, putAll, queryRows, readOne, text } from "./support.ts";
@@ -23,6 +23,9 @@ beforeAll(async () => {
   engine = deployment.openEngine();
 });
 afterAll(() => deployment.stop());
+
+/** Of its one shard. */
+const standsAt = ({ parts }: TransactionState): number => parts[0]?.readTimestamp ?? 0;
 
 /** Reads one item and one partition, and hands over the state as another process would get it. */
 async function carried(name: string): Promise<TransactionState> {
@@ -56,7 +59,7 @@ describe("a transaction that is resumed in another process", () => {
     const state = await carried("free");
     await unrelatedCommits();
     const tx = await deployment.openEngine().resume(state, {});
-    expect(tx.readTimestamp).toBeGreaterThan(state.readTimestamp);
+    expect(tx.readTimestamp).toBeGreaterThan(standsAt(state));
     tx.put(table.name, { ...key("free"), n: number(2) });
     const receipt = await tx.commit({});
     expect(receipt).toMatchObject({ attempts: 1, installed: true });
@@ -153,8 +156,9 @@ describe("a transaction that is resumed in another process", () => {
     expect(await failureOf(engine.resume({ ...state, startedMs }, {}))).toMatchObject({
       code: "snapshot-too-old",
     });
-    const readTimestamp = (state.readTimestamp * 2) as typeof state.readTimestamp;
-    expect(await failureOf(engine.resume({ ...state, readTimestamp }, {}))).toMatchObject({
+    const readTimestamp = (standsAt(state) * 2) as Timestamp;
+    const parts = state.parts.map((part) => ({ ...part, readTimestamp }));
+    expect(await failureOf(engine.resume({ ...state, parts }, {}))).toMatchObject({
       code: "invalid-request",
       field: "readTimestamp",
     });

@@ -168,7 +168,7 @@ test("a transaction that is resumed, when what it has not read was deleted", asy
           const resumed = await engine.resume(state, {});
           try {
             const a = await resumed.get("items", key("a"));
-            return { isMoved: resumed.readTimestamp !== state.readTimestamp, a };
+            return { isMoved: resumed.readTimestamp !== state.parts[0]?.readTimestamp, a };
           } finally {
             resumed.close();
           }

@@ -229,6 +229,7 @@ function recordedTransaction(
     get readTimestamp() {
       return transaction.readTimestamp;
     },
+    endReads: () => transaction.endReads(),
     state: () => transaction.state(),
     commit: async (wish) => {
       attempt.bodyEnded();

@@ -1,0 +1,177 @@
+/**
+ * What a transaction has read in calls before (detached.ts), taken up again in this one: each part
+ * in its shard's log, from the read timestamp that it was brought to. Between two calls, or two
+ * processes, anything may have been committed, and any shard split or joined.
+ */
+import { ConflictError, InvalidRequestError } from "../core/errors.ts";
+import { extendThrough, TransactionReads } from "../core/transaction-reads.ts";
+import type { KeyHash, ShardNumber, TableDescription } from "../core/types.ts";
+import type { KeyHashes } from "../schemas/key-hashes.ts";
+import { keyNamesOf } from "../core/attributes.ts";
+import type { AttemptServices } from "./attempts/attempt-services.ts";
+import type { AttemptViews, ResumedPart } from "./attempts/attempt-views.ts";
+import type { MixedState, RememberedPart } from "./attempts/remembered-state.ts";
+import { orAborted } from "./concurrency.ts";
+import { conflictError, mixedOverShards, movedConflict } from "./conflict-error.ts";
+import { blocksAbove } from "./log/log-search.ts";
+import type { ReadView } from "./reading/read-view.ts";
+import type { ShardSession } from "./shard-session.ts";
+import type { TableRegistry } from "./table-registry.ts";
+
+/**
+ * Runs the task with the parts, whose tails let go of nothing meanwhile.
+ * @throws ConflictError when something that they have read was overwritten, or a shard of theirs
+ *   split or joined.
+ */
+export async function withResumed<T>(
+  services: AttemptServices,
+  parts: readonly RememberedPart[],
+  task: (resumed: ReadonlyMap<ShardNumber, ResumedPart>) => Promise<T>,
+): Promise<T> {
+  const leave: (() => void)[] = [];
+  const resumeOne = async (part: RememberedPart): Promise<ResumedPart | undefined> => {
+    const { sessions, call, registry } = services;
+    const { session } = await orAborted(sessions.of(part.shard), call.signal);
+    const { follower } = session;
+    await orAborted(follower.refresh(), call.signal);
+    if (sessions.isOld) await orAborted(sessions.learn(), call.signal);
+    const { map, lone } = sessions;
+    // Of several shards one in which nothing was read is not touched.
+    if (lone === undefined && part.keys.length + part.predicates.length === 0) return undefined;
+    if (map.live(part.shard) === undefined || map.changedAt(part.shard) !== part.changedAt) {
+      // probe: state-meets-a-fork
+      throw movedConflict();
+    }
+    // What lies in the shard is said up to here.
+    const reads = restoreReads(part, { registry, session });
+    // From here on the tail lets nothing go; what it has let go before is in the log.
+    const user = { readTimestamp: follower.tail.floor };
+    follower.enter(user);
+    leave.push(() => {
+      follower.leave(user);
+    });
+    await coverGap(services, session, reads);
+    return { reads, changedAt: part.changedAt };
+  };
+  try {
+    const resuming = await Promise.allSettled(parts.map(resumeOne));
+    const resumed = new Map<ShardNumber, ResumedPart>();
+    for (const [i, { shard }] of parts.entries()) {
+      const each = resuming[i];
+      if (each?.status === "rejected") throw each.reason;
+      if (each?.value !== undefined) resumed.set(shard, each.value);
+    }
+    return await task(resumed);
+  } finally {
+    for (const each of leave) each();
+  }
+}
+
+/** What was read keeps no names, but a scanned table can be told by its hash. */
+function restoreReads(
+  { keys, predicates, readTimestamp }: RememberedPart,
+  { registry, session }: { readonly registry: TableRegistry; readonly session: ShardSession },
+): TransactionReads {
+  const { hashes, follower } = session;
+  const { newest } = follower.tail;
+  if (readTimestamp > newest) {
+    throw new InvalidRequestError(
+      "readTimestamp",
+      "the transaction's read timestamp lies above the log; it belongs to another deployment",
+    );
+  }
+  const reads = new TransactionReads(readTimestamp, newest);
+  for (const hash of keys) reads.addKey(hash as KeyHash, { table: undefined, key: undefined });
+  if (predicates.length === 0) return reads;
+  const tables = new Map(
+    registry.all().map(({ name }): [bigint, string] => [hashes.table(name), name]),
+  );
+  for (const hash of predicates) {
+    const table = tables.get(hash);
+    const on = table === undefined ? "partition" : "table";
+    reads.addPredicate(hash as KeyHash, { table, on, key: undefined });
+  }
+  return reads;
+}
+
+/** Extends the read timestamp over blocks that this process no longer holds, or never did. */
+async function coverGap(
+  { ports, call }: AttemptServices,
+  session: ShardSession,
+  reads: TransactionReads,
+): Promise<void> {
+  const { floor, floorPosition } = session.follower.tail;
+  if (reads.readTimestamp >= floor) return;
+  const range = {
+    above: reads.readTimestamp,
+    through: floorPosition,
+    hashes: session.hashes,
+    call: call.options,
+  };
+  for await (const block of blocksAbove(ports.log, session.shard, range)) {
+    const conflict = extendThrough(reads, block);
+    if (conflict !== undefined) throw conflictError(conflict, conflict);
+  }
+}
+
+/** What was read of mixed tables counts from here on; it is read again before the end. */
+export async function remember(
+  { registry, call }: AttemptServices,
+  views: AttemptViews,
+  state: MixedState | undefined,
+): Promise<void> {
+  if (state === undefined) return;
+  const names = new Set<string>();
+  for (const { table } of state.keys) names.add(table);
+  for (const { request } of state.pages) names.add(request.table);
+  const areMixed = (): boolean =>
+    [...names].every((name) => registry.find(name)?.access === "mixed");
+  // Whoever has read them may know of newer ones than this process.
+  if (!areMixed()) await registry.lookAgain(call.signal);
+  const describe = (name: string): TableDescription => mixedTable(registry, name);
+  const [first] = Array.from(names, describe);
+  if (first === undefined) return;
+  const view = await viewOf(views, partitionsOf(state, views.hashes, describe));
+  const reads = await view.mixedReads(first);
+  reads.remember(state, describe);
+}
+
+/** Undefined: of a scan, which lies everywhere. */
+function* partitionsOf(
+  { keys, pages }: MixedState,
+  hashes: KeyHashes,
+  describe: (name: string) => TableDescription,
+): Generator<KeyHash | undefined> {
+  for (const { table, key } of keys) yield hashes.item(keyNamesOf(describe(table)), key).partition;
+  for (const { request } of pages) {
+    const isQuery = request.kind === "query";
+    yield isQuery ? hashes.partition(request.table, request.partitionKey) : undefined;
+  }
+}
+
+/** @throws InvalidRequestError where they lie in several shards: nobody reads mixed tables so. */
+async function viewOf(
+  views: AttemptViews,
+  partitions: Iterable<KeyHash | undefined>,
+): Promise<ReadView> {
+  const found = new Set<ReadView>();
+  for (const partition of partitions) {
+    const those = partition === undefined ? await views.everywhere() : [await views.at(partition)];
+    for (const view of those) found.add(view);
+    if (found.size > 1) throw mixedOverShards();
+  }
+  const [view] = found;
+  if (view === undefined) throw new RangeError("nothing was read of a mixed table");
+  return view;
+}
+
+/** @throws ConflictError: what has become of its items no read of them tells any more. */
+function mixedTable(registry: TableRegistry, name: string): TableDescription {
+  const table = registry.find(name);
+  if (table?.access === "mixed") return table;
+  throw new ConflictError(
+    `table "${name}" is not mixed any more, as it was when this transaction has read it; begin ` +
+      "again",
+    { table: name, key: undefined, version: undefined, on: "table", foundBy: "native" },
+  );
+}
