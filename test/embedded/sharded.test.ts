@@ -85,7 +85,7 @@ test("money moves across shards, by all ways, while the oracle is killed", async
   }
 });
 
-test("REST commits over shards in one request, and says what it cannot do there", async () => {
+test("REST commits over shards, in one request and in several", async () => {
   const { endpoint } = await startTestStack({ sampleTables: true, shards: 4 });
   const post = (path: string, body: unknown): Promise<Response> =>
     fetch(`${endpoint}${path}`, {
@@ -96,8 +96,13 @@ test("REST commits over shards in one request, and says what it cannot do there"
   const writes = ids.map((id) => ({ op: "put", table: "accounts", item: { id, n: 1 } }));
   const committed = await post("/v1/transactions", { writes });
   expect(committed.status).toBe(200);
-  const interactive = await post("/v1/transactions/begin", {});
-  const refused = (await interactive.json()) as { readonly detail?: string };
-  expect(interactive.status).toBe(422);
-  expect(refused.detail).toContain("4 shards");
+  const gets = ids.map((id) => ({ table: "accounts", key: { id } }));
+  const begun = await post("/v1/transactions/begin", { reads: { gets } });
+  const { transaction } = (await begun.json()) as { readonly transaction: string };
+  const moved = [writes[0], writes[1]];
+  const done = await post("/v1/transactions/commit", { transaction, writes: moved });
+  expect(done.status).toBe(200);
+  const stale = await post("/v1/transactions/commit", { transaction, writes: moved });
+  const refused = (await stale.json()) as { readonly code?: string };
+  expect([stale.status, refused.code]).toEqual([409, "already-committed"]);
 });

@@ -4,7 +4,9 @@
  * split or join between two calls makes them miss a write.
  */
 import { beforeEach, describe, expect, test } from "vitest";
+import { closeShard } from "../../aws/join-shard.ts";
 import * as limits from "../../core/limits.ts";
+import type { ShardNumber } from "../../core/types.ts";
 import { createTestCloud, testTable, type TestCloud } from "../../testing/index.ts";
 import { ways } from "../engine/sharded/bank.ts";
 import type { Answer, Caller } from "./fixtures/api-harness.ts";
@@ -71,7 +73,10 @@ const read = (transaction: string, reads: object, instance = there): Promise<Ans
 const commit = (
   transaction: string,
   writes: readonly object[],
-  { instance = there, key }: { readonly instance?: Instance; readonly key?: string } = {},
+  {
+    instance = there,
+    key,
+  }: { readonly instance?: Instance | undefined; readonly key?: string } = {},
 ): Promise<Answer> =>
   by(instance)(
     "/v1/transactions/commit",
@@ -155,7 +160,7 @@ describe.each(ways)("over four shards, by %s", (_, way) => {
   test("a condition that fails over what was never there at one moment is a conflict", async () => {
     await cloud.run(async () => {
       const [a, b] = [purse(0), purse(3)];
-      const token = await begin(get(a));
+      const token = await begin(get(a, purse(3, 1)));
       const condition = { attributes: { cents: { eq: 10 } } };
       const conditions = [{ table, key: { id: b }, condition }];
       await writeNow(put(a, 4), put(b, 16));
@@ -283,6 +288,31 @@ describe.each(ways)("while shards are split and joined, by %s", (_, way) => {
       expectConflict(await commit(token, [put(purse(0), 99)]));
       const last = startInstance(cloud, "last");
       expectConflict(await commit(token, [put(purse(0), 99)], { instance: last }));
+    });
+  });
+
+  test("what its process has never heard of it reads in the log", async () => {
+    await cloud.run(async () => {
+      const kept = await begin(get(purse(0), purse(1)));
+      const overtaken = await begin(get(purse(0), purse(1, 2)));
+      await writeNow(put(purse(1, 2), 7));
+      for (let n = 0; n < 3; n += 1) {
+        await writeNow(put(purse(0, 1), n), put(purse(1, 1), n));
+        await cloud.clock.sleep(10_000);
+      }
+      const instance = startInstance(cloud, "new");
+      expectConflict(await commit(overtaken, [put(purse(0), 99)], { instance }));
+      expect((await commit(kept, [put(purse(0), 1)], { instance })).status).toBe(200);
+    });
+  });
+
+  test("a shard that is closing is read in, and its operator may be dead", async () => {
+    await cloud.run(async () => {
+      const token = await begin(get(purse(1)));
+      const operator = cloud.world.startProcess("operator", { exact: true });
+      await closeShard(cloud.deployment.portsOf(operator), { shard: 1 as ShardNumber });
+      const answer = await read(token, get(purse(1, 1)));
+      expect(centsIn(answer)).toEqual([10]);
     });
   });
 
