@@ -25,7 +25,10 @@ export class RestService {
   constructor(
     cloud: TestCloud,
     recorder: HistoryRecorder,
-    engineOptions: Pick<EngineOptions, "commit" | "onEvent">,
+    {
+      mayBeSharded,
+      ...engineOptions
+    }: Pick<EngineOptions, "commit" | "onEvent"> & { readonly mayBeSharded: boolean },
   ) {
     this.#cloud = cloud;
     const { deployment } = cloud;
@@ -40,7 +43,7 @@ export class RestService {
         const ports = deployment.portsOf(process);
         const engine = createEngine(ports, engineOptions);
         const api = createApi({
-          engine: recordingEngine(engine, recorder, { process: process.name }),
+          engine: recordingEngine(engine, recorder, { process: process.name, mayBeSharded }),
           control: ports.control,
           clock: ports.clock,
           random: ports.random,

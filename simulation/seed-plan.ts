@@ -17,7 +17,6 @@ import {
 import { SeededRandom } from "../testing/kernel/seeded-random.ts";
 import {
   mixableWorkloads,
-  shardableWorkloads,
   nativeWorkloads,
   transactionalWorkloads,
   type WorkloadName,
@@ -280,7 +279,7 @@ type Shardable = {
 
 /** Mixed tables, moves of the stream and judges of one crowded log are of one shard. */
 function mayBeSeveral({ workload, closings, isCrowded }: Shardable): boolean {
-  return shardableWorkloads.includes(workload) && closings === 0 && !isCrowded;
+  return transactionalWorkloads.includes(workload) && closings === 0 && !isCrowded;
 }
 
 function shardsOf(random: SeededRandom, of: Shardable): number {

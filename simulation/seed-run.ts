@@ -216,6 +216,7 @@ class SeedRunner {
         this.#recorder.abandon(name);
       },
       rest: new RestService(cloud, this.#recorder, {
+        mayBeSharded: isSharded(this.#plan),
         commit: this.#plan.commit === "mixed" ? "auto" : this.#plan.commit,
         onEvent: (event) => {
           this.#balance.observe(event);

@@ -71,11 +71,6 @@ export const mixableWorkloads: readonly WorkloadName[] = transactionalWorkloads.
     !["past", "long-scan", "mixed-levels", "reinsert", "rest-transfers", "convoys"].includes(name),
 );
 
-/** Interactive REST transactions need a deployment of one shard. */
-export const shardableWorkloads: readonly WorkloadName[] = transactionalWorkloads.filter(
-  (name) => name !== "rest-transfers",
-);
-
 export const workloadNames = Object.keys(workloads) as readonly WorkloadName[];
 
 /**

@@ -35,7 +35,10 @@ beforeAll(async () => {
   ports = createAwsPorts({ deployment, region, endpoint: endpoints });
   clients = createAwsClients({ endpoint: endpoints, region });
   served = callerOf({
-    request: (path, init) => fetch(`${endpoint}${String(path)}`, init),
+    request: (path, init) => {
+      if (typeof path !== "string") throw new TypeError("a caller names a path");
+      return fetch(`${endpoint}${path}`, init);
+    },
   });
   [express, stream] = (["express", "stream"] as const).map((commit) => {
     const engine = createEngine(ports, { commit });

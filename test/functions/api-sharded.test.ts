@@ -220,7 +220,7 @@ describe.each(ways)("over four shards, by %s", (_, way) => {
 
   test("what stands still in one shard keeps no call beyond its deadline", async () => {
     const hurried = startInstance(cloud, "hurried", {
-      ...(way?.commit === undefined ? {} : { commit: way.commit }),
+      ...(way.commit === undefined ? {} : { commit: way.commit }),
       deadlineMs: 3_000,
     });
     await cloud.run(async () => {

@@ -4,7 +4,6 @@ import { clientCommitOf, planOf } from "../../simulation/seed-plan.ts";
 import {
   mixableWorkloads,
   nativeWorkloads,
-  shardableWorkloads,
   transactionalWorkloads,
 } from "../../simulation/workloads/catalogue.ts";
 
@@ -33,7 +32,7 @@ test("in some seeds native writers are at the tables, and in others mixed tables
 test("of the seeds that may, a quarter have several shards, in every workload that can", () => {
   const several = plans.filter(({ shards }) => shards > 1);
   expect(several.length / plans.length).toBeGreaterThan(0.12);
-  expect(new Set(several.map(({ workload }) => workload))).toEqual(new Set(shardableWorkloads));
+  expect(new Set(several.map(({ workload }) => workload))).toEqual(new Set(transactionalWorkloads));
   expect(new Set(several.map(({ commit }) => commit)).size).toBe(4);
   expect(new Set(several.map(({ shards }) => shards))).toEqual(new Set([2, 3, 4]));
   expect(several.some(({ tablesOnly }) => tablesOnly)).toBe(true);

@@ -202,7 +202,8 @@ function recordedDetached(
   ): Promise<DetachedTransaction> => {
     const startNs = recorder.nowNs();
     const transaction = await open();
-    const attempt = recorder.begin({ process, kind, isolation, startNs });
+    const isTimed = !isSharded(options);
+    const attempt = recorder.begin({ process, kind, isolation, startNs, isTimed });
     return recordedTransaction(
       transaction,
       attempt,
