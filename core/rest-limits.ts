@@ -27,8 +27,9 @@ export const restComparandsMax = 100;
  */
 export const restCursorLengthMax = 64 * 1024;
 /**
- * Length of a transaction's token, in base64: a name, eight bytes for each key of a transactional
- * table; of a mixed one each key itself and some 20 bytes, so that 10,000 of up to 35 bytes fit.
+ * Length of a transaction's token, in base64: a name, some eleven bytes for each shard, eight for
+ * each key of a transactional table; of a mixed one each key itself and some 20 bytes, so that
+ * 10,000 of up to 35 bytes fit.
  */
 export const restTokenLengthMax = 768 * 1024;
 /** So often a transaction is named anew whose entry is to lie where it has read (detached.ts). */

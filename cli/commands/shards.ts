@@ -132,8 +132,9 @@ function splitCommand(shell: Shell): Command {
 
 const splitHelp = `
 Transactions go on; those on their way take one round trip more, once. The way back is a join.
-Where a run is cut short, the next one goes on with it. Tables that native programs write, and
-interactive REST transactions, need one shard: with the former it is refused.
+Where a run is cut short, the next one goes on with it. Tables that native programs write need one
+shard: with them it is refused. Interactive REST transactions that have read in the shard begin
+again.
 
 To part two busy items choose the hash between those of their partitions, which
 \`tidemark shards where\` tells; a partition is never split.

@@ -145,7 +145,9 @@ export const routes = {
     path: "/v1/transactions/begin",
     operationId: "begin",
     summary: "Begin an interactive transaction",
-    description: "The server keeps nothing: the token carries the transaction.",
+    description:
+      "The server keeps nothing: the token carries the transaction. In a deployment of several " +
+      "shards `readTimestamp` is the greatest of those read in, and 0 before the first read.",
     request: body(beginRequest),
     responses: {
       200: json("Open.", openAnswer),

@@ -142,7 +142,7 @@ test("a caller that hears nothing sends it again, and it happens once", async ()
   expect(other.body).toMatchObject({ code: "already-committed", transactionId: [...ids][0] });
 });
 
-test("a split and a join between two calls are conflicts where it has read, and no others", async () => {
+test("a split and a join between two calls are conflicts where it has read", async () => {
   const of = await purses();
   const [inSplit, elsewhere] = [of(3), of(1)];
   const [caught, free] = [await begin(served, inSplit), await begin(express, elsewhere)];
