@@ -218,6 +218,38 @@ describe.each(ways)("over four shards, by %s", (_, way) => {
     });
   });
 
+  test("an instance that dies at any moment of a commit leaves one that happens once", async () => {
+    const outcomes = new Set<unknown>();
+    await cloud.run(async () => {
+      for (let n = 0; n < 30; n += 1) {
+        const [a, b, key] = [purse(0, 1), purse(1, 1), `dies-${n.toString()}`];
+        const [from, to] = (await cents(a, b)) as [number, number];
+        const token = tokenIn(await read(await begin(get(a)), get(b)));
+        const writes = [put(a, from - 1), put(b, to + 1)];
+        const { commit: prefers } = way;
+        const dying = startInstance(cloud, key, prefers === undefined ? {} : { commit: prefers });
+        // Its answer never comes.
+        void commit(token, writes, { key, instance: dying });
+        await cloud.clock.sleep(4 * n);
+        dying.crash();
+        let again = await commit(token, writes, { key });
+        // It may meet what the dead one has left open, and is told to come again.
+        while (again.status !== 200) {
+          expect([202, 409, 503]).toContain(again.status);
+          await cloud.clock.sleep(1_000);
+          again = await commit(token, writes, { key, instance: here });
+        }
+        outcomes.add(receiptIn(again).replayed);
+        expect(await cents(a, b)).toEqual([from - 1, to + 1]);
+        const last = await commit(token, [put(a, 99)], { instance: here });
+        const { transactionId } = receiptIn(again);
+        expect(last.body).toMatchObject({ code: "already-committed", transactionId });
+      }
+    });
+    // Some it had sent off, and some not.
+    expect(outcomes).toEqual(new Set([true, false]));
+  });
+
   test("what stands still in one shard keeps no call beyond its deadline", async () => {
     const hurried = startInstance(cloud, "hurried", {
       ...(way.commit === undefined ? {} : { commit: way.commit }),
