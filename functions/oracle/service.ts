@@ -394,11 +394,12 @@ class Invocation {
     const { metrics } = this.#options.observability;
     const { report } = this;
     metrics.count("Records", this.#batch.records.length);
-    metrics.count("Blocks", report.blocks);
-    metrics.bytes("BlockBytes", report.blockBytes);
+    const { shard } = this.#batch;
+    metrics.count("Blocks", report.blocks, shard);
+    metrics.bytes("BlockBytes", report.blockBytes, shard);
     for (const outcome of outcomes) {
       if (report.verdicts[outcome] > 0)
-        metrics.count(outcomeMetrics[outcome], report.verdicts[outcome]);
+        metrics.count(outcomeMetrics[outcome], report.verdicts[outcome], shard);
     }
     metrics.count("Duplicates", report.duplicates);
     metrics.count("RejectedRecords", report.rejectedRecords);

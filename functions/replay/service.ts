@@ -43,6 +43,7 @@ import { LogAhead, type LogReading } from "./log-ahead.ts";
 import { NewerWrites } from "./newer-writes.ts";
 import { PayloadsInOrder } from "../../engine/log/payloads-in-order.ts";
 import { progressFrom, type LogProgress } from "./progress.ts";
+import { reportStanding } from "./report-standing.ts";
 import { settleParts } from "./settle-parts.ts";
 import { SigningWindow } from "./signing-window.ts";
 import { byLife } from "./tombstone-lives.ts";
@@ -204,7 +205,10 @@ class ReplayRun {
       const isPatient = clock.monotonicMs() + pauseMs <= patientUntilMs && !this.#isTimeUp();
       if (unfinishedFrom === undefined || !isPatient) {
         await this.#voteDown(endReadMs);
-        this.#report(progress.watermark);
+        reportStanding(
+          { clock, metrics: this.#observability.metrics },
+          { shard: this.#batch.shard, progress, wasWoken: this.#batch.records.length > 0 },
+        );
         return { unfinishedFrom, watermark: progress.watermark };
       }
       // probe: replay-ahead-of-oracle
@@ -347,7 +351,10 @@ class ReplayRun {
     }
     const { passable } = progress;
     if (passable === undefined) return;
-    await control.advanceWatermark(shard, passable, this.#call);
+    const blocks = passable.position - progress.watermark.position;
+    const hasMoved = await control.advanceWatermark(shard, passable, this.#call);
+    // Of two runs at once each block is counted by one.
+    if (hasMoved) this.#observability.metrics.count("LogBlocks", blocks, shard);
     progress.advanced(passable);
   }
 
@@ -488,12 +495,5 @@ class ReplayRun {
   #firstUncovered(cursor: StreamCursor | undefined): SequenceNumber | undefined {
     const { records } = this.#batch;
     return records[firstUncovered(records, cursor)]?.sequenceNumber;
-  }
-
-  #report(watermark: Watermark): void {
-    const lagMs = Math.max(0, this.#ports.clock.nowMs() - watermark.timestamp / 1000);
-    // Only a batch says that there was something to do; an idle stream's watermark is old and fine.
-    if (this.#batch.records.length > 0)
-      this.#observability.metrics.milliseconds("WatermarkLag", lagMs);
   }
 }

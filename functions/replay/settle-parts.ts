@@ -37,7 +37,7 @@ export async function settleParts(
   );
   await engine.close();
   const failed = results.filter((result) => result.status === "rejected");
-  observability.metrics.count("PartsSettled", results.length - failed.length);
+  observability.metrics.count("PartsSettled", results.length - failed.length, shard);
   const [first] = failed;
   observability.log.warn("nobody settles parts of transactions over several shards: replay does", {
     ...{ shard, parts: open.length, failed: failed.length },

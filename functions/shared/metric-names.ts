@@ -44,6 +44,8 @@ export const functionMetrics = {
   // replay and reaper
   FencesRemoved: "Count",
   WatermarkLag: "Milliseconds",
+  LogBlocks: "Count",
+  OldestOpen: "Milliseconds",
   // reaper
   TombstonesRemoved: "Count",
   TombstonesKept: "Count",
@@ -65,6 +67,8 @@ export const functionMetrics = {
 } as const;
 
 type Units = typeof functionMetrics;
+
+export type MetricName = keyof Units;
 
 /** The metrics of one unit. */
 export type MetricOf<Unit extends Units[keyof Units]> = {

@@ -3,6 +3,7 @@
  * handlers make the real one (powertools-observability.ts), so whoever runs a service otherwise
  * needs no package for it.
  */
+import type { ShardId } from "../../core/types.ts";
 import type { MetricOf } from "./metric-names.ts";
 
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -14,11 +15,14 @@ export type Log = {
   error(message: string, fields?: LogFields): void;
 };
 
-/** Names as in metric-names.ts, each with the unit that it has. */
+/**
+ * Names as in metric-names.ts, each with the unit that it has. With a shard those of
+ * shard-metrics.ts are written for that one as well as for all; others are not.
+ */
 export type Metrics = {
-  count(name: MetricOf<"Count">, value: number): void;
-  milliseconds(name: MetricOf<"Milliseconds">, value: number): void;
-  bytes(name: MetricOf<"Bytes">, value: number): void;
+  count(name: MetricOf<"Count">, value: number, shard?: ShardId): void;
+  milliseconds(name: MetricOf<"Milliseconds">, value: number, shard?: ShardId): void;
+  bytes(name: MetricOf<"Bytes">, value: number, shard?: ShardId): void;
 };
 
 export type Observability = { readonly log: Log; readonly metrics: Metrics };

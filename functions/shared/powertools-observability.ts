@@ -4,7 +4,10 @@
  */
 import { Logger } from "@aws-lambda-powertools/logger";
 import { Metrics as EmbeddedMetrics, MetricUnit } from "@aws-lambda-powertools/metrics";
+import type { ShardId } from "../../core/types.ts";
+import type { MetricName } from "./metric-names.ts";
 import type { LogLevel, Observability } from "./observability.ts";
+import { shardMetrics } from "./shard-metrics.ts";
 
 const metricNamespace = "Tidemark";
 
@@ -27,11 +30,20 @@ export function createObservability(options: {
     logLevel: options.logLevel,
     persistentKeys: { deployment: options.deployment },
   });
-  const embedded = new EmbeddedMetrics({
-    namespace: metricNamespace,
-    serviceName,
-    defaultDimensions: { deployment: options.deployment },
-  });
+  const newMetrics = (): EmbeddedMetrics =>
+    new EmbeddedMetrics({
+      namespace: metricNamespace,
+      serviceName,
+      defaultDimensions: { deployment: options.deployment },
+    });
+  const embedded = newMetrics();
+  const byShard = new Map<ShardId, EmbeddedMetrics>();
+  const metricsOf = (name: MetricName, shard: ShardId | undefined): EmbeddedMetrics => {
+    if (shard === undefined || !shardMetrics.has(name)) return embedded;
+    const own = byShard.get(shard) ?? newMetrics();
+    byShard.set(shard, own);
+    return own;
+  };
   return {
     log: {
       debug(message, fields = {}) {
@@ -48,19 +60,25 @@ export function createObservability(options: {
       },
     },
     metrics: {
-      count(name, value) {
-        embedded.addMetric(name, MetricUnit.Count, value);
+      count(name, value, shard) {
+        metricsOf(name, shard).addMetric(name, MetricUnit.Count, value);
       },
-      milliseconds(name, value) {
-        embedded.addMetric(name, MetricUnit.Milliseconds, value);
+      milliseconds(name, value, shard) {
+        metricsOf(name, shard).addMetric(name, MetricUnit.Milliseconds, value);
       },
-      bytes(name, value) {
-        embedded.addMetric(name, MetricUnit.Bytes, value);
+      bytes(name, value, shard) {
+        metricsOf(name, shard).addMetric(name, MetricUnit.Bytes, value);
       },
     },
     flush() {
       // Publishing nothing is a warning to Powertools; an idle invocation is no reason for one.
       if (embedded.hasStoredMetrics()) embedded.publishStoredMetrics();
+      for (const [shard, own] of byShard) {
+        if (!own.hasStoredMetrics()) continue;
+        // One line, and two sets of dimensions: CloudWatch counts it for all and for the shard.
+        own.addDimensions({}).addDimensions({ shard });
+        own.publishStoredMetrics();
+      }
     },
   };
 }

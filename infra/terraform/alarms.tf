@@ -1,5 +1,6 @@
 # One alarm for each way in which a deployment can need somebody. docs/operations.md says what to do
-# about each, under the alarm's name.
+# about each, under the alarm's name. Of several shards each alarm is of the worst: the metrics are
+# of all of them, so their maximum is that of one, and a shard that was split off is among them.
 
 locals {
   # Housekeeping is both of them, where there is no stream.
@@ -22,7 +23,7 @@ locals {
       minutes     = 5
     }
     watermark-lag = {
-      description = "The watermark lags behind the log: clients hold more of it in memory."
+      description = "A shard's watermark lags behind its log: clients hold more of it in memory."
       namespace   = "Tidemark", metric = "WatermarkLag", statistic = "Maximum"
       dimensions  = { service = "tidemark-replay", deployment = var.deployment }
       threshold   = var.alarms.watermark_lag_seconds * 1000
@@ -53,6 +54,14 @@ locals {
       dimensions  = { service = local.replay_service, deployment = var.deployment }
       threshold   = 0
       minutes     = 1
+    }
+    open-transactions = {
+      description = "Nobody settles a transaction: it bars others and holds up its watermark."
+      namespace   = "Tidemark", metric = "OldestOpen", statistic = "Maximum"
+      dimensions  = { service = local.replay_service, deployment = var.deployment }
+      threshold   = var.alarms.oldest_open_seconds * 1000
+      minutes     = 5
+      datapoints  = 3
     }
     reaper-failures = {
       description = "Tombstones cannot be removed."

@@ -1,5 +1,6 @@
 # One page that answers, from top to bottom: does it commit, how far behind is it, what is refused,
-# what does it cost.
+# what does it cost; and then the same for each shard. Those are searched for, not listed: splits
+# make more of them.
 
 locals {
   oracle_dimensions = ["service", "tidemark-oracle", "deployment", var.deployment]
@@ -67,6 +68,42 @@ locals {
     },
   ]
 
+  # Metrics that have a value for each shard, which is named as logs and the control table have it.
+  shard_metrics = concat(
+    [
+      for shown in [
+        { title = "commits", metric = "Committed", stat = "Sum", unit = "count" },
+        { title = "conflicts", metric = "AbortedConflict", stat = "Sum", unit = "count" },
+        { title = "busy answers", metric = "Busy", stat = "Sum", unit = "count" },
+      ] : merge(shown, { service = "tidemark-oracle" }) if var.stream.enabled
+    ],
+    [
+      for stream in [local.stream_name] : {
+        title   = "watermark lag", metric = "WatermarkLag", stat = "Maximum", unit = "milliseconds"
+        service = local.replay_service
+      } if var.stream.enabled
+    ],
+    [
+      for shown in [
+        { title = "oldest open", metric = "OldestOpen", stat = "Maximum", unit = "milliseconds" },
+        { title = "blocks of the log", metric = "LogBlocks", stat = "Sum", unit = "count" },
+      ] : merge(shown, { service = local.replay_service }) if local.functions_keep_house
+    ],
+  )
+  shard_widgets = [
+    for shown in local.shard_metrics : {
+      title = "Each shard: ${shown.title}", stat = shown.stat, unit = shown.unit
+      metrics = [[{
+        id = "shards"
+        expression = join(" ", [
+          "SEARCH('{Tidemark,deployment,service,shard} MetricName=\"${shown.metric}\"",
+          "service=\"${shown.service}\" deployment=\"${var.deployment}\"',",
+          "'${shown.stat}', 60)",
+        ])
+      }]]
+    }
+  ]
+
   widgets = concat(
     [for widget in local.stream_widgets : widget if var.stream.enabled],
     [for widget in local.house_widgets : widget if local.functions_keep_house],
@@ -110,6 +147,7 @@ locals {
         ]
       } if name == "api"
     ],
+    local.shard_widgets,
   )
 }
 

@@ -550,6 +550,7 @@ variable "alarms" {
     oracle_iterator_age_seconds = optional(number, 10)
     replay_iterator_age_seconds = optional(number, 300)
     watermark_lag_seconds       = optional(number, 60)
+    oldest_open_seconds         = optional(number, 120)
     conflict_percent            = optional(number, 20)
   })
   default  = {}
@@ -569,7 +570,8 @@ variable "alarms" {
     condition = min(
       var.alarms.oracle_iterator_age_seconds,
       var.alarms.replay_iterator_age_seconds,
-      var.alarms.watermark_lag_seconds
+      var.alarms.watermark_lag_seconds,
+      var.alarms.oldest_open_seconds
     ) > 0
     error_message = <<-EOT
       The alarms' ages and lag are seconds above 0; at 0 every record would be too old. To have no

@@ -10,6 +10,7 @@ import { deploymentNames } from "../../aws/names.ts";
 import { systemTables } from "../../aws/provision.ts";
 import * as limits from "../../core/limits.ts";
 import { functionMetrics } from "../../functions/shared/metric-names.ts";
+import { shardMetrics } from "../../functions/shared/shard-metrics.ts";
 import { logLevels } from "../../functions/shared/observability.ts";
 import { functionRoles, functionSettings, rolesOf } from "../../functions/shared/settings.ts";
 import { moduleFile } from "../../localstack/module-settings.ts";
@@ -275,6 +276,16 @@ describe("what is watched", () => {
     ];
     expect(used.length).toBeGreaterThan(20);
     expect(used.filter((name) => !own.has(name))).toEqual([]);
+  });
+
+  test("what the dashboard shows of each shard is written for each shard", () => {
+    const dashboard = moduleFile("dashboard.tf");
+    const shown = [...dashboard.matchAll(/ metric = "(\w+)", stat/g)].map(([, name = ""]) => name);
+    expect(shown.length).toBeGreaterThan(5);
+    expect(shown.filter((name) => !new Set<string>(shardMetrics).has(name))).toEqual([]);
+    // No list of shards: splits make more of them.
+    expect(dashboard).toContain("SEARCH('{Tidemark,deployment,service,shard} MetricName=");
+    expect(dashboard).not.toContain("var.shards");
   });
 });
 

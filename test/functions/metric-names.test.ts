@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { functionMetrics } from "../../functions/shared/metric-names.ts";
+import { shardMetrics } from "../../functions/shared/shard-metrics.ts";
 
 const words = readFileSync(new URL("../../docs/operations.md", import.meta.url), "utf8");
 const begin = words.indexOf("## Metrics");
@@ -14,4 +15,10 @@ const explained = table
 
 test("docs/operations.md explains every metric of the functions, and no other", () => {
   expect(explained.toSorted()).toEqual(Object.keys(functionMetrics).toSorted());
+});
+
+test("docs/operations.md says which of them have a value for each shard", () => {
+  const [, sentence = ""] = /for each shard as well:([^.]*)\./.exec(words) ?? [];
+  const named = [...sentence.matchAll(/`([A-Za-z]+)`/g)].map(([, name]) => name);
+  expect(named.toSorted()).toEqual([...shardMetrics].toSorted());
 });

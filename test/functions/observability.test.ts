@@ -1,5 +1,6 @@
 /** What a function's metrics write, and that an invocation without any writes nothing. */
-import { expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import type { ShardId } from "../../core/types.ts";
 import { createObservability } from "../../functions/shared/powertools-observability.ts";
 
 /**
@@ -40,5 +41,74 @@ test("an invocation's metrics are written once, by its flush", () => {
     service: "tidemark-replay",
     deployment: "test",
     ReplayedTransactions: 3,
+  });
+});
+
+describe("metrics of a shard", () => {
+  const first = "shardId-000000000000" as ShardId;
+  const second = "shard-001" as ShardId;
+  const all = ["deployment", "service"];
+  const own = ["deployment", "service", "shard"];
+
+  type Line = Readonly<Record<string, unknown>> & {
+    readonly _aws: {
+      readonly CloudWatchMetrics: readonly { readonly Dimensions: readonly string[][] }[];
+    };
+  };
+
+  /** What is written, and under which sets of dimensions. */
+  function linesOf(texts: readonly string[]): readonly { line: Line; sets: unknown }[] {
+    return texts.map((text) => {
+      const line = JSON.parse(text) as Line;
+      const sets = line._aws.CloudWatchMetrics.flatMap(({ Dimensions }) => Dimensions);
+      return { line, sets: sets.map((names) => names.toSorted()) };
+    });
+  }
+
+  test("are written once, for all shards and for their own", () => {
+    const { texts } = written();
+    const { metrics, flush } = createObservability(identity);
+    metrics.count("Committed", 3, first);
+    metrics.count("Committed", 4, second);
+    metrics.milliseconds("WatermarkLag", 17, second);
+    flush();
+    const lines = linesOf(texts);
+    expect(lines).toHaveLength(2);
+    for (const { sets } of lines) expect(sets).toEqual([all, own]);
+    expect(lines[0]?.line).toMatchObject({
+      shard: first,
+      service: "tidemark-replay",
+      Committed: 3,
+    });
+    expect(lines[1]?.line).toMatchObject({ shard: second, Committed: 4, WatermarkLag: 17 });
+    flush();
+    expect(texts).toHaveLength(2);
+  });
+
+  test("keep their shard in the next invocation", () => {
+    const { texts } = written();
+    const { metrics, flush } = createObservability(identity);
+    for (const value of [1, 2]) {
+      metrics.count("Busy", value, second);
+      flush();
+    }
+    const lines = linesOf(texts);
+    expect(lines.map(({ sets }) => sets)).toEqual([
+      [all, own],
+      [all, own],
+    ]);
+    expect(lines.map(({ line }) => line["Busy"])).toEqual([1, 2]);
+  });
+
+  test("that tell nothing by shard are written for all alone", () => {
+    const { texts } = written();
+    const { metrics, flush } = createObservability(identity);
+    metrics.count("Stale", 1, second);
+    metrics.count("Duplicates", 2);
+    flush();
+    const [only, ...others] = linesOf(texts);
+    expect(others).toEqual([]);
+    expect(only).toMatchObject({ sets: [all], line: { Stale: 1, Duplicates: 2 } });
+    expect(only?.line).not.toHaveProperty("shard");
   });
 });

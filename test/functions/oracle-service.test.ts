@@ -10,6 +10,7 @@ import {
   OracleUnfinishedError,
   type OracleService,
 } from "../../functions/oracle/service.ts";
+import { silentObservability } from "../../functions/shared/silent-observability.ts";
 import { encodePayload } from "../../schemas/payload.ts";
 import { spillPayload } from "../../schemas/spill.ts";
 import { id, startTimestamp } from "../core/oracle-harness.ts";
@@ -52,6 +53,26 @@ const stream = [
 const expectedKinds = ["committed", "committed", "committed", "conflict", "committed"];
 
 describe("oracle service", () => {
+  test("says of which shard its blocks and verdicts are", async () => {
+    const log = new MemoryLog(startTimestamp);
+    const told: (readonly [string, number, string | undefined])[] = [];
+    const tell = (name: string, value: number, of?: string): void =>
+      void told.push([name, value, of]);
+    const { log: silent } = silentObservability;
+    const metrics = { count: tell, milliseconds: tell, bytes: tell };
+    const service = createOracleService({
+      ...log.ports(),
+      observability: { log: silent, metrics },
+    });
+    await service.handle({ shard, records: stream }, ample);
+    expect(told).toContainEqual(["Committed", 4, shard]);
+    expect(told).toContainEqual(["AbortedConflict", 1, shard]);
+    expect(told).toContainEqual(["Blocks", 1, shard]);
+    expect(told).toContainEqual(["BlockBytes", log.blocks[0]?.bytes.length, shard]);
+    // What is wrong in the stream is nobody's.
+    expect(told).toContainEqual(["RejectedRecords", 0, undefined]);
+  });
+
   test("certifies a batch into one block, and says so", async () => {
     const log = new MemoryLog(startTimestamp);
     const service = createOracleService(log.ports());

@@ -137,6 +137,40 @@ describe("by the stream", () => {
     expect((await replay(cold.service)).watermark).toEqual(end.watermark);
   });
 
+  test("metrics say what has been open for longest, and which blocks are passed", async () => {
+    const told: (readonly [string, number, string | undefined])[] = [];
+    const tell = (...metric: (typeof told)[number]): void => void told.push(metric);
+    const metrics = { count: tell, milliseconds: tell, bytes: tell };
+    const ports = stores.openPorts();
+    const service = createReplayService(
+      ports,
+      { log: silentObservability.log, metrics },
+      { patienceMs: 0, ownInstallMs: 0 },
+    );
+    const of = (name: string) => told.filter(([each]) => each === name);
+    await replay(service);
+    expect(of("OldestOpen")).toEqual([]);
+    const before = (await logOf(stores)).length;
+    const voter = await voterAt(stores, 30);
+    const { verdict } = await prepare(voter);
+    const at = verdict.kind === "prepared" ? verdict.timestamp : 0;
+    await certify(client, { of: table, writes: [{ ...key("c"), n: number(1) }] });
+    const beganMs = ports.clock.nowMs();
+    await replay(service);
+    const [[, openMs, shard] = []] = of("OldestOpen");
+    expect(openMs).toBeGreaterThanOrEqual(beganMs - at / 1_000);
+    expect(openMs).toBeLessThanOrEqual(ports.clock.nowMs() - at / 1_000);
+    expect(shard).toBe(stores.shard);
+    const { id, proof } = voter;
+    await send({ id, kind: "vote", vote: { proof, stamps: [] } });
+    await replay(service);
+    expect(of("OldestOpen")).toHaveLength(1);
+    // Two runs that find the same blocks count each once.
+    await replay(serviceOf(stores).service);
+    const blocks = of("LogBlocks").reduce((sum, [, count]) => sum + count, 0);
+    expect(blocks).toBe((await logOf(stores)).length - before);
+  });
+
   test("I7: a process that dies between vote and watermark leaves nothing out", async () => {
     const voter = await voterAt(stores, 2);
     await prepare(voter);

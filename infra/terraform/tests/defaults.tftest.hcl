@@ -329,9 +329,24 @@ run "the_dashboard_shows_metrics_as_lists_of_names" {
   assert {
     condition = alltrue(flatten([
       for widget in jsondecode(aws_cloudwatch_dashboard.this.dashboard_body).widgets : [
-        for metric in widget.properties.metrics : length(metric) >= 4 && can(tolist(metric))
+        for metric in widget.properties.metrics :
+        can(metric[0].expression) || (length(metric) >= 4 && can(tolist(metric)))
       ]
     ]))
     error_message = "A metric is a namespace, a name and dimensions."
+  }
+  assert {
+    condition = contains(
+      flatten([
+        for widget in jsondecode(aws_cloudwatch_dashboard.this.dashboard_body).widgets : [
+          for metric in widget.properties.metrics : try(metric[0].expression, "")
+        ]
+      ]),
+      join(" ", [
+        "SEARCH('{Tidemark,deployment,service,shard} MetricName=\"WatermarkLag\"",
+        "service=\"tidemark-replay\" deployment=\"shop\"', 'Maximum', 60)",
+      ]),
+    )
+    error_message = "Shards are searched for, so that those that were split off are among them."
   }
 }

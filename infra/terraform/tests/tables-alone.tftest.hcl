@@ -132,7 +132,8 @@ run "alarms_and_dashboard_speak_of_what_is_there" {
         length(widget.properties.metrics) > 0,
         [
           for metric in widget.properties.metrics :
-          !contains(["AWS/Kinesis"], metric[0]) && !contains(metric, "tidemark-oracle")
+          !strcontains(jsonencode(metric), "AWS/Kinesis") &&
+          !strcontains(jsonencode(metric), "tidemark-oracle")
         ],
       ]
     ]))
