@@ -52,6 +52,12 @@ export const functionMetrics = {
   TombstoneBatchesWaiting: "Count",
   FencesWaiting: "Count",
   ReaperFailures: "Count",
+  // splitter
+  EntriesPerSecond: "Count",
+  WriteUnitsPerSecond: "Count",
+  Splits: "Count",
+  SplitsHeldBack: "Count",
+  SplitsRefused: "Count",
   // auditor
   AuditedWrites: "Count",
   UnawareWrites: "Count",

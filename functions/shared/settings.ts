@@ -11,6 +11,7 @@ export const functionRoles = [
   "replay",
   "reaper",
   "housekeeping",
+  "splitter",
   "api",
   "auditor",
   "provision",
@@ -51,10 +52,10 @@ export type ScheduleSettings = {
 export type FunctionSettings = {
   readonly description: string;
   /**
-   * Which deployments have it: those with a stream, those of tables alone, or both; or those with
-   * tables whose writers are audited.
+   * Which deployments have it: those with a stream, those of tables alone, or both; those with
+   * tables whose writers are audited; or those that are to split busy shards by themselves.
    */
-  readonly deployedWith: "stream" | "tables" | "either" | "audit";
+  readonly deployedWith: "stream" | "tables" | "either" | "audit" | "split";
   /** Processor time grows with it: 1,769 MB are one core. */
   readonly memoryMb: number;
   /** An invocation that takes longer is ended. */
@@ -137,6 +138,15 @@ export const functionSettings = {
     // clients that died.
     schedule: { everyMinutes: 1, ...notRepeated },
   },
+  splitter: {
+    description: "Splits a shard that has been too busy for a while",
+    deployedWith: "split",
+    memoryMb: 512,
+    // It measures 64 busy shards in some ten seconds, and a split is a few puts.
+    timeoutSeconds: 120,
+    // A load that comes and goes within minutes is not worth a split.
+    schedule: { everyMinutes: 1, ...notRepeated },
+  },
   api: {
     description: "REST in front of the same engine as the SDK",
     deployedWith: "either",
@@ -205,7 +215,7 @@ export function timeLimitMs(role: FunctionRole): number {
 }
 
 export function scheduleMs(
-  role: "replay" | "reaper" | "housekeeping",
+  role: "replay" | "reaper" | "housekeeping" | "splitter",
   changes: Changes<{ readonly everyMs: number }> = {},
 ): number {
   const everyMs = functionSettings[role].schedule.everyMinutes * 60_000;

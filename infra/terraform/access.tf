@@ -29,6 +29,7 @@ locals {
     # Both their rights, but for the stream's; what replay votes down by a record, this does by a
     # block.
     housekeeping = ["replay", "reaper", "express"]
+    splitter     = ["split"]
     api          = ["readOnly", "write", "express", "rest"]
     auditor      = ["audit"]
     provision    = ["provision"]

@@ -33,6 +33,14 @@ resource "aws_lambda_function" "this" {
         TIDEMARK_LOG_LEVEL  = var.log_level
       },
       each.key == "api" ? { TIDEMARK_COMMIT = var.rest.commit } : {},
+      each.key != "splitter" ? {} : {
+        TIDEMARK_SPLIT_SHARDS_MAX             = var.auto_split.shards_max
+        TIDEMARK_SPLIT_ENTRIES_PER_SECOND     = var.auto_split.entries_per_second
+        TIDEMARK_SPLIT_WRITE_UNITS_PER_SECOND = var.auto_split.write_units_per_second
+        TIDEMARK_SPLIT_LAG_SECONDS            = var.auto_split.lag_seconds
+        TIDEMARK_SPLIT_WINDOW_SECONDS         = var.auto_split.window_minutes * 60
+        TIDEMARK_SPLIT_COOL_DOWN_SECONDS      = var.auto_split.cool_down_minutes * 60
+      },
       var.local_endpoints == null ? {} : {
         TIDEMARK_ENDPOINT_DYNAMODB = var.local_endpoints.dynamodb
         TIDEMARK_ENDPOINT_KINESIS  = var.local_endpoints.kinesis

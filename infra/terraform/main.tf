@@ -58,6 +58,7 @@ locals {
       concat(
         ["either", var.stream.enabled ? "stream" : "tables"],
         length(local.audited_tables) > 0 ? ["audit"] : [],
+        var.auto_split.enabled ? ["split"] : [],
       ),
       settings.deployedWith
     ) &&

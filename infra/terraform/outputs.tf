@@ -75,7 +75,8 @@ output "mixed_tables" {
 output "functions" {
   description = <<-EOT
     Names and ARNs of the functions, by role: oracle, replay and reaper with a stream, housekeeping
-    without, api with REST, auditor where a table is audited, and provision.
+    without, splitter with auto_split, api with REST, auditor where a table is audited, and
+    provision.
   EOT
   value = {
     for name, function in aws_lambda_function.this :

@@ -189,6 +189,78 @@ variable "shards" {
   }
 }
 
+variable "auto_split" {
+  description = <<-EOT
+    A function that splits a shard which has been too busy for `window_minutes`: one a time, with
+    `cool_down_minutes` in between, up to `shards_max` (docs/operations.md, Shards). Too busy is
+    what a log takes a second, in entries or in write units of the log table; or half of that, while
+    replay lags by `lag_seconds`. Off by default.
+  EOT
+  type = object({
+    enabled                = optional(bool, false)
+    shards_max             = optional(number, 16)
+    entries_per_second     = optional(number, 2000)
+    write_units_per_second = optional(number, 700)
+    lag_seconds            = optional(number, 60)
+    window_minutes         = optional(number, 5)
+    cool_down_minutes      = optional(number, 15)
+  })
+  default  = {}
+  nullable = false
+
+  validation {
+    condition = (
+      var.auto_split.shards_max >= 2 && var.auto_split.shards_max <= 64 &&
+      floor(var.auto_split.shards_max) == var.auto_split.shards_max
+    )
+    error_message = "auto_split.shards_max is a whole number from 2 to 64 (shardsMax)."
+  }
+  validation {
+    condition = alltrue([
+      for limit in [
+        var.auto_split.entries_per_second, var.auto_split.write_units_per_second,
+      ] : limit >= 1 && limit <= 1000000 && floor(limit) == limit
+    ])
+    error_message = <<-EOT
+      auto_split.entries_per_second and .write_units_per_second are whole numbers from 1 to 1000000.
+    EOT
+  }
+  validation {
+    condition = (
+      var.auto_split.lag_seconds >= 1 && var.auto_split.lag_seconds <= 86400 &&
+      floor(var.auto_split.lag_seconds) == var.auto_split.lag_seconds
+    )
+    error_message = "auto_split.lag_seconds is a whole number from 1 to 86400."
+  }
+  validation {
+    condition = (
+      var.auto_split.window_minutes >= 1 && var.auto_split.window_minutes <= 60 &&
+      floor(var.auto_split.window_minutes) == var.auto_split.window_minutes
+    )
+    error_message = "auto_split.window_minutes is a whole number from 1 to 60."
+  }
+  validation {
+    condition = (
+      var.auto_split.cool_down_minutes >= var.auto_split.window_minutes &&
+      var.auto_split.cool_down_minutes <= 10080 &&
+      floor(var.auto_split.cool_down_minutes) == var.auto_split.cool_down_minutes
+    )
+    error_message = <<-EOT
+      auto_split.cool_down_minutes is a whole number from window_minutes to 10080: a shorter one
+      would judge a split by the load of before it.
+    EOT
+  }
+  validation {
+    condition = !var.auto_split.enabled || alltrue([
+      for table in values(var.tables) : table.access != "mixed" && !table.moving
+    ])
+    error_message = <<-EOT
+      A deployment with a mixed table is not split (docs/operations.md, Shards): leave auto_split
+      out, or give such tables a deployment of their own.
+    EOT
+  }
+}
+
 variable "housekeeping" {
   description = <<-EOT
     What replay and reaper do, in a deployment of tables alone: one function, once a minute. With
@@ -464,10 +536,15 @@ variable "memory_mb" {
   validation {
     condition = alltrue([
       for name in keys(var.memory_mb) :
-      contains(["oracle", "replay", "reaper", "housekeeping", "api", "auditor", "provision"], name)
+      contains(
+        [
+          "oracle", "replay", "reaper", "housekeeping", "splitter", "api", "auditor", "provision"
+        ],
+        name
+      )
     ])
     error_message = <<-EOT
-      memory_mb takes the functions oracle, replay, reaper, housekeeping, api, auditor and
+      memory_mb takes the functions oracle, replay, reaper, housekeeping, splitter, api, auditor and
       provision.
     EOT
   }
@@ -506,11 +583,11 @@ variable "reserved_concurrency" {
   validation {
     condition = alltrue([
       for name in keys(var.reserved_concurrency) :
-      contains(["oracle", "replay", "reaper", "housekeeping", "api", "auditor"], name)
+      contains(["oracle", "replay", "reaper", "housekeeping", "splitter", "api", "auditor"], name)
     ])
     error_message = <<-EOT
-      reserved_concurrency takes the functions oracle, replay, reaper, housekeeping, api and
-      auditor.
+      reserved_concurrency takes the functions oracle, replay, reaper, housekeeping, splitter, api
+      and auditor.
     EOT
   }
   validation {

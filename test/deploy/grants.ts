@@ -15,6 +15,7 @@ export type GrantSet =
   | "replay"
   | "reaper"
   | "provision"
+  | "split"
   | "readOnly"
   | "write"
   | "express"

@@ -9,6 +9,8 @@ import { describe, expect, test } from "vitest";
 import { deploymentNames } from "../../aws/names.ts";
 import { systemTables } from "../../aws/provision.ts";
 import * as limits from "../../core/limits.ts";
+import { splitPolicyBounds } from "../../core/split-policy.ts";
+import { splitVariable } from "../../functions/splitter/policy.ts";
 import { functionMetrics } from "../../functions/shared/metric-names.ts";
 import { shardMetrics } from "../../functions/shared/shard-metrics.ts";
 import { logLevels } from "../../functions/shared/observability.ts";
@@ -38,6 +40,11 @@ function argument(type: string, name: string, label?: string): string | undefine
     ({ labels }) => labels[0] === type && (label ?? labels[1]) === labels[1],
   );
   return new RegExp(`^ *${name} *= (.*)$`, "m").exec(block?.body ?? "")?.[1];
+}
+
+/** Numbers that inputs are compared with. */
+function argumentsOf(body = ""): readonly string[] {
+  return [...body.matchAll(/[<>]= (\d+)/g)].map(([, number = ""]) => number);
 }
 
 describe("names", () => {
@@ -159,6 +166,26 @@ describe("bounds", () => {
     expect(Number(min) * 60_000).toBe(limits.historyRetentionMsMin);
     expect(Number(max) * 60_000).toBe(limits.historyRetentionMsMax);
     expect(text).toContain(`contains([${logLevels.map((level) => `"${level}"`).join(", ")}]`);
+  });
+
+  test("when shards are split is what the policy takes, and its defaults", () => {
+    const [variable] = blocks("variable").filter(({ labels }) => labels[0] === "auto_split");
+    for (const [setting, { default: usual }] of Object.entries(splitPolicyBounds)) {
+      const snake = setting.replaceAll(/[A-Z]/g, (each) => `_${each.toLowerCase()}`);
+      const isLong = /^(window|coolDown)/.test(setting);
+      const name = isLong ? snake.replace("_seconds", "_minutes") : snake;
+      const value = isLong ? usual / 60 : usual;
+      const optional = new RegExp(`^ +${name} += optional\\(number, ${value.toString()}\\)$`, "m");
+      expect(variable?.body, name).toMatch(optional);
+      const given = new RegExp(
+        `^ +${splitVariable(setting)} += var\\.auto_split\\.${name}\\b`,
+        "m",
+      );
+      expect(text, name).toMatch(given);
+    }
+    expect(argumentsOf(variable?.body)).toEqual([
+      ...[2, limits.shardsMax, 1, 1_000_000, 1, 86_400, 1, 60, 10_080].map(String),
+    ]);
   });
 
   test("the deployment's name leaves room for the longest role's", () => {

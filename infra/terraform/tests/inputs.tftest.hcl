@@ -369,3 +369,28 @@ run "refuses_a_long_name_without_a_stream" {
   }
   expect_failures = [var.stream]
 }
+
+run "refuses_a_window_longer_than_the_cool_down" {
+  command = plan
+  variables {
+    auto_split = { enabled = true, window_minutes = 20, cool_down_minutes = 15 }
+  }
+  expect_failures = [var.auto_split]
+}
+
+run "refuses_more_shards_than_there_may_be" {
+  command = plan
+  variables {
+    auto_split = { enabled = true, shards_max = 65 }
+  }
+  expect_failures = [var.auto_split]
+}
+
+run "refuses_to_split_beside_a_mixed_table" {
+  command = plan
+  variables {
+    tables     = { carts = { access = "mixed" } }
+    auto_split = { enabled = true }
+  }
+  expect_failures = [var.auto_split]
+}
