@@ -15,7 +15,15 @@ import type {
 } from "./process-messages.ts";
 import type { StackScripts } from "./stack-bundle.ts";
 import { StackError } from "./stack-error.ts";
-import { stackFunctions, tablesOnlyFunctions, type FunctionDefinition } from "./stack-functions.ts";
+import * as limits from "../core/limits.ts";
+import { splitPolicyOf, type SplitPolicy } from "../core/split-policy.ts";
+import { splitVariable } from "../functions/splitter/policy.ts";
+import {
+  splittingFunctions,
+  stackFunctions,
+  tablesOnlyFunctions,
+  type FunctionDefinition,
+} from "./stack-functions.ts";
 import { createStackLog, type LogLevel, type StackLog } from "./stack-log.ts";
 import { SupervisedProcess } from "./supervised-process.ts";
 import type { TableSetup } from "./table-setup.ts";
@@ -51,6 +59,8 @@ export type EmbeddedStackOptions = {
   readonly tablesOnly?: boolean;
   /** 1 to 64, each with a log of its own; default: as the data folder has them, and 1 anew. */
   readonly shards?: number | undefined;
+  /** Split a shard that is busy: when, or as is usual here. Default: none is split by itself. */
+  readonly autoSplit?: boolean | Partial<SplitPolicy> | undefined;
   /** Default: all of a deployment. */
   readonly functions?: readonly FunctionDefinition[];
   readonly provision?: Provision;
@@ -128,6 +138,7 @@ class Stack implements EmbeddedStack {
   readonly lost: Promise<StackError>;
   readonly #options: EmbeddedStackOptions;
   readonly #functions: readonly FunctionDefinition[];
+  readonly #splitPolicy: SplitPolicy | undefined;
   readonly #log: StackLog;
   readonly #ownLog: StackLog;
   readonly #stream: string;
@@ -154,7 +165,11 @@ class Stack implements EmbeddedStack {
     this.region = options.region ?? "us-east-1";
     this.#stream = deploymentNames(this.deployment).stream;
     this.tablesOnly = options.tablesOnly ?? false;
-    this.#functions = options.functions ?? (this.tablesOnly ? tablesOnlyFunctions : stackFunctions);
+    this.#splitPolicy = splitPolicyHere(options.autoSplit);
+    this.#functions = options.functions ?? [
+      ...(this.tablesOnly ? tablesOnlyFunctions : stackFunctions),
+      ...(this.#splitPolicy === undefined ? [] : splittingFunctions),
+    ];
     this.#ports = { dynamodb: options.dynamodbAt ?? 0, kinesis: 0, api: 0, ...options.ports };
     this.#log =
       options.log ??
@@ -374,6 +389,7 @@ class Stack implements EmbeddedStack {
       TIDEMARK_ENDPOINT_DYNAMODB: this.endpoints.dynamodb,
       TIDEMARK_ENDPOINT_KINESIS: this.endpoints.kinesis,
       TIDEMARK_LOG_LEVEL: level,
+      ...splitVariables(this.#splitPolicy),
       POWERTOOLS_METRICS_DISABLED: level === "debug" ? "false" : "true",
       // It would be said by every process at every start; the README says which Node to use.
       AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
@@ -403,6 +419,21 @@ class Stack implements EmbeddedStack {
       this.#ownLog.error(`checkpoints could not be saved: ${because}`);
     }
   }
+}
+
+function splitPolicyHere(wanted: EmbeddedStackOptions["autoSplit"]): SplitPolicy | undefined {
+  if (wanted === undefined || wanted === false) return undefined;
+  return splitPolicyOf({
+    entriesPerSecond: limits.localSplitEntriesPerSecond,
+    windowSeconds: limits.localSplitWindowSeconds,
+    coolDownSeconds: limits.localSplitCoolDownSeconds,
+    ...(wanted === true ? {} : wanted),
+  });
+}
+
+function splitVariables(policy: SplitPolicy | undefined): NodeJS.ProcessEnv {
+  const settings = Object.entries(policy ?? {});
+  return Object.fromEntries(settings.map(([name, value]) => [splitVariable(name), String(value)]));
 }
 
 function urlOf(port: number): string {

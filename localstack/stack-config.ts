@@ -10,6 +10,7 @@ import { pathToFileURL } from "node:url";
 import { deploymentNames } from "../aws/names.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
+import { splitPolicyOf } from "../core/split-policy.ts";
 import {
   aBoolean,
   anObject,
@@ -40,6 +41,10 @@ const configChecks = {
   sampleTables: aBoolean,
   tablesOnly: aBoolean,
   shards: integerIn({ min: 1, max: limits.shardsMax }),
+  autoSplit: (value) =>
+    typeof value === "boolean" || anObject(value) === undefined
+      ? undefined
+      : "true, false or an object of settings",
 } satisfies Checks<TidemarkConfig>;
 
 const portChecks = {
@@ -152,6 +157,7 @@ function checkedConfig(content: unknown, file: string): StackConfig {
   const config = content as TidemarkConfig;
   if (config.ports !== undefined) checkOptions("ports", config.ports, portChecks);
   if (config.deployment !== undefined) deploymentNames(config.deployment);
+  if (typeof config.autoSplit === "object") splitPolicyOf(config.autoSplit);
   const tables = (config.tables ?? []).map((table, at) => tableSetup(table, `tables[${at}]`));
   assertDistinct(tables);
   return { ...config, file, tables };

@@ -38,6 +38,9 @@ const definitions = [
       everyMs: scheduleMs("housekeeping", { everyMs: { value: 5_000, because } }),
     },
   ]),
+  definition("splitter", [
+    { kind: "schedule", everyMs: scheduleMs("splitter", { everyMs: { value: 2_000, because } }) },
+  ]),
   definition("api", [{ kind: "http" }]),
 ];
 
@@ -45,6 +48,8 @@ const definitions = [
 export const stackFunctions = functionsOf("stream");
 /** Of a deployment of tables alone. */
 export const tablesOnlyFunctions = functionsOf("tables");
+/** Of one that is to split busy shards by itself, beside the others. */
+export const splittingFunctions = definitions.filter(({ name }) => name === "splitter");
 /** The files of all their handlers, by name. */
 export const handlerFiles: ReadonlyMap<string, string> = new Map(
   definitions.map(({ name, handlerFile }) => [name, handlerFile]),

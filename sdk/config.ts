@@ -47,6 +47,18 @@ export type TidemarkConfig = {
   readonly tablesOnly?: boolean;
   /** How many logs with an oracle each, 1 to 64. Default: as the data has them, and 1 anew. */
   readonly shards?: number;
+  /** Split a shard that is busy: when, or as `--auto-split` does. Default false. */
+  readonly autoSplit?: boolean | SplitConfig;
+};
+
+/** Whole numbers; of what is left out there is a default (docs/operations.md, Splits by load). */
+export type SplitConfig = {
+  readonly entriesPerSecond?: number;
+  readonly writeUnitsPerSecond?: number;
+  readonly lagSeconds?: number;
+  readonly windowSeconds?: number;
+  readonly coolDownSeconds?: number;
+  readonly shardsMax?: number;
 };
 
 /**

@@ -7,6 +7,7 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { deploymentNames } from "../../aws/names.ts";
 import { InvalidRequestError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
+import { splitPolicyBounds } from "../../core/split-policy.ts";
 import { announcement, announcementJson } from "../../localstack/announcement.ts";
 import {
   startEmbeddedStack,
@@ -36,6 +37,8 @@ type StartOptions = {
   /** Undefined if not said. */
   readonly tablesOnly?: boolean;
   readonly shards?: number;
+  /** Undefined if not said; true without a number. */
+  readonly autoSplit?: true | number;
   readonly logLevel: LogLevel;
   readonly json?: boolean;
 };
@@ -65,6 +68,11 @@ export function startCommand(shell: Shell): Command {
     .option("--region <name>", "AWS region to pretend (default: us-east-1)")
     .option("--tables-only", "no stream and no oracle: clients append to the log themselves")
     .option("--shards <n>", "logs with an oracle each, 1 to 64 (default: 1)", parseShards)
+    .option(
+      "--auto-split [entries]",
+      "split a shard whose log takes so many entries a second (default: 200), for 20 s",
+      parseEntries,
+    )
     .option("--sample-tables", "create and fill the sample tables (default)")
     .option("--no-sample-tables", "do not")
     .addOption(
@@ -82,6 +90,7 @@ export function startCommand(shell: Shell): Command {
         "  tidemark start --data .tidemark --log-level debug\n" +
         "  tidemark start --tables-only\n" +
         "  tidemark start --shards 4\n" +
+        "  tidemark start --auto-split\n" +
         "  tidemark start --api-port 0 --dynamodb-port 0 --kinesis-port 0 --json\n",
     )
     .action(shell.act(start));
@@ -184,6 +193,7 @@ function stackOptions(options: StartOptions, config: StackConfig): EmbeddedStack
     sampleTables: options.sampleTables ?? config.sampleTables ?? true,
     tablesOnly: options.tablesOnly ?? config.tablesOnly ?? false,
     shards: options.shards ?? config.shards,
+    autoSplit: autoSplitOf(options, config),
     tables: ownTables(options, config),
     scripts: builtScripts(),
     log: createStackLog({
@@ -262,6 +272,25 @@ function parseShards(text: string): number {
     throw new InvalidArgumentError(`A deployment has 1 to ${limits.shardsMax.toString()} shards.`);
   }
   return shards;
+}
+
+/** Of the command line the number; what else the configuration says stays. */
+function autoSplitOf(
+  { autoSplit }: StartOptions,
+  config: StackConfig,
+): EmbeddedStackOptions["autoSplit"] {
+  if (typeof autoSplit !== "number") return autoSplit ?? config.autoSplit;
+  const said = typeof config.autoSplit === "object" ? config.autoSplit : {};
+  return { ...said, entriesPerSecond: autoSplit };
+}
+
+function parseEntries(text: string): number {
+  const { min, max } = splitPolicyBounds.entriesPerSecond;
+  const entries = Number(text);
+  if (!/^\d+$/.test(text) || entries < min || entries > max) {
+    throw new InvalidArgumentError(`A whole number from ${min.toString()} to ${max.toString()}.`);
+  }
+  return entries;
 }
 
 function parseFolder(text: string): string {

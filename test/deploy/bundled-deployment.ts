@@ -146,19 +146,25 @@ async function makeFirstShard({ control }: AwsPorts, timestamp: Timestamp): Prom
 export async function functionProcess(
   role: FunctionRole,
   endpoint: string,
-  change: { readonly deployment?: string } = {},
+  change: {
+    readonly deployment?: string;
+    /** Beside what every function is given. */
+    readonly variables?: Readonly<Record<string, string>>;
+  } = {},
 ): Promise<LambdaProcess> {
   const { zip } = await bundleFunction(role);
   return lambdaProcess({
     zip,
     name: `tidemark-${deployment}-${role}`,
     timeoutMs: timeLimitMs(role),
-    environment: functionEnvironment({
-      deployment,
-      endpoint: { dynamodb: endpoint, kinesis: endpoint },
-      logLevel: "DEBUG",
-      ...change,
-    }),
+    environment: {
+      ...functionEnvironment({
+        deployment: change.deployment ?? deployment,
+        endpoint: { dynamodb: endpoint, kinesis: endpoint },
+        logLevel: "DEBUG",
+      }),
+      ...change.variables,
+    },
   });
 }
 
