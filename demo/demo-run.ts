@@ -28,6 +28,7 @@ import { Progress } from "./progress.ts";
 import { type DemoReport, killText, measured } from "./report.ts";
 import { SeededRandom } from "./seeded-random.ts";
 import { type DecidedOperation, decideOpen, repeatCommitted } from "./settle.ts";
+import { changeShards, type ShardChanges } from "./shard-changes.ts";
 import type { DemoScripts } from "./snapshot.ts";
 import { awaitWatermark, readStoredRows } from "./stored-rows.ts";
 
@@ -66,6 +67,7 @@ export async function runDemo(
     options.endpoint === undefined
       ? await startEmbeddedStack({
           dataFolder: options.data,
+          shards: options.shards,
           log: surroundings.logs.stackLog(),
           scripts: surroundings.scripts.stack,
         })
@@ -102,7 +104,7 @@ async function runOn(world: World): Promise<DemoReport> {
   const { clients, concurrency } = options;
   const fleet = await startClients(world, opened, measurements);
   say(`${clients} clients with ${concurrency} transactions at a time, for ${options.seconds} s`);
-  const { kills, killed, live, seconds } = await underLoad(world, {
+  const { kills, killed, live, seconds, shardChanges } = await underLoad(world, {
     fleet,
     measurements,
     depositedCents,
@@ -139,6 +141,7 @@ async function runOn(world: World): Promise<DemoReport> {
     kills,
     killed,
     missed,
+    shardChanges,
     native: native.report,
     lastLines: faults.length === 0 ? undefined : logs.last(),
     audit: {
@@ -235,6 +238,7 @@ async function underLoad(
   readonly killed: Readonly<Record<string, number>>;
   readonly live: LiveAudit;
   readonly seconds: number;
+  readonly shardChanges: ShardChanges | undefined;
 }> {
   const { options, stack, say } = world;
   const { fleet, measurements } = load;
@@ -243,10 +247,16 @@ async function underLoad(
   const over = new AbortController();
   const progress = new Progress(measurements, options);
   const beganMs = performance.now();
+  const signal = AbortSignal.timeout(options.seconds * 1_000 + chaosPatienceMs);
+  const changing = changesShards(world)
+    ? discover(world.endpoint).then((description) =>
+        changeShards(description, { atMs: options.seconds * 400, signal, say }),
+      )
+    : Promise.resolve(undefined);
   const chaos = carryOut(kinds.length === 0 ? [] : planKills({ ...options, kinds }), {
     ...{ fleet, stack },
     operationsDone: () => measurements.operationsDone,
-    signal: AbortSignal.timeout(options.seconds * 1_000 + chaosPatienceMs),
+    signal,
     onKill: (kill) => {
       kills.push(kill);
       progress.kills = kills.length;
@@ -255,13 +265,18 @@ async function underLoad(
   });
   const live = auditLive(world, { depositedCents: load.depositedCents, signal: over.signal });
   await new Promise((resolve) => setTimeout(resolve, options.seconds * 1_000));
-  await chaos;
+  // Before the clients stop: a join under load, and a split among kills.
+  const [, shardChanges] = await Promise.all([chaos, changing]);
   over.abort();
   progress.stop();
   if (process.stderr.isTTY) for (const kill of kills) say(killText(kill));
   await fleet.stop();
   const seconds = (performance.now() - beganMs) / 1_000;
-  return { kills, killed: countKills(kinds, kills), live: await live, seconds };
+  return { kills, killed: countKills(kinds, kills), live: await live, seconds, shardChanges };
+}
+
+function changesShards({ stack, options }: World): boolean {
+  return stack !== undefined && options.chaos && (options.shards ?? 1) > 1;
 }
 
 function killKinds({ stack, options }: World): readonly string[] {

@@ -1,6 +1,7 @@
 /** The demo's command line. */
 import { Command, InvalidArgumentError, Option } from "commander";
 import { z } from "zod";
+import { shardsMax } from "../core/limits.ts";
 import { commitWays } from "./messages.ts";
 
 const optionsSchema = z.object({
@@ -10,6 +11,7 @@ const optionsSchema = z.object({
   commit: z.enum([...commitWays, "mixed"]),
   seconds: z.number(),
   accounts: z.int(),
+  shards: z.int().optional(),
   seed: z.int(),
   chaos: z.boolean(),
   native: z.boolean(),
@@ -37,6 +39,9 @@ opinion. It exits with 1 and a list of faults if anything is wrong.
 oracle, replay, reaper and api. The process of the stores is killed only with --data: in memory its
 data would die with it. With --endpoint only clients are killed: the stack's processes are not ours.
 
+--shards gives the demo's stack so many logs. With --chaos one of them is split in the middle, and
+the new one is joined to it again, while processes are killed.
+
 --native adds a shop on a mixed table: programs sell its goods by plain conditional UpdateItems and
 restock them by transactions. No unit is made or lost, and no fence is left. With --chaos these
 programs are killed, too. It needs a deployment of one shard.
@@ -46,6 +51,7 @@ Examples:
   ${called} --seconds 60 --clients 2 --accounts 20
   ${called} --chaos --seed 7
   ${called} --chaos --commit mixed
+  ${called} --chaos --shards 4
   ${called} --chaos --native
   ${called} --chaos --history histories/demo
   npm run check-history -- histories/demo --strict
@@ -87,6 +93,11 @@ export function withDemoOptions(command: Command, called: string): Command {
       whole(2, accountsMax),
       400,
     )
+    .option(
+      "--shards <number>",
+      "logs of the demo's own stack (default: as the data has them, and 1 anew)",
+      whole(1, shardsMax),
+    )
     .option("--seed <number>", "decides operations and kills", whole(0, 2 ** 31 - 1))
     .option("--chaos", "kill -9 single processes while it runs", false)
     .option("--native", "programs that sell from a mixed table by plain calls beside it", false)
@@ -110,6 +121,9 @@ export function demoOptions(command: Command): DemoOptions {
   });
   if (options.endpoint !== undefined && options.data !== undefined) {
     command.error("error: --data belongs to a stack of the demo's own, not to one at --endpoint");
+  }
+  if (options.endpoint !== undefined && options.shards !== undefined) {
+    command.error("error: --shards belongs to a stack of the demo's own, not to one at --endpoint");
   }
   return options;
 }

@@ -10,6 +10,7 @@ import {
 import type { Counters } from "./messages.ts";
 import type { ShopReport } from "./native/demo-shop.ts";
 import type { DemoOptions } from "./options.ts";
+import type { ShardChanges } from "./shard-changes.ts";
 
 /** What `--json` prints, on one line. Times are milliseconds. */
 export type DemoReport = {
@@ -39,6 +40,8 @@ export type DemoReport = {
    * Planned kinds that never struck, a line each: no fault, but nothing was proved about them.
    */
   readonly missed: readonly string[];
+  /** Splits and joins of shards in the middle, with --shards and --chaos. */
+  readonly shardChanges: ShardChanges | undefined;
   /** If there was a fault: the last that each process has said, those that were silent left out. */
   readonly lastLines: Readonly<Record<string, readonly string[]>> | undefined;
   /** Of the shop, with --native. */
@@ -65,7 +68,15 @@ export function measured(
   seconds: number,
 ): Omit<
   DemoReport,
-  "ok" | "options" | "kills" | "killed" | "missed" | "lastLines" | "native" | "audit"
+  | "ok"
+  | "options"
+  | "kills"
+  | "killed"
+  | "missed"
+  | "shardChanges"
+  | "lastLines"
+  | "native"
+  | "audit"
 > {
   const { commits, operations, conflicts, retries, counters } = measurements;
   return {

@@ -68,6 +68,7 @@ const reportSchema = z.strictObject({
   }),
   conflicts: z.int(),
   retries: z.int(),
+  shardChanges: z.strictObject({ splits: z.int(), joins: z.int() }).optional(),
   counters: z.strictObject({
     earlyConflicts: z.int(),
     oracleConflicts: z.int(),
@@ -170,6 +171,15 @@ describe("the demo", () => {
     }
     // Who died knowing of a commit has left it to others; its next life may be one of them.
     expect(report.audit.orphaned).toBe(report.killed["client-at-decision"]);
+  }, 240_000);
+
+  test("audits green when a shard is split and joined in the middle of the kills", async () => {
+    const run = ["--shards", "2", "--chaos", "--seconds", "4", "--seed", "5"];
+    const demo = await runDemo(...small, ...run);
+    const report = expectGreen(demo);
+    expect(report.shardChanges).toEqual({ splits: 1, joins: 1 });
+    expect(demo.errors).toContain("shard 0 is split: shard 2 has the upper half of its range");
+    expect(demo.errors).toContain("shard 2 is joined to shard 0");
   }, 240_000);
 
   test("strikes with every kind of kill however slow everything is", async () => {
