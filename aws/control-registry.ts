@@ -8,6 +8,7 @@
  * after it or not at all. A machine that slept in between tries again.
  */
 import { isDeepStrictEqual } from "node:util";
+import { baseSinceAfter } from "../core/base-tables.ts";
 import { retentionAfter, retentionDefault, tableHistoryAfter } from "../core/history.ts";
 import {
   CorruptDataError,
@@ -118,8 +119,10 @@ export function createRegistryStore(parts: RegistryParts): RegistryStore {
         // What the caller may have read of it before may not stand any more.
         const history = table.history ?? before?.history ?? false;
         const { name, partitionKey, sortKey, indexKeys, indexNames, indexDescriptions } = table;
+        const access = accessAfter(before, table);
         const item = fromDescription({
-          ...{ name, partitionKey, ...accessAfter(before, table) },
+          ...{ name, partitionKey, ...access },
+          ...baseSinceAfter(before, { ...table, ...access }, nowMs),
           ...(sortKey === undefined ? {} : { sortKey }),
           ...(indexKeys === undefined ? {} : { indexKeys }),
           ...(indexNames === undefined ? {} : { indexNames }),
@@ -305,6 +308,7 @@ function fromDescription(table: TableDescription): Item {
       : { [descriptionsName]: table.indexDescriptions }),
     ...fromHistory(table),
     access: { S: table.access },
+    ...(table.baseSince === undefined ? {} : { baseSince: { N: table.baseSince.toString() } }),
     ...(table.move === undefined
       ? {}
       : { moveTo: { S: table.move.to }, moveStage: { S: table.move.stage } }),
@@ -355,6 +359,9 @@ function toDescription(stored: Stored): TableDescription {
       : {}),
     access,
     ...(has(stored, "moveStage") ? { move: toMove(stored, access) } : {}),
+    ...(has(stored, "baseSince")
+      ? { baseSince: integerOf(stored, "baseSince") as Timestamp }
+      : {}),
   } as const;
   if (!has(stored, "sortKeyName")) return description;
   return { ...description, sortKey: toKeyAttribute(stored, "sortKey") };

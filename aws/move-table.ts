@@ -108,6 +108,13 @@ function claimed(parts: MoveParts, task: MoveTask, mover: string): Promise<Table
           `aside. Switch it off first: \`npx tidemark register ${table} --no-history\``,
       );
     }
+    if (to === "mixed" && before.baseSince !== undefined) {
+      throw new InvalidRequestError(
+        "base",
+        `table "${table}" takes BASE transactions, whose locks native writes do not look at: it ` +
+          "stays transactional",
+      );
+    }
     return { ...stateOf(before), mover };
   });
 }

@@ -7,6 +7,7 @@ import type { Clock } from "../core/ports.ts";
 import { accessAfter } from "../core/table-access.ts";
 import type { KeyAttribute, TableAccess, TableDescription, WantedTable } from "../core/types.ts";
 import { encodeIndexes } from "../schemas/described-indexes.ts";
+import { ensureBaseRecords } from "./base-records.ts";
 import { withAwsClients, type AwsClientOptions, type DynamoDbHandle } from "./clients.ts";
 import {
   describeTable,
@@ -34,6 +35,8 @@ export type AdoptedTable = {
   readonly history?: boolean | undefined;
   /** Undefined: as it is registered; `"transactional"` for a new one. */
   readonly access?: TableAccess | undefined;
+  /** For BASE transactions. Undefined: as it is registered; false for a new one. */
+  readonly base?: boolean | undefined;
   /** Checked, where the caller knows them: partition key, then sort key. */
   readonly keyNames?: readonly string[] | undefined;
   /** Whether items have reserved names, if the table is new to the registry. Default `"first"`. */
@@ -145,6 +148,7 @@ type Asked = {
   readonly name: string;
   readonly history?: boolean | undefined;
   readonly access?: TableAccess | undefined;
+  readonly base?: boolean | undefined;
   /** As far as the caller knows it. */
   readonly key: readonly KnownKey[] | undefined;
 };
@@ -174,6 +178,9 @@ async function register(
       const looked = look === "none" ? undefined : await lookForReservedNames(handle, table, look);
       wanted.push({ table, looked });
     }
+    if (wanted.some(({ table }) => table.base === true)) {
+      await ensureBaseRecords({ dynamodb: handle, control, clock }, controlTable);
+    }
     const registered: RegisteredTable[] = [];
     for (const { table, looked } of wanted) {
       const now = await control.registerTable(table);
@@ -185,7 +192,7 @@ async function register(
 
 async function described(
   dynamodb: DynamoDbHandle,
-  { name, history, access, key }: Asked,
+  { name, history, access, base, key }: Asked,
 ): Promise<WantedTable> {
   const found = await describeTable(dynamodb, name);
   if (found === undefined) {
@@ -202,6 +209,7 @@ async function described(
       : { indexKeys, indexNames, indexDescriptions: encodeIndexes(indexes) }),
     history,
     access,
+    base,
   };
 }
 

@@ -15,6 +15,7 @@ export const errorCodes = [
   "unavailable",
   "corrupt-data",
   "changes-expired",
+  "base-open",
 ] as const;
 export type ErrorCode = (typeof errorCodes)[number];
 
@@ -212,6 +213,39 @@ export class ChangesExpiredError extends FinalError {
       options,
     );
     this.oldest = oldest;
+  }
+}
+
+/** An open BASE transaction that holds what others ask for. */
+export type OpenBase = {
+  /** Its handler's name and its id: `name/id`. */
+  readonly base: string;
+  /** Wall-clock milliseconds of its first step; undefined: not known. */
+  readonly sinceMs: number | undefined;
+  /** Steps committed so far; undefined: not known. */
+  readonly steps: number | undefined;
+};
+
+/**
+ * What the transaction reads or writes an open BASE transaction holds, and has held until the
+ * call's deadline. Nothing was committed.
+ */
+export class BaseOpenError extends TransactionError {
+  override readonly name = "BaseOpenError";
+  readonly code = "base-open";
+  readonly retryable = true;
+  readonly outcome = "aborted";
+  readonly open: OpenBase;
+  constructor(open: OpenBase, options?: ErrorOptions) {
+    const { base, sinceMs, steps } = open;
+    const since = sinceMs === undefined ? "" : ` since ${new Date(sinceMs).toISOString()}`;
+    const at = steps === undefined ? "" : `, and has made ${steps} steps`;
+    super(
+      `BASE transaction ${base} is open${since}${at}; it holds what this transaction asks for, ` +
+        "whose deadline has passed. Try again later; `npx tidemark base` shows whether it goes on",
+      options,
+    );
+    this.open = open;
   }
 }
 

@@ -453,6 +453,7 @@ export const lateInstallTriesMax = 3;
 
 // --- REST; native operations ---
 export * from "./rest-limits.ts";
+export * from "./base-limits.ts";
 export * from "./feed-limits.ts";
 export * from "./split-limits.ts";
 export * from "./native-limits.ts";

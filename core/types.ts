@@ -107,6 +107,8 @@ export type TableDescription = {
   readonly access: TableAccess;
   /** Undefined: it stays as it is. */
   readonly move?: TableMove;
+  /** From when on BASE transactions may use it; undefined: never (core/base-tables.ts). */
+  readonly baseSince?: Timestamp;
 };
 
 /**
@@ -126,8 +128,13 @@ export type MoveStage = "closed" | "guarded" | "sweeping" | "tidying";
  */
 export type WantedTable = Omit<
   TableDescription,
-  "history" | "historySince" | "historyKeptUntilMs" | "access" | "move"
-> & { readonly history: boolean | undefined; readonly access: TableAccess | undefined };
+  "history" | "historySince" | "historyKeptUntilMs" | "access" | "move" | "baseSince"
+> & {
+  readonly history: boolean | undefined;
+  readonly access: TableAccess | undefined;
+  /** For BASE transactions. */
+  readonly base?: boolean | undefined;
+};
 
 /** How long superseded versions and tombstones are kept on tables with history. */
 export type HistoryRetention = {

@@ -2,6 +2,8 @@
 import type { ClientPorts } from "../core/ports.ts";
 import * as limits from "../core/limits.ts";
 import { OnDemand } from "../core/on-demand.ts";
+import { AttemptRunner } from "./attempts/attempt-runner.ts";
+import type { BaseEngine } from "./base/types.ts";
 import type { TakeSnapshot } from "./changes/changes.ts";
 import { EngineCore, type EngineOptions } from "./engine-core.ts";
 import { transactionEngineOf } from "./transaction-engine.ts";
@@ -9,11 +11,14 @@ import type { ClientEngine } from "./types.ts";
 
 const feeds = new OnDemand("changes", () => import("./changes/changes.ts"));
 const consumers = new OnDemand("consumers", () => import("./changes/consumer.ts"));
+const basing = new OnDemand("BASE transactions", () => import("./base/base-engine.ts"));
 const natives = new OnDemand("native operations", () => import("./native-operations.ts"));
 
 export function createClientEngine(ports: ClientPorts, options: EngineOptions = {}): ClientEngine {
   const core = new EngineCore(ports, options);
-  const transactions = transactionEngineOf(core);
+  const runner = new AttemptRunner(core);
+  const transactions = transactionEngineOf(core, runner);
+  let bases: Promise<BaseEngine> | undefined;
   const snapshot: TakeSnapshot = (wish, body) => transactions.snapshot(wish, body);
   return {
     ...transactions,
@@ -24,6 +29,16 @@ export function createClientEngine(ports: ClientPorts, options: EngineOptions = 
         core.assertOpen();
         return consume({ core, snapshot }, wanted, handle);
       }),
+    base: () => {
+      bases ??= basing.use(({ BaseTransactions }) =>
+        Promise.resolve(new BaseTransactions(core, runner)),
+      );
+      return bases;
+    },
+    close: async () => {
+      await (await bases)?.close();
+      await transactions.close();
+    },
     native: {
       mixedTables: () =>
         core.run({}, (call) => natives.use(({ mixedTables }) => mixedTables(core, call))),

@@ -51,7 +51,8 @@ export class EngineCore {
   readonly #emit: ((event: EngineEvent) => void) | undefined;
   #sessions: Promise<Sessions> | undefined;
   readonly #underWay = new Set<Promise<unknown>>();
-  readonly #background = new Set<Promise<void>>();
+  /** Work that outlives its call; `close` waits for it. */
+  readonly background = new Set<Promise<void>>();
   #closed = false;
 
   constructor(ports: ClientPorts, options: EngineOptions) {
@@ -102,7 +103,7 @@ export class EngineCore {
       call,
       freshMs: this.#options.freshMs ?? 100,
       emit: this.#emit,
-      background: this.#background,
+      background: this.background,
     };
   }
 
@@ -219,8 +220,8 @@ export class EngineCore {
 
   async close(): Promise<void> {
     this.#closed = true;
-    while (this.#underWay.size > 0 || this.#background.size > 0) {
-      await Promise.all([...this.#underWay, ...this.#background]);
+    while (this.#underWay.size > 0 || this.background.size > 0) {
+      await Promise.all([...this.#underWay, ...this.background]);
     }
     const sessions = await this.#sessions?.catch(() => undefined);
     await sessions?.close();

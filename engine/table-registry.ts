@@ -80,6 +80,7 @@ export class TableRegistry {
       users.map((found) => [found.name, unchanged(known?.get(found.name), found) ?? found]),
     );
     this.hasMixed = users.some(({ access }) => access === "mixed");
+    this.hasBase = users.some(({ baseSince }) => baseSince !== undefined);
     this.#asked = asked;
   }
 
@@ -95,6 +96,9 @@ export class TableRegistry {
 
   /** Whether some tables are mixed, from memory. */
   hasMixed = false;
+
+  /** Whether BASE transactions may use some, from memory. */
+  hasBase = false;
 
   /** From memory. */
   all(): readonly TableDescription[] {

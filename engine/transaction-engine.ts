@@ -13,8 +13,10 @@ import type { TransactionEngine } from "./types.ts";
 const sharded = new OnDemand("outcomes", () => import("./sharded/settle-outcome.ts"));
 const outcomes = new OnDemand("outcomes", () => import("./outcome.ts"));
 
-export function transactionEngineOf(core: EngineCore): TransactionEngine {
-  const runner = new AttemptRunner(core);
+export function transactionEngineOf(
+  core: EngineCore,
+  runner = new AttemptRunner(core),
+): TransactionEngine {
   return {
     transact: (options, body, codec) =>
       core.run(options, (call) => runner.transact(call, { options, body, codec })),

@@ -14,6 +14,7 @@ import type {
   Timestamp,
   TransactionId,
 } from "../core/types.ts";
+import type { BaseEngine } from "./base/types.ts";
 import type { Changes, ChangesOptions, CommittedChanges, ConsumeOptions } from "./changes/types.ts";
 import type { MixedState, RememberedPart } from "./attempts/remembered-state.ts";
 
@@ -289,6 +290,8 @@ export type ClientEngine = TransactionEngine & {
     options: ConsumeOptions,
     handle: (changes: CommittedChanges) => Promise<void>,
   ): Promise<void>;
+  /** BASE transactions. */
+  base(): Promise<BaseEngine>;
   /** For native operations beside transactions. */
   readonly native: NativeSupport;
 };

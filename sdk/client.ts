@@ -27,6 +27,15 @@ import {
   transactChecks,
 } from "./call-options.ts";
 import { withCaller } from "./caller.ts";
+import type {
+  BaseHandle,
+  BaseParts,
+  BaseRunnerOptions,
+  BaseStarted,
+  BaseStartOptions,
+  BaseStatus,
+} from "./base.ts";
+import type { BaseDefinition } from "./base-definition.ts";
 import type { ChangesOptions, ConsumeOptions } from "./changes.ts";
 import { lazyChanges } from "./lazy-changes.ts";
 import type { ChangeHandler, Changes } from "./row-changes.ts";
@@ -37,6 +46,7 @@ import type { Numbers } from "./numbers.ts";
 import type { SnapshotBody, Transacted, TransactionBody } from "./transaction.ts";
 
 const feeds = new OnDemand("changes", () => import("./changes.ts"));
+const bases = new OnDemand("BASE transactions", () => import("./base.ts"));
 const handles = new OnDemand("handles", () => import("./handles.ts"));
 const keptResults = new OnDemand("kept results", () => import("./result-codec.ts"));
 
@@ -84,6 +94,23 @@ export type Client = {
    * @throws ChangesExpiredError, InvalidRequestError.
    */
   consume(options: ConsumeOptions, handle: ChangeHandler): Promise<void>;
+  /**
+   * Begins a BASE transaction, and resolves once its first step is committed: it is accepted, and
+   * goes on to its end whatever happens to this process (docs/base.md).
+   * @throws what the handler throws before that: then nothing has happened.
+   * @throws InvalidRequestError; UnavailableError.
+   */
+  base<Input, Result>(
+    definition: BaseDefinition<Input, Result>,
+    input: Input,
+    options: BaseStartOptions,
+  ): Promise<BaseStarted<Result>>;
+  /** One that was begun, here or elsewhere. */
+  baseOf<Result>(definition: BaseDefinition<never, Result>, id: string): BaseHandle<Result>;
+  /** BASE transactions whose writes are not seen by all yet, the oldest first. */
+  openBases(): Promise<readonly BaseStatus[]>;
+  /** Goes on with BASE transactions that no process is at, until it is stopped. */
+  baseRunner(options: BaseRunnerOptions): Promise<void>;
   /** Waits for what is under way, then stops. Later calls throw `TransactionClosedError`. */
   close(): Promise<void>;
   /** `close`, for `await using`. */
@@ -190,6 +217,48 @@ export class ConnectedClient implements Client {
         engine: async () => (await this.#begin({})).engine,
         once: (idempotencyKey, body) => this.transact({ idempotencyKey }, body),
       });
+    } catch (error) {
+      throw withCaller(publicError(error));
+    }
+  }
+
+  async base<Input, Result>(
+    definition: BaseDefinition<Input, Result>,
+    input: Input,
+    options: BaseStartOptions,
+  ): Promise<BaseStarted<Result>> {
+    const { startBase } = await bases.load();
+    return this.#basing((parts) => startBase(definition, input, { options, parts }));
+  }
+
+  baseOf<Result>(definition: BaseDefinition<never, Result>, id: string): BaseHandle<Result> {
+    const handle = async (): Promise<BaseHandle<Result>> => {
+      const { baseHandle } = await bases.load();
+      return this.#basing((parts) => Promise.resolve(baseHandle(definition, id, parts)));
+    };
+    return {
+      id,
+      result: async (options) => (await handle()).result(options),
+      status: async () => (await handle()).status(),
+      resume: async () => (await handle()).resume(),
+    };
+  }
+
+  openBases(): Promise<readonly BaseStatus[]> {
+    return this.#basing(async ({ engine }) => (await engine()).list());
+  }
+
+  async baseRunner(options: BaseRunnerOptions): Promise<void> {
+    const { runBases } = await bases.load();
+    await this.#basing((parts) => runBases(options, parts));
+  }
+
+  async #basing<Result>(task: (parts: BaseParts) => Promise<Result>): Promise<Result> {
+    try {
+      const { numbers } = this.#parts;
+      const engine = async () => (await this.#begin({})).engine.base();
+      const handles = async () => (await this.#begin({})).handles;
+      return await task({ engine, handles, numbers });
     } catch (error) {
       throw withCaller(publicError(error));
     }

@@ -12,6 +12,16 @@ export type {
   EmbeddedClientOptions,
   SharedClientOptions,
 } from "./client-options.ts";
+export { defineBase } from "./base-definition.ts";
+export type { AnyBase, BaseDefinition, BaseOptions, BaseSteps } from "./base-definition.ts";
+export type {
+  BaseHandle,
+  BaseRunnerOptions,
+  BaseStarted,
+  BaseStartOptions,
+  BaseStatus,
+  BaseTrouble,
+} from "./base.ts";
 export type { ChangesOptions, ConsumeOptions } from "./changes.ts";
 export type { ChangedRows, ChangeHandler, Changes, FeedContext, RowChange } from "./row-changes.ts";
 export { feedHandler } from "./feed-function.ts";
@@ -61,6 +71,7 @@ export type {
 export type { MarshallOptions } from "./marshall.ts";
 export type { Numbers } from "./numbers.ts";
 export {
+  BaseOpenError,
   ChangesExpiredError,
   CommitUnknownError,
   ConflictError,

@@ -36,6 +36,11 @@ export type Registration = {
    */
   readonly access?: TableAccess;
   /**
+   * Whether BASE transactions may use it (docs/base.md); it stays so. Default: as registered; for a
+   * new table false. One that is in use already takes them some minutes later.
+   */
+  readonly base?: boolean;
+  /**
    * How many items are looked at for attributes with Tidemark's own names: those of the first pages
    * (4 MB), all, or none. Default `"first"`, and `"none"` for a table that is registered already.
    */
@@ -46,6 +51,7 @@ export const registrationChecks = {
   name: aText,
   history: aBoolean,
   access: oneOf(...tableAccesses),
+  base: aBoolean,
   look: oneOf("first", "all", "none"),
 } satisfies Checks<Registration>;
 

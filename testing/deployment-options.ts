@@ -1,6 +1,6 @@
 /** What a simulated deployment is made of. */
 import type { IndexDefinition } from "../aws/create-tables.ts";
-import type { TableDescription } from "../core/types.ts";
+import type { TableDescription, WantedTable } from "../core/types.ts";
 
 export type TestTable = {
   readonly name: string;
@@ -10,11 +10,13 @@ export type TestTable = {
   readonly history?: boolean;
   /** Default: transactions alone write it. */
   readonly access?: TableDescription["access"];
+  /** For BASE transactions. Default false. */
+  readonly base?: boolean;
   readonly indexes?: readonly IndexDefinition[];
 };
 
 /** As it is registered. */
-export function registeredTable(table: TestTable): TableDescription {
+export function registeredTable(table: TestTable): TableDescription & Pick<WantedTable, "base"> {
   const { indexes: _indexes, history = false, access = "transactional", ...keys } = table;
   return { ...keys, history, access };
 }

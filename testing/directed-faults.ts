@@ -70,6 +70,7 @@ export class DirectedFaults {
   engine(engine: ClientEngine): ClientEngine {
     return {
       native: engine.native,
+      base: () => engine.base(),
       changes: (wish) => engine.changes(wish),
       consume: (wish, handle) => engine.consume(wish, handle),
       transact: async (wish, body, codec) => {

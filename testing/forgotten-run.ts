@@ -17,6 +17,7 @@ export function hintingEngine(engine: ClientEngine, time: VirtualTime): ClientEn
       unlessForgotten(engine.transact(options, body, codec), time),
     snapshot: (options, body) => unlessForgotten(engine.snapshot(options, body), time),
     outcome: (id, options) => unlessForgotten(engine.outcome(id, options), time),
+    base: () => engine.base(),
     changes: (options) => engine.changes(options),
     consume: (options, handle) => unlessForgotten(engine.consume(options, handle), time),
     native: {

@@ -23,6 +23,8 @@ export type TestTableOptions = {
   readonly history?: boolean;
   /** `"mixed"`: plain DynamoDB writes beside transactions, as `cloud.dynamodb` makes them. */
   readonly access?: TableAccess;
+  /** BASE transactions may use it. */
+  readonly base?: boolean;
 };
 
 const aKey: Check<string | KeyAttribute> = (value) => {
@@ -38,6 +40,7 @@ const testTableChecks = {
   sortKey: aKey,
   history: aBoolean,
   access: oneOf(...tableAccesses),
+  base: aBoolean,
 } satisfies Checks<TestTableOptions>;
 
 /**
@@ -52,7 +55,7 @@ export function testTable(table: string | AnyTable, options: TestTableOptions = 
     typeof key === "string" ? { name: key, type: "S" } : key;
   const named = typeof table === "string" ? { name: table } : table;
   const [partition, sort] = ("keyNames" in named && named.keyNames) || [];
-  const { partitionKey = partition, history = false, access } = options;
+  const { partitionKey = partition, history = false, access, base } = options;
   // A key that is described anew is described as a whole.
   const { sortKey = options.partitionKey === undefined ? sort : undefined } = options;
   if (partitionKey === undefined) {
@@ -67,6 +70,7 @@ export function testTable(table: string | AnyTable, options: TestTableOptions = 
     ...(sortKey === undefined ? {} : { sortKey: attribute(sortKey) }),
     history,
     ...(access === undefined ? {} : { access }),
+    ...(base === undefined ? {} : { base }),
   };
 }
 

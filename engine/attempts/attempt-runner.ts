@@ -20,6 +20,9 @@ import {
   type FinishOptions,
 } from "./attempt.ts";
 import type { AttemptServices } from "./attempt-services.ts";
+import type { Guard, GuardOf } from "./guard.ts";
+import { HeldError } from "../base/held.ts";
+import type { TransactionContext } from "./transaction-context.ts";
 import { waitBackoff } from "../backoff.ts";
 import type { Call } from "../call.ts";
 import { isRetryableAttempt } from "../committing/commit.ts";
@@ -40,6 +43,7 @@ import type {
 } from "../types.ts";
 
 const past = new OnDemand("reads in the past", () => import("../reading/reads-at.ts"));
+const basing = new OnDemand("BASE transactions", () => import("../base/isolation.ts"));
 const idempotency = new OnDemand("idempotency", () => import("../idempotency.ts"));
 
 /** Short: whose turn it is at a contended item must not sleep through it (courtesy.ts). */
@@ -62,6 +66,8 @@ export class AttemptRunner {
       readonly options: TransactOptions;
       readonly body: (transaction: BodyTransaction) => Promise<Result>;
       readonly codec: ResultCodec<Result> | undefined;
+      /** Default: it is kept apart from open BASE transactions, where there may be some. */
+      readonly guard?: GuardOf;
     },
   ): Promise<Finished<Result>> {
     const { options, body, codec } = task;
@@ -79,8 +85,11 @@ export class AttemptRunner {
       const running = inAttempt(services, attempt, async () => {
         const { context } = attempt;
         const ack = options.ack ?? "installed";
+        const guard =
+          task.guard?.(services, context) ?? (await this.#isolated(services, context, "writes"));
         if (options.idempotencyKey === undefined) {
-          const result = await orAborted(body(context), call.signal);
+          const result = await orAborted(body(guard?.transaction ?? context), call.signal);
+          if (guard !== undefined) await orAborted(guard.beforeCommit(), call.signal);
           return { result, receipt: await finishAttempt(services, attempt, { ...times, ack }) };
         }
         if (codec === undefined) {
@@ -91,6 +100,7 @@ export class AttemptRunner {
         }
         return this.#onceByKey(services, attempt, {
           body,
+          guard,
           codec,
           times: { ...times, ack },
           idempotencyKey: options.idempotencyKey,
@@ -106,6 +116,7 @@ export class AttemptRunner {
     attempt: Attempt,
     once: {
       readonly body: (transaction: BodyTransaction) => Promise<Result>;
+      readonly guard: Guard | undefined;
       readonly codec: ResultCodec<Result>;
       readonly times: FinishOptions;
       readonly idempotencyKey: string;
@@ -119,7 +130,10 @@ export class AttemptRunner {
     if (earlier !== undefined) {
       return { result: once.codec.decode(earlier.result), receipt: earlier.receipt };
     }
-    const result = await orAborted(once.body(attempt.context), services.call.signal);
+    const { guard } = once;
+    const { signal } = services.call;
+    const result = await orAborted(once.body(guard?.transaction ?? attempt.context), signal);
+    if (guard !== undefined) await orAborted(guard.beforeCommit(), signal);
     if (attempt.context.isRolledBack) {
       return { result, receipt: await finishAttempt(services, attempt, once.times) };
     }
@@ -153,11 +167,25 @@ export class AttemptRunner {
         ...(fixed === undefined ? {} : { reads: fixed }),
       });
       return inAttempt(services, attempt, async () => {
-        const result = await orAborted(body(attempt.context), call.signal);
+        const { context } = attempt;
+        const guard = await this.#isolated(services, context, "reads");
+        const result = await orAborted(body(guard?.transaction ?? context), call.signal);
+        if (guard !== undefined) await orAborted(guard.beforeCommit(), call.signal);
         const receipt = await finishAttempt(services, attempt, { ...times, ack: "installed" });
         return { result, receipt };
       });
     });
+  }
+
+  /** Undefined, and nothing is loaded, where no table takes BASE transactions. */
+  async #isolated(
+    services: AttemptServices,
+    context: TransactionContext,
+    mode: "reads" | "writes",
+  ): Promise<Guard | undefined> {
+    if (!services.registry.hasBase) return undefined;
+    const { isolated } = await orAborted(basing.load(), services.call.signal);
+    return isolated(this.#core, services, { context, mode });
   }
 
   async #repeat<T extends { readonly receipt: Receipt }>(
@@ -190,6 +218,13 @@ export class AttemptRunner {
         services?.emit?.(abortEvent(thrown, attempts));
         if (services !== undefined) this.#noteConflict(services, thrown);
         contended = services === undefined ? undefined : mixedItemOf(services, thrown);
+        if (thrown instanceof HeldError) {
+          attempts -= 1; // It was not its turn.
+          call.phase = "retrying";
+          const { untilReleased } = await basing.load();
+          await untilReleased(this.#core, this, { call, held: thrown });
+          continue;
+        }
         if (call.signal.aborted) throw lastWord(call, thrown);
         call.lastFailure = thrown;
         if (thrown instanceof RangeMovedError) {

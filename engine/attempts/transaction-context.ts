@@ -159,7 +159,12 @@ export class TransactionContext implements BodyTransaction {
 
   delete(table: string, key: Item): void {
     this.#assertWritable();
-    const description = this.describe(table);
+    this.deleteFrom(this.describe(table), key);
+  }
+
+  /** As `delete`, also from a table whose rows are Tidemark's own. */
+  deleteFrom(description: TableDescription, key: Item): void {
+    this.views.assertOpen();
     validateDeletedKey(description, key);
     this.#buffer(description, key, undefined);
   }

@@ -49,6 +49,11 @@ const kinds: Readonly<Record<ProblemCode, Kind>> = {
   unavailable: { status: 503, title: "Temporarily unavailable", retry: { afterSeconds: 2 } },
   "corrupt-data": { status: 500, title: "Internal error" },
   "changes-expired": { status: 410, title: "The changes are gone" },
+  "base-open": {
+    status: 409,
+    title: "An open BASE transaction holds it",
+    retry: { afterSeconds: 2 },
+  },
   "already-committed": { status: 409, title: "The transaction was committed before" },
   "condition-failed": { status: 412, title: "A condition does not hold" },
   internal: { status: 500, title: "Internal error", retry: { afterSeconds: undefined } },

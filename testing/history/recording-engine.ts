@@ -44,6 +44,7 @@ export function recordingEngine(
     : {
         ...recorded,
         native: engine.native,
+        base: () => engine.base(),
         changes: (wish) => engine.changes(wish),
         consume: (wish, handle) => engine.consume(wish, handle),
       };

@@ -1,0 +1,28 @@
+/** Bounds of BASE transactions (engine/base). Part of core/limits.ts. */
+/** Of a BASE transaction's id, and of its handler's name, in UTF-8. */
+export const baseIdBytesMax = 256;
+export const baseNameBytesMax = 64;
+/** Steps of one BASE transaction, failed ones included. */
+export const baseStepsMax = 1_000;
+/** Of its input, and of what a step or the whole returns, as it is kept. */
+export const baseValueBytesMax = 64 * 1024;
+/** Open BASE transactions that one may depend on, those included that these depend on. */
+export const baseDependenciesMax = 100;
+/** Others that may have written one item and be open at the same time. */
+export const baseHoldersMax = 50;
+/** An ACID transaction that has waited for so long has its items kept free of further ones. */
+export const baseReserveAfterMs = 250;
+/** For how long, before it says so again. */
+export const baseReserveMs = 1_000;
+/** A step waits for those that have reserved items for so long in all, and then goes on. */
+export const baseStepPatienceMs = 5_000;
+/** A runner takes over what has said nothing for so long. */
+export const baseTakeOverMsDefault = 30_000;
+/** Between two looks of a runner at what is open. */
+export const baseRunnerPollMsDefault = 1_000;
+/** So often a handler is run that fails; then its transaction is parked. */
+export const baseFailuresMax = 10;
+/** What has ended can be looked up for so long. */
+export const baseRetentionSeconds = 7 * 24 * 3_600;
+/** Transactions that one process runs at once. */
+export const baseRunsMax = 32;

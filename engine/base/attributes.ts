@@ -1,0 +1,58 @@
+/** Attributes of the records table's items, which only Tidemark writes. */
+import { attribute } from "../../core/attributes.ts";
+import { CorruptDataError } from "../../core/errors.ts";
+import type { AttributeValue, Item } from "../../core/types.ts";
+
+/** @throws CorruptDataError where it is missing, or of another type. */
+export function textOf(item: Item, name: string): string {
+  const value = attribute(item, name);
+  if (value !== undefined && "S" in value) return value.S;
+  throw corrupt(name);
+}
+
+/** @throws CorruptDataError where it is no number, or missing and there is no default. */
+export function numberOf(item: Item, name: string, missing?: number): number {
+  const value = attribute(item, name);
+  if (value === undefined && missing !== undefined) return missing;
+  if (value !== undefined && "N" in value) return Number(value.N);
+  throw corrupt(name);
+}
+
+export function optionalTextOf(item: Item, name: string): string | undefined {
+  return attribute(item, name) === undefined ? undefined : textOf(item, name);
+}
+
+export function mapOf(item: Item, name: string): Item {
+  const value = attribute(item, name);
+  if (value !== undefined && "M" in value) return value.M;
+  throw corrupt(name);
+}
+
+export function listOf(item: Item, name: string): readonly AttributeValue[] {
+  const value = attribute(item, name);
+  if (value === undefined) return [];
+  if ("L" in value) return value.L;
+  throw corrupt(name);
+}
+
+export function textsOf(item: Item, name: string): readonly string[] {
+  return listOf(item, name).map((each) => {
+    if ("S" in each) return each.S;
+    throw corrupt(name);
+  });
+}
+
+export function texts(values: Iterable<string>): AttributeValue {
+  return { L: Array.from(values, (value) => ({ S: value })) };
+}
+
+export function count(value: number): AttributeValue {
+  return { N: value.toString() };
+}
+
+function corrupt(name: string): CorruptDataError {
+  return new CorruptDataError(
+    `an item of the table of BASE transactions has no proper attribute "${name}": nothing of ` +
+      "Tidemark has written it; find out who has, and restore the item",
+  );
+}

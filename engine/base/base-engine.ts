@@ -1,0 +1,298 @@
+/**
+ * BASE transactions of one process: those that it has begun, and those that it has taken over as a
+ * runner. Each is at most once here at a time.
+ */
+import { InvalidRequestError, UnavailableError } from "../../core/errors.ts";
+import * as limits from "../../core/limits.ts";
+import type { AttributeValue } from "../../core/types.ts";
+import { utf8Length } from "../../core/utf8.ts";
+import type { AttemptRunner } from "../attempts/attempt-runner.ts";
+import { waitBackoff } from "../backoff.ts";
+import { ignore, orAborted } from "../concurrency.ts";
+import type { EngineCore } from "../engine-core.ts";
+import type { BaseHead } from "./record.ts";
+import { BaseRun, HandlerChangedError, type BaseHandler } from "./run.ts";
+import { BaseStore, type Recorded } from "./store.ts";
+import type {
+  BaseEngine,
+  BaseStart,
+  BaseStatus,
+  BaseTrouble,
+  HandlerDefinition,
+  RunnerOptions,
+} from "./types.ts";
+
+const resultBackoff = { baseMs: 20, capMs: 500 };
+const releaseBackoff = { baseMs: 20, capMs: 500 };
+
+/** In one: names have no slash. */
+export function baseOf({ name, id }: { readonly name: string; readonly id: string }): string {
+  return `${name}/${id}`;
+}
+
+function partsOf(base: string): { readonly name: string; readonly id: string } {
+  const at = base.indexOf("/");
+  return { name: base.slice(0, at), id: base.slice(at + 1) };
+}
+
+export class BaseTransactions implements BaseEngine {
+  readonly #core: EngineCore;
+  readonly #store: BaseStore;
+  /** Those under way here. */
+  readonly #running = new Map<string, Promise<AttributeValue>>();
+  readonly #closing = new AbortController();
+
+  constructor(core: EngineCore, runner: AttemptRunner) {
+    this.#core = core;
+    this.#store = new BaseStore(core, runner);
+  }
+
+  async start({ definition, id, input, signal }: BaseStart): Promise<{ readonly isNew: boolean }> {
+    assertId(id);
+    await this.#ready();
+    const { name, version, handler } = definition;
+    const base = baseOf({ name, id });
+    const known = await this.#store.load(base, { signal });
+    if (known !== undefined) return { isNew: false };
+    let accept: () => void = ignore;
+    const accepted = new Promise<"accepted">((resolve) => {
+      accept = () => {
+        resolve("accepted");
+      };
+    });
+    const beginning = { name, version, input };
+    const before = new AbortController();
+    const stop = (): void => {
+      before.abort(signal?.reason ?? this.#closing.signal.reason);
+    };
+    signal?.addEventListener("abort", stop, { once: true });
+    this.#closing.signal.addEventListener("abort", stop, { once: true });
+    const run = new BaseRun(
+      { store: this.#store, ports: this.#core.ports },
+      {
+        ...{ base, beginning, recorded: undefined, signal: before.signal },
+        onAccepted: () => {
+          // From now on nobody can give it up.
+          signal?.removeEventListener("abort", stop);
+          accept();
+        },
+      },
+    );
+    const running = this.#finish(base, { run, handler });
+    const end = await Promise.race([accepted, running.then(() => "ended" as const)]);
+    if (end === "accepted") running.catch(ignore);
+    return { isNew: true };
+  }
+
+  async result(
+    of: { readonly name: string; readonly id: string },
+    options: { readonly deadlineMs: number; readonly signal?: AbortSignal | undefined },
+  ): Promise<AttributeValue> {
+    await this.#ready();
+    const base = baseOf(of);
+    const { clock, random } = this.#core.ports;
+    const untilMs = clock.monotonicMs() + options.deadlineMs;
+    for (let attempt = 0; ; attempt += 1) {
+      const head = (await this.#store.load(base, options))?.head;
+      if (head === undefined) throw unknownBase(base);
+      if (head.phase === "ended" && head.result !== undefined) return head.result;
+      if (clock.monotonicMs() >= untilMs) throw notEnded(base, head, options.deadlineMs);
+      const { signal } = options;
+      await waitBackoff({ clock, random }, { backoff: resultBackoff, attempt, signal });
+    }
+  }
+
+  async status(of: {
+    readonly name: string;
+    readonly id: string;
+  }): Promise<BaseStatus | undefined> {
+    await this.#ready();
+    const base = baseOf(of);
+    const recorded = await this.#store.load(base);
+    return recorded && this.#statusOf(base, recorded.head);
+  }
+
+  async list(): Promise<readonly BaseStatus[]> {
+    await this.#ready();
+    const all: BaseStatus[] = [];
+    for (const { base } of await this.#store.open()) {
+      const head = await this.#store.peek(base);
+      if (head !== undefined) all.push(await this.#statusOf(base, head));
+    }
+    return all.sort((a, b) => a.startedMs - b.startedMs);
+  }
+
+  async #statusOf(base: string, head: BaseHead): Promise<BaseStatus> {
+    const { name, version, steps, phase, startedMs, lastMs, failures, failure } = head;
+    const isReleased = phase === "ended" && (await this.#store.release(base));
+    const { id } = partsOf(base);
+    return { id, name, version, steps, phase, startedMs, lastMs, failures, failure, isReleased };
+  }
+
+  async resume(of: { readonly name: string; readonly id: string }): Promise<boolean> {
+    await this.#ready();
+    return this.#store.resume(baseOf(of));
+  }
+
+  async run(options: RunnerOptions): Promise<void> {
+    const { clock } = this.#core.ports;
+    const told = new Set<string>();
+    const tell = (trouble: BaseTrouble): void => {
+      const text = JSON.stringify([trouble.kind, trouble.name, trouble.id]);
+      if (told.has(text)) return;
+      told.add(text);
+      options.onTrouble?.(trouble);
+    };
+    const { signal } = options;
+    while (signal?.aborted !== true && !this.#closing.signal.aborted) {
+      await this.#ready();
+      const isLeft = await this.#lookAround(options, tell);
+      if (options.until === "caught-up" && !isLeft) return;
+      const stopped = signal ?? this.#closing.signal;
+      await clock.sleep(options.pollMs, stopped).catch(ignore);
+    }
+  }
+
+  /** Whether something is left that it could go on with. */
+  async #lookAround(
+    options: RunnerOptions,
+    tell: (trouble: BaseTrouble) => void,
+  ): Promise<boolean> {
+    const { signal, takeOverMs } = options;
+    let isLeft = false;
+    for (const { base, name, version } of await this.#store.open({ signal })) {
+      if (signal?.aborted === true || this.#running.size >= limits.baseRunsMax) return true;
+      if (this.#running.has(base)) {
+        isLeft = true;
+        continue;
+      }
+      const head = await this.#store.peek(base);
+      if (head === undefined || head.phase === "parked") {
+        if (head !== undefined) tell({ kind: "parked", version, ...partsOf(base) });
+        continue;
+      }
+      if (head.phase === "ended") {
+        if (await this.#store.release(base, { signal })) await this.#store.clean(base, { signal });
+        else isLeft = true;
+        continue;
+      }
+      const definition = handlerFor(options.definitions, { name, version });
+      if (definition === undefined) {
+        tell({ kind: "no-handler", version, ...partsOf(base) });
+        continue;
+      }
+      isLeft = true;
+      const recorded = await this.#store.claim(base, takeOverMs, { signal });
+      if (recorded === undefined || this.#running.has(base)) continue;
+      this.#takeOver(base, { definition, recorded, tell });
+    }
+    return isLeft;
+  }
+
+  #takeOver(
+    base: string,
+    {
+      definition,
+      recorded,
+      tell,
+    }: {
+      readonly definition: HandlerDefinition;
+      readonly recorded: Recorded;
+      readonly tell: (trouble: BaseTrouble) => void;
+    },
+  ): void {
+    const { name, version, input } = recorded.head;
+    const { signal } = this.#closing;
+    const beginning = { name, version, input };
+    const run = new BaseRun(
+      { store: this.#store, ports: this.#core.ports },
+      { base, beginning, recorded, signal },
+    );
+    this.#finish(base, { run, handler: definition.handler }).catch((cause: unknown) => {
+      tell({ kind: "handler-failed", version, cause, ...partsOf(base) });
+    });
+  }
+
+  /** Runs it to its end, and releases it. */
+  #finish(
+    base: string,
+    { run, handler }: { readonly run: BaseRun; readonly handler: BaseHandler },
+  ): Promise<AttributeValue> {
+    const running = (async () => {
+      try {
+        return await run.run(handler);
+      } catch (error) {
+        const isStopped = this.#closing.signal.aborted;
+        if (run.isAccepted && !isStopped) {
+          const message = error instanceof Error ? `${error.name}: ${error.message}` : "unknown";
+          await this.#store.fail(base, message, { isFinal: error instanceof HandlerChangedError });
+        }
+        throw error;
+      }
+    })();
+    const tracked = running
+      .then(() => this.#afterwards(base))
+      .catch(ignore)
+      .finally(() => {
+        this.#running.delete(base);
+        this.#core.background.delete(tracked);
+      });
+    this.#running.set(base, running);
+    this.#core.background.add(tracked);
+    running.catch(ignore);
+    return running;
+  }
+
+  /** What it depends on may go on for long: then a runner releases it, or who waits for it. */
+  async #afterwards(base: string): Promise<void> {
+    const { clock, random } = this.#core.ports;
+    const { signal } = this.#closing;
+    for (let attempt = 0; !(await this.#store.release(base, { signal })); attempt += 1) {
+      await waitBackoff({ clock, random }, { backoff: releaseBackoff, attempt, signal });
+    }
+    await this.#store.clean(base, { signal });
+  }
+
+  async #ready(): Promise<void> {
+    this.#core.assertOpen();
+    await this.#core.registry.ready();
+    this.#store.records();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new UnavailableError("the client is closed; a runner goes on"));
+    await orAborted(Promise.allSettled(this.#running.values()), undefined);
+  }
+}
+
+function handlerFor(
+  definitions: readonly HandlerDefinition[],
+  { name, version }: { readonly name: string; readonly version: number },
+): HandlerDefinition | undefined {
+  return definitions.find((each) => each.name === name && each.version === version);
+}
+
+function assertId(id: string): void {
+  const bytes = utf8Length(id);
+  if (bytes >= 1 && bytes <= limits.baseIdBytesMax) return;
+  throw new InvalidRequestError(
+    "id",
+    `the id of a BASE transaction has 1 to ${limits.baseIdBytesMax} bytes in UTF-8; got ${bytes}`,
+  );
+}
+
+function unknownBase(base: string): InvalidRequestError {
+  return new InvalidRequestError(
+    "id",
+    `there is no BASE transaction ${base}: it has not begun, or its record has expired`,
+  );
+}
+
+function notEnded(base: string, head: BaseHead, deadlineMs: number): UnavailableError {
+  const since = new Date(head.startedMs).toISOString();
+  const state = head.phase === "parked" ? "is parked" : "goes on";
+  return new UnavailableError(
+    `BASE transaction ${base} ${state} after ${deadlineMs} ms; it has made ${head.steps} steps ` +
+      `since ${since}`,
+  );
+}

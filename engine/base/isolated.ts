@@ -1,0 +1,257 @@
+/**
+ * A transaction that is no step, where BASE transactions are about: it sees none that is open, and
+ * changes nothing that an open one has read (Salt isolation, docs/adr/0017-base-transactions.md).
+ *
+ * What it reads it reads beside the lock there, and what it writes beside the locks of who has
+ * written or read it. All of that is in its read set. So where it is certified no open BASE
+ * transaction holds any of it, and all its conflicts with each go one way. Paper: Salt §4.1, §4.2.
+ *
+ * One that only reads sees what an open BASE transaction has written as it was before, from history,
+ * and waits for nobody; where that is not kept, or is kept by moments of several shards, it waits.
+ */
+import { InvalidRequestError } from "../../core/errors.ts";
+import type { Item, TableDescription, Timestamp } from "../../core/types.ts";
+import type { AttemptServices } from "../attempts/attempt-services.ts";
+import type { TransactionContext } from "../attempts/transaction-context.ts";
+import type { BodyTransaction, PageRequest, QuerySpec, RowPage, ScanSpec } from "../types.ts";
+import { HeldError } from "./held.ts";
+import type { HeldItem, LockReader } from "./lock-reader.ts";
+import { deleteRecord, putRecord, type RecordsWriter } from "./records.ts";
+import { writeLockItem, writeLockKey, type LockPlace } from "./saline-locks.ts";
+
+/** Partitions whose locks are looked at side by side. */
+const partitionsAtOnce = 25;
+
+export class IsolatedTransaction implements BodyTransaction {
+  readonly #context: TransactionContext;
+  readonly #locks: LockReader;
+  readonly #services: AttemptServices;
+  readonly #mode: "reads" | "writes";
+
+  constructor(
+    context: TransactionContext,
+    parts: {
+      readonly locks: LockReader;
+      readonly services: AttemptServices;
+      readonly mode: "reads" | "writes";
+    },
+  ) {
+    this.#context = context;
+    this.#locks = parts.locks;
+    this.#services = parts.services;
+    this.#mode = parts.mode;
+  }
+
+  get readTimestamp(): Timestamp {
+    return this.#context.readTimestamp;
+  }
+
+  describe(table: string): TableDescription {
+    return this.#context.describe(table);
+  }
+
+  async get(table: string, key: Item): Promise<Item | undefined> {
+    const reading = this.#context.get(table, key);
+    const held = await this.#beside(reading, table, () => this.#heldAmong(table, [key]));
+    if (held.length === 0) return reading;
+    await this.#hide(table, held);
+    return this.#context.get(table, key);
+  }
+
+  async batchGet(
+    keys: readonly { readonly table: string; readonly key: Item }[],
+  ): Promise<readonly (Item | undefined)[]> {
+    const reading = this.#context.batchGet(keys);
+    reading.catch(() => undefined);
+    const tables = new Set(keys.map(({ table }) => table));
+    let isHidden = false;
+    for (const table of tables) {
+      const own = keys.filter((each) => each.table === table).map(({ key }) => key);
+      const held = await this.#beside(reading, table, () => this.#heldAmong(table, own));
+      if (held.length === 0) continue;
+      await this.#hide(table, held);
+      isHidden = true;
+    }
+    return isHidden ? this.#context.batchGet(keys) : reading;
+  }
+
+  async queryPage(table: string, query: QuerySpec, page: PageRequest): Promise<RowPage> {
+    const reading = this.#context.queryPage(table, query, page);
+    if (query.index !== undefined) {
+      await this.#beside(reading, table, () => this.#noWriterOf(table));
+      return reading;
+    }
+    const held = await this.#beside(reading, table, () => {
+      const description = this.describe(table);
+      const key = { [description.partitionKey.name]: query.partitionKey };
+      return this.#locks.writeLocksIn(this.#locks.partitionOf(description, key)).then(onlyHeld);
+    });
+    if (held.length === 0) return reading;
+    await this.#hide(table, held);
+    return this.#context.queryPage(table, query, page);
+  }
+
+  async scanPage(table: string, scan: ScanSpec, page: PageRequest): Promise<RowPage> {
+    const reading = this.#context.scanPage(table, scan, page);
+    await this.#beside(reading, table, () => this.#noWriterOf(table));
+    return reading;
+  }
+
+  put(table: string, item: Item): void {
+    this.#refuseSnapshot(table);
+    this.#context.put(table, item);
+  }
+
+  delete(table: string, key: Item): void {
+    this.#refuseSnapshot(table);
+    this.#context.delete(table, key);
+  }
+
+  rollback(): void {
+    this.#context.rollback();
+  }
+
+  doom(error: unknown): void {
+    this.#context.doom(error);
+  }
+
+  /**
+   * Before what was written is certified: who has written or read it, and is open, is waited for.
+   * @throws HeldError
+   */
+  async beforeCommit(): Promise<void> {
+    if (this.#mode === "reads") {
+      // What was laid over its reads is nobody's write.
+      this.#context.writes.clear();
+      return;
+    }
+    const writes = Array.from(this.#context.writes.values()).filter(({ table }) =>
+      takesBase(table),
+    );
+    const places = writes.map(({ table, key }) => this.#locks.placeOf(table, key));
+    const sorts = new Map<string, string[]>();
+    for (const { partition, sort } of places) {
+      sorts.set(partition, [...(sorts.get(partition) ?? []), sort]);
+    }
+    const locks = places.length === 0 ? [] : await this.#locks.writeLocks(places);
+    this.#refuse(onlyHeld(locks));
+    await this.#refuseRead([...sorts]);
+    for (const held of locks) if (held.lock.reservedUntilMs > 0) this.#endReservation(held);
+  }
+
+  /** Who waited for it is through. */
+  #endReservation({ place, lock, holds }: HeldItem): void {
+    const writer: RecordsWriter = { context: this.#context, records: this.#locks.records };
+    if (holds.length === 0) deleteRecord(writer, writeLockKey(place));
+    else putRecord(writer, writeLockItem(place, { ...lock, holds, reservedUntilMs: 0 }));
+  }
+
+  async #refuseRead(partitions: readonly (readonly [string, readonly string[]])[]): Promise<void> {
+    for (let at = 0; at < partitions.length; at += partitionsAtOnce) {
+      await Promise.all(
+        partitions.slice(at, at + partitionsAtOnce).map(async ([partition, sorts]) => {
+          const readers = await this.#locks.readLocksIn(partition);
+          const inTheWay = readers.filter(
+            (lock) => lock.all || sorts.some((sort) => lock.sorts.has(sort)),
+          );
+          if (inTheWay.length === 0) return;
+          const places = sorts.map((sort) => ({ partition, sort }));
+          throw this.#held(
+            inTheWay.map(({ base }) => base),
+            places,
+          );
+        }),
+      );
+    }
+  }
+
+  /** What is found beside a read of a table, if BASE transactions may use that. */
+  async #beside<Found>(
+    reading: Promise<unknown>,
+    table: string,
+    look: () => Promise<readonly Found[]>,
+  ): Promise<readonly Found[]> {
+    reading.catch(() => undefined);
+    const description = this.#services.registry.find(table);
+    if (description === undefined || !takesBase(description)) return [];
+    this.#refuseSnapshot(table);
+    return look();
+  }
+
+  async #heldAmong(table: string, keys: readonly Item[]): Promise<readonly HeldItem[]> {
+    const description = this.describe(table);
+    const unwritten = keys.filter(
+      (key) => this.#context.writes.find(description, key) === undefined,
+    );
+    const [only, ...others] = unwritten.map((key) => this.#locks.placeOf(description, key));
+    if (only === undefined) return [];
+    if (others.length > 0) return onlyHeld(await this.#locks.writeLocks([only, ...others]));
+    const held = await this.#locks.writeLock(only);
+    return held === undefined ? [] : onlyHeld([held]);
+  }
+
+  async #noWriterOf(table: string): Promise<readonly never[]> {
+    const writers = await this.#locks.writersOf(table);
+    if (writers.length > 0) throw this.#held(writers, []);
+    return [];
+  }
+
+  /** Lays what stood there before over what is read of the table; or waits. */
+  async #hide(table: string, held: readonly HeldItem[]): Promise<void> {
+    const description = this.describe(table);
+    const canBeHad = description.history && this.#services.sessions.lone !== undefined;
+    if (this.#mode === "writes" || !canBeHad) return this.#refuse(held);
+    await Promise.all(held.map((each) => this.#hideOne(description, each)));
+  }
+
+  async #hideOne(table: TableDescription, held: HeldItem): Promise<void> {
+    const { key } = held.lock;
+    if (this.#context.writes.find(table, key) !== undefined) return;
+    const { versions, items } = this.#services.ports;
+    const { options } = this.#services.call;
+    const before = Math.min(...held.holds.map((hold) => hold.before)) as Timestamp;
+    const past = await versions.find(table.name, key, before, options);
+    if (past === undefined) {
+      // Not superseded yet: the step's own write is still on its way there.
+      const { item, version, tombstone } = await items.get(table, key, options);
+      if (version > before) return this.#refuse([held]);
+      this.#context.writes.set(table, key, tombstone ? undefined : item);
+      return;
+    }
+    this.#context.writes.set(table, key, past.item);
+  }
+
+  #refuse(held: readonly HeldItem[]): void {
+    if (held.length === 0) return;
+    throw this.#held(
+      held.flatMap(({ holds }) => holds.map(({ base }) => base)),
+      held.map(({ place }) => place),
+    );
+  }
+
+  /** Ends the attempt, whatever its body makes of it. */
+  #held(bases: readonly string[], places: readonly LockPlace[]): Error {
+    const error = new HeldError([...new Set(bases)].sort(), places);
+    this.#context.doom(error);
+    return error;
+  }
+
+  #refuseSnapshot(table: string): void {
+    const description = this.#services.registry.find(table);
+    const isSnapshot = this.#mode === "writes" && this.#context.views.isolation === "snapshot";
+    if (!isSnapshot || description === undefined || !takesBase(description)) return;
+    throw new InvalidRequestError(
+      "isolation",
+      `table "${table}" takes BASE transactions, and a transaction that writes is kept apart from ` +
+        "them by what its commit checks: use `serializable`, which is the default",
+    );
+  }
+}
+
+export function takesBase({ baseSince }: TableDescription): boolean {
+  return baseSince !== undefined;
+}
+
+function onlyHeld(locks: readonly HeldItem[]): readonly HeldItem[] {
+  return locks.filter(({ holds }) => holds.length > 0);
+}

@@ -1,0 +1,75 @@
+/** Who runs a transaction beside BASE transactions: what it needs of them. */
+import { BaseOpenError, type OpenBase } from "../../core/errors.ts";
+import * as limits from "../../core/limits.ts";
+import type { Guard } from "../attempts/guard.ts";
+import type { AttemptRunner } from "../attempts/attempt-runner.ts";
+import type { AttemptServices } from "../attempts/attempt-services.ts";
+import type { TransactionContext } from "../attempts/transaction-context.ts";
+import { waitBackoff } from "../backoff.ts";
+import type { Call } from "../call.ts";
+import type { EngineCore } from "../engine-core.ts";
+import { stateKey, toState } from "./base-state.ts";
+import type { HeldError } from "./held.ts";
+import { IsolatedTransaction } from "./isolated.ts";
+import { LockReader } from "./lock-reader.ts";
+import { BaseStore, recordsOf } from "./store.ts";
+
+const pollBackoff = { baseMs: 10, capMs: 100 };
+
+/** The transaction kept apart from open BASE transactions. */
+export function isolated(
+  core: Pick<EngineCore, "registry" | "ports">,
+  services: AttemptServices,
+  { context, mode }: { readonly context: TransactionContext; readonly mode: "reads" | "writes" },
+): Guard {
+  const locks = new LockReader(context, recordsOf(core), services.ports.digest);
+  const transaction = new IsolatedTransaction(context, { locks, services, mode });
+  return { transaction, beforeCommit: () => transaction.beforeCommit() };
+}
+
+/**
+ * Waits until those that held an attempt up are released, and sees to it that they are once they
+ * may be. Who waits for long has its items kept free of further ones.
+ * @throws BaseOpenError when the call's time is up.
+ */
+export async function untilReleased(
+  core: EngineCore,
+  runner: AttemptRunner,
+  { call, held }: { readonly call: Call; readonly held: HeldError },
+): Promise<void> {
+  const store = new BaseStore(core, runner);
+  const { clock, random, items } = core.ports;
+  const beganMs = clock.monotonicMs();
+  let reserveMs = beganMs + limits.baseReserveAfterMs;
+  let open: OpenBase | undefined;
+  try {
+    for (let attempt = 0; ; attempt += 1) {
+      const { signal } = call;
+      signal.throwIfAborted();
+      const states = await Promise.all(
+        held.bases.map(async (base) =>
+          toState(base, (await items.get(store.records(), stateKey(base), call.options)).item),
+        ),
+      );
+      const left = states.filter(({ phase }) => phase !== "released");
+      if (left.length === 0) return;
+      for (const { base, phase } of left) if (phase === "ended") await store.release(base, call);
+      const [first] = left;
+      if (first !== undefined && attempt % 10 === 0) open = await lookAt(store, first.base);
+      if (clock.monotonicMs() >= reserveMs && held.places.length > 0) {
+        reserveMs = clock.monotonicMs() + limits.baseReserveMs / 2;
+        await store.reserve(held.places, call);
+      }
+      await waitBackoff({ clock, random }, { backoff: pollBackoff, attempt, signal });
+    }
+  } catch (error) {
+    if (!call.signal.aborted) throw error;
+    const named = open ?? { base: held.bases[0] ?? "", sinceMs: undefined, steps: undefined };
+    throw new BaseOpenError(named, { cause: call.signal.reason });
+  }
+}
+
+async function lookAt(store: BaseStore, base: string): Promise<OpenBase> {
+  const head = await store.peek(base);
+  return { base, sinceMs: head?.startedMs, steps: head?.steps };
+}

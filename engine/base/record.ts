@@ -1,0 +1,161 @@
+/**
+ * What is recorded of a BASE transaction, so that any process can go on with it: how it was begun,
+ * and what each of its steps has returned or failed with. A step's entry is put by its own commit,
+ * and each commit reads and puts the head, so that every step happens once.
+ *
+ *     pk            sk            what it says
+ *     base#<base>   -             name, version, input, how many steps, how it has ended
+ *     base#<base>   step#<n>      its name, what it returned, or its error
+ *     open#<digit>  <base>        that it is not released, and by which handler
+ *
+ * Paper: Salt §5.1 (the logic of a BASE transaction is logged before its first step commits).
+ */
+import type { AttributeValue, Item } from "../../core/types.ts";
+import { count, mapOf, numberOf, optionalTextOf, textOf, texts, textsOf } from "./attributes.ts";
+import { itemKey } from "./saline-locks.ts";
+
+/** By which handler, in which version, and what it was given. */
+export type BaseBeginning = {
+  readonly name: string;
+  readonly version: number;
+  readonly input: AttributeValue;
+};
+
+export type BaseHead = BaseBeginning & {
+  readonly steps: number;
+  readonly phase: "running" | "parked" | "ended";
+  readonly startedMs: number;
+  /** When it was last heard of. */
+  readonly lastMs: number;
+  readonly failures: number;
+  /** Of the last failure of its handler. */
+  readonly failure: string | undefined;
+  readonly result: AttributeValue | undefined;
+  readonly dependsOn: readonly string[];
+};
+
+export type StepError = { readonly name: string; readonly message: string };
+
+export type StepRecord = {
+  /** From 1. */
+  readonly number: number;
+  readonly name: string;
+  readonly atMs: number;
+  /** Keys of the locks that it has taken. */
+  readonly locks: readonly Item[];
+  readonly end:
+    | { readonly kind: "returned"; readonly value: AttributeValue }
+    | { readonly kind: "failed"; readonly error: StepError };
+};
+
+export type OpenEntry = { readonly base: string; readonly name: string; readonly version: number };
+
+const headSort = "-";
+const stepPrefix = "step#";
+const digits = "0123456789abcdef";
+
+export function recordPartition(base: string): string {
+  return `base#${base}`;
+}
+
+export function headKey(base: string): Item {
+  return itemKey(recordPartition(base), headSort);
+}
+
+export function headItem(base: string, head: BaseHead, expiresAt?: number): Item {
+  return {
+    ...headKey(base),
+    name: { S: head.name },
+    version: count(head.version),
+    input: { M: { value: head.input } },
+    steps: count(head.steps),
+    phase: { S: head.phase },
+    startedMs: count(head.startedMs),
+    lastMs: count(head.lastMs),
+    failures: count(head.failures),
+    dependsOn: texts(head.dependsOn),
+    ...(head.failure === undefined ? {} : { failure: { S: head.failure } }),
+    ...(head.result === undefined ? {} : { result: { M: { value: head.result } } }),
+    ...(expiresAt === undefined ? {} : { expiresAt: count(expiresAt) }),
+  };
+}
+
+export function toHead(item: Item): BaseHead {
+  const phase = textOf(item, "phase");
+  return {
+    name: textOf(item, "name"),
+    version: numberOf(item, "version"),
+    input: valueIn(item, "input"),
+    steps: numberOf(item, "steps"),
+    phase: phase === "ended" || phase === "parked" ? phase : "running",
+    startedMs: numberOf(item, "startedMs"),
+    lastMs: numberOf(item, "lastMs"),
+    failures: numberOf(item, "failures"),
+    failure: optionalTextOf(item, "failure"),
+    result: item["result"] === undefined ? undefined : valueIn(item, "result"),
+    dependsOn: textsOf(item, "dependsOn"),
+  };
+}
+
+function valueIn(item: Item, name: string): AttributeValue {
+  return mapOf(item, name)["value"] ?? { NULL: true };
+}
+
+export function stepItem(base: string, { number, name, atMs, locks, end }: StepRecord): Item {
+  return {
+    ...itemKey(recordPartition(base), `${stepPrefix}${number.toString().padStart(6, "0")}`),
+    name: { S: name },
+    atMs: count(atMs),
+    locks: texts(locks.map((key) => `${textOf(key, "pk")} ${textOf(key, "sk")}`)),
+    ...(end.kind === "returned"
+      ? { value: { M: { value: end.value } } }
+      : { error: { M: { name: { S: end.error.name }, message: { S: end.error.message } } } }),
+  };
+}
+
+/** Undefined for the head, which stands in the same partition. */
+export function toStep(item: Item): StepRecord | undefined {
+  const sort = textOf(item, "sk");
+  if (!sort.startsWith(stepPrefix)) return undefined;
+  const error = item["error"];
+  return {
+    number: Number(sort.slice(stepPrefix.length)),
+    name: textOf(item, "name"),
+    atMs: numberOf(item, "atMs"),
+    locks: textsOf(item, "locks").map(toLockKey),
+    end:
+      error !== undefined && "M" in error
+        ? {
+            kind: "failed",
+            error: { name: textOf(error.M, "name"), message: textOf(error.M, "message") },
+          }
+        : { kind: "returned", value: valueIn(item, "value") },
+  };
+}
+
+/** No partition of locks has a blank in its name. */
+function toLockKey(text: string): Item {
+  const at = text.indexOf(" ");
+  return itemKey(text.slice(0, at), text.slice(at + 1));
+}
+
+/** What is open is listed in so many partitions. */
+export const openPartitions = Array.from(digits, (digit) => `open#${digit}`);
+
+export function openKey(base: string): Item {
+  let sum = 0;
+  for (const each of base) sum = (sum * 31 + (each.codePointAt(0) ?? 0)) % 65_521;
+  return itemKey(`open#${digits[sum % digits.length] ?? "0"}`, base);
+}
+
+export function openItem({ base, name, version }: OpenEntry): Item {
+  return { ...openKey(base), name: { S: name }, version: count(version) };
+}
+
+export function toOpen(item: Item): OpenEntry {
+  return {
+    base: textOf(item, "sk"),
+    name: textOf(item, "name"),
+    version: numberOf(item, "version"),
+  };
+}

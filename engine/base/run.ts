@@ -1,0 +1,233 @@
+/**
+ * Runs the handler of a BASE transaction. Steps that are recorded return, or throw, what they did
+ * when they were run; the first one that is not is run, and recorded by its own commit. So a run
+ * that goes on after a crash takes the same way, as long as its handler does.
+ *
+ *     step n:   recorded ──▶ as it was
+ *               not      ──▶ committed, recorded ──▶ its value
+ *                        ──▶ the body throws ──▶ its error; recorded by the next commit
+ *                        ──▶ somebody else has recorded it meanwhile ──▶ as it was
+ */
+import {
+  CommitUnknownError,
+  InvalidRequestError,
+  StoreError,
+  TransactionError,
+} from "../../core/errors.ts";
+import { InvariantViolation } from "../../core/assert.ts";
+import * as limits from "../../core/limits.ts";
+import type { ClientPorts } from "../../core/ports.ts";
+import type { AttributeValue } from "../../core/types.ts";
+import { waitBackoff } from "../backoff.ts";
+import type { BodyTransaction } from "../types.ts";
+import type { BaseBeginning, BaseHead, StepError, StepRecord } from "./record.ts";
+import type { BaseStore, Recorded } from "./store.ts";
+
+/** What a step threw when it was first run; the error's own kind is not kept. */
+export class StepFailedError extends Error {
+  override readonly name = "StepFailedError";
+  /** The step's name, and what its error was called. */
+  readonly step: string;
+  readonly errorName: string;
+  constructor(step: string, { name, message }: StepError) {
+    super(message);
+    this.step = step;
+    this.errorName = name;
+  }
+}
+
+/** The handler did not take the way again that is recorded. */
+export class HandlerChangedError extends Error {
+  override readonly name = "HandlerChangedError";
+}
+
+export type StepBody = (transaction: BodyTransaction) => Promise<AttributeValue>;
+
+/** What a handler is given, in items. */
+export type BaseSteps = {
+  step(name: string, body: StepBody): Promise<AttributeValue>;
+  /** When the last step was committed, or the transaction began; the same in every run. */
+  readonly nowMs: number;
+  readonly id: string;
+  /** With its name: no other one has the same. */
+  readonly base: string;
+};
+
+export type BaseHandler = (steps: BaseSteps, input: AttributeValue) => Promise<AttributeValue>;
+
+const retryBackoff = { baseMs: 20, capMs: 2_000 };
+
+export class BaseRun implements BaseSteps {
+  readonly #store: BaseStore;
+  readonly #ports: Pick<ClientPorts, "clock" | "random">;
+  readonly base: string;
+  readonly #beginning: BaseBeginning;
+  readonly #signal: AbortSignal;
+  readonly #onAccepted: (() => void) | undefined;
+  #head: BaseHead | undefined;
+  #recorded = new Map<number, StepRecord>();
+  /** Failed since the last commit. */
+  #unrecorded: StepRecord[] = [];
+  #number = 0;
+  #lastMs: number;
+  #isAtIt = false;
+
+  constructor(
+    parts: { readonly store: BaseStore; readonly ports: Pick<ClientPorts, "clock" | "random"> },
+    run: {
+      readonly base: string;
+      readonly beginning: BaseBeginning;
+      /** Undefined: it is to begin. */
+      readonly recorded: Recorded | undefined;
+      readonly signal: AbortSignal;
+      /** Its first step is committed. */
+      readonly onAccepted?: () => void;
+    },
+  ) {
+    this.#store = parts.store;
+    this.#ports = parts.ports;
+    this.base = run.base;
+    this.#beginning = run.beginning;
+    this.#signal = run.signal;
+    this.#onAccepted = run.onAccepted;
+    this.#lastMs = parts.ports.clock.nowMs();
+    if (run.recorded !== undefined) this.#take(run.recorded);
+  }
+
+  get nowMs(): number {
+    return this.#lastMs;
+  }
+
+  get id(): string {
+    return this.base.slice(this.#beginning.name.length + 1);
+  }
+
+  get isAccepted(): boolean {
+    return this.#head !== undefined;
+  }
+
+  /** @throws what the handler throws; what is recorded stays. */
+  async run(handler: BaseHandler): Promise<AttributeValue> {
+    const value = await handler(this, this.#beginning.input);
+    if (this.#number < this.#recorded.size) {
+      throw new HandlerChangedError(
+        `the handler "${this.#beginning.name}" returned after ${this.#number} steps, and ` +
+          `${this.#recorded.size} are recorded: it does not take the same way again`,
+      );
+    }
+    await this.#insisting(() =>
+      this.#store.end(this.base, {
+        value,
+        beginning: this.#beginning,
+        steps: this.#recorded.size,
+        failed: this.#unrecorded,
+      }),
+    );
+    return value;
+  }
+
+  async step(name: string, body: StepBody): Promise<AttributeValue> {
+    this.#signal.throwIfAborted();
+    if (this.#isAtIt) {
+      throw new InvalidRequestError(
+        "step",
+        `step "${name}" was begun while another one was under way: wait for each before the next`,
+      );
+    }
+    this.#number += 1;
+    if (this.#number > limits.baseStepsMax) {
+      throw new InvalidRequestError(
+        "step",
+        `a BASE transaction has at most ${limits.baseStepsMax} steps (baseStepsMax)`,
+      );
+    }
+    this.#isAtIt = true;
+    try {
+      const known = this.#recorded.get(this.#number);
+      return known === undefined ? await this.#runStep(name, body) : this.#again(name, known);
+    } finally {
+      this.#isAtIt = false;
+    }
+  }
+
+  #again(name: string, { name: was, atMs, end }: StepRecord): AttributeValue {
+    if (was !== name) {
+      throw new HandlerChangedError(
+        `step ${this.#number} of the handler "${this.#beginning.name}" was "${was}" when it was ` +
+          `first run, and is "${name}" now: what decides which steps it takes must come from its ` +
+          "input, its steps, and `now`, `random` and `uuid` of its first argument",
+      );
+    }
+    this.#lastMs = atMs;
+    if (end.kind === "failed") throw new StepFailedError(name, end.error);
+    return end.value;
+  }
+
+  async #runStep(name: string, body: StepBody): Promise<AttributeValue> {
+    const number = this.#number;
+    const wasAccepted = this.isAccepted;
+    try {
+      const done = await this.#insisting(() =>
+        this.#store.step(this.base, {
+          ...{ number, name, body, beginning: this.#beginning },
+          failed: this.#unrecorded,
+          signal: this.#signal,
+        }),
+      );
+      if (done.kind === "overtaken") {
+        this.#take(done.recorded);
+        const known = this.#recorded.get(number);
+        if (known !== undefined) return this.#again(name, known);
+        return await this.#runStep(name, body);
+      }
+      for (const each of this.#unrecorded) this.#recorded.set(each.number, each);
+      this.#unrecorded = [];
+      this.#recorded.set(number, done.step);
+      this.#head = done.head;
+      this.#lastMs = done.step.atMs;
+      if (!wasAccepted) this.#onAccepted?.();
+      return done.value;
+    } catch (error) {
+      if (!isOfBody(error)) throw error;
+      const { name: errorName, message } = error as Error;
+      const end = { kind: "failed", error: { name: errorName, message } } as const;
+      const atMs = this.#ports.clock.nowMs();
+      this.#unrecorded.push({ number, name, atMs, locks: [], end });
+      throw error;
+    }
+  }
+
+  #take({ head, steps }: Recorded): void {
+    this.#head = head;
+    this.#recorded = new Map(steps.map((step) => [step.number, step]));
+    this.#unrecorded = this.#unrecorded.filter(({ number }) => number > steps.length);
+    if (steps.length === 0) this.#lastMs = head.startedMs;
+  }
+
+  /** What is accepted goes on until it is through; before that, its caller hears of it. */
+  async #insisting<Done>(task: () => Promise<Done>): Promise<Done> {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await task();
+      } catch (error) {
+        const mayHaveBegun = this.isAccepted || error instanceof CommitUnknownError;
+        if (!mayHaveBegun || !isWorthAnother(error)) throw error;
+        const { clock, random } = this.#ports;
+        const wait = { backoff: retryBackoff, attempt, signal: this.#signal };
+        await waitBackoff({ clock, random }, wait);
+      }
+    }
+  }
+}
+
+/** Of the application's, or final: to run the step again would end the same way. */
+function isOfBody(error: unknown): boolean {
+  if (error instanceof InvariantViolation || error instanceof HandlerChangedError) return false;
+  if (error instanceof StoreError || error instanceof CommitUnknownError) return false;
+  return error instanceof Error && !isWorthAnother(error) && error.name !== "AbortError";
+}
+
+function isWorthAnother(error: unknown): boolean {
+  if (error instanceof CommitUnknownError || error instanceof StoreError) return true;
+  return error instanceof TransactionError && error.retryable;
+}

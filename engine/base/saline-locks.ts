@@ -1,0 +1,129 @@
+/**
+ * Salt's saline locks as items of the records table (docs/adr/0017-base-transactions.md): each is
+ * put by the commit of the step that takes it, so that it stands exactly if the step does. Who holds
+ * it says its BASE transaction's state: once that is released, the lock is void, and is taken away
+ * some time later.
+ *
+ *     pk                    sk                  what it says
+ *     written#<partition>   <sort>              these BASE transactions have written the item
+ *     read#<partition>      <BASE transaction>  it has read these items, or all of the partition
+ *     table#<table>         <BASE transaction>  it has written items of the table
+ *
+ * Partition and sort are digests, equal exactly for equal keys. Paper: Salt §4.2.
+ */
+import { keyNamesOf } from "../../core/attributes.ts";
+import type { Digest } from "../../core/ports.ts";
+import type { AttributeValue, Item, TableDescription, Timestamp } from "../../core/types.ts";
+import { canonicalKey } from "../../schemas/key-hashes.ts";
+import { listOf, mapOf, numberOf, textOf, textsOf } from "./attributes.ts";
+
+/** An open BASE transaction's hold on an item that it has written. */
+export type Hold = {
+  readonly base: string;
+  /** The item was as it found it up to here at least. */
+  readonly before: Timestamp;
+};
+
+export type WriteLock = {
+  readonly table: string;
+  readonly key: Item;
+  readonly holds: readonly Hold[];
+  /** Until then no further BASE transaction takes it; wall clock, 0: nobody waits for it. */
+  readonly reservedUntilMs: number;
+};
+
+export type ReadLock = {
+  readonly base: string;
+  /** Of the items that it has read. */
+  readonly sorts: ReadonlySet<string>;
+  /** It has read all of the partition, and that nothing else was there. */
+  readonly all: boolean;
+};
+
+/** Where the locks of an item stand. */
+export type LockPlace = { readonly partition: string; readonly sort: string };
+
+/** Sort of the only item of a partition. */
+const onlyItem = "-";
+
+export function lockPlace(digest: Digest, table: TableDescription, key: Item): LockPlace {
+  const { sortKey, ...names } = keyNamesOf(table);
+  const partition = digestText(digest, canonicalKey(names, key));
+  if (sortKey === undefined) return { partition, sort: onlyItem };
+  return { partition, sort: digestText(digest, canonicalKey({ ...names, sortKey }, key)) };
+}
+
+function digestText(digest: Digest, bytes: Uint8Array): string {
+  return Buffer.from(digest(bytes)).toString("base64url");
+}
+
+export function writtenPartition(partition: string): string {
+  return `written#${partition}`;
+}
+
+export function readPartition(partition: string): string {
+  return `read#${partition}`;
+}
+
+export function tablePartition(table: string): string {
+  return `table#${table}`;
+}
+
+export function itemKey(partition: string, sort: string): Item {
+  return { pk: { S: partition }, sk: { S: sort } };
+}
+
+export function writeLockKey({ partition, sort }: LockPlace): Item {
+  return itemKey(writtenPartition(partition), sort);
+}
+
+export function placeOfKey(key: Item): LockPlace {
+  const partition = textOf(key, "pk");
+  return { partition: partition.slice(partition.indexOf("#") + 1), sort: textOf(key, "sk") };
+}
+
+export function writeLockItem(place: LockPlace, lock: WriteLock): Item {
+  const { table, key, holds, reservedUntilMs } = lock;
+  return {
+    ...writeLockKey(place),
+    table: { S: table },
+    key: { M: key },
+    holds: {
+      L: holds.map(
+        ({ base, before }): AttributeValue => ({
+          M: { base: { S: base }, before: { N: before.toString() } },
+        }),
+      ),
+    },
+    ...(reservedUntilMs === 0 ? {} : { reservedUntilMs: { N: reservedUntilMs.toString() } }),
+  };
+}
+
+export function toWriteLock(item: Item): WriteLock {
+  return {
+    table: textOf(item, "table"),
+    key: mapOf(item, "key"),
+    holds: listOf(item, "holds").map((hold) => {
+      const each = "M" in hold ? hold.M : {};
+      return { base: textOf(each, "base"), before: numberOf(each, "before") as Timestamp };
+    }),
+    reservedUntilMs: numberOf(item, "reservedUntilMs", 0),
+  };
+}
+
+export function readLockItem(partition: string, { base, sorts, all }: ReadLock): Item {
+  return {
+    ...itemKey(readPartition(partition), base),
+    sorts: { L: [...sorts].map((sort) => ({ S: sort })) },
+    all: { BOOL: all },
+  };
+}
+
+export function toReadLock(item: Item): ReadLock {
+  const { all } = item;
+  return {
+    base: textOf(item, "sk"),
+    sorts: new Set(textsOf(item, "sorts")),
+    all: all !== undefined && "BOOL" in all && all.BOOL,
+  };
+}

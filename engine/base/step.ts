@@ -1,0 +1,254 @@
+/**
+ * A step of a BASE transaction (Salt's alkaline subtransaction): an ordinary serializable
+ * transaction that sees what other BASE transactions have committed, open or not, and whose commit
+ * takes the locks of what it has read and written. Having read what an open one has written makes
+ * its own one depend on that: it is released after it. Paper: Salt §3, §4.3.
+ */
+import { keyNamesOf } from "../../core/attributes.ts";
+import { InvalidRequestError, UnavailableError } from "../../core/errors.ts";
+import * as limits from "../../core/limits.ts";
+import type { Item, TableDescription, Timestamp } from "../../core/types.ts";
+import type { AttemptServices } from "../attempts/attempt-services.ts";
+import type { TransactionContext } from "../attempts/transaction-context.ts";
+import type { BodyTransaction, PageRequest, QuerySpec, RowPage, ScanSpec } from "../types.ts";
+import { takesBase } from "./isolated.ts";
+import type { HeldItem, LockReader } from "./lock-reader.ts";
+import { putRecord } from "./records.ts";
+import {
+  itemKey,
+  readLockItem,
+  tablePartition,
+  writeLockItem,
+  type LockPlace,
+} from "./saline-locks.ts";
+
+/** Somebody has waited long for an item, and is let through first. Not part of the public API. */
+export class ReservedError extends UnavailableError {
+  readonly place: LockPlace;
+  constructor(place: LockPlace) {
+    super("an item is kept free for a transaction that waits for it");
+    this.place = place;
+  }
+}
+
+const none = { NULL: true } as const;
+
+type PartitionRead = { readonly sorts: Set<string>; all: boolean };
+
+export class StepTransaction implements BodyTransaction {
+  readonly #context: TransactionContext;
+  readonly #locks: LockReader;
+  readonly #services: AttemptServices;
+  readonly #base: string;
+  readonly #honoursReservations: boolean;
+  readonly #dependsOn = new Set<string>();
+  readonly #read = new Map<string, PartitionRead>();
+
+  constructor(
+    context: TransactionContext,
+    parts: {
+      readonly locks: LockReader;
+      readonly services: AttemptServices;
+      readonly base: string;
+      readonly honoursReservations: boolean;
+    },
+  ) {
+    this.#context = context;
+    this.#locks = parts.locks;
+    this.#services = parts.services;
+    this.#base = parts.base;
+    this.#honoursReservations = parts.honoursReservations;
+  }
+
+  get readTimestamp(): Timestamp {
+    return this.#context.readTimestamp;
+  }
+
+  describe(table: string): TableDescription {
+    return this.#context.describe(table);
+  }
+
+  /** BASE transactions that it has read from, and that are not released. */
+  get dependsOn(): ReadonlySet<string> {
+    return this.#dependsOn;
+  }
+
+  async get(table: string, key: Item): Promise<Item | undefined> {
+    const [item] = await this.batchGet([{ table, key }]);
+    return item;
+  }
+
+  async batchGet(
+    keys: readonly { readonly table: string; readonly key: Item }[],
+  ): Promise<readonly (Item | undefined)[]> {
+    const wanted = keys.map(({ table, key }) => {
+      const description = this.#usable(table);
+      return { description, key, place: this.#locks.placeOf(description, key) };
+    });
+    const [first] = keys;
+    const reading =
+      keys.length === 1 && first !== undefined
+        ? this.#context.get(first.table, first.key).then((item) => [item])
+        : this.#context.batchGet(keys);
+    reading.catch(() => undefined);
+    const locks = await this.#locks.writeLocks(wanted.map(({ place }) => place));
+    this.#meet(locks);
+    for (const { place } of wanted) this.#noteRead(place.partition).sorts.add(place.sort);
+    return reading;
+  }
+
+  async queryPage(table: string, query: QuerySpec, page: PageRequest): Promise<RowPage> {
+    const description = this.#usable(table);
+    if (query.index !== undefined) throw refusedRead(`an index of table "${table}"`);
+    const reading = this.#context.queryPage(table, query, page);
+    reading.catch(() => undefined);
+    const key = { [description.partitionKey.name]: query.partitionKey };
+    const partition = this.#locks.partitionOf(description, key);
+    this.#meet(await this.#locks.writeLocksIn(partition));
+    this.#noteRead(partition).all = true;
+    return reading;
+  }
+
+  scanPage(table: string, _scan: ScanSpec, _page: PageRequest): Promise<RowPage> {
+    return Promise.reject(refusedRead(`all of table "${table}"`));
+  }
+
+  put(table: string, item: Item): void {
+    this.#usable(table);
+    this.#context.put(table, item);
+  }
+
+  delete(table: string, key: Item): void {
+    this.#usable(table);
+    this.#context.delete(table, key);
+  }
+
+  rollback(): void {
+    this.#context.rollback();
+  }
+
+  doom(error: unknown): void {
+    this.#context.doom(error);
+  }
+
+  /** Buffers the locks that its commit takes. */
+  async beforeCommit(): Promise<void> {
+    const writes = Array.from(this.#context.writes.values());
+    const written = new Map<string, Set<string>>();
+    await Promise.all(writes.map(({ table, key }) => this.#lockWritten(table, key, written)));
+    for (const table of new Set(writes.map((write) => write.table.name))) {
+      this.#put(itemKey(tablePartition(table), this.#base));
+    }
+    // What it writes it holds by the stronger lock.
+    await Promise.all(
+      Array.from(this.#read, async ([partition, { sorts, all }]) => {
+        for (const sort of written.get(partition) ?? []) sorts.delete(sort);
+        if (sorts.size === 0 && !all) return;
+        const before = await this.#locks.readLockOf(partition, this.#base);
+        const lock = {
+          base: this.#base,
+          sorts: new Set([...(before?.sorts ?? []), ...sorts]),
+          all: all || before?.all === true,
+        };
+        this.#put(readLockItem(partition, lock));
+      }),
+    );
+  }
+
+  async #lockWritten(
+    table: TableDescription,
+    key: Item,
+    written: Map<string, Set<string>>,
+  ): Promise<void> {
+    const place = this.#locks.placeOf(table, key);
+    const sorts = written.get(place.partition) ?? new Set<string>();
+    written.set(place.partition, sorts.add(place.sort));
+    // Read, so that it is at its commit as it was up to here: that is what readers are shown.
+    await this.#context.stored(table, [key]);
+    const held = await this.#locks.writeLock(place);
+    if (held !== undefined) this.#meetReservation(held);
+    const others = (held?.holds ?? []).filter(({ base }) => base !== this.#base);
+    const own = held?.holds.find(({ base }) => base === this.#base);
+    if (others.length >= limits.baseHoldersMax) {
+      throw new UnavailableError(
+        `an item of table "${table.name}" is held by ${others.length} open BASE transactions, ` +
+          "which is the limit baseHoldersMax",
+      );
+    }
+    const before = own?.before ?? this.#readTimestampOf(table, key);
+    const { partitionKey, sortKey } = keyNamesOf(table);
+    const names = sortKey === undefined ? [partitionKey] : [partitionKey, sortKey];
+    this.#put(
+      writeLockItem(place, {
+        table: table.name,
+        key: Object.fromEntries(names.flatMap((name) => [[name, key[name] ?? { NULL: true }]])),
+        holds: [...others, { base: this.#base, before }],
+        reservedUntilMs: held?.lock.reservedUntilMs ?? 0,
+      }),
+    );
+  }
+
+  /** Of the shard in which it lies. */
+  #readTimestampOf(table: TableDescription, key: Item): Timestamp {
+    const { views } = this.#context;
+    return views.openAt(views.hashes.item(keyNamesOf(table), key)).readTimestamp;
+  }
+
+  /** Keys of the locks that its commit takes. */
+  readonly locks: Item[] = [];
+
+  #put(item: Item): void {
+    const { pk = none, sk = none } = item;
+    this.locks.push({ pk, sk });
+    putRecord({ context: this.#context, records: this.#locks.records }, item);
+  }
+
+  #noteRead(partition: string): PartitionRead {
+    const known = this.#read.get(partition);
+    if (known !== undefined) return known;
+    const read = { sorts: new Set<string>(), all: false };
+    this.#read.set(partition, read);
+    return read;
+  }
+
+  #meet(locks: readonly HeldItem[]): void {
+    for (const held of locks) {
+      this.#meetReservation(held);
+      for (const { base } of held.holds) if (base !== this.#base) this.#dependsOn.add(base);
+    }
+  }
+
+  #meetReservation({ place, lock, holds }: HeldItem): void {
+    if (!this.#honoursReservations || holds.some(({ base }) => base === this.#base)) return;
+    if (lock.reservedUntilMs <= this.#services.ports.clock.nowMs()) return;
+    const error = new ReservedError(place);
+    this.#context.doom(error);
+    throw error;
+  }
+
+  /** @throws InvalidRequestError for a table whose other readers would look at no lock. */
+  #usable(table: string): TableDescription {
+    const description = this.describe(table);
+    const { baseSince } = description;
+    if (!takesBase(description)) {
+      throw new InvalidRequestError(
+        "table",
+        `table "${table}" takes no BASE transactions: register it with \`base: true\` ` +
+          `(\`npx tidemark register ${table} --base\`)`,
+      );
+    }
+    if ((baseSince ?? 0) <= this.#services.ports.clock.nowMs() * 1000) return description;
+    throw new UnavailableError(
+      `table "${table}" takes BASE transactions from ${baseSince ?? 0} on, when every process ` +
+        "knows of it; try again then",
+    );
+  }
+}
+
+function refusedRead(what: string): InvalidRequestError {
+  return new InvalidRequestError(
+    "step",
+    `a step reads by key, or by partition: what it has read is held until its BASE transaction ` +
+      `ends, and ${what} would be held against everybody`,
+  );
+}

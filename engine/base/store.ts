@@ -1,0 +1,461 @@
+/**
+ * The records of BASE transactions: each change is one transaction over the records table, so that
+ * of two processes that are at the same BASE transaction each step, and its end, is one's.
+ */
+import { assert } from "../../core/assert.ts";
+import { baseExpiryAttribute, baseRecordsTable } from "../../core/base-tables.ts";
+import { CorruptDataError, InvalidRequestError, UnavailableError } from "../../core/errors.ts";
+import { valueSizeBytes } from "../../core/item-size.ts";
+import * as limits from "../../core/limits.ts";
+import type { AttributeValue, Item, TableDescription } from "../../core/types.ts";
+import type { Guard, GuardOf } from "../attempts/guard.ts";
+import type { AttemptRunner } from "../attempts/attempt-runner.ts";
+import type { TransactionContext } from "../attempts/transaction-context.ts";
+import { waitBackoff } from "../backoff.ts";
+import type { EngineCore } from "../engine-core.ts";
+import type { BodyTransaction } from "../types.ts";
+import { stateItem, stateKey, statesOf, toState, type BaseState } from "./base-state.ts";
+import { LockReader } from "./lock-reader.ts";
+import {
+  headItem,
+  headKey,
+  openItem,
+  openKey,
+  openPartitions,
+  recordPartition,
+  stepItem,
+  toHead,
+  toOpen,
+  toStep,
+  type BaseBeginning,
+  type BaseHead,
+  type OpenEntry,
+  type StepRecord,
+} from "./record.ts";
+import { closureOf, releasedItem } from "./release.ts";
+import { placeOfKey, toWriteLock, writeLockItem, type LockPlace } from "./saline-locks.ts";
+import { ReservedError, StepTransaction } from "./step.ts";
+
+export type Recorded = { readonly head: BaseHead; readonly steps: readonly StepRecord[] };
+
+export type StepTask = {
+  readonly number: number;
+  readonly name: string;
+  readonly body: (transaction: BodyTransaction) => Promise<AttributeValue>;
+  readonly beginning: BaseBeginning;
+  /** Steps before it that have failed, and are recorded with it. */
+  readonly failed: readonly StepRecord[];
+  readonly signal: AbortSignal;
+};
+
+export type StepDone =
+  | {
+      readonly kind: "done";
+      readonly value: AttributeValue;
+      readonly step: StepRecord;
+      readonly head: BaseHead;
+    }
+  | { readonly kind: "overtaken"; readonly recorded: Recorded };
+
+export type BaseEnd = {
+  readonly value: AttributeValue;
+  readonly beginning: BaseBeginning;
+  readonly steps: number;
+  readonly failed: readonly StepRecord[];
+};
+
+type Signalled = { readonly signal?: AbortSignal | undefined };
+
+/** How long one of its own transactions may take. */
+const deadlineMs = 20_000;
+const attemptsMax = 1_000;
+const reservedBackoff = { baseMs: 20, capMs: 200 };
+const locksAtOnce = 25;
+
+export class BaseStore {
+  readonly #core: EngineCore;
+  readonly #runner: AttemptRunner;
+
+  constructor(core: EngineCore, runner: AttemptRunner) {
+    this.#core = core;
+    this.#runner = runner;
+  }
+
+  get ports(): EngineCore["ports"] {
+    return this.#core.ports;
+  }
+
+  /** @throws InvalidRequestError where no table takes BASE transactions. */
+  records(): TableDescription {
+    return recordsOf(this.#core);
+  }
+
+  /** @throws what its body throws; UnavailableError, ConflictError: it is not committed. */
+  async step(base: string, task: StepTask): Promise<StepDone> {
+    const { clock, random } = this.ports;
+    const patientUntilMs = clock.monotonicMs() + limits.baseStepPatienceMs;
+    for (let attempt = 0; ; attempt += 1) {
+      const honoursReservations = clock.monotonicMs() < patientUntilMs;
+      try {
+        return await this.#step(base, { ...task, honoursReservations });
+      } catch (error) {
+        if (!(error instanceof ReservedError)) throw error;
+        const wait = { backoff: reservedBackoff, attempt, signal: task.signal };
+        await waitBackoff({ clock, random }, wait);
+      }
+    }
+  }
+
+  async #step(
+    base: string,
+    task: StepTask & { readonly honoursReservations: boolean },
+  ): Promise<StepDone> {
+    const { beginning, failed, number, name } = task;
+    let at: { readonly context: TransactionContext; readonly step: StepTransaction } | undefined;
+    let done: { readonly before: BaseHead | undefined; readonly value: AttributeValue } | undefined;
+    let head: BaseHead | undefined;
+    let record: StepRecord | undefined;
+    const guard: GuardOf = (services, context) => {
+      const records = this.records();
+      const locks = new LockReader(context, records, services.ports.digest);
+      const { honoursReservations } = task;
+      const step = new StepTransaction(context, { locks, services, base, honoursReservations });
+      at = { context, step };
+      done = undefined;
+      const beforeCommit = async (): Promise<void> => {
+        if (done === undefined) return;
+        await step.beforeCommit();
+        const { before, value } = done;
+        const nowMs = this.ports.clock.nowMs();
+        const end = { kind: "returned", value } as const;
+        record = { number, name, atMs: nowMs, locks: step.locks, end };
+        head = {
+          ...(before ?? newHead(beginning, nowMs)),
+          steps: number,
+          lastMs: nowMs,
+          failures: 0,
+          failure: undefined,
+          dependsOn: allDependencies(base, before?.dependsOn ?? [], step.dependsOn),
+        };
+        for (const each of [...failed, record]) context.putInto(records, stepItem(base, each));
+        context.putInto(records, headItem(base, head));
+        if (before !== undefined) return;
+        const state = { base, phase: "open", dependsOn: [] } as const;
+        context.putInto(records, stateItem(state));
+        context.putInto(records, openItem({ base, ...beginning }));
+      };
+      return { transaction: step, beforeCommit };
+    };
+    await this.#transact(task, guard, async (transaction) => {
+      assert(at !== undefined, "base: a step has a guard");
+      const before = await this.#headIn(at.context, base);
+      const expected = number - 1 - failed.length;
+      if ((before?.steps ?? 0) !== expected || (before?.phase ?? "running") === "ended") {
+        transaction.rollback();
+        return;
+      }
+      const value = await task.body(transaction);
+      assertSize(`step "${name}"`, value);
+      done = { before, value };
+    });
+    if (done !== undefined && head !== undefined && record !== undefined) {
+      return { kind: "done", value: (done as { value: AttributeValue }).value, step: record, head };
+    }
+    const recorded = await this.load(base, task);
+    if (recorded !== undefined) return { kind: "overtaken", recorded };
+    throw new CorruptDataError(`BASE transaction ${base} was begun, and its record is gone`);
+  }
+
+  /** Its last commit: what it returns; and its release, if nothing that it depends on is open. */
+  async end(base: string, { value, steps, failed, beginning }: BaseEnd): Promise<void> {
+    assertSize(`BASE transaction "${beginning.name}"`, value);
+    await this.#raw({}, async (context, records) => {
+      const head = await this.#headIn(context, base);
+      if (head === undefined) {
+        throw new InvalidRequestError(
+          "handler",
+          `the handler "${beginning.name}" returned without a step: a BASE transaction begins with ` +
+            "its first one",
+        );
+      }
+      if (head.phase === "ended") return;
+      if (head.steps !== steps) {
+        throw new UnavailableError(`BASE transaction ${base} has gone on in another process`);
+      }
+      const lastMs = this.ports.clock.nowMs();
+      const count = steps + failed.length;
+      const ended = { ...head, phase: "ended", result: value, steps: count, lastMs } as const;
+      for (const each of failed) context.putInto(records, stepItem(base, each));
+      context.putInto(records, headItem(base, ended));
+      const state: BaseState = { base, phase: "ended", dependsOn: head.dependsOn };
+      await putReleased(context, records, state);
+    });
+  }
+
+  /** Whether it is released by now. */
+  async release(base: string, options: Signalled = {}): Promise<boolean> {
+    return this.#raw(options, async (context, records) => {
+      const state = toState(base, await context.get(records.name, stateKey(base)));
+      if (state.phase !== "ended") return state.phase === "released";
+      return putReleased(context, records, state);
+    });
+  }
+
+  /** What is recorded; undefined: it has not begun, or its record has expired. */
+  load(base: string, options: Signalled = {}): Promise<Recorded | undefined> {
+    return this.#raw(options, async (context, records) => {
+      const items = await allIn(context, records, recordPartition(base));
+      const [head] = items.filter((item) => toStep(item) === undefined);
+      if (head === undefined) return undefined;
+      const steps = items.map(toStep).filter((step) => step !== undefined);
+      return { head: toHead(head), steps };
+    });
+  }
+
+  /** All that are not released, in no particular order. */
+  open(options: Signalled = {}): Promise<readonly OpenEntry[]> {
+    return this.#raw(options, async (context, records) => {
+      const found = await Promise.all(
+        openPartitions.map((partition) => allIn(context, records, partition)),
+      );
+      return found.flat().map(toOpen);
+    });
+  }
+
+  /** Its head, by a plain read: as far as it is installed. */
+  async peek(base: string): Promise<BaseHead | undefined> {
+    const { item } = await this.ports.items.get(this.records(), headKey(base));
+    return item && toHead(item);
+  }
+
+  /**
+   * Takes over what nobody has been at for so long; undefined: somebody is, or it needs nobody.
+   */
+  claim(base: string, takeOverMs: number, options: Signalled = {}): Promise<Recorded | undefined> {
+    return this.#changeHead(base, options, (head, nowMs) =>
+      head.phase === "running" && head.lastMs + takeOverMs <= nowMs
+        ? { ...head, lastMs: nowMs }
+        : undefined,
+    );
+  }
+
+  /** Notes that its handler has failed; one that fails again and again is parked. */
+  fail(base: string, failure: string, options: { readonly isFinal: boolean }): Promise<unknown> {
+    return this.#changeHead(base, {}, (head, nowMs) => {
+      if (head.phase !== "running") return undefined;
+      const failures = head.failures + 1;
+      const isParked = options.isFinal || failures >= limits.baseFailuresMax;
+      return { ...head, failures, failure, lastMs: nowMs, phase: isParked ? "parked" : "running" };
+    });
+  }
+
+  /** Lets one that is parked go on; whether one was. */
+  async resume(base: string): Promise<boolean> {
+    const resumed = await this.#changeHead(base, {}, (head) =>
+      head.phase === "parked"
+        ? { ...head, phase: "running", failures: 0, lastMs: 0 }
+        : undefined,
+    );
+    return resumed !== undefined;
+  }
+
+  /** Keeps items free of further BASE transactions for a while. */
+  async reserve(places: readonly LockPlace[], options: Signalled): Promise<void> {
+    const reservedUntilMs = this.ports.clock.nowMs() + limits.baseReserveMs;
+    await this.#raw(options, async (context, records) => {
+      const locks = new LockReader(context, records, this.ports.digest);
+      for (const place of places.slice(0, locksAtOnce)) {
+        const held = await locks.writeLock(place);
+        const lock = held?.lock ?? { table: "", key: {}, holds: [] };
+        context.putInto(records, writeLockItem(place, { ...lock, reservedUntilMs }));
+      }
+    });
+  }
+
+  /**
+   * Takes void locks away, and lets the store drop the record some time later. What is left where
+   * this was cut short costs who meets it a read.
+   */
+  async clean(base: string, options: Signalled = {}): Promise<void> {
+    const recorded = await this.load(base, options);
+    if (recorded === undefined) return;
+    const keys = recorded.steps.flatMap(({ locks }) => locks);
+    const distinct = [...new Map(keys.map((key) => [JSON.stringify(key), key])).values()];
+    for (let at = 0; at < distinct.length; at += locksAtOnce) {
+      const some = distinct.slice(at, at + locksAtOnce);
+      await this.#raw(options, async (context, records) => {
+        const locks = new LockReader(context, records, this.ports.digest);
+        for (const key of some) await takeAway(context, { records, locks, key, base });
+      });
+    }
+    const expiresAt = Math.floor(this.ports.clock.nowMs() / 1000) + limits.baseRetentionSeconds;
+    await this.#raw(options, async (context, records) => {
+      const expiry = { [baseExpiryAttribute]: { N: expiresAt.toString() } };
+      for (const item of await allIn(context, records, recordPartition(base))) {
+        context.putInto(records, { ...item, ...expiry });
+      }
+      const state = await context.get(records.name, stateKey(base));
+      if (state !== undefined) context.putInto(records, { ...state, ...expiry });
+    });
+  }
+
+  #changeHead(
+    base: string,
+    options: Signalled,
+    next: (head: BaseHead, nowMs: number) => BaseHead | undefined,
+  ): Promise<Recorded | undefined> {
+    return this.#raw(options, async (context, records) => {
+      const before = await this.#headIn(context, base);
+      const head = before && next(before, this.ports.clock.nowMs());
+      if (head === undefined) return undefined;
+      context.putInto(records, headItem(base, head));
+      const items = await allIn(context, records, recordPartition(base));
+      return { head, steps: items.map(toStep).filter((step) => step !== undefined) };
+    });
+  }
+
+  async #headIn(context: TransactionContext, base: string): Promise<BaseHead | undefined> {
+    const item = await context.get(this.records().name, headKey(base));
+    return item && toHead(item);
+  }
+
+  /** Over the records table alone, which no BASE transaction locks. */
+  async #raw<Result>(
+    options: Signalled,
+    task: (context: TransactionContext, records: TableDescription) => Promise<Result>,
+  ): Promise<Result> {
+    let at: TransactionContext | undefined;
+    const guard: GuardOf = (_, context): Guard => {
+      at = context;
+      return { transaction: context, beforeCommit: () => Promise.resolve() };
+    };
+    return this.#transact(options, guard, () => {
+      assert(at !== undefined, "base: its own transactions have a context");
+      return task(at, this.records());
+    });
+  }
+
+  async #transact<Result>(
+    { signal }: Signalled,
+    guard: GuardOf,
+    body: (transaction: BodyTransaction) => Promise<Result>,
+  ): Promise<Result> {
+    const options = {
+      ...({ attemptsMax, deadlineMs, ack: "certified" } as const),
+      ...(signal === undefined ? {} : { signal }),
+    };
+    const { result } = await this.#core.run(options, (call) =>
+      this.#runner.transact(call, { options, body, codec: undefined, guard }),
+    );
+    return result;
+  }
+}
+
+/** @throws InvalidRequestError where no table takes BASE transactions. */
+export function recordsOf({ registry, ports }: Pick<EngineCore, "registry" | "ports">) {
+  const name = baseRecordsTable(ports.control.idempotencyTable.name);
+  const records = registry.find(name);
+  if (records !== undefined) return records;
+  throw new InvalidRequestError(
+    "table",
+    `the deployment has no table for BASE transactions (${name}): register a table with ` +
+      "`base: true`, which makes it",
+  );
+}
+
+/** Of all that has ended with it, at once; else it has only ended. */
+async function putReleased(
+  context: TransactionContext,
+  records: TableDescription,
+  state: BaseState,
+): Promise<boolean> {
+  const closure = await closureOf(state, statesOf(context, records));
+  if (closure.kind === "waits") {
+    context.putInto(records, stateItem(state));
+    return false;
+  }
+  for (const each of closure.all) {
+    context.putInto(records, releasedItem(each));
+    context.deleteFrom(records, openKey(each.base));
+  }
+  return true;
+}
+
+async function takeAway(
+  context: TransactionContext,
+  {
+    records,
+    locks,
+    key,
+    base,
+  }: {
+    readonly records: TableDescription;
+    readonly locks: LockReader;
+    readonly key: Item;
+    readonly base: string;
+  },
+): Promise<void> {
+  const item = await context.get(records.name, key);
+  if (item === undefined) return;
+  if (item["holds"] === undefined) {
+    context.deleteFrom(records, key);
+    return;
+  }
+  const lock = toWriteLock(item);
+  const released = await Promise.all(lock.holds.map((hold) => locks.isReleased(hold.base)));
+  const holds = lock.holds.filter((hold, i) => hold.base !== base && released[i] !== true);
+  if (holds.length === 0 && lock.reservedUntilMs === 0) context.deleteFrom(records, key);
+  else if (holds.length < lock.holds.length) {
+    const { holds: _, ...rest } = item;
+    const place = placeOfKey(key);
+    context.putInto(records, { ...rest, ...writeLockItem(place, { ...lock, holds }) });
+  }
+}
+
+async function allIn(
+  context: TransactionContext,
+  records: TableDescription,
+  partition: string,
+): Promise<readonly Item[]> {
+  const items: Item[] = [];
+  for (let cursor: Item | undefined; ; ) {
+    const query = { partitionKey: { S: partition } };
+    const page = await context.queryPage(records.name, query, { cursor });
+    items.push(...page.rows);
+    cursor = page.cursor;
+    if (cursor === undefined) return items;
+  }
+}
+
+function newHead(beginning: BaseBeginning, nowMs: number): BaseHead {
+  return {
+    ...beginning,
+    ...{ steps: 0, phase: "running", startedMs: nowMs, lastMs: nowMs, failures: 0 },
+    ...{ failure: undefined, result: undefined, dependsOn: [] },
+  };
+}
+
+function allDependencies(
+  base: string,
+  before: readonly string[],
+  met: ReadonlySet<string>,
+): readonly string[] {
+  const all = new Set([...before, ...met]);
+  all.delete(base);
+  if (all.size <= limits.baseDependenciesMax) return [...all];
+  throw new UnavailableError(
+    `BASE transaction ${base} has read from ${all.size} open ones, above the limit ` +
+      `baseDependenciesMax of ${limits.baseDependenciesMax}`,
+  );
+}
+
+function assertSize(what: string, value: AttributeValue): void {
+  const bytes = valueSizeBytes(value);
+  if (bytes <= limits.baseValueBytesMax) return;
+  throw new InvalidRequestError(
+    "result",
+    `${what} returned ${bytes} bytes, above the limit baseValueBytesMax of ` +
+      `${limits.baseValueBytesMax}: return less, such as a key by which the rest is found`,
+  );
+}
+

@@ -1,0 +1,98 @@
+/**
+ * BASE transactions as applications define them (docs/base.md): a handler that goes from step to
+ * step. Each step is a transaction of its own, and its commit also keeps what it has returned.
+ */
+import { InvalidRequestError } from "../core/errors.ts";
+import * as limits from "../core/limits.ts";
+import { utf8Length } from "../core/utf8.ts";
+import { anObject, type Checks, checkOptions, integerIn } from "./check-options.ts";
+import type { Validator } from "./table.ts";
+import type { TransactionBody } from "./transaction.ts";
+
+/** What a handler is given. It may touch the world only by what it can do twice. */
+export type BaseSteps = {
+  /** That of the BASE transaction. */
+  readonly id: string;
+  /**
+   * Runs a step, once: when the handler runs again after a crash, it returns what it did, and
+   * throws where it failed. Other BASE transactions see it at once, all others after the end.
+   * @param name of the step, the same in every run.
+   * @throws what the body throws; `StepFailedError` in a later run.
+   */
+  step<Result>(name: string, body: TransactionBody<Result>): Promise<Result>;
+  /** When the step before was committed, or all began: the same in every run. */
+  now(): Date;
+  /** In `[0, 1)`; the same in every run. */
+  random(): number;
+  /** The same in every run. */
+  uuid(): string;
+};
+
+export type BaseHandler<Input, Result> = (base: BaseSteps, input: Input) => Promise<Result>;
+
+export type BaseOptions<Input> = {
+  /** Of the handler: to be raised where it takes other steps than before. Default 1. */
+  readonly version?: number;
+  /** Validates what it is begun with (Standard Schema, synchronous). */
+  readonly input?: Validator<unknown, Input>;
+};
+
+/** Made by `defineBase`. */
+export type BaseDefinition<Input = never, Result = unknown> = {
+  readonly name: string;
+  readonly version: number;
+  readonly input: Validator<unknown, Input> | undefined;
+  readonly handler: BaseHandler<Input, Result>;
+};
+
+export type AnyBase = BaseDefinition<never>;
+
+const checks = {
+  version: integerIn({ min: 1, max: 1_000_000 }),
+  input: (value: unknown) =>
+    typeof value === "function" || anObject(value) === undefined
+      ? undefined
+      : "a Standard Schema validator",
+} satisfies Checks<BaseOptions<unknown>>;
+
+/**
+ * Defines a BASE transaction.
+ * @param name of 1 to 64 letters, digits, dots, dashes and underscores.
+ * @throws InvalidRequestError for another name, and for options that are unknown or wrong.
+ * @example
+ * const createOrder = defineBase("create-order", async (base, order: Order) => {
+ *   const seat = await base.step("reserve", (tx) => reserve(tx, order));
+ *   await base.step("bill", (tx) => bill(tx, order, seat));
+ *   return { seat };
+ * });
+ */
+export function defineBase<Input, Result>(
+  name: string,
+  handler: BaseHandler<Input, Result>,
+): BaseDefinition<Input, Result>;
+export function defineBase<Input, Result>(
+  name: string,
+  options: BaseOptions<Input>,
+  handler: BaseHandler<Input, Result>,
+): BaseDefinition<Input, Result>;
+export function defineBase<Input, Result>(
+  name: string,
+  first: BaseOptions<Input> | BaseHandler<Input, Result>,
+  second?: BaseHandler<Input, Result>,
+): BaseDefinition<Input, Result> {
+  const [options, handler] = typeof first === "function" ? [{}, first] : [first, second];
+  if (typeof handler !== "function") {
+    throw new InvalidRequestError("handler", "the last argument must be the handler, a function");
+  }
+  const isName = /^[\w.-]+$/.test(name) && utf8Length(name) <= limits.baseNameBytesMax;
+  if (!isName) {
+    throw new InvalidRequestError(
+      "name",
+      `a BASE transaction's name has 1 to ${limits.baseNameBytesMax} letters, digits, dots, ` +
+        "dashes and underscores",
+    );
+  }
+  checkOptions("", options, checks);
+  const { version = 1, input } = options as BaseOptions<Input>;
+  return { name, version, input, handler };
+}

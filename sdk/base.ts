@@ -1,0 +1,239 @@
+/** Begins, runs and looks up BASE transactions for a client; loaded with the first of them. */
+import { systemDigest } from "../aws/system-digest.ts";
+import { InvalidRequestError } from "../core/errors.ts";
+import * as limits from "../core/limits.ts";
+import type { BaseEngine, BaseStatus, BaseTrouble, HandlerDefinition } from "../engine/base/types.ts";
+import type { BaseSteps as EngineSteps } from "../engine/base/run.ts";
+import { publicError } from "../engine/public-error.ts";
+import type { AnyBase, BaseDefinition, BaseSteps } from "./base-definition.ts";
+import {
+  aFunction,
+  aSignal,
+  aText,
+  type Check,
+  type Checks,
+  checkOptions,
+  integerIn,
+  oneOf,
+} from "./check-options.ts";
+import type { Handles } from "./handles.ts";
+import type { Numbers } from "./numbers.ts";
+import { resultCodec } from "./result-codec.ts";
+import type { TransactionBody } from "./transaction.ts";
+
+export type { BaseStatus, BaseTrouble };
+
+export type BaseStartOptions = {
+  /**
+   * Tells it from all others of its definition: one of that id that was begun before is found again.
+   * 1 to 256 bytes.
+   */
+  readonly id: string;
+  /** Gives it up as long as its first step is not committed. */
+  readonly signal?: AbortSignal;
+};
+
+/** One BASE transaction. */
+export type BaseHandle<Result> = {
+  readonly id: string;
+  /**
+   * What its handler returned.
+   * @throws UnavailableError when it has not ended in time (default 30,000 ms).
+   */
+  result(options?: {
+    readonly deadlineMs?: number;
+    readonly signal?: AbortSignal;
+  }): Promise<Result>;
+  /** How far it is; undefined: there is none, or it has ended more than a week ago. */
+  status(): Promise<BaseStatus | undefined>;
+  /** Lets one go on that was parked, since its handler had failed too often. Whether it was. */
+  resume(): Promise<boolean>;
+};
+
+export type BaseStarted<Result> = {
+  readonly accepted: BaseHandle<Result>;
+  /** False: one of that id had begun before. */
+  readonly isNew: boolean;
+};
+
+export type BaseRunnerOptions = {
+  readonly handlers: readonly AnyBase[];
+  /** What no process has been at for so long is taken over. Default 30,000. */
+  readonly takeOverMs?: number;
+  /** Between two looks. Default 1,000. */
+  readonly pollMs?: number;
+  /** `"caught-up"` ends it when nothing is left to go on with. Default `"stopped"`. */
+  readonly until?: "stopped" | "caught-up";
+  /** Ends it; what runs goes on, unless the client is closed. */
+  readonly signal?: AbortSignal;
+  /** Told of what has no handler here, of failures, and of what was parked. */
+  readonly onTrouble?: (trouble: BaseTrouble) => void;
+};
+
+export type BaseParts = {
+  readonly engine: () => Promise<BaseEngine>;
+  readonly handles: () => Promise<Handles>;
+  readonly numbers: Numbers;
+};
+
+const startChecks = { id: aText, signal: aSignal } satisfies Checks<BaseStartOptions>;
+const resultChecks = {
+  deadlineMs: integerIn({ min: 1, max: 7 * 24 * 3_600_000 }),
+  signal: aSignal,
+};
+
+const someHandlers: Check<readonly AnyBase[]> = (value) =>
+  Array.isArray(value) && value.length > 0 && value.every(isDefinition)
+    ? undefined
+    : "an array of what defineBase makes, and not empty";
+
+const runnerChecks = {
+  handlers: someHandlers,
+  takeOverMs: integerIn({ min: 100, max: 24 * 3_600_000 }),
+  pollMs: integerIn({ min: 10, max: 3_600_000 }),
+  until: oneOf("stopped", "caught-up"),
+  signal: aSignal,
+  onTrouble: aFunction,
+} satisfies Checks<BaseRunnerOptions>;
+
+/** @throws as `Client.base`. */
+export async function startBase<Input, Result>(
+  definition: BaseDefinition<Input, Result>,
+  input: Input,
+  { options, parts }: { readonly options: BaseStartOptions; readonly parts: BaseParts },
+): Promise<BaseStarted<Result>> {
+  assertDefinition(definition);
+  checkOptions("", options, startChecks);
+  const { id, signal } = options;
+  if (typeof id !== "string") {
+    throw new InvalidRequestError("id", "a BASE transaction needs an `id`: { id: order.id }");
+  }
+  const codec = resultCodec<Input>(parts.numbers);
+  const encoded = codec.encode(validated(definition, input));
+  const engine = await parts.engine();
+  const start = { definition: engineDefinition(definition, parts), id, input: encoded, signal };
+  const { isNew } = await engine.start(start);
+  return { accepted: baseHandle(definition, id, parts), isNew };
+}
+
+export function baseHandle<Result>(
+  definition: Pick<BaseDefinition<never, Result>, "name">,
+  id: string,
+  parts: BaseParts,
+): BaseHandle<Result> {
+  const of = { name: definition.name, id };
+  const asked = async <Answer>(ask: (engine: BaseEngine) => Promise<Answer>): Promise<Answer> => {
+    try {
+      return await ask(await parts.engine());
+    } catch (error) {
+      throw publicError(error);
+    }
+  };
+  return {
+    id,
+    result: async (options = {}) => {
+      checkOptions("", options, resultChecks);
+      const { deadlineMs = limits.deadlineMsDefault, signal } = options;
+      const value = await asked((engine) => engine.result(of, { deadlineMs, signal }));
+      return resultCodec<Result>(parts.numbers).decode(value);
+    },
+    status: () => asked((engine) => engine.status(of)),
+    resume: () => asked((engine) => engine.resume(of)),
+  };
+}
+
+/** @throws as `Client.baseRunner`. */
+export async function runBases(options: BaseRunnerOptions, parts: BaseParts): Promise<void> {
+  checkOptions("", options, runnerChecks);
+  const { handlers, signal, onTrouble, until = "stopped" } = options as Partial<BaseRunnerOptions>;
+  if (handlers === undefined) {
+    throw new InvalidRequestError("handlers", "a runner needs `handlers`, made by defineBase");
+  }
+  const engine = await parts.engine();
+  await engine.run({
+    definitions: handlers.map((each) => engineDefinition(each, parts)),
+    takeOverMs: options.takeOverMs ?? limits.baseTakeOverMsDefault,
+    pollMs: options.pollMs ?? limits.baseRunnerPollMsDefault,
+    ...{ until, signal, onTrouble },
+  });
+}
+
+function engineDefinition<Input, Result>(
+  definition: BaseDefinition<Input, Result>,
+  parts: BaseParts,
+): HandlerDefinition {
+  const { name, version, handler } = definition;
+  const inputs = resultCodec<Input>(parts.numbers);
+  const results = resultCodec<Result>(parts.numbers);
+  return {
+    ...{ name, version },
+    handler: async (steps, input) => {
+      const handles = await parts.handles();
+      const base = handlerSteps(steps, { handles, numbers: parts.numbers });
+      return results.encode(await handler(base, inputs.decode(input)));
+    },
+  };
+}
+
+function handlerSteps(
+  steps: EngineSteps,
+  { handles, numbers }: { readonly handles: Handles; readonly numbers: Numbers },
+): BaseSteps {
+  const { id, base } = steps;
+  let drawn = 0;
+  const draw = (): Uint8Array => {
+    drawn += 1;
+    return systemDigest(Buffer.from(`${base} ${drawn.toString()}`));
+  };
+  return {
+    id,
+    step: async <Result>(name: string, body: TransactionBody<Result>): Promise<Result> => {
+      if (typeof name !== "string" || name === "" || typeof body !== "function") {
+        throw new InvalidRequestError("step", "a step has a name and a body: step(name, body)");
+      }
+      const codec = resultCodec<Result>(numbers);
+      const run = handles.transactions(body);
+      const value = await steps.step(name, async (tx) => codec.encode(await run(tx)));
+      return codec.decode(value);
+    },
+    now: () => new Date(steps.nowMs),
+    random: () => Buffer.from(draw()).readUIntBE(0, 6) / 2 ** 48,
+    uuid: () => uuidOf(draw()),
+  };
+}
+
+/** Version 8: of bits of the application's own (RFC 9562). */
+function uuidOf(bytes: Uint8Array): string {
+  const own = Uint8Array.from(bytes.subarray(0, 16));
+  own[6] = ((own[6] ?? 0) & 0x0f) | 0x80;
+  own[8] = ((own[8] ?? 0) & 0x3f) | 0x80;
+  const hex = Buffer.from(own).toString("hex");
+  const parts = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20)];
+  return [...parts, hex.slice(20)].join("-");
+}
+
+function validated<Input, Result>(
+  { name, input: schema }: BaseDefinition<Input, Result>,
+  input: Input,
+): Input {
+  if (schema === undefined) return input;
+  const result = schema["~standard"].validate(input);
+  if ("then" in result) {
+    result.then(undefined, () => undefined);
+    throw new InvalidRequestError("input", `the validator of "${name}" must be synchronous`);
+  }
+  if (result.issues === undefined) return result.value;
+  const issues = result.issues.map(({ message }) => message).join("; ");
+  throw new InvalidRequestError("input", `"${name}" refuses its input: ${issues}`);
+}
+
+function isDefinition(value: unknown): boolean {
+  return (
+    typeof value === "object" && value !== null && "handler" in value && "version" in value
+  );
+}
+
+function assertDefinition(definition: unknown): void {
+  if (isDefinition(definition)) return;
+  throw new InvalidRequestError("definition", "the first argument is what defineBase makes");
+}

@@ -1,0 +1,180 @@
+/** Salt isolation: what others see of BASE transactions, and when. */
+import { beforeEach, describe, expect, test } from "vitest";
+import { BaseOpenError, defineBase, defineTable } from "../../../sdk/index.ts";
+import { createTestCloud, testTable, type TestCloud } from "../../../testing/index.ts";
+import { ways } from "../sharded/bank.ts";
+
+type Account = { readonly id: string; readonly amount: number };
+const accounts = defineTable<{ readonly amount: number }, { readonly id: string }>("accounts", {
+  key: "id",
+});
+const entries = defineTable<
+  { readonly amount: number },
+  { readonly account: string; readonly at: string }
+>("entries", { key: ["account", "at"] });
+const tables = [
+  testTable("accounts", { partitionKey: "id", history: true, base: true }),
+  testTable("entries", { partitionKey: "account", sortKey: "at", history: true, base: true }),
+];
+
+type Transfer = { readonly from: string; readonly to: string; readonly pauseMs: number };
+
+let cloud: TestCloud;
+
+/** Takes from one account, waits, and gives to the other one. */
+function transferOf() {
+  return defineBase("transfer", async (base, { from, to, pauseMs }: Transfer) => {
+    const left = await base.step("take", async (tx) => {
+      const row = await tx.update(accounts, from, (row) => ({
+        id: from,
+        amount: (row?.amount ?? 0) - 1,
+      }));
+      tx.put(entries, { account: from, at: base.id }, { amount: -1 });
+      return row?.amount ?? null;
+    });
+    await cloud.clock.sleep(pauseMs);
+    await base.step("give", async (tx) => {
+      await tx.update(accounts, to, (row) => ({ id: to, amount: (row?.amount ?? 0) + 1 }));
+      tx.put(entries, { account: to, at: base.id }, { amount: 1 });
+      return null;
+    });
+    return { left };
+  });
+}
+
+async function open(): Promise<void> {
+  await cloud.createClient("set-up").transact((tx) => {
+    for (const id of ["a", "b"]) tx.put(accounts, { id, amount: 10 });
+    return Promise.resolve();
+  });
+}
+
+describe.each(ways)("a BASE transaction that is open, by %s", (_, way) => {
+  beforeEach(async () => {
+    cloud = await createTestCloud({ ...way, tables });
+  });
+
+  test("is answered early, and its result can be had later", async () => {
+    await cloud.run(async () => {
+      await open();
+      const client = cloud.createClient("client");
+      const transfer = transferOf();
+      const began = cloud.clock.monotonicMs();
+      const { accepted, isNew } = await client.base(
+        transfer,
+        { from: "a", to: "b", pauseMs: 5_000 },
+        { id: "t1" },
+      );
+      expect(isNew).toBe(true);
+      expect(cloud.clock.monotonicMs() - began).toBeLessThan(2_000);
+      expect(await accepted.status()).toMatchObject({ phase: "running", steps: 1 });
+      expect(await accepted.result()).toEqual({ left: 9 });
+      const again = await client.base(
+        transfer,
+        { from: "a", to: "b", pauseMs: 5_000 },
+        { id: "t1" },
+      );
+      expect(again.isNew).toBe(false);
+    });
+    expect(cloud.rows(accounts).map(({ id, amount }) => [id, amount])).toEqual(
+      expect.arrayContaining([
+        ["a", 9],
+        ["b", 11],
+      ]),
+    );
+  });
+
+  test("is not seen by who reads, who waits for nobody", async () => {
+    await cloud.run(async () => {
+      await open();
+      const client = cloud.createClient("client");
+      const reader = cloud.createClient("reader");
+      const { accepted } = await client.base(
+        transferOf(),
+        { from: "a", to: "b", pauseMs: 3_000 },
+        { id: "t1" },
+      );
+      const began = cloud.clock.monotonicMs();
+      const seen = await reader.snapshot(async (s) => [
+        (await s.get(accounts, "a"))?.amount,
+        (await s.batchGet(accounts, ["a", "b"])).map((row) => row?.amount),
+        await s.query(entries, { where: { account: "a" } }).all(),
+      ]);
+      expect(seen).toEqual([10, [10, 10], []]);
+      expect(cloud.clock.monotonicMs() - began).toBeLessThan(2_000);
+      await accepted.result();
+      await cloud.clock.sleep(2_000);
+      const after = await reader.snapshot(async (s) => [
+        (await s.batchGet(accounts, ["a", "b"])).map((row) => row?.amount),
+        (await s.query(entries, { where: { account: "a" } }).all()).length,
+      ]);
+      expect(after).toEqual([[9, 11], 1]);
+    });
+  });
+
+  test("holds up who would read and write, until it has ended", async () => {
+    await cloud.run(async () => {
+      await open();
+      const client = cloud.createClient("client");
+      const { accepted } = await client.base(
+        transferOf(),
+        { from: "a", to: "b", pauseMs: 3_000 },
+        { id: "t1" },
+      );
+      const other = cloud.createClient("other");
+      const sum = await other.transact(async (tx) => {
+        const [a, b] = await tx.batchGet(accounts, ["a", "b"]);
+        tx.put(accounts, { id: "a", amount: (a?.amount ?? 0) + 100 });
+        return (a?.amount ?? 0) + (b?.amount ?? 0);
+      });
+      expect(sum.result).toBe(20);
+      expect(sum.receipt.attempts).toBeLessThan(10);
+      expect((await accepted.status())?.phase).toBe("ended");
+    });
+  });
+
+  test("is named to who has waited up to his deadline", async () => {
+    await cloud.run(async () => {
+      await open();
+      const client = cloud.createClient("client");
+      await client.base(transferOf(), { from: "a", to: "b", pauseMs: 20_000 }, { id: "t1" });
+      const other = cloud.createClient("other");
+      const blind = other.transact({ deadlineMs: 2_000 }, (tx) => {
+        tx.put(accounts, { id: "a", amount: 0 });
+        return Promise.resolve();
+      });
+      const error = await blind.catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(BaseOpenError);
+      expect((error as BaseOpenError).open).toMatchObject({ base: "transfer/t1", steps: 1 });
+    });
+  });
+
+  test("is seen by steps of others, which then are released after it", async () => {
+    await cloud.run(async () => {
+      await open();
+      const [client, other] = [cloud.createClient("client"), cloud.createClient("other")];
+      const slow = await client.base(
+        transferOf(),
+        { from: "a", to: "b", pauseMs: 4_000 },
+        { id: "slow" },
+      );
+      const quick = await other.base(
+        transferOf(),
+        { from: "a", to: "b", pauseMs: 0 },
+        { id: "quick" },
+      );
+      expect(await quick.accepted.result()).toEqual({ left: 8 });
+      expect(await quick.accepted.status()).toMatchObject({ phase: "ended", isReleased: false });
+      const reader = cloud.createClient("reader");
+      const amounts = async (): Promise<readonly (number | undefined)[]> =>
+        reader.snapshot(async (s) =>
+          (await s.batchGet(accounts, ["a", "b"])).map((row) => row?.amount),
+        );
+      expect(await amounts()).toEqual([10, 10]);
+      await slow.accepted.result();
+      await cloud.clock.sleep(3_000);
+      expect(await amounts()).toEqual([8, 12]);
+      expect(await reader.openBases()).toEqual([]);
+    });
+  });
+});
