@@ -1,9 +1,5 @@
 /** The table that holds locks and records of BASE transactions, made and registered. */
-import {
-  baseExpiryAttribute,
-  baseRecordsKeys,
-  baseRecordsTable,
-} from "../core/base-tables.ts";
+import { baseExpiryAttribute, baseRecordsKeys, baseRecordsTable } from "../core/base-tables.ts";
 import type { Clock, ControlStore } from "../core/ports.ts";
 import type { DynamoDbHandle } from "./clients.ts";
 import { createTable, enableExpiry } from "./create-tables.ts";

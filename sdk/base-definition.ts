@@ -34,7 +34,7 @@ export type BaseOptions<Input> = {
   /** Of the handler: to be raised where it takes other steps than before. Default 1. */
   readonly version?: number;
   /** Validates what it is begun with (Standard Schema, synchronous). */
-  readonly input?: Validator<unknown, Input>;
+  readonly input?: Validator<unknown, Input> | undefined;
 };
 
 /** Made by `defineBase`. */
@@ -45,7 +45,11 @@ export type BaseDefinition<Input = never, Result = unknown> = {
   readonly handler: BaseHandler<Input, Result>;
 };
 
-export type AnyBase = BaseDefinition<never>;
+/** Any definition, whatever its types. */
+export type AnyBase = Pick<BaseDefinition, "name" | "version" | "handler">;
+
+/** What names it, and says what it returns. */
+export type NamedBase<Result> = Pick<BaseDefinition<never, Result>, "name" | "handler">;
 
 const checks = {
   version: integerIn({ min: 1, max: 1_000_000 }),
@@ -93,6 +97,6 @@ export function defineBase<Input, Result>(
     );
   }
   checkOptions("", options, checks);
-  const { version = 1, input } = options as BaseOptions<Input>;
+  const { version = 1, input } = options;
   return { name, version, input, handler };
 }

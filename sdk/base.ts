@@ -2,7 +2,12 @@
 import { systemDigest } from "../aws/system-digest.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
-import type { BaseEngine, BaseStatus, BaseTrouble, HandlerDefinition } from "../engine/base/types.ts";
+import type {
+  BaseEngine,
+  BaseStatus,
+  BaseTrouble,
+  HandlerDefinition,
+} from "../engine/base/types.ts";
 import type { BaseSteps as EngineSteps } from "../engine/base/run.ts";
 import { publicError } from "../engine/public-error.ts";
 import type { AnyBase, BaseDefinition, BaseSteps } from "./base-definition.ts";
@@ -25,8 +30,8 @@ export type { BaseStatus, BaseTrouble };
 
 export type BaseStartOptions = {
   /**
-   * Tells it from all others of its definition: one of that id that was begun before is found again.
-   * 1 to 256 bytes.
+   * Tells it from all others of its definition: one of that id that was begun before is found
+   * again. 1 to 256 bytes.
    */
   readonly id: string;
   /** Gives it up as long as its first step is not committed. */
@@ -37,7 +42,7 @@ export type BaseStartOptions = {
 export type BaseHandle<Result> = {
   readonly id: string;
   /**
-   * What its handler returned.
+   * What its handler returned, once all see what it has written.
    * @throws UnavailableError when it has not ended in time (default 30,000 ms).
    */
   result(options?: {
@@ -159,7 +164,7 @@ export async function runBases(options: BaseRunnerOptions, parts: BaseParts): Pr
 }
 
 function engineDefinition<Input, Result>(
-  definition: BaseDefinition<Input, Result>,
+  definition: Pick<BaseDefinition<Input, Result>, "name" | "version" | "handler">,
   parts: BaseParts,
 ): HandlerDefinition {
   const { name, version, handler } = definition;
@@ -228,9 +233,7 @@ function validated<Input, Result>(
 }
 
 function isDefinition(value: unknown): boolean {
-  return (
-    typeof value === "object" && value !== null && "handler" in value && "version" in value
-  );
+  return typeof value === "object" && value !== null && "handler" in value && "version" in value;
 }
 
 function assertDefinition(definition: unknown): void {

@@ -35,7 +35,7 @@ import type {
   BaseStartOptions,
   BaseStatus,
 } from "./base.ts";
-import type { BaseDefinition } from "./base-definition.ts";
+import type { BaseDefinition, NamedBase } from "./base-definition.ts";
 import type { ChangesOptions, ConsumeOptions } from "./changes.ts";
 import { lazyChanges } from "./lazy-changes.ts";
 import type { ChangeHandler, Changes } from "./row-changes.ts";
@@ -106,7 +106,7 @@ export type Client = {
     options: BaseStartOptions,
   ): Promise<BaseStarted<Result>>;
   /** One that was begun, here or elsewhere. */
-  baseOf<Result>(definition: BaseDefinition<never, Result>, id: string): BaseHandle<Result>;
+  baseOf<Result>(definition: NamedBase<Result>, id: string): BaseHandle<Result>;
   /** BASE transactions whose writes are not seen by all yet, the oldest first. */
   openBases(): Promise<readonly BaseStatus[]>;
   /** Goes on with BASE transactions that no process is at, until it is stopped. */
@@ -231,7 +231,7 @@ export class ConnectedClient implements Client {
     return this.#basing((parts) => startBase(definition, input, { options, parts }));
   }
 
-  baseOf<Result>(definition: BaseDefinition<never, Result>, id: string): BaseHandle<Result> {
+  baseOf<Result>(definition: NamedBase<Result>, id: string): BaseHandle<Result> {
     const handle = async (): Promise<BaseHandle<Result>> => {
       const { baseHandle } = await bases.load();
       return this.#basing((parts) => Promise.resolve(baseHandle(definition, id, parts)));

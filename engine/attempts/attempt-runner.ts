@@ -78,7 +78,8 @@ export class AttemptRunner {
         mode: "read-write",
         isolation,
         maxStalenessMs: 0,
-        chains: isolation === "serializable",
+        // What a step has read stands at its read timestamp: that is what its locks say.
+        chains: isolation === "serializable" && task.guard === undefined,
         // A wrong guess takes a run more than a look would have.
         mayGoUnasked: isolation === "serializable" && options.attemptsMax !== 1,
       });

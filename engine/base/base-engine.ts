@@ -2,17 +2,19 @@
  * BASE transactions of one process: those that it has begun, and those that it has taken over as a
  * runner. Each is at most once here at a time.
  */
+import { setMaxListeners } from "node:events";
 import { InvalidRequestError, UnavailableError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { AttributeValue } from "../../core/types.ts";
 import { utf8Length } from "../../core/utf8.ts";
 import type { AttemptRunner } from "../attempts/attempt-runner.ts";
 import { waitBackoff } from "../backoff.ts";
-import { ignore, orAborted } from "../concurrency.ts";
+import { follow, ignore, orAborted } from "../concurrency.ts";
 import type { EngineCore } from "../engine-core.ts";
 import type { BaseHead } from "./record.ts";
 import { BaseRun, HandlerChangedError, type BaseHandler } from "./run.ts";
 import { BaseStore, type Recorded } from "./store.ts";
+import { isWorthAnother } from "./worth.ts";
 import type {
   BaseEngine,
   BaseStart,
@@ -43,6 +45,7 @@ export class BaseTransactions implements BaseEngine {
   readonly #closing = new AbortController();
 
   constructor(core: EngineCore, runner: AttemptRunner) {
+    setMaxListeners(0, this.#closing.signal);
     this.#core = core;
     this.#store = new BaseStore(core, runner);
   }
@@ -61,24 +64,26 @@ export class BaseTransactions implements BaseEngine {
       };
     });
     const beginning = { name, version, input };
-    const before = new AbortController();
-    const stop = (): void => {
-      before.abort(signal?.reason ?? this.#closing.signal.reason);
-    };
-    signal?.addEventListener("abort", stop, { once: true });
-    this.#closing.signal.addEventListener("abort", stop, { once: true });
+    const stopped = new AbortController();
+    const unfollow = signal === undefined ? ignore : follow(stopped, signal);
+    const unfollowClosing = follow(stopped, this.#closing.signal);
     const run = new BaseRun(
       { store: this.#store, ports: this.#core.ports },
       {
-        ...{ base, beginning, recorded: undefined, signal: before.signal },
+        ...{ base, beginning, recorded: undefined, signal: stopped.signal },
         onAccepted: () => {
           // From now on nobody can give it up.
-          signal?.removeEventListener("abort", stop);
+          unfollow();
           accept();
         },
       },
     );
     const running = this.#finish(base, { run, handler });
+    const over = (): void => {
+      unfollow();
+      unfollowClosing();
+    };
+    running.then(over, over);
     const end = await Promise.race([accepted, running.then(() => "ended" as const)]);
     if (end === "accepted") running.catch(ignore);
     return { isNew: true };
@@ -93,9 +98,11 @@ export class BaseTransactions implements BaseEngine {
     const { clock, random } = this.#core.ports;
     const untilMs = clock.monotonicMs() + options.deadlineMs;
     for (let attempt = 0; ; attempt += 1) {
-      const head = (await this.#store.load(base, options))?.head;
+      const head = (await this.#store.heads([base], options)).get(base);
       if (head === undefined) throw unknownBase(base);
-      if (head.phase === "ended" && head.result !== undefined) return head.result;
+      // Told before that, who asks could not see yet what was done.
+      const isOver = head.phase === "ended" && (await this.#store.release(base, options));
+      if (isOver && head.result !== undefined) return head.result;
       if (clock.monotonicMs() >= untilMs) throw notEnded(base, head, options.deadlineMs);
       const { signal } = options;
       await waitBackoff({ clock, random }, { backoff: resultBackoff, attempt, signal });
@@ -114,11 +121,9 @@ export class BaseTransactions implements BaseEngine {
 
   async list(): Promise<readonly BaseStatus[]> {
     await this.#ready();
-    const all: BaseStatus[] = [];
-    for (const { base } of await this.#store.open()) {
-      const head = await this.#store.peek(base);
-      if (head !== undefined) all.push(await this.#statusOf(base, head));
-    }
+    const open = await this.#store.open();
+    const heads = await this.#store.heads(open.map(({ base }) => base));
+    const all = await Promise.all(Array.from(heads, ([base, head]) => this.#statusOf(base, head)));
     return all.sort((a, b) => a.startedMs - b.startedMs);
   }
 
@@ -145,8 +150,14 @@ export class BaseTransactions implements BaseEngine {
     };
     const { signal } = options;
     while (signal?.aborted !== true && !this.#closing.signal.aborted) {
-      await this.#ready();
-      const isLeft = await this.#lookAround(options, tell);
+      let isLeft = true;
+      try {
+        await this.#ready();
+        isLeft = await this.#lookAround(options, tell);
+      } catch (error) {
+        if (this.#closing.signal.aborted) return;
+        if (options.until === "caught-up" || !isWorthAnother(error)) throw error;
+      }
       if (options.until === "caught-up" && !isLeft) return;
       const stopped = signal ?? this.#closing.signal;
       await clock.sleep(options.pollMs, stopped).catch(ignore);
@@ -160,19 +171,22 @@ export class BaseTransactions implements BaseEngine {
   ): Promise<boolean> {
     const { signal, takeOverMs } = options;
     let isLeft = false;
-    for (const { base, name, version } of await this.#store.open({ signal })) {
+    const open = await this.#store.open();
+    const heads = await this.#store.heads(open.map(({ base }) => base));
+    for (const { base, name, version } of open) {
       if (signal?.aborted === true || this.#running.size >= limits.baseRunsMax) return true;
       if (this.#running.has(base)) {
         isLeft = true;
         continue;
       }
-      const head = await this.#store.peek(base);
-      if (head === undefined || head.phase === "parked") {
-        if (head !== undefined) tell({ kind: "parked", version, ...partsOf(base) });
+      const head = heads.get(base);
+      if (head === undefined) continue; // Released meanwhile.
+      if (head.phase === "parked") {
+        tell({ kind: "parked", version, ...partsOf(base) });
         continue;
       }
       if (head.phase === "ended") {
-        if (await this.#store.release(base, { signal })) await this.#store.clean(base, { signal });
+        if (await this.#store.release(base)) await this.#store.clean(base);
         else isLeft = true;
         continue;
       }
@@ -182,7 +196,8 @@ export class BaseTransactions implements BaseEngine {
         continue;
       }
       isLeft = true;
-      const recorded = await this.#store.claim(base, takeOverMs, { signal });
+      if (head.lastMs + takeOverMs > this.#core.ports.clock.nowMs()) continue;
+      const recorded = await this.#store.claim(base, takeOverMs);
       if (recorded === undefined || this.#running.has(base)) continue;
       this.#takeOver(base, { definition, recorded, tell });
     }

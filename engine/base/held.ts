@@ -2,16 +2,11 @@
 import { UnavailableError } from "../../core/errors.ts";
 import type { LockPlace } from "./saline-locks.ts";
 
-/** An item that somebody waits for. */
-export type AwaitedItem = { readonly table: string; readonly key: Record<string, unknown> } & {
-  readonly place: LockPlace;
-};
-
 /** Not part of the public API: its caller is told a `BaseOpenError`, if his time is up. */
 export class HeldError extends UnavailableError {
   /** Those that hold it. */
   readonly bases: readonly string[];
-  /** Where others are kept away for who waits long; none where all of a table is held. */
+  /** Items that the attempt has looked at: others are kept away for who waits long. */
   readonly places: readonly LockPlace[];
 
   constructor(bases: readonly string[], places: readonly LockPlace[]) {

@@ -6,8 +6,8 @@
  * written or read it. All of that is in its read set. So where it is certified no open BASE
  * transaction holds any of it, and all its conflicts with each go one way. Paper: Salt §4.1, §4.2.
  *
- * One that only reads sees what an open BASE transaction has written as it was before, from history,
- * and waits for nobody; where that is not kept, or is kept by moments of several shards, it waits.
+ * One that only reads sees what an open BASE transaction has written as it was before, from
+ * history, and waits for nobody; where that is not kept, it waits.
  */
 import { InvalidRequestError } from "../../core/errors.ts";
 import type { Item, TableDescription, Timestamp } from "../../core/types.ts";
@@ -27,6 +27,8 @@ export class IsolatedTransaction implements BodyTransaction {
   readonly #locks: LockReader;
   readonly #services: AttemptServices;
   readonly #mode: "reads" | "writes";
+  /** Items whose locks it has looked at: kept free for it as a whole, if it waits long. */
+  readonly #looked = new Map<string, LockPlace>();
 
   constructor(
     context: TransactionContext,
@@ -133,6 +135,7 @@ export class IsolatedTransaction implements BodyTransaction {
     for (const { partition, sort } of places) {
       sorts.set(partition, [...(sorts.get(partition) ?? []), sort]);
     }
+    this.#noteLooked(places);
     const locks = places.length === 0 ? [] : await this.#locks.writeLocks(places);
     this.#refuse(onlyHeld(locks));
     await this.#refuseRead([...sorts]);
@@ -183,7 +186,9 @@ export class IsolatedTransaction implements BodyTransaction {
     const unwritten = keys.filter(
       (key) => this.#context.writes.find(description, key) === undefined,
     );
-    const [only, ...others] = unwritten.map((key) => this.#locks.placeOf(description, key));
+    const places = unwritten.map((key) => this.#locks.placeOf(description, key));
+    this.#noteLooked(places);
+    const [only, ...others] = places;
     if (only === undefined) return [];
     if (others.length > 0) return onlyHeld(await this.#locks.writeLocks([only, ...others]));
     const held = await this.#locks.writeLock(only);
@@ -200,7 +205,10 @@ export class IsolatedTransaction implements BodyTransaction {
   async #hide(table: string, held: readonly HeldItem[]): Promise<void> {
     const description = this.describe(table);
     const canBeHad = description.history && this.#services.sessions.lone !== undefined;
-    if (this.#mode === "writes" || !canBeHad) return this.#refuse(held);
+    if (this.#mode === "writes" || !canBeHad) {
+      this.#refuse(held);
+      return;
+    }
     await Promise.all(held.map((each) => this.#hideOne(description, each)));
   }
 
@@ -214,8 +222,8 @@ export class IsolatedTransaction implements BodyTransaction {
     if (past === undefined) {
       // Not superseded yet: the step's own write is still on its way there.
       const { item, version, tombstone } = await items.get(table, key, options);
-      if (version > before) return this.#refuse([held]);
-      this.#context.writes.set(table, key, tombstone ? undefined : item);
+      if (version > before) this.#refuse([held]);
+      else this.#context.writes.set(table, key, tombstone ? undefined : item);
       return;
     }
     this.#context.writes.set(table, key, past.item);
@@ -231,9 +239,14 @@ export class IsolatedTransaction implements BodyTransaction {
 
   /** Ends the attempt, whatever its body makes of it. */
   #held(bases: readonly string[], places: readonly LockPlace[]): Error {
-    const error = new HeldError([...new Set(bases)].sort(), places);
+    this.#noteLooked(places);
+    const error = new HeldError([...new Set(bases)].sort(), [...this.#looked.values()]);
     this.#context.doom(error);
     return error;
+  }
+
+  #noteLooked(places: readonly LockPlace[]): void {
+    for (const place of places) this.#looked.set(`${place.partition} ${place.sort}`, place);
   }
 
   #refuseSnapshot(table: string): void {

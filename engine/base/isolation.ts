@@ -8,7 +8,6 @@ import type { TransactionContext } from "../attempts/transaction-context.ts";
 import { waitBackoff } from "../backoff.ts";
 import type { Call } from "../call.ts";
 import type { EngineCore } from "../engine-core.ts";
-import { stateKey, toState } from "./base-state.ts";
 import type { HeldError } from "./held.ts";
 import { IsolatedTransaction } from "./isolated.ts";
 import { LockReader } from "./lock-reader.ts";
@@ -38,24 +37,20 @@ export async function untilReleased(
   { call, held }: { readonly call: Call; readonly held: HeldError },
 ): Promise<void> {
   const store = new BaseStore(core, runner);
-  const { clock, random, items } = core.ports;
-  const beganMs = clock.monotonicMs();
-  let reserveMs = beganMs + limits.baseReserveAfterMs;
+  const { clock, random } = core.ports;
+  // By what the call has waited in all: another one may have come each time.
+  let reserveMs = call.beganMs + limits.baseReserveAfterMs;
   let open: OpenBase | undefined;
   try {
     for (let attempt = 0; ; attempt += 1) {
       const { signal } = call;
       signal.throwIfAborted();
-      const states = await Promise.all(
-        held.bases.map(async (base) =>
-          toState(base, (await items.get(store.records(), stateKey(base), call.options)).item),
-        ),
-      );
+      const states = await store.states(held.bases, call);
       const left = states.filter(({ phase }) => phase !== "released");
       if (left.length === 0) return;
       for (const { base, phase } of left) if (phase === "ended") await store.release(base, call);
       const [first] = left;
-      if (first !== undefined && attempt % 10 === 0) open = await lookAt(store, first.base);
+      if (first !== undefined && attempt % 10 === 0) open = await lookAt(store, first.base, call);
       if (clock.monotonicMs() >= reserveMs && held.places.length > 0) {
         reserveMs = clock.monotonicMs() + limits.baseReserveMs / 2;
         await store.reserve(held.places, call);
@@ -69,7 +64,7 @@ export async function untilReleased(
   }
 }
 
-async function lookAt(store: BaseStore, base: string): Promise<OpenBase> {
-  const head = await store.peek(base);
+async function lookAt(store: BaseStore, base: string, call: Call): Promise<OpenBase> {
+  const head = (await store.heads([base], call)).get(base);
   return { base, sinceMs: head?.startedMs, steps: head?.steps };
 }

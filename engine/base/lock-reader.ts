@@ -72,13 +72,11 @@ export class LockReader {
   async writeLocks(places: readonly LockPlace[]): Promise<readonly HeldItem[]> {
     const keys = places.map((place) => ({ table: this.records.name, key: writeLockKey(place) }));
     const items = await this.#reads.batchGet(keys);
-    const held = await Promise.all(
-      places.map((place, i) => {
-        const item = items[i];
-        return item && this.#held(place, toWriteLock(item));
-      }),
-    );
-    return held.filter((each) => each !== undefined);
+    const found = places.flatMap((place, i) => {
+      const item = items[i];
+      return item === undefined ? [] : [this.#held(place, toWriteLock(item))];
+    });
+    return Promise.all(found);
   }
 
   /** Of all items of a partition; nothing else can be held there as long as this holds still. */
@@ -122,7 +120,7 @@ export class LockReader {
 
   async #itemsOf(partition: string): Promise<readonly Item[]> {
     const items: Item[] = [];
-    for (let cursor: Item | undefined; ; ) {
+    for (let cursor: Item | undefined; ;) {
       const query = { partitionKey: { S: partition } };
       const page = await this.#reads.queryPage(this.records.name, query, { cursor });
       items.push(...page.rows);

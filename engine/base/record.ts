@@ -45,7 +45,7 @@ export type StepRecord = {
   readonly locks: readonly Item[];
   readonly end:
     | { readonly kind: "returned"; readonly value: AttributeValue }
-    | { readonly kind: "failed"; readonly error: StepError };
+    | { readonly kind: "failed"; readonly failure: StepError };
 };
 
 export type OpenEntry = { readonly base: string; readonly name: string; readonly version: number };
@@ -109,7 +109,7 @@ export function stepItem(base: string, { number, name, atMs, locks, end }: StepR
     locks: texts(locks.map((key) => `${textOf(key, "pk")} ${textOf(key, "sk")}`)),
     ...(end.kind === "returned"
       ? { value: { M: { value: end.value } } }
-      : { error: { M: { name: { S: end.error.name }, message: { S: end.error.message } } } }),
+      : { error: { M: { name: { S: end.failure.name }, message: { S: end.failure.message } } } }),
   };
 }
 
@@ -127,7 +127,7 @@ export function toStep(item: Item): StepRecord | undefined {
       error !== undefined && "M" in error
         ? {
             kind: "failed",
-            error: { name: textOf(error.M, "name"), message: textOf(error.M, "message") },
+            failure: { name: textOf(error.M, "name"), message: textOf(error.M, "message") },
           }
         : { kind: "returned", value: valueIn(item, "value") },
   };

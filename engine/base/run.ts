@@ -5,16 +5,10 @@
  *
  *     step n:   recorded ──▶ as it was
  *               not      ──▶ committed, recorded ──▶ its value
- *                        ──▶ the body throws ──▶ its error; recorded by the next commit
+ *                        ──▶ the body throws ──▶ recorded, and what it has read; its error
  *                        ──▶ somebody else has recorded it meanwhile ──▶ as it was
  */
-import {
-  CommitUnknownError,
-  InvalidRequestError,
-  StoreError,
-  TransactionError,
-} from "../../core/errors.ts";
-import { InvariantViolation } from "../../core/assert.ts";
+import { CommitUnknownError, InvalidRequestError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { ClientPorts } from "../../core/ports.ts";
 import type { AttributeValue } from "../../core/types.ts";
@@ -22,6 +16,7 @@ import { waitBackoff } from "../backoff.ts";
 import type { BodyTransaction } from "../types.ts";
 import type { BaseBeginning, BaseHead, StepError, StepRecord } from "./record.ts";
 import type { BaseStore, Recorded } from "./store.ts";
+import { isOfBody, isWorthAnother } from "./worth.ts";
 
 /** What a step threw when it was first run; the error's own kind is not kept. */
 export class StepFailedError extends Error {
@@ -66,8 +61,8 @@ export class BaseRun implements BaseSteps {
   readonly #onAccepted: (() => void) | undefined;
   #head: BaseHead | undefined;
   #recorded = new Map<number, StepRecord>();
-  /** Failed since the last commit. */
-  #unrecorded: StepRecord[] = [];
+  /** What its first step threw: nothing has happened, and nothing will. */
+  #refused: { readonly error: unknown } | undefined;
   #number = 0;
   #lastMs: number;
   #isAtIt = false;
@@ -109,6 +104,7 @@ export class BaseRun implements BaseSteps {
   /** @throws what the handler throws; what is recorded stays. */
   async run(handler: BaseHandler): Promise<AttributeValue> {
     const value = await handler(this, this.#beginning.input);
+    if (this.#refused !== undefined) throw this.#refused.error;
     if (this.#number < this.#recorded.size) {
       throw new HandlerChangedError(
         `the handler "${this.#beginning.name}" returned after ${this.#number} steps, and ` +
@@ -120,7 +116,6 @@ export class BaseRun implements BaseSteps {
         value,
         beginning: this.#beginning,
         steps: this.#recorded.size,
-        failed: this.#unrecorded,
       }),
     );
     return value;
@@ -128,6 +123,7 @@ export class BaseRun implements BaseSteps {
 
   async step(name: string, body: StepBody): Promise<AttributeValue> {
     this.#signal.throwIfAborted();
+    if (this.#refused !== undefined) throw this.#refused.error;
     if (this.#isAtIt) {
       throw new InvalidRequestError(
         "step",
@@ -159,48 +155,39 @@ export class BaseRun implements BaseSteps {
       );
     }
     this.#lastMs = atMs;
-    if (end.kind === "failed") throw new StepFailedError(name, end.error);
+    if (end.kind === "failed") throw new StepFailedError(name, end.failure);
     return end.value;
   }
 
   async #runStep(name: string, body: StepBody): Promise<AttributeValue> {
     const number = this.#number;
     const wasAccepted = this.isAccepted;
-    try {
-      const done = await this.#insisting(() =>
-        this.#store.step(this.base, {
-          ...{ number, name, body, beginning: this.#beginning },
-          failed: this.#unrecorded,
-          signal: this.#signal,
-        }),
-      );
-      if (done.kind === "overtaken") {
-        this.#take(done.recorded);
-        const known = this.#recorded.get(number);
-        if (known !== undefined) return this.#again(name, known);
-        return await this.#runStep(name, body);
-      }
-      for (const each of this.#unrecorded) this.#recorded.set(each.number, each);
-      this.#unrecorded = [];
-      this.#recorded.set(number, done.step);
-      this.#head = done.head;
-      this.#lastMs = done.step.atMs;
-      if (!wasAccepted) this.#onAccepted?.();
-      return done.value;
-    } catch (error) {
-      if (!isOfBody(error)) throw error;
-      const { name: errorName, message } = error as Error;
-      const end = { kind: "failed", error: { name: errorName, message } } as const;
-      const atMs = this.#ports.clock.nowMs();
-      this.#unrecorded.push({ number, name, atMs, locks: [], end });
+    const done = await this.#insisting(() =>
+      this.#store.step(this.base, {
+        ...{ number, name, body, beginning: this.#beginning },
+        signal: this.#signal,
+      }),
+    ).catch((error: unknown) => {
+      if (!wasAccepted && isOfBody(error)) this.#refused = { error };
       throw error;
+    });
+    if (done.kind === "overtaken") {
+      this.#take(done.recorded);
+      const known = this.#recorded.get(number);
+      return known === undefined ? this.#runStep(name, body) : this.#again(name, known);
     }
+    const { step, head, error } = done;
+    this.#recorded.set(number, step);
+    this.#head = head;
+    this.#lastMs = step.atMs;
+    if (!wasAccepted) this.#onAccepted?.();
+    if (step.end.kind === "failed") throw error;
+    return step.end.value;
   }
 
   #take({ head, steps }: Recorded): void {
     this.#head = head;
     this.#recorded = new Map(steps.map((step) => [step.number, step]));
-    this.#unrecorded = this.#unrecorded.filter(({ number }) => number > steps.length);
     if (steps.length === 0) this.#lastMs = head.startedMs;
   }
 
@@ -218,16 +205,4 @@ export class BaseRun implements BaseSteps {
       }
     }
   }
-}
-
-/** Of the application's, or final: to run the step again would end the same way. */
-function isOfBody(error: unknown): boolean {
-  if (error instanceof InvariantViolation || error instanceof HandlerChangedError) return false;
-  if (error instanceof StoreError || error instanceof CommitUnknownError) return false;
-  return error instanceof Error && !isWorthAnother(error) && error.name !== "AbortError";
-}
-
-function isWorthAnother(error: unknown): boolean {
-  if (error instanceof CommitUnknownError || error instanceof StoreError) return true;
-  return error instanceof TransactionError && error.retryable;
 }

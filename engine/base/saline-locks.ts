@@ -1,8 +1,8 @@
 /**
  * Salt's saline locks as items of the records table (docs/adr/0017-base-transactions.md): each is
- * put by the commit of the step that takes it, so that it stands exactly if the step does. Who holds
- * it says its BASE transaction's state: once that is released, the lock is void, and is taken away
- * some time later.
+ * put by the commit of the step that takes it, so that it stands exactly if the step does. Whether
+ * it still holds says its BASE transaction's state: once that is released, the lock is void, and is
+ * taken away some time later.
  *
  *     pk                    sk                  what it says
  *     written#<partition>   <sort>              these BASE transactions have written the item
@@ -89,11 +89,9 @@ export function writeLockItem(place: LockPlace, lock: WriteLock): Item {
     table: { S: table },
     key: { M: key },
     holds: {
-      L: holds.map(
-        ({ base, before }): AttributeValue => ({
-          M: { base: { S: base }, before: { N: before.toString() } },
-        }),
-      ),
+      L: holds.map(({ base, before }): AttributeValue => ({
+        M: { base: { S: base }, before: { N: before.toString() } },
+      })),
     },
     ...(reservedUntilMs === 0 ? {} : { reservedUntilMs: { N: reservedUntilMs.toString() } }),
   };

@@ -22,8 +22,11 @@ import {
   type LockPlace,
 } from "./saline-locks.ts";
 
-/** Somebody has waited long for an item, and is let through first. Not part of the public API. */
-export class ReservedError extends UnavailableError {
+/**
+ * Somebody has waited long for an item, and is let through first. Not part of the public API, nor
+ * worth another run at once.
+ */
+export class ReservedError extends Error {
   readonly place: LockPlace;
   constructor(place: LockPlace) {
     super("an item is kept free for a transaction that waits for it");
@@ -163,12 +166,15 @@ export class StepTransaction implements BodyTransaction {
     const place = this.#locks.placeOf(table, key);
     const sorts = written.get(place.partition) ?? new Set<string>();
     written.set(place.partition, sorts.add(place.sort));
-    // Read, so that it is at its commit as it was up to here: that is what readers are shown.
+    // Read, so that it is at its commit as it was up to here: that is what readers are shown. So
+    // steps chain to nothing: what they read would not be there yet at their read timestamp.
     await this.#context.stored(table, [key]);
     const held = await this.#locks.writeLock(place);
     if (held !== undefined) this.#meetReservation(held);
     const others = (held?.holds ?? []).filter(({ base }) => base !== this.#base);
     const own = held?.holds.find(({ base }) => base === this.#base);
+    // Readers are shown the item as it was before the oldest of them: so not this one alone either.
+    for (const { base } of others) this.#dependsOn.add(base);
     if (others.length >= limits.baseHoldersMax) {
       throw new UnavailableError(
         `an item of table "${table.name}" is held by ${others.length} open BASE transactions, ` +
@@ -230,6 +236,12 @@ export class StepTransaction implements BodyTransaction {
   #usable(table: string): TableDescription {
     const description = this.describe(table);
     const { baseSince } = description;
+    if (this.#services.sessions.lone === undefined) {
+      throw new InvalidRequestError(
+        "deployment",
+        "the deployment has several shards, and BASE transactions need one as yet",
+      );
+    }
     if (!takesBase(description)) {
       throw new InvalidRequestError(
         "table",

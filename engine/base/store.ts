@@ -30,8 +30,10 @@ import {
   type BaseBeginning,
   type BaseHead,
   type OpenEntry,
+  type StepError,
   type StepRecord,
 } from "./record.ts";
+import { isOfBody } from "./worth.ts";
 import { closureOf, releasedItem } from "./release.ts";
 import { placeOfKey, toWriteLock, writeLockItem, type LockPlace } from "./saline-locks.ts";
 import { ReservedError, StepTransaction } from "./step.ts";
@@ -43,16 +45,16 @@ export type StepTask = {
   readonly name: string;
   readonly body: (transaction: BodyTransaction) => Promise<AttributeValue>;
   readonly beginning: BaseBeginning;
-  /** Steps before it that have failed, and are recorded with it. */
-  readonly failed: readonly StepRecord[];
   readonly signal: AbortSignal;
 };
 
 export type StepDone =
   | {
       readonly kind: "done";
-      readonly value: AttributeValue;
+      /** With what its body returned or threw. */
       readonly step: StepRecord;
+      /** What it threw. */
+      readonly error: unknown;
       readonly head: BaseHead;
     }
   | { readonly kind: "overtaken"; readonly recorded: Recorded };
@@ -61,10 +63,15 @@ export type BaseEnd = {
   readonly value: AttributeValue;
   readonly beginning: BaseBeginning;
   readonly steps: number;
-  readonly failed: readonly StepRecord[];
 };
 
 type Signalled = { readonly signal?: AbortSignal | undefined };
+
+type StepEnd =
+  | { readonly kind: "returned"; readonly value: AttributeValue; readonly error: undefined }
+  | { readonly kind: "failed"; readonly failure: StepError; readonly error: Error };
+type Ran = { readonly before: BaseHead | undefined; readonly end: StepEnd };
+type Made = { readonly head: BaseHead; readonly step: StepRecord };
 
 /** How long one of its own transactions may take. */
 const deadlineMs = 20_000;
@@ -95,7 +102,8 @@ export class BaseStore {
     const { clock, random } = this.ports;
     const patientUntilMs = clock.monotonicMs() + limits.baseStepPatienceMs;
     for (let attempt = 0; ; attempt += 1) {
-      const honoursReservations = clock.monotonicMs() < patientUntilMs;
+      // Who holds items already may be what the others wait for.
+      const honoursReservations = task.number === 1 && clock.monotonicMs() < patientUntilMs;
       try {
         return await this.#step(base, { ...task, honoursReservations });
       } catch (error) {
@@ -110,26 +118,28 @@ export class BaseStore {
     base: string,
     task: StepTask & { readonly honoursReservations: boolean },
   ): Promise<StepDone> {
-    const { beginning, failed, number, name } = task;
+    const { beginning, number, name } = task;
     let at: { readonly context: TransactionContext; readonly step: StepTransaction } | undefined;
-    let done: { readonly before: BaseHead | undefined; readonly value: AttributeValue } | undefined;
-    let head: BaseHead | undefined;
-    let record: StepRecord | undefined;
+    let ran: { readonly before: BaseHead | undefined; readonly end: StepEnd } | undefined;
+    let done: { readonly head: BaseHead; readonly step: StepRecord } | undefined;
     const guard: GuardOf = (services, context) => {
       const records = this.records();
       const locks = new LockReader(context, records, services.ports.digest);
       const { honoursReservations } = task;
       const step = new StepTransaction(context, { locks, services, base, honoursReservations });
       at = { context, step };
+      ran = undefined;
       done = undefined;
       const beforeCommit = async (): Promise<void> => {
-        if (done === undefined) return;
+        if (ran === undefined) return;
         await step.beforeCommit();
-        const { before, value } = done;
+        const { before, end } = ran;
         const nowMs = this.ports.clock.nowMs();
-        const end = { kind: "returned", value } as const;
-        record = { number, name, atMs: nowMs, locks: step.locks, end };
-        head = {
+        const { error: _, ...recordedEnd } = end;
+        const record: StepRecord = {
+          ...{ number, name, atMs: nowMs, locks: step.locks, end: recordedEnd },
+        };
+        const head: BaseHead = {
           ...(before ?? newHead(beginning, nowMs)),
           steps: number,
           lastMs: nowMs,
@@ -137,7 +147,8 @@ export class BaseStore {
           failure: undefined,
           dependsOn: allDependencies(base, before?.dependsOn ?? [], step.dependsOn),
         };
-        for (const each of [...failed, record]) context.putInto(records, stepItem(base, each));
+        done = { head, step: record };
+        context.putInto(records, stepItem(base, record));
         context.putInto(records, headItem(base, head));
         if (before !== undefined) return;
         const state = { base, phase: "open", dependsOn: [] } as const;
@@ -149,17 +160,16 @@ export class BaseStore {
     await this.#transact(task, guard, async (transaction) => {
       assert(at !== undefined, "base: a step has a guard");
       const before = await this.#headIn(at.context, base);
-      const expected = number - 1 - failed.length;
-      if ((before?.steps ?? 0) !== expected || (before?.phase ?? "running") === "ended") {
+      if ((before?.steps ?? 0) !== number - 1 || (before?.phase ?? "running") === "ended") {
         transaction.rollback();
         return;
       }
-      const value = await task.body(transaction);
-      assertSize(`step "${name}"`, value);
-      done = { before, value };
+      const end = await endOf(task, transaction, at.context, before !== undefined);
+      ran = { before, end };
     });
-    if (done !== undefined && head !== undefined && record !== undefined) {
-      return { kind: "done", value: (done as { value: AttributeValue }).value, step: record, head };
+    const { end, ...made } = { ...(done as Made | undefined), ...(ran as Ran | undefined) };
+    if (made.head !== undefined && made.step !== undefined) {
+      return { kind: "done", head: made.head, step: made.step, error: end?.error };
     }
     const recorded = await this.load(base, task);
     if (recorded !== undefined) return { kind: "overtaken", recorded };
@@ -167,7 +177,7 @@ export class BaseStore {
   }
 
   /** Its last commit: what it returns; and its release, if nothing that it depends on is open. */
-  async end(base: string, { value, steps, failed, beginning }: BaseEnd): Promise<void> {
+  async end(base: string, { value, steps, beginning }: BaseEnd): Promise<void> {
     assertSize(`BASE transaction "${beginning.name}"`, value);
     await this.#raw({}, async (context, records) => {
       const head = await this.#headIn(context, base);
@@ -183,9 +193,7 @@ export class BaseStore {
         throw new UnavailableError(`BASE transaction ${base} has gone on in another process`);
       }
       const lastMs = this.ports.clock.nowMs();
-      const count = steps + failed.length;
-      const ended = { ...head, phase: "ended", result: value, steps: count, lastMs } as const;
-      for (const each of failed) context.putInto(records, stepItem(base, each));
+      const ended = { ...head, phase: "ended", result: value, lastMs } as const;
       context.putInto(records, headItem(base, ended));
       const state: BaseState = { base, phase: "ended", dependsOn: head.dependsOn };
       await putReleased(context, records, state);
@@ -222,10 +230,24 @@ export class BaseStore {
     });
   }
 
-  /** Its head, by a plain read: as far as it is installed. */
-  async peek(base: string): Promise<BaseHead | undefined> {
-    const { item } = await this.ports.items.get(this.records(), headKey(base));
-    return item && toHead(item);
+  /** Heads; of those that are gone, nothing. A plain read would miss what is not installed. */
+  heads(bases: readonly string[], options: Signalled = {}): Promise<ReadonlyMap<string, BaseHead>> {
+    return this.#raw(options, async (context, records) => {
+      const keys = bases.map((base) => ({ table: records.name, key: headKey(base) }));
+      const items = await context.batchGet(keys);
+      const heads = bases.flatMap((base, i): [string, BaseHead][] => {
+        const item = items[i];
+        return item === undefined ? [] : [[base, toHead(item)]];
+      });
+      return new Map(heads);
+    });
+  }
+
+  /** As they are now. */
+  states(bases: readonly string[], options: Signalled = {}): Promise<readonly BaseState[]> {
+    return this.#raw(options, (context, records) =>
+      Promise.all(bases.map((base) => statesOf(context, records)(base))),
+    );
   }
 
   /**
@@ -252,9 +274,7 @@ export class BaseStore {
   /** Lets one that is parked go on; whether one was. */
   async resume(base: string): Promise<boolean> {
     const resumed = await this.#changeHead(base, {}, (head) =>
-      head.phase === "parked"
-        ? { ...head, phase: "running", failures: 0, lastMs: 0 }
-        : undefined,
+      head.phase === "parked" ? { ...head, phase: "running", failures: 0, lastMs: 0 } : undefined,
     );
     return resumed !== undefined;
   }
@@ -381,6 +401,28 @@ async function putReleased(
   return true;
 }
 
+/**
+ * Runs the body. One that throws has read what its handler goes by from then on: that is recorded,
+ * and held, as of any other, and nothing that it wrote. Before anything is accepted it is the end.
+ */
+async function endOf(
+  { name, body }: StepTask,
+  transaction: BodyTransaction,
+  { views }: TransactionContext,
+  isAccepted: boolean,
+): Promise<StepEnd> {
+  try {
+    const value = await body(transaction);
+    assertSize(`step "${name}"`, value);
+    return { kind: "returned", value, error: undefined };
+  } catch (error) {
+    if (!isAccepted || views.fate.doomed !== undefined || !isOfBody(error)) throw error;
+    transaction.rollback();
+    const { name: errorName, message } = error as Error;
+    return { kind: "failed", error: error as Error, failure: { name: errorName, message } };
+  }
+}
+
 async function takeAway(
   context: TransactionContext,
   {
@@ -418,7 +460,7 @@ async function allIn(
   partition: string,
 ): Promise<readonly Item[]> {
   const items: Item[] = [];
-  for (let cursor: Item | undefined; ; ) {
+  for (let cursor: Item | undefined; ;) {
     const query = { partitionKey: { S: partition } };
     const page = await context.queryPage(records.name, query, { cursor });
     items.push(...page.rows);
@@ -458,4 +500,3 @@ function assertSize(what: string, value: AttributeValue): void {
       `${limits.baseValueBytesMax}: return less, such as a key by which the rest is found`,
   );
 }
-

@@ -1,16 +1,16 @@
 /** Salt isolation: what others see of BASE transactions, and when. */
 import { beforeEach, describe, expect, test } from "vitest";
-import { BaseOpenError, defineBase, defineTable } from "../../../sdk/index.ts";
+import { BaseOpenError, defineBase, defineTable, UnavailableError } from "../../../sdk/index.ts";
 import { createTestCloud, testTable, type TestCloud } from "../../../testing/index.ts";
 import { ways } from "../sharded/bank.ts";
 
-type Account = { readonly id: string; readonly amount: number };
 const accounts = defineTable<{ readonly amount: number }, { readonly id: string }>("accounts", {
   key: "id",
 });
 const entries = defineTable<
   { readonly amount: number },
-  { readonly account: string; readonly at: string }
+  { readonly account: string; readonly at: string },
+  "account"
 >("entries", { key: ["account", "at"] });
 const tables = [
   testTable("accounts", { partitionKey: "id", history: true, base: true }),
@@ -129,7 +129,7 @@ describe.each(ways)("a BASE transaction that is open, by %s", (_, way) => {
       });
       expect(sum.result).toBe(20);
       expect(sum.receipt.attempts).toBeLessThan(10);
-      expect((await accepted.status())?.phase).toBe("ended");
+      expect(await accepted.status()).toMatchObject({ phase: "ended", isReleased: true });
     });
   });
 
@@ -163,17 +163,21 @@ describe.each(ways)("a BASE transaction that is open, by %s", (_, way) => {
         { from: "a", to: "b", pauseMs: 0 },
         { id: "quick" },
       );
-      expect(await quick.accepted.result()).toEqual({ left: 8 });
+      await cloud.clock.sleep(1_000);
       expect(await quick.accepted.status()).toMatchObject({ phase: "ended", isReleased: false });
+      // Who is told it would not find it yet.
+      const early = quick.accepted.result({ deadlineMs: 500 });
+      await expect(early).rejects.toBeInstanceOf(UnavailableError);
       const reader = cloud.createClient("reader");
       const amounts = async (): Promise<readonly (number | undefined)[]> =>
         reader.snapshot(async (s) =>
           (await s.batchGet(accounts, ["a", "b"])).map((row) => row?.amount),
         );
       expect(await amounts()).toEqual([10, 10]);
-      await slow.accepted.result();
-      await cloud.clock.sleep(3_000);
+      expect(await quick.accepted.result()).toEqual({ left: 8 });
+      expect(await slow.accepted.result()).toEqual({ left: 9 });
       expect(await amounts()).toEqual([8, 12]);
+      await cloud.clock.sleep(1_000);
       expect(await reader.openBases()).toEqual([]);
     });
   });
