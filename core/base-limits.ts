@@ -26,3 +26,12 @@ export const baseFailuresMax = 10;
 export const baseRetentionSeconds = 7 * 24 * 3_600;
 /** Transactions that one process runs at once. */
 export const baseRunsMax = 32;
+/** Of a handler: its versions are counted. */
+export const baseVersionMax = 1_000_000;
+/** For how long a result may be waited for. */
+export const baseResultMsMax = 7 * 24 * 3_600_000;
+/** The most that may be asked for. */
+export const baseTakeOverMsMax = 24 * 3_600_000;
+export const baseRunnerPollMsMax = 3_600_000;
+/** Attempts of one of its own transactions over its records. */
+export const baseAttemptsMax = 1_000;

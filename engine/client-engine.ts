@@ -3,7 +3,6 @@ import type { ClientPorts } from "../core/ports.ts";
 import * as limits from "../core/limits.ts";
 import { OnDemand } from "../core/on-demand.ts";
 import { AttemptRunner } from "./attempts/attempt-runner.ts";
-import type { BaseEngine } from "./base/types.ts";
 import type { TakeSnapshot } from "./changes/changes.ts";
 import { EngineCore, type EngineOptions } from "./engine-core.ts";
 import { transactionEngineOf } from "./transaction-engine.ts";
@@ -18,7 +17,7 @@ export function createClientEngine(ports: ClientPorts, options: EngineOptions = 
   const core = new EngineCore(ports, options);
   const runner = new AttemptRunner(core);
   const transactions = transactionEngineOf(core, runner);
-  let bases: Promise<BaseEngine> | undefined;
+  let bases: ReturnType<ClientEngine["base"]> | undefined;
   const snapshot: TakeSnapshot = (wish, body) => transactions.snapshot(wish, body);
   return {
     ...transactions,

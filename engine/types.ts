@@ -291,7 +291,7 @@ export type ClientEngine = TransactionEngine & {
     handle: (changes: CommittedChanges) => Promise<void>,
   ): Promise<void>;
   /** BASE transactions. */
-  base(): Promise<BaseEngine>;
+  base(): Promise<BaseEngine<BodyTransaction>>;
   /** For native operations beside transactions. */
   readonly native: NativeSupport;
 };

@@ -52,7 +52,7 @@ export type AnyBase = Pick<BaseDefinition, "name" | "version" | "handler">;
 export type NamedBase<Result> = Pick<BaseDefinition<never, Result>, "name" | "handler">;
 
 const checks = {
-  version: integerIn({ min: 1, max: 1_000_000 }),
+  version: integerIn({ min: 1, max: limits.baseVersionMax }),
   input: (value: unknown) =>
     typeof value === "function" || anObject(value) === undefined
       ? undefined

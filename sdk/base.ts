@@ -5,10 +5,11 @@ import * as limits from "../core/limits.ts";
 import type {
   BaseEngine,
   BaseStatus,
+  BaseSteps as EngineSteps,
   BaseTrouble,
   HandlerDefinition,
 } from "../engine/base/types.ts";
-import type { BaseSteps as EngineSteps } from "../engine/base/run.ts";
+import type { BodyTransaction } from "../engine/types.ts";
 import { publicError } from "../engine/public-error.ts";
 import type { AnyBase, BaseDefinition, BaseSteps } from "./base-definition.ts";
 import {
@@ -76,14 +77,14 @@ export type BaseRunnerOptions = {
 };
 
 export type BaseParts = {
-  readonly engine: () => Promise<BaseEngine>;
+  readonly engine: () => Promise<BaseEngine<BodyTransaction>>;
   readonly handles: () => Promise<Handles>;
   readonly numbers: Numbers;
 };
 
 const startChecks = { id: aText, signal: aSignal } satisfies Checks<BaseStartOptions>;
 const resultChecks = {
-  deadlineMs: integerIn({ min: 1, max: 7 * 24 * 3_600_000 }),
+  deadlineMs: integerIn({ min: 1, max: limits.baseResultMsMax }),
   signal: aSignal,
 };
 
@@ -94,8 +95,8 @@ const someHandlers: Check<readonly AnyBase[]> = (value) =>
 
 const runnerChecks = {
   handlers: someHandlers,
-  takeOverMs: integerIn({ min: 100, max: 24 * 3_600_000 }),
-  pollMs: integerIn({ min: 10, max: 3_600_000 }),
+  takeOverMs: integerIn({ min: 100, max: limits.baseTakeOverMsMax }),
+  pollMs: integerIn({ min: 10, max: limits.baseRunnerPollMsMax }),
   until: oneOf("stopped", "caught-up"),
   signal: aSignal,
   onTrouble: aFunction,
@@ -127,7 +128,9 @@ export function baseHandle<Result>(
   parts: BaseParts,
 ): BaseHandle<Result> {
   const of = { name: definition.name, id };
-  const asked = async <Answer>(ask: (engine: BaseEngine) => Promise<Answer>): Promise<Answer> => {
+  const asked = async <Answer>(
+    ask: (engine: BaseEngine<BodyTransaction>) => Promise<Answer>,
+  ): Promise<Answer> => {
     try {
       return await ask(await parts.engine());
     } catch (error) {
@@ -166,7 +169,7 @@ export async function runBases(options: BaseRunnerOptions, parts: BaseParts): Pr
 function engineDefinition<Input, Result>(
   definition: Pick<BaseDefinition<Input, Result>, "name" | "version" | "handler">,
   parts: BaseParts,
-): HandlerDefinition {
+): HandlerDefinition<BodyTransaction> {
   const { name, version, handler } = definition;
   const inputs = resultCodec<Input>(parts.numbers);
   const results = resultCodec<Result>(parts.numbers);
@@ -181,7 +184,7 @@ function engineDefinition<Input, Result>(
 }
 
 function handlerSteps(
-  steps: EngineSteps,
+  steps: EngineSteps<BodyTransaction>,
   { handles, numbers }: { readonly handles: Handles; readonly numbers: Numbers },
 ): BaseSteps {
   const { id, base } = steps;

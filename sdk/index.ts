@@ -85,6 +85,7 @@ export {
   UnavailableError,
 } from "../core/errors.ts";
 export type { CallPhase, ConflictDetail, ErrorCode, PassedDeadline } from "../core/errors.ts";
+export { StepFailedError } from "../engine/base/step-failed.ts";
 export type { Clock, Consumption, Random } from "../core/ports.ts";
 export type { AttributeValue, Isolation, Item, Timestamp, TransactionId } from "../core/types.ts";
 export type { Acknowledgement, EngineEvent, Phases, Receipt } from "../engine/types.ts";

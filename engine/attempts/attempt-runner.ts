@@ -20,7 +20,7 @@ import {
   type FinishOptions,
 } from "./attempt.ts";
 import type { AttemptServices } from "./attempt-services.ts";
-import type { Guard, GuardOf } from "./guard.ts";
+import type { Guard, RunsTransactions, TransactTask } from "./guard.ts";
 import { HeldError } from "../base/held.ts";
 import type { TransactionContext } from "./transaction-context.ts";
 import { waitBackoff } from "../backoff.ts";
@@ -39,7 +39,6 @@ import type {
   Receipt,
   ResultCodec,
   SnapshotOptions,
-  TransactOptions,
 } from "../types.ts";
 
 const past = new OnDemand("reads in the past", () => import("../reading/reads-at.ts"));
@@ -51,7 +50,7 @@ const retryBackoff = { baseMs: 5, capMs: 50 };
 
 type Finished<Result> = { readonly result: Result; readonly receipt: Receipt };
 
-export class AttemptRunner {
+export class AttemptRunner implements RunsTransactions {
   readonly #core: EngineCore;
   /** At items of mixed tables that others were faster at. */
   readonly #turns = new ItemTurns();
@@ -60,16 +59,7 @@ export class AttemptRunner {
     this.#core = core;
   }
 
-  async transact<Result>(
-    call: Call,
-    task: {
-      readonly options: TransactOptions;
-      readonly body: (transaction: BodyTransaction) => Promise<Result>;
-      readonly codec: ResultCodec<Result> | undefined;
-      /** Default: it is kept apart from open BASE transactions, where there may be some. */
-      readonly guard?: GuardOf;
-    },
-  ): Promise<Finished<Result>> {
+  async transact<Result>(call: Call, task: TransactTask<Result>): Promise<Finished<Result>> {
     const { options, body, codec } = task;
     const isolation = options.isolation ?? "serializable";
     return this.#repeat(call, options.attemptsMax, async (services, times) => {

@@ -1,5 +1,6 @@
 /** What stands between a body and its transaction, where BASE transactions are about. */
-import type { BodyTransaction } from "../types.ts";
+import type { Call } from "../call.ts";
+import type { BodyTransaction, Receipt, ResultCodec, TransactOptions } from "../types.ts";
 import type { AttemptServices } from "./attempt-services.ts";
 import type { TransactionContext } from "./transaction-context.ts";
 
@@ -12,3 +13,20 @@ export type Guard = {
 
 /** Made anew for each attempt. */
 export type GuardOf = (services: AttemptServices, context: TransactionContext) => Guard;
+
+export type TransactTask<Result> = {
+  readonly options: TransactOptions;
+  readonly body: (transaction: BodyTransaction) => Promise<Result>;
+  /** With an idempotency key alone. */
+  readonly codec: ResultCodec<Result> | undefined;
+  /** Default: it is kept apart from open BASE transactions, where there may be some. */
+  readonly guard?: GuardOf;
+};
+
+/** What runs a body until its transaction commits. */
+export type RunsTransactions = {
+  transact<Result>(
+    call: Call,
+    task: TransactTask<Result>,
+  ): Promise<{ readonly result: Result; readonly receipt: Receipt }>;
+};

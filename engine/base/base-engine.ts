@@ -7,16 +7,18 @@ import { InvalidRequestError, UnavailableError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { AttributeValue } from "../../core/types.ts";
 import { utf8Length } from "../../core/utf8.ts";
-import type { AttemptRunner } from "../attempts/attempt-runner.ts";
+import type { RunsTransactions } from "../attempts/guard.ts";
 import { waitBackoff } from "../backoff.ts";
 import { follow, ignore, orAborted } from "../concurrency.ts";
 import type { EngineCore } from "../engine-core.ts";
 import type { BaseHead } from "./record.ts";
-import { BaseRun, HandlerChangedError, type BaseHandler } from "./run.ts";
+import { BaseRun, HandlerChangedError } from "./run.ts";
 import { BaseStore, type Recorded } from "./store.ts";
 import { isWorthAnother } from "./worth.ts";
+import type { BodyTransaction } from "../types.ts";
 import type {
   BaseEngine,
+  BaseHandler,
   BaseStart,
   BaseStatus,
   BaseTrouble,
@@ -37,20 +39,25 @@ function partsOf(base: string): { readonly name: string; readonly id: string } {
   return { name: base.slice(0, at), id: base.slice(at + 1) };
 }
 
-export class BaseTransactions implements BaseEngine {
+export class BaseTransactions implements BaseEngine<BodyTransaction> {
   readonly #core: EngineCore;
   readonly #store: BaseStore;
   /** Those under way here. */
   readonly #running = new Map<string, Promise<AttributeValue>>();
   readonly #closing = new AbortController();
 
-  constructor(core: EngineCore, runner: AttemptRunner) {
+  constructor(core: EngineCore, runner: RunsTransactions) {
     setMaxListeners(0, this.#closing.signal);
     this.#core = core;
     this.#store = new BaseStore(core, runner);
   }
 
-  async start({ definition, id, input, signal }: BaseStart): Promise<{ readonly isNew: boolean }> {
+  async start({
+    definition,
+    id,
+    input,
+    signal,
+  }: BaseStart<BodyTransaction>): Promise<{ readonly isNew: boolean }> {
     assertId(id);
     await this.#ready();
     const { name, version, handler } = definition;
@@ -139,7 +146,7 @@ export class BaseTransactions implements BaseEngine {
     return this.#store.resume(baseOf(of));
   }
 
-  async run(options: RunnerOptions): Promise<void> {
+  async run(options: RunnerOptions<BodyTransaction>): Promise<void> {
     const { clock } = this.#core.ports;
     const told = new Set<string>();
     const tell = (trouble: BaseTrouble): void => {
@@ -149,13 +156,13 @@ export class BaseTransactions implements BaseEngine {
       options.onTrouble?.(trouble);
     };
     const { signal } = options;
-    while (signal?.aborted !== true && !this.#closing.signal.aborted) {
+    while (signal?.aborted !== true && !this.#isClosed()) {
       let isLeft = true;
       try {
         await this.#ready();
         isLeft = await this.#lookAround(options, tell);
       } catch (error) {
-        if (this.#closing.signal.aborted) return;
+        if (this.#isClosed()) return;
         if (options.until === "caught-up" || !isWorthAnother(error)) throw error;
       }
       if (options.until === "caught-up" && !isLeft) return;
@@ -166,7 +173,7 @@ export class BaseTransactions implements BaseEngine {
 
   /** Whether something is left that it could go on with. */
   async #lookAround(
-    options: RunnerOptions,
+    options: RunnerOptions<BodyTransaction>,
     tell: (trouble: BaseTrouble) => void,
   ): Promise<boolean> {
     const { signal, takeOverMs } = options;
@@ -211,7 +218,7 @@ export class BaseTransactions implements BaseEngine {
       recorded,
       tell,
     }: {
-      readonly definition: HandlerDefinition;
+      readonly definition: HandlerDefinition<BodyTransaction>;
       readonly recorded: Recorded;
       readonly tell: (trouble: BaseTrouble) => void;
     },
@@ -231,7 +238,7 @@ export class BaseTransactions implements BaseEngine {
   /** Runs it to its end, and releases it. */
   #finish(
     base: string,
-    { run, handler }: { readonly run: BaseRun; readonly handler: BaseHandler },
+    { run, handler }: { readonly run: BaseRun; readonly handler: BaseHandler<BodyTransaction> },
   ): Promise<AttributeValue> {
     const running = (async () => {
       try {
@@ -268,6 +275,10 @@ export class BaseTransactions implements BaseEngine {
     await this.#store.clean(base, { signal });
   }
 
+  #isClosed(): boolean {
+    return this.#closing.signal.aborted;
+  }
+
   async #ready(): Promise<void> {
     this.#core.assertOpen();
     await this.#core.registry.ready();
@@ -281,9 +292,9 @@ export class BaseTransactions implements BaseEngine {
 }
 
 function handlerFor(
-  definitions: readonly HandlerDefinition[],
+  definitions: readonly HandlerDefinition<BodyTransaction>[],
   { name, version }: { readonly name: string; readonly version: number },
-): HandlerDefinition | undefined {
+): HandlerDefinition<BodyTransaction> | undefined {
   return definitions.find((each) => each.name === name && each.version === version);
 }
 

@@ -15,3 +15,15 @@ export class HeldError extends UnavailableError {
     this.places = places;
   }
 }
+
+/**
+ * Somebody has waited long for an item, and is let through first. Not part of the public API, nor
+ * worth another run at once.
+ */
+export class ReservedError extends Error {
+  readonly place: LockPlace;
+  constructor(place: LockPlace) {
+    super("an item is kept free for a transaction that waits for it");
+    this.place = place;
+  }
+}

@@ -255,8 +255,8 @@ export class IsolatedTransaction implements BodyTransaction {
     if (!isSnapshot || description === undefined || !takesBase(description)) return;
     throw new InvalidRequestError(
       "isolation",
-      `table "${table}" takes BASE transactions, and a transaction that writes is kept apart from ` +
-        "them by what its commit checks: use `serializable`, which is the default",
+      `table "${table}" takes BASE transactions, and who writes is kept apart from them ` +
+        "by what its commit checks: use `serializable`, which is the default",
     );
   }
 }

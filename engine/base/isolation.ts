@@ -1,8 +1,7 @@
 /** Who runs a transaction beside BASE transactions: what it needs of them. */
 import { BaseOpenError, type OpenBase } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
-import type { Guard } from "../attempts/guard.ts";
-import type { AttemptRunner } from "../attempts/attempt-runner.ts";
+import type { Guard, RunsTransactions } from "../attempts/guard.ts";
 import type { AttemptServices } from "../attempts/attempt-services.ts";
 import type { TransactionContext } from "../attempts/transaction-context.ts";
 import { waitBackoff } from "../backoff.ts";
@@ -33,7 +32,7 @@ export function isolated(
  */
 export async function untilReleased(
   core: EngineCore,
-  runner: AttemptRunner,
+  runner: RunsTransactions,
   { call, held }: { readonly call: Call; readonly held: HeldError },
 ): Promise<void> {
   const store = new BaseStore(core, runner);

@@ -3,7 +3,7 @@
  * their locks are void. Anybody may make it; of two one finds it made. Paper: Salt §4.3.
  */
 import * as limits from "../../core/limits.ts";
-import type { Item, TableDescription } from "../../core/types.ts";
+import type { Item } from "../../core/types.ts";
 import { stateItem, type BaseState, type ReadState } from "./base-state.ts";
 
 /** What of those that it depends on, at whatever distance, goes on; or what is released with it. */
@@ -30,5 +30,3 @@ export async function closureOf(first: BaseState, readState: ReadState): Promise
 export function releasedItem({ base }: BaseState): Item {
   return stateItem({ base, phase: "released", dependsOn: [] });
 }
-
-export type Records = Pick<TableDescription, "name">;

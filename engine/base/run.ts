@@ -14,45 +14,22 @@ import type { ClientPorts } from "../../core/ports.ts";
 import type { AttributeValue } from "../../core/types.ts";
 import { waitBackoff } from "../backoff.ts";
 import type { BodyTransaction } from "../types.ts";
-import type { BaseBeginning, BaseHead, StepError, StepRecord } from "./record.ts";
+import type { BaseBeginning, BaseHead, StepRecord } from "./record.ts";
+import { StepFailedError } from "./step-failed.ts";
 import type { BaseStore, Recorded } from "./store.ts";
+import type { BaseHandler, BaseSteps, StepBody } from "./types.ts";
 import { isOfBody, isWorthAnother } from "./worth.ts";
-
-/** What a step threw when it was first run; the error's own kind is not kept. */
-export class StepFailedError extends Error {
-  override readonly name = "StepFailedError";
-  /** The step's name, and what its error was called. */
-  readonly step: string;
-  readonly errorName: string;
-  constructor(step: string, { name, message }: StepError) {
-    super(message);
-    this.step = step;
-    this.errorName = name;
-  }
-}
 
 /** The handler did not take the way again that is recorded. */
 export class HandlerChangedError extends Error {
   override readonly name = "HandlerChangedError";
 }
 
-export type StepBody = (transaction: BodyTransaction) => Promise<AttributeValue>;
-
-/** What a handler is given, in items. */
-export type BaseSteps = {
-  step(name: string, body: StepBody): Promise<AttributeValue>;
-  /** When the last step was committed, or the transaction began; the same in every run. */
-  readonly nowMs: number;
-  readonly id: string;
-  /** With its name: no other one has the same. */
-  readonly base: string;
-};
-
-export type BaseHandler = (steps: BaseSteps, input: AttributeValue) => Promise<AttributeValue>;
+type Handler = BaseHandler<BodyTransaction>;
 
 const retryBackoff = { baseMs: 20, capMs: 2_000 };
 
-export class BaseRun implements BaseSteps {
+export class BaseRun implements BaseSteps<BodyTransaction> {
   readonly #store: BaseStore;
   readonly #ports: Pick<ClientPorts, "clock" | "random">;
   readonly base: string;
@@ -102,7 +79,7 @@ export class BaseRun implements BaseSteps {
   }
 
   /** @throws what the handler throws; what is recorded stays. */
-  async run(handler: BaseHandler): Promise<AttributeValue> {
+  async run(handler: Handler): Promise<AttributeValue> {
     const value = await handler(this, this.#beginning.input);
     if (this.#refused !== undefined) throw this.#refused.error;
     if (this.#number < this.#recorded.size) {
@@ -121,7 +98,7 @@ export class BaseRun implements BaseSteps {
     return value;
   }
 
-  async step(name: string, body: StepBody): Promise<AttributeValue> {
+  async step(name: string, body: StepBody<BodyTransaction>): Promise<AttributeValue> {
     this.#signal.throwIfAborted();
     if (this.#refused !== undefined) throw this.#refused.error;
     if (this.#isAtIt) {
@@ -159,7 +136,7 @@ export class BaseRun implements BaseSteps {
     return end.value;
   }
 
-  async #runStep(name: string, body: StepBody): Promise<AttributeValue> {
+  async #runStep(name: string, body: StepBody<BodyTransaction>): Promise<AttributeValue> {
     const number = this.#number;
     const wasAccepted = this.isAccepted;
     const done = await this.#insisting(() =>

@@ -11,6 +11,7 @@ import type { Item, TableDescription, Timestamp } from "../../core/types.ts";
 import type { AttemptServices } from "../attempts/attempt-services.ts";
 import type { TransactionContext } from "../attempts/transaction-context.ts";
 import type { BodyTransaction, PageRequest, QuerySpec, RowPage, ScanSpec } from "../types.ts";
+import { ReservedError } from "./held.ts";
 import { takesBase } from "./isolated.ts";
 import type { HeldItem, LockReader } from "./lock-reader.ts";
 import { putRecord } from "./records.ts";
@@ -19,20 +20,7 @@ import {
   readLockItem,
   tablePartition,
   writeLockItem,
-  type LockPlace,
 } from "./saline-locks.ts";
-
-/**
- * Somebody has waited long for an item, and is let through first. Not part of the public API, nor
- * worth another run at once.
- */
-export class ReservedError extends Error {
-  readonly place: LockPlace;
-  constructor(place: LockPlace) {
-    super("an item is kept free for a transaction that waits for it");
-    this.place = place;
-  }
-}
 
 const none = { NULL: true } as const;
 

@@ -5,16 +5,15 @@
 import { assert } from "../../core/assert.ts";
 import { baseExpiryAttribute, baseRecordsTable } from "../../core/base-tables.ts";
 import { CorruptDataError, InvalidRequestError, UnavailableError } from "../../core/errors.ts";
-import { valueSizeBytes } from "../../core/item-size.ts";
 import * as limits from "../../core/limits.ts";
 import type { AttributeValue, Item, TableDescription } from "../../core/types.ts";
-import type { Guard, GuardOf } from "../attempts/guard.ts";
-import type { AttemptRunner } from "../attempts/attempt-runner.ts";
+import type { Guard, GuardOf, RunsTransactions } from "../attempts/guard.ts";
 import type { TransactionContext } from "../attempts/transaction-context.ts";
 import { waitBackoff } from "../backoff.ts";
 import type { EngineCore } from "../engine-core.ts";
 import type { BodyTransaction } from "../types.ts";
 import { stateItem, stateKey, statesOf, toState, type BaseState } from "./base-state.ts";
+import { ReservedError } from "./held.ts";
 import { LockReader } from "./lock-reader.ts";
 import {
   headItem,
@@ -30,13 +29,13 @@ import {
   type BaseBeginning,
   type BaseHead,
   type OpenEntry,
-  type StepError,
   type StepRecord,
 } from "./record.ts";
-import { isOfBody } from "./worth.ts";
+import { assertSize, endOf, type StepEnd } from "./step-end.ts";
+import { takeAway } from "./void-locks.ts";
 import { closureOf, releasedItem } from "./release.ts";
-import { placeOfKey, toWriteLock, writeLockItem, type LockPlace } from "./saline-locks.ts";
-import { ReservedError, StepTransaction } from "./step.ts";
+import { writeLockItem, type LockPlace } from "./saline-locks.ts";
+import { StepTransaction } from "./step.ts";
 
 export type Recorded = { readonly head: BaseHead; readonly steps: readonly StepRecord[] };
 
@@ -67,23 +66,19 @@ export type BaseEnd = {
 
 type Signalled = { readonly signal?: AbortSignal | undefined };
 
-type StepEnd =
-  | { readonly kind: "returned"; readonly value: AttributeValue; readonly error: undefined }
-  | { readonly kind: "failed"; readonly failure: StepError; readonly error: Error };
 type Ran = { readonly before: BaseHead | undefined; readonly end: StepEnd };
 type Made = { readonly head: BaseHead; readonly step: StepRecord };
 
 /** How long one of its own transactions may take. */
 const deadlineMs = 20_000;
-const attemptsMax = 1_000;
 const reservedBackoff = { baseMs: 20, capMs: 200 };
 const locksAtOnce = 25;
 
 export class BaseStore {
   readonly #core: EngineCore;
-  readonly #runner: AttemptRunner;
+  readonly #runner: RunsTransactions;
 
-  constructor(core: EngineCore, runner: AttemptRunner) {
+  constructor(core: EngineCore, runner: RunsTransactions) {
     this.#core = core;
     this.#runner = runner;
   }
@@ -184,8 +179,8 @@ export class BaseStore {
       if (head === undefined) {
         throw new InvalidRequestError(
           "handler",
-          `the handler "${beginning.name}" returned without a step: a BASE transaction begins with ` +
-            "its first one",
+          `the handler "${beginning.name}" returned without a step: a BASE transaction begins ` +
+            "with its first one",
         );
       }
       if (head.phase === "ended") return;
@@ -361,7 +356,7 @@ export class BaseStore {
     body: (transaction: BodyTransaction) => Promise<Result>,
   ): Promise<Result> {
     const options = {
-      ...({ attemptsMax, deadlineMs, ack: "certified" } as const),
+      ...({ attemptsMax: limits.baseAttemptsMax, deadlineMs, ack: "certified" } as const),
       ...(signal === undefined ? {} : { signal }),
     };
     const { result } = await this.#core.run(options, (call) =>
@@ -401,59 +396,6 @@ async function putReleased(
   return true;
 }
 
-/**
- * Runs the body. One that throws has read what its handler goes by from then on: that is recorded,
- * and held, as of any other, and nothing that it wrote. Before anything is accepted it is the end.
- */
-async function endOf(
-  { name, body }: StepTask,
-  transaction: BodyTransaction,
-  { views }: TransactionContext,
-  isAccepted: boolean,
-): Promise<StepEnd> {
-  try {
-    const value = await body(transaction);
-    assertSize(`step "${name}"`, value);
-    return { kind: "returned", value, error: undefined };
-  } catch (error) {
-    if (!isAccepted || views.fate.doomed !== undefined || !isOfBody(error)) throw error;
-    transaction.rollback();
-    const { name: errorName, message } = error as Error;
-    return { kind: "failed", error: error as Error, failure: { name: errorName, message } };
-  }
-}
-
-async function takeAway(
-  context: TransactionContext,
-  {
-    records,
-    locks,
-    key,
-    base,
-  }: {
-    readonly records: TableDescription;
-    readonly locks: LockReader;
-    readonly key: Item;
-    readonly base: string;
-  },
-): Promise<void> {
-  const item = await context.get(records.name, key);
-  if (item === undefined) return;
-  if (item["holds"] === undefined) {
-    context.deleteFrom(records, key);
-    return;
-  }
-  const lock = toWriteLock(item);
-  const released = await Promise.all(lock.holds.map((hold) => locks.isReleased(hold.base)));
-  const holds = lock.holds.filter((hold, i) => hold.base !== base && released[i] !== true);
-  if (holds.length === 0 && lock.reservedUntilMs === 0) context.deleteFrom(records, key);
-  else if (holds.length < lock.holds.length) {
-    const { holds: _, ...rest } = item;
-    const place = placeOfKey(key);
-    context.putInto(records, { ...rest, ...writeLockItem(place, { ...lock, holds }) });
-  }
-}
-
 async function allIn(
   context: TransactionContext,
   records: TableDescription,
@@ -488,15 +430,5 @@ function allDependencies(
   throw new UnavailableError(
     `BASE transaction ${base} has read from ${all.size} open ones, above the limit ` +
       `baseDependenciesMax of ${limits.baseDependenciesMax}`,
-  );
-}
-
-function assertSize(what: string, value: AttributeValue): void {
-  const bytes = valueSizeBytes(value);
-  if (bytes <= limits.baseValueBytesMax) return;
-  throw new InvalidRequestError(
-    "result",
-    `${what} returned ${bytes} bytes, above the limit baseValueBytesMax of ` +
-      `${limits.baseValueBytesMax}: return less, such as a key by which the rest is found`,
   );
 }

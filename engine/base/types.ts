@@ -1,17 +1,34 @@
 /** The engine's contract for BASE transactions, in items. */
 import type { AttributeValue } from "../../core/types.ts";
 import type { BaseHead } from "./record.ts";
-import type { BaseHandler } from "./run.ts";
 
-/** A handler, by which BASE transactions of its name and version are run. */
-export type HandlerDefinition = {
-  readonly name: string;
-  readonly version: number;
-  readonly handler: BaseHandler;
+/** @typeParam Transaction what a step's body works with. */
+export type StepBody<Transaction> = (transaction: Transaction) => Promise<AttributeValue>;
+
+/** What a handler is given, in items. */
+export type BaseSteps<Transaction> = {
+  step(name: string, body: StepBody<Transaction>): Promise<AttributeValue>;
+  /** When the last step was committed, or the transaction began; the same in every run. */
+  readonly nowMs: number;
+  readonly id: string;
+  /** With its name: no other one has the same. */
+  readonly base: string;
 };
 
-export type BaseStart = {
-  readonly definition: HandlerDefinition;
+export type BaseHandler<Transaction> = (
+  steps: BaseSteps<Transaction>,
+  input: AttributeValue,
+) => Promise<AttributeValue>;
+
+/** A handler, by which BASE transactions of its name and version are run. */
+export type HandlerDefinition<Transaction> = {
+  readonly name: string;
+  readonly version: number;
+  readonly handler: BaseHandler<Transaction>;
+};
+
+export type BaseStart<Transaction> = {
+  readonly definition: HandlerDefinition<Transaction>;
   readonly id: string;
   readonly input: AttributeValue;
   /** Gives it up before it is accepted. */
@@ -28,8 +45,8 @@ export type BaseStatus = Pick<
   readonly isReleased: boolean;
 };
 
-export type RunnerOptions = {
-  readonly definitions: readonly HandlerDefinition[];
+export type RunnerOptions<Transaction> = {
+  readonly definitions: readonly HandlerDefinition<Transaction>[];
   /** What nobody has been at for so long is taken over. */
   readonly takeOverMs: number;
   readonly pollMs: number;
@@ -48,13 +65,13 @@ export type BaseTrouble = {
   readonly cause?: unknown;
 };
 
-export type BaseEngine = {
+export type BaseEngine<Transaction> = {
   /**
    * Begins a BASE transaction, and resolves once its first step is committed: from then on it goes
    * on to its end, here or in a runner. One of that name and id that has begun is found again.
    * @throws what the handler throws before that, and whatever a transaction may.
    */
-  start(start: BaseStart): Promise<{ readonly isNew: boolean }>;
+  start(start: BaseStart<Transaction>): Promise<{ readonly isNew: boolean }>;
   /** What it returned. @throws UnavailableError when the time is up; InvalidRequestError. */
   result(
     of: { readonly name: string; readonly id: string },
@@ -67,7 +84,7 @@ export type BaseEngine = {
   /** Lets a parked one go on. Whether there was one. */
   resume(of: { readonly name: string; readonly id: string }): Promise<boolean>;
   /** Goes on with what nobody is at, until it is stopped. */
-  run(options: RunnerOptions): Promise<void>;
+  run(options: RunnerOptions<Transaction>): Promise<void>;
   /** Stops what runs here, at the end of its step; a runner goes on with it. */
   close(): Promise<void>;
 };

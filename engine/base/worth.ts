@@ -1,7 +1,7 @@
 /** What errors mean to a step: worth another run, or how it has ended. */
 import { InvariantViolation } from "../../core/assert.ts";
 import { CommitUnknownError, StoreError, TransactionError } from "../../core/errors.ts";
-import { ReservedError } from "./step.ts";
+import { ReservedError } from "./held.ts";
 
 /** Nothing is wrong with what was asked for. */
 export function isWorthAnother(error: unknown): boolean {

@@ -32,6 +32,9 @@ const beside = of("test/native/beside-transactions.integration.test.ts");
 const ph1Stores = of("test/papers/ph1.integration.test.ts");
 const oracles = of("test/integration/oracles.test.ts");
 const crash = of("test/integration/crash.test.ts");
+const baseIsolation = of("test/engine/base/isolation.test.ts");
+const baseRuns = of("test/engine/base/runs.test.ts");
+const baseAudits = of("test/engine/base/audits.test.ts");
 const skews = of("test/integration/hermitage/skews.ts");
 
 const centiman: Paper = {
@@ -271,8 +274,6 @@ const ph1: Paper = {
   ],
 };
 
-const base = "BASE transactions come later.";
-
 const salt: Paper = {
   name: "Salt",
   reference:
@@ -284,24 +285,34 @@ const salt: Paper = {
       claim:
         "A BASE transaction is a sequence of alkaline subtransactions, each of them atomic and " +
         "isolated.",
-      notYet: base,
+      tests: [
+        baseRuns("is told to the handler, which compensates by further steps"),
+        baseRuns("make each step once"),
+      ],
     },
     {
       section: "Salt isolation",
       claim:
         "ACID transactions see a BASE transaction whole or not at all; other BASE transactions " +
         "see its steps at once.",
-      notYet: base,
+      tests: [
+        baseIsolation("is not seen by who reads, who waits for nobody"),
+        baseIsolation("holds up who would read and write, until it has ended"),
+        baseAudits("are never seen half made, and are each made once, whoever crashes"),
+      ],
     },
     {
       section: "indirect dirty reads",
       claim: "No ACID transaction sees an open BASE transaction through another one.",
-      notYet: base,
+      tests: [baseIsolation("is seen by steps of others, which then are released after it")],
     },
     {
       section: "early commit and atomicity",
       claim: "Once its first step is committed, a BASE transaction will finish, crashes or not.",
-      notYet: `${base} Its recovery rolls forward as replay does for single commits.`,
+      tests: [
+        baseIsolation("is answered early, and its result can be had later"),
+        baseRuns("fails again in a later run, whatever its body would do by then"),
+      ],
     },
   ],
 };

@@ -16,6 +16,7 @@ const covered = /^(?:core|schemas|engine|aws|sdk|functions|localstack|cli)\//u;
 const home = "core/limits.ts";
 const homes: ReadonlySet<string> = new Set([
   home,
+  "core/base-limits.ts",
   "core/feed-limits.ts",
   "core/split-limits.ts",
   "core/native-limits.ts",

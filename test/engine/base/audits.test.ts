@@ -65,14 +65,12 @@ describe.each(kinds)("transfers in steps, by %s", (_, way) => {
         return sums;
       });
       const runners = ["runner-1", "runner-2"].map((name) =>
-        cloud
-          .createClient(name)
-          .baseRunner({
-            handlers: [transfer],
-            takeOverMs: 1_000,
-            pollMs: 200,
-            signal: stop.signal,
-          }),
+        cloud.createClient(name).baseRunner({
+          handlers: [transfer],
+          takeOverMs: 1_000,
+          pollMs: 200,
+          signal: stop.signal,
+        }),
       );
       await Promise.all(workers);
       const reader = cloud.createClient("reader");

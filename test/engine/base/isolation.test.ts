@@ -149,6 +149,55 @@ describe.each(ways)("a BASE transaction that is open, by %s", (_, way) => {
     });
   });
 
+  test("holds back who writes over it, and who goes by it after a failed step", async () => {
+    const over = defineBase("over", async (base, kind: "blind" | "fails") => {
+      await base.step("begin", (tx) => {
+        tx.put(accounts, { id: kind, amount: 1 });
+        return Promise.resolve(null);
+      });
+      if (kind === "blind") {
+        await base.step("write", (tx) => {
+          tx.put(accounts, { id: "a", amount: 50 });
+          return Promise.resolve(null);
+        });
+        return;
+      }
+      const seen = await base
+        .step("look", async (tx) => {
+          throw new RangeError(String((await tx.get(accounts, "a"))?.amount));
+        })
+        .catch((error: unknown) => (error as Error).message);
+      await base.step("note", (tx) => {
+        tx.put(accounts, { id: "note", amount: Number(seen) });
+        return Promise.resolve(null);
+      });
+    });
+    await cloud.run(async () => {
+      await open();
+      const [client, other] = [cloud.createClient("client"), cloud.createClient("other")];
+      const slow = await client.base(
+        transferOf(),
+        { from: "a", to: "b", pauseMs: 6_000 },
+        { id: "slow" },
+      );
+      const failing = await other.base(over, "fails", { id: "1" });
+      await cloud.clock.sleep(1_000);
+      const blind = await other.base(over, "blind", { id: "2" });
+      await cloud.clock.sleep(1_500);
+      const reader = cloud.createClient("reader");
+      const read = async (): Promise<readonly (number | undefined)[]> =>
+        reader.snapshot(async (s) =>
+          (await s.batchGet(accounts, ["a", "note", "fails", "blind"])).map((row) => row?.amount),
+        );
+      for (const { accepted } of [failing, blind]) {
+        expect(await accepted.status()).toMatchObject({ phase: "ended", isReleased: false });
+      }
+      expect(await read()).toEqual([10, undefined, undefined, undefined]);
+      await Promise.all([slow, failing, blind].map(({ accepted }) => accepted.result()));
+      expect(await read()).toEqual([50, 9, 1, 1]);
+    });
+  });
+
   test("is seen by steps of others, which then are released after it", async () => {
     await cloud.run(async () => {
       await open();

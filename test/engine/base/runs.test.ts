@@ -1,6 +1,12 @@
 /** How BASE transactions go on: failures of steps, crashes, runners, what is refused. */
 import { beforeEach, describe, expect, test } from "vitest";
-import { defineBase, InvalidRequestError, UnavailableError } from "../../../sdk/index.ts";
+import {
+  defineBase,
+  InvalidRequestError,
+  StepFailedError,
+  UnavailableError,
+  type TransactionBody,
+} from "../../../sdk/index.ts";
 import { createTestCloud, testTable, type TestCloud } from "../../../testing/index.ts";
 import { accounts, openAccounts, tables, transferOf } from "./transfers.ts";
 
@@ -88,7 +94,10 @@ describe("a step that fails", () => {
       await base.step("one", () => Promise.resolve(1));
       const two = await base
         .step("two", () => (mayFail ? Promise.reject(new RangeError("no")) : Promise.resolve(2)))
-        .catch((error: unknown) => (error as Error).message);
+        .catch((error: unknown) => {
+          if (runs === 2) expect(error).toBeInstanceOf(StepFailedError);
+          return (error as Error).message;
+        });
       await base.step("three", () => Promise.resolve(3));
       if (runs === 1) await cloud.clock.sleep(100_000);
       return two;
@@ -250,9 +259,7 @@ describe("two processes at one BASE transaction", () => {
 });
 
 describe("what cannot be", () => {
-  const begin = async (
-    body: Parameters<Parameters<Parameters<typeof defineBase>[1]>[0]["step"]>[1],
-  ): Promise<unknown> =>
+  const begin = (body: TransactionBody<unknown>): Promise<unknown> =>
     cloud.run(async () => {
       const client = cloud.createClient("client");
       await openAccounts(client);
@@ -274,10 +281,10 @@ describe("what cannot be", () => {
     const client = cloud.createClient("other");
     const definition = defineBase("none", () => Promise.resolve(null));
     await cloud.run(async () => {
-      await expect(client.base(definition, null as never, missing)).rejects.toMatchObject({
+      await expect(client.base(definition, null, missing)).rejects.toMatchObject({
         field: "id",
       });
-      const stepless = client.base(definition, null as never, { id: "1" });
+      const stepless = client.base(definition, null, { id: "1" });
       await expect(stepless).rejects.toMatchObject({ field: "handler" });
       const unknown = client.baseOf(definition, "2").result({ deadlineMs: 100 });
       await expect(unknown).rejects.toMatchObject({ field: "id" });

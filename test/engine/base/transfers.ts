@@ -12,7 +12,7 @@ export const accounts = defineTable<{ readonly amount: number }, { readonly id: 
   "accounts",
   { key: "id" },
 );
-export const entries = defineTable<
+const entries = defineTable<
   { readonly amount: number },
   { readonly account: string; readonly transfer: string },
   "account"

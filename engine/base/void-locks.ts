@@ -1,0 +1,36 @@
+/** Locks of what is released, taken away. */
+import type { Item, TableDescription } from "../../core/types.ts";
+import type { TransactionContext } from "../attempts/transaction-context.ts";
+import type { LockReader } from "./lock-reader.ts";
+import { placeOfKey, toWriteLock, writeLockItem } from "./saline-locks.ts";
+
+export async function takeAway(
+  context: TransactionContext,
+  {
+    records,
+    locks,
+    key,
+    base,
+  }: {
+    readonly records: TableDescription;
+    readonly locks: LockReader;
+    readonly key: Item;
+    readonly base: string;
+  },
+): Promise<void> {
+  const item = await context.get(records.name, key);
+  if (item === undefined) return;
+  if (item["holds"] === undefined) {
+    context.deleteFrom(records, key);
+    return;
+  }
+  const lock = toWriteLock(item);
+  const released = await Promise.all(lock.holds.map((hold) => locks.isReleased(hold.base)));
+  const holds = lock.holds.filter((hold, i) => hold.base !== base && released[i] !== true);
+  if (holds.length === 0 && lock.reservedUntilMs === 0) context.deleteFrom(records, key);
+  else if (holds.length < lock.holds.length) {
+    const { holds: _, ...rest } = item;
+    const place = placeOfKey(key);
+    context.putInto(records, { ...rest, ...writeLockItem(place, { ...lock, holds }) });
+  }
+}
