@@ -17,6 +17,7 @@ const home = "core/limits.ts";
 const homes: ReadonlySet<string> = new Set([
   home,
   "core/base-limits.ts",
+  "core/chaining-limits.ts",
   "core/feed-limits.ts",
   "core/split-limits.ts",
   "core/native-limits.ts",
