@@ -62,8 +62,9 @@ export function announcementJson(stack: EmbeddedStack): string {
   return `${JSON.stringify({ ...where, tables, tablesOnly, shards, processes })}\n`;
 }
 
-function withAccess({ name, access, move }: TableDescription): string {
+function withAccess({ name, access, move, baseSince }: TableDescription): string {
   if (move !== undefined) return `${name} (on its way to ${move.to})`;
+  if (baseSince !== undefined) return `${name} (base)`;
   return access === "mixed" ? `${name} (mixed)` : name;
 }
 

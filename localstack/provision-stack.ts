@@ -107,13 +107,17 @@ async function makeTables(
     await createTables(aws, tables);
     await adoptTables(
       { ...aws, deployment },
-      tables.map(({ name, history, access }) => ({ name, history, access })),
+      tables.map(({ name, history, access, base }) => ({ name, history, access, base })),
     );
   } catch (error) {
     if (!(error instanceof InvalidRequestError)) throw error;
     // What says how to go on by itself.
     if (error.field === "access") {
       const remedy = "it needs a running stack: start without --mixed, or `access`, for this table";
+      throw new StackError("config", `${error.message}; ${remedy}`, { cause: error });
+    }
+    if (error.field === "base") {
+      const remedy = "start without --base and --mixed, or `base` and `access`, for this table";
       throw new StackError("config", `${error.message}; ${remedy}`, { cause: error });
     }
     if (error.field !== "table" && error.field !== "key") {

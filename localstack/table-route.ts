@@ -79,8 +79,8 @@ function wantedTables({ body, headers }: HttpRequest): Registration[] {
 }
 
 function shown(table: RegisteredTable): object {
-  const { name, partitionKey, sortKey, history, access, move, looked } = table;
-  return { name, partitionKey, sortKey, history, access, move, looked };
+  const { name, partitionKey, sortKey, history, access, move, baseSince, looked } = table;
+  return { name, partitionKey, sortKey, history, access, move, baseSince, looked };
 }
 
 function json(

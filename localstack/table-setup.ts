@@ -7,9 +7,11 @@ import { aBoolean, aText, type Checks, checkOptions, oneOf } from "../sdk/check-
 import type { IndexConfig, KeyConfig, TableConfig } from "../sdk/config.ts";
 
 /** To be created unless it is there, and to be registered. */
-export type TableSetup = Omit<TableDescription, "access"> & {
+export type TableSetup = Omit<TableDescription, "access" | "baseSince"> & {
   /** Missing: as it is registered; for a new one transactions alone. */
   readonly access?: TableAccess;
+  /** Missing: as it is registered; for a new one false. */
+  readonly base?: boolean;
   readonly indexes?: readonly IndexDefinition[];
 };
 
@@ -30,6 +32,7 @@ const tableChecks = {
   ...indexChecks,
   history: aBoolean,
   access: oneOf(...tableAccesses),
+  base: aBoolean,
   indexes: (value) => (Array.isArray(value) ? undefined : "an array"),
 } satisfies Checks<TableConfig>;
 
@@ -60,7 +63,7 @@ export function tableFromText(text: string): TableSetup {
 export function tableSetup(table: TableConfig, path: string): TableSetup {
   requireObject(table, path, '{ name: "orders", partitionKey: "customer" }');
   checkOptions(path, table, tableChecks);
-  const { name, history, access, indexes } = table as Partial<TableConfig>;
+  const { name, history, access, base, indexes } = table as Partial<TableConfig>;
   if (typeof name !== "string" || !tableName.test(name)) {
     throw new InvalidRequestError(
       `${path}.name`,
@@ -72,6 +75,7 @@ export function tableSetup(table: TableConfig, path: string): TableSetup {
   return {
     ...{ name, ...keys, history: history ?? false },
     ...(access === undefined ? {} : { access }),
+    ...(base === undefined ? {} : { base }),
     ...(indexes === undefined
       ? {}
       : {

@@ -29,6 +29,8 @@ export type TableConfig = {
    * `"transactional"`.
    */
   readonly access?: TableAccess;
+  /** BASE transactions may use it; it stays so. Default: as registered; for a new table false. */
+  readonly base?: boolean;
   /** Global secondary indexes, which hold all attributes. */
   readonly indexes?: readonly IndexConfig[];
 };

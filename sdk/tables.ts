@@ -58,10 +58,13 @@ export const registrationChecks = {
 /** A table by its name, by its definition, or with how it is to be registered. */
 export type TableToRegister = string | AnyTable | Registration;
 
-/** `move`: it is on its way to the other access, and how far (docs/adoption.md). */
+/**
+ * `move`: it is on its way to the other access, and how far (docs/adoption.md). `baseSince`: from
+ * when on BASE transactions may use it, in microseconds since 1970; undefined: never.
+ */
 export type RegisteredTable = Pick<
   Registered,
-  "name" | "partitionKey" | "sortKey" | "history" | "access" | "move" | "looked"
+  "name" | "partitionKey" | "sortKey" | "history" | "access" | "move" | "baseSince" | "looked"
 >;
 
 export type CheckedTable = Pick<Registered, "name" | "partitionKey" | "sortKey"> &

@@ -16,6 +16,7 @@ import { checkedLine, registeredLine, tableJson } from "../views/tables.ts";
 type RegisterOptions = WritingOptions & {
   readonly history?: boolean;
   readonly access?: NonNullable<Registration["access"]>;
+  readonly base?: boolean;
   readonly look?: NonNullable<Registration["look"]>;
   readonly check?: boolean;
 };
@@ -35,6 +36,7 @@ export function registerCommand(shell: Shell, path = "register"): Command {
           "alone, for a new table)",
       ).choices(tableAccesses),
     )
+    .option("--base", "BASE transactions may use these tables, which stays so")
     .addOption(
       new Option(
         "--look <how far>",
@@ -53,13 +55,19 @@ export function registerCommand(shell: Shell, path = "register"): Command {
 const helpOf = (path: string): string => `
 Keys and indexes are taken from the tables' own descriptions. Nothing is written to the tables
 themselves. Register a table again after an index was added to it. docs/adoption.md has the steps
-for a table that is in use. --check ends with 1 if a table may not be registered.
+for a table that is in use. --check ends with 1 if a table may not be
+registered.
+
+With --base the table that holds the locks and records of BASE transactions is made where it is
+missing; on AWS give tables \`base = true\` in Terraform, which makes it and grants what it takes.
+Who reads waits for no BASE transaction on tables with history.
 
 Examples:
   tidemark ${path} orders accounts
   tidemark ${path} accounts --history
   tidemark ${path} orders --check --deployment shop
   tidemark ${path} carts --access mixed --deployment shop --write
+  tidemark ${path} orders --history --base
 `;
 
 /** Tables as they are to be registered, all alike. */
@@ -68,12 +76,13 @@ async function register(
   names: readonly string[],
   options: RegisterOptions,
 ): Promise<ExitCode> {
-  const { history, access, look } = options;
+  const { history, access, base, look } = options;
   await registered(shell, options, {
     names,
     registration: {
       ...(history === undefined ? {} : { history }),
       ...(access === undefined ? {} : { access }),
+      ...(base === undefined ? {} : { base }),
       ...(look === undefined ? {} : { look }),
     },
   });

@@ -31,6 +31,7 @@ type StartOptions = {
   readonly table: readonly TableSetup[];
   readonly history: readonly string[];
   readonly mixed: readonly string[];
+  readonly base: readonly string[];
   readonly config?: string;
   /** Undefined if not said. */
   readonly sampleTables?: boolean;
@@ -59,6 +60,7 @@ export function startCommand(shell: Shell): Command {
     )
     .addOption(many("--history <table>", "keep the superseded versions of this --table", addName))
     .addOption(many("--mixed <table>", "native operations may write this --table, too", addName))
+    .addOption(many("--base <table>", "BASE transactions may use this --table", addName))
     .option("--config <file>", "settings (default: tidemark.config.ts, .mts, .js, .mjs or .json)")
     .option("--api-port <port>", portHelp("the REST API", defaultPorts.api), parsePort)
     .option("--dynamodb-port <port>", portHelp("DynamoDB", defaultPorts.dynamodb), parsePort)
@@ -86,7 +88,7 @@ export function startCommand(shell: Shell): Command {
       "\nExamples:\n" +
         "  tidemark start\n" +
         "  tidemark start --table orders:customer,placedAt:N --table accounts:id\n" +
-        "  tidemark start --table accounts:id --history accounts\n" +
+        "  tidemark start --table accounts:id --history accounts --base accounts\n" +
         "  tidemark start --data .tidemark --log-level debug\n" +
         "  tidemark start --tables-only\n" +
         "  tidemark start --shards 4\n" +
@@ -224,7 +226,7 @@ function ownTables(options: StartOptions, config: StackConfig): readonly TableSe
   assertDistinct(options.table);
   const named = new Set(options.table.map(({ name }) => name));
   const tables = [...config.tables.filter(({ name }) => !named.has(name)), ...options.table];
-  for (const option of ["history", "mixed"] as const) {
+  for (const option of ["history", "mixed", "base"] as const) {
     const unknown = options[option].find((name) => !tables.some((table) => table.name === name));
     if (unknown === undefined) continue;
     const remedy = `--${option} ${unknown}: add --table ${unknown}:<key>`;
@@ -234,6 +236,7 @@ function ownTables(options: StartOptions, config: StackConfig): readonly TableSe
     ...table,
     ...(options.history.includes(table.name) ? { history: true } : {}),
     ...(options.mixed.includes(table.name) ? { access: "mixed" } : {}),
+    ...(options.base.includes(table.name) ? { base: true } : {}),
   }));
 }
 

@@ -1,19 +1,25 @@
 /** Registered tables as text and as JSON. Pure. */
-import type { HistoryRetention, Registry, TableDescription } from "../../core/types.ts";
+import type { HistoryRetention, Registry, TableDescription, Timestamp } from "../../core/types.ts";
 import type { CheckedTable, RegisteredTable } from "../../sdk/tables.ts";
 import { inColumns } from "../shell/columns.ts";
 import { momentText, spanText } from "../shell/moments.ts";
 import type { Styles } from "../shell/styles.ts";
 
 export function registeredLine(table: RegisteredTable): string {
-  const { name, history, looked } = table;
+  const { name, history, baseSince, looked } = table;
   const kept = history ? ", with history" : "";
-  const head = `registered ${name} (${keyNamesText(table)}${kept}${accessText(table)})`;
+  const base = baseSince === undefined ? "" : `, for ${baseText({ baseSince })}`;
+  const head = `registered ${name} (${keyNamesText(table)}${kept}${accessText(table)}${base})`;
   if (looked === undefined) return head;
   const seen = looked.isAll
     ? `all its items (${looked.items})`
     : `its first ${looked.items} items (--check looks through all)`;
   return `${head}; no reserved names in ${seen}`;
+}
+
+/** One that was in use takes them once nobody goes by what was registered before. */
+function baseText({ baseSince }: { readonly baseSince: Timestamp }): string {
+  return baseSince === 0 ? "BASE transactions" : `BASE transactions from ${momentText(baseSince)}`;
 }
 
 function accessText({ name, access, move }: Pick<RegisteredTable, "name" | "access" | "move">) {
@@ -51,7 +57,8 @@ export function tableListLines(
   return inColumns(columns, rows, styles).map((line) => line.trimEnd());
 }
 
-function writersText({ access, move }: TableDescription): string {
+function writersText({ access, move, baseSince }: TableDescription): string {
+  if (baseSince !== undefined) return `transactions, ${baseText({ baseSince })}`;
   const who = access === "mixed" ? "transactions and native operations" : "transactions";
   return move === undefined ? who : `${who} (on its way to ${move.to}: ${move.stage})`;
 }
@@ -77,15 +84,15 @@ function sorted(tables: readonly TableDescription[]): readonly TableDescription[
 }
 
 type Shown = Pick<RegisteredTable, "name" | "partitionKey" | "sortKey"> &
-  Partial<Pick<RegisteredTable, "history" | "access" | "move" | "looked">> &
+  Partial<Pick<RegisteredTable, "history" | "access" | "move" | "baseSince" | "looked">> &
   Partial<Pick<TableDescription, "indexNames" | "historySince">>;
 
 /** As `/.well-known/tidemark/tables` of a local stack has them, with the names of indexes. */
 export function tableJson(table: Shown): object {
   const { name, partitionKey, sortKey, history, access, move, looked } = table;
-  const { indexNames, historySince } = table;
+  const { indexNames, historySince, baseSince } = table;
   return {
     ...{ name, partitionKey, sortKey, history, access, move, looked },
-    ...{ indexes: indexNames, historySince },
+    ...{ indexes: indexNames, historySince, baseSince },
   };
 }

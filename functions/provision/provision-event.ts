@@ -22,6 +22,8 @@ export type ProvisionedTable = {
   readonly history: boolean;
   /** Missing: as it is registered. */
   readonly access?: TableAccess;
+  /** Missing: as it is registered. */
+  readonly base?: boolean;
 };
 
 /** @throws RangeError naming what is wrong; Terraform shows it as the reason why `apply` failed. */
@@ -49,15 +51,21 @@ export function parseProvisionEvent(event: unknown): ProvisionEvent {
 }
 
 function toTable(table: unknown, index: number): ProvisionedTable {
-  const { name, history, access: said } = isRecord(table) ? table : {};
+  const { name, history, access: said, base } = isRecord(table) ? table : {};
   const access = tableAccesses.find((each) => each === said);
   const isKnown = said === undefined || access !== undefined;
-  if (typeof name === "string" && name !== "" && typeof history === "boolean" && isKnown) {
-    return { name, history, ...(access === undefined ? {} : { access }) };
+  const isBaseKnown = base === undefined || typeof base === "boolean";
+  const isNamed = typeof name === "string" && name !== "";
+  if (isNamed && typeof history === "boolean" && isKnown && isBaseKnown) {
+    return {
+      ...{ name, history },
+      ...(access === undefined ? {} : { access }),
+      ...(base === undefined ? {} : { base }),
+    };
   }
   throw new RangeError(
     `tables[${index.toString()}] is not of the form { "name": text, "history": true or false, ` +
-      `"access": "transactional" or "mixed" }`,
+      `"access": "transactional" or "mixed", "base": true or false }`,
   );
 }
 

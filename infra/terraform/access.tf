@@ -10,7 +10,7 @@ locals {
     log      = ["${local.table_arn_prefix}/${local.system_tables.log.name}"]
     control  = ["${local.table_arn_prefix}/${local.system_tables.control.name}"]
     versions = ["${local.table_arn_prefix}/${local.system_tables.versions.name}"]
-    tables   = local.user_table_arns
+    tables   = local.registered_table_arns
     mixedTables = [
       for name, table in var.tables : "${local.table_arn_prefix}/${name}"
       if table.access == "mixed" || table.moving
@@ -18,7 +18,7 @@ locals {
     tableStreams = [
       for name in local.audited_tables : "${local.table_arn_prefix}/${name}/stream/*"
     ]
-    indexes = [for arn in local.user_table_arns : "${arn}/index/*"]
+    indexes = [for arn in local.registered_table_arns : "${arn}/index/*"]
   }
 
   # What each function's role is put together from.

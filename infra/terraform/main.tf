@@ -20,7 +20,15 @@ locals {
   global_prefix = "${local.prefix}-${local.region}"
 
   stream_name = "${local.prefix}-commits"
+  # Where any table takes BASE transactions, there is one more, which is registered beside them:
+  # clients and functions have the rights on it that they have on tables of the user.
+  takes_base = anytrue([for table in values(var.tables) : table.base])
+  base_table = "${local.prefix}-base"
   system_tables = {
+    for role, table in local.all_system_tables : role => table
+    if role != "base" || local.takes_base
+  }
+  all_system_tables = {
     log = {
       name          = "${local.prefix}-log"
       partition_key = { name = "shard", type = "S" }
@@ -36,6 +44,11 @@ locals {
       partition_key = { name = "key", type = "B" }
       sort_key      = { name = "version", type = "N" }
     }
+    base = {
+      name          = local.base_table
+      partition_key = { name = "pk", type = "S" }
+      sort_key      = { name = "sk", type = "S" }
+    }
   }
 
   # ARNs are put together from names, so that a plan shows each policy in full before anything
@@ -45,7 +58,10 @@ locals {
     "arn:${local.partition}:kinesis:${local.region}:${local.account}",
     "stream/${local.stream_name}",
   ])
-  user_table_arns = [for name in sort(keys(var.tables)) : "${local.table_arn_prefix}/${name}"]
+  registered_table_arns = [
+    for name in concat(sort(keys(var.tables)), local.takes_base ? [local.base_table] : []) :
+    "${local.table_arn_prefix}/${name}"
+  ]
 
   audited_tables = sort([for name, table in var.tables : name if table.audit])
 

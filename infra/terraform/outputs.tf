@@ -46,7 +46,10 @@ output "stream" {
 }
 
 output "system_tables" {
-  description = "Names and ARNs of the deployment's own tables: log, control and versions."
+  description = <<-EOT
+    Names and ARNs of the deployment's own tables: log, control and versions, and base where a table
+    takes BASE transactions.
+  EOT
   value = {
     for name, table in aws_dynamodb_table.system :
     name => { name = table.name, arn = table.arn }

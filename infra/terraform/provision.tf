@@ -13,7 +13,12 @@ resource "aws_lambda_invocation" "provision" {
     stream             = jsondecode(var.stream.closing ? "\"closing\"" : var.stream.enabled)
     tables = [
       for name in sort(keys(var.tables)) :
-      { name = name, history = var.tables[name].history, access = var.tables[name].access }
+      {
+        name    = name
+        history = var.tables[name].history
+        access  = var.tables[name].access
+        base    = var.tables[name].base
+      }
     ]
   })
   triggers = merge(

@@ -6,8 +6,9 @@
 locals {
   # Backups matter where nothing else could give the data back: control holds dead letters and
   # idempotency entries, and the log says what became of records that are still in the stream.
-  # Superseded versions expire anyway.
-  backed_up = toset(["log", "control"])
+  # BASE transactions that are open can go on only by their records. Superseded versions expire
+  # anyway.
+  backed_up = toset(["log", "control", "base"])
 }
 
 resource "aws_dynamodb_table" "system" {

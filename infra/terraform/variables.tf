@@ -24,12 +24,16 @@ variable "tables" {
     `moving` functions and clients have the rights that it takes on the way to "mixed".
     `audit` has a function tell who writes a mixed table and knows of no transactions, by the
     table's stream; one that is adopted must have a stream of old and new images.
+    `base` lets BASE transactions use the table, which stays so; where any has it, the module makes
+    the table that holds their locks and records. Give such tables `history`: readers then wait for
+    no open BASE transaction.
   EOT
   type = map(object({
     history = optional(bool, false)
     access  = optional(string, "transactional")
     audit   = optional(bool, false)
     moving  = optional(bool, false)
+    base    = optional(bool, false)
     create = optional(object({
       partition_key          = object({ name = string, type = string })
       sort_key               = optional(object({ name = string, type = string }))
@@ -73,6 +77,16 @@ variable "tables" {
     ])
     error_message = <<-EOT
       A mixed table has no history: native writes put nothing aside. Leave out history or access.
+    EOT
+  }
+  validation {
+    condition = alltrue([
+      for table in values(var.tables) :
+      !(table.base && (table.access == "mixed" || table.moving))
+    ])
+    error_message = <<-EOT
+      A mixed table, or one on the way there or back, takes no BASE transactions: native writes look
+      at none of their locks. Leave out base, or access and moving.
     EOT
   }
   validation {

@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { deploymentNames } from "../../aws/names.ts";
 import { systemTables } from "../../aws/provision.ts";
+import { baseExpiryAttribute, baseRecordsKeys, baseRecordsTable } from "../../core/base-tables.ts";
 import * as limits from "../../core/limits.ts";
 import { splitPolicyBounds } from "../../core/split-policy.ts";
 import { splitVariable } from "../../functions/splitter/policy.ts";
@@ -49,11 +50,14 @@ function argumentsOf(body = ""): readonly string[] {
 
 describe("names", () => {
   const names = deploymentNames("shop");
-  const resolved = text.replaceAll("${local.prefix}", "tidemark-shop");
+  const resolved = text
+    .replaceAll("${local.prefix}", "tidemark-shop")
+    .replace("name          = local.base_table", 'name = "tidemark-shop-base"');
 
   test("stream and tables are called what clients look for, and have the keys they use", () => {
     expect(resolved).toContain(`stream_name = "${names.stream}"`);
-    for (const { name, partitionKey, sortKey } of systemTables(names)) {
+    const base = { name: baseRecordsTable(names.controlTable), ...baseRecordsKeys };
+    for (const { name, partitionKey, sortKey } of [...systemTables(names), base]) {
       const key = (attribute: { name: string; type: string } | undefined): string =>
         `{ name = "${attribute?.name ?? ""}", type = "${attribute?.type ?? ""}" }`;
       expect(resolved.replaceAll(/ +/g, " ")).toContain(
@@ -210,6 +214,7 @@ describe("protection", () => {
       "var.deletion_protection",
     );
     expect(argument("aws_dynamodb_table", "attribute_name")).toBe('"expiresAt"');
+    expect(baseExpiryAttribute).toBe("expiresAt");
     const tables = blocks("resource").filter(({ labels }) => labels[0] === "aws_dynamodb_table");
     for (const { body } of tables)
       expect(body).toContain("depends_on = [aws_kinesis_stream.commits]");
@@ -273,7 +278,7 @@ describe("what is watched", () => {
     ...functionRoles
       .filter((role) => role !== "provision")
       .flatMap((role) => [`${role}-errors`, `${role}-throttled`]),
-    ...["log", "control", "versions"].map((table) => `${table}-table-throttled`),
+    ...["log", "control", "versions", "base"].map((table) => `${table}-table-throttled`),
     ...["rest-failed", "conflict-rate"],
   ];
 

@@ -111,6 +111,7 @@ describe("what cannot start ends with one clear line and an exit code", () => {
     [["--table", "orders:a", "--table", "orders:b"], /"orders" is described twice/],
     [["--history", "orders"], /--history orders: add --table orders:<key>/],
     [["--mixed", "orders"], /--mixed orders: add --table orders:<key>/],
+    [["--base", "orders"], /--base orders: add --table orders:<key>/],
     [["--config", "nowhere.json"], /no file .*nowhere\.json.*--config <file>/],
   ])("%s", async (parameters, expected) => {
     expect(await complaint(2, ...parameters)).toMatch(expected);

@@ -36,6 +36,7 @@ run "takes_what_the_messages_teach" {
       old     = {}
       carts   = { access = "mixed" }
       baskets = { moving = true }
+      seats   = { history = true, base = true }
     }
     stream             = { mode = "ON_DEMAND", retention_hours = 24 }
     rest               = { cors_origins = ["https://shop.example.com", "http://localhost:3000"] }

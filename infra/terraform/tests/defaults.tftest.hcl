@@ -176,8 +176,8 @@ run "tables_are_protected_backed_up_and_forget_by_ttl" {
         historyRetentionMs = 3600000
         stream             = true
         tables = [
-          { name = "orders", history = false, access = "transactional" },
-          { name = "stock", history = true, access = "transactional" },
+          { name = "orders", history = false, access = "transactional", base = false },
+          { name = "stock", history = true, access = "transactional", base = false },
         ]
       }
     )

@@ -86,6 +86,22 @@ run "refuses_history_on_a_mixed_table" {
   expect_failures = [var.tables]
 }
 
+run "refuses_base_transactions_on_a_mixed_table" {
+  command = plan
+  variables {
+    tables = { stock = { access = "mixed", base = true } }
+  }
+  expect_failures = [var.tables]
+}
+
+run "refuses_base_transactions_on_a_table_that_moves" {
+  command = plan
+  variables {
+    tables = { stock = { moving = true, base = true } }
+  }
+  expect_failures = [var.tables]
+}
+
 run "refuses_to_audit_a_table_of_transactions_alone" {
   command = plan
   variables {
