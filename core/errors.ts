@@ -228,7 +228,7 @@ export type OpenBase = {
 
 /**
  * What the transaction reads or writes an open BASE transaction holds, and has held until the
- * call's deadline. Nothing was committed.
+ * call's deadline; an interactive transaction of REST does not wait. Nothing was committed.
  */
 export class BaseOpenError extends TransactionError {
   override readonly name = "BaseOpenError";
@@ -242,7 +242,7 @@ export class BaseOpenError extends TransactionError {
     const at = steps === undefined ? "" : `, and has made ${steps} steps`;
     super(
       `BASE transaction ${base} is open${since}${at}; it holds what this transaction asks for, ` +
-        "whose deadline has passed. Try again later; `npx tidemark base` shows whether it goes on",
+        "which waits no longer. Try again later; `npx tidemark base` shows whether it goes on",
       options,
     );
     this.open = open;

@@ -10,6 +10,7 @@ import {
 } from "../core/errors.ts";
 import { detachedEntryKey } from "../core/idempotency-key.ts";
 import * as limits from "../core/limits.ts";
+import { OnDemand } from "../core/on-demand.ts";
 import type { Digest } from "../core/ports.ts";
 import type { Isolation, Item, ShardNumber, TransactionId } from "../core/types.ts";
 import {
@@ -19,8 +20,11 @@ import {
   touchesMixed,
   type Attempt,
 } from "./attempts/attempt.ts";
+import { AttemptRunner } from "./attempts/attempt-runner.ts";
 import type { AttemptServices } from "./attempts/attempt-services.ts";
 import { endReadsInShards } from "./attempts/end-without-commit.ts";
+import type { Guard } from "./attempts/guard.ts";
+import { HeldError } from "./base/held.ts";
 import type { Call } from "./call.ts";
 import type { CommitName } from "./committing/commit-under-way.ts";
 import { orAborted } from "./concurrency.ts";
@@ -31,6 +35,8 @@ import { remember, withResumed } from "./resumed-reads.ts";
 import { TableRefusedError, type TableRegistry } from "./table-registry.ts";
 import type { DetachedTransaction, Receipt, TransactionState } from "./types.ts";
 
+const basing = new OnDemand("BASE transactions", () => import("./base/isolation.ts"));
+
 type CallerOptions = { readonly signal?: AbortSignal };
 type Begun = Pick<TransactionState, "startedMs"> & {
   readonly attempt: Attempt;
@@ -38,6 +44,8 @@ type Begun = Pick<TransactionState, "startedMs"> & {
   readonly name: string | undefined;
 };
 type Named = Begun & Pick<TransactionState, "name">;
+/** Undefined: no table takes BASE transactions. */
+type Guarded = { readonly guard: Guard | undefined };
 
 /** Random bytes of a state's name: two never have the same. */
 const stateNameBytes = 16;
@@ -162,25 +170,36 @@ async function open(
   options: CallerOptions,
   start: (services: AttemptServices) => Promise<Begun>,
 ): Promise<DetachedTransaction> {
-  const { services, ...begun } = await core.run(options, async (call) => {
+  const { services, isolation, ...begun } = await core.run(options, async (call) => {
     const services = await core.services(call);
-    return { services, ...(await start(services)) };
+    // Nothing is loaded where no table takes BASE transactions.
+    const loading = services.registry.hasBase ? basing.load() : undefined;
+    const isolation = loading && (await orAborted(loading, call.signal));
+    return { services, isolation, ...(await start(services)) };
   });
   // The call is over, its deadline too; reads go on, and the caller can still give them up.
   services.call.follow(options.signal);
-  return detached(core, services, begun);
+  const { context } = begun.attempt;
+  const guard = isolation?.isolated(core, services, { context, mode: "writes" });
+  return detached(core, services, { ...begun, guard });
 }
 
-function detached(core: EngineCore, services: AttemptServices, begun: Begun): DetachedTransaction {
-  const { attempt } = begun;
-  const { context } = attempt;
+function detached(
+  core: EngineCore,
+  services: AttemptServices,
+  begun: Begun & Guarded,
+): DetachedTransaction {
+  const { attempt, guard } = begun;
+  const context = guard?.transaction ?? attempt.context;
   let { name } = begun;
-  const named = (): Named => ({ ...begun, name: (name ??= newName(services, attempt)) });
-  const guard = async <T>(task: () => Promise<T>): Promise<T> => {
+  const named = (): Named & Guarded => {
+    return { ...begun, name: (name ??= newName(services, attempt)) };
+  };
+  const asked = async <T>(task: () => Promise<T>): Promise<T> => {
     try {
       return await task();
     } catch (error) {
-      throw publicError(error);
+      throw publicError(await told(core, services.call, error));
     }
   };
   return {
@@ -188,23 +207,25 @@ function detached(core: EngineCore, services: AttemptServices, begun: Begun): De
       return context.readTimestamp;
     },
     describe: (table) => context.describe(table),
-    get: (table, key) => guard(() => context.get(table, key)),
-    batchGet: (keys) => guard(() => context.batchGet(keys)),
-    queryPage: (table, query, page) => guard(() => context.queryPage(table, query, page)),
-    scanPage: (table, scan, page) => guard(() => context.scanPage(table, scan, page)),
+    get: (table, key) => asked(() => context.get(table, key)),
+    batchGet: (keys) => asked(() => context.batchGet(keys)),
+    queryPage: (table, query, page) => asked(() => context.queryPage(table, query, page)),
+    scanPage: (table, scan, page) => asked(() => context.scanPage(table, scan, page)),
     put: (table, item) => {
       context.put(table, item);
     },
     delete: (table, key) => {
       context.delete(table, key);
     },
-    endReads: () => guard(() => endReadsInShards(services, attempt.views)),
+    endReads: () => asked(() => endReadsInShards(services, attempt.views)),
     state: () => stateOf(named(), services.ports.digest),
     commit: (options) =>
       core
         .run(options, (call) => {
           const committing = commitDetached({ ...services, call }, named(), options);
-          return committing.catch((error: unknown) => refused(core.registry, call, error));
+          return committing.catch(async (error: unknown) =>
+            refused(core.registry, call, await told(core, call, error)),
+          );
         })
         .finally(() => {
           services.call.end();
@@ -233,7 +254,7 @@ function stateOf(
 
 async function commitDetached(
   services: AttemptServices,
-  { attempt, name }: Named,
+  { attempt, name, guard }: Named & Guarded,
   options: Parameters<DetachedTransaction["commit"]>[0],
 ): Promise<Receipt> {
   const times = {
@@ -249,17 +270,32 @@ async function commitDetached(
     for (const entry of entries) entry.named(known);
   };
   return inAttempt(services, attempt, async () => {
-    if (idempotencyKey !== undefined) {
-      const entryKey = idempotencyEntryKey(idempotencyKey);
+    const { signal } = services.call;
+    const entryKey = idempotencyKey === undefined ? undefined : idempotencyEntryKey(idempotencyKey);
+    if (entryKey !== undefined) {
       const looked = findEarlier(services, attempt, { entryKey, times });
-      const earlier = await orAborted(looked, services.call.signal);
+      const earlier = await orAborted(looked, signal);
       if (earlier !== undefined) return { ...earlier.receipt, recordedResult: earlier.result };
+    }
+    if (guard !== undefined) await orAborted(guard.beforeCommit(), signal);
+    if (entryKey !== undefined) {
       const result = options.recordedResult ?? { NULL: true };
       entries.push(recordResult(services, attempt, { entryKey, result }));
     }
     if (attempt.context.writes.size > 0) entries.push(await commitOnce(services, attempt, name));
     return finishAttempt(services, attempt, { ...times, named });
   });
+}
+
+/** Whoever holds the body does not wait: he is told who holds what he asks for. */
+async function told(core: EngineCore, call: Call, error: unknown): Promise<unknown> {
+  if (!(error instanceof HeldError)) return error;
+  try {
+    const { heldAt } = await basing.load();
+    return await heldAt(core, new AttemptRunner(core), { call, held: error });
+  } catch {
+    return error; // Names them as well.
+  }
 }
 
 /**

@@ -7,6 +7,7 @@ import type { TransactionContext } from "../attempts/transaction-context.ts";
 import { waitBackoff } from "../backoff.ts";
 import type { Call } from "../call.ts";
 import type { EngineCore } from "../engine-core.ts";
+import type { BaseState } from "./base-state.ts";
 import type { HeldError } from "./held.ts";
 import { IsolatedTransaction } from "./isolated.ts";
 import { LockReader } from "./lock-reader.ts";
@@ -44,10 +45,8 @@ export async function untilReleased(
     for (let attempt = 0; ; attempt += 1) {
       const { signal } = call;
       signal.throwIfAborted();
-      const states = await store.states(held.bases, call);
-      const left = states.filter(({ phase }) => phase !== "released");
+      const left = await unreleased(store, { call, held });
       if (left.length === 0) return;
-      for (const { base, phase } of left) if (phase === "ended") await store.release(base, call);
       const [first] = left;
       if (first !== undefined && attempt % 10 === 0) open = await lookAt(store, first.base, call);
       if (clock.monotonicMs() >= reserveMs && held.places.length > 0) {
@@ -61,6 +60,32 @@ export async function untilReleased(
     const named = open ?? { base: held.bases[0] ?? "", sinceMs: undefined, steps: undefined };
     throw new BaseOpenError(named, { cause: call.signal.reason });
   }
+}
+
+/**
+ * For a caller who does not wait, and holds the body himself. Sees to it as well that those are
+ * released that may be, so that he gets on when he comes back.
+ */
+export async function heldAt(
+  core: EngineCore,
+  runner: RunsTransactions,
+  { call, held }: { readonly call: Call; readonly held: HeldError },
+): Promise<BaseOpenError> {
+  const store = new BaseStore(core, runner);
+  const [first] = await unreleased(store, { call, held });
+  const base = first?.base ?? held.bases[0] ?? "";
+  return new BaseOpenError(await lookAt(store, base, call), { cause: held });
+}
+
+/** Those that are not released by now; what may be is, once it was seen. */
+async function unreleased(
+  store: BaseStore,
+  { call, held }: { readonly call: Call; readonly held: HeldError },
+): Promise<readonly BaseState[]> {
+  const states = await store.states(held.bases, call);
+  const left = states.filter(({ phase }) => phase !== "released");
+  for (const { base, phase } of left) if (phase === "ended") await store.release(base, call);
+  return left;
 }
 
 async function lookAt(store: BaseStore, base: string, call: Call): Promise<OpenBase> {

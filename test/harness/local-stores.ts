@@ -27,6 +27,8 @@ export type LocalTable = {
   readonly sortKey?: NonNullable<TableDescription["sortKey"]>;
   readonly history?: boolean;
   readonly access?: TableAccess;
+  /** BASE transactions may use it. Default false. */
+  readonly base?: boolean;
   readonly indexes?: readonly IndexDefinition[];
 };
 
@@ -106,7 +108,8 @@ export async function startLocalStores(
         history: table.history ?? false,
         access: table.access ?? "transactional",
       };
-      await registerTables({ ...clientOptions, deployment }, [description]);
+      const { base } = table;
+      await registerTables({ ...clientOptions, deployment }, [{ ...description, base }]);
       return description;
     },
     async stop() {

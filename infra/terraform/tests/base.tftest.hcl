@@ -14,7 +14,7 @@ run "without_base_transactions_there_is_no_table_for_them" {
     tables = { stock = {} }
   }
   assert {
-    condition     = sort(keys(aws_dynamodb_table.system)) == ["control", "log", "versions"]
+    condition     = join(" ", sort(keys(aws_dynamodb_table.system))) == "control log versions"
     error_message = "Nobody pays for what nobody has asked for."
   }
   assert {
@@ -55,7 +55,7 @@ run "one_table_that_takes_them_makes_the_table_for_all" {
     error_message = "Provision registers the table for them with the first that takes them."
   }
   assert {
-    condition     = output.user_tables == ["seats", "stock"]
+    condition     = join(" ", output.user_tables) == "seats stock"
     error_message = "It is none of the user's."
   }
 }
