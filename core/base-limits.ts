@@ -18,6 +18,8 @@ export const baseReserveMs = 1_000;
 export const baseStepPatienceMs = 5_000;
 /** A runner takes over what has said nothing for so long. */
 export const baseTakeOverMsDefault = 30_000;
+/** Of an invocation, kept for the step that is under way. */
+export const baseRunnerMarginMs = 5_000;
 /** Between two looks of a runner at what is open. */
 export const baseRunnerPollMsDefault = 1_000;
 /** So often a handler is run that fails; then its transaction is parked. */

@@ -4,10 +4,8 @@ import * as limits from "../core/limits.ts";
 import type { Clock } from "../core/ports.ts";
 import type { ConsumeOptions } from "./changes.ts";
 import type { Client } from "./client.ts";
+import { inTime, type InvocationContext } from "./invocation.ts";
 import type { ChangeHandler } from "./row-changes.ts";
-
-/** What of Lambda's context it needs. */
-type InvocationContext = { getRemainingTimeInMillis(): number };
 
 /**
  * A handler for a function that a schedule wakes, or a mapping of the commit stream, whose records
@@ -25,20 +23,8 @@ export function feedHandler(
   handle: ChangeHandler,
   clock: Pick<Clock, "sleep"> = systemClock,
 ): (event: unknown, context: InvocationContext) => Promise<void> {
-  return async (_, context) => {
-    const expired = new AbortController();
-    const finished = new AbortController();
-    const allowedMs = Math.max(0, context.getRemainingTimeInMillis() - limits.feedMarginMs);
-    clock.sleep(allowedMs, finished.signal).then(
-      () => {
-        expired.abort(new Error("the invocation's time is up; the next one goes on"));
-      },
-      () => undefined,
+  return (_, context) =>
+    inTime({ context, marginMs: limits.feedMarginMs }, clock, (signal) =>
+      client.consume({ ...options, until: "caught-up", signal }, handle),
     );
-    try {
-      await client.consume({ ...options, until: "caught-up", signal: expired.signal }, handle);
-    } finally {
-      finished.abort();
-    }
-  };
 }

@@ -1,0 +1,96 @@
+/** A Lambda function that goes on with BASE transactions whose process is gone. */
+import { beforeEach, expect, test } from "vitest";
+import { baseRunnerHandler, defineBase, defineTable, type BaseTrouble } from "../../sdk/index.ts";
+import { createTestCloud, testTable, type TestCloud } from "../../testing/index.ts";
+
+const orders = defineTable<{ readonly steps: number }, { readonly id: string }>("orders", {
+  key: "id",
+});
+const tables = [testTable("orders", { partitionKey: "id", history: true, base: true })];
+
+let cloud: TestCloud;
+beforeEach(async () => {
+  cloud = await createTestCloud({ tables });
+});
+
+/** As many steps as it is told, with a pause after each. */
+const stepping = () =>
+  defineBase("stepping", async (base, { steps }: { readonly steps: number }) => {
+    for (let step = 1; step <= steps; step += 1) {
+      await base.step(`step ${step}`, async (tx) => {
+        tx.put(orders, { id: base.id, steps: step });
+        return Promise.resolve(null);
+      });
+      await cloud.clock.sleep(4_000);
+    }
+    return null;
+  });
+
+/** Begun by a process that ends after the first step. */
+async function left(id: string, steps: number): Promise<void> {
+  const client = cloud.createClient(`began ${id}`);
+  await client.base(stepping(), { steps }, { id });
+  void client.close();
+  await cloud.clock.sleep(2_000);
+}
+
+const stepsOf = (id: string) => cloud.rows(orders).find((row) => row.id === id)?.steps;
+const invocation = { getRemainingTimeInMillis: () => 60_000 };
+
+test("an invocation goes on with what was left, and ends when nothing is left", async () => {
+  await cloud.run(async () => {
+    await left("a", 3);
+    const client = cloud.createClient("function");
+    const options = { handlers: [stepping()], takeOverMs: 1_000 };
+    const handler = baseRunnerHandler(client, options, cloud.clock);
+    const beganMs = cloud.clock.monotonicMs();
+    await handler({}, invocation);
+    expect(cloud.clock.monotonicMs() - beganMs).toBeLessThan(30_000);
+    expect(await client.openBases()).toEqual([]);
+    const idleMs = cloud.clock.monotonicMs();
+    await handler({}, invocation);
+    expect(cloud.clock.monotonicMs() - idleMs).toBeLessThan(5_000);
+  });
+  expect(stepsOf("a")).toBe(3);
+});
+
+test("it ends before its time is up, and the next invocation goes on", async () => {
+  await cloud.run(async () => {
+    await left("b", 12);
+    const client = cloud.createClient("function");
+    const options = { handlers: [stepping()], takeOverMs: 1_000 };
+    const handler = baseRunnerHandler(client, options, cloud.clock);
+    const beganMs = cloud.clock.monotonicMs();
+    await handler({}, { getRemainingTimeInMillis: () => 20_000 });
+    const tookMs = cloud.clock.monotonicMs() - beganMs;
+    expect(tookMs).toBeGreaterThan(14_000);
+    expect(tookMs).toBeLessThan(20_000);
+    expect(await client.openBases()).toMatchObject([{ id: "b", phase: "running" }]);
+    await handler({}, invocation);
+    expect(await client.openBases()).toEqual([]);
+  });
+  expect(stepsOf("b")).toBe(12);
+});
+
+test("what has no handler in it is told, and is no reason to stay or to fail", async () => {
+  await cloud.run(async () => {
+    await left("c", 2);
+    const told: BaseTrouble[] = [];
+    const other = defineBase("other", () => Promise.resolve(null));
+    const handler = baseRunnerHandler(
+      cloud.createClient("function"),
+      { handlers: [other], onTrouble: (trouble) => told.push(trouble) },
+      cloud.clock,
+    );
+    await handler({}, invocation);
+    expect(told).toEqual([{ kind: "no-handler", name: "stepping", id: "c", version: 1 }]);
+  });
+});
+
+test("without handlers it is refused, and the invocation fails", async () => {
+  const handler = baseRunnerHandler(cloud.createClient(), { handlers: [] }, cloud.clock);
+  await expect(cloud.run(() => handler({}, invocation))).rejects.toMatchObject({
+    code: "invalid-request",
+    field: "handlers",
+  });
+});
