@@ -117,7 +117,8 @@ export async function enableExpiry(
   }
 }
 
-async function expiryState(
+/** Whether the store drops what has expired. @throws StoreError also where that is not allowed. */
+export async function expiryState(
   { sdk, client }: DynamoDbHandle,
   TableName: string,
 ): Promise<"on" | "off" | "unsupported"> {

@@ -19,6 +19,10 @@ export const streamRecordsMax = 100;
 /** Items that an audit reads back. */
 export const auditItemsDefault = 1_000;
 export const auditItemsMax = 100_000;
+/** Open BASE transactions that are looked at; the rest is counted. */
+export const basesMax = 5_000;
+/** Characters of a failure in a line of a list. */
+export const failureTextMax = 80;
 /** Characters of an item in one line of text. */
 export const itemTextMax = 160;
 

@@ -4,6 +4,7 @@
  */
 import { Command, CommanderError } from "commander";
 import { auditCommand } from "./commands/audit.ts";
+import { baseCommand } from "./commands/base.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { conflictsCommand } from "./commands/conflicts.ts";
 import { demoCommand } from "./commands/demo.ts";
@@ -32,6 +33,7 @@ const commands = [
   itemCommand,
   conflictsCommand,
   shardsCommand,
+  baseCommand,
   auditCommand,
   registerCommand,
   moveCommand,

@@ -1,4 +1,6 @@
 /** What a started stack says about itself: where everything is, and something to try. */
+import { baseRecordsTable } from "../core/base-tables.ts";
+import { ownTables as tablesOf } from "../core/own-tables.ts";
 import type { TableDescription } from "../core/types.ts";
 import type { EmbeddedStack } from "./embedded-stack.ts";
 import { accountsTable, sampleTables, ticketTables } from "./sample-tables.ts";
@@ -20,7 +22,11 @@ export function announcement(
   const isSample = ({ name }: TableDescription): boolean =>
     !ownTables.includes(name) && sampleTables.some((sample) => sample.name === name);
   const samples = registered.filter(isSample).map(({ name }) => name);
-  const own = registered.filter((table) => !isSample(table)).map(withAccess);
+  // Registered like a user's, and nobody's to use.
+  const records = baseRecordsTable(tablesOf(deployment).controlTable);
+  const own = registered
+    .filter((table) => !isSample(table) && table.name !== records)
+    .map(withAccess);
   const lines = [
     "",
     "  Tidemark is running.",

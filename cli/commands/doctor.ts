@@ -7,6 +7,7 @@ import {
   streamFindings,
   tableFindings,
 } from "../deployment/checks.ts";
+import { baseFindings } from "../deployment/base-checks.ts";
 import { connectTo, opened, type Connection } from "../deployment/deployment.ts";
 import { findingsOf, isUnhealthy, type Finding } from "../deployment/findings.ts";
 import { shardStates } from "../deployment/shard-state.ts";
@@ -97,6 +98,9 @@ async function deploymentFindings(
         )),
         ...(await foundOr("tables", "look at them in AWS's console", () =>
           tableFindings(deployment),
+        )),
+        ...(await foundOr("BASE", "`tidemark base` shows more", () =>
+          baseFindings(deployment, nowMs),
         )),
         ...findingsOf(states, { nowMs, streamless }),
         ...(triesWrites ? await writeRightFindings(where, deployment) : []),

@@ -1,5 +1,8 @@
 /** `tidemark status`: how a deployment is, now or again and again. */
 import { Command, Option } from "commander";
+import { baseFinding } from "../deployment/base-checks.ts";
+import { openBases, takesBases } from "../deployment/bases.ts";
+import { denied, ifAllowed } from "../deployment/allowed.ts";
 import { withDeployment, type Deployment } from "../deployment/deployment.ts";
 import { findingsOf, isUnhealthy } from "../deployment/findings.ts";
 import { shardStates } from "../deployment/shard-state.ts";
@@ -89,7 +92,10 @@ async function look(deployment: Deployment, windowMs: number, nowMs: number): Pr
   const { name, place, registry } = deployment;
   const { tables } = registry;
   const streamless = registry.streamless === true;
-  const shards = await shardStates(deployment, { windowMs, nowMs });
+  const [shards, seen] = await Promise.all([
+    shardStates(deployment, { windowMs, nowMs }),
+    takesBases(deployment) ? ifAllowed(() => openBases(deployment)) : undefined,
+  ]);
   return {
     deployment: name,
     place,
@@ -101,7 +107,17 @@ async function look(deployment: Deployment, windowMs: number, nowMs: number): Pr
       mixed: tables.filter(({ access }) => access === "mixed").length,
       moving: tables.filter(({ move }) => move !== undefined).length,
     },
+    bases:
+      seen === undefined || seen === denied
+        ? undefined
+        : {
+            open: seen.all,
+            parked: seen.bases.filter(({ phase }) => phase === "parked").length,
+          },
     shards,
-    findings: findingsOf(shards, { nowMs, streamless }),
+    findings: [
+      ...findingsOf(shards, { nowMs, streamless }),
+      ...(seen === undefined ? [] : [baseFinding(seen, nowMs)]),
+    ],
   };
 }

@@ -14,25 +14,28 @@ export type Status = {
   readonly windowMs: number;
   readonly streamless: boolean;
   readonly tables: { readonly all: number; readonly mixed: number; readonly moving: number };
+  /** BASE transactions; undefined: no table takes them, or they are not to be seen. */
+  readonly bases: { readonly open: number; readonly parked: number } | undefined;
   readonly shards: readonly ShardState[];
   readonly findings: readonly Finding[];
 };
 
 /** One line that a prompt or a pipe takes. */
 export function minimalStatus(status: Status, styles: Styles): string {
-  const { shards } = status;
+  const { shards, bases } = status;
   const parts = [
     healthText(status, styles),
     `lag ${spanText(lagMs(shards))}`,
     `${rateText(committedIn(shards), spanOf(shards))} commits/s`,
     `${openIds(shards).size} open`,
+    ...(bases === undefined || bases.open === 0 ? [] : [basesText(bases)]),
     ...(shards.length > 1 ? [`${shards.length} shards`] : []),
   ];
   return parts.join(" · ");
 }
 
 export function statusLines(status: Status, styles: Styles): readonly string[] {
-  const { deployment, place, streamless, tables, shards, findings } = status;
+  const { deployment, place, streamless, tables, bases, shards, findings } = status;
   const special = [
     ...(tables.mixed > 0 ? [`${tables.mixed} mixed`] : []),
     ...(tables.moving > 0 ? [`${tables.moving} on its way`] : []),
@@ -41,7 +44,8 @@ export function statusLines(status: Status, styles: Styles): readonly string[] {
   return [
     `${styles.strong(`${deployment} ${place}`)}: ${healthText(status, styles)}`,
     `${counted(tables.all, "table")}${more}, ${counted(shards.length, "shard")}, ` +
-      (streamless ? "tables alone: no stream" : "a stream"),
+      (streamless ? "tables alone: no stream" : "a stream") +
+      (bases === undefined ? "" : `, ${basesText(bases)}`),
     "",
     ...shardLines(status, styles),
     "",
@@ -50,6 +54,11 @@ export function statusLines(status: Status, styles: Styles): readonly string[] {
     "",
     ...findingLines(findings, styles),
   ];
+}
+
+function basesText({ open, parked }: NonNullable<Status["bases"]>): string {
+  const stuck = parked === 0 ? "" : ` (${parked} parked)`;
+  return `${counted(open, "BASE transaction")} open${stuck}`;
 }
 
 function healthText({ findings }: Status, styles: Styles): string {

@@ -44,6 +44,16 @@ test("tables alone: all that looks works, and no oracle is asked for", async () 
   expect((await run("shards")).out).toMatch(/100 %.*–\n$/);
 });
 
+test("where no table takes BASE transactions, base says what does it, others nothing", async () => {
+  const { code, out } = await run("base");
+  expect([code, out]).toEqual([
+    0,
+    "no table takes BASE transactions; `tidemark register <table> --base` does it\n",
+  ]);
+  expect((await run("status")).out).not.toContain("BASE");
+  expect((await run("doctor")).out).not.toContain("BASE");
+});
+
 test("an item that lost what was committed to it is a fault of I7", async () => {
   // Only what the watermark has passed is held against the table.
   await untilInstalled(small);
@@ -101,4 +111,13 @@ test("a block that is none stops the shard: status, log, audit and shards say wh
   expect([shards.code, JSON.parse(shards.out)]).toMatchObject([1, { health: "bad" }]);
   const outcome = await run("outcome", "0".repeat(32));
   expect(outcome.code).not.toBe(0);
+});
+
+test("tables take BASE transactions, and nobody has made the table of their records", async () => {
+  const key = { partitionKey: { name: "id", type: "S" } } as const;
+  const as = { history: undefined, access: undefined, base: true };
+  await small.ports.control.registerTable({ name: "accounts", ...key, ...as });
+  const { code, out } = await run("doctor");
+  expect(code).toBe(1);
+  expect(out).toMatch(/BAD {3}BASE: tables take .* records is not registered\n +→ .*--base` makes/);
 });

@@ -79,6 +79,7 @@ test("bash completes commands, their commands, and options", async () => {
   };
   expect(await completed("sta")).toEqual(["start", "status"]);
   expect(await completed("tables", "h")).toEqual(["history"]);
+  expect(await completed("base", "r")).toEqual(["resume"]);
   expect(await completed("tables", "history", "--w")).toEqual(["--write"]);
   expect(await completed("status", "--endpoint", "http://x", "--mi")).toEqual(["--minimal"]);
 });

@@ -81,6 +81,7 @@ describe("with policy read-only", () => {
     ["item", "orders", "ann", "1"],
     ["conflicts", "--payloads"],
     ["audit", "--payloads"],
+    ["base"],
   ])("%s %s works", async (...args) => {
     const { code, err } = await run(...args);
     expect([code, err]).toEqual([0, ""]);
@@ -125,6 +126,8 @@ describe("without --write", () => {
     [["tables", "mixed", "accounts"]],
     [["tables", "transactional", "carts"]],
     [["move", "accounts", "--access", "mixed"]],
+    [["register", "accounts", "--base"]],
+    [["base", "resume", "create-order", "order-17"]],
   ] as const)("%j is refused before anything is sent", async (args) => {
     const before = gate.calls().length;
     const { code, out, err } = await run(...args);

@@ -160,12 +160,14 @@ describe("tables of one's own", () => {
           indexes: [{ name: "by-state", partitionKey: "state" }],
         },
         { name: "carts", partitionKey: "id", access: "mixed" },
+        { name: "seats", partitionKey: "id", history: true, base: true },
       ],
       ports: { api: 0, dynamodb: 0, kinesis: 0 },
       sampleTables: false,
     };
     writeFileSync(join(folder, "tidemark.config.json"), JSON.stringify(config));
     const own = ["--table", "orders:customer:S,placedAt:N", "--table", "accounts:id"];
+    const baseTable = "tidemark-local-base";
     const cli = runIn(
       folder,
       "start",
@@ -174,16 +176,18 @@ describe("tables of one's own", () => {
       "accounts",
       "--mixed",
       "orders",
+      "--base",
+      "accounts",
       "--json",
     );
     const { endpoint, tables } = await started(cli);
-    expect(tables).toEqual(["invoices", "carts", "orders", "accounts"]);
+    expect(tables).toEqual(["invoices", "carts", "seats", "orders", "accounts", baseTable]);
     const listed = await fetch(`${endpoint}/.well-known/tidemark/tables`);
     expect(await listed.json()).toEqual({
       tables: [
         {
           ...{ name: "accounts", partitionKey: { name: "id", type: "S" } },
-          ...{ history: true, access: "transactional" },
+          ...{ history: true, access: "transactional", baseSince: 0 },
         },
         {
           ...{ name: "carts", partitionKey: { name: "id", type: "S" } },
@@ -196,6 +200,14 @@ describe("tables of one's own", () => {
         {
           ...{ name: "orders", partitionKey: { name: "customer", type: "S" } },
           ...{ sortKey: { name: "placedAt", type: "N" }, history: false, access: "mixed" },
+        },
+        {
+          ...{ name: "seats", partitionKey: { name: "id", type: "S" } },
+          ...{ history: true, access: "transactional", baseSince: 0 },
+        },
+        {
+          ...{ name: baseTable, partitionKey: { name: "pk", type: "S" } },
+          ...{ sortKey: { name: "sk", type: "S" }, history: true, access: "transactional" },
         },
       ],
     });
@@ -430,9 +442,9 @@ describe("a started stack", () => {
   test("names the tables, who writes them, and those that its data folder keeps", async () => {
     const data = ["--data", temporaryFolder(), "--no-sample-tables"];
     const own = ["--table", "carts:id", "--mixed", "carts", "--table", "orders:id"];
-    const first = run(...freePorts, ...data, ...own);
+    const first = run(...freePorts, ...data, ...own, "--base", "orders");
     await eventually(() => first.output().includes("Ctrl-C stops it."));
-    expect(first.output()).toMatch(/Your tables +carts \(mixed\), orders\n/);
+    expect(first.output()).toMatch(/Your tables +carts \(mixed\), orders \(base\)\n/);
     first.signal("SIGINT");
     expect(await first.ended).toBe(0);
     const refused = run(...freePorts, ...data, "--table", "orders:id", "--mixed", "orders");
@@ -440,9 +452,12 @@ describe("a started stack", () => {
     expect(refused.errors()).toMatch(
       /^tidemark: table "orders" is registered as transactional.*move orders.*without --mixed.*\n$/,
     );
+    const both = run(...freePorts, ...data, ...own.slice(0, 4), "--base", "carts");
+    expect(await both.ended).toBe(2);
+    expect(both.errors()).toMatch(/^tidemark: table "carts" cannot be mixed.*--base and --/);
     const again = run(...freePorts, ...data, "--table", "orders:id");
     await eventually(() => again.output().includes("Ctrl-C stops it."));
-    expect(again.output()).toMatch(/Your tables +orders, carts \(mixed\)\n/);
+    expect(again.output()).toMatch(/Your tables +orders \(base\), carts \(mixed\)\n/);
     again.signal("SIGINT");
     expect(await again.ended).toBe(0);
   });

@@ -1,0 +1,67 @@
+/** What is well with BASE transactions, and what is not. */
+import { expiryState } from "../../aws/create-tables.ts";
+import { baseExpiryAttribute } from "../../core/base-tables.ts";
+import * as cliLimits from "../limits.ts";
+import { counted, spanText } from "../shell/moments.ts";
+import { denied, ifAllowed, type Allowed } from "./allowed.ts";
+import { openBases, recordsTable, takesBases, type SeenBases } from "./bases.ts";
+import type { Deployment } from "./deployment.ts";
+import type { Finding } from "./findings.ts";
+
+const about = "BASE";
+
+/** Nothing where no table takes them. */
+export async function baseFindings(
+  deployment: Deployment,
+  nowMs: number,
+): Promise<readonly Finding[]> {
+  if (!takesBases(deployment)) return [];
+  const table = recordsTable(deployment);
+  if (table === undefined) {
+    const text = "tables take BASE transactions, and the table of their records is not registered";
+    const remedy = "register one of them again: `tidemark register <table> --base` makes it";
+    return [{ level: "bad", about, text, remedy }];
+  }
+  const handle = await deployment.clients.dynamodb();
+  const expiry = await ifAllowed(() => expiryState(handle, table.name));
+  return [
+    ...(expiry === denied ? [unseenExpiry] : expiry === "off" ? [endlessFinding(table.name)] : []),
+    baseFinding(await ifAllowed(() => openBases(deployment)), nowMs),
+  ];
+}
+
+const unseenExpiry: Finding = {
+  ...{ level: "unknown", about },
+  text: "no right to see whether their records expire",
+  remedy: "allow dynamodb:DescribeTimeToLive on their table",
+};
+
+function endlessFinding(table: string): Finding {
+  const text = `what has ended stays in ${table} for ever: it has no TTL`;
+  const remedy = `\`terraform apply\` sets it, on the attribute ${baseExpiryAttribute}`;
+  return { level: "warning", about, text, remedy };
+}
+
+/** Pure. */
+export function baseFinding(seen: Allowed<SeenBases>, nowMs: number): Finding {
+  if (seen === denied) {
+    const remedy = "policy read-only has that right, where `tables` have `base = true`";
+    return { level: "unknown", about, text: "no right to read their records", remedy };
+  }
+  const { bases, all } = seen;
+  const [oldest] = bases;
+  if (oldest === undefined) return { level: "fine", about, text: "no BASE transaction is open" };
+  const age = spanText(nowMs - oldest.startedMs);
+  const text = `${counted(all, "BASE transaction")} open, the oldest for ${age}`;
+  const parked = bases.filter(({ phase }) => phase === "parked");
+  const [first] = parked;
+  if (first === undefined) return { level: "fine", about, text };
+  const least = all > cliLimits.basesMax ? " at least" : "";
+  const which = `${first.name} ${first.id}${parked.length === 1 ? "" : ", and others"}`;
+  return {
+    ...{ level: "bad", about },
+    text: `${text}; ${parked.length}${least} parked: ${which}`,
+    remedy:
+      "`tidemark base` shows what they failed with, and lets them go on; they hold their items",
+  };
+}

@@ -1,0 +1,115 @@
+/**
+ * BASE transactions as their records tell, as far as these are installed: no log is asked, so that
+ * they are seen also where one stands still.
+ */
+import { baseRecordsTable } from "../../core/base-tables.ts";
+import { InvalidRequestError } from "../../core/errors.ts";
+import type { Item, TableDescription } from "../../core/types.ts";
+import { stateKey, toState } from "../../engine/base/base-state.ts";
+import {
+  headKey,
+  openPartitions,
+  recordPartition,
+  toHead,
+  toOpen,
+  toStep,
+  type BaseHead,
+  type StepRecord,
+} from "../../engine/base/record.ts";
+import * as cliLimits from "../limits.ts";
+import type { Deployment } from "./deployment.ts";
+
+/** One of them. */
+export type SeenBase = Pick<
+  BaseHead,
+  "name" | "version" | "steps" | "startedMs" | "lastMs" | "failures" | "failure" | "dependsOn"
+> & {
+  readonly id: string;
+  /** `ended`: waits for those that it depends on; `released`: all see what it has written. */
+  readonly phase: BaseHead["phase"] | "released";
+};
+
+export type SeenBases = {
+  /** The oldest first. */
+  readonly bases: readonly SeenBase[];
+  /** So many are open; of more than `cliLimits.basesMax` the rest was not looked at. */
+  readonly all: number;
+};
+
+type Where = Pick<Deployment, "ports" | "registry">;
+
+export function takesBases({ registry }: Pick<Deployment, "registry">): boolean {
+  return registry.tables.some(({ baseSince }) => baseSince !== undefined);
+}
+
+/** Undefined: the registry has none. */
+export function recordsTable({ ports, registry }: Where): TableDescription | undefined {
+  const name = baseRecordsTable(ports.names.controlTable);
+  return registry.tables.find((table) => table.name === name);
+}
+
+/** Those that are not released. @param name of their handler; undefined: of any. */
+export async function openBases(deployment: Where, name?: string): Promise<SeenBases> {
+  const table = recordsTable(deployment);
+  if (table === undefined) return { bases: [], all: 0 };
+  const { items } = deployment.ports;
+  const found = await Promise.all(
+    openPartitions.map((partition) => itemsIn(deployment, table, partition)),
+  );
+  const open = found.flat().map(toOpen);
+  const wanted = open.filter((each) => name === undefined || each.name === name);
+  const looked = wanted.slice(0, cliLimits.basesMax);
+  const heads = await items.batchGet(looked.map(({ base }) => ({ table, key: headKey(base) })));
+  const bases = looked.flatMap(({ base }, at) => {
+    const head = heads[at]?.item;
+    // Its first step is on its way there.
+    return head === undefined ? [] : [seen(base, toHead(head))];
+  });
+  return { bases: bases.sort((a, b) => a.startedMs - b.startedMs), all: wanted.length };
+}
+
+export type OneBase = SeenBase & { readonly done: readonly StepRecord[] };
+
+/** @throws InvalidRequestError where there is none, or its record has expired. */
+export async function oneBase(
+  deployment: Where,
+  { name, id }: { readonly name: string; readonly id: string },
+): Promise<OneBase> {
+  const base = `${name}/${id}`;
+  const table = recordsTable(deployment);
+  const records =
+    table === undefined ? [] : await itemsIn(deployment, table, recordPartition(base));
+  const head = records.find((item) => toStep(item) === undefined);
+  if (table === undefined || head === undefined) {
+    throw new InvalidRequestError(
+      "id",
+      `there is no BASE transaction ${base}: it has not begun, or has ended more than a week ago`,
+    );
+  }
+  const { item } = await deployment.ports.items.get(table, stateKey(base));
+  const done = records.map(toStep).filter((step) => step !== undefined);
+  const found = seen(base, toHead(head));
+  const isReleased = found.phase === "ended" && toState(base, item).phase === "released";
+  return { ...found, done, ...(isReleased ? { phase: "released" } : {}) };
+}
+
+function seen(base: string, head: BaseHead): SeenBase {
+  const { name, version, steps, phase, startedMs, lastMs, failures, failure, dependsOn } = head;
+  const id = base.slice(name.length + 1);
+  return { id, name, version, steps, phase, startedMs, lastMs, failures, failure, dependsOn };
+}
+
+async function itemsIn(
+  { ports }: Where,
+  table: TableDescription,
+  partition: string,
+): Promise<readonly Item[]> {
+  const items: Item[] = [];
+  for (let startKey: Item | undefined; ;) {
+    const partitionKey = { S: partition };
+    const page = await ports.items.query({ table, partitionKey, descending: false, startKey });
+    for (const { item } of page.rows) if (item !== undefined) items.push(item);
+    startKey = page.lastKey;
+    if (startKey === undefined) return items;
+  }
+}

@@ -1,0 +1,123 @@
+/** `tidemark base` as text and as JSON. Pure. */
+import type { StepRecord } from "../../engine/base/record.ts";
+import type { OneBase, SeenBase, SeenBases } from "../deployment/bases.ts";
+import * as cliLimits from "../limits.ts";
+import { inColumns } from "../shell/columns.ts";
+import { counted, spanText } from "../shell/moments.ts";
+import type { Styles } from "../shell/styles.ts";
+
+export type BaseList = SeenBases & {
+  readonly nowMs: number;
+  /** Whether a table takes them at all. */
+  readonly isTaken: boolean;
+};
+
+export function baseListLines(list: BaseList, styles: Styles): readonly string[] {
+  const { bases, all, nowMs } = list;
+  if (!list.isTaken) {
+    return ["no table takes BASE transactions; `tidemark register <table> --base` does it"];
+  }
+  if (all === 0) return ["no BASE transaction is open"];
+  const columns = [
+    { title: "name" },
+    { title: "id" },
+    { title: "version", align: "right" },
+    { title: "since" },
+    { title: "steps", align: "right" },
+    { title: "heard of", align: "right" },
+    { title: "phase" },
+    { title: "failures", align: "right" },
+    { title: "last failure" },
+  ] as const;
+  const rows = bases.map((base) => [
+    base.name,
+    base.id,
+    base.version.toString(),
+    dateText(base.startedMs),
+    base.steps.toString(),
+    agoText(base.lastMs, nowMs),
+    phaseText(base, styles),
+    base.failures.toString(),
+    shortText(base.failure ?? ""),
+  ]);
+  const [parked] = bases.filter(({ phase }) => phase === "parked");
+  return [
+    ...inColumns(columns, rows, styles).map((line) => line.trimEnd()),
+    ...(all > bases.length ? [`and ${all - bases.length} more`] : []),
+    ...(parked === undefined ? [] : ["", resumeAdvice(parked, styles)]),
+  ];
+}
+
+export function oneBaseLines(base: OneBase, nowMs: number, styles: Styles): readonly string[] {
+  const { name, id, version, startedMs, lastMs, steps, failures, failure, dependsOn } = base;
+  const isOver = base.phase === "released";
+  return [
+    `${styles.strong(`${name} ${id}`)}: ${phaseText(base, styles)}`,
+    `version ${version}, since ${dateText(startedMs)} (${agoText(startedMs, nowMs)} ago), ` +
+      `${counted(steps, "step")}, last heard of ${agoText(lastMs, nowMs)} ago`,
+    ...(dependsOn.length === 0 || isOver ? [] : [`has read from ${dependsOn.join(", ")}`]),
+    ...(failure === undefined ? [] : [`failed ${counted(failures, "time")}, last: ${failure}`]),
+    ...base.done.map((step) => `  ${stepText(step, styles)}`),
+    ...(base.phase === "parked" ? [resumeAdvice(base, styles)] : []),
+  ];
+}
+
+function stepText({ number, name, atMs, end }: StepRecord, styles: Styles): string {
+  const how =
+    end.kind === "returned"
+      ? ""
+      : styles.bad(` failed: ${end.failure.name}: ${end.failure.message}`);
+  return `${number} ${name}, ${dateText(atMs)}${how}`;
+}
+
+function resumeAdvice({ name, id }: SeenBase, styles: Styles): string {
+  const command = `tidemark base resume ${name} ${id}`;
+  return styles.faint(`→ put its handler right where it runs, then \`${command}\` lets it go on`);
+}
+
+function phaseText({ phase }: SeenBase, styles: Styles): string {
+  switch (phase) {
+    case "running":
+      return "goes on";
+    case "parked":
+      return styles.bad("parked");
+    case "ended":
+      return "has ended, waits for others";
+    case "released":
+      return styles.good("over: all see what it has written");
+  }
+}
+
+/** One that was let go on has not been heard of since. */
+function agoText(ms: number, nowMs: number): string {
+  return ms === 0 ? "–" : spanText(nowMs - ms);
+}
+
+function dateText(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+function shortText(text: string): string {
+  const line = text.replaceAll(/\s+/g, " ");
+  const max = cliLimits.failureTextMax;
+  return line.length <= max ? line : `${line.slice(0, max - 1)}…`;
+}
+
+export function baseListJson({ bases, all }: BaseList): object {
+  const parked = bases.filter(({ phase }) => phase === "parked").length;
+  return { open: all, parked, bases: bases.map(baseJson) };
+}
+
+export function oneBaseJson({ done, ...base }: OneBase): object {
+  const steps = done.map(({ number, name, atMs, end }) => ({
+    ...{ number, name, at: dateText(atMs) },
+    ...(end.kind === "failed" ? { error: end.failure } : {}),
+  }));
+  return { ...baseJson(base), done: steps };
+}
+
+function baseJson(base: SeenBase): object {
+  const { startedMs, lastMs, name, id, version, phase, steps, ...rest } = base;
+  const lastHeardOf = lastMs === 0 ? undefined : dateText(lastMs);
+  return { name, id, version, phase, since: dateText(startedMs), steps, lastHeardOf, ...rest };
+}

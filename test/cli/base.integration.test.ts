@@ -1,0 +1,185 @@
+/** BASE transactions from the command line: open ones, parked ones, and what lets these go on. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { defineBase, defineTable, type BaseSteps } from "../../sdk/index.ts";
+import { baseFinding } from "../../cli/deployment/base-checks.ts";
+import type { SeenBase } from "../../cli/deployment/bases.ts";
+import { eventually, tidemark, type Ran } from "./fixtures/command-line.ts";
+import { startSmallDeployment, type SmallDeployment } from "./fixtures/small-deployment.ts";
+
+const seats = defineTable<{ readonly order: string }, { id: string }>("seats", { key: "id" });
+const partitionKey = { name: "id", type: "S" } as const;
+
+let small: SmallDeployment;
+
+beforeAll(async () => {
+  small = await startSmallDeployment({
+    tables: [
+      { name: "seats", partitionKey, history: true, base: true },
+      { name: "plain", partitionKey, history: false },
+    ],
+  });
+}, 60_000);
+
+afterAll(async () => {
+  await small.stop();
+});
+
+function run(...args: readonly string[]): Promise<Ran> {
+  return tidemark([...args, "--endpoint", small.stack.endpoint]);
+}
+
+async function json(...args: readonly string[]): Promise<unknown> {
+  return JSON.parse((await run(...args, "--json")).out);
+}
+
+/** Reserves a seat, and goes on as it is told. */
+const orderThat = (goOn: (base: BaseSteps) => Promise<void>) =>
+  defineBase("order", async (base, seat: string) => {
+    await base.step("reserve", async (tx) => {
+      tx.put(seats, { id: seat, order: base.id });
+      return Promise.resolve(null);
+    });
+    await goOn(base);
+    return null;
+  });
+const failing = orderThat(() => Promise.reject(new Error("no such\n  card")));
+const ending = orderThat(() => Promise.resolve());
+const changed = defineBase("order", async (base, _: string) => {
+  await base.step("pay", () => Promise.resolve(null));
+  return null;
+});
+
+async function runBy(handler: typeof ending): Promise<void> {
+  const options = { handlers: [handler], takeOverMs: 100, pollMs: 20 };
+  await small.express.baseRunner({ ...options, until: "caught-up" });
+}
+
+describe("in the order of what happens", () => {
+  test("nothing is open: base, status and doctor say so; tables name who may write", async () => {
+    const { code, out } = await run("base");
+    expect([code, out]).toEqual([0, "no BASE transaction is open\n"]);
+    expect((await run("status")).out).toMatch(/3 tables, 1 shard, a stream, 0 BASE transactions o/);
+    expect((await run("doctor")).out).toMatch(/ok {3}BASE: no BASE transaction is open/);
+    const tables = (await run("tables")).out;
+    expect(tables).toMatch(/^seats +id:S +transactions, BASE transactions +60 min/m);
+    expect(tables).toMatch(/^tidemark-local-base +pk:S,sk:S +transactions +60 min/m);
+    expect(await json("tables")).toMatchObject({
+      tables: [{ name: "plain" }, { name: "seats", baseSince: 0 }, { name: "tidemark-local-base" }],
+    });
+  });
+
+  test("one that goes on is listed with its failure, and is well", async () => {
+    await small.express.base(failing, "A1", { id: "o 1" });
+    const { code, out } = await eventually(async () => {
+      const ran = await run("base");
+      return ran.out.includes("no such") ? ran : undefined;
+    });
+    expect(code).toBe(0);
+    expect(out.split("\n").slice(0, 2)).toEqual([
+      expect.stringMatching(
+        /^name +id +version +since +steps +heard of +phase +failures +last failure$/,
+      ),
+      expect.stringMatching(/^order +o 1 +1 +2\S+Z +1 +\d.* s +goes on +1 +Error: no such card$/),
+    ]);
+    expect((await run("base", "order")).out).toContain("o 1");
+    expect((await run("base", "refund")).out).toBe("no BASE transaction is open\n");
+    const status = await run("status");
+    expect([status.code, status.out]).toEqual([
+      0,
+      expect.stringMatching(
+        /1 BASE transaction open\n[^]*ok {3}BASE: 1 BASE transaction open, the/,
+      ),
+    ]);
+  });
+
+  test("one that is parked is an illness everywhere, and says what to do", async () => {
+    await runBy(changed);
+    const { code, out } = await run("base");
+    expect(code).toBe(1);
+    expect(out).toMatch(
+      / parked +2 +HandlerChangedError: step 1 .*…\n\n→ .*base resume order o 1` l/,
+    );
+    const shown = await json("base");
+    expect(shown).toMatchObject({ open: 1, parked: 1, bases: [{ name: "order", id: "o 1" }] });
+    const status = await run("status");
+    expect([status.code, status.out]).toEqual([
+      1,
+      expect.stringMatching(/1 BASE transaction open \(1 parked\)\n/),
+    ]);
+    expect((await run("status", "--minimal")).out).toContain("1 BASE transaction open (1 parked)");
+    expect(await json("status")).toMatchObject({ bases: { open: 1, parked: 1 } });
+    const doctor = await run("doctor");
+    expect([doctor.code, doctor.out]).toEqual([
+      1,
+      expect.stringMatching(/BAD {3}BASE: .* 1 parked: order o 1\n +→ `tidemark base` shows/),
+    ]);
+  });
+
+  test("one is shown with its steps", async () => {
+    const { code, out } = await run("base", "order", "o 1");
+    expect(code).toBe(1);
+    expect(out).toMatch(
+      /^order o 1: parked\nversion 1, since 2\S+Z \(.*\), 1 step, last heard of /,
+    );
+    expect(out).toMatch(
+      /\nfailed 2 times, last: HandlerChangedError: step 1 .*uuid.*\n {2}1 reserve, /,
+    );
+    expect(await json("base", "show", "order", "o 1")).toMatchObject({
+      ...{ name: "order", id: "o 1", version: 1, phase: "parked", steps: 1, failures: 2 },
+      done: [{ number: 1, name: "reserve" }],
+    });
+  });
+
+  test("resumed it goes on with the next runner, and is over then", async () => {
+    const resumed = await run("base", "resume", "order", "o 1");
+    expect([resumed.code, resumed.out]).toEqual([0, "order o 1 goes on with the next runner\n"]);
+    const again = await json("base", "resume", "order", "o 1");
+    expect(again).toEqual({ name: "order", id: "o 1", isResumed: false });
+    await eventually(async () => ((await run("base")).code === 0 ? true : undefined));
+    expect((await run("base")).out).toMatch(/ – +goes on +0/);
+    await runBy(ending);
+    await eventually(async () =>
+      (await run("base")).out === "no BASE transaction is open\n" ? true : undefined,
+    );
+    const { code, out } = await run("base", "order", "o 1");
+    expect([code, out]).toEqual([0, expect.stringMatching(/^order o 1: over: all see what it /)]);
+    expect((await run("status")).code).toBe(0);
+  });
+
+  test.each([
+    [["base", "order", "o 2"], /there is no BASE transaction order\/o 2: it has not begun, or/],
+    [["base", "resume", "order", "o 2"], /there is no BASE transaction order\/o 2/],
+    [["base", "resume", "order"], /missing required argument 'id'/],
+    [["register", "seats", "--access", "mixed"], /`tidemark move|is registered as transactional/],
+  ] as const)("%j is refused", async (args, expected) => {
+    const { code, out, err } = await run(...args);
+    expect([code, out]).toEqual([2, ""]);
+    expect(err).toMatch(expected);
+  });
+
+  test("register --base on a table in use says from when on", async () => {
+    const { code, out } = await run("register", "plain", "--base");
+    expect(code).toBe(0);
+    expect(out).toMatch(/^registered plain \(id:S, for BASE transactions from 2\S+Z\)/);
+    const fine = await run("register", "plain");
+    expect(fine.out).toMatch(/for BASE transactions from 2/);
+  });
+});
+
+test("what is not to be seen is not known; the oldest counts", () => {
+  const now = 1_000_000;
+  const one: SeenBase = {
+    ...{ name: "order", id: "a", version: 1, steps: 1, phase: "running", startedMs: now - 60_000 },
+    ...{ lastMs: now, failures: 0, failure: undefined, dependsOn: [] },
+  };
+  expect(baseFinding("denied", now)).toMatchObject({ level: "unknown" });
+  expect(baseFinding({ bases: [one, { ...one, startedMs: now }], all: 2 }, now)).toEqual({
+    ...{ level: "fine", about: "BASE" },
+    text: "2 BASE transactions open, the oldest for 60 s",
+  });
+  const parked = ["b", "c"].map((id): SeenBase => ({ ...one, id, phase: "parked" }));
+  expect(baseFinding({ bases: [one, ...parked], all: 9_000 }, now)).toMatchObject({
+    level: "bad",
+    text: expect.stringMatching(/^9000 .* 60 s; 2 at least parked: order b, and others$/) as string,
+  });
+});
