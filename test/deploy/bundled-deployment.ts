@@ -8,6 +8,7 @@ import { deploymentNames, type DeploymentNames } from "../../aws/names.ts";
 import { createAwsPorts, type AwsPorts } from "../../aws/ports.ts";
 import { createTables, type TableDefinition } from "../../aws/create-tables.ts";
 import { systemTables } from "../../aws/provision.ts";
+import { baseRecordsKeys, baseRecordsTable } from "../../core/base-tables.ts";
 import { systemClock } from "../../aws/system.ts";
 import { historyRetentionMsDefault as historyRetentionMs } from "../../core/limits.ts";
 import type {
@@ -72,6 +73,8 @@ export async function startBundledDeployment(
   tables: readonly (TableDefinition & {
     readonly history: boolean;
     readonly access?: TableAccess;
+    /** BASE transactions may use it. */
+    readonly base?: boolean;
   })[],
   options: { readonly deployment?: string; readonly createdAt?: Timestamp } = {},
 ): Promise<BundledDeployment> {
@@ -80,7 +83,11 @@ export async function startBundledDeployment(
   const servers = await startLocalServers();
   const aws = { ...localIdentity, endpoint: servers.endpoint };
   await makeStream(aws, names.stream);
-  await createTables(aws, [...systemTables(names), ...tables]);
+  // As the module does: provision may make no table.
+  const records = tables.some(({ base }) => base === true)
+    ? [{ name: baseRecordsTable(names.controlTable), ...baseRecordsKeys }]
+    : [];
+  await createTables(aws, [...systemTables(names), ...records, ...tables]);
   const mixed = tables.filter(({ access }) => access === "mixed").map(({ name: each }) => each);
   const recorders = {} as Record<FunctionRole, CallRecorder>;
   const functions = {} as Record<FunctionRole, LambdaProcess>;
@@ -97,6 +104,7 @@ export async function startBundledDeployment(
   const registered = tables.map((table) => ({
     ...{ name: table.name, history: table.history },
     ...(table.access === undefined ? {} : { access: table.access }),
+    ...(table.base === undefined ? {} : { base: table.base }),
   }));
   await invoke("provision", { tables: registered, historyRetentionMs });
   const [shard] = await ports.control.shards();
