@@ -56,7 +56,7 @@ export default defineConfig(
   { ignores: ["node_modules/", "dist/", "coverage/", ".cache/", ".tidemark/"] },
   { linterOptions: { noInlineConfig: true, reportUnusedDisableDirectives: "error" } },
   {
-    files: ["**/*.ts"],
+    files: ["**/*.{ts,tsx}"],
     extends: [tseslint.configs.strictTypeChecked],
     languageOptions: {
       parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
@@ -146,7 +146,7 @@ export default defineConfig(
     rules: { "no-restricted-globals": "off" },
   },
   {
-    files: ["{localstack,cli,bench,examples,demo,scripts,simulation}/**/*.ts"],
+    files: ["{localstack,cli,console,bench,examples,demo,scripts,simulation}/**/*.ts"],
     rules: { "no-console": "off" },
   },
   {

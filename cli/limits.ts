@@ -8,6 +8,8 @@ export const pageBlocksMax = 100;
 export const searchPagesDefault = 64;
 /** Payloads that are read to find the names of keys. */
 export const payloadsMax = 500;
+/** Losers and winners that are remembered of one key. */
+export const duelsMax = 5;
 /** Lines of a list that the reader has not asked to be longer. */
 export const rowsDefault = 20;
 /** The most of any list that can be asked for. */

@@ -7,6 +7,7 @@ import { auditCommand } from "./commands/audit.ts";
 import { baseCommand } from "./commands/base.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { conflictsCommand } from "./commands/conflicts.ts";
+import { consoleCommand } from "./commands/console.ts";
 import { demoCommand } from "./commands/demo.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { itemCommand } from "./commands/item.ts";
@@ -35,6 +36,7 @@ const commands = [
   shardsCommand,
   baseCommand,
   auditCommand,
+  consoleCommand,
   registerCommand,
   moveCommand,
   completionCommand,

@@ -14,9 +14,10 @@ export function announcement(
     /** Those of its tables that the user has described. */
     readonly ownTables: readonly string[];
     readonly configFile: string | undefined;
+    readonly consoleUrl: string | undefined;
   },
 ): string {
-  const { dataFolder, ownTables, configFile } = settings;
+  const { dataFolder, ownTables, configFile, consoleUrl } = settings;
   const { endpoint, endpoints, deployment, region, registered, tablesOnly, shards } = stack;
   const kept = dataFolder === undefined ? "in memory, gone when this stops" : `in ${dataFolder}`;
   const isSample = ({ name }: TableDescription): boolean =>
@@ -31,6 +32,7 @@ export function announcement(
     "",
     "  Tidemark is running.",
     "",
+    ...(consoleUrl === undefined ? [] : [`  Console      ${consoleUrl}`]),
     `  REST API     ${endpoint}`,
     `  DynamoDB     ${endpoints.dynamodb}`,
     tablesOnly
@@ -62,10 +64,10 @@ export function announcement(
 }
 
 /** One line for programs; `processes` are the children's process ids. */
-export function announcementJson(stack: EmbeddedStack): string {
+export function announcementJson(stack: EmbeddedStack, console?: string): string {
   const { endpoint, endpoints, deployment, region, tables, tablesOnly, shards, processes } = stack;
   const where = { endpoint, endpoints, deployment, region };
-  return `${JSON.stringify({ ...where, tables, tablesOnly, shards, processes })}\n`;
+  return `${JSON.stringify({ ...where, tables, tablesOnly, shards, processes, console })}\n`;
 }
 
 function withAccess({ name, access, move, baseSince }: TableDescription): string {

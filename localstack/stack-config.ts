@@ -51,6 +51,7 @@ const portChecks = {
   api: aPort,
   dynamodb: aPort,
   kinesis: aPort,
+  console: aPort,
 } satisfies Checks<NonNullable<TidemarkConfig["ports"]>>;
 
 /**

@@ -1,13 +1,14 @@
 /**
- * Builds the command `tidemark` and the programs of the embedded stack into `dist/cli`: plain
- * JavaScript with everything in it but the package's peers, so that `npx tidemark start` runs from
- * an installed package, without sources and without a loader. Prints the size and fails above the
- * budget.
+ * Builds the command `tidemark`, the console's page and the programs of the embedded stack into
+ * `dist/cli`: plain JavaScript with everything in it but the package's peers, so that
+ * `npx tidemark start` runs from an installed package, without sources and without a loader. Prints
+ * the size and fails above the budget.
  */
-import { chmodSync, rmSync } from "node:fs";
+import { chmodSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { bundlePage } from "../console/bundle-page.ts";
 import { demoEntries } from "../demo/snapshot.ts";
 import { stackEntries } from "../localstack/stack-bundle.ts";
 import { handlerFiles } from "../localstack/stack-functions.ts";
@@ -46,7 +47,10 @@ async function main(): Promise<void> {
   const [warning] = warnings;
   if (warning !== undefined) throw new Error(`dist/cli: ${warning.text}`);
   chmodSync(join(folder, "tidemark.js"), 0o755);
-  const bytes = Object.values(metafile.outputs).reduce((sum, output) => sum + output.bytes, 0);
+  const page = await bundlePage();
+  writeFileSync(join(folder, "console.html"), page);
+  const programs = Object.values(metafile.outputs).reduce((sum, output) => sum + output.bytes, 0);
+  const bytes = programs + Buffer.byteLength(page);
   console.log(`dist/cli: ${(bytes / 1024).toFixed(1)} KiB`);
   if (bytes > cliBytesMax) throw new Error(`dist/cli: over the budget of ${cliBytesMax} bytes`);
 }

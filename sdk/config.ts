@@ -38,7 +38,13 @@ export type TableConfig = {
 export type TidemarkConfig = {
   readonly tables?: readonly TableConfig[];
   /** 0 takes any free port. */
-  readonly ports?: { readonly api?: number; readonly dynamodb?: number; readonly kinesis?: number };
+  readonly ports?: {
+    readonly api?: number;
+    readonly dynamodb?: number;
+    readonly kinesis?: number;
+    /** Of the console for the browser. */
+    readonly console?: number;
+  };
   /** A folder that keeps the data over restarts. Default: memory. */
   readonly data?: string;
   readonly deployment?: string;

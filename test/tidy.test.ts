@@ -44,7 +44,7 @@ const manifestSchema = z.object({
 });
 
 function facts(tree: Tree): Map<string, SourceFacts> {
-  const sources = [...tree].filter(([path]) => path.endsWith(".ts"));
+  const sources = [...tree].filter(([path]) => /\.tsx?$/u.test(path));
   return new Map(sources.map(([path, text]) => [path, factsOf(path, text)]));
 }
 

@@ -1,14 +1,12 @@
 /** `tidemark conflicts`: keys that transactions fight over. */
 import { Command, Option } from "commander";
-import { contentionIn, type HotKey } from "../deployment/contention.ts";
-import { tableNamed, withDeployment, type Deployment } from "../deployment/deployment.ts";
-import { newestBlocks } from "../deployment/log-reading.ts";
-import { Names } from "../deployment/names.ts";
+import { withDeployment } from "../deployment/deployment.ts";
+import { hotKeys } from "../deployment/hot-keys.ts";
 import * as cliLimits from "../limits.ts";
 import { span, whole } from "../shell/arguments.ts";
 import type { ExitCode, Shell } from "../shell/shell.ts";
 import { targetOf, withTarget, type TargetOptions } from "../target.ts";
-import { conflictsJson, conflictsLines, type NamedKey } from "../views/conflicts.ts";
+import { conflictsJson, conflictsLines } from "../views/conflicts.ts";
 
 type ConflictsOptions = TargetOptions & {
   readonly since: number;
@@ -60,52 +58,18 @@ async function conflicts(shell: Shell, options: ConflictsOptions): Promise<ExitC
   const { terminal } = shell;
   const where = await targetOf(options, terminal);
   return withDeployment(where, async (deployment): Promise<ExitCode> => {
-    const sinceMs = terminal.clock.nowMs() - options.since;
-    const logs = await Promise.all(
-      deployment.logs.map(async (log) => ({
-        log,
-        blocks: await newestBlocks(deployment.ports.log, log, {
-          blocksMax: cliLimits.blocksMax,
-          until: ({ block }) => block !== undefined && block.throughTimestamp / 1_000 < sinceMs,
-        }),
-      })),
-    );
-    const found = contentionIn(logs);
-    const wanted =
-      options.table === undefined
-        ? undefined
-        : deployment.logs[0]?.hashes.table(tableNamed(deployment, options.table).name);
-    const keys = found.keys
-      .filter(({ table }) => wanted === undefined || table === wanted)
-      .slice(0, options.rows);
-    const rows = await named(deployment, keys, options.payloads === true);
-    const view = { ...found, keys: rows, sinceMs: options.since };
+    const found = await hotKeys(deployment, {
+      sinceMs: terminal.clock.nowMs() - options.since,
+      table: options.table,
+      rows: options.rows,
+      readsElsewhere: options.payloads === true,
+    });
+    const { more: _more, ...shown } = found;
+    const view = { ...shown, sinceMs: options.since };
     shell.answer(options, {
       text: () => conflictsLines(view, terminal.styles),
       json: () => conflictsJson(view),
     });
     return 0;
   });
-}
-
-/** Each payload is read once, and not more than so many. */
-async function named(
-  deployment: Deployment,
-  keys: readonly HotKey[],
-  readsElsewhere: boolean,
-): Promise<readonly NamedKey[]> {
-  const names = new Names(deployment);
-  const rows: NamedKey[] = [];
-  let reads = 0;
-  for (const hot of keys) {
-    const tableName = names.table(hot.table)?.name;
-    const isHere = hot.told.payload.kind === "inline";
-    const mayRead = isHere || (readsElsewhere && reads < cliLimits.payloadsMax);
-    if (!isHere && mayRead) reads += 1;
-    const told = mayRead ? await names.writes(hot.log, hot.told) : undefined;
-    const write =
-      told?.kind === "named" ? told.writes.find(({ hash }) => hash === hot.key) : undefined;
-    rows.push({ hot, table: tableName, key: write?.key });
-  }
-  return rows;
 }

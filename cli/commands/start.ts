@@ -19,12 +19,15 @@ import { StackError } from "../../localstack/stack-error.ts";
 import { createStackLog, logLevels, type LogLevel } from "../../localstack/stack-log.ts";
 import { tableFromText, tableTextForm, type TableSetup } from "../../localstack/table-setup.ts";
 import { assertStackPackages, builtScripts } from "../package.ts";
+import { consolePort, openStackConsole, type RunningConsole } from "../open-console.ts";
 import { exitCodeOf, type Shell } from "../shell/shell.ts";
 
 type StartOptions = {
   readonly apiPort?: number;
   readonly dynamodbPort?: number;
   readonly kinesisPort?: number;
+  readonly consolePort?: number;
+  readonly console: boolean;
   readonly data?: string;
   readonly deployment?: string;
   readonly region?: string;
@@ -53,7 +56,8 @@ export function startCommand(shell: Shell): Command {
   return new Command("start")
     .description(
       "Runs Tidemark on this machine: DynamoDB and Kinesis servers, the deployed functions " +
-        "behind a local event source mapping, and the REST API. Nothing listens beyond it.",
+        "behind a local event source mapping, the REST API, and a console for the browser. " +
+        "Nothing listens beyond it.",
     )
     .addOption(
       many("--table <table>", `a table to create and register: ${tableTextForm}`, addTable),
@@ -65,6 +69,8 @@ export function startCommand(shell: Shell): Command {
     .option("--api-port <port>", portHelp("the REST API", defaultPorts.api), parsePort)
     .option("--dynamodb-port <port>", portHelp("DynamoDB", defaultPorts.dynamodb), parsePort)
     .option("--kinesis-port <port>", portHelp("Kinesis", defaultPorts.kinesis), parsePort)
+    .option("--console-port <port>", consolePortHelp, parsePort)
+    .option("--no-console", "no console in the browser")
     .option("--data <folder>", "keep the data here over restarts (default: in memory)", parseFolder)
     .option("--deployment <name>", "name of the deployment (default: local)", parseDeployment)
     .option("--region <name>", "AWS region to pretend (default: us-east-1)")
@@ -107,12 +113,17 @@ async function start(options: StartOptions): Promise<never> {
     const wanted = stackOptions(options, config);
     const stack = await startEmbeddedStack(wanted);
     signal.stack = stack;
+    const console = await consoleOf(stack, options, config);
     const { dataFolder, tables = [] } = wanted;
     const ownTables = tables.map(({ name }) => name);
     process.stdout.write(
       options.json === true
-        ? announcementJson(stack)
-        : announcement(stack, { dataFolder, ownTables, configFile: config.file }),
+        ? announcementJson(stack, console?.url)
+        : announcement(stack, {
+            ...{ dataFolder, ownTables },
+            configFile: config.file,
+            consoleUrl: console?.url,
+          }),
     );
     const reason = await Promise.race([signal.received, stack.lost]);
     if (reason instanceof StackError) {
@@ -121,6 +132,7 @@ async function start(options: StartOptions): Promise<never> {
     } else if (options.json !== true) {
       process.stdout.write("\nStopping (once more to stop at once)…\n");
     }
+    await console?.close();
     await stack.stop();
   } catch (error) {
     if (!(error instanceof Error)) throw error;
@@ -129,6 +141,22 @@ async function start(options: StartOptions): Promise<never> {
   }
   // Sockets of clients that never hang up must not keep a stopped stack alive.
   process.exit();
+}
+
+/** @throws StackError for a port that was asked for and cannot be had; nothing runs then. */
+async function consoleOf(
+  stack: EmbeddedStack,
+  options: StartOptions,
+  config: StackConfig,
+): Promise<RunningConsole | undefined> {
+  if (!options.console) return undefined;
+  const port = options.consolePort ?? config.ports?.console;
+  try {
+    return await openStackConsole(stack, { port, option: "--console-port" });
+  } catch (error) {
+    await stack.stop();
+    throw error;
+  }
 }
 
 /** The first signal resolves `received`; one more ends everything. */
@@ -186,7 +214,8 @@ function stackOptions(options: StartOptions, config: StackConfig): EmbeddedStack
     dynamodb: options.dynamodbPort ?? config.ports?.dynamodb ?? defaultPorts.dynamodb,
     kinesis: options.kinesisPort ?? config.ports?.kinesis ?? defaultPorts.kinesis,
   };
-  assertOwnPorts(ports);
+  const console = options.consolePort ?? config.ports?.console ?? 0;
+  assertOwnPorts({ ...ports, console });
   return {
     ports,
     dataFolder: options.data ?? config.data,
@@ -208,7 +237,7 @@ function stackOptions(options: StartOptions, config: StackConfig): EmbeddedStack
 }
 
 /** @throws InvalidRequestError naming two servers that would have one port. */
-function assertOwnPorts(ports: Readonly<Record<keyof typeof defaultPorts, number>>): void {
+function assertOwnPorts(ports: Readonly<Record<string, number>>): void {
   const servers = Object.entries(ports).filter(([, port]) => port !== 0);
   for (const [at, [server, port]] of servers.entries()) {
     const [other] = servers.slice(0, at).find(([, taken]) => taken === port) ?? [];
@@ -239,6 +268,10 @@ function ownTables(options: StartOptions, config: StackConfig): readonly TableSe
     ...(options.base.includes(table.name) ? { base: true } : {}),
   }));
 }
+
+const consolePortHelp =
+  `port of the console; 0 takes any free one (default: ${consolePort.toString()}, or any free ` +
+  "one where that is taken)";
 
 /** One that may be given again and again. */
 function many<Value>(

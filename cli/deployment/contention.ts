@@ -12,6 +12,7 @@ import type {
   TransactionId,
   WriteHashes,
 } from "../../core/types.ts";
+import * as cliLimits from "../limits.ts";
 import type { ShardLog } from "./deployment.ts";
 import type { ReadBlock } from "./log-reading.ts";
 
@@ -28,7 +29,11 @@ export type HotKey = {
   waited: number;
   /** A verdict that writes it, whose payload names it; one that carries it, if there is one. */
   told: CommittedVerdict | PreparedVerdict;
+  /** Who has lost to whom, for certain or perhaps here: the newest ones. */
+  readonly duels: Duel[];
 };
+
+export type Duel = { readonly winner: TransactionId; readonly loser: TransactionId };
 
 export type Contention = {
   readonly commits: number;
@@ -93,12 +98,12 @@ class LogContention {
     for (const verdict of verdicts) {
       if (verdict.kind === "busy") this.#noteWait(verdict.inTheWay);
       if (verdict.kind === "aborted" && verdict.reason.kind === "conflict") {
-        this.#noteConflict(verdict.reason.conflictTimestamp);
+        this.#noteConflict(verdict.id, verdict.reason.conflictTimestamp);
       }
     }
   }
 
-  #noteConflict(at: Timestamp): void {
+  #noteConflict(loser: TransactionId, at: Timestamp): void {
     this.conflicts += 1;
     const winner = this.#byPlace.get(at);
     if (winner === undefined) {
@@ -110,6 +115,7 @@ class LogContention {
       const key = this.#keyOf(write, winner);
       if (isCertain) key.lost += 1;
       else key.lostPerhaps += 1;
+      if (key.duels.length < cliLimits.duelsMax) key.duels.push({ winner: winner.id, loser });
     }
   }
 
@@ -132,7 +138,7 @@ class LogContention {
       return known;
     }
     const none = { commits: 0, lost: 0, lostPerhaps: 0, waited: 0 };
-    const made: HotKey = { log: this.#log, table, key, ...none, told };
+    const made: HotKey = { log: this.#log, table, key, ...none, told, duels: [] };
     this.keys.set(key, made);
     return made;
   }

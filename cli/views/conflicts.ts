@@ -1,18 +1,10 @@
 /** `tidemark conflicts` as text and as JSON. Pure. */
-import type { Item } from "../../core/types.ts";
-import type { Contention, HotKey } from "../deployment/contention.ts";
+import type { Contention } from "../deployment/contention.ts";
+import type { NamedKey } from "../deployment/hot-keys.ts";
 import { inColumns } from "../shell/columns.ts";
 import { counted, spanText } from "../shell/moments.ts";
 import type { Styles } from "../shell/styles.ts";
 import { hashText, itemJson, keyText } from "../shell/values.ts";
-
-export type NamedKey = {
-  readonly hot: HotKey;
-  /** Undefined: no registered table has its hash. */
-  readonly table: string | undefined;
-  /** Undefined: its payload was not read, or could not be. */
-  readonly key: Item | undefined;
-};
 
 export type ConflictsView = Omit<Contention, "keys"> & {
   readonly keys: readonly NamedKey[];

@@ -40,7 +40,8 @@ export function blockLines(shown: ShownBlock, view: LogView, styles: Styles): re
   ];
 }
 
-function makerText(block: LogBlock): string {
+/** Also of the console. */
+export function makerText(block: LogBlock): string {
   const { maker, fork } = block;
   if (maker === undefined) return "oracle";
   if (!isProvisioning(block)) return `client ${maker.number.toString(16).padStart(8, "0")}`;
@@ -103,7 +104,7 @@ function detailText(verdict: Verdict, isClients: boolean): string {
   }
 }
 
-/** Also of `tidemark outcome`. */
+/** Also of `tidemark outcome`, and of the console. */
 export function reasonText(reason: AbortReason): string {
   switch (reason.kind) {
     case "conflict":

@@ -91,7 +91,8 @@ function logLines(
   return lines;
 }
 
-function wayText(way: ReturnType<typeof wayOf>): string {
+/** Also of the console. */
+export function wayText(way: ReturnType<typeof wayOf>): string {
   switch (way) {
     case "stream":
       return "by the stream";

@@ -1,9 +1,10 @@
 /**
  * Bounds have their name, and the reason for it, in core/limits.ts, where they can be related to
  * one another; those of a stack on one machine in localstack/limits.ts, of the command line in
- * cli/limits.ts. This finds numbers elsewhere in the product that bound something: constants and
- * fields by their name, a bare number given as the `max` of a check, and one that tries are counted
- * against. Nought and one need no name: they say that there is nothing, or nothing but one.
+ * cli/limits.ts, of the console in console/limits.ts. This finds numbers elsewhere in the product
+ * that bound something: constants and fields by their name, a bare number given as the `max` of a
+ * check, and one that tries are counted against. Nought and one need no name: they say that there
+ * is nothing, or nothing but one.
  */
 import ts from "typescript";
 import type { Tree } from "./source-facts.ts";
@@ -12,7 +13,7 @@ import type { Tree } from "./source-facts.ts";
  * `testing/` is left out: its stand-ins for AWS have limits of their own, so that a wrong idea of
  * AWS's limits in the product is found, and its faults have ranges, which bound nothing.
  */
-const covered = /^(?:core|schemas|engine|aws|sdk|functions|localstack|cli)\//u;
+const covered = /^(?:core|schemas|engine|aws|sdk|functions|localstack|cli|console)\//u;
 const home = "core/limits.ts";
 const homes: ReadonlySet<string> = new Set([
   home,
@@ -24,6 +25,7 @@ const homes: ReadonlySet<string> = new Set([
   "core/rest-limits.ts",
   "localstack/limits.ts",
   "cli/limits.ts",
+  "console/limits.ts",
 ]);
 /** How functions run has a table, and a rule, of its own (function-settings.ts). */
 const settings = "functions/shared/settings.ts";

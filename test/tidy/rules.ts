@@ -36,17 +36,18 @@ const layers: ReadonlyMap<string, readonly string[]> = new Map([
   ["testing", product],
   ["localstack", [...product, "testing"]],
   ["cli", [...product, "localstack", "demo"]],
+  ["console", [...product, "localstack", "cli", "examples"]],
   ["examples", [...product, "testing", "localstack"]],
   ["demo", [...product, "testing", "localstack", "examples"]],
   ["simulation", [...product, "testing", "examples"]],
   ["bench", [...product, "testing", "simulation", "localstack", "examples"]],
   ["model", [...product, "testing", "localstack"]],
-  ["scripts", [...product, "testing", "simulation", "localstack", "cli", "demo"]],
+  ["scripts", [...product, "testing", "simulation", "localstack", "cli", "console", "demo"]],
   [
     "test",
     [
       ...[...product, "testing", "simulation", "localstack", "cli", "examples", "demo"],
-      ...["bench", "model", "scripts"],
+      ...["console", "bench", "model", "scripts"],
     ],
   ],
 ]);
@@ -61,9 +62,10 @@ const partsOnDemand: ReadonlyMap<string, string> = new Map([
   ["engine/mixed", "engine/engine-core.ts"],
 ]);
 
-/** Parts of a folder above that the SDK loads when they are needed, likewise. */
+/** Parts of a folder above that a file loads when they are needed, likewise. */
 const partsFromAbove: ReadonlyMap<string, string> = new Map([
   ["functions/housekeeping/by-clients", "sdk/connect.ts"],
+  ["console/server", "cli/open-console.ts"],
 ]);
 
 /** What the package exports (package.json). */
@@ -225,13 +227,17 @@ export function sdkDependencyViolations(
   return found;
 }
 
+const tools = [
+  ...["localstack", "cli", "console", "bench", "examples", "demo", "model", "scripts"],
+];
+
 /** Every file of the product is reached from an entry, a handler, or a command. */
 export function unusedFileViolations(files: Files): string[] {
   const starts = [...files.values()]
     .filter(({ path, layer }) => {
       if (entries.has(path)) return true;
       if (layer === "functions") return path.endsWith("/handler.ts");
-      return ["localstack", "cli", "bench", "examples", "demo", "model", "scripts"].includes(layer);
+      return tools.includes(layer);
     })
     .map(({ path }) => path);
   const used = reachable(files, starts);

@@ -1,0 +1,78 @@
+/** Keys that transactions fight over, named: of the command line and of the console. */
+import type { Item } from "../../core/types.ts";
+import * as cliLimits from "../limits.ts";
+import { contentionIn, type Contention, type HotKey } from "./contention.ts";
+import { tableNamed, type Deployment } from "./deployment.ts";
+import { newestBlocks } from "./log-reading.ts";
+import { Names } from "./names.ts";
+
+export type NamedKey = {
+  readonly hot: HotKey;
+  /** Undefined: no registered table has its hash. */
+  readonly table: string | undefined;
+  /** Undefined: its payload was not read, or could not be. */
+  readonly key: Item | undefined;
+};
+
+export type HotKeys = Omit<Contention, "keys"> & {
+  readonly keys: readonly NamedKey[];
+  /** Keys that were left out. */
+  readonly more: number;
+};
+
+export type HotKeysRequest = {
+  /** Milliseconds since the epoch. */
+  readonly sinceMs: number;
+  /** Keys of this table alone. */
+  readonly table?: string | undefined;
+  readonly rows: number;
+  /** Read payloads that lie outside of the blocks, too, to name all keys. */
+  readonly readsElsewhere: boolean;
+};
+
+/** @throws InvalidRequestError for a table that is not registered. */
+export async function hotKeys(
+  deployment: Deployment,
+  { sinceMs, table, rows, readsElsewhere }: HotKeysRequest,
+): Promise<HotKeys> {
+  const wanted =
+    table === undefined
+      ? undefined
+      : deployment.logs[0]?.hashes.table(tableNamed(deployment, table).name);
+  const logs = await Promise.all(
+    deployment.logs.map(async (log) => ({
+      log,
+      blocks: await newestBlocks(deployment.ports.log, log, {
+        blocksMax: cliLimits.blocksMax,
+        until: ({ block }) => block !== undefined && block.throughTimestamp / 1_000 < sinceMs,
+      }),
+    })),
+  );
+  const found = contentionIn(logs);
+  const all = found.keys.filter((each) => wanted === undefined || each.table === wanted);
+  const shown = all.slice(0, rows);
+  const keys = await named(deployment, shown, readsElsewhere);
+  return { ...found, keys, more: all.length - shown.length };
+}
+
+/** Each payload is read once, and not more than so many. */
+async function named(
+  deployment: Deployment,
+  keys: readonly HotKey[],
+  readsElsewhere: boolean,
+): Promise<readonly NamedKey[]> {
+  const names = new Names(deployment);
+  const rows: NamedKey[] = [];
+  let reads = 0;
+  for (const hot of keys) {
+    const tableName = names.table(hot.table)?.name;
+    const isHere = hot.told.payload.kind === "inline";
+    const mayRead = isHere || (readsElsewhere && reads < cliLimits.payloadsMax);
+    if (!isHere && mayRead) reads += 1;
+    const told = mayRead ? await names.writes(hot.log, hot.told) : undefined;
+    const write =
+      told?.kind === "named" ? told.writes.find(({ hash }) => hash === hot.key) : undefined;
+    rows.push({ hot, table: tableName, key: write?.key });
+  }
+  return rows;
+}

@@ -1,0 +1,48 @@
+/**
+ * The one door to the console, which stands above this folder: it is loaded when it is opened, with
+ * what it needs and no other command does.
+ */
+import { systemClock } from "../aws/system.ts";
+import type { EmbeddedStack } from "../localstack/embedded-stack.ts";
+import type { ClientOptions } from "../sdk/tables.ts";
+
+/** Where it listens if nobody says another. */
+export const consolePort = 4603;
+
+export type RunningConsole = {
+  /** With the token of this start, which opens everything. */
+  readonly url: string;
+  close(): Promise<void>;
+};
+
+export type ConsolePort = {
+  /** Undefined: the usual one, or any that is free. */
+  readonly port: number | undefined;
+  /** By which another one is chosen. */
+  readonly option: string;
+};
+
+/** Of any deployment: it only reads. @throws StackError for a port that cannot be had. */
+export async function openConsole(
+  where: ClientOptions,
+  { port, option }: ConsolePort,
+): Promise<RunningConsole> {
+  const { serveConsole } = await import("../console/server/serve.ts");
+  const wanted = { port: port ?? consolePort, option, mayMove: port === undefined };
+  return serveConsole({ ...wanted, where, clock: systemClock, report });
+}
+
+/** Of the stack that this process runs: there it can make faults. @throws as `openConsole`. */
+export async function openStackConsole(
+  stack: EmbeddedStack,
+  { port, option }: ConsolePort,
+): Promise<RunningConsole> {
+  const { serveConsole } = await import("../console/server/serve.ts");
+  const wanted = { port: port ?? consolePort, option, mayMove: port === undefined };
+  const where = { endpoint: stack.endpoint };
+  return serveConsole({ ...wanted, where, clock: systemClock, report });
+}
+
+function report(error: unknown): void {
+  console.error(error);
+}
