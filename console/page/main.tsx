@@ -1,15 +1,19 @@
 /** The page: its head, its views, and what the keyboard does. */
 import { render, type JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { About } from "../wire.ts";
+import type { About, FaultState } from "../wire.ts";
 import { ask, takeToken } from "./api.ts";
+import { ConflictsView } from "./conflicts.tsx";
+import { FaultsView } from "./faults.tsx";
 import { Help } from "./help.tsx";
+import { ItemView } from "./item.tsx";
 import { LiveStream, type Live } from "./live.ts";
 import { LogView } from "./log.tsx";
 import { Overview } from "./overview.tsx";
 import { KnownTables, useAsked } from "./parts.tsx";
 import { goTo, pathTo, pathToTransaction, useRoute, type Route } from "./route.ts";
 import { ShardsView } from "./shards.tsx";
+import { TablesView } from "./tables.tsx";
 import { TransactionView } from "./transaction.tsx";
 import "./style.css";
 
@@ -38,13 +42,16 @@ function useLive(): Live {
   return live;
 }
 
-type View = { readonly name: string; readonly title: string; readonly isOptional?: true };
+type View = { readonly name: string; readonly title: string };
 
 const views: readonly View[] = [
   { name: "overview", title: "Overview" },
   { name: "log", title: "Log" },
+  { name: "conflicts", title: "Conflicts" },
   { name: "transaction", title: "Transaction" },
+  { name: "tables", title: "Tables" },
   { name: "shards", title: "Shards" },
+  { name: "faults", title: "Faults" },
 ];
 
 function App(): JSX.Element {
@@ -121,11 +128,23 @@ function ViewOf(props: {
       return <LogView live={live} route={route} />;
     case "transaction":
       return <TransactionView live={live} route={route} />;
+    case "conflicts":
+      return <ConflictsView about={about} route={route} />;
+    case "tables":
+      return <TablesView about={about} aheadMs={live.aheadMs} route={route} />;
+    case "item":
+      return <ItemView route={route} />;
+    case "faults":
+      return <FaultsView live={live} note={noteFaults} />;
     case "shards":
       return <ShardsView live={live} />;
     default:
       return <Overview live={live} about={about} />;
   }
+}
+
+function noteFaults(faults: FaultState): void {
+  stream.noteFaults(faults);
 }
 
 function Notices({ live }: { readonly live: Live }): JSX.Element {
