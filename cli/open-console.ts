@@ -2,9 +2,10 @@
  * The one door to the console, which stands above this folder: it is loaded when it is opened, with
  * what it needs and no other command does.
  */
-import { systemClock } from "../aws/system.ts";
+import { systemClock, systemRandom } from "../aws/system.ts";
 import type { EmbeddedStack } from "../localstack/embedded-stack.ts";
 import type { ClientOptions } from "../sdk/tables.ts";
+import { builtTraffic, trafficEntry } from "./package.ts";
 
 /** Where it listens if nobody says another. */
 export const consolePort = 4603;
@@ -37,10 +38,30 @@ export async function openStackConsole(
   stack: EmbeddedStack,
   { port, option }: ConsolePort,
 ): Promise<RunningConsole> {
-  const { serveConsole } = await import("../console/server/serve.ts");
+  const [{ serveConsole }, { StackBreaker }] = await Promise.all([
+    import("../console/server/serve.ts"),
+    import("../console/server/breaker.ts"),
+  ]);
   const wanted = { port: port ?? consolePort, option, mayMove: port === undefined };
   const where = { endpoint: stack.endpoint };
-  return serveConsole({ ...wanted, where, clock: systemClock, report });
+  const clock = systemClock;
+  const script = async (): Promise<string> => builtTraffic() ?? (await bundledTraffic());
+  const breaker = new StackBreaker({ stack, clock, random: systemRandom, script });
+  const served = await serveConsole({ ...wanted, where, clock, breaker, report });
+  return {
+    url: served.url,
+    async close() {
+      await served.close();
+      await breaker.close();
+    },
+  };
+}
+
+/** In a clone the program of the traffic's clients is built when it is first needed. */
+async function bundledTraffic(): Promise<string> {
+  const { bundleScripts } = await import("../localstack/stack-bundle.ts");
+  const scripts = await bundleScripts(new Map([trafficEntry]));
+  return scripts.get(trafficEntry[0]) ?? "";
 }
 
 function report(error: unknown): void {

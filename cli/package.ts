@@ -50,6 +50,15 @@ export function builtDemo(): DemoScripts | undefined {
   };
 }
 
+/** Of the clients of the console's traffic: the program's name, and its source. */
+export const trafficEntry = ["console-client", "console/traffic/client-process.ts"] as const;
+
+/** The same, as the package carries it. */
+export function builtTraffic(): string | undefined {
+  const script = fileURLToPath(new URL(`./${trafficEntry[0]}.js`, import.meta.url));
+  return existsSync(script) ? script : undefined;
+}
+
 /**
  * The SDK needs few packages, the stack some more: they are optional peers of the package.
  * @throws StackError with the one command that adds what is missing.

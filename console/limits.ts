@@ -58,6 +58,9 @@ export const trafficKeysMax = 64;
 /** Operations of which the whole course is remembered, and keys of which conflicts are. */
 export const coursesKept = 500;
 export const trafficConflictKeysKept = 200;
+/** Courses, and conflicts, that a client tells at once; and steps of one course. */
+export const trafficToldMax = 100;
+export const courseStepsMax = 120;
 /** Acknowledged transfers that wait to be looked up in the ledger, and of each look. */
 export const acknowledgedKept = 2_000;
 export const acknowledgedPerLook = 40;

@@ -25,7 +25,7 @@ import {
   type FunctionDefinition,
 } from "./stack-functions.ts";
 import { createStackLog, type LogLevel, type StackLog } from "./stack-log.ts";
-import { SupervisedProcess } from "./supervised-process.ts";
+import { SupervisedProcess, type ProcessState } from "./supervised-process.ts";
 import type { TableSetup } from "./table-setup.ts";
 import { functionStopMsMax, storesStopMsMax } from "./limits.ts";
 
@@ -86,8 +86,18 @@ export type EmbeddedStack = {
   readonly registered: readonly TableDescription[];
   /** Names and process ids of the children that live right now. */
   readonly processes: Readonly<Record<string, number>>;
+  /** How each of the processes stands, those that are about to be started again too. */
+  readonly states: Readonly<Record<string, ProcessState>>;
   /** kill -9; resolves when the process is gone. @throws RangeError for an unknown name. */
   kill(name: string): Promise<void>;
+  /**
+   * kill -STOP and -CONT: the process stands still in the midst of what it does, until `resume`.
+   * @returns false if it is not there just now. @throws RangeError for an unknown name.
+   */
+  freeze(name: string): boolean;
+  resume(name: string): void;
+  /** The stores refuse so many of a hundred calls from now on, as AWS does for want of throughput. */
+  throttle(percent: number): void;
   /** Resolves when the named process, or every process, is ready. */
   waitReady(name?: string): Promise<void>;
   /** REST first, so that requests get their answers; then the other functions; the stores last. */
@@ -158,6 +168,7 @@ class Stack implements EmbeddedStack {
   #provisioned: Provisioned = { registered: [], shards: 0 };
   #lose: (error: StackError) => void = () => undefined;
   #stopped: Promise<void> | undefined;
+  #throttlePercent = 0;
 
   constructor(options: EmbeddedStackOptions) {
     this.#options = options;
@@ -207,6 +218,10 @@ class Stack implements EmbeddedStack {
     return Object.fromEntries(alive) as Readonly<Record<string, number>>;
   }
 
+  get states(): Readonly<Record<string, ProcessState>> {
+    return Object.fromEntries(this.#all().map(({ name, state }) => [name, state]));
+  }
+
   async start(): Promise<void> {
     const { dataFolder } = this.#options;
     if (dataFolder !== undefined) {
@@ -253,6 +268,19 @@ class Stack implements EmbeddedStack {
 
   async kill(name: string): Promise<void> {
     await this.#named(name).kill();
+  }
+
+  freeze(name: string): boolean {
+    return this.#named(name).freeze();
+  }
+
+  resume(name: string): void {
+    this.#named(name).resume();
+  }
+
+  throttle(percent: number): void {
+    this.#throttlePercent = percent;
+    this.#stores?.send({ kind: "throttle", percent });
   }
 
   async waitReady(name?: string): Promise<void> {
@@ -324,6 +352,7 @@ class Stack implements EmbeddedStack {
           dynamodb: dynamodb ?? this.#ports.dynamodb,
           kinesis: kinesis ?? this.#ports.kinesis,
         };
+        if (this.#throttlePercent > 0) this.throttle(this.#throttlePercent);
       },
       onLost: (error) => {
         const remedy = inMemory

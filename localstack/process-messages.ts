@@ -53,6 +53,8 @@ export type ToProcess =
   | { readonly kind: "go" }
   /** The stream was written. */
   | { readonly kind: "wake" }
+  /** Refuse so many of a hundred calls, as for want of throughput. */
+  | { readonly kind: "throttle"; readonly percent: number }
   /** Finish what is under way, then exit. */
   | { readonly kind: "stop" };
 

@@ -5,10 +5,13 @@ import { createRequire } from "node:module";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { refuseOtherHosts } from "./host-names.ts";
+import { throttled } from "./throttled.ts";
 
 export type ProtocolServer = {
   readonly port: number;
   readonly server: Server;
+  /** Refuses so many of a hundred calls from now on, as for want of throughput. */
+  throttle(percent: number): void;
   /** Waits for requests under way, then closes the database. */
   close(): Promise<void>;
 };
@@ -49,6 +52,7 @@ export async function startProtocolServer({
     updateStreamMs: 0,
     shardLimit: 100,
   });
+  const throttle = throttled(server, service);
   refuseOtherHosts(server);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -60,6 +64,7 @@ export async function startProtocolServer({
   return {
     port: (server.address() as AddressInfo).port,
     server,
+    throttle,
     async close() {
       await new Promise<void>((resolve, reject) => {
         // Both packages put their own in place of Node's method, and call back with null for

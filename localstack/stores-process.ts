@@ -24,6 +24,10 @@ linkToSupervisor("stores", (link) => {
   const servers: ProtocolServer[] = [];
   return {
     async onMessage(message) {
+      if (message.kind === "throttle") {
+        for (const server of servers) server.throttle(message.percent);
+        return;
+      }
       if (message.kind !== "settings" || message.settings.kind !== "stores") return;
       const { settings } = message;
       if (!(await databasesUsable(settings, link))) return;

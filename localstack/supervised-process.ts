@@ -33,7 +33,15 @@ const restartPauseMsMax = 2_000;
 /** A process that lived this long starts over with the shortest pause. */
 const healthyMs = 3_000;
 
-type Running = { readonly child: ChildProcess; readonly exited: Promise<void>; ready: boolean };
+type Running = {
+  readonly child: ChildProcess;
+  readonly exited: Promise<void>;
+  ready: boolean;
+  frozen: boolean;
+};
+
+/** Frozen: it was stopped in the midst of whatever it did, and has noticed nothing of it. */
+export type ProcessState = "running" | "starting" | "frozen";
 
 export class SupervisedProcess {
   readonly #spec: ProcessSpec;
@@ -42,6 +50,9 @@ export class SupervisedProcess {
   #deaths = 0;
   #restartTimer: NodeJS.Timeout | undefined;
   #waiters: (() => void)[] = [];
+  readonly #resumeAtExit = (): void => {
+    this.resume();
+  };
 
   constructor(spec: ProcessSpec) {
     this.#spec = spec;
@@ -54,6 +65,11 @@ export class SupervisedProcess {
   /** Undefined while it is dead. */
   get pid(): number | undefined {
     return this.#running?.child.pid;
+  }
+
+  get state(): ProcessState {
+    if (this.#running?.ready !== true) return "starting";
+    return this.#running.frozen ? "frozen" : "running";
   }
 
   /** @throws StackError when it does not become ready: the first start is not repeated. */
@@ -78,6 +94,25 @@ export class SupervisedProcess {
     await new Promise<void>((resolve) => this.#waiters.push(resolve));
   }
 
+  /** kill -STOP: until `resume` it does nothing. False: it is not there just now. */
+  freeze(): boolean {
+    const running = this.#running;
+    if (running?.ready !== true || !running.child.kill("SIGSTOP")) return false;
+    running.frozen = true;
+    // One that stands still does not see that its supervisor has gone.
+    process.off("exit", this.#resumeAtExit);
+    process.once("exit", this.#resumeAtExit);
+    return true;
+  }
+
+  /** kill -CONT. */
+  resume(): void {
+    const running = this.#running;
+    if (running?.frozen !== true) return;
+    running.frozen = false;
+    running.child.kill("SIGCONT");
+  }
+
   /** kill -9; resolves when the process is gone. It is then restarted like after any death. */
   async kill(): Promise<void> {
     const running = this.#running;
@@ -91,6 +126,7 @@ export class SupervisedProcess {
     clearTimeout(this.#restartTimer);
     const running = this.#running;
     if (running === undefined) return;
+    this.resume();
     this.send({ kind: "stop" });
     const timer = setTimeout(() => {
       if (graceMs > 0) {
@@ -126,7 +162,7 @@ export class SupervisedProcess {
         resolve();
       });
     });
-    const running: Running = { child, exited, ready: false };
+    const running: Running = { child, exited, ready: false, frozen: false };
     this.#running = running;
     child.on("message", (message) => {
       const received = message as FromProcess;

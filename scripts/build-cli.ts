@@ -8,6 +8,7 @@ import { chmodSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { trafficEntry } from "../cli/package.ts";
 import { bundlePage } from "../console/bundle-page.ts";
 import { demoEntries } from "../demo/snapshot.ts";
 import { stackEntries } from "../localstack/stack-bundle.ts";
@@ -23,6 +24,7 @@ async function main(): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
   const entries = [
     ["tidemark", "cli/main.ts"],
+    trafficEntry,
     ...demoEntries,
     ...stackEntries(handlerFiles),
   ] as const;

@@ -36,7 +36,7 @@ const layers: ReadonlyMap<string, readonly string[]> = new Map([
   ["testing", product],
   ["localstack", [...product, "testing"]],
   ["cli", [...product, "localstack", "demo"]],
-  ["console", [...product, "localstack", "cli", "examples"]],
+  ["console", [...product, "localstack", "cli", "demo", "examples"]],
   ["examples", [...product, "testing", "localstack"]],
   ["demo", [...product, "testing", "localstack", "examples"]],
   ["simulation", [...product, "testing", "examples"]],

@@ -55,7 +55,13 @@ export async function startEmbeddedStack(
     get processes() {
       return needsControl("looks at the stack's processes");
     },
+    get states() {
+      return needsControl("looks at the stack's processes");
+    },
     kill: refuse("kills a process of the stack"),
+    freeze: refuse("stops a process of the stack"),
+    resume: refuse("lets a process of the stack go on"),
+    throttle: refuse("has the stores refuse calls"),
     abandon: refuse("kills the stack"),
     waitReady: () => Promise.resolve(),
     lost: new Promise(() => undefined),
