@@ -184,7 +184,7 @@ export type TrafficConflict = {
   readonly conflicts: number;
   /** Found by the client itself, before anything was sent. */
   readonly early: number;
-  /** Runs of the body that these cost: the most that one operation took. */
+  /** How often one transfer has lost here in a row, at most: each time it ran again. */
   readonly attemptsMax: number;
   /** The newest ones: who has lost, and the version that was in the way. */
   readonly losers: readonly { readonly id: string | undefined; readonly version?: number }[];

@@ -1,5 +1,6 @@
 /** Conflicts by table and key: who won, who lost, and what it cost. */
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 import type { About, Contended, ContendedKey, TrafficConflict } from "../wire.ts";
 import { ask } from "./api.ts";
 import { countText, keyText, plural, spanText } from "./format.ts";
@@ -9,6 +10,7 @@ import {
   Fault,
   ItemLink,
   Panel,
+  Time,
   TransactionLink,
   useAsked,
   useEvery,
@@ -17,6 +19,7 @@ import { goTo, pathTo, type Route } from "./route.ts";
 
 const windows = [60_000, 600_000, 3_600_000] as const;
 const againMs = 3_000;
+const fewKeys = 15;
 
 export function ConflictsView(props: {
   readonly about: About | undefined;
@@ -99,6 +102,7 @@ function Choices(props: {
 function Found(props: { readonly answer: Contended; readonly about: About | undefined }) {
   const { answer, about } = props;
   const { commits, conflicts, waits, untold, keys, more, traffic } = answer;
+  const [isWhole, setIsWhole] = useState(false);
   return (
     <>
       <p>
@@ -119,8 +123,21 @@ function Found(props: { readonly answer: Contended; readonly about: About | unde
           </p>
         </Empty>
       ) : (
-        <KeyTable keys={keys} />
+        <KeyTable keys={isWhole ? keys : keys.slice(0, fewKeys)} />
       )}
+      {keys.length > fewKeys ? (
+        <p>
+          <button
+            type="button"
+            aria-expanded={isWhole}
+            onClick={() => {
+              setIsWhole(!isWhole);
+            }}
+          >
+            {isWhole ? `Only the first ${fewKeys}` : `All ${keys.length} keys`}
+          </button>
+        </p>
+      ) : null}
       {more > 0 ? <p class="faint">and {plural(more, "key")} less contended.</p> : null}
       <p class="note">
         Lost: aborted by the oracle for a write of this key alone; perhaps: the winner wrote several
@@ -217,9 +234,9 @@ function Traffic({ conflicts }: { readonly conflicts: readonly TrafficConflict[]
                 found early
               </th>
               <th scope="col" class="right">
-                most runs of one
+                most runs lost by one
               </th>
-              <th scope="col">newest losers</th>
+              <th scope="col">newest winners, losers</th>
             </tr>
           </thead>
           <tbody>
@@ -236,12 +253,20 @@ function Traffic({ conflicts }: { readonly conflicts: readonly TrafficConflict[]
                 <td class="right number">{countText(each.early)}</td>
                 <td class="right number">{each.attemptsMax}</td>
                 <td>
-                  {each.losers.slice(0, 2).map(({ id }, at) => (
+                  {each.losers.slice(0, 2).map(({ id, version }, at) => (
                     <div key={at}>
-                      {id === undefined ? (
-                        <span class="faint">before it had an id</span>
+                      {version === undefined ? (
+                        <span class="faint">one still on its way</span>
                       ) : (
-                        <TransactionLink id={id} />
+                        <>
+                          <span class="faint">the commit at</span> <Time at={version} />
+                        </>
+                      )}
+                      {id === undefined ? null : (
+                        <>
+                          {" "}
+                          <span class="faint">over</span> <TransactionLink id={id} />
+                        </>
                       )}
                     </div>
                   ))}

@@ -91,7 +91,7 @@ type Part = { readonly faults: FaultState; readonly isOff: boolean; readonly giv
 function Traffic({ faults, isOff, give }: Part): JSX.Element {
   const { traffic } = faults;
   const [clients, setClients] = useState(3);
-  const [keys, setKeys] = useState(8);
+  const [keys, setKeys] = useState(traffic.keys === 0 ? 8 : traffic.keys);
   if (traffic.unavailable !== undefined) {
     return (
       <Panel title="Traffic">

@@ -83,7 +83,7 @@ function Versions(props: { readonly versions: readonly VersionLine[]; readonly t
       {versions.map((each, at) => (
         <li key={each.version} class="step">
           <div class="step-time">
-            <Time at={each.version} />
+            {each.version === 0 ? <span class="faint">before</span> : <Time at={each.version} />}
           </div>
           <div class="step-text">
             <p>
@@ -94,7 +94,11 @@ function Versions(props: { readonly versions: readonly VersionLine[]; readonly t
                   by <TransactionLink id={each.id} />{" "}
                 </>
               )}
-              <a href={pathTo(["tables", table], { at: each.version })}>table as of then</a>
+              {each.version === 0 ? (
+                "before any transaction"
+              ) : (
+                <a href={pathTo(["tables", table], { at: each.version })}>table as of then</a>
+              )}
             </p>
             <Content version={each} before={versions[at + 1]} />
           </div>
@@ -113,7 +117,13 @@ function Content(props: {
   if (version.item === undefined) {
     return <p class="faint">Its content is not known: its payload was not read, or is gone.</p>;
   }
-  if (version.item === null) return <p class="delete">deleted</p>;
+  if (version.item === null) {
+    return version.version === 0 ? (
+      <p class="faint">there was none</p>
+    ) : (
+      <p class="delete">deleted</p>
+    );
+  }
   if (before?.item === undefined || before.item === null) return <WholeItem item={version.item} />;
   return <Changes before={before.item} after={version.item} />;
 }

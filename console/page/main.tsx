@@ -131,7 +131,7 @@ function ViewOf(props: {
     case "conflicts":
       return <ConflictsView about={about} route={route} />;
     case "tables":
-      return <TablesView about={about} aheadMs={live.aheadMs} route={route} />;
+      return <TablesView about={about} live={live} route={route} />;
     case "item":
       return <ItemView route={route} />;
     case "faults":

@@ -1,9 +1,10 @@
 /** Tables as of a moment, and what differs between two. */
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
-import type { About, DiffPage, RowsPage, TableLine } from "../wire.ts";
+import { useRef, useState } from "preact/hooks";
+import type { About, BlockLine, DiffPage, RowsPage, TableLine } from "../wire.ts";
 import { ask } from "./api.ts";
 import { momentText, plural, spanText } from "./format.ts";
+import type { Live } from "./live.ts";
 import { Moment, type At } from "./moment.tsx";
 import { Busy, Empty, Fault, Panel, useAsked, useEvery } from "./parts.tsx";
 import { goTo, pathTo, type Route } from "./route.ts";
@@ -11,9 +12,9 @@ import { Changes, KeyCells, Rows } from "./values.tsx";
 
 const againMs = 2_000;
 
-type Props = { readonly about: About | undefined; readonly aheadMs: number; readonly route: Route };
+type Props = { readonly about: About | undefined; readonly live: Live; readonly route: Route };
 
-export function TablesView({ about, aheadMs, route }: Props): JSX.Element {
+export function TablesView({ about, live, route }: Props): JSX.Element {
   const [name] = route.words;
   if (about === undefined) return <p class="faint">reading…</p>;
   const table = about.tables.find((each) => each.name === name);
@@ -30,7 +31,7 @@ export function TablesView({ about, aheadMs, route }: Props): JSX.Element {
     );
   }
   if (table === undefined) return <TableList about={about} />;
-  return <OneTable key={table.name} table={table} aheadMs={aheadMs} route={route} about={about} />;
+  return <OneTable key={table.name} {...{ table, live, route, about }} />;
 }
 
 function TableList({ about }: { readonly about: About }): JSX.Element {
@@ -99,7 +100,7 @@ function keyNames({ partitionKey, sortKey }: TableLine): string {
 type OneProps = {
   readonly table: TableLine;
   readonly about: About;
-  readonly aheadMs: number;
+  readonly live: Live;
   readonly route: Route;
 };
 
@@ -107,12 +108,12 @@ function atOf(text: string | null): At {
   return text === null || text === "now" || !/^\d{1,16}$/.test(text) ? "now" : Number(text);
 }
 
-function OneTable({ table, about, aheadMs, route }: OneProps): JSX.Element {
+function OneTable({ table, about, live, route }: OneProps): JSX.Element {
   const { query } = route;
   const at = atOf(query.get("at"));
   const from = query.get("from");
   const partition = query.get("partition") ?? undefined;
-  const now = (Date.now() + aheadMs) * 1_000;
+  const now = (Date.now() + live.aheadMs) * 1_000;
   const since = Math.min(table.since, now - 1_000_000);
   const go = (change: Readonly<Record<string, string | number | undefined>>): void => {
     const kept = { at: query.get("at") ?? undefined, from: from ?? undefined, partition };
@@ -179,7 +180,11 @@ function OneTable({ table, about, aheadMs, route }: OneProps): JSX.Element {
         )}
       </div>
       {from === null ? (
-        <Contents key={`${at} ${partition ?? ""}`} {...{ table, at, partition }} />
+        <Contents
+          key={`${at} ${partition ?? ""}`}
+          {...{ table, at, partition }}
+          newest={live.blocks.at(-1)}
+        />
       ) : (
         <Differences
           key={`${from} ${at} ${partition ?? ""}`}
@@ -248,8 +253,10 @@ function Contents(props: {
   readonly table: TableLine;
   readonly at: At;
   readonly partition: string | undefined;
+  /** Of the logs. */
+  readonly newest: BlockLine | undefined;
 }): JSX.Element {
-  const { table, at, partition } = props;
+  const { table, at, partition, newest } = props;
   const pages = usePages();
   const { answer, error, isBusy, again } = useAsked(
     `rows ${table.name} ${at} ${partition ?? ""} ${pages.cursor ?? ""}`,
@@ -260,7 +267,17 @@ function Contents(props: {
         signal,
       ),
   );
-  useEvery(againMs, again, at === "now" && !isBusy);
+  // What nobody has written to since is as it was.
+  const read = useRef<BlockLine | undefined>(undefined);
+  useEvery(
+    againMs,
+    () => {
+      if (read.current === newest) return;
+      read.current = newest;
+      again();
+    },
+    at === "now" && !isBusy,
+  );
   return (
     <>
       {error === undefined ? null : <Fault error={error} />}

@@ -105,7 +105,14 @@ export function consoleApp(parts: RouteParts): Hono {
     const { key } = asked(queries.item, c);
     return c.json(await itemOf(sight, { table: c.req.param("table"), key }));
   });
-  app.post("/api/faults", bodyLimit({ maxSize: limits.orderBytesMax }), async (c) => {
+  const bounded = bodyLimit({
+    maxSize: limits.orderBytesMax,
+    onError: (c) => {
+      const message = `an order has at most ${limits.orderBytesMax} bytes`;
+      return refused(c, 413, { code: "invalid-request", field: "body", message });
+    },
+  });
+  app.post("/api/faults", bounded, async (c) => {
     if (breaker === undefined) {
       throw new InvalidRequestError(
         "faults",

@@ -1,12 +1,15 @@
 /**
  * The deployment that the console looks at: connected on first use, its map and registry read anew
  * every few seconds, since shards are split and tables registered while it looks. All of it through
- * clients that refuse to write.
+ * clients that refuse to write; but for the tables of a local stack, which are read as any client
+ * reads them: it installs what others have left, and asks a quiet shard how far it has come.
  */
+import { createAwsClientPorts, type AwsClientPorts } from "../../aws/client-ports.ts";
 import { InvalidRequestError } from "../../core/errors.ts";
 import type { Clock } from "../../core/ports.ts";
 import { createClientEngine } from "../../engine/client-engine.ts";
 import type { ClientEngine } from "../../engine/types.ts";
+import { target } from "../../sdk/connect.ts";
 import type { ClientOptions } from "../../sdk/tables.ts";
 import {
   connectTo,
@@ -26,7 +29,8 @@ export class Sight {
   readonly #clock: Clock;
   #connection: Promise<Connection> | undefined;
   #seen: { readonly atMs: number; readonly seen: Promise<Seen> } | undefined;
-  #engine: ClientEngine | undefined;
+  #engine: Promise<ClientEngine> | undefined;
+  #localPorts: AwsClientPorts | undefined;
   #closed = false;
 
   constructor(where: ClientOptions, clock: Clock) {
@@ -56,17 +60,29 @@ export class Sight {
     return seen;
   }
 
-  /** For reads at a moment. It installs nothing: its clients refuse to write. */
-  async engine(): Promise<ClientEngine> {
-    const { ports } = await this.#connect();
-    return (this.#engine ??= createClientEngine(ports, {}));
+  /** For reads at a moment; on AWS it installs nothing. */
+  engine(): Promise<ClientEngine> {
+    this.#engine ??= this.#begin();
+    this.#engine.catch(() => {
+      this.#engine = undefined;
+    });
+    return this.#engine;
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#engine?.close();
+    const engine = await this.#engine?.catch(() => undefined);
+    await engine?.close();
+    await this.#localPorts?.close();
     const connection = await this.#connection?.catch(() => undefined);
     await connection?.close();
+  }
+
+  async #begin(): Promise<ClientEngine> {
+    const connection = await this.#connect();
+    if (!this.isLocal) return createClientEngine(connection.ports, {});
+    this.#localPorts = createAwsClientPorts({ ...(await target(this.#where)), clock: this.#clock });
+    return createClientEngine(this.#localPorts, {});
   }
 
   async #look(): Promise<Seen> {

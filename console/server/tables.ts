@@ -1,14 +1,15 @@
 /**
  * Tables as they were at a moment, and what differs between two. Read by the engine, so a page is
- * what any transaction would have seen at that moment; by clients that refuse to write, so a commit
- * that nobody has installed yet is waited for, and installed by others.
+ * what any transaction would have seen at that moment. On AWS by clients that refuse to write, so
+ * that a commit which nobody has installed yet is waited for, and installed by others.
  */
 import { InvalidRequestError, UnavailableError } from "../../core/errors.ts";
 import { attribute } from "../../core/attributes.ts";
+import { isInHistory } from "../../core/history.ts";
 import type { Item, TableDescription, Timestamp } from "../../core/types.ts";
 import type { Reader, RowPage, SnapshotOptions } from "../../engine/types.ts";
 import { decodeCursor, encodeCursor, keyText } from "../../sdk/cursor.ts";
-import { tableNamed } from "../../cli/deployment/deployment.ts";
+import { tableNamed, type Deployment } from "../../cli/deployment/deployment.ts";
 import { itemHistory } from "../../cli/deployment/item-history.ts";
 import { keyFrom } from "../../cli/shell/keys.ts";
 import { hashText } from "../../cli/shell/values.ts";
@@ -34,14 +35,28 @@ export async function rowsAt(sight: Sight, request: RowsRequest): Promise<RowsPa
   const { deployment } = await sight.seen();
   const table = tableNamed(deployment, request.table);
   const wanted = wantedOf(table, request);
-  const { page, at } = await pageAt(sight, wanted, request.at);
+  const moment = request.at ?? (await vouchedFor(deployment, table));
+  const { page, at } = await pageAt(sight, wanted, moment);
   const { cursor } = page;
   return {
     table: tableLine(deployment, table, sight.clock.nowMs()),
-    at: request.at ?? at,
+    at: moment ?? at,
     rows: page.rows.map((item) => rowOf(table, item)),
     ...(cursor === undefined ? {} : { cursor: encodeCursor(scopeOf(table), cursor) }),
   };
+}
+
+/**
+ * The newest moment at which all is installed: a page of it is there at once, where one of what is
+ * being written has to wait for installs again and again. Undefined: there is no history to read it
+ * from. With several shards a quiet one would have to be asked how far it has come.
+ */
+async function vouchedFor({ ports, logs }: Deployment, table: TableDescription): Promise<At> {
+  const [log, ...others] = logs;
+  if (!table.history || log === undefined || others.length > 0) return undefined;
+  const watermark = await ports.control.readWatermark(log.shard);
+  if (watermark === undefined || !isInHistory(table, watermark.timestamp)) return undefined;
+  return watermark.position === 0 ? undefined : watermark.timestamp;
 }
 
 type Wanted = {
@@ -102,8 +117,9 @@ async function pageAt(
 function mayOnlyRead(error: unknown): unknown {
   if (!(error instanceof InvalidRequestError) || error.field !== "write") return error;
   return new UnavailableError(
-    "something is committed there that nobody has installed yet, or is still open, and the " +
-      "console only reads: try again when replay has caught up, or look at an earlier moment",
+    "the console only reads, and this moment takes a write: something is committed and installed " +
+      "by nobody, is still open, or a quiet shard's log ends before it; try again, or look at an " +
+      "earlier moment",
     { cause: error },
   );
 }
@@ -135,7 +151,8 @@ export async function diffOf(sight: Sight, request: DiffRequest): Promise<DiffPa
   const { deployment } = await sight.seen();
   const table = tableNamed(deployment, request.table);
   // All of its pages show one moment.
-  const to = request.to ?? (await pageAt(sight, { ...wantedNothing, table }, undefined)).at;
+  const vouched = request.to ?? (await vouchedFor(deployment, table));
+  const to = vouched ?? (await pageAt(sight, { ...wantedNothing, table }, undefined)).at;
   if (request.from > to) {
     throw new InvalidRequestError("from", "`from` is the earlier of the two moments");
   }

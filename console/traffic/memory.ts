@@ -59,8 +59,7 @@ export class TrafficMemory {
     };
     met.conflicts += 1;
     if (early) met.early += 1;
-    // The run that was lost, and the one that follows it.
-    met.attemptsMax = Math.max(met.attemptsMax, attempt + 1);
+    met.attemptsMax = Math.max(met.attemptsMax, attempt);
     const loser = { id, ...(version === undefined ? {} : { version }) };
     met.losers = [loser, ...met.losers].slice(0, limits.losersKept);
     if (known !== undefined) return;
