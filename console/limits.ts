@@ -58,6 +58,11 @@ export const trafficKeysMax = 64;
 /** Operations of which the whole course is remembered, and keys of which conflicts are. */
 export const coursesKept = 500;
 export const trafficConflictKeysKept = 200;
+/** Of one transfer: its amount, and the runs after which it is given up. */
+export const transferCentsMax = 400;
+export const transferAttemptsMax = 20;
+/** Characters of a client's error output that are kept to explain its end. */
+export const clientOutputKept = 2_000;
 /** Courses, and conflicts, that a client tells at once; and steps of one course. */
 export const trafficToldMax = 100;
 export const courseStepsMax = 120;

@@ -96,7 +96,7 @@ export type EmbeddedStack = {
    */
   freeze(name: string): boolean;
   resume(name: string): void;
-  /** The stores refuse so many of a hundred calls from now on, as AWS does for want of throughput. */
+  /** The stores refuse so many of a hundred calls from now on, as for want of throughput. */
   throttle(percent: number): void;
   /** Resolves when the named process, or every process, is ready. */
   waitReady(name?: string): Promise<void>;

@@ -70,6 +70,9 @@ linkToSupervisor(name, (link) => {
         case "wake":
           for (const driver of drivers) driver.wake?.();
           break;
+        case "throttle":
+          // The stores' alone.
+          break;
       }
     },
     async onStop() {

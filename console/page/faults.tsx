@@ -1,6 +1,7 @@
 /** Traffic and faults, in the embedded stack: to see that what is promised holds. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import * as limits from "../limits.ts";
 import type { FaultOrder, FaultState, ProcessLine } from "../wire.ts";
 import { AskError, hasToken, order } from "./api.ts";
 import { Charts } from "./charts.tsx";
@@ -90,8 +91,6 @@ type Part = { readonly faults: FaultState; readonly isOff: boolean; readonly giv
 
 function Traffic({ faults, isOff, give }: Part): JSX.Element {
   const { traffic } = faults;
-  const [clients, setClients] = useState(3);
-  const [keys, setKeys] = useState(traffic.keys === 0 ? 8 : traffic.keys);
   if (traffic.unavailable !== undefined) {
     return (
       <Panel title="Traffic">
@@ -101,55 +100,11 @@ function Traffic({ faults, isOff, give }: Part): JSX.Element {
       </Panel>
     );
   }
-  const running = traffic.clients.length;
   return (
     <Panel title="Traffic" aside="clients in processes of their own, moving money">
-      <div class="controls">
-        <label class="field">
-          <span>Clients: {clients}</span>
-          <input
-            type="range"
-            min={1}
-            max={8}
-            value={clients}
-            onInput={(event) => {
-              setClients(Number(event.currentTarget.value));
-            }}
-          />
-        </label>
-        <label class="field">
-          <span>Accounts: {keys} (fewer: more conflicts)</span>
-          <input
-            type="range"
-            min={2}
-            max={64}
-            value={keys}
-            onInput={(event) => {
-              setKeys(Number(event.currentTarget.value));
-            }}
-          />
-        </label>
-        <button
-          type="button"
-          disabled={isOff}
-          onClick={() => {
-            give({ act: "traffic", clients, keys });
-          }}
-        >
-          {running === 0 ? "Start" : "Start anew"}
-        </button>
-        <button
-          type="button"
-          disabled={isOff || running === 0}
-          onClick={() => {
-            give({ act: "traffic", clients: 0, keys });
-          }}
-        >
-          Stop
-        </button>
-      </div>
+      <Amount {...{ faults, isOff, give }} />
       <dl class="figures">
-        <Figure name="clients" value={running} />
+        <Figure name="clients" value={traffic.clients.length} />
         <Figure name="committed" value={traffic.committed} />
         <Figure name="runs" value={traffic.attempts} />
         <Figure name="conflicts" value={traffic.conflicts} />
@@ -160,7 +115,7 @@ function Traffic({ faults, isOff, give }: Part): JSX.Element {
         <button
           type="button"
           class="danger"
-          disabled={isOff || running === 0}
+          disabled={isOff || traffic.clients.length === 0}
           onClick={() => {
             give({ act: "kill-client", how: "now" });
           }}
@@ -170,7 +125,7 @@ function Traffic({ faults, isOff, give }: Part): JSX.Element {
         <button
           type="button"
           class="danger"
-          disabled={isOff || running === 0}
+          disabled={isOff || traffic.clients.length === 0}
           title="It dies when the log has its commit and before it has written any of it"
           onClick={() => {
             give({ act: "kill-client", how: "at-decision" });
@@ -184,6 +139,62 @@ function Traffic({ faults, isOff, give }: Part): JSX.Element {
         write.
       </p>
     </Panel>
+  );
+}
+
+const usualClients = 3;
+const usualKeys = 8;
+
+function Amount({ faults, isOff, give }: Part): JSX.Element {
+  const { traffic } = faults;
+  const [clients, setClients] = useState(usualClients);
+  const [keys, setKeys] = useState(traffic.keys === 0 ? usualKeys : traffic.keys);
+  const isRunning = traffic.clients.length > 0;
+  return (
+    <div class="controls">
+      <label class="field">
+        <span>Clients: {clients}</span>
+        <input
+          type="range"
+          min={1}
+          max={limits.trafficClientsMax}
+          value={clients}
+          onInput={(event) => {
+            setClients(Number(event.currentTarget.value));
+          }}
+        />
+      </label>
+      <label class="field">
+        <span>Accounts: {keys} (fewer: more conflicts)</span>
+        <input
+          type="range"
+          min={limits.trafficKeysMin}
+          max={limits.trafficKeysMax}
+          value={keys}
+          onInput={(event) => {
+            setKeys(Number(event.currentTarget.value));
+          }}
+        />
+      </label>
+      <button
+        type="button"
+        disabled={isOff}
+        onClick={() => {
+          give({ act: "traffic", clients, keys });
+        }}
+      >
+        {isRunning ? "Start anew" : "Start"}
+      </button>
+      <button
+        type="button"
+        disabled={isOff || !isRunning}
+        onClick={() => {
+          give({ act: "traffic", clients: 0, keys });
+        }}
+      >
+        Stop
+      </button>
+    </div>
   );
 }
 
@@ -267,7 +278,7 @@ function Throttle({ faults, isOff, give }: Part): JSX.Element {
         <input
           type="range"
           min={0}
-          max={90}
+          max={limits.throttlePercentMax}
           step={5}
           value={percent}
           disabled={isOff}

@@ -125,5 +125,5 @@ function Content(props: {
     );
   }
   if (before?.item === undefined || before.item === null) return <WholeItem item={version.item} />;
-  return <Changes before={before.item} after={version.item} />;
+  return <Changes before={before.item} after={version.item} keyed={{}} />;
 }

@@ -10,7 +10,7 @@ import { ItemView } from "./item.tsx";
 import { LiveStream, type Live } from "./live.ts";
 import { LogView } from "./log.tsx";
 import { Overview } from "./overview.tsx";
-import { KnownTables, useAsked } from "./parts.tsx";
+import { KnownTables, useAsked, useEvery } from "./parts.tsx";
 import { goTo, pathTo, pathToTransaction, useRoute, type Route } from "./route.ts";
 import { ShardsView } from "./shards.tsx";
 import { TablesView } from "./tables.tsx";
@@ -19,6 +19,9 @@ import "./style.css";
 
 takeToken();
 const stream = new LiveStream();
+
+/** Tables are registered, and their oldest moments move on. */
+const aboutAgainMs = 20_000;
 
 function useLive(): Live {
   const [live, setLive] = useState(stream.now);
@@ -59,9 +62,10 @@ function App(): JSX.Element {
   const route = useRoute();
   const [helpShown, setHelpShown] = useState(false);
   const main = useRef<HTMLElement>(null);
-  const { answer: about } = useAsked(`about ${live.connection}`, (signal) =>
+  const { answer: about, again } = useAsked(`about ${live.connection}`, (signal) =>
     ask<About>("/api/about", {}, signal),
   );
+  useEvery(aboutAgainMs, again);
   const known = useMemo(() => new Set(about?.tables.map(({ name }) => name)), [about]);
   useKeys(() => {
     setHelpShown((shown) => !shown);
@@ -72,6 +76,9 @@ function App(): JSX.Element {
     document.title = `${title} · Tidemark console`;
     // Who follows a link by the keyboard goes on in what it has opened.
     if (!isFirst.current) main.current?.focus({ preventScroll: true });
+    document
+      .querySelector("nav a[aria-current]")
+      ?.scrollIntoView({ block: "nearest", inline: "nearest" });
     isFirst.current = false;
   }, [route.view, route.words.join("/")]);
   return (

@@ -21,6 +21,12 @@ export function Moment(props: {
   useEffect(() => {
     setDrawn(undefined);
   }, [at]);
+  useEffect(
+    () => () => {
+      clearTimeout(timer.current);
+    },
+    [],
+  );
   const shown = drawn ?? at;
   const sinceMs = Math.ceil(since / 1_000);
   const nowMs = Math.floor(now / 1_000);
@@ -33,9 +39,6 @@ export function Moment(props: {
     timer.current = window.setTimeout(() => {
       choose(next);
     }, settleMs);
-  };
-  const step = (ms: number): void => {
-    slide(Math.min(nowMs, Math.max(sinceMs, valueMs + ms)));
   };
   const agoText = shown === "now" ? "now" : `${spanText(nowMs - valueMs)} ago`;
   return (
@@ -57,32 +60,45 @@ export function Moment(props: {
       <div class="moment-row">
         <Written at={shown} choose={choose} label={label} />
         <span class="faint number moment-ago">{agoText}</span>
-        <span class="buttons">
-          {[-60_000, -1_000, 1_000, 60_000].map((ms) => (
-            <button
-              key={ms}
-              type="button"
-              aria-label={`${Math.abs(ms) / 1_000} seconds ${ms < 0 ? "earlier" : "later"}`}
-              onClick={() => {
-                step(ms);
-              }}
-            >
-              {ms < 0 ? "−" : "+"}
-              {Math.abs(ms) >= 60_000 ? "1 min" : "1 s"}
-            </button>
-          ))}
-          <button
-            type="button"
-            aria-pressed={at === "now"}
-            onClick={() => {
-              choose("now");
-            }}
-          >
-            Now
-          </button>
-        </span>
+        <Steps
+          isNow={at === "now"}
+          step={(ms) => {
+            slide(Math.min(nowMs, Math.max(sinceMs, valueMs + ms)));
+          }}
+          toNow={() => {
+            clearTimeout(timer.current);
+            choose("now");
+          }}
+        />
       </div>
     </fieldset>
+  );
+}
+
+function Steps(props: {
+  readonly isNow: boolean;
+  readonly step: (ms: number) => void;
+  readonly toNow: () => void;
+}): JSX.Element {
+  return (
+    <span class="buttons">
+      {[-60_000, -1_000, 1_000, 60_000].map((ms) => (
+        <button
+          key={ms}
+          type="button"
+          aria-label={`${Math.abs(ms) / 1_000} seconds ${ms < 0 ? "earlier" : "later"}`}
+          onClick={() => {
+            props.step(ms);
+          }}
+        >
+          {ms < 0 ? "−" : "+"}
+          {Math.abs(ms) >= 60_000 ? "1 min" : "1 s"}
+        </button>
+      ))}
+      <button type="button" aria-pressed={props.isNow} onClick={props.toNow}>
+        Now
+      </button>
+    </span>
   );
 }
 

@@ -115,38 +115,37 @@ export type Asked<Answer> = {
   readonly again: () => void;
 };
 
-/** Asks when what names the question changes; what was answered stays until the next one is. */
+type Answered<Answer> = {
+  readonly question: string;
+  readonly answer: Answer | undefined;
+  readonly error: AskError | undefined;
+  readonly isBusy: boolean;
+};
+
+/** Asks when what names the question changes, or again; an answer to another one is none. */
 export function useAsked<Answer>(
   question: string,
   put: (signal: AbortSignal) => Promise<Answer>,
 ): Asked<Answer> {
-  const [state, setState] = useState<Omit<Asked<Answer>, "again">>({
-    answer: undefined,
-    error: undefined,
-    isBusy: true,
-  });
+  const nothing: Answered<Answer> = { question, answer: undefined, error: undefined, isBusy: true };
+  const [state, setState] = useState(nothing);
   const [round, setRound] = useState(0);
   const latest = useRef(put);
   latest.current = put;
-  const asked = useRef("");
   useEffect(() => {
     const left = new AbortController();
-    const isNew = asked.current !== question;
-    asked.current = question;
-    setState((old) => ({
-      answer: isNew ? undefined : old.answer,
-      error: isNew ? undefined : old.error,
-      isBusy: true,
-    }));
+    const settle = (done: Pick<Answered<Answer>, "answer" | "error">): void => {
+      if (!left.signal.aborted) setState({ question, ...done, isBusy: false });
+    };
+    setState((old) => (old.question === question ? { ...old, isBusy: true } : nothing));
     latest.current(left.signal).then(
       (answer) => {
-        if (!left.signal.aborted) setState({ answer, error: undefined, isBusy: false });
+        settle({ answer, error: undefined });
       },
       (thrown: unknown) => {
-        if (left.signal.aborted) return;
         const error =
           thrown instanceof AskError ? thrown : new AskError("internal", String(thrown));
-        setState((old) => ({ answer: old.answer, error, isBusy: false }));
+        settle({ answer: undefined, error });
       },
     );
     return () => {
@@ -156,7 +155,7 @@ export function useAsked<Answer>(
   const again = useCallback(() => {
     setRound((each) => each + 1);
   }, []);
-  return { ...state, again };
+  return { ...(state.question === question ? state : nothing), again };
 }
 
 /** Calls it again and again while this is shown and the tab is looked at. */

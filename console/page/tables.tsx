@@ -8,7 +8,7 @@ import type { Live } from "./live.ts";
 import { Moment, type At } from "./moment.tsx";
 import { Busy, Empty, Fault, Panel, useAsked, useEvery } from "./parts.tsx";
 import { goTo, pathTo, type Route } from "./route.ts";
-import { Changes, KeyCells, Rows } from "./values.tsx";
+import { Changes, KeyCells, Rows, SortKeyHead } from "./values.tsx";
 
 const againMs = 2_000;
 
@@ -108,6 +108,8 @@ function atOf(text: string | null): At {
   return text === null || text === "now" || !/^\d{1,16}$/.test(text) ? "now" : Number(text);
 }
 
+type Go = (change: Readonly<Record<string, string | number | undefined>>) => void;
+
 function OneTable({ table, about, live, route }: OneProps): JSX.Element {
   const { query } = route;
   const at = atOf(query.get("at"));
@@ -115,12 +117,10 @@ function OneTable({ table, about, live, route }: OneProps): JSX.Element {
   const partition = query.get("partition") ?? undefined;
   const now = (Date.now() + live.aheadMs) * 1_000;
   const since = Math.min(table.since, now - 1_000_000);
-  const go = (change: Readonly<Record<string, string | number | undefined>>): void => {
+  const go: Go = (change) => {
     const kept = { at: query.get("at") ?? undefined, from: from ?? undefined, partition };
-    goTo(
-      pathTo(["tables", table.name], { ...kept, ...change }),
-      "at" in change || "from" in change,
-    );
+    const isSlid = "at" in change || "from" in change;
+    goTo(pathTo(["tables", table.name], { ...kept, ...change }), isSlid);
   };
   return (
     <Panel
@@ -138,23 +138,7 @@ function OneTable({ table, about, live, route }: OneProps): JSX.Element {
         </p>
       ) : (
         <>
-          {from === null ? null : (
-            <Moment
-              label="From"
-              at={atOf(from)}
-              {...{ since, now }}
-              choose={(chosen) => {
-                go({ from: chosen === "now" ? Math.floor(now) : chosen });
-              }}
-            />
-          )}
-          <Moment
-            label={from === null ? "As of" : "To"}
-            {...{ at, since, now }}
-            choose={(chosen) => {
-              go({ at: chosen === "now" ? undefined : chosen });
-            }}
-          />
+          <Moments {...{ at, from, since, now, go }} />
           <PastNote table={table} about={about} />
         </>
       )}
@@ -166,18 +150,7 @@ function OneTable({ table, about, live, route }: OneProps): JSX.Element {
             go({ partition: chosen });
           }}
         />
-        {table.access === "mixed" ? null : (
-          <button
-            type="button"
-            aria-pressed={from !== null}
-            onClick={() => {
-              const before = at === "now" ? now - 60_000_000 : at - 60_000_000;
-              go({ from: from === null ? Math.floor(Math.max(since, before)) : undefined });
-            }}
-          >
-            Compare two moments
-          </button>
-        )}
+        {table.access === "mixed" ? null : <Compare {...{ at, from, since, now, go }} />}
       </div>
       {from === null ? (
         <Contents
@@ -194,6 +167,56 @@ function OneTable({ table, about, live, route }: OneProps): JSX.Element {
         />
       )}
     </Panel>
+  );
+}
+
+type Chosen = {
+  readonly at: At;
+  readonly from: string | null;
+  readonly since: number;
+  readonly now: number;
+  readonly go: Go;
+};
+
+function Moments({ at, from, since, now, go }: Chosen): JSX.Element {
+  return (
+    <>
+      {from === null ? null : (
+        <Moment
+          label="From"
+          at={atOf(from)}
+          {...{ since, now }}
+          choose={(chosen) => {
+            go({ from: chosen === "now" ? Math.floor(now) : chosen });
+          }}
+        />
+      )}
+      <Moment
+        label={from === null ? "As of" : "To"}
+        {...{ at, since, now }}
+        choose={(chosen) => {
+          go({ at: chosen === "now" ? undefined : chosen });
+        }}
+      />
+    </>
+  );
+}
+
+const minuteMicros = 60_000_000;
+
+/** With what was a minute before, at first. */
+function Compare({ at, from, since, now, go }: Chosen): JSX.Element {
+  return (
+    <button
+      type="button"
+      aria-pressed={from !== null}
+      onClick={() => {
+        const before = (at === "now" ? now : at) - minuteMicros;
+        go({ from: from === null ? Math.floor(Math.max(since, before)) : undefined });
+      }}
+    >
+      Compare two moments
+    </button>
   );
 }
 
@@ -381,7 +404,7 @@ function DiffRows({ answer }: { readonly answer: DiffPage }): JSX.Element {
         <thead>
           <tr>
             <th scope="col">{table.partitionKey.name}</th>
-            {table.sortKey === undefined ? null : <th scope="col">{table.sortKey.name}</th>}
+            <SortKeyHead table={table} />
             <th scope="col">what</th>
             <th scope="col">attributes</th>
           </tr>
@@ -392,7 +415,7 @@ function DiffRows({ answer }: { readonly answer: DiffPage }): JSX.Element {
               <KeyCells table={table} keyed={each.key} />
               <td class={`change ${each.change}`}>{each.change}</td>
               <td>
-                <Changes before={each.before} after={each.after} />
+                <Changes before={each.before} after={each.after} keyed={each.key} />
               </td>
             </tr>
           ))}

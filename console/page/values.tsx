@@ -34,7 +34,7 @@ export function Rows(props: {
           <thead>
             <tr>
               <th scope="col">{table.partitionKey.name}</th>
-              {table.sortKey === undefined ? null : <th scope="col">{table.sortKey.name}</th>}
+              <SortKeyHead table={table} />
               {columns.map((name) => (
                 <th
                   key={name}
@@ -62,6 +62,17 @@ export function Rows(props: {
         <p class="faint">{left} rarer attributes are shown with the item alone.</p>
       ) : null}
     </>
+  );
+}
+
+/** Above the second of `KeyCells`. */
+export function SortKeyHead({ table }: { readonly table: TableLine }): JSX.Element | null {
+  const { sortKey } = table;
+  if (sortKey === undefined) return null;
+  return (
+    <th scope="col" class={sortKey.type === "N" ? "right" : ""}>
+      {sortKey.name}
+    </th>
   );
 }
 
@@ -111,24 +122,27 @@ export function WholeItem({ item }: { readonly item: WireItem }): JSX.Element {
   );
 }
 
-/** What an item was and is, attribute by attribute, where they differ. */
+/** What an item was and is, attribute by attribute, where they differ; of its key nothing. */
 export function Changes(props: {
   readonly before: WireItem | undefined;
   readonly after: WireItem | undefined;
+  readonly keyed: WireItem;
 }): JSX.Element {
-  const { before = {}, after = {} } = props;
-  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort();
+  const { before, after, keyed } = props;
+  const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])].sort();
+  const changed = names.filter(
+    (name) => !(name in keyed) && JSON.stringify(before?.[name]) !== JSON.stringify(after?.[name]),
+  );
   const textOf = (value: WireValue | undefined): string =>
     value === undefined ? "–" : valueText(value);
-  const changed = names.filter(
-    (name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]),
-  );
   return (
     <ul class="plain changes">
       {changed.map((name) => (
         <li key={name}>
-          <span>{name}</span> <del class="code">{textOf(before[name])}</del>{" "}
-          <span aria-hidden="true">→</span> <ins class="code">{textOf(after[name])}</ins>
+          <span>{name}</span>{" "}
+          {before === undefined ? null : <del class="code">{textOf(before[name])}</del>}
+          {before === undefined || after === undefined ? null : <span aria-hidden="true"> → </span>}
+          {after === undefined ? null : <ins class="code">{textOf(after[name])}</ins>}
         </li>
       ))}
     </ul>

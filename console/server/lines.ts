@@ -133,13 +133,16 @@ function shareOf(range: ShardRange): number {
   return isWholeRange(range) ? 100 : ((range.to - range.from) / 2 ** 32) * 100;
 }
 
-/** @param nowMs as the deployment's machine has it. */
+/** What is the oldest moment now is too old when it is asked for: so much later it may be. */
+const askedLaterMs = 60_000;
+
 export function tableLine(
   { registry }: Pick<Deployment, "registry">,
   table: TableDescription,
-  nowMs: number,
+  atMs: number,
 ): TableLine {
   const { name, partitionKey, sortKey, access, history } = table;
+  const nowMs = atMs + askedLaterMs;
   const kept = oldestKept(registry.retention, nowMs);
   // Without history nothing but tombstones tells of the past.
   const without = Math.max(kept, (nowMs - asOfWithoutHistoryMsMax) * 1_000) as Timestamp;

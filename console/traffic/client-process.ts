@@ -27,7 +27,6 @@ const concurrency = 2;
 const pauseMs = 30;
 const pauseAfterFailureMs = 150;
 const tellEveryMs = 250;
-const amountCentsMax = 400;
 
 type Told = Extract<FromTraffic, { kind: "told" }>;
 
@@ -101,22 +100,25 @@ class TrafficClient {
     { id, source, target }: Told["acknowledged"][number],
     course: Course,
   ): Promise<void> {
-    const amountCents = 1 + this.#random.below(amountCentsMax);
-    const { receipt } = await this.#db.transact({ attemptsMax: 20 }, async (tx) => {
-      const from = await tx.get(accounts, source);
-      course.read(accounts.name, source, from === undefined ? "absent" : `${from.balanceCents}`);
-      const to = await tx.get(accounts, target);
-      course.read(accounts.name, target, to === undefined ? "absent" : `${to.balanceCents}`);
-      // Also where it moves nothing it leaves an entry: what was acknowledged can be found.
-      const moved = from !== undefined && from.balanceCents >= amountCents ? amountCents : 0;
-      if (from === undefined || to === undefined) throw new Error("an account has gone");
-      tx.put(accounts, { ...from, balanceCents: from.balanceCents - moved });
-      tx.put(accounts, { ...to, balanceCents: to.balanceCents + moved });
-      const entry = { entryId: id, amountCents: moved };
-      const out = { ...entry, amountCents: -moved, accountId: source, counterpart: target };
-      tx.put(ledger, out);
-      tx.put(ledger, { ...entry, accountId: target, counterpart: source });
-    });
+    const amountCents = 1 + this.#random.below(limits.transferCentsMax);
+    const { receipt } = await this.#db.transact(
+      { attemptsMax: limits.transferAttemptsMax },
+      async (tx) => {
+        const from = await tx.get(accounts, source);
+        course.read(accounts.name, source, from === undefined ? "absent" : `${from.balanceCents}`);
+        const to = await tx.get(accounts, target);
+        course.read(accounts.name, target, to === undefined ? "absent" : `${to.balanceCents}`);
+        // Also where it moves nothing it leaves an entry: what was acknowledged can be found.
+        const moved = from !== undefined && from.balanceCents >= amountCents ? amountCents : 0;
+        if (from === undefined || to === undefined) throw new Error("an account has gone");
+        tx.put(accounts, { ...from, balanceCents: from.balanceCents - moved });
+        tx.put(accounts, { ...to, balanceCents: to.balanceCents + moved });
+        const entry = { entryId: id, amountCents: moved };
+        const out = { ...entry, amountCents: -moved, accountId: source, counterpart: target };
+        tx.put(ledger, out);
+        tx.put(ledger, { ...entry, accountId: target, counterpart: source });
+      },
+    );
     course.committed(receipt);
   }
 

@@ -26,7 +26,6 @@ type Member = {
 };
 
 const restartPauseMs = 500;
-const outputKept = 2_000;
 
 export class TrafficFleet {
   readonly #options: FleetOptions;
@@ -101,7 +100,7 @@ export class TrafficFleet {
     member.process = child;
     let output = "";
     child.stderr?.on("data", (chunk: Buffer) => {
-      output = (output + chunk.toString()).slice(-outputKept);
+      output = (output + chunk.toString()).slice(-limits.clientOutputKept);
     });
     child.on("message", (message) => {
       const received = message as FromTraffic;

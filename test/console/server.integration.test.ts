@@ -86,7 +86,7 @@ test("tells what it looks at, and that no faults can be made there", async () =>
 });
 
 describe("the page", () => {
-  test("comes as one file that may ask nobody else, nor run what does not stand in it", async () => {
+  test("comes as one file, which asks nobody else and runs only what stands in it", async () => {
     const response = await fetch(`${served.origin}/`);
     const html = await response.text();
     const policy = response.headers.get("content-security-policy") ?? "";
@@ -256,7 +256,7 @@ describe("conflicts", () => {
     expect(named).toEqual(expect.arrayContaining(["accounts", "orders"]));
   });
 
-  test("of one table alone; another is refused by name, and a window that is too long", async () => {
+  test("of one table alone; an unknown one is refused, and a window that is too long", async () => {
     const found = await served.get<Contended>("/api/conflicts?window=3600000&table=orders");
     expect(new Set(found.keys.map((each) => each.table))).toEqual(new Set(["orders"]));
     const unknown = await served.asked("/api/conflicts?window=1000&table=nope");
