@@ -115,13 +115,21 @@ async function pageAt(
 
 /** Somebody has to install what is committed before it can be read, and the console does not. */
 function mayOnlyRead(error: unknown): unknown {
-  if (!(error instanceof InvalidRequestError) || error.field !== "write") return error;
+  if (!wouldWrite(error)) return error;
   return new UnavailableError(
     "the console only reads, and this moment takes a write: something is committed and installed " +
       "by nobody, is still open, or a quiet shard's log ends before it; try again, or look at an " +
       "earlier moment",
     { cause: error },
   );
+}
+
+/** By a client that refuses to, at the bottom of whatever came of that (aws/reading-only.ts). */
+function wouldWrite(error: unknown): boolean {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if (at instanceof InvalidRequestError && at.field === "write") return true;
+  }
+  return false;
 }
 
 function keyOf(table: TableDescription, item: Item): Item {
