@@ -143,6 +143,8 @@ export type About = {
   readonly version: string;
   readonly nowMs: number;
   readonly streamless: boolean;
+  /** On this machine: what it reads costs nothing. */
+  readonly isLocal: boolean;
   readonly tables: readonly TableLine[];
   readonly retentionMs: number;
   readonly shards: number;

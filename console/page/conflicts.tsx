@@ -33,7 +33,7 @@ export function ConflictsView(props: {
     (signal) => ask<Contended>("/api/conflicts", { window: windowMs, table }, signal),
   );
   // On AWS it would read the log anew each time: there it is asked for.
-  const isLocal = about?.place.startsWith("at ") === true;
+  const isLocal = about?.isLocal === true;
   useEvery(againMs, again, isLocal && !isBusy);
   return (
     <Panel

@@ -147,6 +147,7 @@ async function about(sight: Sight, canBreak: boolean): Promise<About> {
     ...{ deployment: name, place, nowMs, canBreak },
     version: packageVersion(),
     streamless: registry.streamless === true,
+    isLocal: sight.isLocal,
     tables: tables.sort((a, b) => (a.name < b.name ? -1 : 1)),
     retentionMs: registry.retention.retentionMs,
     shards: logs.length,

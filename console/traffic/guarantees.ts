@@ -2,7 +2,7 @@
 import type { Clock } from "../../core/ports.ts";
 import { spanText } from "../../cli/shell/moments.ts";
 import { accounts, ledger } from "../../examples/bank/bank.ts";
-import { TransactionError, type Client } from "../../sdk/index.ts";
+import type { Client } from "../../sdk/index.ts";
 import * as limits from "../limits.ts";
 import type { Guarantee } from "../wire.ts";
 import type { Acknowledged } from "./messages.ts";
@@ -91,9 +91,9 @@ export class Guarantees {
       looked.violations += violations.length;
       looked.last = violations[0] ?? `last look took ${spanText(clock.monotonicMs() - beganMs)}`;
     } catch (error) {
-      if (!(error instanceof TransactionError)) throw error;
+      // Stopped in the midst of it: the signal's own reason arrives, which is no fault.
       if (this.#stopped.signal.aborted) return;
-      looked.last = `could not look: ${error.message}`;
+      looked.last = `could not look: ${error instanceof Error ? error.message : String(error)}`;
     }
   }
 
