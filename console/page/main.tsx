@@ -1,4 +1,6 @@
 /** The page: its head, its views, and what the keyboard does. */
+// First: what is imported below may ask for it.
+import "./language.ts";
 import { render, type JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { About, FaultState } from "../wire.ts";

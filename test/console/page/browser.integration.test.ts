@@ -145,6 +145,17 @@ inBrowser(
   },
 );
 
+inBrowser("it runs where the browser names a language that is none", browser, async (open) => {
+  const { page, faults } = await open("about:blank");
+  await page.addInitScript(() => {
+    Object.defineProperty(navigator, "language", { value: "en-US@posix", configurable: true });
+  });
+  await page.goto(served.url);
+  await live(page);
+  expect(await page.locator(".chart canvas").count()).toBe(3);
+  expect(faults).toEqual([]);
+});
+
 inBrowser("what stands in an item is text, whatever it looks like", browser, async (open) => {
   const { page, faults } = await open(served.url);
   await visit(page, `#/transaction/${ids.first}`);
