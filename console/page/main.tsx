@@ -78,9 +78,7 @@ function App(): JSX.Element {
     document.title = `${title} · Tidemark console`;
     // Who follows a link by the keyboard goes on in what it has opened.
     if (!isFirst.current) main.current?.focus({ preventScroll: true });
-    document
-      .querySelector("nav a[aria-current]")
-      ?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    showCurrent();
     isFirst.current = false;
   }, [route.view, route.words.join("/")]);
   return (
@@ -117,6 +115,18 @@ function App(): JSX.Element {
       ) : null}
     </>
   );
+}
+
+const navMargin = 12;
+
+/** In a narrow window the views' names are scrolled; `scrollIntoView` would move the Tab key, too. */
+function showCurrent(): void {
+  const current = document.querySelector<HTMLElement>("nav a[aria-current]");
+  const list = current?.parentElement;
+  if (current === null || list === null || list === undefined) return;
+  const { offsetLeft: left, offsetWidth: width } = current;
+  const isSeen = left >= list.scrollLeft && left + width <= list.scrollLeft + list.clientWidth;
+  if (!isSeen) list.scrollLeft = left - navMargin;
 }
 
 function skipTo(main: { readonly current: HTMLElement | null }) {
