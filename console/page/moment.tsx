@@ -40,6 +40,12 @@ export function Moment(props: {
       choose(next);
     }, settleMs);
   };
+  /** Said outright: what the slider was about to say does not count any more. */
+  const chooseNow = (chosen: At): void => {
+    clearTimeout(timer.current);
+    setDrawn(undefined);
+    choose(chosen);
+  };
   const agoText = shown === "now" ? "now" : `${spanText(nowMs - valueMs)} ago`;
   return (
     <fieldset class="moment">
@@ -58,7 +64,7 @@ export function Moment(props: {
         }}
       />
       <div class="moment-row">
-        <Written at={shown} choose={choose} label={label} />
+        <Written at={shown} choose={chooseNow} label={label} />
         <span class="faint number moment-ago">{agoText}</span>
         <Steps
           isNow={at === "now"}
@@ -66,8 +72,7 @@ export function Moment(props: {
             slide(Math.min(nowMs, Math.max(sinceMs, valueMs + ms)));
           }}
           toNow={() => {
-            clearTimeout(timer.current);
-            choose("now");
+            chooseNow("now");
           }}
         />
       </div>
