@@ -8,12 +8,13 @@ import type {
   BlockMaker,
   LogBlock,
   LogPosition,
+  MakerNumber,
   Timestamp,
   TransactionId,
   Verdict,
 } from "../../core/types.ts";
 
-const client: BlockMaker = { number: 7, installed: [] };
+const client: BlockMaker = { number: 7 as MakerNumber, installed: [] };
 const second = 1_795_800_000;
 const at = (offset: number): Timestamp => ((second + offset) * 1_000_000) as Timestamp;
 const id = (name: string): TransactionId => name as TransactionId;
