@@ -359,9 +359,7 @@ function toDescription(stored: Stored): TableDescription {
       : {}),
     access,
     ...(has(stored, "moveStage") ? { move: toMove(stored, access) } : {}),
-    ...(has(stored, "baseSince")
-      ? { baseSince: integerOf(stored, "baseSince") as Timestamp }
-      : {}),
+    ...(has(stored, "baseSince") ? { baseSince: integerOf(stored, "baseSince") as Timestamp } : {}),
   } as const;
   if (!has(stored, "sortKeyName")) return description;
   return { ...description, sortKey: toKeyAttribute(stored, "sortKey") };

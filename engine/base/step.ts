@@ -15,12 +15,7 @@ import { ReservedError } from "./held.ts";
 import { takesBase } from "./isolated.ts";
 import type { HeldItem, LockReader } from "./lock-reader.ts";
 import { putRecord } from "./records.ts";
-import {
-  itemKey,
-  readLockItem,
-  tablePartition,
-  writeLockItem,
-} from "./saline-locks.ts";
+import { itemKey, readLockItem, tablePartition, writeLockItem } from "./saline-locks.ts";
 
 const none = { NULL: true } as const;
 

@@ -5,7 +5,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createClientEngine } from "../../engine/client-engine.ts";
 import { createEngine } from "../../engine/engine.ts";
-import type { BaseHandler } from "../../engine/base/run.ts";
+import type { BaseHandler } from "../../engine/base/types.ts";
+import type { BodyTransaction } from "../../engine/types.ts";
 import { startBundledDeployment, type BundledDeployment } from "./bundled-deployment.ts";
 import type { RecordedCall } from "./call-recorder.ts";
 import { denied, readGrants } from "./grants.ts";
@@ -37,7 +38,7 @@ async function takeSteps(): Promise<readonly RecordedCall[]> {
   const { ports, recorder } = await deployed.openClient();
   const engine = createClientEngine(ports, byStream);
   const bases = await engine.base();
-  const handler: BaseHandler = async (base) => {
+  const handler: BaseHandler<BodyTransaction> = async (base) => {
     for (const step of ["first", "second"]) {
       await base.step(step, async (tx) => {
         await tx.get("stepped", { id: text("read") });
