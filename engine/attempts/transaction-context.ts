@@ -3,7 +3,7 @@
  * them. Implements the engine's `BodyTransaction` (engine/types.ts); committing is commit.ts.
  */
 import { keyOf } from "../../core/attributes.ts";
-import { TransactionClosedError } from "../../core/errors.ts";
+import { TransactionClosedError, UnavailableError } from "../../core/errors.ts";
 import { validateDeletedKey, validateItem, validateKey } from "../../core/item-validation.ts";
 import { OnDemand } from "../../core/on-demand.ts";
 import type { Item, TableDescription, Timestamp } from "../../core/types.ts";
@@ -40,8 +40,19 @@ export class TransactionContext implements BodyTransaction {
     return this.views.readTimestamp;
   }
 
+  /** Whether it is kept apart from BASE transactions, or is a step of one. */
+  isGuarded = false;
+
+  /** @throws UnavailableError for a table for BASE transactions that was registered meanwhile. */
   describe(table: string): TableDescription {
-    return this.#registry.describe(table);
+    const description = this.#registry.describe(table);
+    if (description.baseSince === undefined || this.isGuarded) return description;
+    throw this.views.fate.doom(
+      new UnavailableError(
+        `table "${table}" was registered for BASE transactions since this transaction began; it ` +
+          "is to be run again",
+      ),
+    );
   }
 
   async get(table: string, key: Item): Promise<Item | undefined> {

@@ -21,6 +21,7 @@ export function isolated(
   services: AttemptServices,
   { context, mode }: { readonly context: TransactionContext; readonly mode: "reads" | "writes" },
 ): Guard {
+  context.isGuarded = true;
   const locks = new LockReader(context, recordsOf(core), services.ports.digest);
   const transaction = new IsolatedTransaction(context, { locks, services, mode });
   return { transaction, beforeCommit: () => transaction.beforeCommit() };

@@ -118,6 +118,7 @@ export class BaseStore {
     let ran: { readonly before: BaseHead | undefined; readonly end: StepEnd } | undefined;
     let done: { readonly head: BaseHead; readonly step: StepRecord } | undefined;
     const guard: GuardOf = (services, context) => {
+      context.isGuarded = true;
       const records = this.records();
       const locks = new LockReader(context, records, services.ports.digest);
       const { honoursReservations } = task;
@@ -341,6 +342,7 @@ export class BaseStore {
   ): Promise<Result> {
     let at: TransactionContext | undefined;
     const guard: GuardOf = (_, context): Guard => {
+      context.isGuarded = true;
       at = context;
       return { transaction: context, beforeCommit: () => Promise.resolve() };
     };
