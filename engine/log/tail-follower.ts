@@ -214,7 +214,7 @@ export class TailFollower {
     this.#refreshing += 1;
     const began = instantOf(this.#ports.clock);
     try {
-      await this.#noticeSleep();
+      if (this.#hasSlept) await this.#skipExpired();
       let restarted = false;
       for (;;) {
         if (this.tail.entries >= this.#options.entriesMax) await this.#makeRoom();
@@ -244,12 +244,15 @@ export class TailFollower {
     this.#maintain();
   }
 
+  get #hasSlept(): boolean {
+    return this.#completeTo !== undefined && this.ageMs > limits.tailAsleepMsMax;
+  }
+
   /**
    * Who has slept for days may find that all has expired that it has not read: an empty page says
    * nothing of it, and the next position seems to be free (I1). The watermark has gone on.
    */
-  async #noticeSleep(): Promise<void> {
-    if (this.#completeTo === undefined || this.ageMs <= limits.tailAsleepMsMax) return;
+  async #skipExpired(): Promise<void> {
     const { position } = await this.readWatermark();
     if (position > this.tail.position) await this.#restart();
   }

@@ -3,6 +3,8 @@
  * fed with events that were recorded where a cloud's own mapping, schedule and HTTP API had made
  * them (ministack 1.5.33).
  */
+import { splitPolicyBounds } from "../../core/split-policy.ts";
+import { splitVariable } from "../../functions/splitter/policy.ts";
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { historyRetentionMsDefault as historyRetentionMs } from "../../core/limits.ts";
@@ -187,8 +189,11 @@ describe("the environment", () => {
       new URL("../../functions/shared/environment.ts", import.meta.url),
       "utf8",
     );
-    const read = new Set(code.match(/(?<=\[")TIDEMARK_\w+/g));
-    expect([...set].sort()).toEqual([...read].sort());
+    const read = [
+      ...new Set(code.match(/(?<=\[")TIDEMARK_\w+/g)),
+      ...Object.keys(splitPolicyBounds).map(splitVariable),
+    ];
+    expect([...set].sort()).toEqual(read.sort());
   });
 
   test("without the deployment's name a function says so at its start", async () => {

@@ -244,7 +244,7 @@ describe("the demo", () => {
     const { command, client, stack } = await takeSnapshot();
     const programs = [command, client, stack.stores, stack.host, ...stack.handlers.values()];
     expect([...stack.handlers.keys()].sort()).toEqual([
-      ...["api", "housekeeping", "oracle", "reaper", "replay"],
+      ...["api", "housekeeping", "oracle", "reaper", "replay", "splitter"],
     ]);
     expect(new Set(programs).size).toBe(9);
     expect(new Set(programs.map((program) => dirname(program))).size).toBe(1);

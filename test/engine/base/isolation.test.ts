@@ -133,6 +133,70 @@ describe.each(ways)("a BASE transaction that is open, by %s", (_, way) => {
     });
   });
 
+  test("is not seen either where it has written an item in several steps", async () => {
+    const twice = defineBase("twice", async (base, _: null) => {
+      for (const amount of [1, 2]) {
+        await base.step("write", (tx) => {
+          tx.put(accounts, { id: "a", amount });
+          return Promise.resolve(null);
+        });
+        await cloud.clock.sleep(1_500);
+      }
+    });
+    await cloud.run(async () => {
+      await open();
+      const { accepted } = await cloud.createClient("client").base(twice, null, { id: "1" });
+      const reader = cloud.createClient("reader");
+      for (let n = 0; n < 8; n += 1) {
+        const { steps, phase } = (await accepted.status()) ?? {};
+        if (phase === "ended") break;
+        expect((await reader.snapshot((s) => s.get(accounts, "a")))?.amount).toBe(10);
+        if (n > 5) expect(steps).toBe(2);
+        await cloud.clock.sleep(300);
+      }
+      await accepted.result();
+      expect((await reader.snapshot((s) => s.get(accounts, "a")))?.amount).toBe(2);
+    });
+  });
+
+  test("keeps what it has only read, by key or by partition, as it was", async () => {
+    const look = defineBase("look", async (base, by: "key" | "partition") => {
+      const first = await base.step("look", async (tx) => {
+        if (by === "key") return (await tx.get(accounts, "b"))?.amount ?? 0;
+        return (await tx.query(entries, { where: { account: "b" } }).all()).length;
+      });
+      await cloud.clock.sleep(2_000);
+      const second = await base.step("look again", async (tx) => {
+        if (by === "key") return (await tx.get(accounts, "b"))?.amount ?? 0;
+        return (await tx.query(entries, { where: { account: "b" } }).all()).length;
+      });
+      return { first, second };
+    });
+    await cloud.run(async () => {
+      await open();
+      const [client, other] = [cloud.createClient("client"), cloud.createClient("other")];
+      for (const by of ["key", "partition"] as const) {
+        const { accepted } = await client.base(look, by, { id: by });
+        const began = cloud.clock.monotonicMs();
+        // Who only reads meets nothing.
+        expect((await other.transact((tx) => tx.get(accounts, "b"))).result?.amount).toBe(10);
+        expect(cloud.clock.monotonicMs() - began).toBeLessThan(1_000);
+        await other.transact((tx) => {
+          if (by === "key") tx.put(accounts, { id: "b", amount: 77 });
+          else tx.put(entries, { account: "b", at: "new", amount: 1 });
+          return Promise.resolve();
+        });
+        expect(cloud.clock.monotonicMs() - began).toBeGreaterThan(1_000);
+        const { first, second } = await accepted.result();
+        expect(second).toBe(first);
+        await other.transact((tx) => {
+          tx.put(accounts, { id: "b", amount: 10 });
+          return Promise.resolve();
+        });
+      }
+    });
+  });
+
   test("is named to who has waited up to his deadline", async () => {
     await cloud.run(async () => {
       await open();

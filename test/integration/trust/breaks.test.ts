@@ -6,6 +6,7 @@ import {
   DeleteItemCommand,
   GetItemCommand,
   PutItemCommand,
+  QueryCommand,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import { existsSync } from "node:fs";
@@ -354,6 +355,41 @@ const trials: Readonly<Record<string, Breakage>> = {
   },
   reaper: { can: everyTable, not: noBlocks },
   housekeeping: { can: { ...installs, ...byBlocks }, not: noRegistry("housekeeping") },
+  splitter: {
+    can: {
+      "all that policy express can, by its blocks": async () => {
+        expect(await world.may("splitter", "log")).toContain("appends blocks");
+      },
+      "the map of the shards, by taking ranges apart or leaving them to nobody": async () => {
+        const { ports } = world.stores;
+        const { dynamodb } = await world.as("splitter");
+        const { controlTable: TableName } = ports.names;
+        const listed = await dynamodb.send(
+          new QueryCommand({
+            ...{ TableName, KeyConditionExpression: "pk = :pk" },
+            ExpressionAttributeValues: { ":pk": { S: "shards" } },
+          }),
+        );
+        // As it stands: whoever may put that may put another one.
+        const [Item] = listed.Items ?? [];
+        await dynamodb.send(new PutItemCommand({ TableName, Item }));
+      },
+      watermarks: async () => {
+        expect(await world.may("splitter", "control")).toContain("moves watermarks");
+      },
+      "it reads what the log holds, every key and value that was lately written": async () => {
+        expect(await world.may("splitter", "log")).toContain("queries");
+      },
+    },
+    not: {
+      items: async () => {
+        expect(await world.may("splitter", "your tables")).toEqual([]);
+      },
+      "what stands in the log": () => lacks("splitter", /^deletes$|^updates$/, ["log"]),
+      "the registry, so no table that is not registered": () =>
+        lacks("splitter", /registers|others/),
+    },
+  },
   oracle: {
     can: {
       "every decision from then on": async () => {

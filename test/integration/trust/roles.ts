@@ -12,7 +12,7 @@ import type { LocalStores } from "../../harness/local-stores.ts";
 
 const granted = readGrants();
 const { oracle, replay, reaper, provision, readOnly, write, express, keepHouse } = granted;
-const { feeds, rest, mapping } = granted;
+const { feeds, rest, mapping, split } = granted;
 
 /** Functions have the rights of their mappings: it is one role. */
 export const roles = {
@@ -21,6 +21,7 @@ export const roles = {
   reaper,
   // Where there is no stream, nobody is granted one.
   housekeeping: [...replay, ...reaper, ...express].filter(({ on }) => on !== "stream"),
+  splitter: split,
   provision,
   "policy read-only": readOnly,
   "policy read-write": [...readOnly, ...write],
