@@ -236,15 +236,8 @@ export class BaseOpenError extends TransactionError {
   readonly retryable = true;
   readonly outcome = "aborted";
   readonly open: OpenBase;
-  constructor(open: OpenBase, options?: ErrorOptions) {
-    const { base, sinceMs, steps } = open;
-    const since = sinceMs === undefined ? "" : ` since ${new Date(sinceMs).toISOString()}`;
-    const at = steps === undefined ? "" : `, and has made ${steps} steps`;
-    super(
-      `BASE transaction ${base} is open${since}${at}; it holds what this transaction asks for, ` +
-        "which waits no longer. Try again later; `npx tidemark base` shows whether it goes on",
-      options,
-    );
+  constructor(message: string, open: OpenBase, options?: ErrorOptions) {
+    super(message, options);
     this.open = open;
   }
 }

@@ -59,7 +59,7 @@ export async function untilReleased(
   } catch (error) {
     if (!call.signal.aborted) throw error;
     const named = open ?? { base: held.bases[0] ?? "", sinceMs: undefined, steps: undefined };
-    throw new BaseOpenError(named, { cause: call.signal.reason });
+    throw baseOpenError(named, call.signal.reason);
   }
 }
 
@@ -75,7 +75,7 @@ export async function heldAt(
   const store = new BaseStore(core, runner);
   const [first] = await unreleased(store, { call, held });
   const base = first?.base ?? held.bases[0] ?? "";
-  return new BaseOpenError(await lookAt(store, base, call), { cause: held });
+  return baseOpenError(await lookAt(store, base, call), held);
 }
 
 /** Those that are not released by now; what may be is, once it was seen. */
@@ -92,4 +92,16 @@ async function unreleased(
 async function lookAt(store: BaseStore, base: string, call: Call): Promise<OpenBase> {
   const head = (await store.heads([base], call)).get(base);
   return { base, sinceMs: head?.startedMs, steps: head?.steps };
+}
+
+function baseOpenError(open: OpenBase, cause: unknown): BaseOpenError {
+  const { base, sinceMs, steps } = open;
+  const since = sinceMs === undefined ? "" : ` since ${new Date(sinceMs).toISOString()}`;
+  const at = steps === undefined ? "" : `, and has made ${steps} steps`;
+  return new BaseOpenError(
+    `BASE transaction ${base} is open${since}${at}; it holds what this transaction asks for, ` +
+      "which waits no longer. Try again later; `npx tidemark base` shows whether it goes on",
+    open,
+    { cause },
+  );
 }
