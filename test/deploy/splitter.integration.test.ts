@@ -27,7 +27,11 @@ let deployed: BundledDeployment;
 let splitter: LambdaProcess;
 
 beforeAll(async () => {
-  const table = { name: "plain", partitionKey: { name: "id", type: "S" }, history: false } as const;
+  const table = {
+    name: "plain-to-split",
+    partitionKey: { name: "id", type: "S" },
+    history: false,
+  } as const;
   // Before the load that is made below.
   const createdAt = ((Date.now() - 10 * windowSeconds * 1_000) * 1_000) as Timestamp;
   deployed = await startBundledDeployment([table], { deployment: "busy", createdAt });

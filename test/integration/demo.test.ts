@@ -246,7 +246,7 @@ describe("the demo", () => {
     expect([...stack.handlers.keys()].sort()).toEqual([
       ...["api", "housekeeping", "oracle", "reaper", "replay", "splitter"],
     ]);
-    expect(new Set(programs).size).toBe(9);
+    expect(new Set(programs).size).toBe(10);
     expect(new Set(programs.map((program) => dirname(program))).size).toBe(1);
     for (const program of programs) expect(existsSync(program)).toBe(true);
   });

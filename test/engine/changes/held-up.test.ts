@@ -26,7 +26,7 @@ async function leaveOpen(): Promise<void> {
 test("a part that is open while a thousand others commit ends no feed", async () => {
   cloud = await createTestCloud({ commit: "stream", tables: bankTables, shards: 2 });
   let seen = 0;
-  const count = 2_600;
+  const count = 1_400;
   await cloud.run(async () => {
     const client = cloud.createClient("writer", { chaining: false });
     await leaveOpen();

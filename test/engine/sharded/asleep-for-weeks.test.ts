@@ -9,7 +9,9 @@ const ways = [
 ] as const;
 
 describe.each(ways)("who has slept until all has expired, by %s", (_, way) => {
-  test.each(["reads", "only writes"] as const)(
+  // Ten days of functions on their schedules take their time: each question by one way.
+  const questions = way.commit === "express" ? (["only writes"] as const) : (["reads"] as const);
+  test.each(questions)(
     "goes on where the log ends, if it %s",
     async (what) => {
       const cloud = await createTestCloud({ ...way, tables: bankTables });
