@@ -1,4 +1,5 @@
 /** The console over several shards, some of them quiet, and while one is split. */
+import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { splitShardOf } from "../../aws/split-on-aws.ts";
 import type { ShardNumber } from "../../core/types.ts";
@@ -68,6 +69,8 @@ test("a moment is shown also where one of the shards has been quiet since", asyn
   const now = await served.get<RowsPage>("/api/tables/orders/rows");
   expect(now.rows).toHaveLength(1);
   const at = now.at;
+  // The moment is the later one of two logs, whose times agree to a second or so (protocol §10).
+  await setTimeout(2_000);
   await committed(express, async (tx) => {
     tx.put(orders, { customer: "ann", placedAt: 1, total: 2 });
   });
