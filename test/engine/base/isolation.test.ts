@@ -197,6 +197,37 @@ describe.each(ways)("a BASE transaction that is open, by %s", (_, way) => {
     });
   });
 
+  test("lets who has waited for long through before the next ones begin", async () => {
+    await cloud.run(async () => {
+      await open();
+      let isOver = false;
+      let begun = 0;
+      // One holds the account all the time, and often several.
+      const workers = ["one", "two", "three"].map(async (name, n) => {
+        const client = cloud.createClient(name);
+        await cloud.clock.sleep(n * 150);
+        while (!isOver) {
+          const id = `${name}-${(begun += 1).toString()}`;
+          const move = { from: "a", to: "b", pauseMs: 400 };
+          // The next one begins before this one has ended.
+          await client.base(transferOf(), move, { id });
+          await cloud.clock.sleep(300);
+        }
+      });
+      const waiter = cloud.createClient("waiter");
+      await cloud.clock.sleep(500);
+      const written = waiter.transact({ deadlineMs: 10_000 }, async (tx) => {
+        await tx.update(accounts, "a", (row) => ({ id: "a", amount: (row?.amount ?? 0) + 1_000 }));
+        return null;
+      });
+      await written.finally(() => {
+        isOver = true;
+      });
+      await Promise.all(workers);
+      expect(begun).toBeGreaterThan(3);
+    });
+  });
+
   test("is named to who has waited up to his deadline", async () => {
     await cloud.run(async () => {
       await open();

@@ -8,6 +8,9 @@ import {
   type TransactionBody,
 } from "../../../sdk/index.ts";
 import { createTestCloud, testTable, type TestCloud } from "../../../testing/index.ts";
+import { createTables } from "../../../aws/create-tables.ts";
+import { registerTables } from "../../../aws/register-tables.ts";
+import { registeredTable } from "../../../testing/deployment-options.ts";
 import { accounts, openAccounts, tables, transferOf } from "./transfers.ts";
 
 type Client = ReturnType<TestCloud["createClient"]>;
@@ -304,6 +307,36 @@ describe("what cannot be", () => {
         return Promise.resolve();
       });
       await expect(write).rejects.toMatchObject({ field: "isolation" });
+    });
+  });
+
+  test("is to read, without looking at locks, a table registered for them meanwhile", async () => {
+    const empty = await createTestCloud({ commit: "express", tables: [] });
+    const { world, deployment } = empty;
+    await empty.run(async () => {
+      const client = empty.createClient("client");
+      const operator = world.startProcess("second-operator", { exact: true });
+      const aws = { handles: world.handles(operator, { calm: true }), clock: operator.clock };
+      let runs = 0;
+      const { result } = await client.transact(async (tx) => {
+        runs += 1;
+        if (runs === 1) {
+          await createTables(aws, tables);
+          const { deployment: name } = deployment.options;
+          await registerTables({ ...aws, deployment: name }, tables.map(registeredTable));
+          // By this one the client learns of the table.
+          await client.transact((other) => other.get(accounts, "a"));
+        }
+        return (await tx.get(accounts, "a")) ?? null;
+      });
+      expect([result, runs]).toEqual([null, 2]);
+    });
+  });
+
+  test("is a split of a deployment with tables for BASE transactions", async () => {
+    const one = await createTestCloud({ commit: "express", tables, maySplit: true });
+    await one.run(async () => {
+      await expect(one.splitShard(0)).rejects.toMatchObject({ field: "table" });
     });
   });
 
