@@ -14,7 +14,7 @@ import type { EngineCore } from "../engine-core.ts";
 import type { BaseHead } from "./record.ts";
 import { BaseRun, HandlerChangedError } from "./run.ts";
 import { BaseStore, type Recorded } from "./store.ts";
-import { isWorthAnother } from "./worth.ts";
+import { isWorthAnother } from "./step-errors.ts";
 import type { BodyTransaction } from "../types.ts";
 import type {
   BaseEngine,

@@ -9,7 +9,7 @@ import type { Call } from "../call.ts";
 import type { EngineCore } from "../engine-core.ts";
 import type { BaseState } from "./base-state.ts";
 import type { HeldError } from "./held.ts";
-import { IsolatedTransaction } from "./isolated.ts";
+import { IsolatedTransaction } from "./isolated-transaction.ts";
 import { LockReader } from "./lock-reader.ts";
 import { BaseStore, recordsOf } from "./store.ts";
 
@@ -23,7 +23,7 @@ export function isolated(
 ): Guard {
   context.isGuarded = true;
   const locks = new LockReader(context, recordsOf(core), services.ports.digest);
-  const transaction = new IsolatedTransaction(context, { locks, services, mode });
+  const transaction = new IsolatedTransaction({ context, locks, services, mode });
   return { transaction, beforeCommit: () => transaction.beforeCommit() };
 }
 

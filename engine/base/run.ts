@@ -18,7 +18,7 @@ import type { BaseBeginning, BaseHead, StepRecord } from "./record.ts";
 import { StepFailedError } from "./step-failed.ts";
 import type { BaseStore, Recorded } from "./store.ts";
 import type { BaseHandler, BaseSteps, StepBody } from "./types.ts";
-import { isOfBody, isWorthAnother } from "./worth.ts";
+import { isOfBody, isWorthAnother } from "./step-errors.ts";
 
 /** The handler did not take the way again that is recorded. */
 export class HandlerChangedError extends Error {

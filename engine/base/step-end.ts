@@ -6,7 +6,7 @@ import type { AttributeValue } from "../../core/types.ts";
 import type { TransactionContext } from "../attempts/transaction-context.ts";
 import type { BodyTransaction } from "../types.ts";
 import type { StepError } from "./record.ts";
-import { isOfBody } from "./worth.ts";
+import { isOfBody } from "./step-errors.ts";
 
 export type StepEnd =
   | { readonly kind: "returned"; readonly value: AttributeValue; readonly error: undefined }

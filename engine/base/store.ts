@@ -35,7 +35,7 @@ import { assertSize, endOf, type StepEnd } from "./step-end.ts";
 import { takeAway } from "./void-locks.ts";
 import { closureOf, releasedItem } from "./release.ts";
 import { writeLockItem, type LockPlace } from "./saline-locks.ts";
-import { StepTransaction } from "./step.ts";
+import { StepTransaction } from "./step-transaction.ts";
 
 export type Recorded = { readonly head: BaseHead; readonly steps: readonly StepRecord[] };
 
@@ -122,7 +122,7 @@ export class BaseStore {
       const records = this.records();
       const locks = new LockReader(context, records, services.ports.digest);
       const { honoursReservations } = task;
-      const step = new StepTransaction(context, { locks, services, base, honoursReservations });
+      const step = new StepTransaction({ context, locks, services, base, honoursReservations });
       at = { context, step };
       ran = undefined;
       done = undefined;
@@ -133,7 +133,7 @@ export class BaseStore {
         const nowMs = this.ports.clock.nowMs();
         const { error: _, ...recordedEnd } = end;
         const record: StepRecord = {
-          ...{ number, name, atMs: nowMs, locks: step.locks, end: recordedEnd },
+          ...{ number, name, atMs: nowMs, locks: step.taken, end: recordedEnd },
         };
         const head: BaseHead = {
           ...(before ?? newHead(beginning, nowMs)),

@@ -8,12 +8,11 @@ import { keyNamesOf } from "../../core/attributes.ts";
 import { InvalidRequestError, UnavailableError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { Item, TableDescription, Timestamp } from "../../core/types.ts";
-import type { AttemptServices } from "../attempts/attempt-services.ts";
-import type { TransactionContext } from "../attempts/transaction-context.ts";
-import type { BodyTransaction, PageRequest, QuerySpec, RowPage, ScanSpec } from "../types.ts";
+import type { PageRequest, QuerySpec, RowPage, ScanSpec } from "../types.ts";
+import { GuardedTransaction, type GuardParts } from "./guarded-transaction.ts";
 import { ReservedError } from "./held.ts";
-import { takesBase } from "./isolated.ts";
-import type { HeldItem, LockReader } from "./lock-reader.ts";
+import { takesBase } from "./isolated-transaction.ts";
+import type { HeldItem } from "./lock-reader.ts";
 import { putRecord } from "./records.ts";
 import { itemKey, readLockItem, tablePartition, writeLockItem } from "./saline-locks.ts";
 
@@ -21,37 +20,18 @@ const none = { NULL: true } as const;
 
 type PartitionRead = { readonly sorts: Set<string>; all: boolean };
 
-export class StepTransaction implements BodyTransaction {
-  readonly #context: TransactionContext;
-  readonly #locks: LockReader;
-  readonly #services: AttemptServices;
+export class StepTransaction extends GuardedTransaction {
   readonly #base: string;
   readonly #honoursReservations: boolean;
   readonly #dependsOn = new Set<string>();
   readonly #read = new Map<string, PartitionRead>();
 
   constructor(
-    context: TransactionContext,
-    parts: {
-      readonly locks: LockReader;
-      readonly services: AttemptServices;
-      readonly base: string;
-      readonly honoursReservations: boolean;
-    },
+    parts: GuardParts & { readonly base: string; readonly honoursReservations: boolean },
   ) {
-    this.#context = context;
-    this.#locks = parts.locks;
-    this.#services = parts.services;
+    super(parts);
     this.#base = parts.base;
     this.#honoursReservations = parts.honoursReservations;
-  }
-
-  get readTimestamp(): Timestamp {
-    return this.#context.readTimestamp;
-  }
-
-  describe(table: string): TableDescription {
-    return this.#context.describe(table);
   }
 
   /** BASE transactions that it has read from, and that are not released. */
@@ -69,15 +49,15 @@ export class StepTransaction implements BodyTransaction {
   ): Promise<readonly (Item | undefined)[]> {
     const wanted = keys.map(({ table, key }) => {
       const description = this.#usable(table);
-      return { description, key, place: this.#locks.placeOf(description, key) };
+      return { description, key, place: this.locks.placeOf(description, key) };
     });
     const [first] = keys;
     const reading =
       keys.length === 1 && first !== undefined
-        ? this.#context.get(first.table, first.key).then((item) => [item])
-        : this.#context.batchGet(keys);
+        ? this.context.get(first.table, first.key).then((item) => [item])
+        : this.context.batchGet(keys);
     reading.catch(() => undefined);
-    const locks = await this.#locks.writeLocks(wanted.map(({ place }) => place));
+    const locks = await this.locks.writeLocks(wanted.map(({ place }) => place));
     this.#meet(locks);
     for (const { place } of wanted) this.#noteRead(place.partition).sorts.add(place.sort);
     return reading;
@@ -86,11 +66,11 @@ export class StepTransaction implements BodyTransaction {
   async queryPage(table: string, query: QuerySpec, page: PageRequest): Promise<RowPage> {
     const description = this.#usable(table);
     if (query.index !== undefined) throw refusedRead(`an index of table "${table}"`);
-    const reading = this.#context.queryPage(table, query, page);
+    const reading = this.context.queryPage(table, query, page);
     reading.catch(() => undefined);
     const key = { [description.partitionKey.name]: query.partitionKey };
-    const partition = this.#locks.partitionOf(description, key);
-    this.#meet(await this.#locks.writeLocksIn(partition));
+    const partition = this.locks.partitionOf(description, key);
+    this.#meet(await this.locks.writeLocksIn(partition));
     this.#noteRead(partition).all = true;
     return reading;
   }
@@ -99,27 +79,13 @@ export class StepTransaction implements BodyTransaction {
     return Promise.reject(refusedRead(`all of table "${table}"`));
   }
 
-  put(table: string, item: Item): void {
+  protected assertWritable(table: string): void {
     this.#usable(table);
-    this.#context.put(table, item);
-  }
-
-  delete(table: string, key: Item): void {
-    this.#usable(table);
-    this.#context.delete(table, key);
-  }
-
-  rollback(): void {
-    this.#context.rollback();
-  }
-
-  doom(error: unknown): void {
-    this.#context.doom(error);
   }
 
   /** Buffers the locks that its commit takes. */
   async beforeCommit(): Promise<void> {
-    const writes = Array.from(this.#context.writes.values());
+    const writes = Array.from(this.context.writes.values());
     const written = new Map<string, Set<string>>();
     await Promise.all(writes.map(({ table, key }) => this.#lockWritten(table, key, written)));
     for (const table of new Set(writes.map((write) => write.table.name))) {
@@ -130,7 +96,7 @@ export class StepTransaction implements BodyTransaction {
       Array.from(this.#read, async ([partition, { sorts, all }]) => {
         for (const sort of written.get(partition) ?? []) sorts.delete(sort);
         if (sorts.size === 0 && !all) return;
-        const before = await this.#locks.readLockOf(partition, this.#base);
+        const before = await this.locks.readLockOf(partition, this.#base);
         const lock = {
           base: this.#base,
           sorts: new Set([...(before?.sorts ?? []), ...sorts]),
@@ -146,13 +112,13 @@ export class StepTransaction implements BodyTransaction {
     key: Item,
     written: Map<string, Set<string>>,
   ): Promise<void> {
-    const place = this.#locks.placeOf(table, key);
+    const place = this.locks.placeOf(table, key);
     const sorts = written.get(place.partition) ?? new Set<string>();
     written.set(place.partition, sorts.add(place.sort));
     // Read, so that it is at its commit as it was up to here: that is what readers are shown. So
     // steps chain to nothing: what they read would not be there yet at their read timestamp.
-    await this.#context.stored(table, [key]);
-    const held = await this.#locks.writeLock(place);
+    await this.context.stored(table, [key]);
+    const held = await this.locks.writeLock(place);
     if (held !== undefined) this.#meetReservation(held);
     const others = (held?.holds ?? []).filter(({ base }) => base !== this.#base);
     const own = held?.holds.find(({ base }) => base === this.#base);
@@ -179,17 +145,17 @@ export class StepTransaction implements BodyTransaction {
 
   /** Of the shard in which it lies. */
   #readTimestampOf(table: TableDescription, key: Item): Timestamp {
-    const { views } = this.#context;
+    const { views } = this.context;
     return views.openAt(views.hashes.item(keyNamesOf(table), key)).readTimestamp;
   }
 
   /** Keys of the locks that its commit takes. */
-  readonly locks: Item[] = [];
+  readonly taken: Item[] = [];
 
   #put(item: Item): void {
     const { pk = none, sk = none } = item;
-    this.locks.push({ pk, sk });
-    putRecord({ context: this.#context, records: this.#locks.records }, item);
+    this.taken.push({ pk, sk });
+    putRecord({ context: this.context, records: this.locks.records }, item);
   }
 
   #noteRead(partition: string): PartitionRead {
@@ -209,9 +175,9 @@ export class StepTransaction implements BodyTransaction {
 
   #meetReservation({ place, lock, holds }: HeldItem): void {
     if (!this.#honoursReservations || holds.some(({ base }) => base === this.#base)) return;
-    if (lock.reservedUntilMs <= this.#services.ports.clock.nowMs()) return;
+    if (lock.reservedUntilMs <= this.services.ports.clock.nowMs()) return;
     const error = new ReservedError(place);
-    this.#context.doom(error);
+    this.context.doom(error);
     throw error;
   }
 
@@ -219,7 +185,7 @@ export class StepTransaction implements BodyTransaction {
   #usable(table: string): TableDescription {
     const description = this.describe(table);
     const { baseSince } = description;
-    if (this.#services.sessions.lone === undefined) {
+    if (this.services.sessions.lone === undefined) {
       throw new InvalidRequestError(
         "deployment",
         "the deployment has several shards, and BASE transactions need one as yet",
@@ -232,7 +198,7 @@ export class StepTransaction implements BodyTransaction {
           `(\`npx tidemark register ${table} --base\`)`,
       );
     }
-    if ((baseSince ?? 0) <= this.#services.ports.clock.nowMs() * 1000) return description;
+    if ((baseSince ?? 0) <= this.services.ports.clock.nowMs() * 1000) return description;
     throw new UnavailableError(
       `table "${table}" takes BASE transactions from ${baseSince ?? 0} on, when every process ` +
         "knows of it; try again then",

@@ -11,59 +11,38 @@
  */
 import { InvalidRequestError } from "../../core/errors.ts";
 import type { Item, TableDescription, Timestamp } from "../../core/types.ts";
-import type { AttemptServices } from "../attempts/attempt-services.ts";
-import type { TransactionContext } from "../attempts/transaction-context.ts";
-import type { BodyTransaction, PageRequest, QuerySpec, RowPage, ScanSpec } from "../types.ts";
+import type { PageRequest, QuerySpec, RowPage, ScanSpec } from "../types.ts";
+import { GuardedTransaction, type GuardParts } from "./guarded-transaction.ts";
 import { HeldError } from "./held.ts";
-import type { HeldItem, LockReader } from "./lock-reader.ts";
+import type { HeldItem } from "./lock-reader.ts";
 import { deleteRecord, putRecord, type RecordsWriter } from "./records.ts";
 import { writeLockItem, writeLockKey, type LockPlace } from "./saline-locks.ts";
 
 /** Partitions whose locks are looked at side by side. */
 const partitionsAtOnce = 25;
 
-export class IsolatedTransaction implements BodyTransaction {
-  readonly #context: TransactionContext;
-  readonly #locks: LockReader;
-  readonly #services: AttemptServices;
+export class IsolatedTransaction extends GuardedTransaction {
   readonly #mode: "reads" | "writes";
   /** Items whose locks it has looked at: kept free for it as a whole, if it waits long. */
   readonly #looked = new Map<string, LockPlace>();
 
-  constructor(
-    context: TransactionContext,
-    parts: {
-      readonly locks: LockReader;
-      readonly services: AttemptServices;
-      readonly mode: "reads" | "writes";
-    },
-  ) {
-    this.#context = context;
-    this.#locks = parts.locks;
-    this.#services = parts.services;
+  constructor(parts: GuardParts & { readonly mode: "reads" | "writes" }) {
+    super(parts);
     this.#mode = parts.mode;
   }
 
-  get readTimestamp(): Timestamp {
-    return this.#context.readTimestamp;
-  }
-
-  describe(table: string): TableDescription {
-    return this.#context.describe(table);
-  }
-
   async get(table: string, key: Item): Promise<Item | undefined> {
-    const reading = this.#context.get(table, key);
+    const reading = this.context.get(table, key);
     const held = await this.#beside(reading, table, () => this.#heldAmong(table, [key]));
     if (held.length === 0) return reading;
     await this.#hide(table, held);
-    return this.#context.get(table, key);
+    return this.context.get(table, key);
   }
 
   async batchGet(
     keys: readonly { readonly table: string; readonly key: Item }[],
   ): Promise<readonly (Item | undefined)[]> {
-    const reading = this.#context.batchGet(keys);
+    const reading = this.context.batchGet(keys);
     reading.catch(() => undefined);
     const tables = new Set(keys.map(({ table }) => table));
     let isHidden = false;
@@ -74,11 +53,11 @@ export class IsolatedTransaction implements BodyTransaction {
       await this.#hide(table, held);
       isHidden = true;
     }
-    return isHidden ? this.#context.batchGet(keys) : reading;
+    return isHidden ? this.context.batchGet(keys) : reading;
   }
 
   async queryPage(table: string, query: QuerySpec, page: PageRequest): Promise<RowPage> {
-    const reading = this.#context.queryPage(table, query, page);
+    const reading = this.context.queryPage(table, query, page);
     if (query.index !== undefined) {
       await this.#beside(reading, table, () => this.#noWriterOf(table));
       return reading;
@@ -86,35 +65,17 @@ export class IsolatedTransaction implements BodyTransaction {
     const held = await this.#beside(reading, table, () => {
       const description = this.describe(table);
       const key = { [description.partitionKey.name]: query.partitionKey };
-      return this.#locks.writeLocksIn(this.#locks.partitionOf(description, key)).then(onlyHeld);
+      return this.locks.writeLocksIn(this.locks.partitionOf(description, key)).then(onlyHeld);
     });
     if (held.length === 0) return reading;
     await this.#hide(table, held);
-    return this.#context.queryPage(table, query, page);
+    return this.context.queryPage(table, query, page);
   }
 
   async scanPage(table: string, scan: ScanSpec, page: PageRequest): Promise<RowPage> {
-    const reading = this.#context.scanPage(table, scan, page);
+    const reading = this.context.scanPage(table, scan, page);
     await this.#beside(reading, table, () => this.#noWriterOf(table));
     return reading;
-  }
-
-  put(table: string, item: Item): void {
-    this.#refuseSnapshot(table);
-    this.#context.put(table, item);
-  }
-
-  delete(table: string, key: Item): void {
-    this.#refuseSnapshot(table);
-    this.#context.delete(table, key);
-  }
-
-  rollback(): void {
-    this.#context.rollback();
-  }
-
-  doom(error: unknown): void {
-    this.#context.doom(error);
   }
 
   /**
@@ -124,19 +85,17 @@ export class IsolatedTransaction implements BodyTransaction {
   async beforeCommit(): Promise<void> {
     if (this.#mode === "reads") {
       // What was laid over its reads is nobody's write.
-      this.#context.writes.clear();
+      this.context.writes.clear();
       return;
     }
-    const writes = Array.from(this.#context.writes.values()).filter(({ table }) =>
-      takesBase(table),
-    );
-    const places = writes.map(({ table, key }) => this.#locks.placeOf(table, key));
+    const writes = Array.from(this.context.writes.values()).filter(({ table }) => takesBase(table));
+    const places = writes.map(({ table, key }) => this.locks.placeOf(table, key));
     const sorts = new Map<string, string[]>();
     for (const { partition, sort } of places) {
       sorts.set(partition, [...(sorts.get(partition) ?? []), sort]);
     }
     this.#noteLooked(places);
-    const locks = places.length === 0 ? [] : await this.#locks.writeLocks(places);
+    const locks = places.length === 0 ? [] : await this.locks.writeLocks(places);
     this.#refuse(onlyHeld(locks));
     await this.#refuseRead([...sorts]);
     for (const held of locks) if (held.lock.reservedUntilMs > 0) this.#endReservation(held);
@@ -144,7 +103,7 @@ export class IsolatedTransaction implements BodyTransaction {
 
   /** Who waited for it is through. */
   #endReservation({ place, lock, holds }: HeldItem): void {
-    const writer: RecordsWriter = { context: this.#context, records: this.#locks.records };
+    const writer: RecordsWriter = { context: this.context, records: this.locks.records };
     if (holds.length === 0) deleteRecord(writer, writeLockKey(place));
     else putRecord(writer, writeLockItem(place, { ...lock, holds, reservedUntilMs: 0 }));
   }
@@ -153,7 +112,7 @@ export class IsolatedTransaction implements BodyTransaction {
     for (let at = 0; at < partitions.length; at += partitionsAtOnce) {
       await Promise.all(
         partitions.slice(at, at + partitionsAtOnce).map(async ([partition, sorts]) => {
-          const readers = await this.#locks.readLocksIn(partition);
+          const readers = await this.locks.readLocksIn(partition);
           const inTheWay = readers.filter(
             (lock) => lock.all || sorts.some((sort) => lock.sorts.has(sort)),
           );
@@ -175,28 +134,28 @@ export class IsolatedTransaction implements BodyTransaction {
     look: () => Promise<readonly Found[]>,
   ): Promise<readonly Found[]> {
     reading.catch(() => undefined);
-    const description = this.#services.registry.find(table);
+    const description = this.services.registry.find(table);
     if (description === undefined || !takesBase(description)) return [];
-    this.#refuseSnapshot(table);
+    this.assertWritable(table);
     return look();
   }
 
   async #heldAmong(table: string, keys: readonly Item[]): Promise<readonly HeldItem[]> {
     const description = this.describe(table);
     const unwritten = keys.filter(
-      (key) => this.#context.writes.find(description, key) === undefined,
+      (key) => this.context.writes.find(description, key) === undefined,
     );
-    const places = unwritten.map((key) => this.#locks.placeOf(description, key));
+    const places = unwritten.map((key) => this.locks.placeOf(description, key));
     this.#noteLooked(places);
     const [only, ...others] = places;
     if (only === undefined) return [];
-    if (others.length > 0) return onlyHeld(await this.#locks.writeLocks([only, ...others]));
-    const held = await this.#locks.writeLock(only);
+    if (others.length > 0) return onlyHeld(await this.locks.writeLocks([only, ...others]));
+    const held = await this.locks.writeLock(only);
     return held === undefined ? [] : onlyHeld([held]);
   }
 
   async #noWriterOf(table: string): Promise<readonly never[]> {
-    const writers = await this.#locks.writersOf(table);
+    const writers = await this.locks.writersOf(table);
     if (writers.length > 0) throw this.#held(writers, []);
     return [];
   }
@@ -204,7 +163,7 @@ export class IsolatedTransaction implements BodyTransaction {
   /** Lays what stood there before over what is read of the table; or waits. */
   async #hide(table: string, held: readonly HeldItem[]): Promise<void> {
     const description = this.describe(table);
-    const canBeHad = description.history && this.#services.sessions.lone !== undefined;
+    const canBeHad = description.history && this.services.sessions.lone !== undefined;
     if (this.#mode === "writes" || !canBeHad) {
       this.#refuse(held);
       return;
@@ -214,19 +173,19 @@ export class IsolatedTransaction implements BodyTransaction {
 
   async #hideOne(table: TableDescription, held: HeldItem): Promise<void> {
     const { key } = held.lock;
-    if (this.#context.writes.find(table, key) !== undefined) return;
-    const { versions, items } = this.#services.ports;
-    const { options } = this.#services.call;
+    if (this.context.writes.find(table, key) !== undefined) return;
+    const { versions, items } = this.services.ports;
+    const { options } = this.services.call;
     const before = Math.min(...held.holds.map((hold) => hold.before)) as Timestamp;
     const past = await versions.find(table.name, key, before, options);
     if (past === undefined) {
       // Not superseded yet: the step's own write is still on its way there.
       const { item, version, tombstone } = await items.get(table, key, options);
       if (version > before) this.#refuse([held]);
-      else this.#context.writes.set(table, key, tombstone ? undefined : item);
+      else this.context.writes.set(table, key, tombstone ? undefined : item);
       return;
     }
-    this.#context.writes.set(table, key, past.item);
+    this.context.writes.set(table, key, past.item);
   }
 
   #refuse(held: readonly HeldItem[]): void {
@@ -241,7 +200,7 @@ export class IsolatedTransaction implements BodyTransaction {
   #held(bases: readonly string[], places: readonly LockPlace[]): Error {
     this.#noteLooked(places);
     const error = new HeldError([...new Set(bases)].sort(), [...this.#looked.values()]);
-    this.#context.doom(error);
+    this.context.doom(error);
     return error;
   }
 
@@ -249,9 +208,9 @@ export class IsolatedTransaction implements BodyTransaction {
     for (const place of places) this.#looked.set(`${place.partition} ${place.sort}`, place);
   }
 
-  #refuseSnapshot(table: string): void {
-    const description = this.#services.registry.find(table);
-    const isSnapshot = this.#mode === "writes" && this.#context.views.isolation === "snapshot";
+  protected assertWritable(table: string): void {
+    const description = this.services.registry.find(table);
+    const isSnapshot = this.#mode === "writes" && this.context.views.isolation === "snapshot";
     if (!isSnapshot || description === undefined || !takesBase(description)) return;
     throw new InvalidRequestError(
       "isolation",
