@@ -1,5 +1,6 @@
 /** Which tables BASE transactions may use, and from when on. */
 import { describe, expect, test } from "vitest";
+import { InvalidRequestError } from "../../core/errors.ts";
 import { baseRecordsTable, baseSinceAfter } from "../../core/base-tables.ts";
 import * as limits from "../../core/limits.ts";
 import type { TableDescription, Timestamp } from "../../core/types.ts";
@@ -28,11 +29,14 @@ describe("a table for BASE transactions", () => {
 
   test("is not taken back, nor mixed or on the way there", () => {
     const before = { ...registered, baseSince: 7 as Timestamp };
-    const refused = expect.objectContaining({ field: "base" });
-    expect(() => baseSinceAfter(before, { ...wanted, base: false }, nowMs)).toThrow(refused);
-    expect(() => baseSinceAfter(undefined, { ...wanted, access: "mixed" }, nowMs)).toThrow(refused);
+    const isRefused = (register: () => unknown): void => {
+      expect(register).toThrow(InvalidRequestError);
+      expect(register).toThrow(expect.objectContaining({ field: "base" }));
+    };
+    isRefused(() => baseSinceAfter(before, { ...wanted, base: false }, nowMs));
+    isRefused(() => baseSinceAfter(undefined, { ...wanted, access: "mixed" }, nowMs));
     const move = { to: "mixed", stage: "closed" } as const;
-    expect(() => baseSinceAfter(registered, { ...wanted, move }, nowMs)).toThrow(refused);
+    isRefused(() => baseSinceAfter(registered, { ...wanted, move }, nowMs));
   });
 
   test("stays without them if nobody asks for it", () => {
