@@ -57,7 +57,7 @@ Log(k) ==
        IF join = 0 THEN <<>> ELSE SubSeq(logs[Parent], join, Len(logs[Parent]))
 
 Last(s) == IF logs[s] # <<>> THEN logs[s][Len(logs[s])].ts
-           ELSE IF s = Child /\ fork # 0 THEN logs[Parent][fork].ts ELSE Ahead[s]
+           ELSE IF s = Child /\ fork # 0 THEN Max({logs[Parent][fork].ts, Ahead[s]}) ELSE Ahead[s]
 
 ------------------------------------------------------------------------------
 (* What transactions do, and what becomes of them. *)
