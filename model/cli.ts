@@ -4,6 +4,7 @@
  *     npm run model                 every configuration that CI checks
  *     npm run model -- install      one by name; `full` takes hours
  *     npm run model:mutants         every deliberate mistake must violate what it breaks
+ *     npm run model -- --changed    only what is not on record in model/checked.json
  *     npm run model:reached         what must happen in the model does; by name, with the trace
  *     npm run model:traces          makes model/traces anew
  */
@@ -11,6 +12,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command } from "commander";
+import { isChecked, keepChecked, type Run } from "./harness/checked.ts";
 import { type CheckResult, fetchChecker, modelFolder, runChecker } from "./harness/checker.ts";
 import { type ModelMutant, modelMutants } from "./harness/mutants.ts";
 import { reachedStates, type ReachedState } from "./harness/reached-states.ts";
@@ -85,24 +87,43 @@ function say(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-async function check(names: readonly string[]): Promise<void> {
+type Chosen = {
+  /** Those that are named, and those that the record does not have as they are. */
+  readonly changed?: boolean;
+};
+
+async function check(names: readonly string[], { changed }: Chosen): Promise<void> {
   const jar = fetchChecker();
-  await sideBySide(names.length === 0 ? ciConfigs : names, async (name) => {
+  const all = names.length === 0 || changed === true ? ciConfigs : names;
+  const chosen = all.filter(
+    (name) => changed !== true || names.includes(name) || !isChecked(name, runOf(name)),
+  );
+  sayLeftOut(all.length - chosen.length);
+  await sideBySide(chosen, async (name) => {
+    const run = runOf(name);
     const result = await runChecker(jar, {
-      module: moduleOf(name),
-      config: configOf(name),
+      ...run,
       onProgress: (line) => {
         say(`${name}: ${line}`);
       },
     });
     if (result.kind === "holds") {
       say(`${name}: every invariant holds in ${figures(result)}`);
+      keepChecked(name, run, result);
       return;
     }
     say(result.output);
     say(`${name}: ${result.violated ?? "the checker"} failed after ${figures(result)}`);
     process.exitCode = 1;
   });
+}
+
+function runOf(name: string): Run {
+  return { module: moduleOf(name), config: configOf(name) };
+}
+
+function sayLeftOut(count: number): void {
+  if (count > 0) say(`${count} are as they were when model/checked.json was told of them`);
 }
 
 /** As many at a time as there are processors. */
@@ -121,18 +142,25 @@ function withInvariant(config: string, name: string): string {
   return config.replace(/^INVARIANTS.*$/m, `INVARIANTS ${name}`);
 }
 
+function mutantRunOf({ name, config, settings, only }: ModelMutant): Run {
+  const text = configOf(config, { ...settings, Mutant: `"${name}"` });
+  return {
+    module: moduleOf(config),
+    config: only === undefined ? text : withInvariant(text, only),
+  };
+}
+
+function titleOf({ name, config, only }: ModelMutant): string {
+  return [name, `in ${config}`, ...(only === undefined ? [] : [`by ${only} alone`])].join(" ");
+}
+
 async function checkMutant(jar: string, mutant: ModelMutant): Promise<void> {
   const { name, violates } = mutant;
-  const settings = { ...mutant.settings, Mutant: `"${name}"` };
-  const config = configOf(mutant.config, settings);
-  const { only } = mutant;
-  const result = await runChecker(jar, {
-    module: moduleOf(mutant.config),
-    isBrief: true,
-    config: only === undefined ? config : withInvariant(config, only),
-  });
+  const run = mutantRunOf(mutant);
+  const result = await runChecker(jar, { ...run, isBrief: true });
   if (result.violated !== undefined && violates.includes(result.violated)) {
     say(`${name}: violates ${result.violated} after ${figures(result)}`);
+    keepChecked(titleOf(mutant), run, result);
     return;
   }
   if (result.kind === "broken") say(result.output);
@@ -141,16 +169,15 @@ async function checkMutant(jar: string, mutant: ModelMutant): Promise<void> {
   process.exitCode = 1;
 }
 
-async function checkMutants(
-  names: readonly string[],
-  { without }: { readonly without?: string },
-): Promise<void> {
+async function checkMutants(names: readonly string[], { changed }: Chosen): Promise<void> {
   const jar = fetchChecker();
-  const chosen = modelMutants.filter(({ name, config }) => {
-    const isLeftOut = without !== undefined && config.startsWith(without);
-    return names.length === 0 ? !isLeftOut : names.includes(name);
-  });
-  if (chosen.length === 0) throw new Error("no mutant of this name");
+  const unknown = names.filter((name) => modelMutants.every((mutant) => mutant.name !== name));
+  if (unknown.length > 0) throw new Error(`no mutant of the name ${unknown.join(", ")}`);
+  const isMeant = (mutant: ModelMutant): boolean =>
+    names.includes(mutant.name) ||
+    (changed === true ? !isChecked(titleOf(mutant), mutantRunOf(mutant)) : names.length === 0);
+  const chosen = modelMutants.filter(isMeant);
+  if (changed === true) sayLeftOut(modelMutants.length - chosen.length);
   await sideBySide(chosen, (mutant) => checkMutant(jar, mutant));
 }
 
@@ -213,11 +240,12 @@ const program = new Command("model").description("checks the formal model of the
 program
   .command("check", { isDefault: true })
   .argument("[configurations...]", "names of model/*.cfg; by default those that CI checks")
+  .option("--changed", "and those that model/checked.json does not have as they are")
   .action(check);
 program
   .command("mutants")
   .argument("[names...]", "by default all")
-  .option("--without <configurations>", "but those of configurations that begin so")
+  .option("--changed", "and those that model/checked.json does not have as they are")
   .action(checkMutants);
 program
   .command("reached")

@@ -22,6 +22,8 @@ const artifact = {
   version: "1.1.0",
 } as const;
 
+export const checkerVersion = `${artifact.artifact} ${artifact.version}`;
+
 /** Path of the checker's jar; fetched if it is not there yet. */
 export function fetchChecker(): string {
   const folder = fetchArtifact(artifact, (line) => {
