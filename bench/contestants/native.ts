@@ -40,8 +40,15 @@ export function nativeOn(
   name: ContestantName = "native",
 ): Omit<ContestantClient, "close"> {
   const tableName: TableName = (table) => physicalName(name, table);
+  return plainCalls(client, { tableName, inTurn: name === "native-in-turn" });
+}
+
+/** @param options.inTurn whether writes go one after another. */
+export function plainCalls(
+  client: DynamoDBClient,
+  { tableName, inTurn }: { readonly tableName: TableName; readonly inTurn: boolean },
+): Omit<ContestantClient, "close"> {
   const reads = new PlainReads(client, tableName);
-  const inTurn = name === "native-in-turn";
   return {
     async run(operation) {
       const writes = await writesOf(reads, operation);

@@ -60,6 +60,16 @@ export type Operation = {
   readonly native?: boolean;
   /** Throws `RolledBack` where the benchmark's rules ask for a rollback. */
   readonly body: (transaction: BenchTransaction) => Promise<void>;
+  /** The same as a BASE transaction, where it is worth one. Steps hand on by what they close over. */
+  readonly steps?: readonly Step[];
+};
+
+/** Throws `RolledBack` in the first one only. May run more than once, as a body may. */
+export type Step = {
+  readonly name: string;
+  readonly body: (transaction: BenchTransaction) => Promise<void>;
+  /** Waiting for the world outside once it is committed; in ACID before its commit. Default: 0. */
+  readonly waitMs?: number;
 };
 
 /** The workload's own, wanted rollback: neither a conflict nor a failure. */

@@ -4,6 +4,7 @@
  * several each log has a Kinesis shard of its own, and each of these an instance of each function,
  * which stays with it: what AWS does when instances change places is not in here.
  */
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { createAwsClientPorts } from "../../aws/client-ports.ts";
 import { type AwsPorts, type AwsPortsOptions, createAwsPorts } from "../../aws/ports.ts";
 import { createTables } from "../../aws/create-tables.ts";
@@ -47,6 +48,8 @@ export type ProjectedTable = {
   readonly name: string;
   readonly partitionKey: { readonly name: string; readonly type: "S" | "N" };
   readonly sortKey?: { readonly name: string; readonly type: "S" | "N" };
+  /** For BASE transactions, whose readers wait for nobody: with history. Default false. */
+  readonly base?: boolean;
 };
 
 export const itemsTable: ProjectedTable = {
@@ -115,7 +118,7 @@ export class ProjectedDeployment {
       await createTables(aws, tables);
       await registerTables(
         { ...aws, deployment },
-        tables.map((table) => ({ ...table, history: false, access })),
+        tables.map(({ base = false, ...table }) => ({ ...table, base, history: base, access })),
       );
       const { control } = createAwsPorts({ ...aws, deployment });
       const entries = await control.shardEntries();
@@ -183,6 +186,14 @@ export class ProjectedDeployment {
       marshall: {},
       numbers: "bigint-when-unsafe",
     });
+  }
+
+  /** Plain calls of a new process with a processor of its own. */
+  startPlainClient(): DynamoDBClient {
+    this.#processes += 1;
+    const process = this.world.startProcess(`app#${this.#processes.toString()}`);
+    this.#register(process, "client", 1);
+    return this.world.handles(process, { calm: false }).dynamodb.client;
   }
 
   /** Waits until oracle and replay have done all that is in the stream, and in the log. */

@@ -9,6 +9,7 @@ import type { BenchResults } from "../harness/results.ts";
 import { storedMediator } from "../mediator/result.ts";
 import type { BenchStore } from "../options.ts";
 import { storedProjection } from "../projection/stored-projection.ts";
+import { storedSalt } from "../salt/results.ts";
 import { storedShards } from "../shards/stored-shards.ts";
 import { reportOf } from "./report.ts";
 
@@ -23,6 +24,7 @@ export const resultFiles = {
   projection: inResults("projection.json"),
   mediator: inResults("mediator.json"),
   shards: inResults("shards.json"),
+  salt: inResults("salt.json"),
 } as const;
 
 export function writeResults(results: BenchResults, store: BenchStore): void {
@@ -33,7 +35,7 @@ export function writeResults(results: BenchResults, store: BenchStore): void {
 
 /**
  * With the last run of Mediator's evaluation, the last projection and the last figures of several
- * shards, if there are any.
+ * shards and of BASE transactions, if there are any.
  */
 export async function writeReport(results: BenchResults, store: BenchStore): Promise<void> {
   writeFileSync(
@@ -42,6 +44,7 @@ export async function writeReport(results: BenchResults, store: BenchStore): Pro
       ...storedMediator(resultFiles.mediator),
       ...storedProjection(resultFiles.projection),
       ...storedShards(resultFiles.shards),
+      ...storedSalt(resultFiles.salt),
     ]),
   );
 }

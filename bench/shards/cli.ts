@@ -9,10 +9,11 @@ import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { pageOf } from "../report/page.ts";
 import { resultFiles } from "../report/result-files.ts";
+import { markdownOf } from "../report/stored-figures.ts";
 import { runFigure, type ShardsFigures } from "./figures.ts";
 import { briefPlan, figureNames, fullPlan } from "./plan.ts";
 import { storedFigures, storedShards, storeFigures } from "./stored-shards.ts";
-import { markdownOf, tablesOf } from "./tables.ts";
+import { tablesOf } from "./tables.ts";
 
 // A transaction of more than ten parts has as many listeners on one signal, and Node.js warns.
 

@@ -19,12 +19,6 @@ export function tablesOf(figures: Partial<ShardsFigures>): readonly TableSpec[] 
   ].filter(({ rows }) => rows.length > 0);
 }
 
-export function markdownOf({ title, head, rows }: TableSpec): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
-  const lines = [line(head), line(head.map(() => "---")), ...rows.map(line)];
-  return `### ${title ?? ""}\n\n${lines.join("\n")}\n`;
-}
-
 function whole(value: number): string {
   return Math.round(value).toLocaleString("en-US");
 }

@@ -89,9 +89,10 @@ export function ticketing(scale: TicketScale = ticketSmallScale, name = "ticketi
       );
     }
     steps.push(readWrite("reserve", (transaction) => transactions.reserve(transaction, visit)));
-    steps.push(
-      readWrite("create-order", (transaction) => transactions.createOrder(transaction, visit)),
-    );
+    steps.push({
+      ...readWrite("create-order", (transaction) => transactions.createOrder(transaction, visit)),
+      steps: transactions.createOrderSteps(visit),
+    });
     if (percent(random, shares.cancelling)) {
       steps.push(readWrite("cancel", (transaction) => transactions.cancel(transaction, visit)));
       return;

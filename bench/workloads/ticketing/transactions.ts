@@ -1,7 +1,7 @@
 /**
  * What visitors and the box office do: each a transaction of its own, as a click in the shop is.
  */
-import { RolledBack, type BenchTransaction } from "../../harness/workload.ts";
+import { RolledBack, type BenchTransaction, type Step } from "../../harness/workload.ts";
 import { getRow, getRows, putRow, queryRows, standing, standingRow } from "../typed-rows.ts";
 import * as schema from "./schema.ts";
 
@@ -79,6 +79,41 @@ export async function reserve(transaction: BenchTransaction, visit: Visit): Prom
 /** The transaction that Salt made BASE. */
 export async function createOrder(transaction: BenchTransaction, visit: Visit): Promise<void> {
   await advance(transaction, visit, { from: "reserved", to: "ordered" });
+}
+
+/** As a BASE transaction: the category, which all orders want, last and the shortest. */
+export function createOrderSteps(visit: Visit): readonly Step[] {
+  const { event, category } = visit;
+  let order: schema.OrderRow | undefined;
+  return [
+    {
+      name: "order",
+      body: async (transaction) => {
+        order = await getRow(transaction, schema.orders, { event, order: visit.order });
+        if (order === undefined) throw new RolledBack("nothing was reserved");
+        if (order.state !== "reserved") throw new RolledBack(`the order is ${order.state}`);
+        putRow(transaction, schema.orders, { ...order, state: "ordered" });
+      },
+    },
+    {
+      name: "seats",
+      body: async (transaction) => {
+        const { seats } = standing(order, "the first step");
+        for (const seat of await readSeats(transaction, visit, seats)) {
+          putRow(transaction, schema.seats, { ...seat, state: "ordered" });
+        }
+      },
+    },
+    {
+      name: "counters",
+      body: async (transaction) => {
+        const counters = await standingRow(transaction, schema.categories, { event, category });
+        const count = standing(order, "the first step").seats.length;
+        const change = { from: "reserved", to: "ordered", count } as const;
+        putRow(transaction, schema.categories, moved(counters, change));
+      },
+    },
+  ];
 }
 
 export async function pay(transaction: BenchTransaction, visit: Visit): Promise<void> {

@@ -2,7 +2,7 @@
  * The new-order transaction (clause 2.4.2): an order of five to fifteen lines, and its toll on the
  * stock.
  */
-import { RolledBack, type BenchTransaction } from "../../harness/workload.ts";
+import { RolledBack, type BenchTransaction, type Step } from "../../harness/workload.ts";
 import { getRows, putRow, standing, standingRow } from "../typed-rows.ts";
 import type { NewOrderInput } from "./inputs.ts";
 import * as schema from "./schema.ts";
@@ -19,18 +19,75 @@ export async function newOrder(
   transaction: BenchTransaction,
   input: NewOrderInput,
 ): Promise<NewOrderOutput> {
-  const { w, d, c, entryDate } = input;
+  const [begun, stocks] = await Promise.all([
+    beginOrder(transaction, input),
+    readStocks(transaction, input),
+  ]);
+  return writeLines(transaction, input, { begun, stocks });
+}
+
+/**
+ * As Salt (OSDI 2014) §5 has it as a BASE transaction: one step for the district's next number,
+ * one for what is written under it.
+ */
+export function newOrderSteps(input: NewOrderInput): readonly Step[] {
+  let begun: Begun | undefined;
+  return [
+    {
+      name: "number",
+      body: async (transaction) => {
+        begun = await beginOrder(transaction, input);
+        // What is wrong must show before anything is accepted.
+        for (const { item } of input.lines) soldItem(begun.items, item);
+      },
+    },
+    {
+      name: "lines",
+      body: async (transaction) => {
+        const stocks = await readStocks(transaction, input);
+        writeLines(transaction, input, { begun: standing(begun, "the first step"), stocks });
+      },
+    },
+  ];
+}
+
+type Begun = {
+  readonly order: number;
+  readonly warehouse: schema.WarehouseRow;
+  readonly place: schema.DistrictRow;
+  readonly customer: schema.CustomerRow;
+  readonly items: ReadonlyMap<number, schema.ItemRow>;
+};
+
+async function beginOrder(transaction: BenchTransaction, input: NewOrderInput): Promise<Begun> {
+  const { w, d, c } = input;
   const district = schema.districtId(w, d);
-  const [warehouse, place, customer, items, stocks] = await Promise.all([
+  const [warehouse, place, customer, items] = await Promise.all([
     standingRow(transaction, schema.warehouses, { w }),
     standingRow(transaction, schema.districts, { district }),
     standingRow(transaction, schema.customers, { district, c }),
     readItems(transaction, input),
-    readStocks(transaction, input),
   ]);
-  const o = place.nextOrder;
+  putRow(transaction, schema.districts, { ...place, nextOrder: place.nextOrder + 1 });
+  return { order: place.nextOrder, warehouse, place, customer, items };
+}
+
+/** Clause 2.4.1.4: what was done up to here is undone. */
+function soldItem(items: Begun["items"], item: number): schema.ItemRow {
+  const sold = items.get(item);
+  if (sold === undefined) throw new RolledBack(`item ${item} is not for sale`);
+  return sold;
+}
+
+function writeLines(
+  transaction: BenchTransaction,
+  input: NewOrderInput,
+  { begun, stocks }: { readonly begun: Begun; readonly stocks: Map<string, schema.StockRow> },
+): NewOrderOutput {
+  const { w, d, c, entryDate } = input;
+  const { order: o, warehouse, place, customer, items } = begun;
+  const district = schema.districtId(w, d);
   const order = schema.orderId(district, o);
-  putRow(transaction, schema.districts, { ...place, nextOrder: o + 1 });
   putRow(transaction, schema.orders, {
     order,
     line: 0,
@@ -44,9 +101,7 @@ export async function newOrder(
   let sum = 0;
   let brands = "";
   for (const [index, { item, supplyW, quantity }] of input.lines.entries()) {
-    const sold = items.get(item);
-    // Clause 2.4.1.4: what was done up to here is undone.
-    if (sold === undefined) throw new RolledBack(`item ${item} is not for sale`);
+    const sold = soldItem(items, item);
     const id = schema.stockId(supplyW, item);
     const stock = standing(stocks.get(id), `stock ${id}`);
     // An item may stand in several lines: the next one finds what this one leaves.

@@ -16,9 +16,9 @@ import { weighted } from "../draws.ts";
 import { tpccViolations } from "./consistency.ts";
 import { delivery } from "./delivery.ts";
 import * as inputs from "./inputs.ts";
-import { newOrder } from "./new-order.ts";
+import { newOrder, newOrderSteps } from "./new-order.ts";
 import { orderStatus } from "./order-status.ts";
-import { payment } from "./payment.ts";
+import { payment, paymentSteps } from "./payment.ts";
 import { tpccRows } from "./population.ts";
 import { checkScale, tpccSmallScale, type TpccScale } from "./scale.ts";
 import { districtsPerWarehouse, tpccTables } from "./schema.ts";
@@ -101,11 +101,13 @@ function nextTransaction(
   switch (kind) {
     case "new-order": {
       const input = inputs.newOrderInput(random, scale, w);
-      return readWrite(kind, (transaction) => newOrder(transaction, input));
+      const steps = newOrderSteps(input);
+      return { ...readWrite(kind, (transaction) => newOrder(transaction, input)), steps };
     }
     case "payment": {
       const input = inputs.paymentInput(random, scale, w);
-      return readWrite(kind, (transaction) => payment(transaction, input));
+      const steps = paymentSteps(input);
+      return { ...readWrite(kind, (transaction) => payment(transaction, input)), steps };
     }
     case "delivery": {
       const input = inputs.deliveryInput(random, w);
