@@ -16,6 +16,7 @@ import type { TailCommit, UpTo } from "../../core/tail.ts";
 import type { CommittedVerdict, Payload, ShardId, Timestamp, Version } from "../../core/types.ts";
 import { waitBackoff } from "../backoff.ts";
 import { Semaphore } from "../concurrency.ts";
+import { HelpWindows, type HelpWindow } from "./help-window.ts";
 import type { InstalledCommits } from "./installed-commits.ts";
 import type { Installer } from "./installer.ts";
 import { PayloadLoader } from "../log/payload-loader.ts";
@@ -27,9 +28,6 @@ import type { KeyHashes } from "../../schemas/key-hashes.ts";
 import type { TailFollower } from "../log/tail-follower.ts";
 
 const deadLetterBackoff = { baseMs: 50, capMs: 500 };
-
-/** When installs for others may be signed. */
-type Window = { readonly signBeforeMs: number; readonly installedThrough: Timestamp };
 
 /** What a process holds for the shard (shard-session.ts), as far as helping needs it. */
 type Session = {
@@ -69,6 +67,7 @@ export class CommitHelper {
   readonly #session: Session;
   readonly #onHelped: (verdict: CommittedVerdict) => void;
   readonly #loader: PayloadLoader;
+  readonly #windows: HelpWindows;
   readonly #places = new Semaphore(limits.finishConcurrencyMax);
 
   constructor(ports: ClientPorts, session: Session, onHelped: (verdict: CommittedVerdict) => void) {
@@ -76,6 +75,7 @@ export class CommitHelper {
     this.#session = session;
     this.#onHelped = onHelped;
     this.#loader = new PayloadLoader(ports, session);
+    this.#windows = new HelpWindows(ports, session);
   }
 
   /** As `ShardSession.finish`. */
@@ -96,8 +96,8 @@ export class CommitHelper {
   }
 
   async #finish(commits: readonly TailCommit[], how: How): Promise<void> {
-    const window = await this.#openWindow();
-    const missing = commits.filter(({ timestamp }) => timestamp > window.installedThrough);
+    const window = await this.#windows.open();
+    const missing = commits.filter((commit) => !window.isInstalled(commit));
     const asked = await this.#loaded(missing, how);
     let open: readonly Due[] = asked;
     for (let tries = 1; open.length > 0; tries += 1) {
@@ -175,8 +175,8 @@ export class CommitHelper {
         return undefined;
       }
       if (!(error instanceof StoreError)) throw error;
-      const { timestamp } = await this.#session.follower.readWatermark();
-      if (timestamp < verdict.timestamp) throw error;
+      const { isInstalled } = await this.#windows.open();
+      if (!isInstalled(verdict)) throw error;
       return undefined;
     }
   }
@@ -257,7 +257,7 @@ export class CommitHelper {
   /** Gives those whose items have changed since they were looked at. */
   async #install(
     writes: readonly Due[],
-    { window, turns, signal }: How & { readonly window: Window },
+    { window, turns, signal }: How & { readonly window: HelpWindow },
   ): Promise<readonly Due[]> {
     const jobs = new Map<CommittedVerdict, { readonly payload: Payload; readonly dues: Due[] }>();
     for (const due of writes) {
@@ -282,7 +282,7 @@ export class CommitHelper {
   async #installOfOne(
     { verdict, payload }: Commit,
     writes: readonly Due[],
-    first: Window,
+    first: HelpWindow,
   ): Promise<Installed> {
     const over = new Map(
       writes.flatMap((due) => (due.over === undefined ? [] : [[due.commit.write, due.over]])),
@@ -292,7 +292,7 @@ export class CommitHelper {
     let window = first;
     for (let tries = 1; ; tries += 1) {
       try {
-        if (window.installedThrough >= verdict.timestamp) return { kind: "changed", writes: [] };
+        if (window.isInstalled(verdict)) return { kind: "changed", writes: [] };
         const { signBeforeMs } = window;
         const changed = await this.#session.installer.install({ ...job, signBeforeMs });
         this.#onHelped(verdict);
@@ -308,7 +308,7 @@ export class CommitHelper {
         if (!(error instanceof LateSignatureError) || tries >= limits.lateInstallTriesMax)
           throw error;
         // probe: reader-was-late-to-install
-        window = await this.#openWindow();
+        window = await this.#windows.open();
       }
     }
   }
@@ -324,21 +324,11 @@ export class CommitHelper {
     const { clock } = this.#ports;
     const untilMs = clock.monotonicMs() + limits.deadLetterWaitMsMax;
     for (let attempt = 0; ; attempt += 1) {
-      const watermark = await this.#session.follower.readWatermark();
-      if (watermark.timestamp >= verdict.timestamp) return;
+      const { isInstalled } = await this.#windows.open();
+      if (isInstalled(verdict)) return;
       if (clock.monotonicMs() >= untilMs) throw error;
       await waitBackoff(this.#ports, { backoff: deadLetterBackoff, attempt, signal });
     }
-  }
-
-  /**
-   * The time to sign begins before the watermark is read: whatever the watermark has not passed
-   * then, no reaper has removed a tombstone of (docs/protocol.md §7).
-   */
-  async #openWindow(): Promise<Window> {
-    const signBeforeMs = this.#ports.clock.nowMs() + limits.installSignMsMax;
-    const { timestamp } = await this.#session.follower.readWatermark();
-    return { signBeforeMs, installedThrough: timestamp };
   }
 }
 
