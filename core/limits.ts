@@ -91,6 +91,11 @@ export const blockSortKeyBytesMax = 64;
 export const hashedTablesMax = 1_024;
 /** Stream retention plus a day: a block outlives every record that it decides. */
 export const logRetentionSeconds = 8 * 24 * 3600;
+/**
+ * A block that is missing in the middle of a log, and ended so long ago, has expired; a younger one
+ * cannot have, whatever the clock of who looks.
+ */
+export const logExpiredAgeMsMin = (logRetentionSeconds - 3_600) * 1_000;
 
 // --- Clocks, installs and tombstones (docs/protocol.md §7, Deletes) ---
 /** How far the clock of an application's machine may be off: as far as AWS takes its signatures. */

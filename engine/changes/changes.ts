@@ -63,7 +63,7 @@ export class ChangeFeed implements Changes {
     const { clock } = this.#core.ports;
     const logs = await this.#run((call) => this.#begin(call));
     for (;;) {
-      const found = await this.#run((call) => logs.next(call));
+      const found = await this.#run((call) => this.#readable(() => logs.next(call), call));
       this.#isRegistryNewer = false;
       for (const commit of found) {
         const items = await this.#run((call) => this.#items(commit, call));
@@ -95,8 +95,13 @@ export class ChangeFeed implements Changes {
       return from;
     })();
     this.#position = after;
+    return this.#readable(() => MergedLogs.begin(ports, sessions, { after, call }), call);
+  }
+
+  /** @throws ChangesExpiredError where a log no longer reaches so far; what the task throws. */
+  async #readable<T>(read: () => Promise<T>, call: Call): Promise<T> {
     try {
-      return await MergedLogs.begin(ports, sessions, { after, call });
+      return await read();
     } catch (error) {
       if (!(error instanceof SnapshotTooOldError)) throw error;
       throw await this.#expired(call, error);

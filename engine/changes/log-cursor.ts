@@ -2,7 +2,8 @@
  * One log, read from a place on for who wants all of it: what was committed, and what is open. A
  * tail holds only what transactions need; this goes on from where its reader stopped, hours ago.
  */
-import { CorruptDataError } from "../../core/errors.ts";
+import { CorruptDataError, SnapshotTooOldError } from "../../core/errors.ts";
+import * as limits from "../../core/limits.ts";
 import { OpenTransactions } from "../../core/open-transactions.ts";
 import type { CallOptions, ClientPorts } from "../../core/ports.ts";
 import type {
@@ -14,6 +15,7 @@ import type {
   ShardNumber,
   Timestamp,
 } from "../../core/types.ts";
+import { elapsedMs, instantOf, type Instant } from "../elapsed.ts";
 import { positionAtOrBelow } from "../log/log-search.ts";
 import { PayloadsInOrder } from "../log/payloads-in-order.ts";
 import { decodeBlock } from "../log/stored-block.ts";
@@ -34,11 +36,14 @@ export class LogCursor {
   #place: LogPlace;
   /** Its range is another log's: nothing comes any more. */
   #hasEnded = false;
+  /** When it last looked what follows. */
+  #looked: Instant;
 
   private constructor(ports: ClientPorts, session: ShardSession, at: LogPlace) {
     this.#ports = ports;
     this.session = session;
     this.#place = at;
+    this.#looked = instantOf(ports.clock);
     this.#payloads = new PayloadsInOrder(ports, {
       ...{ shard: session.shard, hashes: session.hashes, records: [] },
       preparedAs: (id) => this.#open.get(id),
@@ -88,20 +93,51 @@ export class LogCursor {
 
   /**
    * Reads a page. @returns whether the log's end was reached.
-   * @throws CorruptDataError for a block that is not there.
+   * @throws SnapshotTooOldError where what follows has expired; CorruptDataError for a block that
+   * is not there, and cannot have.
    */
   async readPage(call: CallOptions): Promise<boolean> {
+    if (this.#hasEnded) return true;
     const { shard, hashes } = this.session;
+    const began = instantOf(this.#ports.clock);
+    const endsBehind = await this.#knownToEndBehind();
     const { blocks, complete } = await this.#ports.log.readAfter(shard, this.#place.position, call);
+    if (blocks.length === 0 && endsBehind) throw this.#expired();
     for (const stored of blocks) {
-      if (stored.position !== this.#place.position + 1) {
-        throw new CorruptDataError(
-          `I1: the log of ${shard} has no block at ${this.#place.position + 1}, and goes on behind`,
-        );
-      }
-      this.#fold(decodeBlock(stored, hashes));
+      const block = decodeBlock(stored, hashes);
+      if (block.position !== this.#place.position + 1) throw this.#missingBefore(block);
+      this.#fold(block);
     }
+    this.#looked = began;
     return complete;
+  }
+
+  /**
+   * Who stands still for days may find that all has expired that it has not read: an empty page
+   * says nothing of it. The watermark has gone on.
+   */
+  async #knownToEndBehind(): Promise<boolean> {
+    const { clock } = this.#ports;
+    if (elapsedMs(clock, this.#looked) <= limits.tailAsleepMsMax) return false;
+    const { position } = await this.session.follower.readWatermark();
+    return position > this.#place.position;
+  }
+
+  /** @param next the first block behind those that are missing. */
+  #missingBefore({ previousTimestamp, position }: LogBlock): Error {
+    // What a block ends at it outlives by the log's retention.
+    const ageMs = this.#ports.clock.nowMs() - previousTimestamp / 1_000;
+    if (ageMs >= limits.logExpiredAgeMsMin) return this.#expired();
+    return new CorruptDataError(
+      `I1: the log of ${this.session.shard} has no block at ${this.#place.position + 1}, and ` +
+        `goes on behind, at ${position}`,
+    );
+  }
+
+  #expired(): SnapshotTooOldError {
+    return new SnapshotTooOldError(
+      `what follows block ${this.#place.position} of the log of ${this.session.shard} has expired`,
+    );
   }
 
   #fold(block: LogBlock): void {

@@ -195,6 +195,11 @@ test("the largest record fits a call, and the log outlives the stream", () => {
   expect(limits.logRetentionSeconds * 1000).toBeGreaterThan(limits.streamRetentionMsMax);
 });
 
+test("no block is taken for expired that a wrong clock alone makes that old", () => {
+  const { logRetentionSeconds, logExpiredAgeMsMin, clientClockErrorMsMax } = limits;
+  expect(logExpiredAgeMsMin + 2 * clientClockErrorMsMax).toBeLessThan(1_000 * logRetentionSeconds);
+});
+
 test("a page of a rebuild is less than a rebuild may fold", () => {
   const pageBytes = limits.rebuildPageBlocksMax * limits.blockBytesMax;
   expect(pageBytes).toBeLessThanOrEqual(limits.rebuildBytesMax);
