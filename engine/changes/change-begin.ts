@@ -1,6 +1,15 @@
 /** Where a reader of changes begins that has no position yet, or one that is too old. */
+import { CorruptDataError } from "../../core/errors.ts";
+import * as limits from "../../core/limits.ts";
 import type { CallOptions, ClientPorts } from "../../core/ports.ts";
-import type { CommittedVerdict, LogPosition, ShardNumber, Timestamp } from "../../core/types.ts";
+import type {
+  CommittedVerdict,
+  LogPosition,
+  PreparedVerdict,
+  ShardNumber,
+  Timestamp,
+  TransactionId,
+} from "../../core/types.ts";
 import type { Call } from "../call.ts";
 import { orAborted } from "../concurrency.ts";
 import { PayloadGoneError, PayloadLoader } from "../log/payload-loader.ts";
@@ -8,6 +17,8 @@ import { decodeBlock } from "../log/stored-block.ts";
 import type { Sessions } from "../sessions.ts";
 import { reach } from "../sharded/reach.ts";
 import type { ShardSession } from "../shard-session.ts";
+
+type Location = PreparedVerdict["payload"];
 
 /** Every log has come so far: what is committed from now on counts above it. */
 export async function nowIn(
@@ -76,26 +87,54 @@ async function oldestReadable(
   return stored === undefined ? tail.newest : decodeBlock(stored, session.hashes).previousTimestamp;
 }
 
-/** Whether the block is there, and so is the payload of the first commit from it on. */
+/**
+ * Whether the block is there, and so are the payloads from it on. Those that lie in blocks are
+ * there as long as these. Of those that lie elsewhere the first one says it of all behind it; but
+ * for what was prepared before the block, whose record came earlier than theirs.
+ */
 async function canBeRead(
   ports: ClientPorts,
   { shard, hashes }: ShardSession,
   position: LogPosition,
   call: CallOptions,
 ): Promise<boolean> {
-  const { blocks } = await ports.log.readAfter(shard, (position - 1) as LogPosition, call);
-  if (blocks[0]?.position !== position) return false;
-  for (const stored of blocks) {
-    const { verdicts } = decodeBlock(stored, hashes);
-    const commit = verdicts.find((each): each is CommittedVerdict => each.kind === "committed");
-    if (commit === undefined) continue;
-    try {
-      await new PayloadLoader(ports, { shard, hashes }).loadBytes(commit, call);
-    } catch (error) {
-      if (error instanceof PayloadGoneError) return false;
-      throw error;
-    }
-    return true;
+  const { blocks: stored } = await ports.log.readAfter(shard, (position - 1) as LogPosition, call);
+  const blocks = stored.map((each) => decodeBlock(each, hashes));
+  const [first] = blocks;
+  if (first?.position !== position) return false;
+  // The store takes what has expired away in any order: what follows may be gone already.
+  const ageMs = ports.clock.nowMs() - first.throughTimestamp / 1_000;
+  if (ageMs >= limits.logExpiredAgeMsMin) return false;
+  const loader = new PayloadLoader(ports, { shard, hashes });
+  const prepared = new Map<TransactionId, Location>();
+  const seen = new Set<Location["kind"]>();
+  for (const verdict of blocks.flatMap(({ verdicts }) => verdicts)) {
+    if (verdict.kind === "prepared") prepared.set(verdict.id, verdict.payload);
+    if (verdict.kind !== "committed") continue;
+    const { id, payload } = verdict;
+    const isEarlier = payload.kind === "prepared" && !prepared.has(id);
+    const location = payload.kind === "prepared" ? prepared.get(id) : payload;
+    const found = location ?? (await loader.locate(verdict, call));
+    if (found === undefined) return false;
+    const isInBlock = found.kind === "inline" || found.kind === "none";
+    if (isInBlock || (seen.has(found.kind) && !isEarlier)) continue;
+    if (!isEarlier) seen.add(found.kind);
+    if (!(await isThere(loader, { ...verdict, payload: found }, call))) return false;
+  }
+  return true;
+}
+
+async function isThere(
+  loader: PayloadLoader,
+  verdict: CommittedVerdict,
+  call: CallOptions,
+): Promise<boolean> {
+  try {
+    await loader.loadBytes(verdict, call);
+  } catch (error) {
+    if (error instanceof PayloadGoneError) return false;
+    // Damaged: who reads passes it by.
+    if (!(error instanceof CorruptDataError)) throw error;
   }
   return true;
 }

@@ -42,6 +42,8 @@ export class MemoryLog {
   /** Resolves before each read is answered; what it answers was there when it was asked. */
   hold: (() => Promise<void>) | undefined;
   failures = 0;
+  /** What the next blocks name as the oldest one with an open transaction. */
+  oldestOpen: LogPosition | undefined;
   #newest = 1_000 as Timestamp;
 
   /** One block with one decision, or one stale answer, on each id. */
@@ -78,6 +80,7 @@ export class MemoryLog {
       },
       arrivalMs: 1,
       rejectedRecords: 0,
+      ...(this.oldestOpen === undefined ? {} : { oldestOpen: this.oldestOpen }),
       ...(isClients ? { maker: { number: 1 as MakerNumber, installed: [] } } : {}),
       verdicts,
     };
