@@ -68,8 +68,8 @@ export class ChangeFeed implements Changes {
       for (const commit of found) {
         const items = await this.#run((call) => this.#items(commit, call));
         const { id, timestamp } = commit;
-        this.#position = { timestamp, id };
         const before = await this.#before(items, timestamp);
+        this.#position = { timestamp, id };
         if (before.length > 0) yield { position: this.#position, id, timestamp, items: before };
       }
       this.#position = logs.position;
@@ -176,19 +176,41 @@ export class ChangeFeed implements Changes {
   }
 
   async #before(writes: readonly Write[], timestamp: Timestamp): Promise<readonly ChangedItem[]> {
-    const asked = this.#options.before ? writes.filter(({ table }) => table.history) : [];
+    const asked = this.#options.before ? writes.filter(({ table }) => this.#hasPast(table)) : [];
     const found = new Map<Write, Item | undefined>();
     if (asked.length > 0) {
-      const asOf = (timestamp - 1) as Timestamp;
-      const keys = asked.map(({ table, key }) => ({ table: table.name, key }));
-      const { signal } = this.#options;
-      const options = signal === undefined ? { asOf } : { asOf, signal };
-      const { result } = await this.#snapshot(options, (reader) => reader.batchGet(keys));
-      for (const [i, write] of asked.entries()) found.set(write, result[i]);
+      const before = await this.#stoodAt((timestamp - 1) as Timestamp, asked);
+      for (const [i, write] of asked.entries()) found.set(write, before[i]);
     }
     return writes.map((write) => {
       const { table, key, item } = write;
       return { table: table.name, key, after: item, before: found.get(write) };
     });
+  }
+
+  /** Also of what was written before the table had it: what stood then is asked for, and refused. */
+  #hasPast({ name, history }: PayloadTable): boolean {
+    return history || this.#core.registry.find(name)?.history === true;
+  }
+
+  /** @throws SnapshotTooOldError, which no other try mends, where that is not kept any more. */
+  async #stoodAt(
+    asOf: Timestamp,
+    writes: readonly Write[],
+  ): Promise<readonly (Item | undefined)[]> {
+    const keys = writes.map(({ table, key }) => ({ table: table.name, key }));
+    const { signal } = this.#options;
+    const options = signal === undefined ? { asOf } : { asOf, signal };
+    try {
+      const { result } = await this.#snapshot(options, (reader) => reader.batchGet(keys));
+      return result;
+    } catch (error) {
+      if (!(error instanceof SnapshotTooOldError) || error.retryable) throw error;
+      throw new SnapshotTooOldError(
+        `nobody knows any more what stood before the change at ${asOf + 1}: ${error.message}; ` +
+          "leave `before` out, or begin at a later position",
+        { retryable: false },
+      );
+    }
   }
 }
