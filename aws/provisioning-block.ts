@@ -67,6 +67,7 @@ export async function appendUnless(
  * Puts a block, unless it stands above the watermark already. Every block up to where it is put is
  * looked at, so that none is put twice. Gives its position.
  * @param step.isIt may throw, where the log says that it must not be put.
+ * @param step.mayPut asked before each put; throws, where it must not be put any more.
  * @throws StoreError when others append at every try.
  */
 export async function placeOnce(
@@ -75,20 +76,24 @@ export async function placeOnce(
   },
   { shard, watermark }: { readonly shard: ShardId; readonly watermark: Watermark },
   step: {
-    readonly isIt: (stored: StoredBlock) => boolean;
+    readonly isIt: (stored: StoredBlock, hashes: KeyHashes) => boolean;
+    readonly mayPut?: () => Promise<void>;
     readonly follow: (end: LogEnd) => LogBlock;
   },
 ): Promise<LogPosition> {
   const hashes = new KeyHashes(await parts.control.keyHasher(shard));
   let end: LogEnd = watermark;
-  for (let tries = 0; tries < limits.streamSwitchTriesMax; tries += 1) {
+  for (let tries = 0; tries < limits.streamSwitchTriesMax;) {
     const lookedMs = parts.clock.nowMs();
     const { blocks, complete } = await parts.log.readAfter(shard, end.position);
     for (const stored of blocks) {
       end = endBehind(stored, watermark);
-      if (step.isIt(stored)) return stored.position;
+      if (step.isIt(stored, hashes)) return stored.position;
     }
+    // However long the log is: a page that brings it on is no try.
+    if (complete || blocks.length === 0) tries += 1;
     if (!complete) continue;
+    await step.mayPut?.();
     const block = step.follow(end);
     const result = await putBehind(parts, { shard, hashes, end, lookedMs }, block);
     if (result === "appended") return block.position;

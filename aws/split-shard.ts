@@ -10,10 +10,12 @@
  */
 import { InvalidRequestError, StoreError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
+import { OpenTransactions } from "../core/open-transactions.ts";
 import type { ControlStore, StoredBlock } from "../core/ports.ts";
 import { shardIdOf, type ShardMap } from "../core/shard-map.ts";
 import type { Fork, LogPosition, ShardId, ShardNumber, Watermark } from "../core/types.ts";
-import { decodeLogBlockHeader } from "../schemas/log-block.ts";
+import type { KeyHashes } from "../schemas/key-hashes.ts";
+import { decodeLogBlock } from "../schemas/log-block.ts";
 import type { KinesisHandle } from "./clients.ts";
 import { mapOf, type AwsControlStore, type ShardEntry } from "./dynamodb-control-store.ts";
 import { covers, listKinesisShards } from "./kinesis-shards.ts";
@@ -191,7 +193,14 @@ async function hashKeyBeside(
   return (own + (end - own + 1n) / 2n).toString();
 }
 
-/** Puts the fork, unless it stands there already: above the watermark, or it were entered. */
+/**
+ * Puts the fork, unless it stands there already: above the watermark, or it were entered.
+ *
+ * What waits for a vote must not be open at the fork: it would be voted on in two logs, and each
+ * goes by its own first vote. So it is asked right before the put whether a table has become mixed;
+ * and one of which the registry says so a moment later is met in the log, as the fork stands right
+ * behind what was looked at.
+ */
 function placeFork(
   parts: SplitParts,
   {
@@ -200,10 +209,13 @@ function placeFork(
     watermark,
   }: { readonly parent: ShardId; readonly fork: Fork; readonly watermark: Watermark },
 ): Promise<LogPosition> {
-  const isIt = (stored: StoredBlock): boolean => {
-    const header = decodeLogBlockHeader(stored.bytes, stored.position);
-    if (header.fork?.shard === fork.shard) return true;
-    if (header.handover === undefined || header.handover.kind === "takes") return false;
+  const open = new OpenTransactions();
+  const isIt = (stored: StoredBlock, hashes: KeyHashes): boolean => {
+    const block = decodeLogBlock(stored.bytes, stored.position, hashes);
+    if (block.fork?.shard === fork.shard) return true;
+    for (const verdict of block.verdicts) open.fold(verdict, block.position);
+    open.mark();
+    if (block.handover === undefined || block.handover.kind === "takes") return false;
     // probe: split-meets-a-join
     throw new InvalidRequestError(
       "shard",
@@ -215,9 +227,27 @@ function placeFork(
     { shard, watermark },
     {
       isIt,
+      mayPut: async () => {
+        const map = await parts.control.shardMap();
+        await refuseMixed(parts, map?.entries.length ?? 1);
+        refuseVotes(shard, open);
+      },
       follow: (end) => ({ ...decidingBlockBehind(end, parts.random), fork }),
     },
   );
+}
+
+/** @throws StoreError: soon it is voted on, and then the registry says why if it is not to be. */
+function refuseVotes(shard: ShardId, open: OpenTransactions): void {
+  for (const { prepared, position } of open.all()) {
+    // Parts are entered in both logs.
+    if (prepared.parts !== undefined) continue;
+    throw new StoreError(
+      "unavailable",
+      `transaction ${prepared.id} waits for its vote in block ${position} of shard ${shard}'s ` +
+        "log, which must not be split meanwhile; run it again",
+    );
+  }
 }
 
 /** As `tidemark shards` lists them. */

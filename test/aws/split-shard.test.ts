@@ -4,8 +4,20 @@ import { createAwsClients, type AwsClients } from "../../aws/clients.ts";
 import { createAwsPorts } from "../../aws/ports.ts";
 import { splitShard, type SplitParts } from "../../aws/split-shard.ts";
 import { InvalidRequestError } from "../../core/errors.ts";
-import type { LogPosition, ShardId, ShardNumber } from "../../core/types.ts";
+import type {
+  KeyHash,
+  LogBlock,
+  LogPosition,
+  MakerNumber,
+  ShardId,
+  ShardNumber,
+  Timestamp,
+  TransactionId,
+  Verdict,
+} from "../../core/types.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
+import { encodeLogBlock } from "../../schemas/log-block-encoding.ts";
+import { decodeLogBlockHeader } from "../../schemas/log-block.ts";
 import { startLocalStores, type LocalStores } from "../harness/local-stores.ts";
 
 let stores: LocalStores;
@@ -96,4 +108,47 @@ test("its records go to a hash key of the Kinesis shard that carries the other's
   const half = 2n ** 127n;
   for (const { startingHashKey } of entries) expect(BigInt(startingHashKey)).toBeLessThan(half);
   expect(new Set(entries.map(({ startingHashKey }) => startingHashKey)).size).toBe(entries.length);
+});
+
+test("a table that becomes mixed between the first question and the fork refuses it", async () => {
+  const before = (await parts.control.shardMap())?.entries.length;
+  const now = await parts.control.registry();
+  const partitionKey = { name: "id", type: "S" } as const;
+  const tables = [{ name: "late", partitionKey, history: false, access: "mixed" } as const];
+  let asked = 0;
+  const registry = () => Promise.resolve(asked++ === 0 ? now : { ...now, tables });
+  const control = { ...parts.control, registry };
+  const refused = splitShard({ ...parts, control }, { shard: shard(0) });
+  await expect(refused).rejects.toThrow('table "late" is mixed');
+  expect((await parts.control.shardMap())?.entries).toHaveLength(before ?? 0);
+});
+
+test("no fork is put where a transaction waits for its vote", async () => {
+  const id = "shard-002" as ShardId;
+  const hashes = new KeyHashes(await parts.control.keyHasher(id));
+  const put = async (verdict: (at: Timestamp) => Verdict, names: Partial<LogBlock> = {}) => {
+    const [newest] = await parts.log.readBackward(id, { blocksMax: 1 });
+    if (newest === undefined) throw new Error("there is a fork at least");
+    const before = decodeLogBlockHeader(newest.bytes, newest.position);
+    const at = (before.throughTimestamp + 1) as Timestamp;
+    const position = (newest.position + 1) as LogPosition;
+    const block: LogBlock = {
+      ...{ position, previousTimestamp: before.throughTimestamp, throughTimestamp: at },
+      ...{ cursor: before.cursor, arrivalMs: 1, rejectedRecords: 0, verdicts: [verdict(at)] },
+      ...{ maker: { number: 1 as MakerNumber, installed: [] }, ...names },
+    };
+    const stored = { position, bytes: encodeLogBlock(block, hashes) };
+    const dateMs = Date.now();
+    await parts.log.append(id, stored, { signBeforeMs: dateMs + 10_000, dateMs });
+    return position;
+  };
+  const voted = "1".padStart(32, "0") as TransactionId;
+  const oldestOpen = await put((timestamp) => ({
+    ...{ kind: "prepared", id: voted, timestamp, checks: [5n as KeyHash], writes: [] },
+    payload: { kind: "inline", bytes: new Uint8Array(1) },
+  }));
+  await expect(splitShard(parts, { shard: shard(2) })).rejects.toThrow("waits for its vote");
+  const reason = { kind: "probed" } as const;
+  await put((timestamp) => ({ kind: "aborted", id: voted, timestamp, reason }), { oldestOpen });
+  expect(await splitShard(parts, { shard: shard(2) })).toMatchObject({ forkedAt: oldestOpen + 2 });
 });
