@@ -49,7 +49,7 @@ export function wayOf(verdict: CommittedVerdict, isClients: boolean): keyof Ways
 }
 
 /**
- * A block that opens or closes the stream, or splits the shard. Its verdict stands for no
+ * A block that opens or closes the stream, or splits or joins shards. Its verdict stands for no
  * transaction, and its times say nothing of when it was put: it is dated by the block before.
  */
 export function isProvisioning({ maker }: LogBlock): boolean {

@@ -42,11 +42,29 @@ export function blockLines(shown: ShownBlock, view: LogView, styles: Styles): re
 
 /** Also of the console. */
 export function makerText(block: LogBlock): string {
-  const { maker, fork } = block;
+  const { maker } = block;
   if (maker === undefined) return "oracle";
   if (!isProvisioning(block)) return `client ${maker.number.toString(16).padStart(8, "0")}`;
-  if (fork === undefined) return "provisioning: opens or closes the stream";
-  return `provisioning: splits, hashes from ${boundText(fork.from)} on are shard ${fork.shard}'s`;
+  return `provisioning: ${provisionedText(block)}`;
+}
+
+function provisionedText({ fork, handover }: LogBlock): string {
+  if (fork !== undefined) {
+    return `splits, hashes from ${boundText(fork.from)} on are shard ${fork.shard}'s`;
+  }
+  switch (handover?.kind) {
+    case undefined:
+      return "opens or closes the stream";
+    case "closing":
+      return "closes the log, to be joined: it takes nothing new";
+    case "ended":
+      return "ends the log: its hashes are its neighbour's";
+    case "takes": {
+      const { shard, from, endedAt } = handover;
+      const whose = `takes shard ${shard}'s hashes, from ${boundText(from)} on`;
+      return `${whose}: it ended with block ${endedAt}`;
+    }
+  }
 }
 
 function verdictLines(
@@ -143,6 +161,7 @@ export function blockJson(shown: ShownBlock, { showsItems }: LogView): object {
     ...{ previousTimestamp, throughTimestamp, time: momentText(throughTimestamp) },
     ...{ arrivalMs, cursor: block.cursor, rejectedRecords, oldestOpen: block.oldestOpen },
     ...(block.fork === undefined ? {} : { fork: block.fork }),
+    ...(block.handover === undefined ? {} : { handover: block.handover }),
     maker: maker === undefined ? { kind: "oracle" } : { kind: "client", number: maker.number },
     verdicts: verdicts.map((each) => verdictJson(each, maker !== undefined, showsItems)),
   };
