@@ -282,7 +282,8 @@ class ReplayRun {
         try {
           block = this.#decode(stored, progress.place);
           // Before the watermark passes it: who begins there goes by the map.
-          await enterChanges(this.#ports, { hashes: this.#hashes, block }, this.#call);
+          const changes = { hashes: this.#hashes, block, open: progress.open };
+          await enterChanges(this.#ports, changes, this.#call);
           await progress.learnOpen(block, this.#reading());
           chunk = await this.#load(block, chunk);
         } catch (error) {
