@@ -31,7 +31,7 @@ export class LogCursor {
   /** Met since they were last taken: the ranges that went to other logs. */
   readonly forks: (Fork & LogPlace)[] = [];
   readonly #ports: ClientPorts;
-  readonly #open = new OpenTransactions();
+  #open = new OpenTransactions();
   readonly #payloads: PayloadsInOrder;
   #place: LogPlace;
   /** Its range is another log's: nothing comes any more. */
@@ -165,12 +165,15 @@ export class LogCursor {
     const { position } = this.#place;
     const oldest = await this.#oldestOpen(call);
     if (oldest === undefined) return;
-    // What is named may have expired, or never been there: then from the first one that is.
+    // What is named may have expired, or never been there: then from the first one that is. Where
+    // some are missing in between, what was decided there would seem to be open for ever; and
+    // nothing is open for as long as blocks are kept.
     for (let after = oldest - 1; after < position;) {
       const page = await this.#ports.log.readAfter(shard, after as LogPosition, call);
       const [first] = page.blocks;
       if (first === undefined) return;
       for (const each of page.blocks) {
+        if (each.position !== after + 1) this.#open = new OpenTransactions();
         after = each.position;
         if (after <= position) this.#foldOpen(decodeBlock(each, hashes));
       }

@@ -68,7 +68,7 @@ export class MemoryLog {
       return verdict;
     });
     const isClients = verdicts.some(
-      (verdict) => verdict.kind === "committed" && verdict.payload.kind === "inline",
+      (verdict) => "payload" in verdict && verdict.payload.kind === "inline",
     );
     const block: LogBlock = {
       position: (this.blocks.length + 1) as LogPosition,

@@ -1,12 +1,12 @@
 /** One log of a feed: what follows has expired, or is missing. */
 import { expect, test } from "vitest";
 import { CorruptDataError, SnapshotTooOldError } from "../../../core/errors.ts";
-import type { LogPosition, ShardId, Timestamp } from "../../../core/types.ts";
+import type { KeyHash, LogPosition, ShardId, ShardNumber, Timestamp } from "../../../core/types.ts";
 import { LogCursor } from "../../../engine/changes/log-cursor.ts";
 import { TailFollower } from "../../../engine/log/tail-follower.ts";
 import type { ShardSession } from "../../../engine/shard-session.ts";
 import { sampleHashes } from "../../../testing/sample-hashes.ts";
-import { followerPorts, MemoryLog } from "../memory-log.ts";
+import { followerPorts, idOf, MemoryLog } from "../memory-log.ts";
 
 const shard = "shard" as ShardId;
 const dayMs = 24 * 3_600_000;
@@ -62,4 +62,31 @@ test("a block that is missing and cannot have expired is damage", async () => {
   log.expiredThrough = 3;
   await clock.sleep(7 * dayMs);
   await expect(cursor.readPage({})).rejects.toThrow(CorruptDataError);
+});
+
+test.each([
+  ["and the block that has decided it is there", []],
+  ["and the block that has decided it has expired before its own", [2]],
+])("what a later header names as open holds nothing up once it is decided, %s", async (_, gone) => {
+  const log = new MemoryLog();
+  const from = 1_000 as Timestamp;
+  const parts = [0, 1].map((number) => ({ shard: number as ShardNumber, from }));
+  const payload = { kind: "inline", bytes: new Uint8Array(1) } as const;
+  log.putDecided([
+    (timestamp) => ({
+      ...{ kind: "prepared", id: idOf(1), timestamp, checks: [5n as KeyHash], writes: [] },
+      ...{ payload, parts },
+    }),
+  ]);
+  log.oldestOpen = 1 as LogPosition;
+  for (const n of [1, 3, 4]) log.append(n);
+  for (const position of gone) log.blocks.splice(position - 1, 1);
+  const tail = { position: 4, newest: 1_004 };
+  const session = { shard, hashes: sampleHashes, follower: { tail } } as unknown as ShardSession;
+  const own = { position: 0 as LogPosition, timestamp: 1_000 as Timestamp };
+  const at = { after: 1_003 as Timestamp, own, call: {} };
+  const cursor = await LogCursor.begin(followerPorts(log), session, at);
+  expect(cursor.position).toBe(3);
+  expect(await cursor.readPage({})).toBe(true);
+  expect(cursor.completeTo).toBe(1_004);
 });
