@@ -1,8 +1,8 @@
 /** Tables as of a moment, and what differs between two. */
 import type { JSX } from "preact";
-import { useRef, useState } from "preact/hooks";
-import type { About, BlockLine, DiffPage, RowsPage, TableLine } from "../wire.ts";
-import { ask } from "./api.ts";
+import { useState } from "preact/hooks";
+import type { About, DiffPage, RowsPage, TableLine } from "../wire.ts";
+import { ask, type AskError } from "./api.ts";
 import { momentText, plural, spanText } from "./format.ts";
 import type { Live } from "./live.ts";
 import { Moment, type At } from "./moment.tsx";
@@ -156,7 +156,7 @@ function OneTable({ table, about, live, route }: OneProps): JSX.Element {
         <Contents
           key={`${at} ${partition ?? ""}`}
           {...{ table, at, partition }}
-          newest={live.blocks.at(-1)}
+          newestAt={Math.max(0, ...live.blocks.map(({ timestamp }) => timestamp))}
         />
       ) : (
         <Differences
@@ -276,10 +276,10 @@ function Contents(props: {
   readonly table: TableLine;
   readonly at: At;
   readonly partition: string | undefined;
-  /** Of the logs. */
-  readonly newest: BlockLine | undefined;
+  /** The newest moment that the logs tell of. */
+  readonly newestAt: number;
 }): JSX.Element {
-  const { table, at, partition, newest } = props;
+  const { table, at, partition, newestAt } = props;
   const pages = usePages();
   const { answer, error, isBusy, again } = useAsked(
     `rows ${table.name} ${at} ${partition ?? ""} ${pages.cursor ?? ""}`,
@@ -290,17 +290,9 @@ function Contents(props: {
         signal,
       ),
   );
-  // What nobody has written to since is as it was.
-  const read = useRef<BlockLine | undefined>(undefined);
-  useEvery(
-    againMs,
-    () => {
-      if (read.current === newest) return;
-      read.current = newest;
-      again();
-    },
-    at === "now" && !isBusy,
-  );
+  // An answer may be of a moment before what was seen in the logs: replay has not come to that yet.
+  const isBehind = answer === undefined ? mayPass(error) : answer.at < newestAt;
+  useEvery(againMs, again, at === "now" && !isBusy && isBehind);
   return (
     <>
       {error === undefined ? null : <Fault error={error} />}
@@ -321,6 +313,11 @@ function Contents(props: {
       <Pager pages={pages} cursor={answer?.cursor} isBusy={isBusy && at !== "now"} />
     </>
   );
+}
+
+/** What is wrong with the question stays wrong. */
+function mayPass(error: AskError | undefined): boolean {
+  return error !== undefined && error.code !== "invalid-request";
 }
 
 function Pager(props: {
