@@ -15,6 +15,7 @@ import type { PageRequest, QuerySpec, RowPage, ScanSpec } from "../types.ts";
 import { GuardedTransaction, type GuardParts } from "./guarded-transaction.ts";
 import { HeldError } from "./held.ts";
 import type { HeldItem } from "./lock-reader.ts";
+import { pastItem } from "./past-item.ts";
 import { deleteRecord, putRecord, type RecordsWriter } from "./records.ts";
 import { writeLockItem, writeLockKey, type LockPlace } from "./saline-locks.ts";
 
@@ -174,18 +175,10 @@ export class IsolatedTransaction extends GuardedTransaction {
   async #hideOne(table: TableDescription, held: HeldItem): Promise<void> {
     const { key } = held.lock;
     if (this.context.writes.find(table, key) !== undefined) return;
-    const { versions, items } = this.services.ports;
-    const { options } = this.services.call;
-    const before = Math.min(...held.holds.map((hold) => hold.before)) as Timestamp;
-    const past = await versions.find(table.name, key, before, options);
-    if (past === undefined) {
-      // Not superseded yet: the step's own write is still on its way there.
-      const { item, version, tombstone } = await items.get(table, key, options);
-      if (version > before) this.#refuse([held]);
-      else this.context.writes.set(table, key, tombstone ? undefined : item);
-      return;
-    }
-    this.context.writes.set(table, key, past.item);
+    const at = Math.min(...held.holds.map((hold) => hold.before)) as Timestamp;
+    const past = await pastItem(this.services, { table, key, at });
+    if (past.kept) this.context.writes.set(table, key, past.item);
+    else this.#refuse([held]);
   }
 
   #refuse(held: readonly HeldItem[]): void {
