@@ -233,12 +233,18 @@ export type OpenBase = {
 export class BaseOpenError extends TransactionError {
   override readonly name = "BaseOpenError";
   readonly code = "base-open";
-  readonly retryable = true;
+  /** False for a read of the past, at which it stays open. */
+  readonly retryable: boolean;
   readonly outcome = "aborted";
   readonly open: OpenBase;
-  constructor(message: string, open: OpenBase, options?: ErrorOptions) {
+  constructor(
+    message: string,
+    open: OpenBase,
+    options?: ErrorOptions & { readonly retryable?: boolean },
+  ) {
     super(message, options);
     this.open = open;
+    this.retryable = options?.retryable ?? true;
   }
 }
 

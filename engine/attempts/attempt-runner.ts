@@ -212,7 +212,10 @@ export class AttemptRunner implements RunsTransactions {
         if (thrown instanceof HeldError) {
           attempts -= 1; // It was not its turn.
           call.phase = "retrying";
-          const { untilReleased } = await basing.load();
+          const { untilReleased, heldInPast } = await basing.load();
+          const { asOf } = thrown;
+          if (asOf !== undefined)
+            throw await heldInPast(this.#core, this, { call, held: thrown, asOf });
           await untilReleased(this.#core, this, { call, held: thrown });
           continue;
         }

@@ -1,5 +1,6 @@
 /** What an attempt met that an open BASE transaction holds: it runs again once that is over. */
 import { UnavailableError } from "../../core/errors.ts";
+import type { Timestamp } from "../../core/types.ts";
 import type { LockPlace } from "./saline-locks.ts";
 
 /** Not part of the public API: its caller is told a `BaseOpenError`, if his time is up. */
@@ -8,11 +9,14 @@ export class HeldError extends UnavailableError {
   readonly bases: readonly string[];
   /** Items that the attempt has looked at: others are kept away for who waits long. */
   readonly places: readonly LockPlace[];
+  /** The moment of the past that is read, at which they stay open. */
+  readonly asOf: Timestamp | undefined;
 
-  constructor(bases: readonly string[], places: readonly LockPlace[]) {
+  constructor(bases: readonly string[], places: readonly LockPlace[], asOf?: Timestamp) {
     super(`BASE transaction ${bases.join(", ")} is open, and holds what is asked for`);
     this.bases = bases;
     this.places = places;
+    this.asOf = asOf;
   }
 }
 

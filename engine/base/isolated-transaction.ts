@@ -43,9 +43,9 @@ export class IsolatedTransaction extends GuardedTransaction {
   async batchGet(
     keys: readonly { readonly table: string; readonly key: Item }[],
   ): Promise<readonly (Item | undefined)[]> {
+    const tables = new Set(keys.map(({ table }) => table));
     const reading = this.context.batchGet(keys);
     reading.catch(() => undefined);
-    const tables = new Set(keys.map(({ table }) => table));
     let isHidden = false;
     for (const table of tables) {
       const own = keys.filter((each) => each.table === table).map(({ key }) => key);
@@ -192,13 +192,18 @@ export class IsolatedTransaction extends GuardedTransaction {
   /** Ends the attempt, whatever its body makes of it. */
   #held(bases: readonly string[], places: readonly LockPlace[]): Error {
     this.#noteLooked(places);
-    const error = new HeldError([...new Set(bases)].sort(), [...this.#looked.values()]);
+    // What held it up comes first: of many items not all are kept free.
+    const wanted = new Map(places.map((place) => [placeName(place), place]));
+    for (const [name, place] of this.#looked) if (!wanted.has(name)) wanted.set(name, place);
+    const { mode, readTimestamp } = this.context.views;
+    const asOf = mode === "fixed" ? readTimestamp : undefined;
+    const error = new HeldError([...new Set(bases)].sort(), [...wanted.values()], asOf);
     this.context.doom(error);
     return error;
   }
 
   #noteLooked(places: readonly LockPlace[]): void {
-    for (const place of places) this.#looked.set(`${place.partition} ${place.sort}`, place);
+    for (const place of places) this.#looked.set(placeName(place), place);
   }
 
   protected assertWritable(table: string): void {
@@ -215,6 +220,10 @@ export class IsolatedTransaction extends GuardedTransaction {
 
 export function takesBase({ baseSince }: TableDescription): boolean {
   return baseSince !== undefined;
+}
+
+function placeName({ partition, sort }: LockPlace): string {
+  return `${partition} ${sort}`;
 }
 
 function onlyHeld(locks: readonly HeldItem[]): readonly HeldItem[] {

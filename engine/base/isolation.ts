@@ -1,6 +1,7 @@
 /** Who runs a transaction beside BASE transactions: what it needs of them. */
-import { BaseOpenError, type OpenBase } from "../../core/errors.ts";
+import { BaseOpenError, UnavailableError, type OpenBase } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
+import type { Timestamp } from "../../core/types.ts";
 import type { Guard, RunsTransactions } from "../attempts/guard.ts";
 import type { AttemptServices } from "../attempts/attempt-services.ts";
 import type { TransactionContext } from "../attempts/transaction-context.ts";
@@ -58,6 +59,8 @@ export async function untilReleased(
     }
   } catch (error) {
     if (!call.signal.aborted) throw error;
+    // Who gives up himself is told nothing else.
+    if (!isDeadline(call.signal.reason)) throw call.signal.reason;
     const named = open ?? { base: held.bases[0] ?? "", sinceMs: undefined, steps: undefined };
     throw baseOpenError(named, call.signal.reason);
   }
@@ -76,6 +79,29 @@ export async function heldAt(
   const [first] = await unreleased(store, { call, held });
   const base = first?.base ?? held.bases[0] ?? "";
   return baseOpenError(await lookAt(store, base, call), held);
+}
+
+/**
+ * For who reads at a moment of the past: what was open then stays so, however long he waits.
+ */
+export async function heldInPast(
+  core: EngineCore,
+  runner: RunsTransactions,
+  { call, held, asOf }: { readonly call: Call; readonly held: HeldError; readonly asOf: Timestamp },
+): Promise<BaseOpenError> {
+  const [base = ""] = held.bases;
+  const open = await lookAt(new BaseStore(core, runner), base, call);
+  return new BaseOpenError(
+    `BASE transaction ${base} was open at asOf ${asOf}, and has written there; what stood there ` +
+      "before it cannot be had, as of a scan, of an index, or of what history keeps no longer: " +
+      "read by key or by partition, or as of another moment",
+    open,
+    { cause: held, retryable: false },
+  );
+}
+
+function isDeadline(reason: unknown): boolean {
+  return reason instanceof UnavailableError && reason.deadline !== undefined;
 }
 
 /** Those that are not released by now; what may be is, once it was seen. */
