@@ -4,6 +4,7 @@
  */
 import { InvalidRequestError, StoreError } from "../core/errors.ts";
 import type { Clock, ControlStore } from "../core/ports.ts";
+import { isBaseRecordsTable, recordsAreOwn } from "../core/own-tables.ts";
 import { accessAfter } from "../core/table-access.ts";
 import type { KeyAttribute, TableAccess, TableDescription, WantedTable } from "../core/types.ts";
 import { encodeIndexes } from "../schemas/described-indexes.ts";
@@ -86,7 +87,7 @@ export async function lookThroughTables(
     const handle = await clients.dynamodb();
     const looked = [];
     for (const { name, keyNames } of tables) {
-      assertUsersTable(name);
+      assertNamedByUser(name);
       const key = keyNames?.map((each) => ({ name: each }));
       const table = await described(handle, { name, key });
       looked.push({ ...table, looked: await lookForReservedNames(handle, table, "all") });
@@ -144,6 +145,12 @@ async function registryByName(
   return new Map((await registeredTables(options)).map((table) => [table.name, table]));
 }
 
+/** Tidemark itself registers what holds the records of BASE transactions (base-records.ts). */
+function assertNamedByUser(name: string): void {
+  assertUsersTable(name);
+  if (isBaseRecordsTable(name)) throw recordsAreOwn(name);
+}
+
 type Asked = {
   readonly name: string;
   readonly history?: boolean | undefined;
@@ -170,7 +177,7 @@ async function register(
     const dynamodb = createDynamoDb(clients.dynamodb);
     const control = createDynamoDbControlStore({ dynamodb, clock, table: controlTable });
     const handle = await clients.dynamodb();
-    for (const { name } of tables) assertUsersTable(name);
+    for (const { name } of tables) assertNamedByUser(name);
     const wanted: { readonly table: WantedTable; readonly looked: Looked | undefined }[] = [];
     for (const { look, before, ...asked } of tables) {
       const table = await described(handle, asked);

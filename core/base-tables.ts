@@ -7,10 +7,10 @@
  */
 import { InvalidRequestError } from "./errors.ts";
 import * as limits from "./limits.ts";
+import { baseRecordsSuffix } from "./own-tables.ts";
 import type { TableDescription, Timestamp, WantedTable } from "./types.ts";
 
 const controlSuffix = "-control";
-const recordsSuffix = "-base";
 
 /** The key of the table that holds locks and records. */
 export const baseRecordsKeys = {
@@ -27,7 +27,7 @@ export const baseExpiryAttribute = "expiresAt";
  * @param controlTable the deployment's control table.
  */
 export function baseRecordsTable(controlTable: string): string {
-  return controlTable.slice(0, -controlSuffix.length) + recordsSuffix;
+  return controlTable.slice(0, -controlSuffix.length) + baseRecordsSuffix;
 }
 
 /**

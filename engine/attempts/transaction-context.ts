@@ -6,6 +6,7 @@ import { keyOf } from "../../core/attributes.ts";
 import { TransactionClosedError, UnavailableError } from "../../core/errors.ts";
 import { validateDeletedKey, validateItem, validateKey } from "../../core/item-validation.ts";
 import { OnDemand } from "../../core/on-demand.ts";
+import { isBaseRecordsTable, recordsAreOwn } from "../../core/own-tables.ts";
 import type { Item, TableDescription, Timestamp } from "../../core/types.ts";
 import { asError } from "../concurrency.ts";
 import { batchGetInShards, getItem } from "../reading/point-reads.ts";
@@ -43,10 +44,15 @@ export class TransactionContext implements BodyTransaction {
   /** Whether it is kept apart from BASE transactions, or is a step of one. */
   isGuarded = false;
 
-  /** @throws UnavailableError for a table for BASE transactions that was registered meanwhile. */
+  /**
+   * @throws UnavailableError for a table for BASE transactions that was registered meanwhile.
+   * InvalidRequestError for the one that holds their records.
+   */
   describe(table: string): TableDescription {
     const description = this.#registry.describe(table);
-    if (description.baseSince === undefined || this.isGuarded) return description;
+    if (this.isGuarded) return description;
+    if (isBaseRecordsTable(table)) throw recordsAreOwn(table);
+    if (description.baseSince === undefined) return description;
     throw this.views.fate.doom(
       new UnavailableError(
         `table "${table}" was registered for BASE transactions since this transaction began; it ` +

@@ -2,6 +2,7 @@
  * What a body is given in place of its transaction, where BASE transactions are about: how it
  * reads, and what its commit does besides, is its kind's.
  */
+import { isBaseRecordsTable, recordsAreOwn } from "../../core/own-tables.ts";
 import type { Item, TableDescription, Timestamp } from "../../core/types.ts";
 import type { AttemptServices } from "../attempts/attempt-services.ts";
 import type { TransactionContext } from "../attempts/transaction-context.ts";
@@ -30,7 +31,17 @@ export abstract class GuardedTransaction implements BodyTransaction {
   }
 
   describe(table: string): TableDescription {
+    this.assertUsers(table);
     return this.context.describe(table);
+  }
+
+  /**
+   * What is recorded of BASE transactions nobody's body reads or writes: a row there says that one
+   * is released, or what a runner is to do.
+   * @throws InvalidRequestError
+   */
+  protected assertUsers(table: string): void {
+    if (isBaseRecordsTable(table)) throw recordsAreOwn(table);
   }
 
   /** @throws where the table may not be written so. */

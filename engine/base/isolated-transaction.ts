@@ -33,6 +33,7 @@ export class IsolatedTransaction extends GuardedTransaction {
   }
 
   async get(table: string, key: Item): Promise<Item | undefined> {
+    this.assertUsers(table);
     const reading = this.context.get(table, key);
     const held = await this.#beside(reading, table, () => this.#heldAmong(table, [key]));
     if (held.length === 0) return reading;
@@ -44,6 +45,7 @@ export class IsolatedTransaction extends GuardedTransaction {
     keys: readonly { readonly table: string; readonly key: Item }[],
   ): Promise<readonly (Item | undefined)[]> {
     const tables = new Set(keys.map(({ table }) => table));
+    for (const table of tables) this.assertUsers(table);
     const reading = this.context.batchGet(keys);
     reading.catch(() => undefined);
     let isHidden = false;
@@ -58,6 +60,7 @@ export class IsolatedTransaction extends GuardedTransaction {
   }
 
   async queryPage(table: string, query: QuerySpec, page: PageRequest): Promise<RowPage> {
+    this.assertUsers(table);
     const reading = this.context.queryPage(table, query, page);
     if (query.index !== undefined) {
       await this.#beside(reading, table, () => this.#noWriterOf(table));
@@ -74,6 +77,7 @@ export class IsolatedTransaction extends GuardedTransaction {
   }
 
   async scanPage(table: string, scan: ScanSpec, page: PageRequest): Promise<RowPage> {
+    this.assertUsers(table);
     const reading = this.context.scanPage(table, scan, page);
     await this.#beside(reading, table, () => this.#noWriterOf(table));
     return reading;
@@ -207,6 +211,7 @@ export class IsolatedTransaction extends GuardedTransaction {
   }
 
   protected assertWritable(table: string): void {
+    this.assertUsers(table);
     const description = this.services.registry.find(table);
     const isSnapshot = this.#mode === "writes" && this.context.views.isolation === "snapshot";
     if (!isSnapshot || description === undefined || !takesBase(description)) return;

@@ -9,7 +9,7 @@ import {
   InvalidRequestError,
   SnapshotTooOldError,
 } from "../../core/errors.ts";
-import { isOwnTable } from "../../core/own-tables.ts";
+import { isBaseRecordsTable, isOwnTable } from "../../core/own-tables.ts";
 import type { Item, PayloadTable, Timestamp } from "../../core/types.ts";
 import type { Call } from "../call.ts";
 import type { EngineCore } from "../engine-core.ts";
@@ -147,7 +147,8 @@ export class ChangeFeed implements Changes {
     index: number,
     { table, call }: { readonly table: string; readonly call: Call },
   ): Promise<boolean> {
-    if (isOwnTable(table) || this.#options.tables?.includes(table) === false) return false;
+    if (isOwnTable(table) || isBaseRecordsTable(table)) return false;
+    if (this.#options.tables?.includes(table) === false) return false;
     const { ports, registry } = this.#core;
     const permitted = { registry, idempotencyTable: ports.control.idempotencyTable };
     const isRefused = (): boolean => refusalOf(commit, index, permitted) !== undefined;
