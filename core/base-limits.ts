@@ -6,10 +6,23 @@ export const baseNameBytesMax = 64;
 export const baseStepsMax = 1_000;
 /** Of its input, and of what a step or the whole returns, as it is kept. */
 export const baseValueBytesMax = 64 * 1024;
-/** Open BASE transactions that one may depend on, those included that these depend on. */
+/** In UTF-8, of a step's name. */
+export const baseStepNameBytesMax = 256;
+/** Of the message of an error that is kept, in UTF-16 units. */
+export const baseErrorLengthMax = 1_000;
+/** Open BASE transactions that one may depend on after its first step. */
 export const baseDependenciesMax = 100;
-/** Others that may have written one item and be open at the same time. */
+/** Others that may have written one item and be open at the same time, where a first step comes. */
 export const baseHoldersMax = 50;
+/** The same where a later step comes: what has begun is not barred as long as an item holds it. */
+export const baseLaterDependenciesMax = 500;
+export const baseLaterHoldersMax = 500;
+/** Items of one partition that a read lock names; of more it takes the partition. */
+export const baseReadLockItemsMax = 1_000;
+/** BASE transactions that are released by one commit. */
+export const baseReleasedTogetherMax = 1_000;
+/** Items that are kept free for one that waits. */
+export const baseReservedItemsMax = 100;
 /** An ACID transaction that has waited for so long has its items kept free of further ones. */
 export const baseReserveAfterMs = 250;
 /** For how long, before it says so again. */

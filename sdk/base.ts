@@ -11,6 +11,7 @@ import type {
 } from "../engine/base/types.ts";
 import type { BodyTransaction } from "../engine/types.ts";
 import { publicError } from "../engine/public-error.ts";
+import { isWellFormed, utf8Length } from "../core/utf8.ts";
 import type { AnyBase, BaseDefinition, BaseSteps } from "./base-definition.ts";
 import {
   aFunction,
@@ -196,9 +197,7 @@ function handlerSteps(
   return {
     id,
     step: async <Result>(name: string, body: TransactionBody<Result>): Promise<Result> => {
-      if (typeof name !== "string" || name === "" || typeof body !== "function") {
-        throw new InvalidRequestError("step", "a step has a name and a body: step(name, body)");
-      }
+      assertStep(name, body);
       const codec = resultCodec<Result>(numbers);
       const run = handles.transactions(body);
       const value = await steps.step(name, async (tx) => codec.encode(await run(tx)));
@@ -218,6 +217,16 @@ function uuidOf(bytes: Uint8Array): string {
   const hex = Buffer.from(own).toString("hex");
   const parts = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20)];
   return [...parts, hex.slice(20)].join("-");
+}
+
+function assertStep(name: unknown, body: unknown): void {
+  const bytes = typeof name === "string" && isWellFormed(name) ? utf8Length(name) : 0;
+  if (bytes > 0 && bytes <= limits.baseStepNameBytesMax && typeof body === "function") return;
+  throw new InvalidRequestError(
+    "step",
+    "a step has a name and a body: step(name, body), the name of 1 to " +
+      `${limits.baseStepNameBytesMax} bytes in UTF-8 (baseStepNameBytesMax)`,
+  );
 }
 
 function validated<Input, Result>(

@@ -9,6 +9,7 @@ import { stateKey, toState } from "../../engine/base/base-state.ts";
 import {
   headKey,
   openPartitions,
+  recordedIn,
   recordPartition,
   toHead,
   toOpen,
@@ -56,7 +57,7 @@ export async function openBases(deployment: Where, name?: string): Promise<SeenB
   const found = await Promise.all(
     openPartitions.map((partition) => itemsIn(deployment, table, partition)),
   );
-  const open = found.flat().map(toOpen);
+  const open = found.flat().flatMap((item) => toOpen(item) ?? []);
   const wanted = open.filter((each) => name === undefined || each.name === name);
   const looked = wanted.slice(0, cliLimits.basesMax);
   const heads = await items.batchGet(looked.map(({ base }) => ({ table, key: headKey(base) })));
@@ -87,8 +88,8 @@ export async function oneBase(
     );
   }
   const { item } = await deployment.ports.items.get(table, stateKey(base));
-  const done = records.map(toStep).filter((step) => step !== undefined);
   const found = seen(base, toHead(head));
+  const done = recordedIn(records)?.steps ?? [];
   const isReleased = found.phase === "ended" && toState(base, item).phase === "released";
   return { ...found, done, ...(isReleased ? { phase: "released" } : {}) };
 }

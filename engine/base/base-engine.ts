@@ -12,7 +12,9 @@ import { waitBackoff } from "../backoff.ts";
 import { follow, ignore, orAborted } from "../concurrency.ts";
 import type { EngineCore } from "../engine-core.ts";
 import type { BaseHead } from "./record.ts";
-import { BaseRun, HandlerChangedError } from "./run.ts";
+import { HandlerChangedError } from "./handler-changed.ts";
+import { BaseRun } from "./run.ts";
+import { assertSize } from "./step-end.ts";
 import { BaseStore, type Recorded } from "./store.ts";
 import { isWorthAnother } from "./step-errors.ts";
 import type { BodyTransaction } from "../types.ts";
@@ -28,6 +30,8 @@ import type {
 
 const resultBackoff = { baseMs: 20, capMs: 500 };
 const releaseBackoff = { baseMs: 20, capMs: 500 };
+/** Of the token by which two that begin one at once are told apart. */
+const tokenBytes = 16;
 
 /** In one: names have no slash. */
 export function baseOf({ name, id }: { readonly name: string; readonly id: string }): string {
@@ -42,8 +46,10 @@ function partsOf(base: string): { readonly name: string; readonly id: string } {
 export class BaseTransactions implements BaseEngine<BodyTransaction> {
   readonly #core: EngineCore;
   readonly #store: BaseStore;
-  /** Those under way here. */
+  /** Those whose handler runs here. */
   readonly #running = new Map<string, Promise<AttributeValue>>();
+  /** Those that have ended here, until they are released and cleaned up. */
+  readonly #ending = new Set<string>();
   readonly #closing = new AbortController();
 
   constructor(core: EngineCore, runner: RunsTransactions) {
@@ -59,6 +65,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     signal,
   }: BaseStart<BodyTransaction>): Promise<{ readonly isNew: boolean }> {
     assertId(id);
+    assertSize(`the input of BASE transaction "${definition.name}" has`, input, "input");
     await this.#ready();
     const { name, version, handler } = definition;
     const base = baseOf({ name, id });
@@ -70,7 +77,9 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
         resolve("accepted");
       };
     });
-    const beginning = { name, version, input };
+    const { clock, random } = this.#core.ports;
+    const token = Buffer.from(random.bytes(tokenBytes)).toString("base64url");
+    const beginning = { name, version, input, begunMs: clock.nowMs(), token };
     const stopped = new AbortController();
     const unfollow = signal === undefined ? ignore : follow(stopped, signal);
     const unfollowClosing = follow(stopped, this.#closing.signal);
@@ -91,8 +100,12 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
       unfollowClosing();
     };
     running.then(over, over);
-    const end = await Promise.race([accepted, running.then(() => "ended" as const)]);
-    if (end === "accepted") running.catch(ignore);
+    try {
+      await Promise.race([accepted, running]);
+    } catch (error) {
+      if (run.isAnothers) return { isNew: false };
+      throw error;
+    }
     return { isNew: true };
   }
 
@@ -128,7 +141,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
 
   async list(): Promise<readonly BaseStatus[]> {
     await this.#ready();
-    const open = await this.#store.open();
+    const { open } = await this.#store.open();
     const heads = await this.#store.heads(open.map(({ base }) => base));
     const all = await Promise.all(Array.from(heads, ([base, head]) => this.#statusOf(base, head)));
     return all.sort((a, b) => a.startedMs - b.startedMs);
@@ -178,11 +191,16 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
   ): Promise<boolean> {
     const { signal, takeOverMs } = options;
     let isLeft = false;
-    const open = await this.#store.open();
+    const { open, released } = await this.#store.open();
+    for (const { base, releasedMs } of released) {
+      // Whoever was at it does so at once.
+      const isLate = releasedMs + takeOverMs <= this.#core.ports.clock.nowMs();
+      if (isLate && !this.#ending.has(base)) await this.#store.clean(base);
+    }
     const heads = await this.#store.heads(open.map(({ base }) => base));
     for (const { base, name, version } of open) {
       if (signal?.aborted === true || this.#running.size >= limits.baseRunsMax) return true;
-      if (this.#running.has(base)) {
+      if (this.#running.has(base) || this.#ending.has(base)) {
         isLeft = true;
         continue;
       }
@@ -223,9 +241,9 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
       readonly tell: (trouble: BaseTrouble) => void;
     },
   ): void {
-    const { name, version, input } = recorded.head;
+    const { name, version, input, token, startedMs: begunMs } = recorded.head;
     const { signal } = this.#closing;
-    const beginning = { name, version, input };
+    const beginning = { name, version, input, token, begunMs };
     const run = new BaseRun(
       { store: this.#store, ports: this.#core.ports },
       { base, beginning, recorded, signal },
@@ -252,14 +270,17 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
         throw error;
       }
     })();
+    if (!this.#running.has(base)) this.#running.set(base, running);
     const tracked = running
+      .finally(() => {
+        // What has ended may wait for the release of others, which have to run meanwhile.
+        if (this.#running.get(base) === running) this.#running.delete(base);
+      })
       .then(() => this.#afterwards(base))
       .catch(ignore)
       .finally(() => {
-        this.#running.delete(base);
         this.#core.background.delete(tracked);
       });
-    this.#running.set(base, running);
     this.#core.background.add(tracked);
     running.catch(ignore);
     return running;
@@ -269,10 +290,15 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
   async #afterwards(base: string): Promise<void> {
     const { clock, random } = this.#core.ports;
     const { signal } = this.#closing;
-    for (let attempt = 0; !(await this.#store.release(base, { signal })); attempt += 1) {
-      await waitBackoff({ clock, random }, { backoff: releaseBackoff, attempt, signal });
+    this.#ending.add(base);
+    try {
+      for (let attempt = 0; !(await this.#store.release(base, { signal })); attempt += 1) {
+        await waitBackoff({ clock, random }, { backoff: releaseBackoff, attempt, signal });
+      }
+      await this.#store.clean(base, { signal });
+    } finally {
+      this.#ending.delete(base);
     }
-    await this.#store.clean(base, { signal });
   }
 
   #isClosed(): boolean {

@@ -6,7 +6,8 @@
  *     pk            sk            what it says
  *     base#<base>   -             name, version, input, how many steps, how it has ended
  *     base#<base>   step#<n>      its name, what it returned, or its error
- *     open#<digit>  <base>        that it is not released, and by which handler
+ *     open#<digit>  <base>        that it is not released, and by which handler; then, until its
+ *                                 locks are taken away, that it is
  *
  * Paper: Salt §5.1 (the logic of a BASE transaction is logged before its first step commits).
  */
@@ -19,9 +20,13 @@ export type BaseBeginning = {
   readonly name: string;
   readonly version: number;
   readonly input: AttributeValue;
+  /** When its first run began. */
+  readonly begunMs: number;
+  /** Random: who was first, of those that begin it at once. Undefined in older records. */
+  readonly token: string | undefined;
 };
 
-export type BaseHead = BaseBeginning & {
+export type BaseHead = Omit<BaseBeginning, "begunMs"> & {
   readonly steps: number;
   readonly phase: "running" | "parked" | "ended";
   readonly startedMs: number;
@@ -50,6 +55,9 @@ export type StepRecord = {
 
 export type OpenEntry = { readonly base: string; readonly name: string; readonly version: number };
 
+/** It is released; its locks are not taken away yet, and its record is not left to expire. */
+export type ReleasedEntry = { readonly base: string; readonly releasedMs: number };
+
 const headSort = "-";
 const stepPrefix = "step#";
 const digits = "0123456789abcdef";
@@ -74,6 +82,7 @@ export function headItem(base: string, head: BaseHead, expiresAt?: number): Item
     lastMs: count(head.lastMs),
     failures: count(head.failures),
     dependsOn: texts(head.dependsOn),
+    ...(head.token === undefined ? {} : { token: { S: head.token } }),
     ...(head.failure === undefined ? {} : { failure: { S: head.failure } }),
     ...(head.result === undefined ? {} : { result: { M: { value: head.result } } }),
     ...(expiresAt === undefined ? {} : { expiresAt: count(expiresAt) }),
@@ -86,6 +95,7 @@ export function toHead(item: Item): BaseHead {
     name: textOf(item, "name"),
     version: numberOf(item, "version"),
     input: valueIn(item, "input"),
+    token: optionalTextOf(item, "token"),
     steps: numberOf(item, "steps"),
     phase: phase === "ended" || phase === "parked" ? phase : "running",
     startedMs: numberOf(item, "startedMs"),
@@ -106,7 +116,7 @@ export function stepItem(base: string, { number, name, atMs, locks, end }: StepR
     ...itemKey(recordPartition(base), `${stepPrefix}${number.toString().padStart(6, "0")}`),
     name: { S: name },
     atMs: count(atMs),
-    locks: texts(locks.map((key) => `${textOf(key, "pk")} ${textOf(key, "sk")}`)),
+    locks: texts(locks.map((key) => lockText(base, key))),
     ...(end.kind === "returned"
       ? { value: { M: { value: end.value } } }
       : { error: { M: { name: { S: end.failure.name }, message: { S: end.failure.message } } } }),
@@ -122,7 +132,7 @@ export function toStep(item: Item): StepRecord | undefined {
     number: Number(sort.slice(stepPrefix.length)),
     name: textOf(item, "name"),
     atMs: numberOf(item, "atMs"),
-    locks: textsOf(item, "locks").map(toLockKey),
+    locks: textsOf(item, "locks").map((text) => toLockKey(baseOfRecord(item), text)),
     end:
       error !== undefined && "M" in error
         ? {
@@ -133,10 +143,31 @@ export function toStep(item: Item): StepRecord | undefined {
   };
 }
 
+function baseOfRecord(item: Item): string {
+  return textOf(item, "pk").slice(recordPartition("").length);
+}
+
+/** Short: a step may take thousands, and most are sorted by the BASE transaction itself. */
+function lockText(base: string, key: Item): string {
+  const [partition, sort] = [textOf(key, "pk"), textOf(key, "sk")];
+  return sort === base ? partition : `${partition} ${sort}`;
+}
+
 /** No partition of locks has a blank in its name. */
-function toLockKey(text: string): Item {
+function toLockKey(base: string, text: string): Item {
   const at = text.indexOf(" ");
-  return itemKey(text.slice(0, at), text.slice(at + 1));
+  return at < 0 ? itemKey(text, base) : itemKey(text.slice(0, at), text.slice(at + 1));
+}
+
+/** The items of a record's partition. Of one whose id was used before steps may be left over. */
+export function recordedIn(
+  items: readonly Item[],
+): { readonly head: BaseHead; readonly steps: readonly StepRecord[] } | undefined {
+  const [first] = items.filter((item) => toStep(item) === undefined);
+  if (first === undefined) return undefined;
+  const head = toHead(first);
+  const steps = items.map(toStep).filter((step) => step !== undefined);
+  return { head, steps: steps.filter(({ number }) => number <= head.steps) };
 }
 
 /** What is open is listed in so many partitions. */
@@ -152,7 +183,19 @@ export function openItem({ base, name, version }: OpenEntry): Item {
   return { ...openKey(base), name: { S: name }, version: count(version) };
 }
 
-export function toOpen(item: Item): OpenEntry {
+export function releasedEntryItem({ base, releasedMs }: ReleasedEntry): Item {
+  return { ...openKey(base), releasedMs: count(releasedMs) };
+}
+
+/** Undefined of one that is not released. */
+export function toReleasedEntry(item: Item): ReleasedEntry | undefined {
+  if (item["releasedMs"] === undefined) return undefined;
+  return { base: textOf(item, "sk"), releasedMs: numberOf(item, "releasedMs") };
+}
+
+/** Undefined of one that is released. */
+export function toOpen(item: Item): OpenEntry | undefined {
+  if (item["releasedMs"] !== undefined) return undefined;
   return {
     base: textOf(item, "sk"),
     name: textOf(item, "name"),

@@ -14,15 +14,19 @@ export type Closure =
 /** @param first has ended, and may stand nowhere yet. */
 export async function closureOf(first: BaseState, readState: ReadState): Promise<Closure> {
   const found = new Map([[first.base, first]]);
-  const open = [...first.dependsOn];
-  for (let base = open.pop(); base !== undefined; base = open.pop()) {
-    if (found.has(base)) continue;
-    const state = await readState(base);
-    if (state.phase === "released") continue;
-    if (state.phase === "open") return { kind: "waits", for: base };
-    found.set(base, state);
-    open.push(...state.dependsOn);
-    if (found.size > limits.baseDependenciesMax) return { kind: "waits", for: base };
+  let next = new Set(first.dependsOn);
+  while (next.size > 0) {
+    const unknown = [...next].filter((base) => !found.has(base));
+    const states = await Promise.all(unknown.map(readState));
+    next = new Set();
+    for (const state of states) {
+      const { base } = state;
+      if (state.phase === "released") continue;
+      if (state.phase === "open") return { kind: "waits", for: base };
+      found.set(base, state);
+      for (const each of state.dependsOn) next.add(each);
+      if (found.size > limits.baseReleasedTogetherMax) return { kind: "waits", for: base };
+    }
   }
   return { kind: "ended", all: [...found.values()] };
 }

@@ -7,25 +7,29 @@
  *               not      ──▶ committed, recorded ──▶ its value
  *                        ──▶ the body throws ──▶ recorded, and what it has read; its error
  *                        ──▶ somebody else has recorded it meanwhile ──▶ as it was
+ *                        ──▶ anything else ──▶ the run is over, whatever its handler makes of it
+ *
+ * The last is what no later run would meet again: a client that is closed, a commit that is refused,
+ * a way that is not the recorded one. To go on from there would be to compensate for what nobody
+ * knows of.
  */
-import { CommitUnknownError, InvalidRequestError } from "../../core/errors.ts";
+import { CommitUnknownError, InvalidRequestError, UnavailableError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { ClientPorts } from "../../core/ports.ts";
 import type { AttributeValue } from "../../core/types.ts";
 import { waitBackoff } from "../backoff.ts";
 import type { BodyTransaction } from "../types.ts";
+import { HandlerChangedError } from "./handler-changed.ts";
 import type { BaseBeginning, BaseHead, StepRecord } from "./record.ts";
 import { StepFailedError } from "./step-failed.ts";
 import type { BaseStore, Recorded } from "./store.ts";
 import type { BaseHandler, BaseSteps, StepBody } from "./types.ts";
-import { isOfBody, isWorthAnother } from "./step-errors.ts";
-
-/** The handler did not take the way again that is recorded. */
-export class HandlerChangedError extends Error {
-  override readonly name = "HandlerChangedError";
-}
+import { isWorthAnother } from "./step-errors.ts";
 
 type Handler = BaseHandler<BodyTransaction>;
+
+/** As it is recorded, and what it is to throw if it has failed. */
+type MadeStep = { readonly step: StepRecord; readonly error: unknown };
 
 const retryBackoff = { baseMs: 20, capMs: 2_000 };
 
@@ -38,8 +42,9 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
   readonly #onAccepted: (() => void) | undefined;
   #head: BaseHead | undefined;
   #recorded = new Map<number, StepRecord>();
-  /** What its first step threw: nothing has happened, and nothing will. */
-  #refused: { readonly error: unknown } | undefined;
+  /** It goes no further, and why; of its first step: nothing has happened, and nothing will. */
+  #over: { readonly error: unknown } | undefined;
+  #isAnothers = false;
   #number = 0;
   #lastMs: number;
   #isAtIt = false;
@@ -62,7 +67,7 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
     this.#beginning = run.beginning;
     this.#signal = run.signal;
     this.#onAccepted = run.onAccepted;
-    this.#lastMs = parts.ports.clock.nowMs();
+    this.#lastMs = run.recorded?.head.startedMs ?? run.beginning.begunMs;
     if (run.recorded !== undefined) this.#take(run.recorded);
   }
 
@@ -78,10 +83,14 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
     return this.#head !== undefined;
   }
 
+  /** Somebody else has begun it meanwhile, maybe with another input: it is left to that one. */
+  get isAnothers(): boolean {
+    return this.#isAnothers;
+  }
+
   /** @throws what the handler throws; what is recorded stays. */
   async run(handler: Handler): Promise<AttributeValue> {
-    const value = await handler(this, this.#beginning.input);
-    if (this.#refused !== undefined) throw this.#refused.error;
+    const value = await this.#handled(handler);
     if (this.#number < this.#recorded.size) {
       throw new HandlerChangedError(
         `the handler "${this.#beginning.name}" returned after ${this.#number} steps, and ` +
@@ -98,13 +107,26 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
     return value;
   }
 
+  async #handled(handler: Handler): Promise<AttributeValue> {
+    let value: AttributeValue;
+    try {
+      value = await handler(this, this.#beginning.input);
+    } catch (error) {
+      if (this.isAccepted && this.#over !== undefined) throw this.#over.error;
+      throw error;
+    }
+    if (this.#over !== undefined) throw this.#over.error;
+    return value;
+  }
+
   async step(name: string, body: StepBody<BodyTransaction>): Promise<AttributeValue> {
-    this.#signal.throwIfAborted();
-    if (this.#refused !== undefined) throw this.#refused.error;
+    if (this.#over !== undefined) throw this.#over.error;
     if (this.#isAtIt) {
-      throw new InvalidRequestError(
-        "step",
-        `step "${name}" was begun while another one was under way: wait for each before the next`,
+      throw this.#endsBy(
+        new InvalidRequestError(
+          "step",
+          `step "${name}" was begun while another one was under way: wait for each before the next`,
+        ),
       );
     }
     this.#number += 1;
@@ -115,15 +137,29 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
       );
     }
     this.#isAtIt = true;
+    let made: MadeStep;
     try {
+      this.#signal.throwIfAborted();
       const known = this.#recorded.get(this.#number);
-      return known === undefined ? await this.#runStep(name, body) : this.#again(name, known);
+      made = known === undefined ? await this.#runStep(name, body) : this.#again(name, known);
+    } catch (error) {
+      throw this.#endsBy(error);
     } finally {
       this.#isAtIt = false;
     }
+    const { step, error } = made;
+    this.#lastMs = step.atMs;
+    if (step.end.kind === "returned") return step.end.value;
+    throw error;
   }
 
-  #again(name: string, { name: was, atMs, end }: StepRecord): AttributeValue {
+  #endsBy(error: unknown): unknown {
+    this.#over ??= { error };
+    return error;
+  }
+
+  #again(name: string, step: StepRecord): MadeStep {
+    const { name: was, end } = step;
     if (was !== name) {
       throw new HandlerChangedError(
         `step ${this.#number} of the handler "${this.#beginning.name}" was "${was}" when it was ` +
@@ -131,12 +167,11 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
           "input, its steps, and `now`, `random` and `uuid` of its first argument",
       );
     }
-    this.#lastMs = atMs;
-    if (end.kind === "failed") throw new StepFailedError(name, end.failure);
-    return end.value;
+    const error = end.kind === "failed" ? new StepFailedError(name, end.failure) : undefined;
+    return { step, error };
   }
 
-  async #runStep(name: string, body: StepBody<BodyTransaction>): Promise<AttributeValue> {
+  async #runStep(name: string, body: StepBody<BodyTransaction>): Promise<MadeStep> {
     const number = this.#number;
     const wasAccepted = this.isAccepted;
     const done = await this.#insisting(() =>
@@ -144,28 +179,40 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
         ...{ number, name, body, beginning: this.#beginning },
         signal: this.#signal,
       }),
-    ).catch((error: unknown) => {
-      if (!wasAccepted && isOfBody(error)) this.#refused = { error };
-      throw error;
-    });
-    if (done.kind === "overtaken") {
-      this.#take(done.recorded);
-      const known = this.#recorded.get(number);
-      return known === undefined ? this.#runStep(name, body) : this.#again(name, known);
-    }
+    );
+    if (done.kind === "overtaken") return this.#overtaken(name, body, done.recorded);
     const { step, head, error } = done;
     this.#recorded.set(number, step);
     this.#head = head;
-    this.#lastMs = step.atMs;
     if (!wasAccepted) this.#onAccepted?.();
-    if (step.end.kind === "failed") throw error;
-    return step.end.value;
+    return { step, error };
+  }
+
+  /** By another process; or by a commit of its own, of which it never heard. */
+  #overtaken(
+    name: string,
+    body: StepBody<BodyTransaction>,
+    recorded: Recorded,
+  ): MadeStep | Promise<MadeStep> {
+    const wasAccepted = this.isAccepted;
+    if (!wasAccepted && recorded.head.token !== this.#beginning.token) {
+      this.#isAnothers = true;
+      throw new UnavailableError(`BASE transaction ${this.base} was begun by another process`);
+    }
+    this.#take(recorded);
+    if (!wasAccepted) this.#onAccepted?.();
+    const known = this.#recorded.get(this.#number);
+    if (known !== undefined) return this.#again(name, known);
+    if (recorded.head.phase !== "ended") return this.#runStep(name, body);
+    throw new HandlerChangedError(
+      `the handler "${this.#beginning.name}" is at step ${this.#number}, "${name}", and has ended ` +
+        `after ${recorded.head.steps} steps elsewhere: it does not take the same way again`,
+    );
   }
 
   #take({ head, steps }: Recorded): void {
     this.#head = head;
     this.#recorded = new Map(steps.map((step) => [step.number, step]));
-    if (steps.length === 0) this.#lastMs = head.startedMs;
   }
 
   /** What is accepted goes on until it is through; before that, its caller hears of it. */
@@ -178,7 +225,10 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
         if (!mayHaveBegun || !isWorthAnother(error)) throw error;
         const { clock, random } = this.#ports;
         const wait = { backoff: retryBackoff, attempt, signal: this.#signal };
-        await waitBackoff({ clock, random }, wait);
+        await waitBackoff({ clock, random }, wait).catch((stopped: unknown) => {
+          // Given up, it may have begun all the same: that is what its caller has to know.
+          throw this.isAccepted ? stopped : error;
+        });
       }
     }
   }

@@ -30,23 +30,35 @@ export async function endOf(
 ): Promise<StepEnd> {
   try {
     const value = await body(transaction);
-    assertSize(`step "${name}"`, value);
+    assertSize(`step "${name}" returned`, value);
     return { kind: "returned", value, error: undefined };
   } catch (error) {
     if (!isAccepted || views.fate.doomed !== undefined || !isOfBody(error)) throw error;
     transaction.rollback();
-    const { name: errorName, message } = error as Error;
-    return { kind: "failed", error: error as Error, failure: { name: errorName, message } };
+    return failedBy(error as Error);
   }
 }
 
+/** What of it is kept is cut: no error is too large to be told to a later run. */
+export function failedBy(error: Error): StepEnd & { readonly kind: "failed" } {
+  const { name, message } = error;
+  const failure = { name: kept(name), message: kept(message) };
+  return { kind: "failed", error, failure };
+}
+
+/** Of a program's text, what an item can hold. */
+export function kept(text: unknown): string {
+  if (typeof text !== "string") return "";
+  return text.slice(0, limits.baseErrorLengthMax).replace(/\p{Surrogate}/gu, "\ufffd");
+}
+
 /** @throws InvalidRequestError for what is too large to be kept. */
-export function assertSize(what: string, value: AttributeValue): void {
+export function assertSize(what: string, value: AttributeValue, field = "result"): void {
   const bytes = valueSizeBytes(value);
   if (bytes <= limits.baseValueBytesMax) return;
   throw new InvalidRequestError(
-    "result",
-    `${what} returned ${bytes} bytes, above the limit baseValueBytesMax of ` +
-      `${limits.baseValueBytesMax}: return less, such as a key by which the rest is found`,
+    field,
+    `${what} ${bytes} bytes, above the limit baseValueBytesMax of ` +
+      `${limits.baseValueBytesMax}: give less, such as a key by which the rest is found`,
   );
 }

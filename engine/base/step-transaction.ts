@@ -4,17 +4,25 @@
  * takes the locks of what it has read and written. Having read what an open one has written makes
  * its own one depend on that: it is released after it. Paper: Salt §3, §4.3.
  */
+import { assert } from "../../core/assert.ts";
 import { keyNamesOf } from "../../core/attributes.ts";
 import { InvalidRequestError, UnavailableError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { Item, TableDescription, Timestamp } from "../../core/types.ts";
 import type { PageRequest, QuerySpec, RowPage, ScanSpec } from "../types.ts";
+import type { BufferedWrite } from "../attempts/write-buffer.ts";
 import { GuardedTransaction, type GuardParts } from "./guarded-transaction.ts";
 import { ReservedError } from "./held.ts";
 import { takesBase } from "./isolated-transaction.ts";
 import type { HeldItem } from "./lock-reader.ts";
 import { putRecord } from "./records.ts";
-import { itemKey, readLockItem, tablePartition, writeLockItem } from "./saline-locks.ts";
+import {
+  itemKey,
+  readLockItem,
+  tablePartition,
+  writeLockItem,
+  type LockPlace,
+} from "./saline-locks.ts";
 
 const none = { NULL: true } as const;
 
@@ -22,15 +30,21 @@ type PartitionRead = { readonly sorts: Set<string>; all: boolean };
 
 export class StepTransaction extends GuardedTransaction {
   readonly #base: string;
+  readonly #isFirst: boolean;
   readonly #honoursReservations: boolean;
   readonly #dependsOn = new Set<string>();
   readonly #read = new Map<string, PartitionRead>();
 
   constructor(
-    parts: GuardParts & { readonly base: string; readonly honoursReservations: boolean },
+    parts: GuardParts & {
+      readonly base: string;
+      readonly isFirst: boolean;
+      readonly honoursReservations: boolean;
+    },
   ) {
     super(parts);
     this.#base = parts.base;
+    this.#isFirst = parts.isFirst;
     this.#honoursReservations = parts.honoursReservations;
   }
 
@@ -83,51 +97,70 @@ export class StepTransaction extends GuardedTransaction {
     this.#usable(table);
   }
 
-  /** Buffers the locks that its commit takes. */
+  /** Buffers the locks that its commit takes, of what is buffered when it is called. */
   async beforeCommit(): Promise<void> {
+    this.taken.length = 0;
     const writes = Array.from(this.context.writes.values());
-    const written = new Map<string, Set<string>>();
-    await Promise.all(writes.map(({ table, key }) => this.#lockWritten(table, key, written)));
+    const written = await this.#lockWritten(writes);
     for (const table of new Set(writes.map((write) => write.table.name))) {
       this.#put(itemKey(tablePartition(table), this.#base));
     }
-    // What it writes it holds by the stronger lock.
     await Promise.all(
       Array.from(this.#read, async ([partition, { sorts, all }]) => {
-        for (const sort of written.get(partition) ?? []) sorts.delete(sort);
-        if (sorts.size === 0 && !all) return;
+        // What it writes it holds by the stronger lock.
+        const only = [...sorts].filter((sort) => written.get(partition)?.has(sort) !== true);
+        if (only.length === 0 && !all) return;
         const before = await this.locks.readLockOf(partition, this.#base);
-        const lock = {
-          base: this.#base,
-          sorts: new Set([...(before?.sorts ?? []), ...sorts]),
-          all: all || before?.all === true,
-        };
-        this.#put(readLockItem(partition, lock));
+        const named = new Set([...(before?.sorts ?? []), ...only]);
+        const isAll = all || before?.all === true || named.size > limits.baseReadLockItemsMax;
+        this.#put(
+          readLockItem(partition, {
+            base: this.#base,
+            sorts: isAll ? new Set() : named,
+            all: isAll,
+          }),
+        );
       }),
     );
   }
 
+  /** Gives the sorts, by partition. */
   async #lockWritten(
-    table: TableDescription,
-    key: Item,
-    written: Map<string, Set<string>>,
-  ): Promise<void> {
-    const place = this.locks.placeOf(table, key);
-    const sorts = written.get(place.partition) ?? new Set<string>();
-    written.set(place.partition, sorts.add(place.sort));
-    // Read, so that it is at its commit as it was up to here: that is what readers are shown. So
+    writes: readonly BufferedWrite[],
+  ): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+    // Read, so that each is at its commit as it was up to here: that is what readers are shown. So
     // steps chain to nothing: what they read would not be there yet at their read timestamp.
-    await this.context.stored(table, [key]);
-    const held = await this.locks.writeLock(place);
+    for (const table of new Set(writes.map((write) => write.table))) {
+      const keys = writes.filter((write) => write.table === table).map(({ key }) => key);
+      await this.context.stored(table, keys);
+    }
+    const places = writes.map(({ table, key }) => this.locks.placeOf(table, key));
+    const locks = places.length === 0 ? [] : await this.locks.writeLocks(places);
+    const held = new Map(locks.map((lock) => [lock.place, lock]));
+    const written = new Map<string, Set<string>>();
+    writes.forEach((write, i) => {
+      const place = places[i];
+      assert(place !== undefined, "base: each write has its place");
+      const sorts = written.get(place.partition) ?? new Set<string>();
+      written.set(place.partition, sorts.add(place.sort));
+      this.#lockOne(write, place, held.get(place));
+    });
+    return written;
+  }
+
+  #lockOne({ table, key }: BufferedWrite, place: LockPlace, held: HeldItem | undefined): void {
     if (held !== undefined) this.#meetReservation(held);
     const others = (held?.holds ?? []).filter(({ base }) => base !== this.#base);
     const own = held?.holds.find(({ base }) => base === this.#base);
     // Readers are shown the item as it was before the oldest of them: so not this one alone either.
     for (const { base } of others) this.#dependsOn.add(base);
-    if (others.length >= limits.baseHoldersMax) {
+    const [max, limit] = this.#isFirst
+      ? [limits.baseHoldersMax, "baseHoldersMax"]
+      : [limits.baseLaterHoldersMax, "baseLaterHoldersMax"];
+    if (others.length >= max) {
       throw new UnavailableError(
         `an item of table "${table.name}" is held by ${others.length} open BASE transactions, ` +
-          "which is the limit baseHoldersMax",
+          `which is the limit ${limit}`,
       );
     }
     const before = own?.before ?? this.#readTimestampOf(table, key);

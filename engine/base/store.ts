@@ -4,7 +4,7 @@
  */
 import { assert } from "../../core/assert.ts";
 import { baseExpiryAttribute, baseRecordsTable } from "../../core/base-tables.ts";
-import { CorruptDataError, InvalidRequestError, UnavailableError } from "../../core/errors.ts";
+import { CorruptDataError, InvalidRequestError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { AttributeValue, Item, TableDescription } from "../../core/types.ts";
 import type { Guard, GuardOf, RunsTransactions } from "../attempts/guard.ts";
@@ -13,6 +13,8 @@ import { waitBackoff } from "../backoff.ts";
 import type { EngineCore } from "../engine-core.ts";
 import type { BodyTransaction } from "../types.ts";
 import { stateItem, stateKey, statesOf, toState, type BaseState } from "./base-state.ts";
+import { allDependencies } from "./dependencies.ts";
+import { HandlerChangedError } from "./handler-changed.ts";
 import { ReservedError } from "./held.ts";
 import { LockReader } from "./lock-reader.ts";
 import {
@@ -21,17 +23,21 @@ import {
   openItem,
   openKey,
   openPartitions,
+  recordedIn,
   recordPartition,
+  releasedEntryItem,
   stepItem,
   toHead,
   toOpen,
-  toStep,
+  toReleasedEntry,
   type BaseBeginning,
   type BaseHead,
   type OpenEntry,
+  type ReleasedEntry,
   type StepRecord,
 } from "./record.ts";
-import { assertSize, endOf, type StepEnd } from "./step-end.ts";
+import { assertSize, endOf, failedBy, kept, type StepEnd } from "./step-end.ts";
+import { isOfBody } from "./step-errors.ts";
 import { takeAway } from "./void-locks.ts";
 import { closureOf, releasedItem } from "./release.ts";
 import { writeLockItem, type LockPlace } from "./saline-locks.ts";
@@ -62,6 +68,11 @@ export type BaseEnd = {
   readonly value: AttributeValue;
   readonly beginning: BaseBeginning;
   readonly steps: number;
+};
+
+type Listed = {
+  readonly open: readonly OpenEntry[];
+  readonly released: readonly ReleasedEntry[];
 };
 
 type Signalled = { readonly signal?: AbortSignal | undefined };
@@ -122,14 +133,18 @@ export class BaseStore {
       const records = this.records();
       const locks = new LockReader(context, records, services.ports.digest);
       const { honoursReservations } = task;
-      const step = new StepTransaction({ context, locks, services, base, honoursReservations });
+      const isFirst = number === 1;
+      const step = new StepTransaction({
+        ...{ context, locks, services, base, honoursReservations, isFirst },
+      });
       at = { context, step };
       ran = undefined;
       done = undefined;
       const beforeCommit = async (): Promise<void> => {
         if (ran === undefined) return;
-        await step.beforeCommit();
-        const { before, end } = ran;
+        const { before } = ran;
+        const end = await lockAll(ran, { step, context });
+        ran = { before, end };
         const nowMs = this.ports.clock.nowMs();
         const { error: _, ...recordedEnd } = end;
         const record: StepRecord = {
@@ -141,7 +156,11 @@ export class BaseStore {
           lastMs: nowMs,
           failures: 0,
           failure: undefined,
-          dependsOn: allDependencies(base, before?.dependsOn ?? [], step.dependsOn),
+          dependsOn: await allDependencies(
+            base,
+            { before: before?.dependsOn ?? [], met: step.dependsOn },
+            { locks, isFirst: before === undefined },
+          ),
         };
         done = { head, step: record };
         context.putInto(records, stepItem(base, record));
@@ -174,7 +193,7 @@ export class BaseStore {
 
   /** Its last commit: what it returns; and its release, if nothing that it depends on is open. */
   async end(base: string, { value, steps, beginning }: BaseEnd): Promise<void> {
-    assertSize(`BASE transaction "${beginning.name}"`, value);
+    assertSize(`BASE transaction "${beginning.name}" returned`, value);
     await this.#raw({}, async (context, records) => {
       const head = await this.#headIn(context, base);
       if (head === undefined) {
@@ -186,13 +205,16 @@ export class BaseStore {
       }
       if (head.phase === "ended") return;
       if (head.steps !== steps) {
-        throw new UnavailableError(`BASE transaction ${base} has gone on in another process`);
+        throw new HandlerChangedError(
+          `the handler "${beginning.name}" returned after ${steps} steps, and has made ` +
+            `${head.steps} elsewhere: it does not take the same way again`,
+        );
       }
       const lastMs = this.ports.clock.nowMs();
       const ended = { ...head, phase: "ended", result: value, lastMs } as const;
       context.putInto(records, headItem(base, ended));
       const state: BaseState = { base, phase: "ended", dependsOn: head.dependsOn };
-      await putReleased(context, records, state);
+      await putReleased(context, { records, state, nowMs: lastMs });
     });
   }
 
@@ -201,28 +223,28 @@ export class BaseStore {
     return this.#raw(options, async (context, records) => {
       const state = toState(base, await context.get(records.name, stateKey(base)));
       if (state.phase !== "ended") return state.phase === "released";
-      return putReleased(context, records, state);
+      return putReleased(context, { records, state, nowMs: this.ports.clock.nowMs() });
     });
   }
 
   /** What is recorded; undefined: it has not begun, or its record has expired. */
   load(base: string, options: Signalled = {}): Promise<Recorded | undefined> {
     return this.#raw(options, async (context, records) => {
-      const items = await allIn(context, records, recordPartition(base));
-      const [head] = items.filter((item) => toStep(item) === undefined);
-      if (head === undefined) return undefined;
-      const steps = items.map(toStep).filter((step) => step !== undefined);
-      return { head: toHead(head), steps };
+      return recordedIn(await allIn(context, records, recordPartition(base)));
     });
   }
 
-  /** All that are not released, in no particular order. */
-  open(options: Signalled = {}): Promise<readonly OpenEntry[]> {
+  /** All that are not released, in no particular order; and those that are to be cleaned up. */
+  open(options: Signalled = {}): Promise<Listed> {
     return this.#raw(options, async (context, records) => {
       const found = await Promise.all(
         openPartitions.map((partition) => allIn(context, records, partition)),
       );
-      return found.flat().map(toOpen);
+      const items = found.flat();
+      return {
+        open: items.map(toOpen).filter((entry) => entry !== undefined),
+        released: items.map(toReleasedEntry).filter((entry) => entry !== undefined),
+      };
     });
   }
 
@@ -263,7 +285,8 @@ export class BaseStore {
       if (head.phase !== "running") return undefined;
       const failures = head.failures + 1;
       const isParked = options.isFinal || failures >= limits.baseFailuresMax;
-      return { ...head, failures, failure, lastMs: nowMs, phase: isParked ? "parked" : "running" };
+      const phase = isParked ? "parked" : "running";
+      return { ...head, failures, failure: kept(failure), lastMs: nowMs, phase };
     });
   }
 
@@ -280,9 +303,12 @@ export class BaseStore {
     const reservedUntilMs = this.ports.clock.nowMs() + limits.baseReserveMs;
     await this.#raw(options, async (context, records) => {
       const locks = new LockReader(context, records, this.ports.digest);
-      for (const place of places.slice(0, locksAtOnce)) {
-        const held = await locks.writeLock(place);
-        const lock = held?.lock ?? { table: "", key: {}, holds: [] };
+      const wanted = places.slice(0, limits.baseReservedItemsMax);
+      const held = new Map(
+        (await locks.writeLocks(wanted)).map(({ place, lock }) => [place, lock] as const),
+      );
+      for (const place of wanted) {
+        const lock = held.get(place) ?? { table: "", key: {}, holds: [] };
         context.putInto(records, writeLockItem(place, { ...lock, reservedUntilMs }));
       }
     });
@@ -312,6 +338,8 @@ export class BaseStore {
       }
       const state = await context.get(records.name, stateKey(base));
       if (state !== undefined) context.putInto(records, { ...state, ...expiry });
+      // Last: who finds it does all of this again.
+      context.deleteFrom(records, openKey(base));
     });
   }
 
@@ -326,7 +354,7 @@ export class BaseStore {
       if (head === undefined) return undefined;
       context.putInto(records, headItem(base, head));
       const items = await allIn(context, records, recordPartition(base));
-      return { head, steps: items.map(toStep).filter((step) => step !== undefined) };
+      return { head, steps: recordedIn(items)?.steps ?? [] };
     });
   }
 
@@ -383,8 +411,11 @@ export function recordsOf({ registry, ports }: Pick<EngineCore, "registry" | "po
 /** Of all that has ended with it, at once; else it has only ended. */
 async function putReleased(
   context: TransactionContext,
-  records: TableDescription,
-  state: BaseState,
+  {
+    records,
+    state,
+    nowMs: releasedMs,
+  }: { readonly records: TableDescription; readonly state: BaseState; readonly nowMs: number },
 ): Promise<boolean> {
   const closure = await closureOf(state, statesOf(context, records));
   if (closure.kind === "waits") {
@@ -393,7 +424,7 @@ async function putReleased(
   }
   for (const each of closure.all) {
     context.putInto(records, releasedItem(each));
-    context.deleteFrom(records, openKey(each.base));
+    context.putInto(records, releasedEntryItem({ base: each.base, releasedMs }));
   }
   return true;
 }
@@ -413,24 +444,30 @@ async function allIn(
   }
 }
 
-function newHead(beginning: BaseBeginning, nowMs: number): BaseHead {
+function newHead({ begunMs, ...beginning }: BaseBeginning, nowMs: number): BaseHead {
   return {
     ...beginning,
-    ...{ steps: 0, phase: "running", startedMs: nowMs, lastMs: nowMs, failures: 0 },
+    ...{ steps: 0, phase: "running", startedMs: begunMs, lastMs: nowMs, failures: 0 },
     ...{ failure: undefined, result: undefined, dependsOn: [] },
   };
 }
 
-function allDependencies(
-  base: string,
-  before: readonly string[],
-  met: ReadonlySet<string>,
-): readonly string[] {
-  const all = new Set([...before, ...met]);
-  all.delete(base);
-  if (all.size <= limits.baseDependenciesMax) return [...all];
-  throw new UnavailableError(
-    `BASE transaction ${base} has read from ${all.size} open ones, above the limit ` +
-      `baseDependenciesMax of ${limits.baseDependenciesMax}`,
-  );
+/**
+ * Buffers the locks of what a step has read and written. One that asks for more than a commit takes
+ * has failed as if its body had: its handler is told, and goes on.
+ */
+async function lockAll(
+  { before, end }: Ran,
+  { step, context }: { readonly step: StepTransaction; readonly context: TransactionContext },
+): Promise<StepEnd> {
+  try {
+    await step.beforeCommit();
+    return end;
+  } catch (error) {
+    const isDoomed = context.views.fate.doomed !== undefined;
+    if (before === undefined || isDoomed || end.kind === "failed" || !isOfBody(error)) throw error;
+    context.writes.clear();
+    await step.beforeCommit();
+    return failedBy(error as Error);
+  }
 }
