@@ -9,7 +9,8 @@
 import { createReadStream, existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
-import { checkHistory, type CheckReport } from "../testing/checker/check-history.ts";
+import { checkBaseHistory } from "../testing/checker/check-base.ts";
+import type { CheckReport } from "../testing/checker/check-history.ts";
 import {
   parseFinalState,
   parseTransaction,
@@ -45,7 +46,7 @@ async function judge(path: string, options: Options): Promise<void> {
   if (folders.length === 0) throw new Error(`no ${historyFiles.transactions} below ${path}`);
   let findings = 0;
   for (const folder of folders) {
-    const report = checkHistory(await readHistory(folder), {
+    const report = checkBaseHistory(await readHistory(folder), {
       strict: options.strict,
       timestamps: options.timestamps,
       abortedReads: options.abortedReads,

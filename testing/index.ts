@@ -15,7 +15,7 @@ export type { Latency, ServiceName } from "./kernel/service-link.ts";
 export { VirtualTimeoutError } from "./kernel/virtual-time.ts";
 export { ServiceError } from "../expressions/service-error.ts";
 export { NotModelledError } from "./cloud/not-modelled.ts";
-export { checkHistory } from "./checker/check-history.ts";
+export { checkBaseHistory as checkHistory } from "./checker/check-base.ts";
 export type { CheckOptions, CheckReport } from "./checker/check-history.ts";
 export type { Anomaly, CycleStep, Finding } from "./checker/findings.ts";
 export type {

@@ -60,6 +60,10 @@ export type Anomaly =
   | "garbage read"
   /** A version, an id or a place in the order of commits was given twice. */
   | "duplicate"
+  /** An ACID transaction on a cycle with BASE transactions, each of them taken as a whole. */
+  | "not apart"
+  /** One step of a BASE transaction, committed more than once. */
+  | "step made twice"
   /** What an aborted transaction wrote, or nobody did, is in the stores. */
   | "dirty write"
   /** What a committed transaction wrote is not in the stores. */

@@ -20,7 +20,7 @@ const kinds: readonly HistoryKind[] = ["init", "txn", "native", "base"];
 const isolations: readonly HistoryTransaction["isolation"][] = ["serializable", "snapshot"];
 
 const transactionFields = new Set([
-  ...["id", "process", "start", "end", "status", "kind", "parent", "isolation"],
+  ...["id", "process", "start", "end", "status", "kind", "parent", "step", "isolation"],
   ...["strict", "installed", "ops", "snapshotTs", "commitTs", "place"],
 ]);
 
@@ -35,6 +35,10 @@ export const parseTransaction: LineParser<HistoryTransaction> = (text, line) => 
     throw fields.fault("commitTs", "an aborted transaction has none");
   }
   const parent = fields.optional("parent", (name) => fields.text(name));
+  const step = fields.optional("step", (name) => fields.integer(name));
+  if (step !== undefined && parent === undefined) {
+    throw fields.fault("step", "says something beside parent only");
+  }
   const snapshotTs = fields.optional("snapshotTs", (name) => fields.integer(name));
   const place = fields.optional("place", (name) => fields.integer(name));
   if (place !== undefined && commitTs === undefined) {
@@ -51,6 +55,7 @@ export const parseTransaction: LineParser<HistoryTransaction> = (text, line) => 
     status,
     kind,
     ...(parent === undefined ? {} : { parent }),
+    ...(step === undefined ? {} : { step }),
     isolation: fields.oneOf("isolation", isolations),
     ...(strict === undefined ? {} : { strict }),
     ...(installed === undefined ? {} : { installed }),

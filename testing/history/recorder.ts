@@ -33,7 +33,9 @@ export type AttemptStart = {
   readonly isolation: HistoryTransaction["isolation"];
   /** When it was called for; at most now. */
   readonly startNs: number;
+  /** The BASE transaction that it is a step of, and which, from 1. */
   readonly parent?: string | undefined;
+  readonly step?: number | undefined;
   /** False if it may read an older state. Default true. */
   readonly strict?: boolean;
   /** False where its read timestamp is none of the database's order. Default true. */
@@ -50,6 +52,7 @@ export class HistoryRecorder {
   readonly #done: HistoryTransaction[] = [];
   /** Keys that were there before, and who met them first. */
   readonly #initial = new Map<string, string>();
+  readonly #bases = new Map<string, SeenBase>();
   #finished = false;
 
   constructor(options: RecorderOptions) {
@@ -95,6 +98,17 @@ export class HistoryRecorder {
     return initialVersion(key);
   }
 
+  /** A process is at a step of a BASE transaction. */
+  baseSeen(base: string, by: Pick<SeenBase, "process" | "startNs">): void {
+    if (!this.#bases.has(base)) this.#bases.set(base, { ...by, toldNs: undefined });
+  }
+
+  /** Somebody was told that it is over: from now on all see it. */
+  baseTold(base: string): void {
+    const seen = this.#bases.get(base);
+    if (seen !== undefined) seen.toldNs ??= this.nowNs();
+  }
+
   /**
    * What `outcome(id)` has said. An id that this recorder does not know as unknown is ignored.
    * @param commitTs of a committed one, if known.
@@ -124,6 +138,11 @@ export class HistoryRecorder {
     for (const record of [...this.#unknown.values()].flat())
       this.add(record.transaction("unknown"));
     this.#unknown.clear();
+    for (const [id, { process, startNs: start, toldNs }] of this.#bases) {
+      const status = toldNs === undefined ? "unknown" : "commit";
+      const fixed = { kind: "base", isolation: "serializable", ops: [] } as const;
+      this.add({ ...fixed, id, process, start, end: toldNs ?? this.nowNs(), status });
+    }
     const byProcess = new Map<string, HistoryOp[]>();
     for (const [key, process] of this.#initial) {
       const ops = byProcess.get(process) ?? [];
@@ -147,6 +166,13 @@ export class HistoryRecorder {
     } else this.add(record.transaction("unknown"));
   }
 }
+
+/** A BASE transaction of which steps were run. */
+type SeenBase = {
+  readonly process: string;
+  readonly startNs: number;
+  toldNs: number | undefined;
+};
 
 type Ended = "commit" | "abort" | "unknown";
 
@@ -259,6 +285,12 @@ export class AttemptRecord {
     this.#end("commit", undefined);
   }
 
+  /** Of a step, whose place in the order of commits nobody is told. */
+  committedAsStep(): void {
+    this.leftToOthers();
+    this.#end("commit", undefined);
+  }
+
   /** Nobody has said that its writes are installed by now: whoever finishes them takes his time. */
   leftToOthers(): void {
     this.#isInstalled = this.#written.size === 0;
@@ -289,13 +321,15 @@ export class AttemptRecord {
   }
 
   transaction(status: Ended): HistoryTransaction {
-    const { process, kind, isolation, startNs, parent, strict, isTimed = true } = this.#start;
+    const { process, kind, isolation, startNs, strict, isTimed = true } = this.#start;
+    const { parent, step } = this.#start;
     const { commitTs, place } = this;
     const isAsItIs = this.#isAsItIs;
     const snapshotTs = isAsItIs || !isTimed ? undefined : this.snapshotTs;
     return {
       ...{ id: this.id, process, start: startNs, end: Math.max(startNs, this.endNs), status, kind },
       ...(parent === undefined ? {} : { parent }),
+      ...(step === undefined ? {} : { step }),
       isolation: isAsItIs ? "serializable" : isolation,
       ...(strict === false ? { strict } : {}),
       ...(this.#isInstalled ? {} : { installed: false as const }),

@@ -16,6 +16,7 @@ import type {
 } from "../../engine/types.ts";
 import type { AttemptRecord, HistoryRecorder } from "./recorder.ts";
 import type { RecordingOptions } from "./recording-options.ts";
+import { recordingBases } from "./recording-base.ts";
 import { recordingBody, recordingReader, recordingTransaction } from "./recording-transaction.ts";
 
 /**
@@ -44,7 +45,7 @@ export function recordingEngine(
     : {
         ...recorded,
         native: engine.native,
-        base: () => engine.base(),
+        base: async () => recordingBases(await engine.base(), recorder, options),
         changes: (wish) => engine.changes(wish),
         consume: (wish, handle) => engine.consume(wish, handle),
       };

@@ -2,11 +2,11 @@
 import type { FinalState, HistoryTransaction, VersionOrder } from "./types.ts";
 
 export function serializeTransaction(transaction: HistoryTransaction): string {
-  const { id, process, start, end, status, kind, parent, isolation } = transaction;
+  const { id, process, start, end, status, kind, parent, step, isolation } = transaction;
   const { strict, installed, ops, snapshotTs, commitTs, place } = transaction;
   // Fields that are undefined are left out.
   return JSON.stringify({
-    ...{ id, process, start, end, status, kind, parent, isolation },
+    ...{ id, process, start, end, status, kind, parent, step, isolation },
     ...{ strict, installed, ops, snapshotTs, commitTs, place },
   });
 }

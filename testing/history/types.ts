@@ -35,7 +35,8 @@ export type HistoryStatus = "commit" | "abort" | "unknown";
 /**
  * `init` states what was there before. `native` is one plain operation on one item, beside
  * transactions: at most one step that reads and then one that writes (`native-record.ts` says how
- * an actor records it). `base` lies above transactions.
+ * an actor records it). `base` is a BASE transaction as a whole, whose steps name it as their parent:
+ * `commit` with `end` when somebody was told that all see it, `unknown` where nobody was.
  */
 export type HistoryKind = "init" | "txn" | "native" | "base";
 
@@ -52,8 +53,10 @@ export type HistoryTransaction = {
   readonly end: number;
   readonly status: HistoryStatus;
   readonly kind: HistoryKind;
-  /** Of a subtransaction: the id of the transaction that it is part of. */
+  /** Of a step of a BASE transaction: the id of that. */
   readonly parent?: string;
+  /** Which of its steps it is, from 1; left out by all others. */
+  readonly step?: number;
   readonly isolation: "serializable" | "snapshot";
   /**
    * False for one that asked to read an older state (`maxStalenessMs`, `asOf`); left out by all
