@@ -16,6 +16,7 @@ import {
 } from "../testing/kernel/faults.ts";
 import { SeededRandom } from "../testing/kernel/seeded-random.ts";
 import {
+  baseWorkloads,
   mixableWorkloads,
   nativeWorkloads,
   transactionalWorkloads,
@@ -190,6 +191,10 @@ const closingsMax = 3;
 const closingsPauseMs = { min: 100, max: 1_000 };
 /** Where there never is a stream, a client that is denied is refused whatever it does. */
 const needsStream: readonly FaultName[] = ["append-denied"];
+/** Of all seeds, those whose clients begin BASE transactions, too. */
+const baseShare = 0.06;
+/** Of these, since each has several commits, at most so many transactions. */
+const baseTransactionsMax = 120;
 /** Of all seeds, those with native writers beside the transactions; */
 const nativeWorkloadShare = 0.12;
 /** and of the others, where that can be, those on mixed tables all the same. */
@@ -214,7 +219,10 @@ export function planOf(seed: number): SeedPlan {
   const random = new SeededRandom(`plan ${seed.toString()}`);
   const drawn = random.pick(transactionalWorkloads);
   const workload = workloadOf(drawn, random);
-  const isolation = random.pick(["serializable", "serializable", "snapshot", "mixed"] as const);
+  const isBase = baseWorkloads.includes(workload);
+  const level = random.pick(["serializable", "serializable", "snapshot", "mixed"] as const);
+  // Who writes beside BASE transactions has to be.
+  const isolation = isBase ? "serializable" : level;
   const tablesOnly = random.fork("tables-only").chance(tablesOnlyShare);
   const hotLog = tablesOnly && random.fork("hot log").chance(hotLogShare);
   const commit = tablesOnly ? "express" : commitOf(workload, random.fork("commit"));
@@ -238,7 +246,7 @@ export function planOf(seed: number): SeedPlan {
     isolation,
     clients: random.integer(clientsMin, clientsMax),
     lanes: lanesOf(workload, random.fork("lanes")),
-    transactions: random.integer(transactionsMin, transactionsMax),
+    transactions: random.integer(transactionsMin, isBase ? baseTransactionsMax : transactionsMax),
     pauseMs: random.logarithmic(1, 100) * (housekeeping === "clients" ? keepersSlowness : 1),
     keys: random.integer(4, 12),
     history: random.chance(0.5),
@@ -246,7 +254,7 @@ export function planOf(seed: number): SeedPlan {
     functionTimeLimitMs: timeLimitOf(random),
     ...oracleOf(random.fork("oracle")),
     hurried: hurriedOf(random, tablesOnly),
-    hashBits: hashBitsOf(random.fork("hashes"), mixed),
+    hashBits: hashBitsOf(random.fork("hashes"), mixed || isBase),
     commit,
     hotLog,
     visits,
@@ -304,6 +312,8 @@ export function isSharded({ shards, splits }: Pick<SeedPlan, "shards" | "splits"
 function workloadOf(drawn: WorkloadName, random: SeededRandom): WorkloadName {
   const native = random.fork("workload beside natives");
   if (native.chance(nativeWorkloadShare)) return native.pick(nativeWorkloads);
+  const base = random.fork("BASE workload");
+  if (base.chance(baseShare)) return base.pick(baseWorkloads);
   return random.fork("convoy").chance(convoyShare) ? "convoys" : drawn;
 }
 
@@ -398,10 +408,11 @@ function lanesOf(workload: WorkloadName, random: SeededRandom): number {
   return random.chance(lanesChance) ? random.integer(2, lanesMax) : 1;
 }
 
-function hashBitsOf(random: SeededRandom, mixed: boolean): number {
+function hashBitsOf(random: SeededRandom, isBusy: boolean): number {
   if (!random.chance(narrowShare)) return hashBitsMax;
-  // What is prepared bars whoever shares a hash with it: narrower, too little commits.
-  return random.integer(mixed ? mixedBitsMin : narrowBitsMin, narrowBitsMax);
+  // What is prepared bars whoever shares a hash with it, and a step writes its locks besides:
+  // narrower, too little commits.
+  return random.integer(isBusy ? mixedBitsMin : narrowBitsMin, narrowBitsMax);
 }
 
 function faultsOf(random: SeededRandom, names: readonly FaultName[]): FaultPlan {

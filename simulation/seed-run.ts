@@ -2,12 +2,12 @@
  * One run: the workload of a seed's plan under its faults, then calm, then the judges. The run is
  * over when everything that can come right must have come right; what has not by then is a finding.
  */
-import * as limits from "../core/limits.ts";
 import type { Clock } from "../core/ports.ts";
 import type { ShardId, TransactionId } from "../core/types.ts";
 import type { ClientEngine, EngineEvent } from "../engine/types.ts";
 import type { Client } from "../sdk/index.ts";
 import { isLocalTransactionId } from "../schemas/transaction-id.ts";
+import { checkBaseHistory } from "../testing/checker/check-base.ts";
 import { checkHistory } from "../testing/checker/check-history.ts";
 import { checkShardedHistory } from "../testing/checker/check-sharded.ts";
 import { withChainedVersions, type LoggedVersions } from "../testing/history/chained-versions.ts";
@@ -16,12 +16,10 @@ import { historyKey } from "../testing/history/key-text.ts";
 import { recordingEngine } from "../testing/history/recording-engine.ts";
 import type { History } from "../testing/history/types.ts";
 import type { FaultName } from "../testing/kernel/faults.ts";
-import { nobodysTable } from "../testing/kernel/overwritten-commits.ts";
-import { createTestCloud, type TestCloud } from "../testing/test-cloud.ts";
-import { testTable } from "../testing/test-tables.ts";
+import type { TestCloud } from "../testing/test-cloud.ts";
 import type { TestClientOptions } from "../testing/test-cloud-options.ts";
 import { isProgramError } from "../testing/test-deployment.ts";
-import type { TestTable } from "../testing/deployment-options.ts";
+import { BaseSide } from "./base/base-side.ts";
 import { Balance, type Mood } from "./balance.ts";
 import { CalmStage } from "./calm-stage.ts";
 import { ClientFleet, type FleetCounts } from "./client-fleet.ts";
@@ -41,13 +39,12 @@ import { isMixed, tableOfKey, withoutTables } from "./mixed-tables.ts";
 import { NativeFleet } from "./native/native-fleet.ts";
 import * as bounds from "./run-bounds.ts";
 import { RestService } from "./rest-service.ts";
-import { clientCommitOf, hashBitsMax, isSharded, type SeedPlan } from "./seed-plan.ts";
+import { createSeedCloud, type SeedCloud } from "./seed-cloud.ts";
+import { clientCommitOf, isSharded, type SeedPlan } from "./seed-plan.ts";
 import type { Operators } from "./operators.ts";
 import { shardOperators } from "./shard-operators.ts";
 import { streamOperators } from "./stream-operators.ts";
-import { withAccess } from "./workload-access.ts";
-import { workloads } from "./workloads/catalogue.ts";
-import { WorkloadFinding, type Workload } from "./workloads/workload.ts";
+import { WorkloadFinding, type BasePart, type Workload } from "./workloads/workload.ts";
 
 export type SeedReport = {
   readonly seed: number;
@@ -82,37 +79,7 @@ export async function runSeed(
   plan: SeedPlan,
   options: { readonly keepTrace?: boolean } = {},
 ): Promise<SeedRun> {
-  const { keys, history, isolation } = plan;
-  const workload = withAccess(workloads[plan.workload]({ keys, history, isolation }), plan);
-  const judged = [...workload.tables, ...tablesOfNobody(plan)];
-  const tables = [...judged, ...(workload.plainTables ?? [])];
-  const cloud = await createTestCloud({
-    seed: `run ${plan.seed.toString()}`,
-    tables,
-    faults: plan.faults,
-    ...(plan.strikesMax === undefined ? {} : { strikesMax: plan.strikesMax }),
-    // As short as it may be, so that a run sees versions and tombstones go.
-    historyRetentionMs: workload.historyRetentionMs ?? limits.historyRetentionMsMin,
-    tablesOnly: plan.tablesOnly,
-    shards: plan.shards,
-    housekeeping: plan.housekeeping !== "clients",
-    oracleConsumer: plan.oracleConsumer,
-    functionTimeLimitMs: plan.functionTimeLimitMs,
-    oracle: {
-      timeLimitMs: plan.oracleTimeLimitMs,
-      rebuildBlocksMax: plan.rebuildBlocksMax,
-      rebuildPageBlocksMax: plan.rebuildPageBlocksMax,
-    },
-    ...(plan.hashBits === hashBitsMax ? {} : { hashBits: plan.hashBits }),
-    keepTrace: options.keepTrace ?? false,
-  });
-  return new SeedRunner(cloud, { workload, plan, judged }).run();
-}
-
-/** Where a hostile producer commits rows: in a workload's tables its judge would wonder at them. */
-function tablesOfNobody({ faults, history }: SeedPlan): readonly TestTable[] {
-  if (faults["hostile-record"] === undefined) return [];
-  return [testTable(nobodysTable, { partitionKey: "id", history })];
+  return new SeedRunner(await createSeedCloud(plan, options), plan).run();
 }
 
 class SeedRunner {
@@ -127,21 +94,14 @@ class SeedRunner {
   readonly #mixedTables: ReadonlySet<string>;
   readonly #findings: string[] = [];
   readonly #balance = new Balance();
+  /** Where clients begin BASE transactions. */
+  readonly #base: BaseSide | undefined;
   /** Transactions that were committed over several shards. */
   #wholes = 0;
   readonly #starvation: StarvationJudge;
   readonly #turns = new Map<ShardId, TurnJudge>();
 
-  constructor(
-    cloud: TestCloud,
-    run: {
-      readonly workload: Workload;
-      readonly plan: SeedPlan;
-      /** Tables in which nobody writes but transactions. */
-      readonly judged: readonly TestTable[];
-    },
-  ) {
-    const { workload, plan, judged } = run;
+  constructor({ cloud, workload, judged }: SeedCloud, plan: SeedPlan) {
     this.#cloud = cloud;
     this.#workload = workload;
     this.#plan = plan;
@@ -155,11 +115,12 @@ class SeedRunner {
       },
     });
     const { options, logs } = cloud.deployment;
+    this.#base = workload.base && this.#baseSide(workload.base);
     this.#mixedTables = new Set(judged.filter(isMixed).map(({ name }) => name));
     this.#mixed = new MixedStoreJudge(judged.filter(isMixed));
     this.#stores = new StoreJudge({
       deployment: options.deployment,
-      tables: judged.filter((table) => !isMixed(table)),
+      tables: [...judged.filter((table) => !isMixed(table)), ...(this.#base?.tables ?? [])],
       hashes: logs,
       nowMs: () => time.nowMs,
       onBlock: (block, shard) => {
@@ -233,15 +194,19 @@ class SeedRunner {
     this.#findings.push(...fleet.findings, ...this.#stores.findings);
     for (const { findings } of operators) this.#findings.push(...findings);
     this.#findings.push(...(natives?.findings ?? []), ...this.#mixed.findings);
-    this.#findings.push(...this.#starvation.findings);
+    this.#findings.push(...this.#starvation.findings, ...(this.#base?.findings ?? []));
     for (const { findings } of this.#turns.values()) this.#findings.push(...findings);
     this.#judgeWholes();
     const { longestRowOfTaken } = cloud.deployment;
     if (longestRowOfTaken > bounds.takenInRowMax) {
       this.#findings.push(`fairness: an oracle lost ${longestRowOfTaken.toString()} puts in a row`);
     }
-    const transactions = this.#recorder.finish();
-    const pasts = wrongPasts(transactions, versions, this.#isMixedKey);
+    const finished = this.#recorder.finish();
+    const transactions = this.#base?.timed(finished, versions) ?? finished;
+    const pasts = wrongPasts(transactions, versions, {
+      isElsewhere: this.#isMixedKey,
+      hidden: this.#base?.hidden ?? new Map(),
+    });
     this.#findings.push(...pasts.slice(0, bounds.wrongPastsMax));
     const logged = withChainedVersions(versions, transactions);
     const stored = new Map([...this.#journal.orders].filter(([key]) => this.#isMixedKey(key)));
@@ -269,6 +234,7 @@ class SeedRunner {
     const { time } = cloud.world;
     fleet.start();
     natives?.start();
+    this.#base?.start();
     for (const each of operators) each.start();
     await this.#until(() => fleet.isIdle, bounds.workLimitMs);
     cloud.calm();
@@ -286,6 +252,7 @@ class SeedRunner {
     if (natives !== undefined && !(await this.#until(() => natives.isIdle, bounds.workLimitMs))) {
       this.#findings.push("liveness: a native writer has not come to an end");
     }
+    await this.#base?.end(this.#client("base watcher"));
     let isClosed = false;
     void fleet.close().then(() => {
       isClosed = true;
@@ -339,6 +306,7 @@ class SeedRunner {
       this.#stores.claimOf(shard, timestamp),
     );
     this.#mixed.judgeEnd();
+    this.#base?.read(writes);
     const order = versionsOf(writes);
     const own = [...this.#journal.orders].filter(([key]) => !this.#isMixedKey(key));
     this.#findings.push(...misplacedVersions(new Map(own), order));
@@ -346,6 +314,17 @@ class SeedRunner {
   }
 
   readonly #isMixedKey = (key: string): boolean => this.#mixedTables.has(tableOfKey(key));
+
+  #baseSide(part: BasePart): BaseSide {
+    return new BaseSide({
+      ...{ cloud: this.#cloud, part },
+      clientOptions: (name) => this.#clientOptions(name, true),
+      onCrash: (name) => {
+        this.#recorder.abandon(name);
+      },
+      until: (isDone, limitMs) => this.#until(isDone, limitMs),
+    });
+  }
 
   #natives(fleet: ClientFleet): NativeFleet | undefined {
     const { native: part } = this.#workload;
@@ -390,7 +369,8 @@ class SeedRunner {
 
   #judgeHistory(given: History): void {
     const history = withoutTables(given, this.#workload.native?.looseTables ?? []);
-    const check = isSharded(this.#plan) ? checkShardedHistory : checkHistory;
+    const checkAcid = isSharded(this.#plan) ? checkShardedHistory : checkHistory;
+    const check = this.#base === undefined ? checkAcid : checkBaseHistory;
     const result = check(history, { strict: true });
     const finals = history.finalState?.filter(({ key }) => this.#isMixedKey(key)) ?? [];
     this.#findings.push(...lostWrites(history.transactions, finals).slice(0, bounds.lostWritesMax));

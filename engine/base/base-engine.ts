@@ -121,6 +121,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
       const head = (await this.#store.heads([base], options)).get(base);
       if (head === undefined) throw unknownBase(base);
       // Told before that, who asks could not see yet what was done.
+      // mutant: told-at-the-end
       const isOver = head.phase === "ended" && (await this.#store.release(base, options));
       if (isOver && head.result !== undefined) return head.result;
       if (clock.monotonicMs() >= untilMs) throw notEnded(base, head, options.deadlineMs);

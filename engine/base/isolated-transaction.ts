@@ -36,6 +36,7 @@ export class IsolatedTransaction extends GuardedTransaction {
     this.assertUsers(table);
     const reading = this.context.get(table, key);
     const held = await this.#beside(reading, table, () => this.#heldAmong(table, [key]));
+    // mutant: written-locks-not-heeded
     if (held.length === 0) return reading;
     await this.#hide(table, held);
     return this.context.get(table, key);
@@ -71,6 +72,7 @@ export class IsolatedTransaction extends GuardedTransaction {
       const key = { [description.partitionKey.name]: query.partitionKey };
       return this.locks.writeLocksIn(this.locks.partitionOf(description, key)).then(onlyHeld);
     });
+    // mutant: queries-pass-locks
     if (held.length === 0) return reading;
     await this.#hide(table, held);
     return this.context.queryPage(table, query, page);
@@ -101,7 +103,9 @@ export class IsolatedTransaction extends GuardedTransaction {
     }
     this.#noteLooked(places);
     const locks = places.length === 0 ? [] : await this.locks.writeLocks(places);
+    // mutant: overwrites-what-is-open
     this.#refuse(onlyHeld(locks));
+    // mutant: overwrites-what-open-has-read
     await this.#refuseRead([...sorts]);
     for (const held of locks) if (held.lock.reservedUntilMs > 0) this.#endReservation(held);
   }
@@ -161,6 +165,7 @@ export class IsolatedTransaction extends GuardedTransaction {
 
   async #noWriterOf(table: string): Promise<readonly never[]> {
     const writers = await this.locks.writersOf(table);
+    // mutant: scans-pass-locks
     if (writers.length > 0) throw this.#held(writers, []);
     return [];
   }
@@ -179,6 +184,7 @@ export class IsolatedTransaction extends GuardedTransaction {
   async #hideOne(table: TableDescription, held: HeldItem): Promise<void> {
     const { key } = held.lock;
     if (this.context.writes.find(table, key) !== undefined) return;
+    // mutant: hides-newest-writer
     const at = Math.min(...held.holds.map((hold) => hold.before)) as Timestamp;
     const past = await pastItem(this.services, { table, key, at });
     if (past.kept) this.context.writes.set(table, key, past.item);

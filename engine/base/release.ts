@@ -22,8 +22,10 @@ export async function closureOf(first: BaseState, readState: ReadState): Promise
     for (const state of states) {
       const { base } = state;
       if (state.phase === "released") continue;
+      // mutant: released-with-what-is-open
       if (state.phase === "open") return { kind: "waits", for: base };
       found.set(base, state);
+      // mutant: closure-of-direct-ones
       for (const each of state.dependsOn) next.add(each);
       if (found.size > limits.baseReleasedTogetherMax) return { kind: "waits", for: base };
     }

@@ -195,6 +195,7 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
     recorded: Recorded,
   ): MadeStep | Promise<MadeStep> {
     const wasAccepted = this.isAccepted;
+    // mutant: goes-on-with-own-input
     if (!wasAccepted && recorded.head.token !== this.#beginning.token) {
       this.#isAnothers = true;
       throw new UnavailableError(`BASE transaction ${this.base} was begun by another process`);

@@ -113,6 +113,7 @@ export class StepTransaction extends GuardedTransaction {
         const before = await this.locks.readLockOf(partition, this.#base);
         const named = new Set([...(before?.sorts ?? []), ...only]);
         const isAll = all || before?.all === true || named.size > limits.baseReadLockItemsMax;
+        // mutant: reads-not-locked
         this.#put(
           readLockItem(partition, {
             base: this.#base,
@@ -153,6 +154,7 @@ export class StepTransaction extends GuardedTransaction {
     const others = (held?.holds ?? []).filter(({ base }) => base !== this.#base);
     const own = held?.holds.find(({ base }) => base === this.#base);
     // Readers are shown the item as it was before the oldest of them: so not this one alone either.
+    // mutant: overwrites-without-depending
     for (const { base } of others) this.#dependsOn.add(base);
     const [max, limit] = this.#isFirst
       ? [limits.baseHoldersMax, "baseHoldersMax"]
@@ -163,6 +165,7 @@ export class StepTransaction extends GuardedTransaction {
           `which is the limit ${limit}`,
       );
     }
+    // mutant: first-write-forgotten
     const before = own?.before ?? this.#readTimestampOf(table, key);
     const { partitionKey, sortKey } = keyNamesOf(table);
     const names = sortKey === undefined ? [partitionKey] : [partitionKey, sortKey];
@@ -202,6 +205,7 @@ export class StepTransaction extends GuardedTransaction {
   #meet(locks: readonly HeldItem[]): void {
     for (const held of locks) {
       this.#meetReservation(held);
+      // mutant: reads-without-depending
       for (const { base } of held.holds) if (base !== this.#base) this.#dependsOn.add(base);
     }
   }

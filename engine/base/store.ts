@@ -175,6 +175,7 @@ export class BaseStore {
     await this.#transact(task, guard, async (transaction) => {
       assert(at !== undefined, "base: a step has a guard");
       const before = await this.#headIn(at.context, base);
+      // mutant: step-made-again
       if ((before?.steps ?? 0) !== number - 1 || (before?.phase ?? "running") === "ended") {
         transaction.rollback();
         return;

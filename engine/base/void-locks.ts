@@ -26,6 +26,7 @@ export async function takeAway(
   }
   const lock = toWriteLock(item);
   const released = await Promise.all(lock.holds.map((hold) => locks.isReleased(hold.base)));
+  // mutant: cleaned-with-those-of-others
   const holds = lock.holds.filter((hold, i) => hold.base !== base && released[i] !== true);
   if (holds.length === 0 && lock.reservedUntilMs === 0) context.deleteFrom(records, key);
   else if (holds.length < lock.holds.length) {

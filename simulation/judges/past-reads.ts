@@ -8,19 +8,27 @@ import { initialVersion } from "../../testing/history/key-text.ts";
 import type { LoggedVersions } from "../../testing/history/chained-versions.ts";
 import type { HistoryTransaction } from "../../testing/history/types.ts";
 
-/**
- * @param log of every key that was ever written.
- * @param isElsewhere of keys whose versions are not all in the log.
- */
+/** Timestamps `[from, until)` at which what was written from `from` on is not shown. */
+export type HiddenSpan = { readonly from: number; readonly until: number };
+
+type Apart = {
+  /** Of keys whose versions are not all in the log. */
+  readonly isElsewhere: (key: string) => boolean;
+  /** By key, for each BASE transaction that has written it: from its first write to its release. */
+  readonly hidden: ReadonlyMap<string, readonly HiddenSpan[]>;
+};
+
+/** @param log of every key that was ever written. */
 export function wrongPasts(
   transactions: readonly HistoryTransaction[],
   log: readonly LoggedVersions[],
-  isElsewhere: (key: string) => boolean,
+  { isElsewhere, hidden }: Apart,
 ): readonly string[] {
   const model = new Map(log.map((logged) => [logged.key, statesOf(logged)]));
   return transactions.filter(isSnapshot).flatMap(({ id, snapshotTs, ops }) =>
     ops.flatMap(([, key, seen]) => {
-      const stood = standing(model.get(key) ?? [], snapshotTs);
+      const at = shownAt(snapshotTs, hidden.get(key) ?? []);
+      const stood = standing(model.get(key) ?? [], at);
       if (isElsewhere(key)) return [];
       // What nobody recorded, such as a hostile producer's row, has no version in the log.
       if (seen === stood || seen === initialVersion(key)) return [];
@@ -38,6 +46,12 @@ type State = { readonly timestamp: number; readonly version: string | null };
 function statesOf({ versions, deletedAt }: LoggedVersions): readonly State[] {
   const deletions = deletedAt.map((timestamp) => ({ timestamp, version: null }));
   return [...versions, ...deletions].sort((a, b) => a.timestamp - b.timestamp);
+}
+
+/** The latest moment of which a reader is shown the key. */
+function shownAt(readTimestamp: number, hidden: readonly HiddenSpan[]): number {
+  const open = hidden.filter(({ from, until }) => from <= readTimestamp && readTimestamp < until);
+  return Math.min(readTimestamp, ...open.map(({ from }) => from - 1));
 }
 
 function standing(states: readonly State[], at: number): string | null {

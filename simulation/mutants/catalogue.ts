@@ -5,6 +5,7 @@
  * thousand seeds.
  */
 import * as limits from "../../core/limits.ts";
+import { bases } from "./base.ts";
 import { chains } from "./chains.ts";
 import { closing } from "./closing.ts";
 import { express } from "./express.ts";
@@ -359,4 +360,5 @@ export const mutants: readonly Mutant[] = [
   ...sharded,
   ...splits,
   ...joins,
+  ...bases,
 ];

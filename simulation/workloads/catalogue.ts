@@ -1,5 +1,6 @@
 /** The workloads by name. */
 import { bank } from "./bank.ts";
+import { baseTransfers } from "./base/transfers.ts";
 import { convoys } from "./convoys.ts";
 import { idempotency } from "./idempotency.ts";
 import { keyCycle } from "./key-cycle.ts";
@@ -53,13 +54,20 @@ const native = {
   "price-lists": priceLists,
 } as const satisfies Record<string, WorkloadFactory>;
 
-export const workloads = { ...transactional, ...native };
+/** In these, some of what clients do are BASE transactions. */
+const base = {
+  "base-transfers": baseTransfers,
+} as const satisfies Record<string, WorkloadFactory>;
+
+export const workloads = { ...transactional, ...native, ...base };
 
 export type WorkloadName = keyof typeof workloads;
 
 export const transactionalWorkloads = Object.keys(transactional) as readonly WorkloadName[];
 
 export const nativeWorkloads = Object.keys(native) as readonly WorkloadName[];
+
+export const baseWorkloads = Object.keys(base) as readonly WorkloadName[];
 
 /**
  * Transactional workloads that run on mixed tables as well: they ask for nothing of the past, no

@@ -4,6 +4,7 @@
 import type { Isolation } from "../../core/types.ts";
 import type { CalmStage } from "../calm-stage.ts";
 import type { Operator } from "../operator.ts";
+import type { AnyBase } from "../../sdk/base-definition.ts";
 import type { Client, Snapshot, Transaction } from "../../sdk/index.ts";
 import type { SeededRandom } from "../../testing/kernel/seeded-random.ts";
 import type { NativeItems } from "../native/native-items.ts";
@@ -68,6 +69,14 @@ export type NativePart = {
   readonly looseTables?: readonly string[];
 };
 
+/** Where a handler of BASE transactions runs. */
+export type BaseProcess = Pick<StepContext, "random" | "pause">;
+
+export type BasePart = {
+  /** What a runner is given: for each process anew. */
+  handlers(process: BaseProcess): readonly AnyBase[];
+};
+
 export type Workload = {
   readonly tables: readonly TestTable[];
   /** In which plain writers do what they must not: what happens to their rows is not judged. */
@@ -92,6 +101,8 @@ export type Workload = {
   afterwards?(stage: CalmStage): Promise<void>;
   /** Programs that know its mixed tables by plain calls. Default: there are none. */
   readonly native?: NativePart;
+  /** BASE transactions that its clients begin. Default: there are none. */
+  readonly base?: BasePart;
   /** Told of every change of its tables, in their order. */
   observe?(change: StoredChange): void;
   /**

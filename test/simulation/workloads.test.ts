@@ -55,6 +55,22 @@ const damages: { readonly [Name in WorkloadName]: readonly Case[] } = {
       complaint: /overdrawn/u,
     },
   ],
+  "base-transfers": [
+    {
+      promise: "no money is lost",
+      damage: (tx) => {
+        put(tx, "accounts", { id: "account-0", balance: 0 });
+      },
+      complaint: /hold .* of 400/u,
+    },
+    {
+      promise: "a balance is as its entries say",
+      damage: (tx) => {
+        put(tx, "entries", { account: "account-1", of: "nobody", amount: 7 });
+      },
+      complaint: /account-1 has \d+, and entries for \d+/u,
+    },
+  ],
   "rest-transfers": [
     {
       promise: "no money is lost",
