@@ -193,8 +193,8 @@ const closingsPauseMs = { min: 100, max: 1_000 };
 const needsStream: readonly FaultName[] = ["append-denied"];
 /** Of all seeds, those whose clients begin BASE transactions, too. */
 const baseShare = 0.06;
-/** Of these, since each has several commits, at most so many transactions. */
-const baseTransactionsMax = 120;
+/** Of these: each has several commits, and what it leaves is gone on with. */
+const baseTransactions = { min: 30, max: 60 };
 /** Of all seeds, those with native writers beside the transactions; */
 const nativeWorkloadShare = 0.12;
 /** and of the others, where that can be, those on mixed tables all the same. */
@@ -220,6 +220,7 @@ export function planOf(seed: number): SeedPlan {
   const drawn = random.pick(transactionalWorkloads);
   const workload = workloadOf(drawn, random);
   const isBase = baseWorkloads.includes(workload);
+  const begun = isBase ? baseTransactions : { min: transactionsMin, max: transactionsMax };
   const level = random.pick(["serializable", "serializable", "snapshot", "mixed"] as const);
   // Who writes beside BASE transactions has to be.
   const isolation = isBase ? "serializable" : level;
@@ -246,7 +247,7 @@ export function planOf(seed: number): SeedPlan {
     isolation,
     clients: random.integer(clientsMin, clientsMax),
     lanes: lanesOf(workload, random.fork("lanes")),
-    transactions: random.integer(transactionsMin, isBase ? baseTransactionsMax : transactionsMax),
+    transactions: random.integer(begun.min, begun.max),
     pauseMs: random.logarithmic(1, 100) * (housekeeping === "clients" ? keepersSlowness : 1),
     keys: random.integer(4, 12),
     history: random.chance(0.5),

@@ -242,6 +242,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
       readonly tell: (trouble: BaseTrouble) => void;
     },
   ): void {
+    // probe: base-taken-over
     const { name, version, input, token, startedMs: begunMs } = recorded.head;
     const { signal } = this.#closing;
     const beginning = { name, version, input, token, begunMs };

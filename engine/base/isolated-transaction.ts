@@ -186,6 +186,7 @@ export class IsolatedTransaction extends GuardedTransaction {
     if (this.context.writes.find(table, key) !== undefined) return;
     // mutant: hides-newest-writer
     const at = Math.min(...held.holds.map((hold) => hold.before)) as Timestamp;
+    // probe: base-read-around-what-is-open
     const past = await pastItem(this.services, { table, key, at });
     if (past.kept) this.context.writes.set(table, key, past.item);
     else this.#refuse([held]);

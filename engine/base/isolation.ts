@@ -49,9 +49,11 @@ export async function untilReleased(
       signal.throwIfAborted();
       const left = await unreleased(store, { call, held });
       if (left.length === 0) return;
+      // probe: base-waited-for
       const [first] = left;
       if (first !== undefined && attempt % 10 === 0) open = await lookAt(store, first.base, call);
       if (clock.monotonicMs() >= reserveMs && held.places.length > 0) {
+        // probe: base-items-reserved
         reserveMs = clock.monotonicMs() + limits.baseReserveMs / 2;
         await store.reserve(held.places, call);
       }

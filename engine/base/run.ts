@@ -194,6 +194,7 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
     body: StepBody<BodyTransaction>,
     recorded: Recorded,
   ): MadeStep | Promise<MadeStep> {
+    // probe: base-step-overtaken
     const wasAccepted = this.isAccepted;
     // mutant: goes-on-with-own-input
     if (!wasAccepted && recorded.head.token !== this.#beginning.token) {

@@ -34,6 +34,7 @@ export async function endOf(
     return { kind: "returned", value, error: undefined };
   } catch (error) {
     if (!isAccepted || views.fate.doomed !== undefined || !isOfBody(error)) throw error;
+    // probe: base-step-fails
     transaction.rollback();
     return failedBy(error as Error);
   }

@@ -420,6 +420,7 @@ async function putReleased(
 ): Promise<boolean> {
   const closure = await closureOf(state, statesOf(context, records));
   if (closure.kind === "waits") {
+    // probe: base-release-waits
     context.putInto(records, stateItem(state));
     return false;
   }

@@ -1,5 +1,6 @@
 /** The workloads by name. */
 import { bank } from "./bank.ts";
+import { baseOrders } from "./base/orders.ts";
 import { baseTransfers } from "./base/transfers.ts";
 import { convoys } from "./convoys.ts";
 import { idempotency } from "./idempotency.ts";
@@ -57,6 +58,7 @@ const native = {
 /** In these, some of what clients do are BASE transactions. */
 const base = {
   "base-transfers": baseTransfers,
+  "base-orders": baseOrders,
 } as const satisfies Record<string, WorkloadFactory>;
 
 export const workloads = { ...transactional, ...native, ...base };

@@ -3,6 +3,7 @@
  * its promise.
  */
 import { describe, expect, test } from "vitest";
+import { RunnerFleet } from "../../simulation/base/runner-fleet.ts";
 import { Operator } from "../../simulation/operator.ts";
 import { planOf } from "../../simulation/seed-plan.ts";
 import {
@@ -17,12 +18,15 @@ import {
   type Workload,
   type WorkloadSettings,
 } from "../../simulation/workloads/workload.ts";
-import { defineTable, type Attributes } from "../../sdk/index.ts";
+import { BaseOpenError, defineTable, type Attributes } from "../../sdk/index.ts";
 import { SeededRandom } from "../../testing/kernel/seeded-random.ts";
 import { createTestCloud, type TestCloud } from "../../testing/test-cloud.ts";
 
 const settings: WorkloadSettings = { keys: 4, history: true, isolation: "serializable" };
 const steps = 25;
+/** Those of BASE transactions come on top. */
+const baseSteps = 10;
+const releasedMsMax = 10 * 60_000;
 
 type Damage = (tx: Transaction) => void | Promise<void>;
 type Case = { readonly promise: string; readonly damage: Damage; readonly complaint: RegExp };
@@ -69,6 +73,22 @@ const damages: { readonly [Name in WorkloadName]: readonly Case[] } = {
         put(tx, "entries", { account: "account-1", of: "nobody", amount: 7 });
       },
       complaint: /account-1 has \d+, and entries for \d+/u,
+    },
+  ],
+  "base-orders": [
+    {
+      promise: "as many seats are taken as are counted",
+      damage: (tx) => {
+        put(tx, "events", { event: "event-0", sold: 99 });
+      },
+      complaint: /event-0 counts 99 seats sold, and \d+ are taken/u,
+    },
+    {
+      promise: "there is a seat for each bill",
+      damage: (tx) => {
+        put(tx, "bills", { event: "event-1", order: "nobody", seat: 0 });
+      },
+      complaint: /event-1 has seats of .*, and bills of .*0 nobody/u,
     },
   ],
   "rest-transfers": [
@@ -484,14 +504,26 @@ async function stage(name: WorkloadName, wanted: WorkloadSettings): Promise<Stag
   const operator = new Operator(cloud);
   const given = { client, random, isolation, pause, suspend, operator } as const;
   const fixed = { ...given, rest: unanswered } as const;
+  const { base: part } = workload;
+  const ignore = (): void => undefined;
   return {
     workload,
     run: (count) =>
       cloud.run(async () => {
-        for (let step = 0; step < count; step += 1) {
+        const parts = { cloud, clientOptions: () => ({}), onCrash: ignore };
+        const runners = part && new RunnerFleet({ ...parts, part });
+        runners?.start();
+        const stepsMax = part === undefined ? count : Math.min(count, baseSteps);
+        for (let step = 0; step < stepsMax; step += 1) {
           const unique = `step-${step.toString()}`;
-          await workload.step({ ...fixed, unique, nowMs: () => process.clock.nowMs() });
+          const context = { ...fixed, unique, nowMs: () => process.clock.nowMs() };
+          await workload.step(context).catch((error: unknown) => {
+            // Until somebody lets go on what is parked.
+            if (!(error instanceof BaseOpenError)) throw error;
+          });
         }
+        expect((await runners?.untilReleased(client, releasedMsMax)) ?? []).toEqual([]);
+        runners?.stop();
       }),
     judge: () => cloud.run(() => workload.judge(client)),
     harm: (damage) =>

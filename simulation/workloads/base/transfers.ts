@@ -27,7 +27,7 @@ const accounts = defineTable<Account>("accounts", { key: "id" });
 const entries = defineTable<Entry, EntryKey, "account">("entries", { key: ["account", "of"] });
 const openingBalance = 100;
 /** Who has so much takes no more. */
-const richBalance = 160;
+const richBalance = 120;
 /** Of each account, written by whoever gives. */
 const lastEntry = "last";
 const resultDeadlineMs = 20_000;
