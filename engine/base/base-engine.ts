@@ -117,6 +117,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     const base = baseOf(of);
     const { clock, random } = this.#core.ports;
     const untilMs = clock.monotonicMs() + options.deadlineMs;
+    await this.#endedHere(base, { untilMs, signal: options.signal });
     for (let attempt = 0; ; attempt += 1) {
       const head = (await this.#store.heads([base], options)).get(base);
       if (head === undefined) throw unknownBase(base);
@@ -128,6 +129,23 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
       const { signal } = options;
       await waitBackoff({ clock, random }, { backoff: resultBackoff, attempt, signal });
     }
+  }
+
+  /** What runs here is not looked at before its handler has ended. */
+  async #endedHere(
+    base: string,
+    { untilMs, signal }: { readonly untilMs: number; readonly signal: AbortSignal | undefined },
+  ): Promise<void> {
+    const running = this.#running.get(base);
+    if (running === undefined) return;
+    const { clock } = this.#core.ports;
+    const over = new AbortController();
+    const unfollow = signal === undefined ? ignore : follow(over, signal);
+    const leftMs = Math.max(0, untilMs - clock.monotonicMs());
+    const patience = clock.sleep(leftMs, over.signal).catch(ignore);
+    await Promise.race([running.catch(ignore), patience]);
+    unfollow();
+    over.abort();
   }
 
   async status(of: {
@@ -262,7 +280,8 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
   ): Promise<AttributeValue> {
     const running = (async () => {
       try {
-        return await run.run(handler);
+        // A handler may wait for the world outside for ever: a client that closes leaves it there.
+        return await orAborted(run.run(handler), this.#closing.signal);
       } catch (error) {
         const isStopped = this.#closing.signal.aborted;
         if (run.isAccepted && !isStopped) {
