@@ -10,7 +10,7 @@ import { isWrite, type HistoryTransaction } from "../../testing/history/types.ts
 import type { LoggedVersions } from "../../testing/history/chained-versions.ts";
 import type { LoggedWrite } from "../judges/logged-writes.ts";
 
-export type LoggedBase = {
+type LoggedBase = {
   /** Commit timestamps by number of the step; more than one: it was made more than once. */
   readonly steps: Map<number, number[]>;
   /** Whether its last step is made, and all is recorded that it returned. */

@@ -3,6 +3,7 @@
  * its promise.
  */
 import { describe, expect, test } from "vitest";
+import { baseDamages, put, type Case, type Damage } from "./base-damages.ts";
 import { RunnerFleet } from "../../simulation/base/runner-fleet.ts";
 import { Operator } from "../../simulation/operator.ts";
 import { planOf } from "../../simulation/seed-plan.ts";
@@ -14,11 +15,10 @@ import {
 import {
   WorkloadFinding,
   type Client,
-  type Transaction,
   type Workload,
   type WorkloadSettings,
 } from "../../simulation/workloads/workload.ts";
-import { BaseOpenError, defineTable, type Attributes } from "../../sdk/index.ts";
+import { BaseOpenError, defineTable } from "../../sdk/index.ts";
 import { SeededRandom } from "../../testing/kernel/seeded-random.ts";
 import { createTestCloud, type TestCloud } from "../../testing/test-cloud.ts";
 
@@ -28,18 +28,12 @@ const steps = 25;
 const baseSteps = 10;
 const releasedMsMax = 10 * 60_000;
 
-type Damage = (tx: Transaction) => void | Promise<void>;
-type Case = { readonly promise: string; readonly damage: Damage; readonly complaint: RegExp };
-
-function put(tx: Transaction, table: string, row: Attributes): void {
-  tx.put(defineTable<Attributes, Attributes>(table), row);
-}
-
 /** No REST service runs here: what is judged is what stands in the tables. */
 const unanswered = (): Promise<undefined> => Promise.resolve(undefined);
 
 /** Ways to break a workload's promise by a transaction that knows nothing of it. */
 const damages: { readonly [Name in WorkloadName]: readonly Case[] } = {
+  ...baseDamages,
   bank: [
     {
       promise: "no money is made",
@@ -57,38 +51,6 @@ const damages: { readonly [Name in WorkloadName]: readonly Case[] } = {
         tx.put(accounts, "account-1", { balance: (a?.balance ?? 0) + (b?.balance ?? 0) + 1 });
       },
       complaint: /overdrawn/u,
-    },
-  ],
-  "base-transfers": [
-    {
-      promise: "no money is lost",
-      damage: (tx) => {
-        put(tx, "accounts", { id: "account-0", balance: 0 });
-      },
-      complaint: /hold .* of 400/u,
-    },
-    {
-      promise: "a balance is as its entries say",
-      damage: (tx) => {
-        put(tx, "entries", { account: "account-1", of: "nobody", amount: 7 });
-      },
-      complaint: /account-1 has \d+, and entries for \d+/u,
-    },
-  ],
-  "base-orders": [
-    {
-      promise: "as many seats are taken as are counted",
-      damage: (tx) => {
-        put(tx, "events", { event: "event-0", sold: 99 });
-      },
-      complaint: /event-0 counts 99 seats sold, and \d+ are taken/u,
-    },
-    {
-      promise: "there is a seat for each bill",
-      damage: (tx) => {
-        put(tx, "bills", { event: "event-1", order: "nobody", seat: 0 });
-      },
-      complaint: /event-1 has seats of .*, and bills of .*0 nobody/u,
     },
   ],
   "rest-transfers": [

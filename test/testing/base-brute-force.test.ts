@@ -112,10 +112,17 @@ function readsAreLeft({ ops, status }: HistoryTransaction, { versionOrder }: His
 }
 
 test("a step that two runs have made is found", () => {
-  const step = {
-    ...{ process: "p", start: 1, end: 2, status: "commit", kind: "txn" },
-    ...{ isolation: "serializable", ops: [], parent: "b", step: 1 },
-  } as const;
+  const step: Omit<HistoryTransaction, "id"> = {
+    process: "p",
+    start: 1,
+    end: 2,
+    status: "commit",
+    kind: "txn",
+    isolation: "serializable",
+    ops: [],
+    parent: "b",
+    step: 1,
+  };
   const transactions = [
     { ...step, id: "p:1" },
     { ...step, id: "p:2", start: 3, end: 4 },

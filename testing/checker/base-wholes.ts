@@ -188,6 +188,7 @@ function described(model: Model, graph: Graph, cycle: readonly Step[]): Finding 
     if (word !== undefined) parts.push(key < 0 ? word : `${word} (${keyAt(model, key)})`);
   }
   const [first = ""] = parts;
-  const description = `an ACID transaction is not apart from BASE ones: ${parts.join(" ")} ${first}`;
+  const circle = `${parts.join(" ")} ${first}`;
+  const description = `an ACID transaction is not apart from BASE ones: ${circle}`;
   return { anomaly: "not apart", description, transactions };
 }

@@ -35,8 +35,8 @@ export type HistoryStatus = "commit" | "abort" | "unknown";
 /**
  * `init` states what was there before. `native` is one plain operation on one item, beside
  * transactions: at most one step that reads and then one that writes (`native-record.ts` says how
- * an actor records it). `base` is a BASE transaction as a whole, whose steps name it as their parent:
- * `commit` with `end` when somebody was told that all see it, `unknown` where nobody was.
+ * an actor records it). `base` is a BASE transaction as a whole, whose steps name it as their
+ * parent: `commit` with `end` when somebody was told that all see it, `unknown` where nobody was.
  */
 export type HistoryKind = "init" | "txn" | "native" | "base";
 

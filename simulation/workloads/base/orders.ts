@@ -38,26 +38,61 @@ const lingerMsMax = 200;
 const eventsMax = 2;
 const chargeMsMax = 2_000;
 
+type Pause = () => Promise<void>;
+
 class SeatTakenError extends Error {}
 
 export const baseOrders: WorkloadFactory = ({ keys, history }) => {
-  const eventIds = numbered("event", eventsMax);
-  const seatIds = upTo(keys);
-  const troubles = new HandlerTroubles();
-  const universe: KeyOfTable[] = eventIds.flatMap((event) => [
-    { table: "events", key: { event: { S: event } } },
-    ...seatIds.map((seat) => ({
-      table: "seats",
-      key: { event: { S: event }, seat: { N: seat.toString() } },
-    })),
-  ]);
+  const office = new BoxOffice(keys);
+  return {
+    tables: [
+      testTable("events", { partitionKey: "event", history, base: true }),
+      testTable("seats", {
+        ...{ partitionKey: "event", sortKey: { name: "seat", type: "N" } },
+        ...{ history, base: true },
+      }),
+      testTable("bills", { partitionKey: "event", sortKey: "order", history, base: true }),
+    ],
+    universe: office.universe,
+    base: { handlers: (process) => [office.orderIn(process)] },
+    async setUp(client) {
+      await client.transact((tx) => {
+        for (const event of office.eventIds) {
+          tx.put(events, { event, sold: 0 });
+          for (const seat of office.seatIds) tx.put(seats, { event, seat });
+        }
+        return Promise.resolve();
+      });
+    },
+    step: (context) => office.step(context),
+    judge: (client) =>
+      client.snapshot((snapshot) => office.complaintsOf(snapshot, () => Promise.resolve())),
+  };
+};
 
-  const orderIn = (process: BaseProcess): BaseDefinition<Order, boolean> =>
-    defineBase("order", async (base, { event, seat, isPoor }: Order) => {
+class BoxOffice {
+  readonly eventIds = numbered("event", eventsMax);
+  readonly seatIds: readonly number[];
+  readonly universe: KeyOfTable[];
+  readonly #troubles = new HandlerTroubles();
+
+  constructor(keys: number) {
+    this.seatIds = upTo(keys);
+    this.universe = this.eventIds.flatMap((event) => [
+      { table: "events", key: { event: { S: event } } },
+      ...this.seatIds.map((seat) => ({
+        table: "seats",
+        key: { event: { S: event }, seat: { N: seat.toString() } },
+      })),
+    ]);
+  }
+
+  orderIn(process: BaseProcess): BaseDefinition<Order, boolean> {
+    return defineBase("order", async (base, { event, seat, isPoor }: Order) => {
       await base.step("reserve", (tx) => take(tx, { event, seat, order: base.id }));
-      await troubles.between(process, base.id);
+      await this.#troubles.between(process, base.id);
       await process.pause(process.random.between(0, chargeMsMax));
-      await troubles.between(process, base.id);
+      await this.#troubles.between(process, base.id);
       if (isPoor) {
         await base.step("give back", (tx) => giveBack(tx, { event, seat }));
         return false;
@@ -68,13 +103,26 @@ export const baseOrders: WorkloadFactory = ({ keys, history }) => {
       });
       return true;
     });
+  }
 
-  const complaintsOf = async (
-    snapshot: Snapshot,
-    pause: () => Promise<void>,
-  ): Promise<readonly string[]> => {
+  async step(context: StepContext): Promise<void> {
+    const { client, random, pause } = context;
+    const key = { event: pickHot(random, this.eventIds), seat: random.pick(this.seatIds) };
+    const kind = random.next();
+    const lingers: Pause = random.chance(0.3)
+      ? () => pause(random.between(0, lingerMsMax))
+      : () => Promise.resolve();
+    if (kind < 0.5) await this.#begin(context, key);
+    else if (kind < 0.75) {
+      const [complaint] = await client.snapshot((snapshot) => this.complaintsOf(snapshot, lingers));
+      if (complaint !== undefined) throw new WorkloadFinding(complaint);
+    } else if (kind < 0.96) await this.#atOnce(context, key);
+    else await this.#troubles.resumeParked(client, this.orderIn(context));
+  }
+
+  async complaintsOf(snapshot: Snapshot, pause: Pause): Promise<readonly string[]> {
     const complaints: string[] = [];
-    for (const event of eventIds) {
+    for (const event of this.eventIds) {
       const sold = (await snapshot.get(events, event))?.sold ?? 0;
       await pause();
       const taken = (await snapshot.query(seats, { where: { event } }).all()).filter(
@@ -91,75 +139,38 @@ export const baseOrders: WorkloadFactory = ({ keys, history }) => {
       complaints.push(`${event} has seats of ${ofSeats.join()}, and bills of ${ofBills.join()}`);
     }
     return complaints;
-  };
+  }
 
-  const begin = async (context: StepContext, key: SeatKey): Promise<void> => {
+  async #begin(context: StepContext, key: SeatKey): Promise<void> {
     const { client, random, unique: id } = context;
-    if (random.chance(0.03)) troubles.stubborn(id);
+    if (random.chance(0.03)) this.#troubles.stubborn(id);
     const input = { ...key, isPoor: random.chance(0.4) };
-    universe.push(keyOfBill(key.event, id));
+    this.universe.push(keyOfBill(key.event, id));
     try {
-      const { accepted: handle } = await client.base(orderIn(context), input, { id });
-      if (random.chance(0.4)) await handle.result({ deadlineMs: resultDeadlineMs });
+      const { accepted } = await client.base(this.orderIn(context), input, { id });
+      if (random.chance(0.4)) await accepted.result({ deadlineMs: resultDeadlineMs });
     } catch (error) {
       if (!(error instanceof SeatTakenError)) throw error;
     }
-  };
+  }
 
-  const atOnce = async ({ client, unique: order }: StepContext, key: SeatKey): Promise<void> => {
-    universe.push(keyOfBill(key.event, order));
+  async #atOnce({ client, unique: order }: StepContext, key: SeatKey): Promise<void> {
+    const { event } = key;
+    this.universe.push(keyOfBill(event, order));
     await client.transact(async (tx) => {
       const row = await tx.get(seats, key);
       if (row?.order === undefined) {
         await take(tx, { ...key, order });
-        tx.put(bills, { event: key.event, order, seat: key.seat });
+        tx.put(bills, { event, order, seat: key.seat });
         return;
       }
-      const bill = await tx.get(bills, { event: key.event, order: row.order });
+      const bill = await tx.get(bills, { event, order: row.order });
       if (bill === undefined) throw new WorkloadFinding(`${row.order} has a seat, and no bill`);
-      tx.delete(bills, { event: key.event, order: row.order });
+      tx.delete(bills, { event, order: row.order });
       await giveBack(tx, key);
     });
-  };
-
-  return {
-    tables: [
-      testTable("events", { partitionKey: "event", history, base: true }),
-      testTable("seats", {
-        ...{ partitionKey: "event", sortKey: { name: "seat", type: "N" } },
-        ...{ history, base: true },
-      }),
-      testTable("bills", { partitionKey: "event", sortKey: "order", history, base: true }),
-    ],
-    universe,
-    base: { handlers: (process) => [orderIn(process)] },
-    async setUp(client) {
-      await client.transact((tx) => {
-        for (const event of eventIds) {
-          tx.put(events, { event, sold: 0 });
-          for (const seat of seatIds) tx.put(seats, { event, seat });
-        }
-        return Promise.resolve();
-      });
-    },
-    async step(context) {
-      const { client, random, pause } = context;
-      const key = { event: pickHot(random, eventIds), seat: random.pick(seatIds) };
-      const kind = random.next();
-      const lingers = random.chance(0.3)
-        ? () => pause(random.between(0, lingerMsMax))
-        : () => Promise.resolve();
-      if (kind < 0.5) await begin(context, key);
-      else if (kind < 0.75) {
-        const [complaint] = await client.snapshot((snapshot) => complaintsOf(snapshot, lingers));
-        if (complaint !== undefined) throw new WorkloadFinding(complaint);
-      } else if (kind < 0.96) await atOnce(context, key);
-      else await troubles.resumeParked(client, orderIn(context));
-    },
-    judge: (client) =>
-      client.snapshot((snapshot) => complaintsOf(snapshot, () => Promise.resolve())),
-  };
-};
+  }
+}
 
 async function take(
   tx: Transaction,

@@ -33,40 +33,60 @@ const lastEntry = "last";
 const resultDeadlineMs = 20_000;
 const lingerMsMax = 200;
 
+type Pause = () => Promise<void>;
+
 class TooRichError extends Error {}
 class TooPoorError extends Error {}
 
 export const baseTransfers: WorkloadFactory = ({ keys, history }) => {
-  const ids = numbered("account", keys);
-  const total = keys * openingBalance;
-  const troubles = new HandlerTroubles();
-  const universe: KeyOfTable[] = [
-    ...ids.map((id) => ({ table: "accounts", key: { id: { S: id } } })),
-    ...ids.map((id) => keyOfEntry(id, lastEntry)),
-  ];
-  /** By id: transfers whose first step is committed, as their callers were told. */
-  const accepted = new Map<string, Transfer>();
-  const begun: string[] = [];
-
-  const transferIn = (process: BaseProcess): BaseDefinition<Transfer, boolean> =>
-    defineBase("transfer", async (base, { from, to, amount }: Transfer) => {
-      await base.step("take", async (tx) => {
-        const payer = await tx.get(accounts, from);
-        if (payer === undefined) throw new WorkloadFinding(`${from} is gone`);
-        if (payer.balance < amount) throw new TooPoorError(from);
-        // Held as read, and read again by the next step: nobody lies in between.
-        if ((await tx.get(accounts, to)) === undefined) throw new WorkloadFinding(`${to} is gone`);
-        tx.put(accounts, from, { ...payer, balance: payer.balance - amount });
-        tx.put(entries, { account: from, of: base.id, amount: -amount });
+  const bank = new Bank(keys);
+  return {
+    tables: [
+      testTable("accounts", { partitionKey: "id", history, base: true }),
+      testTable("entries", { partitionKey: "account", sortKey: "of", history, base: true }),
+    ],
+    universe: bank.universe,
+    base: { handlers: (process) => [bank.transferIn(process)] },
+    async setUp(client) {
+      await client.transact((tx) => {
+        for (const id of bank.ids) tx.put(accounts, id, { id, balance: openingBalance });
+        return Promise.resolve();
       });
-      await troubles.between(process, base.id);
+    },
+    step: (context) => bank.step(context),
+    judge: (client) => client.snapshot((snapshot) => bank.judge(snapshot)),
+  };
+};
+
+class Bank {
+  readonly ids: readonly string[];
+  readonly universe: KeyOfTable[];
+  readonly #total: number;
+  readonly #troubles = new HandlerTroubles();
+  /** By id: transfers whose first step is committed, as their callers were told. */
+  readonly #accepted = new Map<string, Transfer>();
+  readonly #begun: string[] = [];
+
+  constructor(keys: number) {
+    this.ids = numbered("account", keys);
+    this.#total = keys * openingBalance;
+    this.universe = [
+      ...this.ids.map((id) => ({ table: "accounts", key: { id: { S: id } } })),
+      ...this.ids.map((id) => keyOfEntry(id, lastEntry)),
+    ];
+  }
+
+  transferIn(process: BaseProcess): BaseDefinition<Transfer, boolean> {
+    return defineBase("transfer", async (base, { from, to, amount }: Transfer) => {
+      await base.step("take", (tx) => take(tx, { from, to, amount, of: base.id }));
+      await this.#troubles.between(process, base.id);
       const isGiven = await base
         .step("give", (tx) => give(tx, { to, amount, of: base.id }))
         .catch((error: unknown) => {
           if (isRefusal(error)) return false;
           throw error;
         });
-      await troubles.between(process, base.id);
+      await this.#troubles.between(process, base.id);
       if (isGiven) return true;
       await base.step("give back", async (tx) => {
         const payer = await tx.get(accounts, from);
@@ -75,66 +95,99 @@ export const baseTransfers: WorkloadFactory = ({ keys, history }) => {
       });
       return false;
     });
+  }
 
-  const balances = async (
-    reader: Pick<Transaction, "get"> | Snapshot,
-    pause: () => Promise<void>,
-  ): Promise<readonly number[]> => {
+  async step(context: StepContext): Promise<void> {
+    const { client, random, pause } = context;
+    const kind = random.next();
+    const lingers: Pause = random.chance(0.3)
+      ? () => pause(random.between(0, lingerMsMax))
+      : () => Promise.resolve();
+    if (kind < 0.5) await this.#begin(context);
+    else if (kind < 0.7) {
+      const [complaint] = await client.snapshot((snapshot) => this.#audit(snapshot, lingers));
+      if (complaint !== undefined) throw new WorkloadFinding(`seen in a snapshot: ${complaint}`);
+    } else if (kind < 0.73) {
+      const rows = await client.snapshot((snapshot) => snapshot.scan(accounts).all());
+      const complaint = this.#wrong(rows.map(({ balance }) => balance));
+      if (complaint !== undefined) throw new WorkloadFinding(`seen by a scan: ${complaint}`);
+    } else if (kind < 0.85) {
+      const { result } = await client.transact((tx) => this.#balances(tx, lingers));
+      const complaint = this.#wrong(result);
+      if (complaint !== undefined) throw new WorkloadFinding(`seen by an audit: ${complaint}`);
+    } else if (kind < 0.97) await this.#transferAtOnce(context);
+    else await this.#troubles.resumeParked(client, this.transferIn(context));
+  }
+
+  async judge(snapshot: Snapshot): Promise<readonly string[]> {
+    const complaints = [...(await this.#audit(snapshot, () => Promise.resolve()))];
+    for (const [id, { from, to }] of this.#accepted) {
+      const taken = await snapshot.get(entries, { account: from, of: id });
+      const given = await snapshot.get(entries, { account: to, of: id });
+      const isWhole = taken !== undefined && taken.amount === -(given?.amount ?? 0);
+      if (!isWhole) complaints.push(`transfer ${id} was accepted, and is not made whole`);
+    }
+    return complaints;
+  }
+
+  async #balances(reader: Pick<Transaction, "get">, pause: Pause): Promise<readonly number[]> {
     const found: number[] = [];
-    for (const id of ids) {
+    for (const id of this.ids) {
       const account = await reader.get(accounts, id);
       found.push(account?.balance ?? 0);
       await pause();
     }
     return found;
-  };
-  const wrong = (found: readonly number[]): string | undefined => {
+  }
+
+  #wrong(found: readonly number[]): string | undefined {
     const sum = sumOf(found);
-    return sum === total ? undefined : `the accounts hold ${sum} of ${total}`;
-  };
-  const audit = async (
-    snapshot: Snapshot,
-    pause: () => Promise<void>,
-  ): Promise<readonly string[]> => {
-    const found = await balances(snapshot, pause);
-    const complaint = wrong(found);
+    return sum === this.#total ? undefined : `the accounts hold ${sum} of ${this.#total}`;
+  }
+
+  async #audit(snapshot: Snapshot, pause: Pause): Promise<readonly string[]> {
+    const found = await this.#balances(snapshot, pause);
+    const complaint = this.#wrong(found);
     const complaints = complaint === undefined ? [] : [complaint];
-    for (const [i, account] of ids.entries()) {
+    for (const [i, account] of this.ids.entries()) {
       const own = await snapshot.query(entries, { where: { account } }).all();
       const balance = openingBalance + sumOf(own.map(({ amount }) => amount));
       if (balance === found[i]) continue;
       complaints.push(`${account} has ${found[i] ?? 0}, and entries for ${balance}`);
     }
     return complaints;
-  };
+  }
 
-  const begin = async (context: StepContext): Promise<void> => {
+  #drawn({ random }: StepContext): Transfer {
+    const from = pickHot(random, this.ids);
+    const to = random.pick(this.ids.filter((each) => each !== from));
+    return { from, to, amount: random.integer(1, 30) };
+  }
+
+  async #begin(context: StepContext): Promise<void> {
     const { client, random, unique } = context;
-    const id = begun.length > 0 && random.chance(0.1) ? random.pick(begun) : unique;
-    const from = pickHot(random, ids);
-    const to = random.pick(ids.filter((each) => each !== from));
-    const amount = random.integer(1, 30);
+    const id = this.#begun.length > 0 && random.chance(0.1) ? random.pick(this.#begun) : unique;
+    const input = this.#drawn(context);
+    for (const account of [input.from, input.to]) this.universe.push(keyOfEntry(account, id));
     if (id === unique) {
-      begun.push(id);
-      if (random.chance(0.03)) troubles.stubborn(id);
-      for (const account of [from, to]) universe.push(keyOfEntry(account, id));
+      this.#begun.push(id);
+      if (random.chance(0.03)) this.#troubles.stubborn(id);
     }
     try {
-      const input = { from, to, amount };
-      const { accepted: handle, isNew } = await client.base(transferIn(context), input, { id });
-      if (isNew) accepted.set(id, input);
-      if (random.chance(0.4)) await handle.result({ deadlineMs: resultDeadlineMs });
+      const transfer = this.transferIn(context);
+      const { accepted, isNew } = await client.base(transfer, input, { id });
+      if (isNew) this.#accepted.set(id, input);
+      if (random.chance(0.4)) await accepted.result({ deadlineMs: resultDeadlineMs });
     } catch (error) {
       // Of a handler that failed later nobody is told.
       if (!(error instanceof TooPoorError)) throw error;
     }
-  };
+  }
 
-  const transferAtOnce = async ({ client, random, unique, pause }: StepContext): Promise<void> => {
-    const from = pickHot(random, ids);
-    const to = random.pick(ids.filter((each) => each !== from));
-    const amount = random.integer(1, 30);
-    for (const account of [from, to]) universe.push(keyOfEntry(account, unique));
+  async #transferAtOnce(context: StepContext): Promise<void> {
+    const { client, random, unique: of, pause } = context;
+    const { from, to, amount } = this.#drawn(context);
+    for (const account of [from, to]) this.universe.push(keyOfEntry(account, of));
     const lingersMs = random.chance(0.2) ? random.between(1, lingerMsMax) : 0;
     await client.transact(async (tx) => {
       const [payer, payee] = await tx.batchGet(accounts, [from, to]);
@@ -143,60 +196,25 @@ export const baseTransfers: WorkloadFactory = ({ keys, history }) => {
       if (payer.balance < amount) return;
       tx.put(accounts, from, { ...payer, balance: payer.balance - amount });
       tx.put(accounts, to, { ...payee, balance: payee.balance + amount });
-      tx.put(entries, { account: from, of: unique, amount: -amount });
-      tx.put(entries, { account: to, of: unique, amount });
+      tx.put(entries, { account: from, of, amount: -amount });
+      tx.put(entries, { account: to, of, amount });
       tx.put(entries, { account: to, of: lastEntry, amount: 0 });
     });
-  };
+  }
+}
 
-  return {
-    tables: [
-      testTable("accounts", { partitionKey: "id", history, base: true }),
-      testTable("entries", { partitionKey: "account", sortKey: "of", history, base: true }),
-    ],
-    universe,
-    base: { handlers: (process) => [transferIn(process)] },
-    async setUp(client) {
-      await client.transact((tx) => {
-        for (const id of ids) tx.put(accounts, id, { id, balance: openingBalance });
-        return Promise.resolve();
-      });
-    },
-    async step(context) {
-      const { client, random, pause } = context;
-      const kind = random.next();
-      const lingers = random.chance(0.3)
-        ? () => pause(random.between(0, lingerMsMax))
-        : () => Promise.resolve();
-      if (kind < 0.5) await begin(context);
-      else if (kind < 0.7) {
-        const [complaint] = await client.snapshot((snapshot) => audit(snapshot, lingers));
-        if (complaint !== undefined) throw new WorkloadFinding(`seen in a snapshot: ${complaint}`);
-      } else if (kind < 0.73) {
-        const rows = await client.snapshot((snapshot) => snapshot.scan(accounts).all());
-        const complaint = wrong(rows.map(({ balance }) => balance));
-        if (complaint !== undefined) throw new WorkloadFinding(`seen by a scan: ${complaint}`);
-      } else if (kind < 0.85) {
-        const { result } = await client.transact((tx) => balances(tx, lingers));
-        const complaint = wrong(result);
-        if (complaint !== undefined) throw new WorkloadFinding(`seen by an audit: ${complaint}`);
-      } else if (kind < 0.97) await transferAtOnce(context);
-      else await troubles.resumeParked(client, transferIn(context));
-    },
-    async judge(client) {
-      return client.snapshot(async (snapshot) => {
-        const complaints = [...(await audit(snapshot, () => Promise.resolve()))];
-        for (const [id, { from, to }] of accepted) {
-          const taken = await snapshot.get(entries, { account: from, of: id });
-          const given = await snapshot.get(entries, { account: to, of: id });
-          const isWhole = taken !== undefined && taken.amount === -(given?.amount ?? 0);
-          if (!isWhole) complaints.push(`transfer ${id} was accepted, and is not made whole`);
-        }
-        return complaints;
-      });
-    },
-  };
-};
+async function take(
+  tx: Transaction,
+  { from, to, amount, of }: Transfer & { readonly of: string },
+): Promise<void> {
+  const payer = await tx.get(accounts, from);
+  if (payer === undefined) throw new WorkloadFinding(`${from} is gone`);
+  if (payer.balance < amount) throw new TooPoorError(from);
+  // Held as read, and read again by the next step: nobody lies in between.
+  if ((await tx.get(accounts, to)) === undefined) throw new WorkloadFinding(`${to} is gone`);
+  tx.put(accounts, from, { ...payer, balance: payer.balance - amount });
+  tx.put(entries, { account: from, of, amount: -amount });
+}
 
 async function give(
   tx: Transaction,
