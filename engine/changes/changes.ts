@@ -189,7 +189,7 @@ export class ChangeFeed implements Changes {
     });
   }
 
-  /** Also of what was written before the table had it: what stood then is asked for, and refused. */
+  /** Also of what was written before the table had it: asking what stood then is refused. */
   #hasPast({ name, history }: PayloadTable): boolean {
     return history || this.#core.registry.find(name)?.history === true;
   }

@@ -1,4 +1,4 @@
-/** Feeds with `before` whose place lies beyond what history keeps: an error, never a wrong image. */
+/** Feeds with `before` whose place lies beyond what history keeps: never a wrong image. */
 import { expect, test } from "vitest";
 import { registerTables } from "../../../aws/register-tables.ts";
 import { defineTable, SnapshotTooOldError } from "../../../sdk/index.ts";

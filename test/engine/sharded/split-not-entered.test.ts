@@ -5,7 +5,7 @@ import type { ShardNumber } from "../../../core/types.ts";
 import { createTestCloud } from "../../../testing/index.ts";
 import { accounts, bankTables, ids, openAccounts } from "./bank.ts";
 
-test("what is sent to the new log before the map has it is neither lost nor taken twice", async () => {
+test("what is sent to the new log before the map has it is neither lost nor doubled", async () => {
   const cloud = await createTestCloud({ commit: "stream", tables: bankTables, maySplit: true });
   const { deployment, world } = cloud;
   const amounts = await cloud.run(async () => {
