@@ -88,8 +88,7 @@ export function defineBase<Input, Result>(
   if (typeof handler !== "function") {
     throw new InvalidRequestError("handler", "the last argument must be the handler, a function");
   }
-  const isName = /^[\w.-]+$/.test(name) && utf8Length(name) <= limits.baseNameBytesMax;
-  if (!isName) {
+  if (!isName(name)) {
     throw new InvalidRequestError(
       "name",
       `a BASE transaction's name has 1 to ${limits.baseNameBytesMax} letters, digits, dots, ` +
@@ -99,4 +98,9 @@ export function defineBase<Input, Result>(
   checkOptions("", options, checks);
   const { version = 1, input } = options;
   return { name, version, input, handler };
+}
+
+function isName(name: unknown): boolean {
+  if (typeof name !== "string" || !/^[\w.-]+$/.test(name)) return false;
+  return utf8Length(name) <= limits.baseNameBytesMax;
 }

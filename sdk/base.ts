@@ -12,6 +12,7 @@ import type {
 import type { BodyTransaction } from "../engine/types.ts";
 import { publicError } from "../engine/public-error.ts";
 import { isWellFormed, utf8Length } from "../core/utf8.ts";
+import { awaitingSteps } from "./awaited-steps.ts";
 import type { AnyBase, BaseDefinition, BaseSteps } from "./base-definition.ts";
 import {
   aFunction,
@@ -107,7 +108,14 @@ const runnerChecks = {
 export async function startBase<Input, Result>(
   definition: BaseDefinition<Input, Result>,
   input: Input,
-  { options, parts }: { readonly options: BaseStartOptions; readonly parts: BaseParts },
+  {
+    options = {},
+    parts,
+  }: {
+    /** Callers without types leave them out. */
+    readonly options: Partial<BaseStartOptions> | undefined;
+    readonly parts: BaseParts;
+  },
 ): Promise<BaseStarted<Result>> {
   assertDefinition(definition);
   checkOptions("", options, startChecks);
@@ -115,7 +123,7 @@ export async function startBase<Input, Result>(
   if (typeof id !== "string") {
     throw new InvalidRequestError("id", "a BASE transaction needs an `id`: { id: order.id }");
   }
-  const codec = resultCodec<Input>(parts.numbers);
+  const codec = resultCodec<Input>(parts.numbers, undefined, "input");
   const encoded = codec.encode(validated(definition, input));
   const engine = await parts.engine();
   const start = { definition: engineDefinition(definition, parts), id, input: encoded, signal };
@@ -179,7 +187,8 @@ function engineDefinition<Input, Result>(
     handler: async (steps, input) => {
       const handles = await parts.handles();
       const base = handlerSteps(steps, { handles, numbers: parts.numbers });
-      return results.encode(await handler(base, inputs.decode(input)));
+      const result = await awaitingSteps(base, (awaited) => handler(awaited, inputs.decode(input)));
+      return results.encode(result);
     },
   };
 }

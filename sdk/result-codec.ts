@@ -30,9 +30,14 @@ export type CallCodec<Result> = ResultCodec<Result> & { normalized(result: Resul
 /**
  * @param request what the call is for, anything that an item can hold; undefined is compared with
  * nothing.
+ * @param path what messages call it: the input of a BASE transaction is kept in the same way.
  * @throws InvalidRequestError for a request that no item can hold.
  */
-export function resultCodec<Result>(numbers: Numbers, request?: unknown): CallCodec<Result> {
+export function resultCodec<Result>(
+  numbers: Numbers,
+  request?: unknown,
+  path: "result" | "input" = "result",
+): CallCodec<Result> {
   const numberObject = numberWriter(numbers);
   const asked = request === undefined ? undefined : digestOf(request, numberObject);
   const beside: Item = asked === undefined ? {} : { request: { B: asked } };
@@ -49,12 +54,13 @@ export function resultCodec<Result>(numbers: Numbers, request?: unknown): CallCo
   const encode = (result: Result): AttributeValue => {
     if (result === undefined) return { M: beside };
     try {
-      return { M: { value: marshallValue(result, "result", { special }), ...beside } };
+      return { M: { value: marshallValue(result, path, { special }), ...beside } };
     } catch (error) {
       if (!(error instanceof InvalidRequestError)) throw error;
       throw new InvalidRequestError(
-        "result",
-        `with an idempotency key the result is kept for repeats, and ${error.message}`,
+        path,
+        `the ${path} is kept for repeats, of an idempotency key or a BASE transaction, and ` +
+          error.message,
         { cause: error },
       );
     }

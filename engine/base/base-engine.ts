@@ -328,7 +328,10 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
 
   async #ready(): Promise<void> {
     this.#core.assertOpen();
-    await this.#core.registry.ready();
+    const { registry } = this.#core;
+    await registry.ready();
+    // The first table for BASE transactions may have been registered since.
+    if (!registry.hasBase) await registry.lookAgain(this.#closing.signal);
     this.#store.records();
   }
 
@@ -362,10 +365,14 @@ function unknownBase(base: string): InvalidRequestError {
 }
 
 function notEnded(base: string, head: BaseHead, deadlineMs: number): UnavailableError {
-  const since = new Date(head.startedMs).toISOString();
-  const state = head.phase === "parked" ? "is parked" : "goes on";
+  const { phase, startedMs, steps, failures, failure } = head;
+  const since = new Date(startedMs).toISOString();
+  const state = phase === "parked" ? "is parked" : "goes on";
+  const made = steps === 1 ? "1 step" : `${steps} steps`;
+  const failed =
+    failure === undefined ? "" : `, and its handler has failed (${failures}), last by ${failure}`;
   return new UnavailableError(
-    `BASE transaction ${base} ${state} after ${deadlineMs} ms; it has made ${head.steps} steps ` +
-      `since ${since}`,
+    `BASE transaction ${base} ${state} after ${deadlineMs} ms; it has made ${made} since ` +
+      `${since}${failed}`,
   );
 }
