@@ -1,10 +1,14 @@
 /** `tidemark base` as text and as JSON. Pure. */
+import * as limits from "../../core/limits.ts";
 import type { StepRecord } from "../../engine/base/record.ts";
 import type { OneBase, SeenBase, SeenBases } from "../deployment/bases.ts";
 import * as cliLimits from "../limits.ts";
 import { inColumns } from "../shell/columns.ts";
 import { counted, spanText } from "../shell/moments.ts";
 import type { Styles } from "../shell/styles.ts";
+
+/** Two looks of a runner that takes over as late as by default. */
+const leftAfterMs = 2 * limits.baseTakeOverMsDefault;
 
 export type BaseList = SeenBases & {
   readonly nowMs: number;
@@ -40,11 +44,16 @@ export function baseListLines(list: BaseList, styles: Styles): readonly string[]
     base.failures.toString(),
     shortText(base.failure ?? ""),
   ]);
-  const [parked] = bases.filter(({ phase }) => phase === "parked");
+  const parked = bases.find(({ phase }) => phase === "parked");
+  const left = bases.find((base) => isLeft(base, nowMs));
+  const advice = [
+    ...(parked === undefined ? [] : [resumeAdvice(parked, styles)]),
+    ...(left === undefined ? [] : [runnerAdvice(left, nowMs, styles)]),
+  ];
   return [
     ...inColumns(columns, rows, styles).map((line) => line.trimEnd()),
     ...(all > bases.length ? [`and ${all - bases.length} more`] : []),
-    ...(parked === undefined ? [] : ["", resumeAdvice(parked, styles)]),
+    ...(advice.length === 0 ? [] : ["", ...advice]),
   ];
 }
 
@@ -59,6 +68,7 @@ export function oneBaseLines(base: OneBase, nowMs: number, styles: Styles): read
     ...(failure === undefined ? [] : [`failed ${counted(failures, "time")}, last: ${failure}`]),
     ...base.done.map((step) => `  ${stepText(step, styles)}`),
     ...(base.phase === "parked" ? [resumeAdvice(base, styles)] : []),
+    ...(isLeft(base, nowMs) ? [runnerAdvice(base, nowMs, styles)] : []),
   ];
 }
 
@@ -70,9 +80,27 @@ function stepText({ number, name, atMs, end }: StepRecord, styles: Styles): stri
   return `${number} ${name}, ${dateText(atMs)}${how}`;
 }
 
+/** A runner would have taken it over by now, whatever the process does that has begun it. */
+function isLeft({ phase, lastMs }: SeenBase, nowMs: number): boolean {
+  return phase === "running" && nowMs - lastMs > leftAfterMs;
+}
+
+function runnerAdvice({ name, id, lastMs }: SeenBase, nowMs: number, styles: Styles): string {
+  const since = lastMs === 0 ? "since it was let go on" : `for ${spanText(nowMs - lastMs)}`;
+  return styles.faint(
+    `→ nothing is heard of ${name} ${id} ${since}: a runner with its handler takes it over ` +
+      "(docs/operations.md, Runners of BASE transactions)",
+  );
+}
+
 function resumeAdvice({ name, id }: SeenBase, styles: Styles): string {
-  const command = `tidemark base resume ${name} ${id}`;
+  const command = `tidemark base resume ${name} ${shellWord(id)}`;
   return styles.faint(`→ put its handler right where it runs, then \`${command}\` lets it go on`);
+}
+
+/** As a shell takes it for one word. */
+function shellWord(text: string): string {
+  return /^[\w.:@/-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 function phaseText({ phase }: SeenBase, styles: Styles): string {

@@ -97,7 +97,7 @@ describe("in the order of what happens", () => {
     const { code, out } = await run("base");
     expect(code).toBe(1);
     expect(out).toMatch(
-      / parked +2 +HandlerChangedError: step 1 .*…\n\n→ .*base resume order o 1` l/,
+      / parked +2 +HandlerChangedError: step 1 .*…\n\n→ .*base resume order 'o 1'` l/,
     );
     const shown = await json("base");
     expect(shown).toMatchObject({ open: 1, parked: 1, bases: [{ name: "order", id: "o 1" }] });

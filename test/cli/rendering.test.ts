@@ -2,12 +2,14 @@
 import { describe, expect, test } from "vitest";
 import { InvalidRequestError } from "../../core/errors.ts";
 import type { AttributeValue, KeyType, Timestamp } from "../../core/types.ts";
+import type { SeenBase } from "../../cli/deployment/bases.ts";
 import type { Finding } from "../../cli/deployment/findings.ts";
 import { inColumns } from "../../cli/shell/columns.ts";
 import { keyFrom } from "../../cli/shell/keys.ts";
 import { counted, momentText, rateText, spanText } from "../../cli/shell/moments.ts";
 import { colours, plainStyles, stylesFor, widthOf } from "../../cli/shell/styles.ts";
 import { itemJson, itemText, keyText } from "../../cli/shell/values.ts";
+import { baseListLines } from "../../cli/views/bases.ts";
 import { findingLines, healthOf } from "../../cli/views/findings.ts";
 
 describe("columns", () => {
@@ -181,5 +183,34 @@ describe("findings", () => {
     expect(healthOf([of("unknown"), of("fine")])).toBe("fine");
     expect(healthOf([of("unknown"), of("warning")])).toBe("warning");
     expect(healthOf([of("warning"), of("bad")])).toBe("bad");
+  });
+});
+
+describe("BASE transactions", () => {
+  const nowMs = 1_000_000;
+  const one: SeenBase = {
+    ...{ name: "order", id: "it's 1", version: 1, steps: 1, startedMs: 0, dependsOn: [] },
+    ...{ lastMs: nowMs, failures: 0, failure: undefined },
+    phase: "running",
+  };
+  const adviceOn = (base: SeenBase): readonly string[] =>
+    baseListLines({ bases: [base], all: 1, nowMs, isTaken: true }, plainStyles).slice(3);
+
+  test("one of which nothing is heard needs a runner, and one that goes on needs nothing", () => {
+    expect(adviceOn({ ...one, lastMs: nowMs - 60_000 })).toEqual([]);
+    expect(adviceOn({ ...one, lastMs: nowMs - 60_001 })).toEqual([
+      expect.stringMatching(
+        /^→ nothing is heard of order it's 1 for .*: a runner with its handler/,
+      ),
+    ]);
+    expect(adviceOn({ ...one, lastMs: 0 })).toEqual([
+      expect.stringMatching(/since it was let go on: a runner/),
+    ]);
+  });
+
+  test("a parked one's remedy can be pasted into a shell", () => {
+    expect(adviceOn({ ...one, phase: "parked" })).toEqual([
+      expect.stringContaining("`tidemark base resume order 'it'\\''s 1'` lets it go on"),
+    ]);
   });
 });
