@@ -31,6 +31,8 @@ export default defineConfig({
           include: ["test/**/*.test.ts", "examples/**/*.test.ts"],
           exclude: [...integration, ...packaged, ...types],
           testTimeout: 30_000,
+          // The first one of a file loads what it needs.
+          hookTimeout: 30_000,
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
