@@ -9,9 +9,9 @@
  *                        ──▶ somebody else has recorded it meanwhile ──▶ as it was
  *                        ──▶ anything else ──▶ the run is over, whatever its handler makes of it
  *
- * The last is what no later run would meet again: a client that is closed, a commit that is refused,
- * a way that is not the recorded one. To go on from there would be to compensate for what nobody
- * knows of.
+ * The last is what no later run would meet again: a client that is closed, a commit that is
+ * refused, a way that is not the recorded one. To go on from there would be to compensate for what
+ * nobody knows of.
  */
 import { CommitUnknownError, InvalidRequestError, UnavailableError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
@@ -207,8 +207,8 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
     if (known !== undefined) return this.#again(name, known);
     if (recorded.head.phase !== "ended") return this.#runStep(name, body);
     throw new HandlerChangedError(
-      `the handler "${this.#beginning.name}" is at step ${this.#number}, "${name}", and has ended ` +
-        `after ${recorded.head.steps} steps elsewhere: it does not take the same way again`,
+      `the handler "${this.#beginning.name}" is at step ${this.#number}, "${name}", and has ` +
+        `ended after ${recorded.head.steps} steps elsewhere: it does not take the same way again`,
     );
   }
 

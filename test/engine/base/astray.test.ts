@@ -185,13 +185,14 @@ describe("what is recorded", () => {
     });
   });
 
-  test("is a later step that writes more than a commit takes: it fails as if by its body", async () => {
+  test("is a later step that writes more than a commit takes, as a failed one", async () => {
     const huge = defineBase("huge", async (base, _: null) => {
       await noted(base, "one");
       const failed = await base
         .step("two", (tx) => {
-          for (let n = 0; n < 4_000; n += 1)
+          for (let n = 0; n < 4_000; n += 1) {
             tx.put(accounts, { id: `huge-${n.toString()}`, amount: n });
+          }
           return Promise.resolve("made");
         })
         .catch((error: unknown) => (error as Error).name);

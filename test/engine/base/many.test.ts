@@ -42,7 +42,7 @@ async function untilReleased(client: Client, seconds: number): Promise<void> {
   expect(await client.openBases()).toEqual([]);
 }
 
-test("a runner goes on beside any number that wait for the one that it has to take over", async () => {
+test("a runner takes over one for which any number of its own wait", async () => {
   await cloud.run(async () => {
     const process = cloud.startProcess("first");
     await openAccounts(process.client);

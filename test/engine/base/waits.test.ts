@@ -121,7 +121,7 @@ describe("what is left", () => {
     for (const item of left) expect(item).toHaveProperty("expiresAt");
   });
 
-  test("of an id that was used before, and is expired in part, is not taken for the new one's", async () => {
+  test("of an id that was used before is not taken for the new one's steps", async () => {
     const made: string[] = [];
     const twice = defineBase("twice", async (base, by: string) => {
       for (const name of ["one", "two"]) {
