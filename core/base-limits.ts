@@ -43,6 +43,8 @@ export const baseRetentionSeconds = 7 * 24 * 3_600;
 export const baseRunsMax = 32;
 /** Of a handler: its versions are counted. */
 export const baseVersionMax = 1_000_000;
+/** Between two looks at one whose handler runs in the process that waits for its result. */
+export const baseResultLookMs = 5_000;
 /** For how long a result may be waited for. */
 export const baseResultMsMax = 7 * 24 * 3_600_000;
 /** The most that may be asked for. */

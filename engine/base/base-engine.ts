@@ -117,7 +117,6 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     const base = baseOf(of);
     const { clock, random } = this.#core.ports;
     const untilMs = clock.monotonicMs() + options.deadlineMs;
-    await this.#endedHere(base, { untilMs, signal: options.signal });
     for (let attempt = 0; ; attempt += 1) {
       const head = (await this.#store.heads([base], options)).get(base);
       if (head === undefined) throw unknownBase(base);
@@ -127,11 +126,12 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
       if (isOver && head.result !== undefined) return head.result;
       if (clock.monotonicMs() >= untilMs) throw notEnded(base, head, options.deadlineMs);
       const { signal } = options;
-      await waitBackoff({ clock, random }, { backoff: resultBackoff, attempt, signal });
+      if (this.#running.has(base)) await this.#endedHere(base, { untilMs, signal });
+      else await waitBackoff({ clock, random }, { backoff: resultBackoff, attempt, signal });
     }
   }
 
-  /** What runs here is not looked at before its handler has ended. */
+  /** What runs here is looked at when its handler has ended; or seldom, if somebody else ends it. */
   async #endedHere(
     base: string,
     { untilMs, signal }: { readonly untilMs: number; readonly signal: AbortSignal | undefined },
@@ -141,7 +141,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     const { clock } = this.#core.ports;
     const over = new AbortController();
     const unfollow = signal === undefined ? ignore : follow(over, signal);
-    const leftMs = Math.max(0, untilMs - clock.monotonicMs());
+    const leftMs = Math.min(limits.baseResultLookMs, Math.max(0, untilMs - clock.monotonicMs()));
     const patience = clock.sleep(leftMs, over.signal).catch(ignore);
     await Promise.race([running.catch(ignore), patience]);
     unfollow();

@@ -89,6 +89,31 @@ describe("who waits", () => {
   });
 });
 
+describe("who waits for a result", () => {
+  test("has it where his own handler hangs, and a runner has made the rest", async () => {
+    let runs = 0;
+    const hangs = defineBase("hangs", async (base, _: null) => {
+      runs += 1;
+      await base.step("one", () => Promise.resolve(null));
+      if (runs === 1) await cloud.clock.sleep(1_000_000);
+      return "made";
+    });
+    await cloud.run(async () => {
+      const client = cloud.createClient("client");
+      await openAccounts(client);
+      const { accepted } = await client.base(hangs, null, { id: "1" });
+      const beganMs = cloud.clock.monotonicMs();
+      const result = accepted.result({ deadlineMs: 600_000 });
+      await cloud.clock.sleep(200);
+      const runner = cloud.createClient("runner");
+      const options = { takeOverMs: 100, pollMs: 100, until: "caught-up" } as const;
+      await runner.baseRunner({ ...options, handlers: [hangs] });
+      expect(await result).toBe("made");
+      expect(cloud.clock.monotonicMs() - beganMs).toBeLessThan(20_000);
+    });
+  });
+});
+
 describe("what is left", () => {
   const table = "tidemark-test-base";
 
