@@ -44,7 +44,10 @@ test("nobody registers it, of whichever deployment", async () => {
   const { world, deployment } = cloud;
   const operator = world.startProcess("operator", { exact: true });
   const aws = { handles: world.handles(operator, { calm: true }), clock: operator.clock };
-  const keys = { partitionKey: { name: "pk", type: "S" }, sortKey: { name: "sk", type: "S" } };
+  const keys = {
+    partitionKey: { name: "pk", type: "S" },
+    sortKey: { name: "sk", type: "S" },
+  } as const;
   await cloud.run(async () => {
     for (const each of [name, "tidemark-other-base"]) {
       const wanted = { name: each, ...keys, history: true, access: "mixed" } as const;
