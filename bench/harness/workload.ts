@@ -60,7 +60,7 @@ export type Operation = {
   readonly native?: boolean;
   /** Throws `RolledBack` where the benchmark's rules ask for a rollback. */
   readonly body: (transaction: BenchTransaction) => Promise<void>;
-  /** The same as a BASE transaction, where it is worth one. Steps hand on by what they close over. */
+  /** The same as a BASE transaction, where it is worth one; steps share what they close over. */
   readonly steps?: readonly Step[];
 };
 

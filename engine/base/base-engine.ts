@@ -131,7 +131,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     }
   }
 
-  /** What runs here is looked at when its handler has ended; or seldom, if somebody else ends it. */
+  /** What runs here is looked at when its handler has ended, and seldom before. */
   async #endedHere(
     base: string,
     { untilMs, signal }: { readonly untilMs: number; readonly signal: AbortSignal | undefined },

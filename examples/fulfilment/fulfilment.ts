@@ -13,22 +13,20 @@ import {
   type Snapshot,
 } from "../../sdk/index.ts";
 
-export const stockSchema = z.object({ article: z.string(), count: z.int().min(0) });
-export const lineSchema = z.object({ article: z.string(), count: z.int().min(1) });
-export const orderSchema = z.object({
+const stockSchema = z.object({ article: z.string(), count: z.int().min(0) });
+const lineSchema = z.object({ article: z.string(), count: z.int().min(1) });
+const orderSchema = z.object({
   orderId: z.string(),
   customer: z.string(),
   cents: z.int().min(0),
   lines: z.array(lineSchema).min(1),
 });
-export const fulfilmentSchema = orderSchema.extend({
+const fulfilmentSchema = orderSchema.extend({
   state: z.enum(["set-aside", "shipped", "declined"]),
   parcel: z.string().optional(),
 });
 
 export type Order = z.infer<typeof orderSchema>;
-export type Stock = z.infer<typeof stockSchema>;
-export type Fulfilment = z.infer<typeof fulfilmentSchema>;
 
 export const stock = defineTable("fulfilment-stock", { schema: stockSchema, key: "article" });
 export const fulfilments = defineTable("fulfilment-orders", {

@@ -48,7 +48,7 @@ const begin = async (fulfilOrder: FulfilmentBase, order: Order) =>
   (await fulfil(db, fulfilOrder, order)).accepted;
 
 describe("fulfilment", { timeout: 60_000 }, () => {
-  test("ships what is in stock, puts back what is not paid, and refuses what is not there", async () => {
+  test("ships what is there, puts back what is not paid, and refuses the rest", async () => {
     const delivered = await deliver("lamp", 2);
     const services = standIns((cents) => cents > 5_000);
     const fulfilOrder = fulfilmentWith(services);
