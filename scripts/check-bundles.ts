@@ -38,7 +38,7 @@ export const sdkBudget = {
   baseBytesMax: 210 * 1024,
   /** Where it only ever goes by the stream. */
   streamBytesMax: 179 * 1024,
-  gzippedBytesMax: 120 * 1024,
+  gzippedBytesMax: 123 * 1024,
 } as const;
 
 /** Of `tidemark/native` in one file, minified: an application's every process loads it. */

@@ -42,7 +42,6 @@ const shardsMutants: readonly ModelMutant[] = [
   { name: "reads-by-old-map", config: "shards-join", violates: outOfOrder },
   { name: "join-keeps-old-checks", config: "shards-join-parts", violates: outOfOrder },
   { name: "ends-with-open", config: "shards-join-parts", violates: outOfOrder },
-  { name: "closing-takes-parts", config: "shards-join-parts", violates: outOfOrder },
   { name: "reads-after-end", config: "shards-join", violates: outOfOrder },
   { name: "join-below", config: "shards-join", violates: ["ItemOrder"] },
   { name: "vote-is-enough", config: "shards-votes", violates: ["NothingLost", "Atomic"] },
