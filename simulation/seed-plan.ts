@@ -191,10 +191,19 @@ const closingsMax = 3;
 const closingsPauseMs = { min: 100, max: 1_000 };
 /** Where there never is a stream, a client that is denied is refused whatever it does. */
 const needsStream: readonly FaultName[] = ["append-denied"];
-/** Of all seeds, those whose clients begin BASE transactions, too. */
-const baseShare = 0.06;
+/**
+ * Seeds whose clients begin BASE transactions, too; `--workload` asks others for it. Not drawn by
+ * chance as yet: what waits for what is open looks again and again, so that some seeds cost minutes
+ * of processor time (82 of base-transfers, by throttling storms).
+ */
+const baseSeeds: ReadonlyMap<number, WorkloadName> = new Map([
+  [28, "base-transfers"],
+  [47, "base-orders"],
+  [51, "base-transfers"],
+]);
 /** Of these: each has several commits, and what it leaves is gone on with. */
-const baseTransactions = { min: 30, max: 60 };
+const baseTransactions = { min: 15, max: 40 };
+const baseClientsMax = 4;
 /** Of all seeds, those with native writers beside the transactions; */
 const nativeWorkloadShare = 0.12;
 /** and of the others, where that can be, those on mixed tables all the same. */
@@ -218,7 +227,7 @@ const calmShare = 0.1;
 export function planOf(seed: number): SeedPlan {
   const random = new SeededRandom(`plan ${seed.toString()}`);
   const drawn = random.pick(transactionalWorkloads);
-  const workload = workloadOf(drawn, random);
+  const workload = workloadOf(drawn, { seed, random });
   const isBase = baseWorkloads.includes(workload);
   const begun = isBase ? baseTransactions : { min: transactionsMin, max: transactionsMax };
   const level = random.pick(["serializable", "serializable", "snapshot", "mixed"] as const);
@@ -245,8 +254,8 @@ export function planOf(seed: number): SeedPlan {
     seed,
     workload,
     isolation,
-    clients: random.integer(clientsMin, clientsMax),
-    lanes: lanesOf(workload, random.fork("lanes")),
+    clients: random.integer(clientsMin, isBase ? baseClientsMax : clientsMax),
+    lanes: isBase ? 1 : lanesOf(workload, random.fork("lanes")),
     transactions: random.integer(begun.min, begun.max),
     pauseMs: random.logarithmic(1, 100) * (housekeeping === "clients" ? keepersSlowness : 1),
     keys: random.integer(4, 12),
@@ -310,11 +319,14 @@ export function isSharded({ shards, splits }: Pick<SeedPlan, "shards" | "splits"
   return shards > 1 || splits > 0;
 }
 
-function workloadOf(drawn: WorkloadName, random: SeededRandom): WorkloadName {
+function workloadOf(
+  drawn: WorkloadName,
+  { seed, random }: { readonly seed: number; readonly random: SeededRandom },
+): WorkloadName {
+  const base = baseSeeds.get(seed);
+  if (base !== undefined) return base;
   const native = random.fork("workload beside natives");
   if (native.chance(nativeWorkloadShare)) return native.pick(nativeWorkloads);
-  const base = random.fork("BASE workload");
-  if (base.chance(baseShare)) return base.pick(baseWorkloads);
   return random.fork("convoy").chance(convoyShare) ? "convoys" : drawn;
 }
 
