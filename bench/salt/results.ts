@@ -40,7 +40,7 @@ const titles: Readonly<Record<FigureName, Title>> = {
 export function storedFigures(path: string, seed: number): SaltRows {
   const found = readStoredFigures(path, bench);
   // What is in it was written by `storeFigures`.
-  return found?.seed === seed ? (found.figures) : {};
+  return found?.seed === seed ? found.figures : {};
 }
 
 export function storeFigures(path: string, seed: number, figures: SaltRows): void {

@@ -11,7 +11,7 @@ const bench = "shards";
 export function storedFigures(path: string, seed: number): Partial<ShardsFigures> {
   const found = readStoredFigures(path, bench);
   // What is in it was written by `storeFigures`.
-  return found?.seed === seed ? (found.figures) : {};
+  return found?.seed === seed ? found.figures : {};
 }
 
 export function storeFigures(path: string, seed: number, figures: Partial<ShardsFigures>): void {
