@@ -50,13 +50,6 @@ describe("the figures of BASE transactions", { timeout: patienceMs }, () => {
     for (const { answerMs, latencyMs } of [acid, raw]) expect(answerMs).toEqual(latencyMs);
   });
 
-  test("plain calls are the fastest", () => {
-    for (const name of figureNames) {
-      const [acid, base, raw] = figures[name].map((row) => row.committedPerSecond);
-      expect(raw).toBeGreaterThan(Math.max(acid ?? 0, base ?? 0));
-    }
-  });
-
   test("a table has a row for each value, and a chart a point", () => {
     const two = { ...figures.waiting[0], value: 400 } as SaltRow;
     const more = { ...figures, waiting: [...figures.waiting, two] };

@@ -100,6 +100,7 @@ function scene() {
   const session = {
     follower: { readWatermark: () => Promise.resolve(watermark) },
     installer,
+    hashes: sampleHashes,
     installed: new InstalledCommits(),
     registry: registryOf([carts, rows]),
   } as unknown as ShardSession;
