@@ -50,6 +50,7 @@ export const leftOut: Readonly<Record<string, string>> = {
     "appends to the log, to which the rights of a deployed suite's clients do not reach",
   "test/integration/hermitage/page.test.ts": "compares a document with the scripts; asks no server",
   "test/integration/hermitage/uninstalled.test.ts": "begins with replay stopped",
+  "test/integration/fulfilment.test.ts": "makes tables, and registers them for BASE transactions",
   "test/integration/newcomer-errors.test.ts": "makes mistakes with servers of its own",
   "test/integration/oracles.test.ts":
     "runs, repeats and freezes oracles of its own, and feeds the stream hostile records",
