@@ -8,7 +8,7 @@
  */
 import { InvalidRequestError } from "../core/errors.ts";
 import type { StoredBlock } from "../core/ports.ts";
-import type { ShardEntry as MappedShard, ShardMap } from "../core/shard-map.ts";
+import { noSuchShard, type ShardEntry as MappedShard, type ShardMap } from "../core/shard-map.ts";
 import type { ShardNumber } from "../core/types.ts";
 import { decodeLogBlockHeader } from "../schemas/log-block.ts";
 import type { AwsControlStore } from "./dynamodb-control-store.ts";
@@ -43,7 +43,7 @@ export async function joinableShard(
   const map = await control.shardMap();
   const entry = map?.get(number);
   if (map === undefined || entry === undefined) {
-    throw new InvalidRequestError("shard", `the deployment has no shard ${number}`);
+    throw noSuchShard(number, map);
   }
   const { ended } = entry;
   if (ended === undefined) refuseNoNeighbours(map, { shard: number, into });

@@ -12,7 +12,7 @@ import { InvalidRequestError, StoreError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
 import { OpenTransactions } from "../core/open-transactions.ts";
 import type { ControlStore, StoredBlock } from "../core/ports.ts";
-import { shardIdOf, type ShardMap } from "../core/shard-map.ts";
+import { noSuchShard, shardIdOf, type ShardMap } from "../core/shard-map.ts";
 import type { Fork, LogPosition, ShardId, ShardNumber, Watermark } from "../core/types.ts";
 import type { KeyHashes } from "../schemas/key-hashes.ts";
 import { decodeLogBlock } from "../schemas/log-block.ts";
@@ -63,7 +63,7 @@ export async function splitShard(parts: SplitParts, request: SplitRequest): Prom
   await refuseMixed(parts, whole?.entries.length ?? 1);
   const parent = whole?.live(request.shard);
   if (parent === undefined) {
-    throw new InvalidRequestError("shard", `the deployment has no shard ${request.shard}`);
+    throw noSuchShard(request.shard, whole);
   }
   // Before the entries are read: if the fork is not entered then, this lies below it (I7).
   const watermark = await watermarkOf(parts, parent.id);

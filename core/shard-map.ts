@@ -17,7 +17,7 @@
  * Paper: Centiman §3.1 (validators by key range).
  */
 import { assert } from "./assert.ts";
-import { CorruptDataError } from "./errors.ts";
+import { CorruptDataError, InvalidRequestError } from "./errors.ts";
 import * as limits from "./limits.ts";
 import type {
   Fork,
@@ -310,4 +310,13 @@ function faultOfFork(
   if (parent === undefined) return `shard ${number} was split off from one that is not there`;
   if (forked.at > (parent.forked?.at ?? 0)) return undefined;
   return `shard ${number} was split off at block ${forked.at}, before its log's first`;
+}
+
+/** For who names one that is not there, or has ended. */
+export function noSuchShard(number: ShardNumber, map: ShardMap | undefined): InvalidRequestError {
+  const there = (map?.entries ?? []).map((entry) => entry.number).sort((a, b) => a - b);
+  return new InvalidRequestError(
+    "shard",
+    `the deployment has no shard ${number}; it has ${there.join(", ")}`,
+  );
 }

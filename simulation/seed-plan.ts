@@ -193,8 +193,8 @@ const closingsPauseMs = { min: 100, max: 1_000 };
 const needsStream: readonly FaultName[] = ["append-denied"];
 /**
  * Seeds whose clients begin BASE transactions, too; `--workload` asks others for it. Not drawn by
- * chance as yet: what waits for what is open looks again and again, so that some seeds cost minutes
- * of processor time (82 of base-transfers, by throttling storms).
+ * chance as yet: who waits for what is open looks again and again, and where one is parked for
+ * minutes all do. 30 of base-transfers' transactions made 55,061 calls with seed 82.
  */
 const baseSeeds: ReadonlyMap<number, WorkloadName> = new Map([
   [28, "base-transfers"],

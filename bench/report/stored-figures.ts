@@ -4,7 +4,8 @@ import { dirname } from "node:path";
 import { z } from "zod";
 import type { ChartSpec, TableSpec } from "./chart-spec.ts";
 
-const chart = z.object({
+/** As files of results have it. */
+export const storedChart = z.object({
   kind: z.enum(["bar", "line"]),
   title: z.string(),
   unit: z.string(),
@@ -24,7 +25,7 @@ const stored = z.object({
   bench: z.string(),
   seed: z.number(),
   figures: z.record(z.string(), z.array(z.unknown())),
-  charts: z.array(chart),
+  charts: z.array(storedChart),
   tables: z.array(table),
 });
 

@@ -1,6 +1,7 @@
 /** Registered tables as text and as JSON. Pure. */
 import type { HistoryRetention, Registry, TableDescription, Timestamp } from "../../core/types.ts";
 import type { CheckedTable, RegisteredTable } from "../../sdk/tables.ts";
+import { isBaseRecordsTable } from "../../core/own-tables.ts";
 import { inColumns } from "../shell/columns.ts";
 import { momentText, spanText } from "../shell/moments.ts";
 import type { Styles } from "../shell/styles.ts";
@@ -57,7 +58,8 @@ export function tableListLines(
   return inColumns(columns, rows, styles).map((line) => line.trimEnd());
 }
 
-function writersText({ access, move, baseSince }: TableDescription): string {
+function writersText({ name, access, move, baseSince }: TableDescription): string {
+  if (isBaseRecordsTable(name)) return "Tidemark alone";
   if (baseSince !== undefined) return `transactions, ${baseText({ baseSince })}`;
   const who = access === "mixed" ? "transactions and native operations" : "transactions";
   return move === undefined ? who : `${who} (on its way to ${move.to}: ${move.stage})`;

@@ -7,6 +7,7 @@ import { bodyLimit } from "hono/body-limit";
 import { streamSSE } from "hono/streaming";
 import { z } from "zod";
 import { InvalidRequestError, TransactionError } from "../../core/errors.ts";
+import { isBaseRecordsTable } from "../../core/own-tables.ts";
 import type { Timestamp } from "../../core/types.ts";
 import { publicError } from "../../engine/public-error.ts";
 import { packageVersion } from "../../cli/package.ts";
@@ -142,7 +143,10 @@ async function about(sight: Sight, canBreak: boolean): Promise<About> {
   const { deployment } = await sight.seen();
   const { name, place, registry, logs } = deployment;
   const nowMs = sight.clock.nowMs();
-  const tables = registry.tables.map((table) => tableLine(deployment, table, nowMs));
+  const tables = registry.tables
+    // Nobody but Tidemark reads it.
+    .filter((table) => !isBaseRecordsTable(table.name))
+    .map((table) => tableLine(deployment, table, nowMs));
   return {
     ...{ deployment: name, place, nowMs, canBreak },
     version: packageVersion(),

@@ -45,12 +45,12 @@ async function main(endpoint: string): Promise<void> {
   const audit = (client: Client) =>
     client.snapshot((reads) => auditFulfilment(reads, new Map([[article, 3]]), orderIds));
   console.log("Cleo's process has ended in the middle. Who looks sees nothing of it:");
-  console.log("  does not add up:", await audit(db));
+  console.log("  wrong:", await audit(db));
 
   await db.baseRunner({ handlers: [fulfilOrder], takeOverMs: 100, until: "caught-up" });
   const cleo = db.baseOf(fulfilOrder, `${run}-Cleo`);
   console.log("A runner has gone on with it:", await cleo.result());
-  console.log("  does not add up:", await audit(db));
+  console.log("  wrong:", await audit(db));
 }
 
 /** Its process ends while the card is being charged. */

@@ -39,7 +39,7 @@ afterAll(async () => {
 
 test("a shard that is not there, and a place outside of its range, are refused", async () => {
   const none = splitShard(parts, { shard: shard(7) });
-  await expect(none).rejects.toThrow("the deployment has no shard 7");
+  await expect(none).rejects.toThrow("the deployment has no shard 7; it has 0");
   for (const at of [0, 2 ** 32, 1.5, -1]) {
     const refused = splitShard(parts, { shard: shard(0), at });
     await expect(refused).rejects.toBeInstanceOf(InvalidRequestError);

@@ -62,7 +62,7 @@ describe("in the order of what happens", () => {
     expect((await run("doctor")).out).toMatch(/ok {3}BASE: no BASE transaction is open/);
     const tables = (await run("tables")).out;
     expect(tables).toMatch(/^seats +id:S +transactions, BASE transactions +60 min/m);
-    expect(tables).toMatch(/^tidemark-local-base +pk:S,sk:S +transactions +60 min/m);
+    expect(tables).toMatch(/^tidemark-local-base +pk:S,sk:S +Tidemark alone +60 min/m);
     expect(await json("tables")).toMatchObject({
       tables: [{ name: "plain" }, { name: "seats", baseSince: 0 }, { name: "tidemark-local-base" }],
     });

@@ -1,69 +1,31 @@
 /** `tidemark shards split` on a stack that is at work: the stream carries one shard, then three. */
 import { CreateTableCommand, DynamoDBClient, waitUntilTableExists } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startEmbeddedStack, type EmbeddedStack } from "../../localstack/embedded-stack.ts";
-import { createClient, defineTable, type Client } from "../../sdk/index.ts";
+import { BusyAccounts } from "./fixtures/busy-accounts.ts";
 import { tidemark, type Ran } from "./fixtures/command-line.ts";
 
-const accounts = defineTable<{ readonly cents: number }, { id: string }>("accounts", { key: "id" });
-const names = Array.from({ length: 16 }, (_, n) => `account ${n}`);
-
-let stack: EmbeddedStack;
-let clients: readonly Client[];
+let busy: BusyAccounts;
 
 beforeAll(async () => {
-  stack = await startEmbeddedStack({
-    sampleTables: false,
-    tables: [{ name: "accounts", partitionKey: { name: "id", type: "S" }, history: false }],
-  });
-  const { endpoint } = stack;
-  clients = [createClient({ endpoint, commit: "stream" }), createClient({ endpoint })];
+  busy = await BusyAccounts.start();
 }, 60_000);
 
 afterAll(async () => {
-  for (const client of clients) await client.close();
-  await stack.stop();
+  await busy.stop();
 });
 
-function run(...args: readonly string[]): Promise<Ran> {
-  return tidemark([...args, "--endpoint", stack.endpoint]);
-}
-
-async function addTo(client: Client, n: number): Promise<void> {
-  const ids = [0, 1, 2].map((i) => names[(n * 5 + i) % names.length] ?? "");
-  await client.transact({ attemptsMax: 200, deadlineMs: 60_000 }, async (tx) => {
-    for (const id of ids) {
-      const row = await tx.get(accounts, { id });
-      tx.put(accounts, { id, cents: (row?.cents ?? 0) + 1 });
-    }
-  });
-}
+const run = (...args: readonly string[]): Promise<Ran> => busy.run(...args);
 
 test("a shard is split twice while transactions go on, and none of them is lost", async () => {
-  let done = 0;
-  let isOver = false;
-  const working = clients.map(async (client) => {
-    while (!isOver) {
-      await addTo(client, done);
-      done += 1;
-    }
+  await busy.workBeside(async () => {
+    const first = await run("shards", "split", "0");
+    expect([first.code, first.err]).toEqual([0, ""]);
+    expect(first.out).toMatch(/^shard 0 is split: hashes from 0x80000000 on are shard 1's, since/);
+    const { code, out } = await run("shards", "split", "1", "--at", "0xb2d05e00", "--json");
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({ of: 1, shard: 2, id: "shard-002", from: 3e9 });
   });
-  while (done < 5) await new Promise((resolve) => setTimeout(resolve, 20));
-  const first = await run("shards", "split", "0");
-  expect([first.code, first.err]).toEqual([0, ""]);
-  expect(first.out).toMatch(/^shard 0 is split: hashes from 0x80000000 on are shard 1's, since/);
-  const { code, out } = await run("shards", "split", "1", "--at", "0xb2d05e00", "--json");
-  expect(code).toBe(0);
-  expect(JSON.parse(out)).toMatchObject({ of: 1, shard: 2, id: "shard-002", from: 3e9 });
-  const before = done;
-  while (done < before + 15) await new Promise((resolve) => setTimeout(resolve, 20));
-  isOver = true;
-  await Promise.all(working);
-  const [client] = clients;
-  const rows = (await client?.snapshot((s) => s.scan(accounts).all())) ?? [];
-  expect(rows.reduce((sum, { cents }) => sum + cents, 0)).toBe(3 * done);
-  const list = JSON.parse((await run("shards", "--json")).out) as { shards: unknown[] };
-  expect(list.shards).toMatchObject([{ number: 0 }, { number: 1 }, { number: 2 }]);
+  expect(await busy.shards()).toMatchObject([{ number: 0 }, { number: 1 }, { number: 2 }]);
 }, 120_000);
 
 test("the log shows the split in both logs, and what became whose", async () => {
@@ -118,8 +80,8 @@ test("a split goes between two partitions by the hash that `shards where` tells"
 
 test("with a mixed table in several shards the way out is named, by split and move", async () => {
   const dynamodb = new DynamoDBClient({
-    region: stack.region,
-    endpoint: stack.endpoints.dynamodb,
+    region: busy.stack.region,
+    endpoint: busy.stack.endpoints.dynamodb,
     credentials: { accessKeyId: "test", secretAccessKey: "test" },
   });
   await dynamodb.send(

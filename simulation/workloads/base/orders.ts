@@ -17,6 +17,7 @@ import {
   type WorkloadFactory,
 } from "../workload.ts";
 import { HandlerTroubles } from "./handler-troubles.ts";
+import { atOnce, lingering, type Pause, resultDeadlineMs } from "./lingering.ts";
 
 type SeatKey = { readonly event: string; readonly seat: number };
 type Bill = { readonly event: string; readonly order: string; readonly seat: number };
@@ -33,12 +34,8 @@ const bills = defineTable<Bill, { readonly event: string; readonly order: string
   { key: ["event", "order"] },
 );
 
-const resultDeadlineMs = 20_000;
-const lingerMsMax = 200;
 const eventsMax = 2;
 const chargeMsMax = 2_000;
-
-type Pause = () => Promise<void>;
 
 class SeatTakenError extends Error {}
 
@@ -65,8 +62,7 @@ export const baseOrders: WorkloadFactory = ({ keys, history }) => {
       });
     },
     step: (context) => office.step(context),
-    judge: (client) =>
-      client.snapshot((snapshot) => office.complaintsOf(snapshot, () => Promise.resolve())),
+    judge: (client) => client.snapshot((snapshot) => office.complaintsOf(snapshot, atOnce)),
   };
 };
 
@@ -106,12 +102,10 @@ class BoxOffice {
   }
 
   async step(context: StepContext): Promise<void> {
-    const { client, random, pause } = context;
+    const { client, random } = context;
     const key = { event: pickHot(random, this.eventIds), seat: random.pick(this.seatIds) };
     const kind = random.next();
-    const lingers: Pause = random.chance(0.3)
-      ? () => pause(random.between(0, lingerMsMax))
-      : () => Promise.resolve();
+    const lingers = lingering(context);
     if (kind < 0.5) await this.#begin(context, key);
     else if (kind < 0.75) {
       const [complaint] = await client.snapshot((snapshot) => this.complaintsOf(snapshot, lingers));

@@ -17,6 +17,7 @@ import {
   type WorkloadFactory,
 } from "../workload.ts";
 import { HandlerTroubles } from "./handler-troubles.ts";
+import { atOnce, lingering, lingerMsMax, type Pause, resultDeadlineMs } from "./lingering.ts";
 
 type Account = { readonly id: string; readonly balance: number };
 type EntryKey = { readonly account: string; readonly of: string };
@@ -30,10 +31,6 @@ const openingBalance = 100;
 const richBalance = 120;
 /** Of each account, written by whoever gives. */
 const lastEntry = "last";
-const resultDeadlineMs = 20_000;
-const lingerMsMax = 200;
-
-type Pause = () => Promise<void>;
 
 class TooRichError extends Error {}
 class TooPoorError extends Error {}
@@ -98,11 +95,9 @@ class Bank {
   }
 
   async step(context: StepContext): Promise<void> {
-    const { client, random, pause } = context;
+    const { client, random } = context;
     const kind = random.next();
-    const lingers: Pause = random.chance(0.3)
-      ? () => pause(random.between(0, lingerMsMax))
-      : () => Promise.resolve();
+    const lingers = lingering(context);
     if (kind < 0.5) await this.#begin(context);
     else if (kind < 0.7) {
       const [complaint] = await client.snapshot((snapshot) => this.#audit(snapshot, lingers));
@@ -120,7 +115,7 @@ class Bank {
   }
 
   async judge(snapshot: Snapshot): Promise<readonly string[]> {
-    const complaints = [...(await this.#audit(snapshot, () => Promise.resolve()))];
+    const complaints = [...(await this.#audit(snapshot, atOnce))];
     for (const [id, { from, to }] of this.#accepted) {
       const taken = await snapshot.get(entries, { account: from, of: id });
       const given = await snapshot.get(entries, { account: to, of: id });
