@@ -3,10 +3,10 @@
  * once as CommonJS, with declarations for each. Both trees are plain `tsc` output, file by file,
  * so a bundler can shake them and a stack trace names the module that it came from.
  */
-import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { compiles } from "./compiler.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const dist = join(root, "dist");
@@ -21,12 +21,7 @@ function rewriteDeclarationSpecifiers(declaration: string): string {
 }
 
 function compile(project: string): void {
-  const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
-  const done = spawnSync(process.execPath, [compiler, "-p", project], {
-    cwd: root,
-    stdio: "inherit",
-  });
-  if (done.status !== 0) throw new Error(`tsc -p ${project} failed`);
+  if (!compiles(project)) throw new Error(`tsc -p ${project} failed`);
 }
 
 function rewriteDeclarations(folder: string): void {
