@@ -1,6 +1,7 @@
 /**
  * The suites. `unit` is pure and fast; `integration` starts real protocol servers on free loopback
- * ports; `package` installs the packed tarball; `types` compiles the public API's type tests.
+ * ports; `package` installs the packed tarball; `types` compiles the public API's type tests. `long`
+ * takes a processor half a minute and more a file, and is no part of `npm test`.
  * Groups run one after another, so that servers and compilers do not compete for two cores.
  */
 import { defineConfig } from "vitest/config";
@@ -13,6 +14,7 @@ const integration = [
 ];
 const packaged = ["test/package/**/*.test.ts"];
 const types = ["test/types/**/*.{test,test-d}.ts"];
+const long = ["test/**/*.long.test.ts"];
 
 /** Where `.ci/run` wants the results as JSON; unset in daily work. */
 const reportPath = process.env["TIDEMARK_TEST_REPORT"];
@@ -29,12 +31,24 @@ export default defineConfig({
           name: "unit",
           // Examples of tests are tests.
           include: ["test/**/*.test.ts", "examples/**/*.test.ts"],
-          exclude: [...integration, ...packaged, ...types],
-          testTimeout: 30_000,
+          exclude: [...integration, ...packaged, ...types, ...long],
+          testTimeout: 60_000,
           // The first one of a file loads what it needs.
-          hookTimeout: 30_000,
+          hookTimeout: 60_000,
           maxWorkers: 2,
+          // Modules are loaded once per worker: nothing in them remembers one file's tests.
+          isolate: false,
           sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        test: {
+          name: "long",
+          include: long,
+          testTimeout: 600_000,
+          hookTimeout: 600_000,
+          maxWorkers: 2,
+          sequence: { groupOrder: 4 },
         },
       },
       {

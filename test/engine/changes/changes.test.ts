@@ -2,7 +2,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import {
   type ChangedRows,
-  ChangesExpiredError,
   type Client,
   defineTable,
   InvalidRequestError,
@@ -262,31 +261,6 @@ describe.each(ways)("a shard that is joined under the feed, by %s", (_, way) => 
     const amounts = [...applied<Account>(all, "accounts").values()].map(({ amount }) => amount);
     expect(amounts.reduce((sum, amount) => sum + amount, 0)).toBe(wholeAmount);
   });
-});
-
-describe.each(ways)("a position that is too old, by %s", (_, way) => {
-  test("is refused with the oldest that can be had", async () => {
-    cloud = await createTestCloud({ ...way, tables });
-    const client = cloud.createClient();
-    const position = await cloud.run(async () => {
-      await openAccounts(client);
-      const [first] = await take(client, 1, { from: "oldest" });
-      return first?.position ?? "";
-    });
-    for (let day = 0; day < 9; day += 1) {
-      await cloud.advance(24 * 3_600_000);
-      await cloud.run(() => move(client, [ids[day] ?? "", ids[day + 1] ?? ""]));
-    }
-    await cloud.run(async () => {
-      const error = await take(cloud.createClient(), 1, { from: position }).catch(
-        (reason: unknown) => reason,
-      );
-      expect(error).toBeInstanceOf(ChangesExpiredError);
-      const { oldest } = error as ChangesExpiredError;
-      const [next] = await take(cloud.createClient(), 1, { from: oldest.toString() });
-      expect(next?.rows).toHaveLength(2);
-    });
-  }, 60_000);
 });
 
 test.each([
