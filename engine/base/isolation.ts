@@ -14,7 +14,9 @@ import { IsolatedTransaction } from "./isolated-transaction.ts";
 import { LockReader } from "./lock-reader.ts";
 import { BaseStore, recordsOf } from "./store.ts";
 
+/** How often who waits looks: at first by the tenth of a second, later by what he has waited. */
 const pollBackoff = { baseMs: 10, capMs: 100 };
+const laterPollMaxMs = 500;
 
 /** The transaction kept apart from open BASE transactions. */
 export function isolated(
@@ -42,6 +44,7 @@ export async function untilReleased(
   const { clock, random } = core.ports;
   // By what the call has waited in all: another one may have come each time.
   let reserveMs = call.beganMs + limits.baseReserveAfterMs;
+  const beganMs = clock.monotonicMs();
   let open: OpenBase | undefined;
   try {
     for (let attempt = 0; ; attempt += 1) {
@@ -57,7 +60,11 @@ export async function untilReleased(
         reserveMs = clock.monotonicMs() + limits.baseReserveMs / 2;
         await store.reserve(held.places, call);
       }
-      await waitBackoff({ clock, random }, { backoff: pollBackoff, attempt, signal });
+      // What has taken long takes longer, most likely.
+      const waitedMs = clock.monotonicMs() - beganMs;
+      const capMs = Math.min(Math.max(pollBackoff.capMs, waitedMs / 8), laterPollMaxMs);
+      const backoff = { ...pollBackoff, capMs };
+      await waitBackoff({ clock, random }, { backoff, attempt, signal });
     }
   } catch (error) {
     if (!call.signal.aborted) throw error;

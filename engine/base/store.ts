@@ -215,7 +215,9 @@ export class BaseStore {
       const ended = { ...head, phase: "ended", result: value, lastMs } as const;
       context.putInto(records, headItem(base, ended));
       const state: BaseState = { base, phase: "ended", dependsOn: head.dependsOn };
-      await putReleased(context, { records, state, nowMs: lastMs });
+      if (await putReleased(context, { records, state, nowMs: lastMs })) return;
+      // probe: base-release-waits
+      context.putInto(records, stateItem(state));
     });
   }
 
@@ -409,7 +411,10 @@ export function recordsOf({ registry, ports }: Pick<EngineCore, "registry" | "po
   );
 }
 
-/** Of all that has ended with it, at once; else it has only ended. */
+/**
+ * Of all that has ended with it, at once. Nothing is written where it has to wait: many ask again
+ * and again, and would be in each other's way.
+ */
 async function putReleased(
   context: TransactionContext,
   {
@@ -419,11 +424,7 @@ async function putReleased(
   }: { readonly records: TableDescription; readonly state: BaseState; readonly nowMs: number },
 ): Promise<boolean> {
   const closure = await closureOf(state, statesOf(context, records));
-  if (closure.kind === "waits") {
-    // probe: base-release-waits
-    context.putInto(records, stateItem(state));
-    return false;
-  }
+  if (closure.kind === "waits") return false;
   for (const each of closure.all) {
     context.putInto(records, releasedItem(each));
     context.putInto(records, releasedEntryItem({ base: each.base, releasedMs }));

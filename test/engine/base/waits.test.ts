@@ -1,7 +1,7 @@
 /** Who waits for a BASE transaction, who does not, and what is left of one. */
 import { DeleteItemCommand, ScanCommand } from "@aws-sdk/client-dynamodb";
 import { beforeEach, describe, expect, test } from "vitest";
-import { BaseOpenError, defineBase } from "../../../sdk/index.ts";
+import { BaseOpenError, defineBase, type EngineEvent } from "../../../sdk/index.ts";
 import { createTestCloud, type TestCloud } from "../../../testing/index.ts";
 import { accounts, openAccounts, tables } from "./transfers.ts";
 
@@ -41,6 +41,31 @@ describe("who reads the past, at which one was open,", () => {
       const row = await reader.snapshot({ asOf: moment }, (s) => s.get(accounts, "a"));
       expect(row?.amount).toBe(100);
     });
+  });
+});
+
+test("who asks whether one is released writes nothing, however often", async () => {
+  await cloud.run(async () => {
+    const client = cloud.createClient("client");
+    await openAccounts(client);
+    await client.base(holds(4_000), ["a"], { id: "first" });
+    const behind = defineBase("behind", async (base, _: null) => {
+      await base.step("write", (tx) => {
+        tx.put(accounts, { id: "a", amount: 1 });
+        return Promise.resolve(null);
+      });
+    });
+    await client.base(behind, null, { id: "second" });
+    await cloud.clock.sleep(1_000);
+    const seen: EngineEvent[] = [];
+    const asking = cloud.createClient("asking", { onEvent: (event) => seen.push(event) });
+    for (let n = 0; n < 5; n += 1) {
+      const [first, second] = await asking.openBases();
+      expect([first?.phase, second?.phase]).toEqual(["running", "ended"]);
+      expect(await asking.baseOf(behind, "second").status()).toMatchObject({ isReleased: false });
+    }
+    expect(seen.filter(({ kind }) => kind === "sent")).toEqual([]);
+    await asking.baseOf(behind, "second").result();
   });
 });
 
