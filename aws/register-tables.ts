@@ -3,7 +3,7 @@
  * there. The tables exist, and what keys they and their indexes have their own descriptions say.
  */
 import { InvalidRequestError, StoreError } from "../core/errors.ts";
-import type { Clock, ControlStore } from "../core/ports.ts";
+import type { Clock } from "../core/ports.ts";
 import { isBaseRecordsTable, recordsAreOwn } from "../core/own-tables.ts";
 import { accessAfter } from "../core/table-access.ts";
 import type { KeyAttribute, TableAccess, TableDescription, WantedTable } from "../core/types.ts";
@@ -186,7 +186,6 @@ async function register(
       wanted.push({ table, looked });
     }
     if (wanted.some(({ table }) => table.base === true)) {
-      await refuseSeveralShards(control);
       await ensureBaseRecords({ dynamodb: handle, control, clock }, controlTable);
     }
     const registered: RegisteredTable[] = [];
@@ -196,17 +195,6 @@ async function register(
     }
     return registered;
   });
-}
-
-/** Locks of one item would lie in another shard than the item. */
-async function refuseSeveralShards(control: Pick<ControlStore, "shardMap">): Promise<void> {
-  const map = await control.shardMap();
-  if (map === undefined || map.all.length === 1) return;
-  throw new InvalidRequestError(
-    "base",
-    `the deployment has ${map.all.length} shards, and tables for BASE transactions need one as ` +
-      "yet",
-  );
 }
 
 async function described(

@@ -98,13 +98,6 @@ export async function splitShard(parts: SplitParts, request: SplitRequest): Prom
 
 async function refuseMixed({ control }: SplitParts, shards: number): Promise<void> {
   const { tables } = await control.registry();
-  const base = tables.find(({ baseSince }) => baseSince !== undefined);
-  if (base !== undefined) {
-    throw new InvalidRequestError(
-      "table",
-      `table "${base.name}" takes BASE transactions, which need a deployment of one shard as yet`,
-    );
-  }
   const mixed = tables.find(({ access, move }) => access === "mixed" || move !== undefined);
   if (mixed === undefined) return;
   // Over several shards no table is moved.

@@ -173,8 +173,7 @@ export class IsolatedTransaction extends GuardedTransaction {
   /** Lays what stood there before over what is read of the table; or waits. */
   async #hide(table: string, held: readonly HeldItem[]): Promise<void> {
     const description = this.describe(table);
-    const canBeHad = description.history && this.services.sessions.lone !== undefined;
-    if (this.#mode === "writes" || !canBeHad) {
+    if (this.#mode === "writes" || !description.history) {
       this.#refuse(held);
       return;
     }

@@ -222,12 +222,6 @@ export class StepTransaction extends GuardedTransaction {
   #usable(table: string): TableDescription {
     const description = this.describe(table);
     const { baseSince } = description;
-    if (this.services.sessions.lone === undefined) {
-      throw new InvalidRequestError(
-        "deployment",
-        "the deployment has several shards, and BASE transactions need one as yet",
-      );
-    }
     if (!takesBase(description)) {
       throw new InvalidRequestError(
         "table",

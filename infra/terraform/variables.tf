@@ -201,13 +201,6 @@ variable "shards" {
     condition     = var.shards >= 1 && var.shards <= 64 && floor(var.shards) == var.shards
     error_message = "shards is a whole number from 1 to 64 (shardsMax)."
   }
-  validation {
-    condition     = var.shards == 1 || !anytrue([for table in values(var.tables) : table.base])
-    error_message = <<-EOT
-      Tables for BASE transactions need a deployment of one shard as yet (docs/base.md): leave
-      shards at 1, or give such tables a deployment of their own.
-    EOT
-  }
 }
 
 variable "auto_split" {
@@ -273,12 +266,11 @@ variable "auto_split" {
   }
   validation {
     condition = !var.auto_split.enabled || alltrue([
-      for table in values(var.tables) : table.access != "mixed" && !table.moving && !table.base
+      for table in values(var.tables) : table.access != "mixed" && !table.moving
     ])
     error_message = <<-EOT
-      A deployment with a mixed table, or one for BASE transactions, is not split
-      (docs/operations.md, Shards): leave auto_split out, or give such tables a deployment of their
-      own.
+      A deployment with a mixed table is not split (docs/operations.md, Shards): leave auto_split
+      out, or give such tables a deployment of their own.
     EOT
   }
 }

@@ -1,97 +1,34 @@
 /** No audit sees money on its way between the steps of a transfer, whoever crashes. */
 import { describe, expect, test } from "vitest";
-import { createTestCloud, type TestCloudOptions } from "../../../testing/index.ts";
-import { ways } from "../sharded/bank.ts";
-import {
-  accounts,
-  audit,
-  auditAndNote,
-  entriesPerTransfer,
-  ids,
-  openAccounts,
-  tables,
-  transferOf,
-  whole,
-} from "./transfers.ts";
+import { createTestCloud } from "../../../testing/index.ts";
+import { auditedTransfers } from "./audited.ts";
+import { tables } from "./transfers.ts";
+import { baseWays } from "./ways.ts";
 
-const seeds = [1];
-const kinds = ways.flatMap(([name, way]) =>
-  seeds.map((seed): [string, TestCloudOptions] => [`${name}, seed ${seed}`, { ...way, seed }]),
-);
-
-describe.each(kinds)("transfers in steps, by %s", (_, way) => {
+describe.each(baseWays)("transfers in steps, by %s", (_, way) => {
   test("are never seen half made, and are each made once, whoever crashes", async () => {
-    const cloud = await createTestCloud({ ...way, tables });
-    const { clock } = cloud;
-    const stop = new AbortController();
-    // A random walk of its own: the cloud's randomness is its own matter.
-    let state = Number(way.seed ?? 1) * 7_919 + 11;
-    const draw = (below: number): number => {
-      state = (state * 48_271) % 2_147_483_647;
-      return state % below;
-    };
-    const transfer = transferOf(cloud, () => draw(400));
-    const begunIds: string[] = [];
-    await cloud.run(async () => {
-      await openAccounts(cloud.createClient("set-up"));
-      let isOver = false;
-      const begun: string[] = [];
-      const workers = ["one", "two"].map(async (name) => {
-        for (let life = 0; life < 2; life += 1) {
-          const process = cloud.startProcess(`${name}-${life.toString()}`);
-          const work = (async () => {
-            for (let n = 0; n < 3; n += 1) {
-              const id = `${name}-${life.toString()}-${n.toString()}`;
-              const from = ids[draw(ids.length)] ?? "a";
-              const to = ids[(ids.indexOf(from) + 1 + draw(ids.length - 1)) % ids.length] ?? "b";
-              const { accepted } = await process.client.base(transfer, { from, to }, { id });
-              begun.push(id);
-              if (draw(2) === 0) await accepted.result({ deadlineMs: 120_000 });
-            }
-          })();
-          await Promise.race([work, clock.sleep(600 + draw(1_500))]);
-          process.crash();
-        }
-      });
-      const auditors = ["reads", "writes"].map(async (kind) => {
-        const client = cloud.createClient(kind);
-        const sums: number[] = [];
-        for (let n = 0; !isOver; n += 1) {
-          sums.push(
-            kind === "reads" ? await audit(client) : await auditAndNote(client, n.toString()),
-          );
-          await clock.sleep(draw(150));
-        }
-        return sums;
-      });
-      const runners = ["runner-1", "runner-2"].map((name) =>
-        cloud.createClient(name).baseRunner({
-          handlers: [transfer],
-          takeOverMs: 1_000,
-          pollMs: 200,
-          signal: stop.signal,
-        }),
-      );
-      await Promise.all(workers);
-      const reader = cloud.createClient("reader");
-      const untilMs = clock.monotonicMs() + 120_000;
-      while ((await reader.openBases()).length > 0 && clock.monotonicMs() < untilMs) {
-        await clock.sleep(500);
-      }
-      expect(await reader.openBases()).toEqual([]);
-      isOver = true;
-      const sums = await Promise.all(auditors);
-      stop.abort();
-      await Promise.all(runners);
-      for (const each of sums) expect(new Set(each)).toEqual(new Set([whole]));
-      expect(sums[0]?.length).toBeGreaterThan(5);
-      expect(sums[1]?.length).toBeGreaterThanOrEqual(2);
-      begunIds.push(...begun);
+    const cloud = await createTestCloud({ ...way, tables, seed: 1 });
+    await auditedTransfers(cloud, { seed: 1, auditsMin: way.shards === 3 ? 1 : 6 });
+  });
+});
+
+describe.each([
+  ["blocks of their own", { commit: "express" }],
+  ["the stream", { commit: "stream" }],
+] as const)("transfers in steps, by %s, beside a split and a join", (_, way) => {
+  test("are never seen half made, and are each made once, whoever crashes", async () => {
+    const cloud = await createTestCloud({ ...way, tables, seed: 2, maySplit: true });
+    const done: string[] = [];
+    await auditedTransfers(cloud, {
+      seed: 2,
+      auditsMin: 1,
+      meanwhile: async () => {
+        await cloud.clock.sleep(300);
+        done.push(`split off ${(await cloud.splitShard(0)).toString()}`);
+        await cloud.clock.sleep(900);
+        done.push(`joined to ${(await cloud.joinShards(1)).toString()}`);
+      },
     });
-    expect(await cloud.settled()).toBe(true);
-    for (const id of begunIds) expect(entriesPerTransfer(cloud).get(id)).toBe(2);
-    expect([...new Set(entriesPerTransfer(cloud).values())]).toEqual([2]);
-    const total = cloud.rows(accounts).reduce((sum, { amount }) => sum + amount, 0);
-    expect(total).toBe(whole);
+    expect(done).toEqual(["split off 1", "joined to 0"]);
   });
 });

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { BaseOpenError, defineBase, defineTable, UnavailableError } from "../../../sdk/index.ts";
 import { createTestCloud, testTable, type TestCloud } from "../../../testing/index.ts";
-import { ways } from "../sharded/bank.ts";
+import { baseWays } from "./ways.ts";
 
 const accounts = defineTable<{ readonly amount: number }, { readonly id: string }>("accounts", {
   key: "id",
@@ -49,7 +49,7 @@ async function open(): Promise<void> {
   });
 }
 
-describe.each(ways)("a BASE transaction that is open, by %s", (_, way) => {
+describe.each(baseWays)("a BASE transaction that is open, by %s", (_, way) => {
   beforeEach(async () => {
     cloud = await createTestCloud({ ...way, tables });
   });

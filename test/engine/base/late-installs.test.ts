@@ -2,12 +2,12 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { BaseOpenError, defineBase } from "../../../sdk/index.ts";
 import { createTestCloud, type TestCloud } from "../../../testing/index.ts";
-import { ways } from "../sharded/bank.ts";
 import { accounts, openAccounts, tables } from "./transfers.ts";
+import { baseWays } from "./ways.ts";
 
 let cloud: TestCloud;
 
-describe.each(ways)("beside installs that are late, by %s", (_, way) => {
+describe.each(baseWays)("beside installs that are late, by %s", (_, way) => {
   beforeEach(async () => {
     cloud = await createTestCloud({ ...way, tables });
   });

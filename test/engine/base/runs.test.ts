@@ -332,16 +332,4 @@ describe("what cannot be", () => {
       expect([result, runs]).toEqual([null, 2]);
     });
   });
-
-  test("is a split of a deployment with tables for BASE transactions", async () => {
-    const one = await createTestCloud({ commit: "express", tables, maySplit: true });
-    await one.run(async () => {
-      await expect(one.splitShard(0)).rejects.toMatchObject({ field: "table" });
-    });
-  });
-
-  test("is a table for BASE transactions in a deployment of several shards", async () => {
-    const made = createTestCloud({ tables, shards: 2 });
-    await expect(made).rejects.toMatchObject({ field: "base" });
-  });
 });
