@@ -16,6 +16,7 @@ export const errorCodes = [
   "corrupt-data",
   "changes-expired",
   "base-open",
+  "base-refused",
 ] as const;
 export type ErrorCode = (typeof errorCodes)[number];
 
@@ -245,6 +246,30 @@ export class BaseOpenError extends TransactionError {
     super(message, options);
     this.open = open;
     this.retryable = options?.retryable ?? true;
+  }
+}
+
+/** Why the first step of a BASE transaction, or what checks its input, would not have it. */
+export type BaseRefusal = {
+  /** The step's name; undefined: no step had begun. */
+  readonly step: string | undefined;
+  /** What the error was called, and its message; its own kind is not kept. */
+  readonly name: string;
+  readonly message: string;
+};
+
+/**
+ * A BASE transaction that was asked for and never began: nothing of it has happened, and nothing
+ * will.
+ */
+export class BaseRefusedError extends FinalError {
+  override readonly name = "BaseRefusedError";
+  readonly code = "base-refused";
+  /** Undefined: it was cancelled. */
+  readonly refusal: BaseRefusal | undefined;
+  constructor(message: string, refusal: BaseRefusal | undefined) {
+    super(message);
+    this.refusal = refusal;
   }
 }
 

@@ -14,7 +14,7 @@ import type {
   Timestamp,
   TransactionId,
 } from "../core/types.ts";
-import type { BaseEngine } from "./base/types.ts";
+import type { BaseEngine, LooksAtBases } from "./base/types.ts";
 import type { Changes, ChangesOptions, CommittedChanges, ConsumeOptions } from "./changes/types.ts";
 import type { MixedState, RememberedPart } from "./attempts/remembered-state.ts";
 
@@ -298,6 +298,8 @@ export type ClientEngine = TransactionEngine & {
 
 /** As the REST service has it. */
 export type Engine = TransactionEngine & {
+  /** BASE transactions, whose handlers are elsewhere. */
+  bases(): Promise<LooksAtBases>;
   /** Interactive use without a closure: one attempt, no retries (the REST service). */
   begin(options: {
     readonly isolation: Isolation;

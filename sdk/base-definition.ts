@@ -46,7 +46,9 @@ export type BaseDefinition<Input = never, Result = unknown> = {
 };
 
 /** Any definition, whatever its types. */
-export type AnyBase = Pick<BaseDefinition, "name" | "version" | "handler">;
+export type AnyBase = Pick<BaseDefinition, "name" | "version" | "handler"> & {
+  readonly input?: Validator<unknown, unknown> | undefined;
+};
 
 /** What names it, and says what it returns. */
 export type NamedBase<Result> = Pick<BaseDefinition<never, Result>, "name" | "handler">;

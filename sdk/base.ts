@@ -1,7 +1,8 @@
-/** Begins, runs and looks up BASE transactions for a client; loaded with the first of them. */
+/** Begins, asks for, runs and looks up BASE transactions; loaded with the first of them. */
 import { systemDigest } from "../aws/system-digest.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
+import type { AttributeValue } from "../core/types.ts";
 import type {
   BaseEngine,
   BaseStatus,
@@ -26,6 +27,7 @@ import {
 } from "./check-options.ts";
 import type { Handles } from "./handles.ts";
 import type { Numbers } from "./numbers.ts";
+import type { Validator } from "./table.ts";
 import { resultCodec } from "./result-codec.ts";
 import type { TransactionBody } from "./transaction.ts";
 
@@ -46,6 +48,7 @@ export type BaseHandle<Result> = {
   readonly id: string;
   /**
    * What its handler returned, once all see what it has written.
+   * @throws BaseRefusedError when it was requested, and refused or cancelled.
    * @throws UnavailableError when it has not ended in time (default 30,000 ms).
    */
   result(options?: {
@@ -56,12 +59,25 @@ export type BaseHandle<Result> = {
   status(): Promise<BaseStatus | undefined>;
   /** Lets one go on that was parked, since its handler had failed too often. Whether it was. */
   resume(): Promise<boolean>;
+  /**
+   * Takes back one that was requested and has not begun. True: nothing of it has happened, and
+   * nothing will. False: it has begun, and goes on to its end; or there is none.
+   */
+  cancel(): Promise<boolean>;
 };
 
 export type BaseStarted<Result> = {
   readonly accepted: BaseHandle<Result>;
   /** False: one of that id had begun before. */
   readonly isNew: boolean;
+};
+
+export type BaseRequested<Result> = {
+  readonly requested: BaseHandle<Result>;
+  /** False: one of that id was requested, or had begun, before; maybe with another input. */
+  readonly isNew: boolean;
+  /** Whether that one has the same version and input, which count. */
+  readonly isSame: boolean;
 };
 
 export type BaseRunnerOptions = {
@@ -104,19 +120,49 @@ const runnerChecks = {
   onTrouble: aFunction,
 } satisfies Checks<BaseRunnerOptions>;
 
+type Start = {
+  /** Callers without types leave them out. */
+  readonly options: Partial<BaseStartOptions> | undefined;
+  readonly parts: BaseParts;
+};
+
 /** @throws as `Client.base`. */
 export async function startBase<Input, Result>(
   definition: BaseDefinition<Input, Result>,
   input: Input,
-  {
-    options = {},
-    parts,
-  }: {
-    /** Callers without types leave them out. */
-    readonly options: Partial<BaseStartOptions> | undefined;
-    readonly parts: BaseParts;
-  },
+  start: Start,
 ): Promise<BaseStarted<Result>> {
+  const { parts } = start;
+  const { id, ...begun } = checkedStart(definition, input, start);
+  const engine = await parts.engine();
+  const wanted = { definition: engineDefinition(definition, parts), id, ...begun };
+  const { isNew } = await engine.start(wanted);
+  return { accepted: baseHandle(definition, id, parts), isNew };
+}
+
+/** @throws as `Client.requestBase`. */
+export async function requestBase<Input, Result>(
+  definition: BaseDefinition<Input, Result>,
+  input: Input,
+  start: Start,
+): Promise<BaseRequested<Result>> {
+  const { parts } = start;
+  const { id, ...wanted } = checkedStart(definition, input, start);
+  const { name, version } = definition;
+  const engine = await parts.engine();
+  const { isNew, isSame } = await engine.request({ name, version, id, isChecked: true, ...wanted });
+  return { requested: baseHandle(definition, id, parts), isNew, isSame };
+}
+
+function checkedStart<Input, Result>(
+  definition: BaseDefinition<Input, Result>,
+  input: Input,
+  { options = {}, parts }: Start,
+): {
+  readonly id: string;
+  readonly input: AttributeValue;
+  readonly signal: AbortSignal | undefined;
+} {
   assertDefinition(definition);
   checkOptions("", options, startChecks);
   const { id, signal } = options;
@@ -124,11 +170,7 @@ export async function startBase<Input, Result>(
     throw new InvalidRequestError("id", "a BASE transaction needs an `id`: { id: order.id }");
   }
   const codec = resultCodec<Input>(parts.numbers, undefined, "input");
-  const encoded = codec.encode(validated(definition, input));
-  const engine = await parts.engine();
-  const start = { definition: engineDefinition(definition, parts), id, input: encoded, signal };
-  const { isNew } = await engine.start(start);
-  return { accepted: baseHandle(definition, id, parts), isNew };
+  return { id, input: codec.encode(validated(definition, input)), signal };
 }
 
 export function baseHandle<Result>(
@@ -156,6 +198,10 @@ export function baseHandle<Result>(
     },
     status: () => asked((engine) => engine.status(of)),
     resume: () => asked((engine) => engine.resume(of)),
+    cancel: async () => {
+      const status = await asked((engine) => engine.cancel(of));
+      return status?.phase === "cancelled" || status?.phase === "refused";
+    },
   };
 }
 
@@ -176,7 +222,8 @@ export async function runBases(options: BaseRunnerOptions, parts: BaseParts): Pr
 }
 
 function engineDefinition<Input, Result>(
-  definition: Pick<BaseDefinition<Input, Result>, "name" | "version" | "handler">,
+  definition: Pick<BaseDefinition<Input, Result>, "name" | "version" | "handler"> &
+    Pick<AnyBase, "input">,
   parts: BaseParts,
 ): HandlerDefinition<BodyTransaction> {
   const { name, version, handler } = definition;
@@ -187,10 +234,28 @@ function engineDefinition<Input, Result>(
     handler: async (steps, input) => {
       const handles = await parts.handles();
       const base = handlerSteps(steps, { handles, numbers: parts.numbers });
-      const result = await awaitingSteps(base, (awaited) => handler(awaited, inputs.decode(input)));
+      const given = steps.isChecked
+        ? inputs.decode(input)
+        : (validated(
+            definition,
+            readable(() => inputs.decode(input)),
+          ) as Input);
+      const result = await awaitingSteps(base, (awaited) => handler(awaited, given));
       return results.encode(result);
     },
   };
+}
+
+/** What this SDK has not written may be what it cannot read. */
+function readable<Input>(read: () => Input): Input {
+  try {
+    return read();
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : "it cannot be read";
+    throw new InvalidRequestError("input", `its input is none that this handler can have: ${why}`, {
+      cause,
+    });
+  }
 }
 
 function handlerSteps(
@@ -238,8 +303,11 @@ function assertStep(name: unknown, body: unknown): void {
   );
 }
 
-function validated<Input, Result>(
-  { name, input: schema }: BaseDefinition<Input, Result>,
+function validated<Input>(
+  {
+    name,
+    input: schema,
+  }: { readonly name: string; readonly input?: Validator<unknown, Input> | undefined },
   input: Input,
 ): Input {
   if (schema === undefined) return input;

@@ -30,6 +30,7 @@ import { withCaller } from "./caller.ts";
 import type {
   BaseHandle,
   BaseParts,
+  BaseRequested,
   BaseRunnerOptions,
   BaseStarted,
   BaseStartOptions,
@@ -105,11 +106,23 @@ export type Client = {
     input: Input,
     options: BaseStartOptions,
   ): Promise<BaseStarted<Result>>;
-  /** One that was begun, here or elsewhere. */
+  /**
+   * Asks for a BASE transaction, and resolves once that is recorded: nothing has happened until a
+   * runner takes it up. `status()` and `result()` tell whether its first step was committed, or has
+   * refused; until then it may be cancelled.
+   * @throws InvalidRequestError; UnavailableError: it is not recorded.
+   * @throws CommitUnknownError: it may be recorded; to ask again, with the same id, finds it.
+   */
+  requestBase<Input, Result>(
+    definition: BaseDefinition<Input, Result>,
+    input: Input,
+    options: BaseStartOptions,
+  ): Promise<BaseRequested<Result>>;
+  /** One that was begun, or asked for, here or elsewhere. */
   baseOf<Result>(definition: NamedBase<Result>, id: string): BaseHandle<Result>;
-  /** BASE transactions whose writes are not seen by all yet, the oldest first. */
+  /** BASE transactions that have not begun, or whose writes are not seen by all; oldest first. */
   openBases(): Promise<readonly BaseStatus[]>;
-  /** Goes on with BASE transactions that no process is at, until it is stopped. */
+  /** Begins those that are asked for, and goes on with what no process is at, until stopped. */
   baseRunner(options: BaseRunnerOptions): Promise<void>;
   /** Waits for what is under way, then stops. Later calls throw `TransactionClosedError`. */
   close(): Promise<void>;
@@ -231,6 +244,15 @@ export class ConnectedClient implements Client {
     return this.#basing((parts) => startBase(definition, input, { options, parts }));
   }
 
+  async requestBase<Input, Result>(
+    definition: BaseDefinition<Input, Result>,
+    input: Input,
+    options: BaseStartOptions,
+  ): Promise<BaseRequested<Result>> {
+    const { requestBase } = await bases.load();
+    return this.#basing((parts) => requestBase(definition, input, { options, parts }));
+  }
+
   baseOf<Result>(definition: NamedBase<Result>, id: string): BaseHandle<Result> {
     const handle = async (): Promise<BaseHandle<Result>> => {
       const { baseHandle } = await bases.load();
@@ -241,6 +263,7 @@ export class ConnectedClient implements Client {
       result: async (options) => (await handle()).result(options),
       status: async () => (await handle()).status(),
       resume: async () => (await handle()).resume(),
+      cancel: async () => (await handle()).cancel(),
     };
   }
 

@@ -17,6 +17,7 @@ export { baseRunnerHandler } from "./base-function.ts";
 export type { AnyBase, BaseDefinition, BaseOptions, BaseSteps } from "./base-definition.ts";
 export type {
   BaseHandle,
+  BaseRequested,
   BaseRunnerOptions,
   BaseStarted,
   BaseStartOptions,
@@ -73,6 +74,7 @@ export type { MarshallOptions } from "./marshall.ts";
 export type { Numbers } from "./numbers.ts";
 export {
   BaseOpenError,
+  BaseRefusedError,
   ChangesExpiredError,
   CommitUnknownError,
   ConflictError,
@@ -85,7 +87,13 @@ export {
   TransactionTooLargeError,
   UnavailableError,
 } from "../core/errors.ts";
-export type { CallPhase, ConflictDetail, ErrorCode, PassedDeadline } from "../core/errors.ts";
+export type {
+  BaseRefusal,
+  CallPhase,
+  ConflictDetail,
+  ErrorCode,
+  PassedDeadline,
+} from "../core/errors.ts";
 export { StepFailedError } from "../engine/base/step-failed.ts";
 export type { Clock, Consumption, Random } from "../core/ports.ts";
 export type { AttributeValue, Isolation, Item, Timestamp, TransactionId } from "../core/types.ts";

@@ -14,12 +14,10 @@ import {
 } from "../core/errors.ts";
 import type { AttributeValue, Item } from "../core/types.ts";
 import type { ResultCodec } from "../engine/types.ts";
+import { numberTag } from "../schemas/kept-value.ts";
 import { marshallValue, type SpecialValue } from "./marshall.ts";
 import { numberReader, numberWriter, unmarshallValue } from "./unmarshall.ts";
 import { type Numbers } from "./numbers.ts";
-
-/** A map with this one attribute stands for a number that is not a JavaScript number. */
-const numberTag = "$number";
 
 /**
  * A codec for one call. `normalized` turns the result of the run that committed into what a repeat

@@ -105,6 +105,12 @@ function shellWord(text: string): string {
 
 function phaseText({ phase }: SeenBase, styles: Styles): string {
   switch (phase) {
+    case "requested":
+      return "waits for a runner to begin it";
+    case "refused":
+      return "refused: nothing of it has happened";
+    case "cancelled":
+      return "cancelled: nothing of it has happened";
     case "running":
       return "goes on";
     case "parked":

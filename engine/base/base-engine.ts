@@ -1,26 +1,33 @@
 /**
- * BASE transactions of one process: those that it has begun, and those that it has taken over as a
- * runner. Each is at most once here at a time.
+ * BASE transactions of one process: those that it has begun, and those that it has taken up or over
+ * as a runner. Each is at most once here at a time.
  */
 import { setMaxListeners } from "node:events";
-import { InvalidRequestError, UnavailableError } from "../../core/errors.ts";
+import { UnavailableError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { AttributeValue } from "../../core/types.ts";
-import { utf8Length } from "../../core/utf8.ts";
 import type { RunsTransactions } from "../attempts/guard.ts";
 import { waitBackoff } from "../backoff.ts";
 import { follow, ignore, orAborted } from "../concurrency.ts";
 import type { EngineCore } from "../engine-core.ts";
-import type { BaseHead } from "./record.ts";
+import { assertId, notEnded, otherVersion, refusedBase, unknownBase } from "./base-errors.ts";
 import { HandlerChangedError } from "./handler-changed.ts";
+import { BaseDesk } from "./base-desk.ts";
+import { baseOf, partsOf, type NamedBase, type Signalled } from "./base-name.ts";
+import { Lookout, type Tell } from "./lookout.ts";
+import type { BaseBeginning, BaseHead } from "./record.ts";
+import { beginningOf, isRefused, isWaiting } from "./requests.ts";
 import { BaseRun } from "./run.ts";
 import { assertSize } from "./step-end.ts";
-import { BaseStore, type Recorded } from "./store.ts";
+import type { BaseStore, Recorded } from "./store.ts";
 import { isWorthAnother } from "./step-errors.ts";
 import type { BodyTransaction } from "../types.ts";
 import type {
   BaseEngine,
   BaseHandler,
+  BaseLook,
+  BaseRequest,
+  BaseRequested,
   BaseStart,
   BaseStatus,
   BaseTrouble,
@@ -30,32 +37,31 @@ import type {
 
 const resultBackoff = { baseMs: 20, capMs: 500 };
 const releaseBackoff = { baseMs: 20, capMs: 500 };
-/** Of the token by which two that begin one at once are told apart. */
-const tokenBytes = 16;
-
-/** In one: names have no slash. */
-export function baseOf({ name, id }: { readonly name: string; readonly id: string }): string {
-  return `${name}/${id}`;
-}
-
-function partsOf(base: string): { readonly name: string; readonly id: string } {
-  const at = base.indexOf("/");
-  return { name: base.slice(0, at), id: base.slice(at + 1) };
-}
 
 export class BaseTransactions implements BaseEngine<BodyTransaction> {
   readonly #core: EngineCore;
+  readonly #desk: BaseDesk;
   readonly #store: BaseStore;
   /** Those whose handler runs here. */
   readonly #running = new Map<string, Promise<AttributeValue>>();
   /** Those that have ended here, until they are released and cleaned up. */
   readonly #ending = new Set<string>();
   readonly #closing = new AbortController();
+  readonly #lookout: Lookout;
 
   constructor(core: EngineCore, runner: RunsTransactions) {
     setMaxListeners(0, this.#closing.signal);
     this.#core = core;
-    this.#store = new BaseStore(core, runner);
+    this.#desk = new BaseDesk(core, runner, this.#closing.signal);
+    this.#store = this.#desk.store;
+    const { clock } = core.ports;
+    const here = {
+      isAt: (base: string) => this.#running.has(base) || this.#ending.has(base),
+      isEnding: (base: string) => this.#ending.has(base),
+      isFull: () => this.#running.size >= limits.baseRunsMax,
+      takeOver: this.#takeOver.bind(this),
+    };
+    this.#lookout = new Lookout({ store: this.#store, clock, here });
   }
 
   async start({
@@ -66,20 +72,43 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
   }: BaseStart<BodyTransaction>): Promise<{ readonly isNew: boolean }> {
     assertId(id);
     assertSize(`the input of BASE transaction "${definition.name}" has`, input, "input");
-    await this.#ready();
-    const { name, version, handler } = definition;
+    await this.#desk.ready();
+    const { name, version } = definition;
     const base = baseOf({ name, id });
-    const known = await this.#store.load(base, { signal });
-    if (known !== undefined) return { isNew: false };
+    const fresh = { name, version, input };
+    // Others may ask for it, begin it or cancel it meanwhile: then each turn finds it further on.
+    for (;;) {
+      const known = (await this.#store.load(base, { signal }))?.head;
+      if (known !== undefined) {
+        if (isRefused(known)) throw refusedBase(base, known);
+        if (!isWaiting(known)) return { isNew: false };
+        if (known.version !== version) throw otherVersion(base, known.version, version);
+        if (known.phase === "parked") await this.#store.resume(base);
+      }
+      const run = { token: this.#desk.newToken(), begunMs: this.#core.ports.clock.nowMs() };
+      const beginning = known === undefined ? { ...fresh, ...run } : beginningOf(known, run);
+      const hasBegun = await this.#begin(base, { beginning, definition, signal });
+      if (hasBegun) return { isNew: known === undefined };
+    }
+  }
+
+  /** False: somebody else was first. */
+  async #begin(
+    base: string,
+    {
+      beginning,
+      definition,
+      signal,
+    }: Pick<BaseStart<BodyTransaction>, "definition" | "signal"> & {
+      readonly beginning: BaseBeginning;
+    },
+  ): Promise<boolean> {
     let accept: () => void = ignore;
     const accepted = new Promise<"accepted">((resolve) => {
       accept = () => {
         resolve("accepted");
       };
     });
-    const { clock, random } = this.#core.ports;
-    const token = Buffer.from(random.bytes(tokenBytes)).toString("base64url");
-    const beginning = { name, version, input, begunMs: clock.nowMs(), token };
     const stopped = new AbortController();
     const unfollow = signal === undefined ? ignore : follow(stopped, signal);
     const unfollowClosing = follow(stopped, this.#closing.signal);
@@ -94,7 +123,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
         },
       },
     );
-    const running = this.#finish(base, { run, handler });
+    const running = this.#finish(base, { run, handler: definition.handler });
     const over = (): void => {
       unfollow();
       unfollowClosing();
@@ -103,23 +132,39 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     try {
       await Promise.race([accepted, running]);
     } catch (error) {
-      if (run.isAnothers) return { isNew: false };
+      if (run.isAnothers) return false;
+      const isOthersToo = run.request !== undefined && !this.#isClosed();
+      // Another run of the same request may not have been refused.
+      if (isOthersToo && ((await this.#headOf(base))?.steps ?? 0) > 0) return false;
       throw error;
     }
-    return { isNew: true };
+    return true;
+  }
+
+  async #headOf(base: string): Promise<BaseHead | undefined> {
+    return (await this.#store.heads([base])).get(base);
+  }
+
+  request(request: BaseRequest): Promise<BaseRequested> {
+    return this.#desk.request(request);
+  }
+
+  cancel(of: NamedBase, options: Signalled = {}): Promise<BaseStatus | undefined> {
+    return this.#desk.cancel(of, options);
   }
 
   async result(
-    of: { readonly name: string; readonly id: string },
-    options: { readonly deadlineMs: number; readonly signal?: AbortSignal | undefined },
+    of: NamedBase,
+    options: Signalled & { readonly deadlineMs: number },
   ): Promise<AttributeValue> {
-    await this.#ready();
+    await this.#desk.ready();
     const base = baseOf(of);
     const { clock, random } = this.#core.ports;
     const untilMs = clock.monotonicMs() + options.deadlineMs;
     for (let attempt = 0; ; attempt += 1) {
       const head = (await this.#store.heads([base], options)).get(base);
       if (head === undefined) throw unknownBase(base);
+      if (isRefused(head)) throw refusedBase(base, head);
       // Told before that, who asks could not see yet what was done.
       // mutant: told-at-the-end
       const isOver = head.phase === "ended" && (await this.#store.release(base, options));
@@ -148,34 +193,20 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     over.abort();
   }
 
-  async status(of: {
-    readonly name: string;
-    readonly id: string;
-  }): Promise<BaseStatus | undefined> {
-    await this.#ready();
-    const base = baseOf(of);
-    const recorded = await this.#store.load(base);
-    return recorded && this.#statusOf(base, recorded.head);
+  async status(of: NamedBase): Promise<BaseStatus | undefined> {
+    return (await this.look(of))?.status;
   }
 
-  async list(): Promise<readonly BaseStatus[]> {
-    await this.#ready();
-    const { open } = await this.#store.open();
-    const heads = await this.#store.heads(open.map(({ base }) => base));
-    const all = await Promise.all(Array.from(heads, ([base, head]) => this.#statusOf(base, head)));
-    return all.sort((a, b) => a.startedMs - b.startedMs);
+  look(of: NamedBase, options: Signalled = {}): Promise<BaseLook | undefined> {
+    return this.#desk.look(of, options);
   }
 
-  async #statusOf(base: string, head: BaseHead): Promise<BaseStatus> {
-    const { name, version, steps, phase, startedMs, lastMs, failures, failure } = head;
-    const isReleased = phase === "ended" && (await this.#store.release(base));
-    const { id } = partsOf(base);
-    return { id, name, version, steps, phase, startedMs, lastMs, failures, failure, isReleased };
+  list(options: Signalled = {}): Promise<readonly BaseStatus[]> {
+    return this.#desk.list(options);
   }
 
-  async resume(of: { readonly name: string; readonly id: string }): Promise<boolean> {
-    await this.#ready();
-    return this.#store.resume(baseOf(of));
+  resume(of: NamedBase): Promise<boolean> {
+    return this.#desk.resume(of);
   }
 
   async run(options: RunnerOptions<BodyTransaction>): Promise<void> {
@@ -191,8 +222,8 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     while (signal?.aborted !== true && !this.#isClosed()) {
       let isLeft = true;
       try {
-        await this.#ready();
-        isLeft = await this.#lookAround(options, tell);
+        await this.#desk.ready();
+        isLeft = await this.#lookout.around({ options, tell });
       } catch (error) {
         if (this.#isClosed()) return;
         if (options.until === "caught-up" || !isWorthAnother(error)) throw error;
@@ -201,51 +232,6 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
       const stopped = signal ?? this.#closing.signal;
       await clock.sleep(options.pollMs, stopped).catch(ignore);
     }
-  }
-
-  /** Whether something is left that it could go on with. */
-  async #lookAround(
-    options: RunnerOptions<BodyTransaction>,
-    tell: (trouble: BaseTrouble) => void,
-  ): Promise<boolean> {
-    const { signal, takeOverMs } = options;
-    let isLeft = false;
-    const { open, released } = await this.#store.open();
-    for (const { base, releasedMs } of released) {
-      // Whoever was at it does so at once.
-      const isLate = releasedMs + takeOverMs <= this.#core.ports.clock.nowMs();
-      if (isLate && !this.#ending.has(base)) await this.#store.clean(base);
-    }
-    const heads = await this.#store.heads(open.map(({ base }) => base));
-    for (const { base, name, version } of open) {
-      if (signal?.aborted === true || this.#running.size >= limits.baseRunsMax) return true;
-      if (this.#running.has(base) || this.#ending.has(base)) {
-        isLeft = true;
-        continue;
-      }
-      const head = heads.get(base);
-      if (head === undefined) continue; // Released meanwhile.
-      if (head.phase === "parked") {
-        tell({ kind: "parked", version, ...partsOf(base) });
-        continue;
-      }
-      if (head.phase === "ended") {
-        if (await this.#store.release(base)) await this.#store.clean(base);
-        else isLeft = true;
-        continue;
-      }
-      const definition = handlerFor(options.definitions, { name, version });
-      if (definition === undefined) {
-        tell({ kind: "no-handler", version, ...partsOf(base) });
-        continue;
-      }
-      isLeft = true;
-      if (head.lastMs + takeOverMs > this.#core.ports.clock.nowMs()) continue;
-      const recorded = await this.#store.claim(base, takeOverMs);
-      if (recorded === undefined || this.#running.has(base)) continue;
-      this.#takeOver(base, { definition, recorded, tell });
-    }
-    return isLeft;
   }
 
   #takeOver(
@@ -257,16 +243,20 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     }: {
       readonly definition: HandlerDefinition<BodyTransaction>;
       readonly recorded: Recorded;
-      readonly tell: (trouble: BaseTrouble) => void;
+      readonly tell: Tell;
     },
   ): void {
     // probe: base-taken-over
-    const { name, version, input, token, startedMs: begunMs } = recorded.head;
+    const { version, token, startedMs } = recorded.head;
     const { signal } = this.#closing;
-    const beginning = { name, version, input, token, begunMs };
+    // A request is begun here; of what has begun all is as in its first run.
+    const isRequest = recorded.head.phase === "requested";
+    const begunMs = isRequest ? this.#core.ports.clock.nowMs() : startedMs;
+    const own = { token: isRequest ? this.#desk.newToken() : token, begunMs };
+    const beginning = beginningOf(recorded.head, own);
     const run = new BaseRun(
       { store: this.#store, ports: this.#core.ports },
-      { base, beginning, recorded, signal },
+      { base, beginning, recorded: isRequest ? undefined : recorded, signal },
     );
     this.#finish(base, { run, handler: definition.handler }).catch((cause: unknown) => {
       tell({ kind: "handler-failed", version, cause, ...partsOf(base) });
@@ -283,11 +273,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
         // A handler may wait for the world outside for ever: a client that closes leaves it there.
         return await orAborted(run.run(handler), this.#closing.signal);
       } catch (error) {
-        const isStopped = this.#closing.signal.aborted;
-        if (run.isAccepted && !isStopped) {
-          const message = error instanceof Error ? `${error.name}: ${error.message}` : "unknown";
-          await this.#store.fail(base, message, { isFinal: error instanceof HandlerChangedError });
-        }
+        if (!this.#isClosed() && !run.isAnothers) await this.#failed(run, error);
         throw error;
       }
     })();
@@ -305,6 +291,21 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     this.#core.background.add(tracked);
     running.catch(ignore);
     return running;
+  }
+
+  /** Notes it for whoever looks; who has begun what never was requested is told himself. */
+  async #failed(run: BaseRun, error: unknown): Promise<void> {
+    const { base, request, isAccepted } = run;
+    if (!isAccepted && request === undefined) return;
+    const refusal = isAccepted ? undefined : run.refusalBy(error);
+    if (refusal !== undefined && request !== undefined) {
+      await this.#store.requests.refuse(base, { request, refusal });
+      return;
+    }
+    if (!isAccepted && !run.insists) return;
+    const message = error instanceof Error ? `${error.name}: ${error.message}` : "unknown";
+    const isFinal = error instanceof HandlerChangedError;
+    await this.#store.fail(base, message, { isFinal, hadBegun: isAccepted });
   }
 
   /** What it depends on may go on for long: then a runner releases it, or who waits for it. */
@@ -326,53 +327,8 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     return this.#closing.signal.aborted;
   }
 
-  async #ready(): Promise<void> {
-    this.#core.assertOpen();
-    const { registry } = this.#core;
-    await registry.ready();
-    // The first table for BASE transactions may have been registered since.
-    if (!registry.hasBase) await registry.lookAgain(this.#closing.signal);
-    this.#store.records();
-  }
-
   async close(): Promise<void> {
     this.#closing.abort(new UnavailableError("the client is closed; a runner goes on"));
     await orAborted(Promise.allSettled(this.#running.values()), undefined);
   }
-}
-
-function handlerFor(
-  definitions: readonly HandlerDefinition<BodyTransaction>[],
-  { name, version }: { readonly name: string; readonly version: number },
-): HandlerDefinition<BodyTransaction> | undefined {
-  return definitions.find((each) => each.name === name && each.version === version);
-}
-
-function assertId(id: string): void {
-  const bytes = utf8Length(id);
-  if (bytes >= 1 && bytes <= limits.baseIdBytesMax) return;
-  throw new InvalidRequestError(
-    "id",
-    `the id of a BASE transaction has 1 to ${limits.baseIdBytesMax} bytes in UTF-8; got ${bytes}`,
-  );
-}
-
-function unknownBase(base: string): InvalidRequestError {
-  return new InvalidRequestError(
-    "id",
-    `there is no BASE transaction ${base}: it has not begun, or its record has expired`,
-  );
-}
-
-function notEnded(base: string, head: BaseHead, deadlineMs: number): UnavailableError {
-  const { phase, startedMs, steps, failures, failure } = head;
-  const since = new Date(startedMs).toISOString();
-  const state = phase === "parked" ? "is parked" : "goes on";
-  const made = steps === 1 ? "1 step" : `${steps} steps`;
-  const failed =
-    failure === undefined ? "" : `, and its handler has failed (${failures}), last by ${failure}`;
-  return new UnavailableError(
-    `BASE transaction ${base} ${state} after ${deadlineMs} ms; it has made ${made} since ` +
-      `${since}${failed}`,
-  );
 }

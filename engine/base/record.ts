@@ -4,13 +4,15 @@
  * and each commit reads and puts the head, so that every step happens once.
  *
  *     pk            sk            what it says
- *     base#<base>   -             name, version, input, how many steps, how it has ended
+ *     base#<base>   -             name, version, input, how many steps, how it has ended; or that
+ *                                 it is asked for, and nobody has begun it (requests.ts)
  *     base#<base>   step#<n>      its name, what it returned, or its error
- *     open#<digit>  <base>        that it is not released, and by which handler; then, until its
- *                                 locks are taken away, that it is
+ *     open#<digit>  <base>        that it is asked for, or not released, and by which handler;
+ *                                 then, until its locks are taken away, that it is released
  *
  * Paper: Salt §5.1 (the logic of a BASE transaction is logged before its first step commits).
  */
+import type { BaseRefusal } from "../../core/errors.ts";
 import type { AttributeValue, Item } from "../../core/types.ts";
 import { count, mapOf, numberOf, optionalTextOf, textOf, texts, textsOf } from "./attributes.ts";
 import { itemKey } from "./saline-locks.ts";
@@ -24,17 +26,29 @@ export type BaseBeginning = {
   readonly begunMs: number;
   /** Random: who was first, of those that begin it at once. Undefined in older records. */
   readonly token: string | undefined;
+  /** Of the request that it is begun by, random as well; undefined: by none. */
+  readonly request?: string | undefined;
+  /** Whoever asked for it had no definition to check the input by: each run does. */
+  readonly isUnchecked?: boolean;
 };
+
+/**
+ * `requested`: nobody has begun it, and it holds nothing; so, too, if it is parked without a step.
+ * `refused`, `cancelled`: nothing of it has happened, and nothing will.
+ */
+export type BaseHeadPhase = "requested" | "running" | "parked" | "ended" | "refused" | "cancelled";
 
 export type BaseHead = Omit<BaseBeginning, "begunMs"> & {
   readonly steps: number;
-  readonly phase: "running" | "parked" | "ended";
+  readonly phase: BaseHeadPhase;
+  /** When its run began; of one that is only requested, when it was. */
   readonly startedMs: number;
   /** When it was last heard of. */
   readonly lastMs: number;
   readonly failures: number;
   /** Of the last failure of its handler. */
   readonly failure: string | undefined;
+  readonly refusal?: BaseRefusal | undefined;
   readonly result: AttributeValue | undefined;
   readonly dependsOn: readonly string[];
 };
@@ -53,11 +67,20 @@ export type StepRecord = {
     | { readonly kind: "failed"; readonly failure: StepError };
 };
 
-export type OpenEntry = { readonly base: string; readonly name: string; readonly version: number };
+export type OpenEntry = {
+  readonly base: string;
+  readonly name: string;
+  readonly version: number;
+  /** Undefined: it has begun. */
+  readonly requestedMs?: number | undefined;
+};
 
 /** It is released; its locks are not taken away yet, and its record is not left to expire. */
 export type ReleasedEntry = { readonly base: string; readonly releasedMs: number };
 
+const headPhases: readonly BaseHeadPhase[] = [
+  ...(["requested", "running", "parked", "ended", "refused", "cancelled"] as const),
+];
 const headSort = "-";
 const stepPrefix = "step#";
 const digits = "0123456789abcdef";
@@ -70,7 +93,7 @@ export function headKey(base: string): Item {
   return itemKey(recordPartition(base), headSort);
 }
 
-export function headItem(base: string, head: BaseHead, expiresAt?: number): Item {
+export function headItem(base: string, head: BaseHead): Item {
   return {
     ...headKey(base),
     name: { S: head.name },
@@ -83,9 +106,20 @@ export function headItem(base: string, head: BaseHead, expiresAt?: number): Item
     failures: count(head.failures),
     dependsOn: texts(head.dependsOn),
     ...(head.token === undefined ? {} : { token: { S: head.token } }),
+    ...(head.request === undefined ? {} : { request: { S: head.request } }),
+    ...(head.isUnchecked === true ? { unchecked: { BOOL: true } } : {}),
+    ...(head.refusal === undefined ? {} : { refusal: { M: refusalItem(head.refusal) } }),
     ...(head.failure === undefined ? {} : { failure: { S: head.failure } }),
     ...(head.result === undefined ? {} : { result: { M: { value: head.result } } }),
-    ...(expiresAt === undefined ? {} : { expiresAt: count(expiresAt) }),
+  };
+}
+
+/** Of one whose first step is about to be committed. */
+export function newHead({ begunMs, ...beginning }: BaseBeginning, nowMs: number): BaseHead {
+  return {
+    ...beginning,
+    ...{ steps: 0, phase: "running", startedMs: begunMs, lastMs: nowMs, failures: 0 },
+    ...{ failure: undefined, result: undefined, dependsOn: [] },
   };
 }
 
@@ -96,8 +130,11 @@ export function toHead(item: Item): BaseHead {
     version: numberOf(item, "version"),
     input: valueIn(item, "input"),
     token: optionalTextOf(item, "token"),
+    request: optionalTextOf(item, "request"),
+    isUnchecked: item["unchecked"] !== undefined,
+    refusal: item["refusal"] === undefined ? undefined : toRefusal(mapOf(item, "refusal")),
     steps: numberOf(item, "steps"),
-    phase: phase === "ended" || phase === "parked" ? phase : "running",
+    phase: headPhases.find((each) => each === phase) ?? "running",
     startedMs: numberOf(item, "startedMs"),
     lastMs: numberOf(item, "lastMs"),
     failures: numberOf(item, "failures"),
@@ -105,6 +142,19 @@ export function toHead(item: Item): BaseHead {
     result: item["result"] === undefined ? undefined : valueIn(item, "result"),
     dependsOn: textsOf(item, "dependsOn"),
   };
+}
+
+function refusalItem({ step, name, message }: BaseRefusal): Item {
+  return {
+    ...(step === undefined ? {} : { step: { S: step } }),
+    name: { S: name },
+    message: { S: message },
+  };
+}
+
+function toRefusal(item: Item): BaseRefusal {
+  const [name, message] = [textOf(item, "name"), textOf(item, "message")];
+  return { step: optionalTextOf(item, "step"), name, message };
 }
 
 function valueIn(item: Item, name: string): AttributeValue {
@@ -179,8 +229,9 @@ export function openKey(base: string): Item {
   return itemKey(`open#${digits[sum % digits.length] ?? "0"}`, base);
 }
 
-export function openItem({ base, name, version }: OpenEntry): Item {
-  return { ...openKey(base), name: { S: name }, version: count(version) };
+export function openItem({ base, name, version, requestedMs }: OpenEntry): Item {
+  const requested = requestedMs === undefined ? {} : { requestedMs: count(requestedMs) };
+  return { ...openKey(base), name: { S: name }, version: count(version), ...requested };
 }
 
 export function releasedEntryItem({ base, releasedMs }: ReleasedEntry): Item {
@@ -196,9 +247,11 @@ export function toReleasedEntry(item: Item): ReleasedEntry | undefined {
 /** Undefined of one that is released. */
 export function toOpen(item: Item): OpenEntry | undefined {
   if (item["releasedMs"] !== undefined) return undefined;
+  const isRequested = item["requestedMs"] !== undefined;
   return {
     base: textOf(item, "sk"),
     name: textOf(item, "name"),
     version: numberOf(item, "version"),
+    requestedMs: isRequested ? numberOf(item, "requestedMs") : undefined,
   };
 }

@@ -12,8 +12,16 @@
  * The last is what no later run would meet again: a client that is closed, a commit that is
  * refused, a way that is not the recorded one. To go on from there would be to compensate for what
  * nobody knows of.
+ *
+ * One that was requested is run by who has its handler, and nobody waits there for its first step:
+ * so that is tried until it is committed, or is refused by its own body.
  */
-import { CommitUnknownError, InvalidRequestError, UnavailableError } from "../../core/errors.ts";
+import {
+  CommitUnknownError,
+  InvalidRequestError,
+  UnavailableError,
+  type BaseRefusal,
+} from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { ClientPorts } from "../../core/ports.ts";
 import type { AttributeValue } from "../../core/types.ts";
@@ -24,7 +32,8 @@ import type { BaseBeginning, BaseHead, StepRecord } from "./record.ts";
 import { StepFailedError } from "./step-failed.ts";
 import type { BaseStore, Recorded } from "./store.ts";
 import type { BaseHandler, BaseSteps, StepBody } from "./types.ts";
-import { isWorthAnother } from "./step-errors.ts";
+import { failedBy } from "./step-end.ts";
+import { isOfBody, isWorthAnother } from "./step-errors.ts";
 
 type Handler = BaseHandler<BodyTransaction>;
 
@@ -40,10 +49,12 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
   readonly #beginning: BaseBeginning;
   readonly #signal: AbortSignal;
   readonly #onAccepted: (() => void) | undefined;
+  /** Nobody waits for its first step: that is tried until it is committed, or refused. */
+  readonly insists: boolean;
   #head: BaseHead | undefined;
   #recorded = new Map<number, StepRecord>();
   /** It goes no further, and why; of its first step: nothing has happened, and nothing will. */
-  #over: { readonly error: unknown } | undefined;
+  #over: { readonly error: unknown; readonly step?: string } | undefined;
   #isAnothers = false;
   #number = 0;
   #lastMs: number;
@@ -57,7 +68,7 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
       /** Undefined: it is to begin. */
       readonly recorded: Recorded | undefined;
       readonly signal: AbortSignal;
-      /** Its first step is committed. */
+      /** Its first step is committed. Undefined: nobody waits for that. */
       readonly onAccepted?: () => void;
     },
   ) {
@@ -67,6 +78,7 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
     this.#beginning = run.beginning;
     this.#signal = run.signal;
     this.#onAccepted = run.onAccepted;
+    this.insists = run.onAccepted === undefined;
     this.#lastMs = run.recorded?.head.startedMs ?? run.beginning.begunMs;
     if (run.recorded !== undefined) this.#take(run.recorded);
   }
@@ -81,6 +93,24 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
 
   get isAccepted(): boolean {
     return this.#head !== undefined;
+  }
+
+  get isChecked(): boolean {
+    return this.#beginning.isUnchecked !== true;
+  }
+
+  /** Of the request that it has taken up. */
+  get request(): string | undefined {
+    return this.#beginning.request;
+  }
+
+  /** Why it will not be, by an error that ended it; undefined: it may be at another time. */
+  refusalBy(error: unknown): BaseRefusal | undefined {
+    const { step } = this.#over ?? {};
+    const why = step === undefined ? error : this.#over?.error;
+    // Where no step had begun the world outside may have been at fault, and not what is asked for.
+    if (!isOfBody(why) || (step === undefined && !(why instanceof InvalidRequestError))) return;
+    return { step, ...failedBy(why as Error).failure };
   }
 
   /** Somebody else has begun it meanwhile, maybe with another input: it is left to that one. */
@@ -143,7 +173,7 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
       const known = this.#recorded.get(this.#number);
       made = known === undefined ? await this.#runStep(name, body) : this.#again(name, known);
     } catch (error) {
-      throw this.#endsBy(error);
+      throw this.#endsBy(error, name);
     } finally {
       this.#isAtIt = false;
     }
@@ -153,8 +183,8 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
     throw error;
   }
 
-  #endsBy(error: unknown): unknown {
-    this.#over ??= { error };
+  #endsBy(error: unknown, step?: string): unknown {
+    this.#over ??= { error, ...(step === undefined ? {} : { step }) };
     return error;
   }
 
@@ -224,7 +254,7 @@ export class BaseRun implements BaseSteps<BodyTransaction> {
         return await task();
       } catch (error) {
         const mayHaveBegun = this.isAccepted || error instanceof CommitUnknownError;
-        if (!mayHaveBegun || !isWorthAnother(error)) throw error;
+        if (!(mayHaveBegun || this.insists) || !isWorthAnother(error)) throw error;
         const { clock, random } = this.#ports;
         const wait = { backoff: retryBackoff, attempt, signal: this.#signal };
         await waitBackoff({ clock, random }, wait).catch((stopped: unknown) => {

@@ -12,6 +12,7 @@ import type { TransactionContext } from "../attempts/transaction-context.ts";
 import { waitBackoff } from "../backoff.ts";
 import type { EngineCore } from "../engine-core.ts";
 import type { BodyTransaction } from "../types.ts";
+import type { Signalled } from "./base-name.ts";
 import { stateItem, stateKey, statesOf, toState, type BaseState } from "./base-state.ts";
 import { allDependencies } from "./dependencies.ts";
 import { HandlerChangedError } from "./handler-changed.ts";
@@ -20,6 +21,7 @@ import { LockReader } from "./lock-reader.ts";
 import {
   headItem,
   headKey,
+  newHead,
   openItem,
   openKey,
   openPartitions,
@@ -40,6 +42,7 @@ import { assertSize, endOf, failedBy, kept, type StepEnd } from "./step-end.ts";
 import { isOfBody } from "./step-errors.ts";
 import { takeAway } from "./void-locks.ts";
 import { closureOf, releasedItem } from "./release.ts";
+import { BaseRequests, headIn, isAtStep, isWaiting } from "./requests.ts";
 import { writeLockItem, type LockPlace } from "./saline-locks.ts";
 import { StepTransaction } from "./step-transaction.ts";
 
@@ -75,8 +78,6 @@ type Listed = {
   readonly released: readonly ReleasedEntry[];
 };
 
-type Signalled = { readonly signal?: AbortSignal | undefined };
-
 type Ran = { readonly before: BaseHead | undefined; readonly end: StepEnd };
 type Made = { readonly head: BaseHead; readonly step: StepRecord };
 
@@ -88,10 +89,12 @@ const locksAtOnce = 25;
 export class BaseStore {
   readonly #core: EngineCore;
   readonly #runner: RunsTransactions;
+  readonly requests: BaseRequests;
 
   constructor(core: EngineCore, runner: RunsTransactions) {
     this.#core = core;
     this.#runner = runner;
+    this.requests = new BaseRequests((options, task) => this.#raw(options, task), core.ports.clock);
   }
 
   get ports(): EngineCore["ports"] {
@@ -132,11 +135,10 @@ export class BaseStore {
       context.isGuarded = true;
       const records = this.records();
       const locks = new LockReader(context, records, services.ports.digest);
-      const { honoursReservations } = task;
       const isFirst = number === 1;
-      const step = new StepTransaction({
-        ...{ context, locks, services, base, honoursReservations, isFirst },
-      });
+      const { honoursReservations } = task;
+      const parts = { context, locks, services, base, honoursReservations, isFirst };
+      const step = new StepTransaction(parts);
       at = { context, step };
       ran = undefined;
       done = undefined;
@@ -165,7 +167,7 @@ export class BaseStore {
         done = { head, step: record };
         context.putInto(records, stepItem(base, record));
         context.putInto(records, headItem(base, head));
-        if (before !== undefined) return;
+        if (!isFirst) return;
         const state = { base, phase: "open", dependsOn: [] } as const;
         context.putInto(records, stateItem(state));
         context.putInto(records, openItem({ base, ...beginning }));
@@ -174,12 +176,14 @@ export class BaseStore {
     };
     await this.#transact(task, guard, async (transaction) => {
       assert(at !== undefined, "base: a step has a guard");
-      const before = await this.#headIn(at.context, base);
+      const found = await headIn(at.context, this.records(), base);
       // mutant: step-made-again
-      if ((before?.steps ?? 0) !== number - 1 || (before?.phase ?? "running") === "ended") {
+      if (!isAtStep(found, task)) {
         transaction.rollback();
         return;
       }
+      // A request is nothing that has begun.
+      const before = number === 1 ? undefined : found;
       const end = await endOf(task, transaction, at.context, before !== undefined);
       ran = { before, end };
     });
@@ -196,8 +200,8 @@ export class BaseStore {
   async end(base: string, { value, steps, beginning }: BaseEnd): Promise<void> {
     assertSize(`BASE transaction "${beginning.name}" returned`, value);
     await this.#raw({}, async (context, records) => {
-      const head = await this.#headIn(context, base);
-      if (head === undefined) {
+      const head = await headIn(context, records, base);
+      if (head === undefined || head.steps === 0) {
         throw new InvalidRequestError(
           "handler",
           `the handler "${beginning.name}" returned without a step: a BASE transaction begins ` +
@@ -252,15 +256,26 @@ export class BaseStore {
   }
 
   /** Heads; of those that are gone, nothing. A plain read would miss what is not installed. */
-  heads(bases: readonly string[], options: Signalled = {}): Promise<ReadonlyMap<string, BaseHead>> {
+  async heads(
+    bases: readonly string[],
+    options: Signalled = {},
+  ): Promise<ReadonlyMap<string, BaseHead>> {
+    const all: [string, BaseHead][] = [];
+    for (let at = 0; at < bases.length; at += limits.baseHeadsAtOnceMax) {
+      const some = bases.slice(at, at + limits.baseHeadsAtOnceMax);
+      all.push(...(await this.#someHeads(some, options)));
+    }
+    return new Map(all);
+  }
+
+  #someHeads(bases: readonly string[], options: Signalled): Promise<readonly [string, BaseHead][]> {
     return this.#raw(options, async (context, records) => {
       const keys = bases.map((base) => ({ table: records.name, key: headKey(base) }));
       const items = await context.batchGet(keys);
-      const heads = bases.flatMap((base, i): [string, BaseHead][] => {
+      return bases.flatMap((base, i): [string, BaseHead][] => {
         const item = items[i];
         return item === undefined ? [] : [[base, toHead(item)]];
       });
-      return new Map(heads);
     });
   }
 
@@ -276,28 +291,34 @@ export class BaseStore {
    */
   claim(base: string, takeOverMs: number, options: Signalled = {}): Promise<Recorded | undefined> {
     return this.#changeHead(base, options, (head, nowMs) =>
-      head.phase === "running" && head.lastMs + takeOverMs <= nowMs
+      (head.phase === "running" || head.phase === "requested") && head.lastMs + takeOverMs <= nowMs
         ? { ...head, lastMs: nowMs }
         : undefined,
     );
   }
 
   /** Notes that its handler has failed; one that fails again and again is parked. */
-  fail(base: string, failure: string, options: { readonly isFinal: boolean }): Promise<unknown> {
+  fail(
+    base: string,
+    failure: string,
+    options: { readonly isFinal: boolean; readonly hadBegun: boolean },
+  ): Promise<unknown> {
     return this.#changeHead(base, {}, (head, nowMs) => {
-      if (head.phase !== "running") return undefined;
+      // Of several that have taken up a request at once one may have begun it meanwhile.
+      if (head.phase !== (options.hadBegun ? "running" : "requested")) return undefined;
       const failures = head.failures + 1;
       const isParked = options.isFinal || failures >= limits.baseFailuresMax;
-      const phase = isParked ? "parked" : "running";
+      const phase = isParked ? "parked" : head.phase;
       return { ...head, failures, failure: kept(failure), lastMs: nowMs, phase };
     });
   }
 
   /** Lets one that is parked go on; whether one was. */
   async resume(base: string): Promise<boolean> {
-    const resumed = await this.#changeHead(base, {}, (head) =>
-      head.phase === "parked" ? { ...head, phase: "running", failures: 0, lastMs: 0 } : undefined,
-    );
+    const resumed = await this.#changeHead(base, {}, (head) => {
+      if (head.phase !== "parked") return undefined;
+      return { ...head, phase: isWaiting(head) ? "requested" : "running", failures: 0, lastMs: 0 };
+    });
     return resumed !== undefined;
   }
 
@@ -352,18 +373,13 @@ export class BaseStore {
     next: (head: BaseHead, nowMs: number) => BaseHead | undefined,
   ): Promise<Recorded | undefined> {
     return this.#raw(options, async (context, records) => {
-      const before = await this.#headIn(context, base);
+      const before = await headIn(context, records, base);
       const head = before && next(before, this.ports.clock.nowMs());
       if (head === undefined) return undefined;
       context.putInto(records, headItem(base, head));
       const items = await allIn(context, records, recordPartition(base));
       return { head, steps: recordedIn(items)?.steps ?? [] };
     });
-  }
-
-  async #headIn(context: TransactionContext, base: string): Promise<BaseHead | undefined> {
-    const item = await context.get(this.records().name, headKey(base));
-    return item && toHead(item);
   }
 
   /** Over the records table alone, which no BASE transaction locks. */
@@ -445,14 +461,6 @@ async function allIn(
     cursor = page.cursor;
     if (cursor === undefined) return items;
   }
-}
-
-function newHead({ begunMs, ...beginning }: BaseBeginning, nowMs: number): BaseHead {
-  return {
-    ...beginning,
-    ...{ steps: 0, phase: "running", startedMs: begunMs, lastMs: nowMs, failures: 0 },
-    ...{ failure: undefined, result: undefined, dependsOn: [] },
-  };
 }
 
 /**

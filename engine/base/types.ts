@@ -1,5 +1,7 @@
 /** The engine's contract for BASE transactions, in items. */
+import type { BaseRefusal } from "../../core/errors.ts";
 import type { AttributeValue } from "../../core/types.ts";
+import type { NamedBase, Signalled } from "./base-name.ts";
 import type { BaseHead } from "./record.ts";
 
 /** @typeParam Transaction what a step's body works with. */
@@ -13,6 +15,8 @@ export type BaseSteps<Transaction> = {
   readonly id: string;
   /** With its name: no other one has the same. */
   readonly base: string;
+  /** False: it was asked for by somebody who has no definition to check the input by. */
+  readonly isChecked: boolean;
 };
 
 export type BaseHandler<Transaction> = (
@@ -35,12 +39,33 @@ export type BaseStart<Transaction> = {
   readonly signal?: AbortSignal | undefined;
 };
 
+/** Asks for one, where its handler is not. */
+export type BaseRequest = {
+  readonly name: string;
+  readonly version: number;
+  readonly id: string;
+  readonly input: AttributeValue;
+  /** False: whoever runs it checks the input by its own definition. */
+  readonly isChecked: boolean;
+  readonly signal?: AbortSignal | undefined;
+};
+
+export type BaseRequested = {
+  /** False: one of that id was begun, or asked for, before. */
+  readonly isNew: boolean;
+  /** Whether that one has the same version and input. */
+  readonly isSame: boolean;
+  readonly status: BaseStatus;
+};
+
 /** What has become of one so far. */
 export type BaseStatus = Pick<
   BaseHead,
   "name" | "version" | "steps" | "phase" | "startedMs" | "lastMs" | "failures" | "failure"
 > & {
   readonly id: string;
+  /** Why it was refused, where it was. */
+  readonly refusal: BaseRefusal | undefined;
   /** Its writes are seen by all. */
   readonly isReleased: boolean;
 };
@@ -65,25 +90,49 @@ export type BaseTrouble = {
   readonly cause?: unknown;
 };
 
-export type BaseEngine<Transaction> = {
+export type BaseLook = {
+  readonly status: BaseStatus;
+  /** What it returned, once all see what it has written. */
+  readonly result: AttributeValue | undefined;
+};
+
+/** What needs no handler. */
+export type LooksAtBases = {
+  /**
+   * Asks for one, which a runner begins; nothing has happened when it resolves. One of that name
+   * and id is found again.
+   * @throws CommitUnknownError: it may be recorded; to ask again finds it.
+   */
+  request(request: BaseRequest): Promise<BaseRequested>;
+  /** Takes back one that has not begun. What it is then; undefined: there is none. */
+  cancel(of: NamedBase, options?: Signalled): Promise<BaseStatus | undefined>;
+  /** Undefined: there is none, or its record has expired. */
+  look(of: NamedBase, options?: Signalled): Promise<BaseLook | undefined>;
+  /** All that are asked for, and all that are not released. */
+  list(options?: Signalled): Promise<readonly BaseStatus[]>;
+  /** Lets a parked one go on. Whether there was one. */
+  resume(of: NamedBase): Promise<boolean>;
+};
+
+export type BaseEngine<Transaction> = LooksAtBases & {
   /**
    * Begins a BASE transaction, and resolves once its first step is committed: from then on it goes
    * on to its end, here or in a runner. One of that name and id that has begun is found again.
    * @throws what the handler throws before that, and whatever a transaction may.
    */
   start(start: BaseStart<Transaction>): Promise<{ readonly isNew: boolean }>;
-  /** What it returned. @throws UnavailableError when the time is up; InvalidRequestError. */
+  /**
+   * What it returned.
+   * @throws BaseRefusedError where it never began, and never will; UnavailableError when the time
+   * is up; InvalidRequestError.
+   */
   result(
-    of: { readonly name: string; readonly id: string },
-    options: { readonly deadlineMs: number; readonly signal?: AbortSignal | undefined },
+    of: NamedBase,
+    options: Signalled & { readonly deadlineMs: number },
   ): Promise<AttributeValue>;
   /** Undefined: there is none, or its record has expired. */
-  status(of: { readonly name: string; readonly id: string }): Promise<BaseStatus | undefined>;
-  /** All that are not released. */
-  list(): Promise<readonly BaseStatus[]>;
-  /** Lets a parked one go on. Whether there was one. */
-  resume(of: { readonly name: string; readonly id: string }): Promise<boolean>;
-  /** Goes on with what nobody is at, until it is stopped. */
+  status(of: NamedBase): Promise<BaseStatus | undefined>;
+  /** Begins what is asked for, and goes on with what nobody is at, until it is stopped. */
   run(options: RunnerOptions<Transaction>): Promise<void>;
   /** Stops what runs here, at the end of its step; a runner goes on with it. */
   close(): Promise<void>;

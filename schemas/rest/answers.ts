@@ -136,6 +136,8 @@ export const healthAnswer = z
 export const problemCodes = [
   ...errorCodes.filter((code) => code !== "commit-unknown"),
   "already-committed",
+  "base-begun",
+  "base-id-reused",
   "condition-failed",
   "internal",
   "invalid-token",

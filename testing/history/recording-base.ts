@@ -2,12 +2,13 @@
  * Records the steps of BASE transactions: every run of a step's body becomes a transaction of the
  * history that names the BASE transaction as its parent, and says which of its steps it is.
  */
-import { baseOf } from "../../engine/base/base-engine.ts";
+import { baseOf } from "../../engine/base/base-name.ts";
 import { isOfBody } from "../../engine/base/step-errors.ts";
 import type {
   BaseEngine,
   BaseSteps,
   HandlerDefinition,
+  LooksAtBases,
   StepBody,
 } from "../../engine/base/types.ts";
 import type { AttributeValue } from "../../core/types.ts";
@@ -30,6 +31,7 @@ export function recordingBases(
       definition.handler(new RecordedSteps(steps, recorder, options), input),
   });
   return {
+    ...recordingDesk(bases, recorder),
     start: (start) => bases.start({ ...start, definition: recorded(start.definition) }),
     run: (wish) => bases.run({ ...wish, definitions: wish.definitions.map(recorded) }),
     result: async (of, wish) => {
@@ -42,9 +44,22 @@ export function recordingBases(
       if (status?.isReleased === true) recorder.baseTold(baseOf(of));
       return status;
     },
-    list: () => bases.list(),
-    resume: (of) => bases.resume(of),
     close: () => bases.close(),
+  };
+}
+
+/** What needs no handler. */
+export function recordingDesk(desk: LooksAtBases, recorder: HistoryRecorder): LooksAtBases {
+  return {
+    request: (request) => desk.request(request),
+    cancel: (of, wish) => desk.cancel(of, wish),
+    look: async (of, wish) => {
+      const look = await desk.look(of, wish);
+      if (look?.status.isReleased === true) recorder.baseTold(baseOf(of));
+      return look;
+    },
+    list: (wish) => desk.list(wish),
+    resume: (of) => desk.resume(of),
   };
 }
 
@@ -79,6 +94,10 @@ class RecordedSteps implements BaseSteps<BodyTransaction> {
 
   get base(): string {
     return this.#steps.base;
+  }
+
+  get isChecked(): boolean {
+    return this.#steps.isChecked;
   }
 
   async step(name: string, body: StepBody<BodyTransaction>): Promise<AttributeValue> {

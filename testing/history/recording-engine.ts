@@ -16,7 +16,7 @@ import type {
 } from "../../engine/types.ts";
 import type { AttemptRecord, HistoryRecorder } from "./recorder.ts";
 import type { RecordingOptions } from "./recording-options.ts";
-import { recordingBases } from "./recording-base.ts";
+import { recordingBases, recordingDesk } from "./recording-base.ts";
 import { recordingBody, recordingReader, recordingTransaction } from "./recording-transaction.ts";
 
 /**
@@ -196,7 +196,7 @@ function recordedDetached(
   engine: Engine,
   recorder: HistoryRecorder,
   options: RecordingOptions,
-): Pick<Engine, "begin" | "resume" | "committedAs"> {
+): Pick<Engine, "begin" | "resume" | "committedAs" | "bases"> {
   const { process, kind = "txn" } = options;
   const record = async (
     isolation: "serializable" | "snapshot",
@@ -218,6 +218,7 @@ function recordedDetached(
     // from here on.
     resume: (state, wish) => record(state.isolation, () => engine.resume(state, wish)),
     committedAs: (state, wish) => engine.committedAs(state, wish),
+    bases: async () => recordingDesk(await engine.bases(), recorder),
   };
 }
 

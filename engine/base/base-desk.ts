@@ -1,0 +1,124 @@
+/**
+ * BASE transactions for whoever has no handlers: asks for them, looks them up, lets parked ones go
+ * on, and takes back what has not begun.
+ */
+import { CommitUnknownError } from "../../core/errors.ts";
+import { sameValue } from "../../core/item-content.ts";
+import * as limits from "../../core/limits.ts";
+import type { RunsTransactions } from "../attempts/guard.ts";
+import { waitBackoff } from "../backoff.ts";
+import type { EngineCore } from "../engine-core.ts";
+import { assertId } from "./base-errors.ts";
+import { baseOf, partsOf, type NamedBase, type Signalled } from "./base-name.ts";
+import type { BaseHead } from "./record.ts";
+import { isRefused } from "./requests.ts";
+import { assertSize } from "./step-end.ts";
+import { BaseStore } from "./store.ts";
+import type { BaseLook, BaseRequest, BaseRequested, BaseStatus, LooksAtBases } from "./types.ts";
+
+const requestBackoff = { baseMs: 20, capMs: 1_000 };
+/** Of the token by which those that ask for one, or begin it, at once are told apart. */
+const tokenBytes = 16;
+
+export class BaseDesk implements LooksAtBases {
+  readonly #core: EngineCore;
+  readonly store: BaseStore;
+  readonly #closing: AbortSignal;
+
+  constructor(core: EngineCore, runner: RunsTransactions, closing = new AbortController().signal) {
+    this.#core = core;
+    this.store = new BaseStore(core, runner);
+    this.#closing = closing;
+  }
+
+  async request({ signal, isChecked, ...wanted }: BaseRequest): Promise<BaseRequested> {
+    const { id, name, version, input } = wanted;
+    assertId(id);
+    assertSize(`the input of BASE transaction "${name}" has`, input, "input");
+    await this.ready();
+    const base = baseOf(wanted);
+    const request = this.newToken();
+    const record = { name, version, input, request, isUnchecked: !isChecked };
+    const head = await this.#untilKnown(signal, () =>
+      this.store.requests.request(base, record, { signal }),
+    );
+    const isSame = head.version === version && sameValue(head.input, input);
+    const status = await this.#statusOf(base, head);
+    return { isNew: head.request === request, isSame, status };
+  }
+
+  async cancel(of: NamedBase, { signal }: Signalled = {}): Promise<BaseStatus | undefined> {
+    await this.ready();
+    const base = baseOf(of);
+    const head = await this.#untilKnown(signal, () => this.store.requests.cancel(base, { signal }));
+    return head && this.#statusOf(base, head);
+  }
+
+  /** For what finds itself again: made once more where nobody knows whether it was committed. */
+  async #untilKnown<Known>(
+    signal: AbortSignal | undefined,
+    task: () => Promise<Known>,
+  ): Promise<Known> {
+    const { clock, random } = this.#core.ports;
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await task();
+      } catch (error) {
+        const isLast = attempt + 1 >= limits.baseRequestAttemptsMax;
+        if (!(error instanceof CommitUnknownError) || isLast) throw error;
+        const wait = { backoff: requestBackoff, attempt, signal };
+        await waitBackoff({ clock, random }, wait).catch(() => {
+          throw error;
+        });
+      }
+    }
+  }
+
+  async look(of: NamedBase, options: Signalled = {}): Promise<BaseLook | undefined> {
+    await this.ready();
+    const base = baseOf(of);
+    const head = (await this.store.heads([base], options)).get(base);
+    if (head === undefined) return undefined;
+    const status = await this.#statusOf(base, head);
+    return { status, result: status.isReleased ? head.result : undefined };
+  }
+
+  async list(options: Signalled = {}): Promise<readonly BaseStatus[]> {
+    await this.ready();
+    const { open } = await this.store.open(options);
+    const heads = await this.store.heads(
+      open.map(({ base }) => base),
+      options,
+    );
+    // Of those that were cancelled or refused meanwhile nothing is open.
+    const left = [...heads].filter(([, head]) => !isRefused(head));
+    const all = await Promise.all(left.map(([base, head]) => this.#statusOf(base, head)));
+    return all.sort((a, b) => a.startedMs - b.startedMs);
+  }
+
+  async #statusOf(base: string, head: BaseHead): Promise<BaseStatus> {
+    const { name, version, steps, phase, startedMs, lastMs, failures, failure, refusal } = head;
+    const isReleased = phase === "ended" && (await this.store.release(base));
+    const { id } = partsOf(base);
+    const counted = { steps, phase, startedMs, lastMs, failures, failure, refusal };
+    return { id, name, version, ...counted, isReleased };
+  }
+
+  async resume(of: NamedBase): Promise<boolean> {
+    await this.ready();
+    return this.store.resume(baseOf(of));
+  }
+
+  newToken(): string {
+    return Buffer.from(this.#core.ports.random.bytes(tokenBytes)).toString("base64url");
+  }
+
+  async ready(): Promise<void> {
+    this.#core.assertOpen();
+    const { registry } = this.#core;
+    await registry.ready();
+    // The first table for BASE transactions may have been registered since.
+    if (!registry.hasBase) await registry.lookAgain(this.#closing);
+    this.store.records();
+  }
+}

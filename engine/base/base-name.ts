@@ -1,0 +1,16 @@
+/** How a BASE transaction is called: by its handler's name and its id, and both in one. */
+
+/** Of a call that may be given up. */
+export type Signalled = { readonly signal?: AbortSignal | undefined };
+
+export type NamedBase = { readonly name: string; readonly id: string };
+
+/** In one: names have no slash. */
+export function baseOf({ name, id }: NamedBase): string {
+  return `${name}/${id}`;
+}
+
+export function partsOf(base: string): NamedBase {
+  const at = base.indexOf("/");
+  return { name: base.slice(0, at), id: base.slice(at + 1) };
+}

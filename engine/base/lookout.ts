@@ -1,0 +1,130 @@
+/**
+ * One look of a runner at what is open: it releases what can be, cleans up, goes on with what
+ * nobody is at, and then begins what is asked for, the oldest first.
+ */
+import * as limits from "../../core/limits.ts";
+import type { Clock } from "../../core/ports.ts";
+import type { BodyTransaction } from "../types.ts";
+import { partsOf } from "./base-name.ts";
+import type { BaseHead, OpenEntry } from "./record.ts";
+import type { BaseStore, Recorded } from "./store.ts";
+import type { BaseTrouble, HandlerDefinition, RunnerOptions } from "./types.ts";
+
+export type Tell = (trouble: BaseTrouble) => void;
+
+export type Here = {
+  /** Whether its handler runs in this process, or has, and it waits for its release. */
+  isAt(base: string): boolean;
+  isEnding(base: string): boolean;
+  /** No further one may run here. */
+  isFull(): boolean;
+  takeOver(
+    base: string,
+    over: {
+      readonly definition: HandlerDefinition<BodyTransaction>;
+      readonly recorded: Recorded;
+      readonly tell: Tell;
+    },
+  ): void;
+};
+
+type Look = {
+  readonly options: RunnerOptions<BodyTransaction>;
+  readonly tell: Tell;
+};
+
+export class Lookout {
+  readonly #store: BaseStore;
+  readonly #clock: Clock;
+  readonly #here: Here;
+
+  constructor(parts: { readonly store: BaseStore; readonly clock: Clock; readonly here: Here }) {
+    this.#store = parts.store;
+    this.#clock = parts.clock;
+    this.#here = parts.here;
+  }
+
+  /** Whether something is left that this runner could go on with. */
+  async around(look: Look): Promise<boolean> {
+    const { open, released } = await this.#store.open();
+    for (const { base, releasedMs } of released) {
+      // Whoever was at it does so at once.
+      const isLate = releasedMs + look.options.takeOverMs <= this.#clock.nowMs();
+      if (isLate && !this.#here.isEnding(base)) await this.#store.clean(base);
+    }
+    const begun = open.filter(({ requestedMs }) => requestedMs === undefined);
+    const isLeft = await this.#some(begun, look);
+    return (await this.#requested(open, look)) || isLeft;
+  }
+
+  /** Looks at no more of them than it may begin: thousands may wait. */
+  async #requested(open: readonly OpenEntry[], look: Look): Promise<boolean> {
+    const requested = open
+      .filter(({ requestedMs }) => requestedMs !== undefined)
+      .filter((entry) => this.#definitionOf(entry, look) !== undefined)
+      .sort((a, b) => (a.requestedMs ?? 0) - (b.requestedMs ?? 0));
+    let isLeft = false;
+    for (let at = 0; at < requested.length; at += limits.baseRunsMax) {
+      if (this.#isOver(look)) return true;
+      isLeft = (await this.#some(requested.slice(at, at + limits.baseRunsMax), look)) || isLeft;
+    }
+    return isLeft;
+  }
+
+  async #some(entries: readonly OpenEntry[], look: Look): Promise<boolean> {
+    let isLeft = false;
+    const heads = await this.#store.heads(entries.map(({ base }) => base));
+    for (const entry of entries) {
+      if (this.#isOver(look)) return true;
+      const head = heads.get(entry.base);
+      // Released, cancelled or refused meanwhile.
+      if (head === undefined) continue;
+      isLeft = (await this.#one(entry, head, look)) || isLeft;
+    }
+    return isLeft;
+  }
+
+  async #one(entry: OpenEntry, head: BaseHead, look: Look): Promise<boolean> {
+    const { base, version } = entry;
+    const { takeOverMs } = look.options;
+    if (this.#here.isAt(base)) return true;
+    switch (head.phase) {
+      case "refused":
+      case "cancelled":
+        return false;
+      case "parked":
+        look.tell({ kind: "parked", version, ...partsOf(base) });
+        return false;
+      case "ended":
+        if (!(await this.#store.release(base))) return true;
+        await this.#store.clean(base);
+        return false;
+      case "requested":
+      case "running": {
+        const definition = this.#definitionOf(entry, look);
+        if (definition === undefined) return false;
+        if (head.lastMs + takeOverMs > this.#clock.nowMs()) return true;
+        const recorded = await this.#store.claim(base, takeOverMs);
+        if (recorded === undefined || this.#here.isAt(base)) return true;
+        this.#here.takeOver(base, { definition, recorded, tell: look.tell });
+        return true;
+      }
+    }
+  }
+
+  #isOver({ options }: Look): boolean {
+    return options.signal?.aborted === true || this.#here.isFull();
+  }
+
+  /** Tells of one that has none here. */
+  #definitionOf(
+    { base, name, version }: OpenEntry,
+    { options, tell }: Look,
+  ): HandlerDefinition<BodyTransaction> | undefined {
+    const found = options.definitions.find(
+      (each) => each.name === name && each.version === version,
+    );
+    if (found === undefined) tell({ kind: "no-handler", version, ...partsOf(base) });
+    return found;
+  }
+}
