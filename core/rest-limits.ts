@@ -17,6 +17,8 @@ export const restJsonDepthMax = 80;
 /** Queries and scans in one request; each is one page of at most 1 MB. */
 export const restPagesPerRequestMax = 20;
 export const restPageItemsMax = 1_000;
+/** BASE transactions of one answer; each may carry the message of an error. */
+export const restBasesMax = 100;
 /** Printable ASCII. */
 export const restIdempotencyKeyLengthMax = 256;
 /** Values of one `in` comparison, and attributes of one condition. */

@@ -181,7 +181,7 @@ function requireJsonType(contentType: string | undefined): void {
 
 /** Each request counts under one name, by what an operator would do about it. */
 function requestMetric(status: number, code: string | undefined): MetricOf<"Count"> {
-  if (status === 202) return "RestUnknown";
+  if (code === "commit-unknown") return "RestUnknown";
   if (status < 400) return "RestSucceeded";
   if (code === "conflict") return "RestConflict";
   if (status === 429) return "RestThrottled";

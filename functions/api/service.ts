@@ -20,6 +20,7 @@ import {
 } from "../../schemas/rest/routes.ts";
 import { isLocalTransactionId } from "../../schemas/transaction-id.ts";
 import type { Metrics } from "../shared/observability.ts";
+import { BaseOperations, isWaiting } from "./base-operations.ts";
 import { withDeadline, type Allowance, type DeadlineOptions } from "./deadline.ts";
 import {
   allowedMethods,
@@ -69,11 +70,7 @@ export function createApi(options: ApiOptions): Api {
     return answerError(refusal, c, options);
   });
 
-  const bounded = <Result>(
-    c: Context<ApiEnvironment>,
-    outcome: DeadlineOptions["outcome"],
-    work: (allowance: Allowance) => Promise<Result>,
-  ): Promise<Result> =>
+  const bounded: Bounded = (c, outcome, work) =>
     withDeadline({ clock: options.clock, budgetMs: budgetOf(c, options), outcome }, work);
 
   post(app, routes.transaction, async (request, c) => {
@@ -112,6 +109,7 @@ export function createApi(options: ApiOptions): Api {
       ),
     );
   });
+  serveBases(app, { operations: new BaseOperations(options.engine), bounded });
   app.get(routes.health.path, async (c) => {
     const { deep } = validated(routes.health.request.query, c.req.query());
     const health = await bounded(c, "aborted", (allowance) =>
@@ -120,6 +118,39 @@ export function createApi(options: ApiOptions): Api {
     return c.json(health, health.status === "ok" ? 200 : 503);
   });
   return app;
+}
+
+type Bounded = <Result>(
+  c: Context<ApiEnvironment>,
+  outcome: DeadlineOptions["outcome"],
+  work: (allowance: Allowance) => Promise<Result>,
+) => Promise<Result>;
+
+function serveBases(
+  app: Api,
+  { operations, bounded }: { readonly operations: BaseOperations; readonly bounded: Bounded },
+): void {
+  post(app, routes.requestBase, async (request, c) => {
+    const answer = await bounded(c, "unknown", (allowance) =>
+      operations.request(request, allowance),
+    );
+    return c.json(answer, isWaiting(answer.base) ? 202 : 200);
+  });
+  app.get(routes.base.path, async (c) => {
+    const query = validated(routes.base.request.query, c.req.query());
+    return c.json(await bounded(c, "aborted", (allowance) => operations.look(query, allowance)));
+  });
+  app.delete(routes.cancelBase.path, async (c) => {
+    const query = validated(routes.cancelBase.request.query, c.req.query());
+    return c.json(await bounded(c, "unknown", (allowance) => operations.cancel(query, allowance)));
+  });
+  app.get(routes.openBases.path, async (c) => {
+    const query = validated(routes.openBases.request.query, c.req.query());
+    return c.json(await bounded(c, "aborted", (allowance) => operations.open(query, allowance)));
+  });
+  post(app, routes.resumeBase, async (request, c) =>
+    c.json(await bounded(c, "unknown", (allowance) => operations.resume(request, allowance))),
+  );
 }
 
 /** The routes that take the header take it alike. */
@@ -219,7 +250,7 @@ function answerUnknown(
 function crossOrigin(origins: readonly string[]) {
   return cors({
     origin: [...origins],
-    allowMethods: ["GET", "POST"],
+    allowMethods: ["GET", "POST", "DELETE"],
     allowHeaders: ["Content-Type", idempotencyKeyHeader, "X-Request-Id"],
     exposeHeaders: [idempotencyReplayedHeader, "Retry-After", "X-Request-Id", "Location"],
     maxAge: 600,

@@ -17,7 +17,7 @@ resource "aws_apigatewayv2_api" "rest" {
 
     content {
       allow_origins = cors_configuration.value
-      allow_methods = ["GET", "POST"]
+      allow_methods = ["DELETE", "GET", "POST"]
       allow_headers = [
         "authorization",
         "content-type",

@@ -23,7 +23,7 @@ export const item = z.custom<JsonObject>(isJsonObject, { error: "must be a JSON 
   examples: [{ account: "ada", balanceCents: 1200 }, { account: { S: "ada" } }],
 });
 
-const value = z
+export const value = z
   .custom<Json>((input) => input !== undefined, { error: "is required" })
   .meta({
     id: "Value",
@@ -49,7 +49,7 @@ const pageLimit = z
   .max(limits.restPageItemsMax)
   .meta({ description: "Rows examined by this page; a page also ends at 1 MB." });
 
-const format = z
+export const format = z
   .enum(["json", "dynamodb"])
   .default("json")
   .meta({ id: "Format", description: "How items are written, in the request and its answer." });

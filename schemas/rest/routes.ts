@@ -16,6 +16,16 @@ import {
   unknownLocalAnswer,
 } from "./answers.ts";
 import {
+  baseName,
+  baseQuery,
+  baseRequest,
+  baseRequested,
+  baseResumed,
+  baseStatus,
+  openBases,
+  openBasesQuery,
+} from "./base.ts";
+import {
   beginRequest,
   commitRequest,
   healthQuery,
@@ -47,6 +57,7 @@ const replayed = {
 
 const titles = {
   400: "The body is not JSON, or a name stands twice in it.",
+  404: "There is no BASE transaction of that name and id.",
   409:
     "Nothing was written: a conflict with another transaction or, on a mixed table, a native " +
     "write (send again after Retry-After), " +
@@ -201,6 +212,69 @@ export const routes = {
       200: json("Settled; every later answer is the same.", outcomeAnswer),
       202: unsettled,
       ...problems(410, 422, 429, 500, 503),
+    },
+  },
+  requestBase: {
+    method: "post",
+    path: "/v1/base",
+    operationId: "requestBase",
+    summary: "Ask for a BASE transaction, which a runner begins",
+    description:
+      "The same request again, by name and id, finds it, for a week after its end. Nothing has " +
+      "happened before its first step, which may refuse.",
+    request: body(baseRequest),
+    responses: {
+      200: json("Found again: begun, or over.", baseRequested),
+      202: json("Recorded, and not begun.", baseRequested),
+      ...problems(400, 413, 415, 422, 429, 500, 503),
+    },
+  },
+  base: {
+    method: "get",
+    path: "/v1/base",
+    operationId: "lookUpBase",
+    summary: "Look up a BASE transaction by name and id",
+    request: { query: baseQuery },
+    responses: {
+      200: json("As it stands.", baseStatus),
+      ...problems(404, 422, 429, 500, 503),
+    },
+  },
+  cancelBase: {
+    method: "delete",
+    path: "/v1/base",
+    operationId: "cancelBase",
+    summary: "Take back a BASE transaction that has not begun",
+    request: { query: baseQuery },
+    responses: {
+      200: json("Cancelled, or refused: nothing of it has happened, and nothing will.", baseStatus),
+      ...problems(404, 422, 429, 500, 503),
+      409: {
+        description: "It has begun, and goes on to its end.",
+        content: { [problemType]: { schema: problem } },
+      },
+    },
+  },
+  openBases: {
+    method: "get",
+    path: "/v1/base/open",
+    operationId: "listOpenBases",
+    summary: "List BASE transactions that are requested or open: parked ones, then the oldest",
+    request: { query: openBasesQuery },
+    responses: {
+      200: json("The first of them.", openBases),
+      ...problems(422, 429, 500, 503),
+    },
+  },
+  resumeBase: {
+    method: "post",
+    path: "/v1/base/resume",
+    operationId: "resumeBase",
+    summary: "Let a parked BASE transaction go on with the next runner",
+    request: body(baseName),
+    responses: {
+      200: json("As it stands.", baseResumed),
+      ...problems(400, 404, 413, 415, 422, 429, 500, 503),
     },
   },
   health: {

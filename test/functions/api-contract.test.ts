@@ -13,6 +13,7 @@ const account = { account: "ada" };
 const put = { op: "put", table: "accounts", item: { ...account, balanceCents: 1 } };
 const absent = { table: "accounts", key: account, condition: { exists: true } };
 const gets = [{ table: "accounts", key: account }];
+const order = { name: "order", id: "1" };
 const keyed = { headers: { "Idempotency-Key": "k" } };
 const tooLarge = "x".repeat(limits.restRequestBytesMax + 1);
 const throttled = new UnavailableError("x", { cause: new StoreError("throttled", "x") });
@@ -27,8 +28,16 @@ function failing(error: Error, send: Step): Step {
     const { engine } = api;
     Object.assign(engine, { transact: fail, snapshot: fail, begin: fail, resume: fail });
     engine.outcome = fail;
+    engine.bases = fail;
     return send(api);
   };
+}
+
+/** The same of routes without a body. */
+function queried(path: string, method = "GET"): Record<number, Step> {
+  const late = (error: Error): Step =>
+    failing(error, ({ call }) => call(path, undefined, { method }));
+  return { 429: late(throttled), 500: late(new Error("a fault of ours")), 503: late(unavailable) };
 }
 
 async function begun({ call }: MemoryApi): Promise<string> {
@@ -150,6 +159,49 @@ const ways: Readonly<Record<RouteName, Readonly<Record<number, Step>>>> = {
     429: failing(throttled, settle()),
     500: failing(new Error("a fault of ours"), settle()),
     503: failing(unavailable, settle()),
+  },
+  requestBase: {
+    ...bodied("/v1/base", () => Promise.resolve(order)),
+    200: async (api) => {
+      (await api.engine.bases()).put({ name: "order", id: "1" }, {});
+      return api.call("/v1/base", order);
+    },
+    202: ({ call }) => call("/v1/base", order),
+  },
+  base: {
+    ...queried("/v1/base?name=order&id=1"),
+    200: async (api) => {
+      await api.call("/v1/base", order);
+      return api.call("/v1/base?name=order&id=1");
+    },
+    404: ({ call }) => call("/v1/base?name=order&id=1"),
+    422: ({ call }) => call("/v1/base?name=order"),
+  },
+  cancelBase: {
+    ...queried("/v1/base?name=order&id=1", "DELETE"),
+    200: async (api) => {
+      await api.call("/v1/base", order);
+      return api.call("/v1/base?name=order&id=1", undefined, { method: "DELETE" });
+    },
+    404: ({ call }) => call("/v1/base?name=order&id=1", undefined, { method: "DELETE" }),
+    409: async (api) => {
+      (await api.engine.bases()).put({ name: "order", id: "1" }, {});
+      return api.call("/v1/base?name=order&id=1", undefined, { method: "DELETE" });
+    },
+    422: ({ call }) => call("/v1/base?id=1", undefined, { method: "DELETE" }),
+  },
+  openBases: {
+    ...queried("/v1/base/open"),
+    200: ({ call }) => call("/v1/base/open?name=order&limit=7"),
+    422: ({ call }) => call("/v1/base/open?limit=101"),
+  },
+  resumeBase: {
+    ...bodied("/v1/base/resume", () => Promise.resolve({ name: "order", id: "1" })),
+    200: async (api) => {
+      (await api.engine.bases()).put({ name: "order", id: "1" }, { phase: "parked" });
+      return api.call("/v1/base/resume", { name: "order", id: "1" });
+    },
+    404: ({ call }) => call("/v1/base/resume", { name: "order", id: "1" }),
   },
   health: {
     200: ({ call }) => call("/v1/health?deep=true"),

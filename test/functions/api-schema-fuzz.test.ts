@@ -91,7 +91,8 @@ const requests = Object.entries(paths).flatMap(([path, methods]) => {
 test.each(requests)(
   "%s answers what it declares, to valid and to damaged requests",
   async (path, bodies) => {
-    const { call } = memoryApi();
+    const { call, engine } = memoryApi();
+    (await engine.bases()).put({ name: "order", id: "1" }, { phase: "parked" });
     const statuses = new Set<number>();
     // Success and refusal are reached for certain.
     const least = leastOf(path);
@@ -130,5 +131,6 @@ function withToken(body: unknown, transaction: unknown): unknown {
 function leastOf(path: string): object {
   const reads = path.endsWith("/read") || path.endsWith("/snapshots") ? { reads: {} } : {};
   const token = /(?:read|commit)$/.test(path) ? { transaction: "replaced" } : {};
-  return { ...token, ...reads };
+  const named = path.startsWith("/v1/base") ? { name: "order", id: "1" } : {};
+  return { ...token, ...reads, ...named };
 }

@@ -27,7 +27,9 @@ let stack: EmbeddedStack;
 let folder: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "tidemark-rest-"));
-  stack = await startEmbeddedStack();
+  const key = { name: "id", type: "S" } as const;
+  const seats = { name: "seats", partitionKey: key, history: true, base: true };
+  stack = await startEmbeddedStack({ tables: [seats] });
 });
 afterAll(async () => {
   await stack.stop();
@@ -38,7 +40,7 @@ afterAll(async () => {
 const volatile = new Set([
   ...["transactionId", "commitTimestamp", "readTimestamp", "requestId", "transaction", "expiresAt"],
   ...["cursor", "attempts", "durationMs", "readUnits", "writeUnits", "calls"],
-  ...["retryMs", "bodyMs", "certifyMs", "installMs"],
+  ...["retryMs", "bodyMs", "certifyMs", "installMs", "since", "lastHeard"],
 ]);
 
 function stable(value: unknown): unknown {
@@ -73,11 +75,14 @@ test("shows every route, and each sample gives the answer that stands below it",
     expect(typeof given.status === "number" ? given.status : 200, script).toBe(status);
   });
 
-  const shown = samples.flatMap(({ script }) => /"\$API([^"?]+)/.exec(script)?.[1] ?? []);
-  const paths = new Set(shown.map((path) => path.replace("$ID", "{id}")));
-  expect([...paths].sort()).toEqual(
+  const shown = samples.flatMap(({ script }) => {
+    const path = /"\$API([^"?]+)/.exec(script)?.[1];
+    const method = /-X (\w+)/.exec(script)?.[1] ?? (script.includes(" -d ") ? "POST" : "GET");
+    return path === undefined ? [] : [`${method} ${path.replace("$ID", "{id}")}`];
+  });
+  expect([...new Set(shown)].sort()).toEqual(
     Object.values(routes)
-      .map(({ path }) => path)
+      .map(({ method, path }) => `${method.toUpperCase()} ${path}`)
       .sort(),
   );
 });
