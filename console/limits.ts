@@ -48,8 +48,13 @@ export const findingsShownMax = 200;
 /** Bytes of a request that changes something, and characters of a query. */
 export const orderBytesMax = 4_096;
 export const queryCharactersMax = 8_192;
+/** BASE transactions that are listed, and steps of one: the newest. */
+export const basesShownMax = 100;
+export const baseStepsShownMax = 200;
 /** How long a read for the page may take. */
 export const readDeadlineMs = 20_000;
+/** The same where an open BASE transaction may hold what is read: then it is read by rows. */
+export const heldDeadlineMs = 3_000;
 
 /** Clients and keys of the console's own traffic. */
 export const trafficClientsMax = 8;

@@ -217,7 +217,12 @@ export type Story = {
   readonly steps: readonly Step[];
 };
 
-export type Row = { readonly key: WireItem; readonly item: WireItem };
+export type Row = {
+  readonly key: WireItem;
+  readonly item: WireItem;
+  /** An open BASE transaction has written it: its name and id. */
+  readonly heldBy?: string;
+};
 
 export type RowsPage = {
   readonly table: TableLine;
@@ -225,6 +230,11 @@ export type RowsPage = {
   readonly at: number;
   readonly rows: readonly Row[];
   readonly cursor?: string;
+  /**
+   * Open BASE transactions have written there. `before`: rows are as they were before those;
+   * `stored`: as stored, with what their steps have written.
+   */
+  readonly held?: "before" | "stored";
 };
 
 export type DiffRow = {
@@ -271,6 +281,50 @@ export type LogPage = {
   readonly blocks: readonly BlockLine[];
   /** Where an older page would begin; undefined: there is none. */
   readonly before?: number;
+};
+
+/** A BASE transaction; `released`: all see what it has written. */
+export type BaseLine = {
+  readonly name: string;
+  readonly id: string;
+  readonly version: number;
+  readonly phase:
+    "requested" | "running" | "parked" | "ended" | "released" | "refused" | "cancelled";
+  readonly steps: number;
+  readonly sinceMs: number;
+  /** 0: no process has been at it, or none since it was let go on. */
+  readonly lastMs: number;
+  readonly failures: number;
+  readonly failure?: string;
+};
+
+export type BasesPage = {
+  readonly nowMs: number;
+  /** Whether a table takes them at all. */
+  readonly isTaken: boolean;
+  readonly all: number;
+  readonly parked: number;
+  readonly bases: readonly BaseLine[];
+};
+
+export type BaseStepLine = {
+  readonly number: number;
+  readonly name: string;
+  readonly atMs: number;
+  readonly locks: number;
+  readonly failure?: { readonly name: string; readonly message: string };
+};
+
+export type BasePage = {
+  readonly nowMs: number;
+  readonly base: BaseLine;
+  readonly refusal?: {
+    readonly step: string | undefined;
+    readonly name: string;
+    readonly message: string;
+  };
+  readonly dependsOn: readonly string[];
+  readonly steps: readonly BaseStepLine[];
 };
 
 // --- Faults ------------------------------------------------------------------------------------

@@ -23,7 +23,15 @@ import type { Deployment } from "./deployment.ts";
 /** One of them. */
 export type SeenBase = Pick<
   BaseHead,
-  "name" | "version" | "steps" | "startedMs" | "lastMs" | "failures" | "failure" | "dependsOn"
+  | "name"
+  | "version"
+  | "steps"
+  | "startedMs"
+  | "lastMs"
+  | "failures"
+  | "failure"
+  | "dependsOn"
+  | "refusal"
 > & {
   readonly id: string;
   /** `ended`: waits for those that it depends on; `released`: all see what it has written. */
@@ -97,7 +105,8 @@ export async function oneBase(
 function seen(base: string, head: BaseHead): SeenBase {
   const { name, version, steps, phase, startedMs, lastMs, failures, failure, dependsOn } = head;
   const id = base.slice(name.length + 1);
-  return { id, name, version, steps, phase, startedMs, lastMs, failures, failure, dependsOn };
+  const counted = { steps, phase, startedMs, lastMs, failures, failure, dependsOn };
+  return { id, name, version, ...counted, refusal: head.refusal };
 }
 
 async function itemsIn(

@@ -59,17 +59,25 @@ export function baseListLines(list: BaseList, styles: Styles): readonly string[]
 
 export function oneBaseLines(base: OneBase, nowMs: number, styles: Styles): readonly string[] {
   const { name, id, version, startedMs, lastMs, steps, failures, failure, dependsOn } = base;
+  const { refusal } = base;
   const isOver = base.phase === "released";
   return [
     `${styles.strong(`${name} ${id}`)}: ${phaseText(base, styles)}`,
     `version ${version}, since ${dateText(startedMs)} (${agoText(startedMs, nowMs)} ago), ` +
       `${counted(steps, "step")}, last heard of ${agoText(lastMs, nowMs)} ago`,
     ...(dependsOn.length === 0 || isOver ? [] : [`has read from ${dependsOn.join(", ")}`]),
-    ...(failure === undefined ? [] : [`failed ${counted(failures, "time")}, last: ${failure}`]),
+    ...(failure === undefined || base.phase === "refused"
+      ? []
+      : [`failed ${counted(failures, "time")}, last: ${failure}`]),
+    ...(refusal === undefined ? [] : [refusalText(refusal)]),
     ...base.done.map((step) => `  ${stepText(step, styles)}`),
     ...(base.phase === "parked" ? [resumeAdvice(base, styles)] : []),
     ...(isLeft(base, nowMs) ? [runnerAdvice(base, nowMs, styles)] : []),
   ];
+}
+
+function refusalText({ step, name, message }: NonNullable<SeenBase["refusal"]>): string {
+  return `refused${step === undefined ? "" : ` by step "${step}"`}: ${name}: ${message}`;
 }
 
 function stepText({ number, name, atMs, end }: StepRecord, styles: Styles): string {

@@ -5,6 +5,7 @@ import { render, type JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { About, FaultState } from "../wire.ts";
 import { ask, takeToken } from "./api.ts";
+import { BasesView } from "./bases.tsx";
 import { ConflictsView } from "./conflicts.tsx";
 import { FaultsView } from "./faults.tsx";
 import { Help } from "./help.tsx";
@@ -55,6 +56,7 @@ const views: readonly View[] = [
   { name: "conflicts", title: "Conflicts" },
   { name: "transaction", title: "Transaction" },
   { name: "tables", title: "Tables" },
+  { name: "base", title: "BASE" },
   { name: "shards", title: "Shards" },
   { name: "faults", title: "Faults" },
 ];
@@ -151,6 +153,8 @@ function ViewOf(props: {
       return <ConflictsView about={about} route={route} />;
     case "tables":
       return <TablesView about={about} live={live} route={route} />;
+    case "base":
+      return <BasesView route={route} />;
     case "item":
       return <ItemView route={route} />;
     case "faults":

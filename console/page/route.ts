@@ -64,3 +64,9 @@ export function pathToTransaction(id: string): string {
 export function pathToItem(table: string, key: WireItem): string {
   return pathTo(["item", table, JSON.stringify(key)]);
 }
+
+/** @param base its handler's name and its id: names have no slash. */
+export function pathToBase(base: string): string {
+  const at = base.indexOf("/");
+  return pathTo(["base", base.slice(0, at), base.slice(at + 1)]);
+}

@@ -296,6 +296,7 @@ function Contents(props: {
   return (
     <>
       {error === undefined ? null : <Fault error={error} />}
+      <HeldNote held={answer?.held} />
       {answer === undefined ? (
         <p class="faint">{isBusy ? "reading…" : ""}</p>
       ) : answer.rows.length === 0 && answer.cursor === undefined ? (
@@ -312,6 +313,18 @@ function Contents(props: {
       )}
       <Pager pages={pages} cursor={answer?.cursor} isBusy={isBusy && at !== "now"} />
     </>
+  );
+}
+
+function HeldNote({ held }: { readonly held: RowsPage["held"] | undefined }): JSX.Element | null {
+  if (held === undefined) return null;
+  return (
+    <p class="note">
+      <a href="#/base">BASE transactions</a> that are open have written here.{" "}
+      {held === "before"
+        ? "Rows are as they were before: what those have deleted is there, what they have made is not."
+        : "Rows are as stored: those that say so are held, with what steps have written so far."}
+    </p>
   );
 }
 

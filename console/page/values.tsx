@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import type { Row, TableLine, WireItem, WireValue } from "../wire.ts";
 import { isNumeric, keyText, valueText } from "./format.ts";
-import { pathToItem } from "./route.ts";
+import { pathToBase, pathToItem } from "./route.ts";
 
 const columnsMax = 12;
 
@@ -27,6 +27,7 @@ export function Rows(props: {
   const all = new Set(rows.flatMap(({ item }) => Object.keys(item)));
   const keys = table.sortKey === undefined ? 1 : 2;
   const left = all.size - keys - columns.length;
+  const isHeld = rows.some(({ heldBy }) => heldBy !== undefined);
   return (
     <>
       <div class="scroll">
@@ -44,6 +45,7 @@ export function Rows(props: {
                   {name}
                 </th>
               ))}
+              {isHeld ? <th scope="col">held by</th> : null}
             </tr>
           </thead>
           <tbody>
@@ -53,6 +55,7 @@ export function Rows(props: {
                 {columns.map((name) => (
                   <Cell key={name} value={row.item[name]} />
                 ))}
+                {isHeld ? <Holder base={row.heldBy} /> : null}
               </tr>
             ))}
           </tbody>
@@ -62,6 +65,17 @@ export function Rows(props: {
         <p class="faint">{left} rarer attributes are shown with the item alone.</p>
       ) : null}
     </>
+  );
+}
+
+function Holder({ base }: { readonly base: string | undefined }): JSX.Element {
+  if (base === undefined) return <td class="faint">–</td>;
+  return (
+    <td>
+      <a class="code" href={pathToBase(base)}>
+        {base}
+      </a>
+    </td>
   );
 }
 

@@ -13,6 +13,7 @@ import { publicError } from "../../engine/public-error.ts";
 import { packageVersion } from "../../cli/package.ts";
 import * as limits from "../limits.ts";
 import type { About, FaultState, Step, TrafficConflict, WireError } from "../wire.ts";
+import { basePage, basesPage } from "./bases.ts";
 import { contendedKeys } from "./contended.ts";
 import type { Feed } from "./feed.ts";
 import { guarded, type Door } from "./guard.ts";
@@ -61,6 +62,7 @@ const queries = {
   }),
   diff: z.object({ from: micros, to: moment.default("now"), cursor, partition }),
   item: z.object({ key: short }),
+  base: z.object({ name: short, id: short }),
 };
 
 export function consoleApp(parts: RouteParts): Hono {
@@ -106,6 +108,8 @@ export function consoleApp(parts: RouteParts): Hono {
     const { key } = asked(queries.item, c);
     return c.json(await itemOf(sight, { table: c.req.param("table"), key }));
   });
+  app.get("/api/bases", async (c) => c.json(await basesPage(sight)));
+  app.get("/api/bases/one", async (c) => c.json(await basePage(sight, asked(queries.base, c))));
   const bounded = bodyLimit({
     maxSize: limits.orderBytesMax,
     onError: (c) => {

@@ -3,7 +3,7 @@
  * what any transaction would have seen at that moment. On AWS by clients that refuse to write, so
  * that a commit which nobody has installed yet is waited for, and installed by others.
  */
-import { InvalidRequestError, UnavailableError } from "../../core/errors.ts";
+import { BaseOpenError, InvalidRequestError, UnavailableError } from "../../core/errors.ts";
 import { attribute } from "../../core/attributes.ts";
 import { isInHistory } from "../../core/history.ts";
 import type { Item, TableDescription, Timestamp } from "../../core/types.ts";
@@ -15,6 +15,7 @@ import { keyFrom } from "../../cli/shell/keys.ts";
 import { hashText } from "../../cli/shell/values.ts";
 import * as limits from "../limits.ts";
 import type { DiffPage, DiffRow, ItemPage, Row, RowsPage, VersionLine } from "../wire.ts";
+import { heldRows } from "./held-rows.ts";
 import { tableLine, wireItem } from "./lines.ts";
 import type { Sight } from "./sight.ts";
 
@@ -36,12 +37,37 @@ export async function rowsAt(sight: Sight, request: RowsRequest): Promise<RowsPa
   const table = tableNamed(deployment, request.table);
   const wanted = wantedOf(table, request);
   const moment = request.at ?? (await vouchedFor(deployment, table));
-  const { page, at } = await pageAt(sight, wanted, moment);
+  const line = tableLine(deployment, table, sight.clock.nowMs());
+  // A scan would wait for open BASE transactions that have written in the table.
+  const mayBeHeld = table.baseSince !== undefined && request.at === undefined;
+  const deadlineMs = mayBeHeld ? limits.heldDeadlineMs : limits.readDeadlineMs;
+  const found = await pageAt(sight, wanted, moment, deadlineMs).catch((error: unknown) => {
+    if (mayBeHeld && error instanceof BaseOpenError) return undefined;
+    throw error;
+  });
+  if (found === undefined) return { table: line, ...(await heldPage(sight, wanted)) };
+  const { page, at } = found;
   const { cursor } = page;
   return {
-    table: tableLine(deployment, table, sight.clock.nowMs()),
+    table: line,
     at: moment ?? at,
     rows: page.rows.map((item) => rowOf(table, item)),
+    ...(cursor === undefined ? {} : { cursor: encodeCursor(scopeOf(table), cursor) }),
+  };
+}
+
+async function heldPage(sight: Sight, wanted: Wanted): Promise<Omit<RowsPage, "table">> {
+  const { table } = wanted;
+  const { rows, cursor, at } = await heldRows(sight, wanted).catch((error: unknown) => {
+    throw mayOnlyRead(error);
+  });
+  return {
+    at: at ?? sight.clock.nowMs() * 1_000,
+    held: at === undefined ? "stored" : "before",
+    rows: rows.map(({ item, heldBy }) => ({
+      ...rowOf(table, item),
+      ...(heldBy === undefined ? {} : { heldBy }),
+    })),
     ...(cursor === undefined ? {} : { cursor: encodeCursor(scopeOf(table), cursor) }),
   };
 }
@@ -90,10 +116,11 @@ async function pageAt(
   sight: Sight,
   { table, partition, cursor, limit }: Wanted,
   at: At,
+  deadlineMs = limits.readDeadlineMs,
 ): Promise<{ readonly page: RowPage; readonly at: Timestamp }> {
   const engine = await sight.engine();
   const options: SnapshotOptions = {
-    deadlineMs: limits.readDeadlineMs,
+    deadlineMs,
     ...(at === undefined ? {} : { asOf: at }),
   };
   const read = async (reader: Reader): Promise<RowPage> => {

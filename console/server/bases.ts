@@ -1,0 +1,48 @@
+/** BASE transactions as their records tell, as far as these are installed. */
+import type { StepRecord } from "../../engine/base/record.ts";
+import { oneBase, openBases, takesBases, type SeenBase } from "../../cli/deployment/bases.ts";
+import * as limits from "../limits.ts";
+import type { BaseLine, BasePage, BasesPage, BaseStepLine } from "../wire.ts";
+import type { Sight } from "./sight.ts";
+
+/** Parked ones first, since they wait for somebody; then the oldest. */
+export async function basesPage(sight: Sight): Promise<BasesPage> {
+  const { deployment } = await sight.seen();
+  const nowMs = sight.clock.nowMs();
+  if (!takesBases(deployment)) return { nowMs, isTaken: false, all: 0, parked: 0, bases: [] };
+  const { bases, all } = await openBases(deployment);
+  const parked = bases.filter(({ phase }) => phase === "parked");
+  const others = bases.filter(({ phase }) => phase !== "parked");
+  const shown = [...parked, ...others].slice(0, limits.basesShownMax);
+  return { nowMs, isTaken: true, all, parked: parked.length, bases: shown.map(baseLine) };
+}
+
+/** @throws InvalidRequestError where there is none. */
+export async function basePage(
+  sight: Sight,
+  of: { readonly name: string; readonly id: string },
+): Promise<BasePage> {
+  const { deployment } = await sight.seen();
+  const base = await oneBase(deployment, of);
+  const { refusal, dependsOn, done } = base;
+  return {
+    nowMs: sight.clock.nowMs(),
+    base: baseLine(base),
+    ...(refusal === undefined ? {} : { refusal }),
+    dependsOn: dependsOn.slice(0, limits.basesShownMax),
+    steps: done.slice(-limits.baseStepsShownMax).map(stepLine),
+  };
+}
+
+function baseLine(base: SeenBase): BaseLine {
+  const { name, id, version, phase, steps, startedMs, lastMs, failures, failure } = base;
+  return {
+    ...{ name, id, version, phase, steps, sinceMs: startedMs, lastMs, failures },
+    ...(failure === undefined ? {} : { failure }),
+  };
+}
+
+function stepLine({ number, name, atMs, end, locks }: StepRecord): BaseStepLine {
+  const line = { number, name, atMs, locks: locks.length };
+  return end.kind === "returned" ? line : { ...line, failure: end.failure };
+}
