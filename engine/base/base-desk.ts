@@ -25,7 +25,11 @@ export class BaseDesk implements LooksAtBases {
   readonly store: BaseStore;
   readonly #closing: AbortSignal;
 
-  constructor(core: EngineCore, runner: RunsTransactions, closing = new AbortController().signal) {
+  constructor(
+    core: EngineCore,
+    runner: RunsTransactions,
+    closing: AbortSignal = new AbortController().signal,
+  ) {
     this.#core = core;
     this.store = new BaseStore(core, runner);
     this.#closing = closing;
