@@ -46,6 +46,7 @@ export function builtDemo(): DemoScripts | undefined {
     command: script("demo-command"),
     client: script("demo-client"),
     native: script("demo-native"),
+    base: script("demo-base"),
     stack,
   };
 }

@@ -7,6 +7,7 @@ import { type Account, accounts, openAccounts } from "../examples/bank/bank.ts";
 import { readSales } from "../examples/tickets/audit.ts";
 import { openSale } from "../examples/tickets/tickets.ts";
 import { auditRun } from "./audit.ts";
+import { DemoPurses } from "./base/demo-purses.ts";
 import {
   carryOut,
   chaosPatienceMs,
@@ -21,8 +22,8 @@ import { type DemoHistory, finishHistory, openClient, startHistory } from "./his
 import { type JournaledOperation, readJournals } from "./journal.ts";
 import { Measurements } from "./measurements.ts";
 import { DemoShop } from "./native/demo-shop.ts";
-import { refuseShards } from "./native/shop.ts";
 import type { DemoOptions } from "./options.ts";
+import { refuseShards } from "./plain-dynamodb.ts";
 import type { ProcessLogs } from "./process-logs.ts";
 import { Progress } from "./progress.ts";
 import { type DemoReport, killText, measured } from "./report.ts";
@@ -79,7 +80,9 @@ export async function runDemo(
   const history = options.history === undefined ? undefined : startHistory(options.history);
   const { db, finish } = openClient({ endpoint, name: "demo", history });
   try {
-    if (options.native) await refuseShards(await discover(endpoint));
+    for (const option of ["native", "base"] as const) {
+      if (options[option]) await refuseShards(await discover(endpoint), option);
+    }
     return await runOn({ ...surroundings, options, db, endpoint, stack, runId, history });
   } finally {
     await db.close();
@@ -100,6 +103,7 @@ async function runOn(world: World): Promise<DemoReport> {
       `${opened.eventIds.length} events of ${opened.seatIds.length} seats; seed ${options.seed}`,
   );
   const shop = await DemoShop.open(world);
+  const purses = await DemoPurses.open(world);
   const measurements = new Measurements();
   const { clients, concurrency } = options;
   const fleet = await startClients(world, opened, measurements);
@@ -110,8 +114,10 @@ async function runOn(world: World): Promise<DemoReport> {
     depositedCents,
   });
 
-  const missed = missedKills(killed);
-  const found = [...live.faults, ...fleet.deaths, ...(await shop.close())];
+  const ofShop = await shop.close();
+  const ofPurses = await purses.close();
+  const missed = [...missedKills(killed), ...ofPurses.missed];
+  const found = [...live.faults, ...fleet.deaths, ...ofShop, ...ofPurses.found];
   sayFirst(say, { missed, found });
   say("Settling what was left open, and waiting for the watermark");
   const journaled = readJournals(folder);
@@ -119,6 +125,7 @@ async function runOn(world: World): Promise<DemoReport> {
   const description = await discover(endpoint);
   await awaitWatermark(description, await db.snapshot(async (s) => s.readTimestamp));
   const native = await shop.audit(description);
+  const base = await purses.audit(description);
   // Before the SDK reads anything: its reads would install what replay has overlooked.
   const stored = await readStoredRows(description, runId);
   const repeated = await repeatCommitted(db, decided);
@@ -132,6 +139,7 @@ async function runOn(world: World): Promise<DemoReport> {
     ...settling.faults,
     ...repeated.faults,
     ...native.faults,
+    ...base.faults,
     ...auditRun({ depositedCents, operations, seen, stored }),
   ];
   return {
@@ -143,6 +151,7 @@ async function runOn(world: World): Promise<DemoReport> {
     missed,
     shardChanges,
     native: native.report,
+    base: base.report,
     lastLines: faults.length === 0 ? undefined : logs.last(),
     audit: {
       faults,

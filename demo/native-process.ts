@@ -13,7 +13,8 @@ import { z } from "zod";
 import { type Client, createClient, TransactionError } from "../sdk/index.ts";
 import { discover } from "../sdk/discovery.ts";
 import { NativeJournal } from "./native/native-journal.ts";
-import { depotOf, goods, goodsOf, plainClient } from "./native/shop.ts";
+import { depotOf, goods, goodsOf } from "./native/shop.ts";
+import { plainClient } from "./plain-dynamodb.ts";
 import { SeededRandom } from "./seeded-random.ts";
 
 const settingsSchema = z.object({

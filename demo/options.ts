@@ -15,6 +15,7 @@ const optionsSchema = z.object({
   seed: z.int(),
   chaos: z.boolean(),
   native: z.boolean(),
+  base: z.boolean(),
   data: z.string().optional(),
   history: z.string().optional(),
   json: z.boolean(),
@@ -46,6 +47,12 @@ the new one is joined to it again, while processes are killed.
 restock them by transactions. No unit is made or lost, and no fence is left. With --chaos these
 programs are killed, too. It needs a deployment of one shard.
 
+--base adds purses, between which processes pay by BASE transactions: one step takes, time passes,
+the next one gives, or gives back where the other purse is full. Beside them others pay at once, and
+audits look on, ACID and read-only ones. With --chaos the processes, and the runners that go on with
+what these have left, are killed between any two steps. What was accepted ends, each step is made
+once, and nobody sees a payment half done. It needs a deployment of one shard.
+
 Examples:
   ${calledAlone(called)}
   ${called} --seconds 60 --clients 2 --accounts 20
@@ -53,6 +60,7 @@ Examples:
   ${called} --chaos --commit mixed
   ${called} --chaos --shards 4
   ${called} --chaos --native
+  ${called} --chaos --base
   ${called} --chaos --history histories/demo
   npm run check-history -- histories/demo --strict
   ${called} --endpoint http://127.0.0.1:4600 --json
@@ -101,6 +109,7 @@ export function withDemoOptions(command: Command, called: string): Command {
     .option("--seed <number>", "decides operations and kills", whole(0, 2 ** 31 - 1))
     .option("--chaos", "kill -9 single processes while it runs", false)
     .option("--native", "programs that sell from a mixed table by plain calls beside it", false)
+    .option("--base", "payments in steps, as BASE transactions, beside it", false)
     .option(
       "--data <folder>",
       "keep the stack's data there, and let --chaos kill the stores as well",

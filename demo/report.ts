@@ -9,6 +9,7 @@ import {
 } from "./measurements.ts";
 import type { Counters } from "./messages.ts";
 import type { ShopReport } from "./native/demo-shop.ts";
+import type { PursesReport } from "./base/demo-purses.ts";
 import type { DemoOptions } from "./options.ts";
 import type { ShardChanges } from "./shard-changes.ts";
 
@@ -46,6 +47,8 @@ export type DemoReport = {
   readonly lastLines: Readonly<Record<string, readonly string[]>> | undefined;
   /** Of the shop, with --native. */
   readonly native: ShopReport | undefined;
+  /** Of the purses, with --base. */
+  readonly base: PursesReport | undefined;
   readonly audit: {
     readonly faults: readonly string[];
     /** Operations journaled, and those acknowledged as done that were looked up in the tables. */
@@ -76,6 +79,7 @@ export function measured(
   | "shardChanges"
   | "lastLines"
   | "native"
+  | "base"
   | "audit"
 > {
   const { commits, operations, conflicts, retries, counters } = measurements;
@@ -122,6 +126,7 @@ export function reportText(report: DemoReport): string {
     ...(kills.length === 0 ? [] : [killedLine(report), ""]),
     ...report.missed.map((line) => `  Chaos: ${line}`),
     ...nativeLines(report.native),
+    ...baseLines(report.base),
     ...auditLines(audit),
     "",
   ];
@@ -148,6 +153,26 @@ function nativeLines(native: DemoReport["native"]): string[] {
       `answer nobody heard, ${plural(refused, "refusal")}),`,
     `  ${plural(restocks, "restock")} by transactions` +
       (kills === 0 ? "" : `, ${plural(kills, "native program")} killed`),
+  ];
+}
+
+function baseLines(base: DemoReport["base"]): string[] {
+  if (base === undefined) return [];
+  const { given, givenBack, takenOver, atOnce, refused, audits, kills } = base;
+  const killed = Object.entries(kills).filter(([, count]) => count > 0);
+  const sum = killed.reduce((all, [, count]) => all + count, 0);
+  return [
+    `  BASE transactions: ${plural(given + givenBack, "payment")} in steps, ${givenBack} of them ` +
+      `given back, ${takenOver} gone on with by a runner;`,
+    `  beside them ${plural(atOnce, "payment")} at once, ${plural(refused, "refusal")}; ` +
+      `${plural(audits.acid, "ACID audit")} and ${plural(audits.snapshot, "snapshot")} in order` +
+      (audits.givenUp === 0 ? "" : `, ${audits.givenUp} given up`),
+    ...(sum === 0
+      ? []
+      : [
+          `  ${plural(sum, "process")} of theirs killed, at or behind: ` +
+            killed.map(([name, count]) => `${name} ${count}`).join(", "),
+        ]),
   ];
 }
 

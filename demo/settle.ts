@@ -149,7 +149,8 @@ function withoutDeadline(operation: JournaledOperation["operation"]): typeof ope
   return patient;
 }
 
-async function mapConcurrently<From, To>(
+/** Some at a time, in the order asked for. */
+export async function mapConcurrently<From, To>(
   values: readonly From[],
   map: (value: From) => Promise<To>,
 ): Promise<To[]> {

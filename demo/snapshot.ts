@@ -18,6 +18,8 @@ export type DemoScripts = {
   readonly client: string;
   /** `native-process.ts`. */
   readonly native: string;
+  /** `base-process.ts`. */
+  readonly base: string;
   readonly stack: StackScripts;
 };
 
@@ -26,6 +28,7 @@ export const demoEntries = [
   ["demo-command", "demo/command.ts"],
   ["demo-client", "demo/client-process.ts"],
   ["demo-native", "demo/native-process.ts"],
+  ["demo-base", "demo/base-process.ts"],
 ] as const;
 
 /** @throws StackError if they cannot be built. */
@@ -36,6 +39,7 @@ export async function takeSnapshot(): Promise<DemoScripts> {
     command: scripts.get("demo-command") ?? "",
     client: scripts.get("demo-client") ?? "",
     native: scripts.get("demo-native") ?? "",
+    base: scripts.get("demo-base") ?? "",
     stack: stackScripts(scripts),
   };
 }

@@ -3,17 +3,11 @@
  * conditional UpdateItems, and restock them from a depot by transactions. What stands on the
  * shelves and in the depot, and what was sold, is what there was in the beginning.
  */
-import {
-  CreateTableCommand,
-  DynamoDBClient,
-  paginateScan,
-  ResourceInUseException,
-  waitUntilTableExists,
-} from "@aws-sdk/client-dynamodb";
-import { createAwsPorts } from "../../aws/ports.ts";
-import { type Client, defineTable, InvalidRequestError } from "../../sdk/index.ts";
+import { type DynamoDBClient, paginateScan } from "@aws-sdk/client-dynamodb";
+import { type Client, defineTable } from "../../sdk/index.ts";
 import type { StackDescription } from "../../sdk/discovery.ts";
 import { registerTables } from "../../sdk/tables.ts";
+import { makeTable, plainClient } from "../plain-dynamodb.ts";
 import { type NativeEntry, nativeEntries } from "./native-journal.ts";
 
 type GoodKey = { readonly id: string };
@@ -23,17 +17,8 @@ export const goods = defineTable<{ readonly units: number }, GoodKey>("demo-good
 const goodCount = 12;
 const unitsPerGood = 200;
 const depotUnits = 20_000;
-const tableWaitSeconds = 60;
 const settledMsMax = 90_000;
 const lookEveryMs = 500;
-
-export function plainClient(
-  { region, endpoints }: StackDescription,
-  options: { readonly maxAttempts?: number } = {},
-): DynamoDBClient {
-  const credentials = { accessKeyId: "demo", secretAccessKey: "demo" };
-  return new DynamoDBClient({ region, endpoint: endpoints.dynamodb, credentials, ...options });
-}
 
 export function depotOf(runId: string): string {
   return `${runId}-depot`;
@@ -41,25 +26,6 @@ export function depotOf(runId: string): string {
 
 export function goodsOf(runId: string): readonly string[] {
   return Array.from({ length: goodCount }, (_unused, i) => `${runId}-good-${i}`);
-}
-
-/**
- * Before anything is made there: a mixed table would stay, and with it no shard can be split.
- * @throws InvalidRequestError for a deployment of several shards.
- */
-export async function refuseShards(stack: StackDescription): Promise<void> {
-  const ports = createAwsPorts({ ...stack, endpoint: stack.endpoints });
-  try {
-    const { length } = await ports.control.shards();
-    if (length <= 1) return;
-    throw new InvalidRequestError(
-      "native",
-      `--native needs a deployment of one shard, and this one has ${length}: its transactions ` +
-        "touch a mixed table over several partitions",
-    );
-  } finally {
-    await ports.close();
-  }
 }
 
 /** Creates and registers the table, and fills the shelves. */
@@ -71,22 +37,7 @@ export async function openShop(
   }: { readonly db: Client; readonly endpoint: string; readonly runId: string },
   stack: StackDescription,
 ): Promise<void> {
-  const client = plainClient(stack);
-  try {
-    await client.send(
-      new CreateTableCommand({
-        TableName: goods.name,
-        BillingMode: "PAY_PER_REQUEST",
-        AttributeDefinitions: [{ AttributeName: "id", AttributeType: "S" }],
-        KeySchema: [{ AttributeName: "id", KeyType: "HASH" }],
-      }),
-    );
-  } catch (error) {
-    if (!(error instanceof ResourceInUseException)) throw error;
-  }
-  const waiting = { client, maxWaitTime: tableWaitSeconds, minDelay: 1 };
-  await waitUntilTableExists(waiting, { TableName: goods.name });
-  client.destroy();
+  await makeTable(stack, { name: goods.name, keyNames: ["id"] });
   await registerTables({ endpoint }, [{ name: goods.name, access: "mixed" }]);
   await db.transact((tx) => {
     for (const id of goodsOf(runId)) tx.put(goods, { id, units: unitsPerGood });

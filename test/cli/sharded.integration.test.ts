@@ -1,7 +1,7 @@
 /** Commands that look, on a deployment of three shards: each has a log, a watermark, an end. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { TransactionId } from "../../core/types.ts";
-import { refuseShards } from "../../demo/native/shop.ts";
+import { refuseShards } from "../../demo/plain-dynamodb.ts";
 import { discover } from "../../sdk/discovery.ts";
 import { tidemark, type Ran } from "./fixtures/command-line.ts";
 import {
@@ -132,6 +132,6 @@ test("conflicts, audit and doctor look at all shards", async () => {
 });
 
 test("the demo refuses native programs before it has made a mixed table", async () => {
-  const refused = refuseShards(await discover(small.stack.endpoint));
+  const refused = refuseShards(await discover(small.stack.endpoint), "native");
   await expect(refused).rejects.toThrow("--native needs a deployment of one shard, and this one");
 });

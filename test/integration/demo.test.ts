@@ -9,15 +9,24 @@ import {
   paginateScan,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
-import { existsSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { dirname } from "node:path";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { takeSnapshot } from "../../demo/snapshot.ts";
 import { type EmbeddedStack, startEmbeddedStack } from "../../localstack/embedded-stack.ts";
+import { checkBaseHistory } from "../../testing/checker/check-base.ts";
+import {
+  parseFinalState,
+  parseLines,
+  parseTransaction,
+  parseVersionOrder,
+} from "../../testing/history/parse.ts";
+import { type History, historyFiles } from "../../testing/history/types.ts";
 import { eventually } from "../embedded/fixtures/test-stack.ts";
 import { startFaultyProxy } from "../harness/faulty-proxy.ts";
 
@@ -106,6 +115,17 @@ const reportSchema = z.strictObject({
       kills: z.int(),
     })
     .optional(),
+  base: z
+    .strictObject({
+      given: z.int(),
+      givenBack: z.int(),
+      takenOver: z.int(),
+      atOnce: z.int(),
+      refused: z.int(),
+      audits: z.strictObject({ acid: z.int(), snapshot: z.int(), givenUp: z.int() }),
+      kills: z.record(z.string(), z.int()),
+    })
+    .optional(),
   lastLines: z.record(z.string(), z.array(z.string())).optional(),
   audit: z.strictObject({
     faults: z.array(z.string()),
@@ -171,6 +191,29 @@ describe("the demo", () => {
     }
     // Who died knowing of a commit has left it to others; its next life may be one of them.
     expect(report.audit.orphaned).toBe(report.killed["client-at-decision"]);
+  }, 240_000);
+
+  test("audits green when BASE transactions are killed between steps", async () => {
+    const history = mkdtempSync(join(tmpdir(), "tidemark-base-history-"));
+    onTestFinished(() => {
+      rmSync(history, { recursive: true, force: true });
+    });
+    // A stack that is not the demo's: its functions live on, which makes the run a short one.
+    const stack = await startEmbeddedStack();
+    onTestFinished(() => stack.stop());
+    const few = ["--clients", "1", "--concurrency", "1", "--accounts", "4", "--json"];
+    const run = ["--seconds", "1", "--seed", "6", "--base", "--chaos", "--history", history];
+    const demo = await runDemo(...few, ...run, "--endpoint", stack.endpoint);
+    const report = expectGreen(demo);
+    const { given, takenOver, audits, kills } = report.base!;
+    expect(given).toBeGreaterThan(0);
+    expect(takenOver).toBeGreaterThan(0);
+    expect(audits.acid + audits.snapshot).toBeGreaterThan(0);
+    for (const role of ["teller", "runner"]) expect(kills[`${role} taken`]).toBeGreaterThan(0);
+    const written = readHistory(history);
+    expect(written.transactions.filter(({ parent }) => parent !== undefined)).not.toEqual([]);
+    const { findings } = checkBaseHistory(written, { strict: true });
+    expect(findings).toEqual([]);
   }, 240_000);
 
   test("audits green when a shard is split and joined in the middle of the kills", async () => {
@@ -259,6 +302,15 @@ describe("the demo", () => {
     expect(output).toMatch(/stores is killed only with --data/);
   });
 });
+
+function readHistory(folder: string): History {
+  const text = (name: string): string => readFileSync(join(folder, name), "utf8");
+  return {
+    transactions: [...parseLines(text(historyFiles.transactions), parseTransaction)],
+    versionOrder: [...parseLines(text(historyFiles.versionOrder), parseVersionOrder)],
+    finalState: [...parseLines(text(historyFiles.finalState), parseFinalState)],
+  };
+}
 
 /** The address of a stack whose stores take so long for each request. */
 async function slowStack(delayMs: number): Promise<string> {

@@ -18,6 +18,20 @@ test("of a transaction the last entry stands, and a killed process's intent stay
   ]);
 });
 
+test("a BASE transaction is over once any of its processes was told, the first of them", () => {
+  const base = (extra: object) => tx("pay/1", "", { kind: "base", ...extra });
+  const untold = base({ ...unknown, ...during(10, 90) });
+  const told = base(during(10, 50));
+  const toldLater = base(during(10, 60));
+  for (const entries of [
+    [untold, toldLater, told, untold],
+    [told, untold, toldLater],
+  ]) {
+    expect(mergeTransactions(entries)).toEqual([told]);
+  }
+  expect(mergeTransactions([untold, untold])).toEqual([untold]);
+});
+
 test("what was there before is stated once, also for processes that could not any more", () => {
   const own = tx("p:init", "w x =initial", { kind: "init", start: 0, end: 0 });
   const merged = mergeTransactions([

@@ -1,6 +1,7 @@
 /**
  * One history from what several processes have written, some of which were killed: of each
- * transaction the last that was written of it, and what was there before the run, which a killed
+ * transaction the last that was written of it, of a BASE transaction, which several processes may
+ * have run, the first that was told of its end; and what was there before the run, which a killed
  * process could not state any more.
  */
 import { initialVersion } from "./key-text.ts";
@@ -14,7 +15,7 @@ export function mergeTransactions(entries: Iterable<HistoryTransaction>): Histor
   const byId = new Map<string, HistoryTransaction>();
   const initial = new Set<string>();
   for (const entry of entries) {
-    if (entry.kind !== "init") byId.set(entry.id, entry);
+    if (entry.kind !== "init") byId.set(entry.id, later(byId.get(entry.id), entry));
     for (const [, key, version] of entry.ops) if (version === initialVersion(key)) initial.add(key);
   }
   const merged = Array.from(byId.values()).sort((a, b) => a.start - b.start);
@@ -25,6 +26,15 @@ export function mergeTransactions(entries: Iterable<HistoryTransaction>): Histor
     ...{ isolation: "serializable", ops },
   };
   return [before, ...merged];
+}
+
+/** Of two entries of one id the one that stands. */
+function later(
+  known: HistoryTransaction | undefined,
+  entry: HistoryTransaction,
+): HistoryTransaction {
+  if (known?.kind !== "base" || known.status !== "commit") return entry;
+  return entry.status === "commit" && entry.end < known.end ? entry : known;
 }
 
 /** The whole lines of a file; a process that was killed may have left a part of one at its end. */

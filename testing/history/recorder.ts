@@ -100,13 +100,21 @@ export class HistoryRecorder {
 
   /** A process is at a step of a BASE transaction. */
   baseSeen(base: string, by: Pick<SeenBase, "process" | "startNs">): void {
-    if (!this.#bases.has(base)) this.#bases.set(base, { ...by, toldNs: undefined });
+    if (!this.#bases.has(base)) this.#bases.set(base, { ...by, isTold: false });
   }
 
   /** Somebody was told that it is over: from now on all see it. */
   baseTold(base: string): void {
     const seen = this.#bases.get(base);
-    if (seen !== undefined) seen.toldNs ??= this.nowNs();
+    if (seen === undefined || seen.isTold) return;
+    seen.isTold = true;
+    // At once: this process may not live to its end.
+    this.#addBase(base, seen, "commit");
+  }
+
+  #addBase(id: string, { process, startNs: start }: SeenBase, status: "commit" | "unknown"): void {
+    const fixed = { kind: "base", isolation: "serializable", ops: [] } as const;
+    this.add({ ...fixed, id, process, start, end: this.nowNs(), status });
   }
 
   /**
@@ -138,11 +146,7 @@ export class HistoryRecorder {
     for (const record of [...this.#unknown.values()].flat())
       this.add(record.transaction("unknown"));
     this.#unknown.clear();
-    for (const [id, { process, startNs: start, toldNs }] of this.#bases) {
-      const status = toldNs === undefined ? "unknown" : "commit";
-      const fixed = { kind: "base", isolation: "serializable", ops: [] } as const;
-      this.add({ ...fixed, id, process, start, end: toldNs ?? this.nowNs(), status });
-    }
+    for (const [id, seen] of this.#bases) if (!seen.isTold) this.#addBase(id, seen, "unknown");
     const byProcess = new Map<string, HistoryOp[]>();
     for (const [key, process] of this.#initial) {
       const ops = byProcess.get(process) ?? [];
@@ -171,7 +175,7 @@ export class HistoryRecorder {
 type SeenBase = {
   readonly process: string;
   readonly startNs: number;
-  toldNs: number | undefined;
+  isTold: boolean;
 };
 
 type Ended = "commit" | "abort" | "unknown";
