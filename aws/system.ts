@@ -44,3 +44,8 @@ export const systemRandom: Random = {
     return bytes;
   },
 };
+
+/** Standard output, where Lambda finds lines for its log, as they are. */
+export function writeLine(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

@@ -1,29 +1,49 @@
 /** A runner of BASE transactions as a Lambda function. */
-import { systemClock } from "../aws/system.ts";
+import { systemClock, writeLine } from "../aws/system.ts";
 import * as limits from "../core/limits.ts";
+import { OnDemand } from "../core/on-demand.ts";
 import type { Clock } from "../core/ports.ts";
-import type { BaseRunnerOptions } from "./base.ts";
+import type { BaseRunnerOptions, BaseTrouble } from "./base.ts";
+import { aFunction, checkOptions } from "./check-options.ts";
 import type { Client } from "./client.ts";
 import { inTime, type InvocationContext } from "./invocation.ts";
+
+export type BaseRunnerFunctionOptions = Omit<BaseRunnerOptions, "signal" | "until"> & {
+  /**
+   * Takes each trouble of an invocation as a line: a metric of CloudWatch, with name, id and
+   * version beside it. Default: standard output, where CloudWatch finds it.
+   */
+  readonly sink?: (line: string) => void;
+};
+
+const lines = new OnDemand("lines of a runner", () => import("./base-trouble-line.ts"));
 
 /**
  * A handler for a function that a schedule wakes: each invocation goes on with BASE transactions
  * that no process is at, until nothing is left or its time is nearly up, and the next one goes on
  * from there. Several may run at once. What a handler of a BASE transaction throws is kept with
- * that, and fails no invocation: `onTrouble` and `npx tidemark base` tell of it.
+ * that, and fails no invocation: metrics, `onTrouble` and `npx tidemark base` tell of it.
  * @example
  * const db = createClient({ deployment: "prod", region: "eu-central-1" });
  * export const handler = baseRunnerHandler(db, { handlers: [createOrder] });
  */
 export function baseRunnerHandler(
   client: Pick<Client, "baseRunner">,
-  options: Omit<BaseRunnerOptions, "signal" | "until">,
-  clock: Pick<Clock, "sleep"> = systemClock,
+  options: BaseRunnerFunctionOptions,
+  clock: Pick<Clock, "sleep" | "nowMs"> = systemClock,
 ): (event: unknown, context: InvocationContext) => Promise<void> {
+  const { sink = writeLine, onTrouble, ...runner } = options;
+  checkOptions("", { sink, onTrouble }, { sink: aFunction, onTrouble: aFunction });
   return (_, context) =>
     inTime({ context, marginMs: limits.baseRunnerMarginMs }, clock, async (signal) => {
+      const { troubleLine } = await lines.load();
+      const { functionName } = context;
+      const told = (trouble: BaseTrouble): void => {
+        sink(troubleLine(trouble, { functionName, nowMs: clock.nowMs() }));
+        onTrouble?.(trouble);
+      };
       try {
-        await client.baseRunner({ ...options, until: "caught-up", signal });
+        await client.baseRunner({ ...runner, onTrouble: told, until: "caught-up", signal });
       } catch (error) {
         // What it was at when its time was up the next one finds again, and whatever ails that.
         if (!signal.aborted) throw error;

@@ -17,6 +17,7 @@ import {
   isPlainObject,
   isText,
 } from "./check-options.ts";
+import { emfLine } from "./emf-line.ts";
 
 const units = {
   /** Transactions that committed writes. */
@@ -102,21 +103,12 @@ export function emfMetrics(options: EmfOptions): (event: EngineEvent) => void {
     if (!isText(value)) throw new InvalidRequestError(field, `\`${field}\` must be a text`);
   }
   const { namespace, sink, dimensions = {}, nowMs = () => systemClock.nowMs() } = options;
-  const dimensionSets = [Object.keys(dimensions)];
   return (event) => {
     const line = lineOf(event);
     if (line === undefined) return;
-    const names = Object.keys(line.metrics) as MetricName[];
-    const metrics = names.map((name) => ({ Name: name, Unit: units[name] }));
-    const directive = { Namespace: namespace, Dimensions: dimensionSets, Metrics: metrics };
-    sink(
-      JSON.stringify({
-        _aws: { Timestamp: nowMs(), CloudWatchMetrics: [directive] },
-        ...line.properties,
-        ...dimensions,
-        ...line.metrics,
-      }),
-    );
+    const counted = Object.entries(line.metrics) as [MetricName, number][];
+    const metrics = counted.map(([name, value]) => ({ name, unit: units[name], value }));
+    sink(emfLine({ namespace, dimensions, nowMs: nowMs() }, metrics, line.properties));
   };
 }
 

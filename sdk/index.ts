@@ -14,6 +14,7 @@ export type {
 } from "./client-options.ts";
 export { defineBase } from "./base-definition.ts";
 export { baseRunnerHandler } from "./base-function.ts";
+export type { BaseRunnerFunctionOptions } from "./base-function.ts";
 export type { AnyBase, BaseDefinition, BaseOptions, BaseSteps } from "./base-definition.ts";
 export type {
   BaseHandle,

@@ -2,7 +2,11 @@
 import type { Clock } from "../core/ports.ts";
 
 /** What of Lambda's context it needs. */
-export type InvocationContext = { getRemainingTimeInMillis(): number };
+export type InvocationContext = {
+  getRemainingTimeInMillis(): number;
+  /** Of the function, by which its metrics are told from those of others. */
+  readonly functionName?: string;
+};
 
 /** Runs a task whose signal is aborted so long before the invocation's time is up. */
 export async function inTime(

@@ -259,7 +259,8 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
       { base, beginning, recorded: isRequest ? undefined : recorded, signal },
     );
     this.#finish(base, { run, handler: definition.handler }).catch((cause: unknown) => {
-      tell({ kind: "handler-failed", version, cause, ...partsOf(base) });
+      // Left in its middle by a client that closes it has not failed.
+      if (!this.#isClosed()) tell({ kind: "handler-failed", version, cause, ...partsOf(base) });
     });
   }
 

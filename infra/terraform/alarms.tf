@@ -73,12 +73,43 @@ locals {
     }
   }
 
+  base_alarm_definitions = {
+    base-parked = {
+      description = "BASE transactions are parked: they hold their items until they are resumed."
+      namespace   = "Tidemark", metric = "BaseParked", statistic = "Sum"
+      dimensions  = { FunctionName = local.base_runner_name }
+      threshold   = 0
+      # It is counted by each run while there are any.
+      minutes    = 10
+      datapoints = 1
+    }
+    base-without-handler = {
+      description = "The runner has no handler for BASE transactions that are open."
+      namespace   = "Tidemark", metric = "BaseWithoutHandler", statistic = "Sum"
+      dimensions  = { FunctionName = local.base_runner_name }
+      threshold   = 0
+      minutes     = 10
+      datapoints  = 1
+    }
+    base-runner-errors = {
+      description = "The runner of BASE transactions fails."
+      namespace   = "AWS/Lambda", metric = "Errors", statistic = "Sum"
+      dimensions  = { FunctionName = local.base_runner_name }
+      threshold   = 0
+      minutes     = 10
+      datapoints  = 3
+    }
+  }
+
   alarm_definitions = merge(
     {
       for name, alarm in local.stream_alarm_definitions : name => alarm if var.stream.enabled
     },
     {
       for name, alarm in local.house_alarm_definitions : name => alarm if local.functions_keep_house
+    },
+    {
+      for name, alarm in local.base_alarm_definitions : name => alarm if var.base_runner != null
     },
     {
       for name in keys(local.functions) : "${name}-errors" => {

@@ -37,6 +37,18 @@ output "policies" {
   }
 }
 
+output "base_runner" {
+  description = <<-EOT
+    The runner of BASE transactions, and its role: give it the rights on what its handlers call
+    beside Tidemark. Null without one.
+  EOT
+  value = var.base_runner == null ? null : {
+    name      = aws_lambda_function.base_runner["base-runner"].function_name
+    arn       = aws_lambda_function.base_runner["base-runner"].arn
+    role_name = aws_iam_role.base_runner["base-runner"].name
+  }
+}
+
 output "stream" {
   description = "The commit stream; null for a deployment of tables alone."
   value = !var.stream.enabled ? null : {

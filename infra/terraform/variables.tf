@@ -320,6 +320,42 @@ variable "feeds" {
   }
 }
 
+variable "base_runner" {
+  description = <<-EOT
+    A runner of BASE transactions: a function of a zip of yours, whose handler `baseRunnerHandler`
+    of the npm package makes. `rate` wakes it, and it goes on with what no process is at. It has the
+    rights of the policy read-write, and with `express`, or without a stream, of that one, too.
+  EOT
+  type = object({
+    filename        = string
+    handler         = optional(string, "index.handler")
+    memory_mb       = optional(number, 512)
+    timeout_seconds = optional(number, 120)
+    rate            = optional(string, "rate(1 minute)")
+    express         = optional(bool, false)
+    environment     = optional(map(string), {})
+  })
+  default  = null
+  nullable = true
+
+  validation {
+    condition = try(
+      var.base_runner.timeout_seconds >= 15 && var.base_runner.timeout_seconds <= 900,
+      var.base_runner == null,
+    )
+    error_message = <<-EOT
+      timeout_seconds of the runner is from 15 to 900; 5 s are kept for the step that is under way.
+    EOT
+  }
+  validation {
+    condition     = var.base_runner == null || anytrue(values(var.tables)[*].base)
+    error_message = <<-EOT
+      There is nothing to run where no table takes BASE transactions: set base = true on those whose
+      items they write.
+    EOT
+  }
+}
+
 variable "enhanced_fan_out" {
   description = <<-EOT
     Whether the oracle reads through a consumer of its own (about 50 ms to certification instead of

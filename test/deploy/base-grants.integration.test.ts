@@ -20,6 +20,7 @@ const byStream = { commit: "stream" } as const;
 let deployed: BundledDeployment;
 let writer: readonly RecordedCall[];
 let reader: readonly RecordedCall[];
+let runner: readonly RecordedCall[];
 
 beforeAll(async () => {
   deployed = await startBundledDeployment(
@@ -30,6 +31,7 @@ beforeAll(async () => {
   await deployed.resume("replay");
   writer = await takeSteps();
   reader = await readBeside();
+  runner = await goOn();
 }, 180_000);
 
 afterAll(() => deployed.stop());
@@ -66,10 +68,48 @@ async function readBeside(): Promise<readonly RecordedCall[]> {
   return recorder.calls();
 }
 
+/** What another process has left behind its first step. */
+async function goOn(): Promise<readonly RecordedCall[]> {
+  const handlerThat = (between: () => Promise<void>): BaseHandler<BodyTransaction> => {
+    return async (base) => {
+      for (const step of ["first", "second"]) {
+        await base.step(step, async (tx) => {
+          tx.put("stepped", { id: text("b"), n: text(step) });
+          return Promise.resolve({ NULL: true });
+        });
+        await between();
+      }
+      return { NULL: true };
+    };
+  };
+  const definition = { name: "left", version: 1 };
+  const leaving = createClientEngine((await deployed.openClient()).ports, byStream);
+  const waiting = handlerThat(() => new Promise(() => undefined));
+  const start = { definition: { ...definition, handler: waiting }, id: "1" };
+  await (await leaving.base()).start({ ...start, input: { NULL: true } });
+  await leaving.close();
+
+  const { ports, recorder } = await deployed.openClient();
+  const engine = createClientEngine(ports, byStream);
+  const bases = await engine.base();
+  const definitions = [{ ...definition, handler: handlerThat(() => Promise.resolve()) }];
+  const pace = { takeOverMs: 100, pollMs: 20, signal: undefined } as const;
+  await bases.run({ definitions, ...pace, until: "caught-up" });
+  expect(await bases.status({ name: "left", id: "1" })).toMatchObject({ isReleased: true });
+  await engine.close();
+  return recorder.calls();
+}
+
 describe("nobody is denied what it takes:", () => {
   test("a client that takes steps has the policy read-write, one that reads read-only", () => {
     expect(denied([...grants.readOnly, ...grants.write], writer)).toEqual([]);
     expect(denied(grants.readOnly, reader)).toEqual([]);
+  });
+
+  test("a runner that goes on with steps has the policy read-write, as Terraform gives it", () => {
+    expect(runner.length).toBeGreaterThan(0);
+    expect(denied([...grants.readOnly, ...grants.write], runner)).toEqual([]);
+    expect(denied(grants.readOnly, runner)).not.toEqual([]);
   });
 
   test.each(["oracle", "replay", "provision"] as const)("function %s", (role) => {

@@ -18,6 +18,7 @@ import { logLevels } from "../../functions/shared/observability.ts";
 import { functionRoles, functionSettings, rolesOf } from "../../functions/shared/settings.ts";
 import { moduleFile } from "../../localstack/module-settings.ts";
 import { functionSettingsText } from "../../scripts/function-settings.ts";
+import { baseRunnerMetrics } from "../../sdk/base-trouble-line.ts";
 import { readGrants } from "./grants.ts";
 
 const folder = fileURLToPath(new URL("../../infra/terraform", import.meta.url));
@@ -77,7 +78,7 @@ describe("names", () => {
     // Inside of something that has the prefix, or the user's own name.
     const scoped = [
       /^aws_(iam_role_policy|apigatewayv2_(authorizer|stage))\./,
-      /^aws_dynamodb_table\.|aws_lambda_function\.(this|feed)/,
+      /^aws_dynamodb_table\.|aws_lambda_function\.(this|feed|base_runner)/,
     ];
     expect(free.filter((each) => !scoped.some((one) => one.test(each)))).toEqual([]);
   });
@@ -120,6 +121,9 @@ describe("the event source mappings", () => {
     const lambda = (name: string) => argument("aws_lambda_function", name, "feed");
     expect(lambda("memory_size")).toBe("each.value.memory_mb");
     expect(lambda("timeout")).toBe("each.value.timeout_seconds");
+    const runner = (name: string) => argument("aws_lambda_function", name, "base_runner");
+    expect(runner("memory_size")).toBe("each.value.memory_mb");
+    expect(runner("timeout")).toBe("each.value.timeout_seconds");
     const mapping = (name: string) => argument("aws_lambda_event_source_mapping", name, "feed");
     // What is sent while a feed is at rest is not handed to it: it reads the log.
     expect(mapping("starting_position")).toBe('"LATEST"');
@@ -152,6 +156,8 @@ describe("the event source mappings", () => {
     // Longer than the service takes, shorter than the HTTP API waits.
     expect(api.timeoutSeconds * 1000).toBeGreaterThan(limits.restDeadlineMs);
     expect(api.timeoutSeconds).toBeLessThan(30);
+    const [, least] = /base_runner\.timeout_seconds >= (\d+)/.exec(text) ?? [];
+    expect(Number(least) * 1000).toBeGreaterThan(2 * limits.baseRunnerMarginMs);
   });
 });
 
@@ -293,7 +299,7 @@ describe("what is watched", () => {
   });
 
   test("metrics exist under the names that alarms and dashboard use", () => {
-    const own = new Set(Object.keys(functionMetrics));
+    const own = new Set([...Object.keys(functionMetrics), ...Object.values(baseRunnerMetrics)]);
     const inAlarms = [...moduleFile("alarms.tf").matchAll(/"Tidemark", metric = "(\w+)"/g)];
     const inDashboard = [...moduleFile("dashboard.tf").matchAll(/"Tidemark", "(\w+)"/g)];
     const lists = [

@@ -76,15 +76,76 @@ test("what has no handler in it is told, and is no reason to stay or to fail", a
   await cloud.run(async () => {
     await left("c", 2);
     const told: BaseTrouble[] = [];
+    const lines: string[] = [];
     const other = defineBase("other", () => Promise.resolve(null));
     const handler = baseRunnerHandler(
       cloud.createClient("function"),
-      { handlers: [other], onTrouble: (trouble) => told.push(trouble) },
+      {
+        handlers: [other],
+        onTrouble: (trouble) => told.push(trouble),
+        sink: (line) => lines.push(line),
+      },
+      cloud.clock,
+    );
+    await handler({}, { ...invocation, functionName: "tidemark-shop-base-runner" });
+    expect(told).toEqual([{ kind: "no-handler", name: "stepping", id: "c", version: 1 }]);
+    const ofFunction = { FunctionName: "tidemark-shop-base-runner" };
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+      {
+        ...metricOf("BaseWithoutHandler", ["FunctionName"]),
+        ...{ trouble: "no-handler", base: "stepping", id: "c", version: 1, ...ofFunction },
+      },
+    ]);
+  });
+});
+
+test("a handler's failures are metrics, and what is parked is one again each time", async () => {
+  await cloud.run(async () => {
+    const failing = defineBase("failing", async (base, _: null) => {
+      await base.step("first", () => Promise.resolve(null));
+      throw new RangeError("no such card");
+    });
+    const client = cloud.createClient("began");
+    await client.base(failing, null, { id: "d" });
+    await cloud.clock.sleep(5_000);
+    await client.close();
+    const lines: Record<string, unknown>[] = [];
+    const handler = baseRunnerHandler(
+      cloud.createClient("function"),
+      {
+        ...{ handlers: [failing], takeOverMs: 1_000 },
+        sink: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
+      },
       cloud.clock,
     );
     await handler({}, invocation);
-    expect(told).toEqual([{ kind: "no-handler", name: "stepping", id: "c", version: 1 }]);
+    const of = { base: "failing", id: "d", version: 1 };
+    expect(lines).toEqual([
+      {
+        ...metricOf("BaseHandlerFailed"),
+        ...{ trouble: "handler-failed", ...of, cause: "RangeError: no such card" },
+      },
+      { ...metricOf("BaseParked"), trouble: "parked", ...of },
+    ]);
+    await handler({}, invocation);
+    expect(lines.slice(2)).toMatchObject([{ BaseParked: 1, ...of }]);
   });
+});
+
+const metricOf = (name: string, dimensions: readonly string[] = []) => ({
+  _aws: {
+    Timestamp: expect.any(Number) as number,
+    CloudWatchMetrics: [
+      { Namespace: "Tidemark", Dimensions: [dimensions], Metrics: [{ Name: name, Unit: "Count" }] },
+    ],
+  },
+  [name]: 1,
+});
+
+test("a sink that is no function is refused at once", () => {
+  const make = () =>
+    baseRunnerHandler(cloud.createClient(), { handlers: [], sink: "log" as never }, cloud.clock);
+  expect(make).toThrow(expect.objectContaining({ code: "invalid-request", field: "sink" }));
 });
 
 test("without handlers it is refused, and the invocation fails", async () => {

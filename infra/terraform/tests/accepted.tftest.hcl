@@ -39,6 +39,7 @@ run "takes_what_the_messages_teach" {
       seats   = { history = true, base = true }
     }
     stream             = { mode = "ON_DEMAND", retention_hours = 24 }
+    base_runner        = { filename = "runner.zip", timeout_seconds = 15 }
     rest               = { cors_origins = ["https://shop.example.com", "http://localhost:3000"] }
     table_kms_key_arns = ["arn:aws:kms:eu-west-1:123456789012:key/1"]
     alarms = {

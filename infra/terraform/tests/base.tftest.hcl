@@ -93,3 +93,78 @@ run "who_has_rights_on_the_tables_of_the_user_has_them_on_it" {
     error_message = "A client installs what its steps have put there."
   }
 }
+
+run "without_a_runner_there_is_nothing_of_it" {
+  variables {
+    tables = { seats = { base = true } }
+  }
+  assert {
+    condition = (
+      length(aws_lambda_function.base_runner) == 0 &&
+      length(aws_cloudwatch_event_rule.base_runner) == 0 &&
+      length(aws_iam_role_policy_attachment.base_runner) == 0 &&
+      !contains(keys(aws_cloudwatch_metric_alarm.this), "base-parked")
+    )
+    error_message = "A runner may be a process of the user's own."
+  }
+}
+
+run "a_runner_is_woken_each_minute_with_the_rights_of_a_client_that_writes" {
+  variables {
+    tables      = { seats = { base = true } }
+    base_runner = { filename = "runner.zip", environment = { CARDS = "https://cards.example" } }
+  }
+  assert {
+    condition = (
+      aws_lambda_function.base_runner["base-runner"].function_name == "tidemark-shop-base-runner" &&
+      aws_lambda_function.base_runner["base-runner"].filename == "runner.zip" &&
+      aws_lambda_function.base_runner["base-runner"].environment[0].variables == tomap({
+        TIDEMARK_DEPLOYMENT = "shop"
+        CARDS               = "https://cards.example"
+      }) &&
+      aws_cloudwatch_event_rule.base_runner["base-runner"].schedule_expression == "rate(1 minute)"
+    )
+    error_message = "It is the user's zip, which is told of its deployment."
+  }
+  assert {
+    condition     = join(" ", keys(aws_iam_role_policy_attachment.base_runner)) == "read-write"
+    error_message = "Its steps are those of any client that writes."
+  }
+  assert {
+    condition = (
+      aws_cloudwatch_metric_alarm.this["base-parked"].metric_name == "BaseParked" &&
+      aws_cloudwatch_metric_alarm.this["base-parked"].dimensions == tomap({
+        FunctionName = "tidemark-shop-base-runner"
+      }) &&
+      contains(keys(aws_cloudwatch_metric_alarm.this), "base-without-handler") &&
+      contains(keys(aws_cloudwatch_metric_alarm.this), "base-runner-errors")
+    )
+    error_message = "Somebody is called where something is parked."
+  }
+}
+
+run "a_runner_appends_blocks_where_it_may_or_must" {
+  variables {
+    tables      = { seats = { base = true } }
+    stream      = { enabled = false }
+    base_runner = { filename = "runner.zip" }
+  }
+  assert {
+    condition = (
+      join(" ", sort(keys(aws_iam_role_policy_attachment.base_runner))) == "express read-write"
+    )
+    error_message = "Without a stream nobody else would commit for it."
+  }
+}
+
+run "the_longest_names_leave_room_for_the_role_of_a_runner" {
+  variables {
+    deployment  = "abcdefghijabcdefghijabcdefghij"
+    tables      = { seats = { base = true } }
+    base_runner = { filename = "runner.zip", express = true }
+  }
+  assert {
+    condition     = length(aws_iam_role.base_runner["base-runner"].name) <= 64
+    error_message = "A role's name takes 64 characters."
+  }
+}

@@ -428,3 +428,20 @@ run "refuses_several_shards_beside_a_table_for_base_transactions" {
   }
   expect_failures = [var.shards]
 }
+
+run "refuses_a_runner_without_a_table_for_base_transactions" {
+  command = plan
+  variables {
+    base_runner = { filename = "runner.zip" }
+  }
+  expect_failures = [var.base_runner]
+}
+
+run "refuses_a_runner_that_has_no_time" {
+  command = plan
+  variables {
+    tables      = { seats = { base = true } }
+    base_runner = { filename = "runner.zip", timeout_seconds = 10 }
+  }
+  expect_failures = [var.base_runner]
+}
