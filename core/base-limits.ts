@@ -21,6 +21,8 @@ export const baseLaterHoldersMax = 500;
 export const baseReadLockItemsMax = 1_000;
 /** BASE transactions that are released by one commit. */
 export const baseReleasedTogetherMax = 1_000;
+/** Who has waited for long for what is open looks at least so often: half of a reservation. */
+export const baseLaterLookMs = 500;
 /** Items that are kept free for one that waits. */
 export const baseReservedItemsMax = 100;
 /** An ACID transaction that has waited for so long has its items kept free of further ones. */

@@ -14,9 +14,8 @@ import { IsolatedTransaction } from "./isolated-transaction.ts";
 import { LockReader } from "./lock-reader.ts";
 import { BaseStore, recordsOf } from "./store.ts";
 
-/** How often who waits looks: at first by the tenth of a second, later by what he has waited. */
+/** How often who waits looks at first; later it goes by what he has waited. */
 const pollBackoff = { baseMs: 10, capMs: 100 };
-const laterPollMaxMs = 500;
 
 /** The transaction kept apart from open BASE transactions. */
 export function isolated(
@@ -62,7 +61,7 @@ export async function untilReleased(
       }
       // What has taken long takes longer, most likely.
       const waitedMs = clock.monotonicMs() - beganMs;
-      const capMs = Math.min(Math.max(pollBackoff.capMs, waitedMs / 8), laterPollMaxMs);
+      const capMs = Math.min(Math.max(pollBackoff.capMs, waitedMs / 8), limits.baseLaterLookMs);
       const backoff = { ...pollBackoff, capMs };
       await waitBackoff({ clock, random }, { backoff, attempt, signal });
     }
