@@ -1,8 +1,8 @@
 /**
  * The suites. `unit` is pure and fast; `integration` starts real protocol servers on free loopback
- * ports; `package` installs the packed tarball; `types` compiles type tests of the public API. A file
- * of `long` takes a processor half a minute and more: it is no part of `npm test`.
- * Groups run one after another, so that servers and compilers do not compete for two cores.
+ * ports; `package` installs the packed tarball; `types` compiles type tests. A file of `long` takes
+ * a processor half a minute and more: it is no part of `npm test`. Groups run one after another, so
+ * that servers and compilers do not compete for two cores.
  */
 import { defineConfig } from "vitest/config";
 import { strayErrorsReporter } from "./scripts/stray-errors-reporter.ts";
