@@ -332,7 +332,10 @@ export class BaseStore {
         (await locks.writeLocks(wanted)).map(({ place, lock }) => [place, lock] as const),
       );
       for (const place of wanted) {
-        const lock = held.get(place) ?? { table: "", key: {}, holds: [] };
+        const lock = held.get(place) ?? { table: "", key: {}, holds: [], reservedUntilMs: 0 };
+        // Of many that wait for one item, one at a time says so.
+        const apartMs = Math.abs(reservedUntilMs - lock.reservedUntilMs);
+        if (apartMs < limits.baseReserveMs / 2) continue;
         context.putInto(records, writeLockItem(place, { ...lock, reservedUntilMs }));
       }
     });
