@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { clientCommitOf, planOf } from "../../simulation/seed-plan.ts";
 import {
+  baseWorkloads,
   mixableWorkloads,
   nativeWorkloads,
   transactionalWorkloads,
@@ -29,10 +30,20 @@ test("in some seeds native writers are at the tables, and in others mixed tables
   expect(new Set(mixed.map(({ workload }) => workload))).toEqual(new Set(mixableWorkloads));
 });
 
+test("in some seeds clients begin BASE transactions, in each way, of either kind", () => {
+  const based = plans.filter(({ workload }) => baseWorkloads.includes(workload));
+  expect(based.length / plans.length).toBeGreaterThan(0.04);
+  expect(based.length / plans.length).toBeLessThan(0.09);
+  expect(new Set(based.map(({ workload }) => workload))).toEqual(new Set(baseWorkloads));
+  expect(new Set(based.map(({ commit }) => commit)).size).toBe(4);
+  expect(new Set(based.map(({ isolation }) => isolation))).toEqual(new Set(["serializable"]));
+});
+
 test("of the seeds that may, a quarter have several shards, in every workload that can", () => {
   const several = plans.filter(({ shards }) => shards > 1);
   expect(several.length / plans.length).toBeGreaterThan(0.12);
-  expect(new Set(several.map(({ workload }) => workload))).toEqual(new Set(transactionalWorkloads));
+  const can = [...transactionalWorkloads, ...baseWorkloads];
+  expect(new Set(several.map(({ workload }) => workload))).toEqual(new Set(can));
   expect(new Set(several.map(({ commit }) => commit)).size).toBe(4);
   expect(new Set(several.map(({ shards }) => shards))).toEqual(new Set([2, 3, 4]));
   expect(several.some(({ tablesOnly }) => tablesOnly)).toBe(true);

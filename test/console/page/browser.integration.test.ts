@@ -58,7 +58,10 @@ afterAll(async () => {
   expect(served.defects).toEqual([]);
 });
 
-const views = ["overview", "log", "conflicts", "transaction", "tables", "shards", "faults"];
+const views = [
+  ...["overview", "log", "conflicts", "transaction"],
+  ...["tables", "base", "shards", "faults"],
+];
 
 async function visit(page: Page, hash: string): Promise<void> {
   await page.evaluate((to) => {

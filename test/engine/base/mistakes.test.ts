@@ -76,6 +76,8 @@ describe("a step without await", () => {
       const { accepted } = await client.base(hasty, null, { id: "1" });
       const status = await accepted.status();
       expect(status?.steps).toBe(1);
+      // Installed a moment later.
+      await cloud.clock.sleep(1_000);
     });
     expect(amountOf("a")).toBe(1);
   });
