@@ -15,51 +15,40 @@ import {
   PutItemCommand,
   waitUntilTableExists,
 } from "@aws-sdk/client-dynamodb";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createClient, defineTable } from "../../sdk/index.ts";
 import { problem } from "../../schemas/rest/answers.ts";
 import { registerTables } from "../../sdk/tables.ts";
+import { buildForTest, type BuiltCli } from "./fixtures/built-cli.ts";
+import { runNode, type Cli } from "./fixtures/run-node.ts";
 import { eventually, isAlive, temporaryFolder } from "./fixtures/test-stack.ts";
 
-const script = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
-const freePorts = ["--api-port", "0", "--dynamodb-port", "0", "--kinesis-port", "0"];
+/** As `npm start` runs it in a clone. */
+const source = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
+const loader = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
+let built: BuiltCli;
 
-type Cli = {
-  readonly output: () => string;
-  readonly errors: () => string;
-  readonly signal: (name: NodeJS.Signals) => void;
-  readonly ended: Promise<number | null>;
-};
+beforeAll(async () => {
+  built = await buildForTest();
+});
+
+afterAll(() => {
+  built.remove();
+});
+
+const freePorts = ["--api-port", "0", "--dynamodb-port", "0", "--kinesis-port", "0"];
 
 function run(...parameters: readonly string[]): Cli {
   return runIn(process.cwd(), "start", ...parameters);
 }
 
-const loader = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
-
 function runIn(cwd: string, ...parameters: readonly string[]): Cli {
-  const child = spawn(process.execPath, ["--import", loader, script, ...parameters], {
-    cwd,
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let output = "";
-  let errors = "";
-  child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
-  child.stderr.on("data", (chunk: Buffer) => (errors += chunk.toString()));
-  onTestFinished(() => {
-    child.kill("SIGKILL");
-  });
-  return {
-    output: () => output,
-    errors: () => errors,
-    signal: (name) => child.kill(name),
-    ended: new Promise((resolve) => child.once("close", resolve)),
-  };
+  return runNode(cwd, [built.script, ...parameters]);
 }
 
 /** A parent that does nothing but run the command, as npm's shell. */
 const spawnAndWait = `((args) => require("node:child_process").spawn(
-  process.execPath, ["--import", ...args], { stdio: "inherit" }))`;
+  process.execPath, args, { stdio: "inherit" }))`;
 
 type Announcement = {
   readonly endpoint: string;
@@ -72,6 +61,14 @@ async function started(cli: Cli): Promise<Announcement> {
   await eventually(() => cli.output().includes("\n"));
   return JSON.parse(cli.output()) as Announcement;
 }
+
+test("starts from its sources, too, and stops on one Ctrl-C", async () => {
+  const parameters = ["--import", loader, source, "start", ...freePorts, "--json"];
+  const cli = runNode(process.cwd(), parameters);
+  await started(cli);
+  cli.signal("SIGINT");
+  expect(await cli.ended).toBe(0);
+});
 
 test("--help names every option", async () => {
   const cli = run("--help");
@@ -375,7 +372,7 @@ describe("tables of one's own", () => {
 test("stops when the npm that started it is killed", async () => {
   const npm = spawn(
     process.execPath,
-    ["-e", `${spawnAndWait}(${JSON.stringify([loader, script, "start", ...freePorts, "--json"])})`],
+    ["-e", `${spawnAndWait}(${JSON.stringify([built.script, "start", ...freePorts, "--json"])})`],
     { stdio: ["ignore", "pipe", "ignore"], env: { ...process.env, npm_command: "exec" } },
   );
   onTestFinished(() => {
