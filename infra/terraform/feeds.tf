@@ -6,6 +6,8 @@ locals {
     for name, feed in var.feeds : name => concat(
       ["read-only", "feeds"],
       feed.transactions ? ["read-write"] : [],
+      # Without a stream who commits appends blocks of its own.
+      feed.transactions && !var.stream.enabled ? ["express"] : [],
     )
   }
   woken_feeds = {
