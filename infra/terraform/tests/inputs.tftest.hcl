@@ -411,24 +411,6 @@ run "refuses_to_split_beside_a_mixed_table" {
   expect_failures = [var.auto_split]
 }
 
-run "refuses_to_split_beside_a_table_for_base_transactions" {
-  command = plan
-  variables {
-    tables     = { seats = { base = true } }
-    auto_split = { enabled = true }
-  }
-  expect_failures = [var.auto_split]
-}
-
-run "refuses_several_shards_beside_a_table_for_base_transactions" {
-  command = plan
-  variables {
-    tables = { seats = { base = true } }
-    shards = 2
-  }
-  expect_failures = [var.shards]
-}
-
 run "refuses_a_runner_without_a_table_for_base_transactions" {
   command = plan
   variables {
