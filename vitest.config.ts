@@ -15,6 +15,8 @@ const integration = [
 const packaged = ["test/package/**/*.test.ts"];
 const types = ["test/types/**/*.{test,test-d}.ts"];
 const long = ["test/**/*.long.test.ts"];
+/** Those that replace a module, as others of their process would see. */
+const alone = ["test/**/*.alone.test.ts"];
 
 /** Where `.ci/run` wants the results as JSON; unset in daily work. */
 const reportPath = process.env["TIDEMARK_TEST_REPORT"];
@@ -31,13 +33,24 @@ export default defineConfig({
           name: "unit",
           // Examples of tests are tests.
           include: ["test/**/*.test.ts", "examples/**/*.test.ts"],
-          exclude: [...integration, ...packaged, ...types, ...long],
+          exclude: [...integration, ...packaged, ...types, ...long, ...alone],
           testTimeout: 60_000,
           // The first one of a file loads what it needs.
           hookTimeout: 60_000,
           maxWorkers: 2,
           // Modules are loaded once per worker: nothing in them remembers one file's tests.
           isolate: false,
+          unstubEnvs: true,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        test: {
+          name: "alone",
+          include: alone,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
       },

@@ -108,6 +108,12 @@ describe("the tree", () => {
   test("what bounds something has its name and reason in core/limits.ts", () => {
     expect(boundViolations(tracked)).toEqual([]);
   });
+  test("tests that replace a module stand alone", () => {
+    const replacing = [...tracked]
+      .filter(([file, text]) => /^test\/.*\.test\.ts$/.test(file) && /^vi\.mock\(/m.test(text))
+      .map(([file]) => file);
+    expect(replacing.filter((file) => !file.endsWith(".alone.test.ts"))).toEqual([]);
+  });
   test("code, comments and prose keep to 100 columns", () => {
     expect(widthViolations(tracked)).toEqual([]);
   });
