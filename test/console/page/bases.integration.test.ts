@@ -1,16 +1,13 @@
 /** BASE transactions in the console: what its server answers, and the page in a real browser. */
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
-import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { BasePage, BasesPage, RowsPage } from "../../../console/wire.ts";
 import { startEmbeddedStack, type EmbeddedStack } from "../../../localstack/embedded-stack.ts";
 import { createClient, defineBase, defineTable, type Client } from "../../../sdk/index.ts";
 import { servedConsole, type ServedConsole } from "../fixtures/served-console.ts";
 import { inBrowser, openBrowser } from "./browser.ts";
+import { overflow, shot } from "./looks.ts";
 
 const browser = await openBrowser();
-const screenshots = process.env["TIDEMARK_SCREENSHOTS"];
 const hostile = '<img src=x onerror="document.title=1">';
 
 type Row = { readonly n: number };
@@ -122,16 +119,6 @@ function seen({ rows }: RowsPage): readonly string[] {
   return rows
     .map(({ item, heldBy = "–" }) => `${text(item["id"])} ${text(item["n"])} ${heldBy}`)
     .sort();
-}
-
-async function shot(page: Page, name: string): Promise<void> {
-  if (screenshots === undefined) return;
-  mkdirSync(screenshots, { recursive: true });
-  await page.screenshot({ path: join(screenshots, `${name}.png`), fullPage: true });
-}
-
-async function overflow(page: Page): Promise<number> {
-  return page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
 }
 
 inBrowser(

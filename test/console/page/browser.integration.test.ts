@@ -1,6 +1,4 @@
 /** The page in a real browser: empty and huge, by mouse and keyboard, light, dark and narrow. */
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect } from "vitest";
 import { systemClock, systemRandom } from "../../../aws/system.ts";
@@ -12,11 +10,11 @@ import { bundleScripts } from "../../../localstack/stack-bundle.ts";
 import { createClient, defineTable, type Client } from "../../../sdk/index.ts";
 import { committed } from "../../cli/fixtures/small-deployment.ts";
 import { inBrowser, openBrowser } from "./browser.ts";
+import { overflow, shot } from "./looks.ts";
 import type { LiveEvent } from "../../../console/wire.ts";
 import { servedConsole, watched, type ServedConsole } from "../fixtures/served-console.ts";
 
 const browser = await openBrowser();
-const screenshots = process.env["TIDEMARK_SCREENSHOTS"];
 
 type Row = { readonly text: string; readonly total: number };
 const orders = defineTable<Row, { customer: string; placedAt: number }, "customer">("orders", {
@@ -71,17 +69,6 @@ async function visit(page: Page, hash: string): Promise<void> {
 
 async function live(page: Page): Promise<void> {
   await page.locator(".connection.live").waitFor();
-}
-
-async function shot(page: Page, name: string): Promise<void> {
-  if (screenshots === undefined) return;
-  mkdirSync(screenshots, { recursive: true });
-  await page.screenshot({ path: join(screenshots, `${name}.png`), fullPage: true });
-}
-
-/** No wider than the window. */
-async function overflow(page: Page): Promise<number> {
-  return page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
 }
 
 inBrowser("empty, each view says what to do next", browser, async (open) => {
