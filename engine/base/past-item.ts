@@ -29,9 +29,10 @@ export async function pastItem(
   const superseded = await ports.versions.find(table.name, key, at, call.options);
   if (superseded !== undefined) return { kept: true, item: superseded.item };
   const nowMs = ports.clock.nowMs();
-  // Whether an item that is missing was there only its tombstone says.
-  const isKept = isInHistory(table, at) && at >= oldestKept(registry.retention, nowMs);
-  if (!isKept) return { kept: false };
+  // Whether an item that is missing was there only its tombstone says. Of a moment before history
+  // begins, as in a table's first, the view knows how long these stand.
+  const isReaped = isInHistory(table, at) && at < oldestKept(registry.retention, nowMs);
+  if (isReaped) return { kept: false };
   // A fate of its own: what it meets does not end the reader's attempt.
   const views = new AttemptViews(
     services,
