@@ -86,6 +86,28 @@ describe("who waits", () => {
     });
   });
 
+  test("beside others for the same item leaves it to one at a time to reserve it", async () => {
+    await cloud.run(async () => {
+      await openAccounts(cloud.createClient("set-up"));
+      const { accepted } = await cloud
+        .createClient("client")
+        .base(holds(4_000), ["a"], { id: "1" });
+      const sent: EngineEvent[] = [];
+      const onEvent = (event: EngineEvent): void => {
+        if (event.kind === "sent") sent.push(event);
+      };
+      const waiting = ["one", "two", "three", "four", "five", "six"].map(async (name) => {
+        await cloud.createClient(name, { onEvent }).transact((tx) => tx.get(accounts, "a"));
+      });
+      await cloud.clock.sleep(3_500);
+      // Twice a second, and now and then two at once.
+      expect(sent.length).toBeGreaterThan(3);
+      expect(sent.length).toBeLessThan(20);
+      await accepted.result();
+      await Promise.all(waiting);
+    });
+  });
+
   test("has the item that holds him up kept free, however many others he has read", async () => {
     const others = Array.from({ length: 60 }, (_, n) => `other-${n.toString()}`);
     await cloud.run(async () => {
