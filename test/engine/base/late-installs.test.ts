@@ -43,7 +43,7 @@ describe.each(baseWays)("beside installs that are late, by %s", (_, way) => {
   });
 });
 
-test("in a table's first moments who reads sees what stood there before it has a history", async () => {
+test("in a table's first moments who reads sees what stood before it has a history", async () => {
   cloud = await createTestCloud({ commit: "express", tables });
   const put = defineBase("put", async (base, _: null) => {
     await base.step("put", (tx) => {
