@@ -15,7 +15,7 @@ const integration = [
 const packaged = ["test/package/**/*.test.ts"];
 const types = ["test/types/**/*.{test,test-d}.ts"];
 const long = ["test/**/*.long.test.ts"];
-/** Those that replace a module, as others of their process would see. */
+/** Those that replace a module, or load one anew, as others of their process would see. */
 const alone = ["test/**/*.alone.test.ts"];
 
 /** Where `.ci/run` wants the results as JSON; unset in daily work. */
@@ -88,6 +88,8 @@ export default defineConfig({
           hookTimeout: 60_000,
           // They wait for servers as much as they compute.
           maxWorkers: 3,
+          isolate: false,
+          unstubEnvs: true,
           sequence: { groupOrder: 2 },
         },
       },
