@@ -18,9 +18,9 @@ export const votedBytesMax = 8 + 3;
 export const stampBytesMax = 1 + 16;
 /** Of the commit of a part: how far back it lies, and how far below its place it counts. */
 export const countedBytesMax = 8 + 8;
-/** Of a part: their number, and each one's shard and timestamp. */
-export const partCountBytesMax = 1;
-export const partBytesMax = 1 + 7;
+/** Of a part: their number, and each one's shard and timestamp; with a vote, its stamps' number. */
+export const partCountBytesMax = 2;
+export const partBytesMax = 1 + 7 + 2;
 export const checkCountBytesMax = 3;
 /** Where the payload lies: record and request named anew, or request only, or chunks. */
 export const newRecordBytesMax = 2 + 1 + 55 + 3;

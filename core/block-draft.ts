@@ -112,10 +112,16 @@ export type PlannedCommit = {
 /** What a vote decides. */
 export type VotedCommit = {
   readonly opened: OpenTransaction;
-  readonly stamps: readonly Stamp[];
+  /** Undefined: its parts decide it. */
+  readonly stamps: readonly Stamp[] | undefined;
   /** Of a part: the timestamp at which the whole counts. */
   readonly counted?: Timestamp | undefined;
 };
+
+/** Of one that its parts decide there are none: its verdict looks as if there were no stamps. */
+function ofVote(stamps: readonly Stamp[] | undefined): { readonly stamps?: readonly Stamp[] } {
+  return stamps === undefined ? {} : { stamps };
+}
 
 export class BlockDraft {
   position = 0 as LogPosition;
@@ -259,10 +265,11 @@ export class BlockDraft {
     const { id } = opened.prepared;
     const writes = this.#plannedWrites;
     const payload = { kind: "prepared", position: opened.position } as const;
-    const verdict: CommittedVerdict =
-      counted === undefined
-        ? { kind: "committed", id, timestamp, writes, payload, stamps }
-        : { kind: "committed", id, timestamp: counted, placed: timestamp, writes, payload };
+    const at = counted === undefined ? { timestamp } : { timestamp: counted, placed: timestamp };
+    const verdict: CommittedVerdict = {
+      ...{ kind: "committed", id, ...at, writes, payload },
+      ...ofVote(stamps),
+    };
     const outcome = counted === undefined ? outcomeCode.voted : outcomeCode.counted;
     this.#add(request, outcome, timestamp, this.#plannedBytes);
     this.voted.set(this.count - 1, verdict);

@@ -28,7 +28,7 @@ import type { OpenTransaction } from "./open-transactions.ts";
 import { oracleBoundsDefault, type OracleBounds, type OracleStart } from "./oracle-bounds.ts";
 import { OracleMemory } from "./oracle-memory.ts";
 import { outcomeCode } from "./verdict-kinds.ts";
-import { isPossible } from "./whole-outcome.ts";
+import { isDecidedIn } from "./whole-outcome.ts";
 import {
   checkCount,
   checkWords,
@@ -39,6 +39,7 @@ import {
   writeWords,
 } from "./request-batch.ts";
 import { wholeRange, type OwnRange } from "./shard-map.ts";
+import { settlementBy } from "./settlement.ts";
 import type { SlotSeed } from "./slot-seed.ts";
 import { placeOf } from "./decision.ts";
 import type {
@@ -46,6 +47,7 @@ import type {
   LogBlock,
   LogPosition,
   PreparedVerdict,
+  ShardNumber,
   StreamCursor,
   Timestamp,
   TransactionId,
@@ -75,6 +77,8 @@ export class Oracle {
   readonly #certification: Certification;
   /** The request being certified. */
   readonly #planned: PlannedCommit;
+  /** Whose log it is. */
+  readonly #number: ShardNumber;
 
   /**
    * @param seed chooses where its tables keep what; no decision depends on it.
@@ -93,6 +97,7 @@ export class Oracle {
     const floor = start.timestamp;
     this.#memory = new OracleMemory({ floor, last: start.timestamp }, seed, bounds);
     this.#certification = new Certification(this.#memory, range);
+    this.#number = range.number ?? (0 as ShardNumber);
     this.#draft = new BlockDraft({
       bytesMax: bounds.blockBytesMax,
       verdictsMax: bounds.blockVerdictsMax,
@@ -135,10 +140,10 @@ export class Oracle {
     return this.#memory.floor;
   }
 
-  /** What is open under the id, if it is a part of a transaction in several logs. */
+  /** What is open under the id, if it is a part of what is not decided in this log. */
   openPart(id: TransactionId): PreparedVerdict | undefined {
     const opened = this.#memory.open.get(id)?.prepared;
-    return opened?.parts === undefined ? undefined : opened;
+    return opened === undefined || isDecidedIn(this.#number, opened) ? undefined : opened;
   }
 
   /** For metrics and benchmarks; counts the live entries by a walk over the index. */
@@ -335,11 +340,7 @@ export class Oracle {
       const slot = this.#slots[(request - from) % touchAhead] ?? 0;
       const opened = this.#opened(requests, request);
       if (opened !== undefined) {
-        const hasRoom =
-          opened.prepared.parts === undefined
-            ? this.#settleOpen(requests, request, { opened, arrivalMicros })
-            : this.#enterWhole(input, request, { opened, arrivalMicros });
-        if (!hasRoom) return request;
+        if (!this.#settleOpen(input, request, { opened, arrivalMicros })) return request;
         continue;
       }
       // A vote, or a request to settle what is open.
@@ -361,70 +362,37 @@ export class Oracle {
     return open.size === 0 ? undefined : open.get(idAt(requests, request));
   }
 
-  /**
-   * A request on a transaction that is open. The first vote decides it, whatever it has been
-   * checked to; whoever asks to abort votes against. False: the block is full.
-   */
+  /** A request on what is open (settlement.ts). False: the block is full. */
   #settleOpen(
-    requests: RequestBatch,
+    input: OracleInput,
     request: number,
     { opened, arrivalMicros }: { readonly opened: OpenTransaction; readonly arrivalMicros: number },
   ): boolean {
     const draft = this.#draft;
-    const stamps = requests.votes.get(request);
-    const isAbort = requests.kinds[request] === columnCode.abort;
-    if (stamps === undefined && !isAbort) {
+    const { prepared } = opened;
+    const of = { prepared, shard: this.#number, arrivalMicros };
+    const settlement = settlementBy(input, request, of);
+    if (settlement === undefined) {
       draft.duplicates += 1;
       return true;
     }
+    const { stamps, counted } =
+      settlement.kind === "committed" ? settlement : { stamps: undefined, counted: undefined };
     if (!draft.planVote(opened, stamps ?? [])) return false;
-    const timestamp = Math.max(this.last + 1, arrivalMicros) as Timestamp;
-    const { id } = opened.prepared;
+    const timestamp = Math.max(this.last + 1, arrivalMicros, counted ?? 0) as Timestamp;
     let decision: Decision;
-    if (stamps === undefined) {
+    if (settlement.kind === "aborted") {
       draft.addAbort(request, timestamp, outcomeCode.probed);
+      const { id } = prepared;
       decision = { kind: "aborted", id, timestamp, reason: { kind: "probed" } };
     } else {
-      decision = draft.addVoted(request, timestamp, { opened, stamps });
-    }
-    this.#memory.open.fold(decision, draft.position);
-    this.#foldVerdict(decision);
-    return true;
-  }
-
-  /**
-   * A request on a part that is open: what became of the whole is entered, if its client says so,
-   * or the other logs do. To ask to abort it has no effect: it may be committed by now. False: the
-   * block is full.
-   */
-  #enterWhole(
-    { requests, settled }: OracleInput,
-    request: number,
-    { opened, arrivalMicros }: { readonly opened: OpenTransaction; readonly arrivalMicros: number },
-  ): boolean {
-    const draft = this.#draft;
-    const { id, timestamp: preparedAt } = opened.prepared;
-    const said = requests.wholes.get(request);
-    const looked = settled?.get(request);
-    const isSaid = said !== undefined && isPossible(said, { preparedAt, arrivalMicros });
-    const whole = isSaid ? said : looked;
-    if (whole === undefined) {
-      draft.duplicates += 1;
-      return true;
-    }
-    if (!draft.planVote(opened, [])) return false;
-    // A log that a liar's word was taken in may say what is below.
-    const counted = whole.kind === "committed" ? Math.max(whole.timestamp, preparedAt) : 0;
-    const timestamp = Math.max(this.last + 1, arrivalMicros, counted) as Timestamp;
-    let decision: Decision;
-    if (whole.kind === "aborted") {
-      draft.addAbort(request, timestamp, outcomeCode.probed);
-      decision = { kind: "aborted", id, timestamp, reason: { kind: "probed" } };
-    } else {
-      // probe: oracle-enters-a-part
-      // mutant: counts-where-placed
-      const at = counted as Timestamp;
-      decision = draft.addVoted(request, timestamp, { opened, stamps: [], counted: at });
+      let at: Timestamp | undefined;
+      if (counted !== undefined) {
+        // probe: oracle-enters-a-part
+        // mutant: counts-where-placed
+        at = counted;
+      }
+      decision = draft.addVoted(request, timestamp, { opened, stamps, counted: at });
     }
     this.#memory.open.fold(decision, draft.position);
     this.#foldVerdict(decision);

@@ -8,6 +8,7 @@
  */
 import { assert } from "./assert.ts";
 import type { Part, RequestKind, Stamp, WholeOutcome } from "./types.ts";
+import { decidingPart } from "./whole-outcome.ts";
 
 /** Codes of the columns: what a record's own codes stand for, in the order of these lists. */
 export const requestKinds = [
@@ -191,6 +192,13 @@ export class RequestBatch {
   /** Notes that the open request is to prepare a part. */
   setParts(parts: readonly Part[]): void {
     this.parts.set(this.count, parts);
+  }
+
+  /** Whether it is to be prepared, and a vote is to decide it: then it may write mixed tables. */
+  isVotedOn(request: number): boolean {
+    if (this.kinds[request] !== columnCode.prepare) return false;
+    const parts = this.parts.get(request);
+    return parts === undefined || decidingPart(parts) !== undefined;
   }
 
   /** Notes a fault of the open request; the first one stands. */

@@ -37,6 +37,8 @@ export type ShardRange = { readonly from: number; readonly to: number };
 
 /** What a log holds of: its range, and the parts of transactions that it may be one of. */
 export type OwnRange = ShardRange & {
+  /** Of the log, to know what it decides of a transaction in several. Default: the first one's. */
+  readonly number?: ShardNumber;
   /** Whether all of these are shards, and its own is one of them. Default: nobody asks. */
   readonly mayName?: (parts: readonly Pick<Part, "shard">[]) => boolean;
 };
@@ -87,7 +89,7 @@ export function rangeBehind(
   { fork, handover }: Pick<LogBlock, "fork" | "handover">,
   range: OwnRange,
 ): OwnRange {
-  if (handover?.kind === "ended") return noRange;
+  if (handover?.kind === "ended") return { ...range, ...noRange };
   if (handover?.kind === "takes") return { ...range, to: Math.max(range.to, handover.to) };
   if (fork === undefined) return range;
   // All of one in which the other part does not begin.
@@ -249,10 +251,10 @@ export class ShardMap {
 
   /** As a log of it is told. @param others all shards that there are, or are about to be. */
   ownRangeOf(number: ShardNumber, others: Pick<Set<ShardNumber>, "has">): OwnRange {
-    if (this.live(number) === undefined) return noRange;
+    if (this.live(number) === undefined) return { ...noRange, number };
     const mayName: OwnRange["mayName"] = (parts) =>
       parts.some(({ shard }) => shard === number) && parts.every(({ shard }) => others.has(shard));
-    return { ...this.rangeOf(number), mayName };
+    return { ...this.rangeOf(number), number, mayName };
   }
 }
 

@@ -221,14 +221,25 @@ export type Part = {
   readonly shard: ShardNumber;
   /** The shard's log has decided nothing of the id at or below. */
   readonly from: Timestamp;
+  /**
+   * Of a transaction that touches mixed tables: the log of its first part decides it, by its vote,
+   * and so many of the vote's stamps are for this part. All of its parts have it, or none.
+   */
+  readonly stamps?: number;
 };
 
 /**
- * What became of a transaction with parts: a function of all its logs (core/whole-outcome.ts).
- * `timestamp` is the one at which it counts in each of them.
+ * What became of a transaction with parts: a function of its logs (core/whole-outcome.ts).
+ * `timestamp` is the one at which it counts in each of them; `stamps` are those of its vote, if it
+ * has one: of all parts, in their order.
  */
 export type WholeOutcome =
-  { readonly kind: "committed"; readonly timestamp: Timestamp } | { readonly kind: "aborted" };
+  | {
+      readonly kind: "committed";
+      readonly timestamp: Timestamp;
+      readonly stamps?: readonly Stamp[];
+    }
+  | { readonly kind: "aborted" };
 
 /** For the commit of a prepared transaction, by its own client. */
 export type Vote = {
@@ -327,7 +338,10 @@ export type CommittedVerdict = {
   readonly placed?: Timestamp;
   readonly writes: readonly WriteHashes[];
   readonly payload: PayloadLocation;
-  /** Of one by vote: for each write of a mixed table, in the payload's order. */
+  /**
+   * Of one by vote: for each write of a mixed table, in the payload's order; where the log decides
+   * for several parts, those of the others follow.
+   */
   readonly stamps?: readonly Stamp[];
 };
 
@@ -355,7 +369,8 @@ export type PreparedVerdict = {
   readonly payload: Exclude<PayloadLocation, { kind: "prepared" }>;
   /**
    * It is a part of a transaction in so many logs, and committed if each of them holds its part
-   * prepared: its next verdict here only enters what became of it.
+   * prepared, or by the vote in the log of the first: its next verdict in another log only enters
+   * what became of it.
    */
   readonly parts?: readonly Part[];
 };

@@ -6,6 +6,9 @@
  *     one has decided the id as aborted        aborted
  *     else                                     open
  *
+ * One that touches mixed tables is decided by its vote, in the log of its first part: what the
+ * others hold decides nothing (model/TidemarkNative.tla, over several logs).
+ *
  * Invariant: I3 over all logs. Paper: Centiman §3.1 (all validators must agree).
  */
 import { assert } from "./assert.ts";
@@ -13,7 +16,9 @@ import * as limits from "./limits.ts";
 import type {
   LogBlock,
   Part,
+  PreparedVerdict,
   ShardNumber,
+  Stamp,
   Timestamp,
   TransactionId,
   WholeOutcome,
@@ -23,10 +28,43 @@ import type {
 export type PartState =
   | { readonly kind: "unseen" }
   | { readonly kind: "prepared"; readonly timestamp: Timestamp }
-  | { readonly kind: "committed"; readonly timestamp: Timestamp }
+  | {
+      readonly kind: "committed";
+      readonly timestamp: Timestamp;
+      readonly stamps?: readonly Stamp[] | undefined;
+    }
   | { readonly kind: "aborted" };
 
 export const unseen: PartState = { kind: "unseen" };
+
+/** The part whose log decides alone, by a vote; undefined: all of them decide. */
+export function decidingPart(parts: readonly Part[] | undefined): Part | undefined {
+  const first = parts?.[0];
+  return first?.stamps === undefined ? undefined : first;
+}
+
+/**
+ * Whether what is prepared in the shard's log is decided there, by the next verdict on it: it is no
+ * part, or the first one of a transaction that votes. Else that verdict enters what is decided
+ * elsewhere.
+ */
+export function isDecidedIn(shard: ShardNumber, { parts }: PreparedVerdict): boolean {
+  return parts === undefined || decidingPart(parts)?.shard === shard;
+}
+
+/** Of the stamps of a vote those that are the shard's; of one without a vote none. */
+export function stampsFor(
+  shard: ShardNumber,
+  { parts = [], stamps }: { readonly parts?: readonly Part[]; readonly stamps: readonly Stamp[] },
+): readonly Stamp[] {
+  let from = 0;
+  for (const part of parts) {
+    const to = from + (part.stamps ?? 0);
+    if (part.shard === shard) return stamps.slice(from, to);
+    from = to;
+  }
+  return [];
+}
 
 /**
  * Undefined: it is open. One log that has entered the outcome says it for all; but it was entered
@@ -34,9 +72,12 @@ export const unseen: PartState = { kind: "unseen" };
  * that he has broken no log but by his own transaction.
  */
 export function wholeOutcome(
-  parts: readonly Pick<Part, "shard">[],
+  parts: readonly Pick<Part, "shard" | "stamps">[],
   states: ReadonlyMap<ShardNumber, PartState>,
 ): WholeOutcome | undefined {
+  const [first] = parts;
+  // mutant: outcome-of-any-log
+  if (first?.stamps !== undefined) return votedOutcome(states.get(first.shard) ?? unseen);
   let greatest = 0;
   let isPrepared = true;
   let entered: "aborted" | "committed" | undefined;
@@ -54,6 +95,13 @@ export function wholeOutcome(
   return { kind: "committed", timestamp: greatest as Timestamp };
 }
 
+function votedOutcome(state: PartState): WholeOutcome | undefined {
+  if (state.kind === "aborted") return { kind: "aborted" };
+  if (state.kind !== "committed") return undefined;
+  const { timestamp, stamps = [] } = state;
+  return { kind: "committed", timestamp, stamps };
+}
+
 /** Folds the next block of a log into what it holds of the id; the first decision stands (I3). */
 export function foldPart(state: PartState, { verdicts }: LogBlock, id: TransactionId): PartState {
   let folded = state;
@@ -63,7 +111,8 @@ export function foldPart(state: PartState, { verdicts }: LogBlock, id: Transacti
     if (verdict.kind === "prepared") {
       if (folded.kind === "unseen") folded = { kind: "prepared", timestamp: verdict.timestamp };
     } else if (verdict.kind === "committed") {
-      folded = { kind: "committed", timestamp: verdict.timestamp };
+      const { timestamp, stamps } = verdict;
+      folded = { kind: "committed", timestamp, stamps };
     } else if (verdict.kind === "aborted") folded = { kind: "aborted" };
   }
   return folded;

@@ -1,5 +1,5 @@
 /** Why an attempt is over, in the words of the public errors. */
-import { ConflictError, InvalidRequestError, SnapshotTooOldError } from "../core/errors.ts";
+import { ConflictError, SnapshotTooOldError } from "../core/errors.ts";
 import type { Tail } from "../core/tail.ts";
 import type { ReadConflict, TransactionReads } from "../core/transaction-reads.ts";
 import type { Timestamp } from "../core/types.ts";
@@ -38,14 +38,6 @@ export function refuseBelowTail(reads: TransactionReads, tail: Tail): void {
   throw new SnapshotTooOldError(
     `the read timestamp ${readTimestamp} lies below what this process remembers of the log ` +
       `(${tail.floor})`,
-  );
-}
-
-export function mixedOverShards(): InvalidRequestError {
-  return new InvalidRequestError(
-    "table",
-    "a transaction over mixed tables lies within one shard, and this one touches several; keep " +
-      "to items of one partition, or to tables that only transactions write",
   );
 }
 

@@ -3,27 +3,18 @@
  * data (the REST service). No retries: the caller holds the body.
  */
 import { keyNamesOf } from "../core/attributes.ts";
-import {
-  InvalidRequestError,
-  SnapshotTooOldError,
-  TransactionClosedError,
-} from "../core/errors.ts";
+import { SnapshotTooOldError, TransactionClosedError } from "../core/errors.ts";
 import { detachedEntryKey } from "../core/idempotency-key.ts";
 import * as limits from "../core/limits.ts";
 import { OnDemand } from "../core/on-demand.ts";
 import type { Digest } from "../core/ports.ts";
 import type { Isolation, Item, ShardNumber, TransactionId } from "../core/types.ts";
-import {
-  beginAttempt,
-  finishAttempt,
-  inAttempt,
-  touchesMixed,
-  type Attempt,
-} from "./attempts/attempt.ts";
+import { beginAttempt, finishAttempt, inAttempt, type Attempt } from "./attempts/attempt.ts";
 import { AttemptRunner } from "./attempts/attempt-runner.ts";
 import type { AttemptServices } from "./attempts/attempt-services.ts";
 import { endReadsInShards } from "./attempts/end-without-commit.ts";
 import type { Guard } from "./attempts/guard.ts";
+import type { MixedState } from "./attempts/remembered-state.ts";
 import { HeldError } from "./base/held.ts";
 import type { Call } from "./call.ts";
 import type { CommitName } from "./committing/commit-under-way.ts";
@@ -247,9 +238,17 @@ function stateOf(
     );
   }
   const { isolation, parts } = views;
-  // More than one shard has none: endReads.
-  const [mixed] = views.all.flatMap((view) => view.mixed?.state(digest) ?? []);
-  return { name, isolation, startedMs, parts, mixed };
+  const ofShards = views.all.flatMap((view) => view.mixed?.state(digest) ?? []);
+  return { name, isolation, startedMs, parts, mixed: together(ofShards) };
+}
+
+/** Where a key or page is to be read again its own table says. */
+function together(states: readonly MixedState[]): MixedState | undefined {
+  if (states.length === 0) return undefined;
+  return {
+    keys: states.flatMap(({ keys }) => keys),
+    pages: states.flatMap(({ pages }) => pages),
+  };
 }
 
 async function commitDetached(
@@ -321,25 +320,10 @@ async function commitOnce(
   attempt: Attempt,
   name: string,
 ): Promise<ReturnType<typeof recordResult>> {
-  if (services.sessions.lone === undefined && touchesMixed(attempt.context)) {
-    requireBeside(services, attempt, name);
-  }
   const entryKey = detachedEntryKey(name);
   const earlier = await findCommitted(services, attempt, entryKey);
   if (earlier !== undefined) throw new AlreadyCommittedError(earlier);
   return recordResult(services, attempt, { entryKey, result: { NULL: true } });
-}
-
-/** @throws InvalidRequestError when the entry lies in another shard than items of mixed tables. */
-function requireBeside(services: AttemptServices, { context }: Attempt, name: string): void {
-  const touched = touchedShards(services.sessions, context);
-  if (touched.size > 1 || touched.has(shardOfEntry(services, name))) return;
-  throw new InvalidRequestError(
-    "transaction",
-    "in a deployment of several shards an interactive transaction that touches a mixed table " +
-      "reads an item of its partition, or near it, when it begins: what tells that it was " +
-      "committed lies in the shard of its first reads; begin again, with that read",
-  );
 }
 
 /**

@@ -183,7 +183,9 @@ export class EngineCore {
           load: (session) => this.#loadExpress(session, commit),
         },
         loadMixed: (session) =>
-          mixing.use((part) => Promise.resolve(new part.MixedTransactions(this.ports, session))),
+          mixing.use((part) =>
+            Promise.resolve(new part.MixedTransactions(this.ports, session, sessions)),
+          ),
         settlePart: (session, prepared, met) =>
           sharding.use((part) =>
             part.settlePart({ ports: this.ports, sessions }, session, { ...met, prepared }),

@@ -5,11 +5,13 @@
 import type { ItemAddress } from "../core/mixed-items-port.ts";
 import type { CallOptions, Consumption, Digest, QueryRequest, ScanRequest } from "../core/ports.ts";
 import type { Tail } from "../core/tail.ts";
-import type { TransactionReads } from "../core/transaction-reads.ts";
+import type { ReadConflict, TransactionReads } from "../core/transaction-reads.ts";
 import type {
   CommittedVerdict,
   Isolation,
   Item,
+  KeyHash,
+  Stamp,
   TableDescription,
   TransactionId,
 } from "../core/types.ts";
@@ -32,6 +34,11 @@ export interface MixedReads {
   /** Takes over what the transaction has read in calls before. */
   remember(state: MixedState, describe: (table: string) => TableDescription): void;
   /**
+   * Reads again what was read in calls before, from which on it is as if read in this one.
+   * @throws ConflictError, and the attempt is over.
+   */
+  recall(options: CallOptions): Promise<void>;
+  /**
    * Of this call and of those before; undefined: nothing was read.
    * @throws TransactionTooLargeError when it is more than can be read again.
    */
@@ -51,6 +58,54 @@ export interface MixedReads {
    * @throws ConflictError, and the attempt is over.
    */
   end(): Promise<void>;
+  /** The same of an attempt that has read in several shards. @param views all of its shards. */
+  endInShards(views: readonly SharedView[]): Promise<void>;
+  /** What it has read so far, as tails know it. */
+  readonly hashes: readonly KeyHash[];
+  /**
+   * Reads all of it again.
+   * @throws ConflictError where it is not as it was read, and the attempt is over; StoreError.
+   */
+  compare(): Promise<void>;
+  /** Rows of a page that the attempt has read by another shard's view lie in this one, too. */
+  noteScanned(table: TableDescription): void;
+}
+
+/** A view that an attempt has beside others. */
+export type SharedView = AttemptView & {
+  readonly mixed: MixedReads | undefined;
+  extendToEnd(): Promise<void>;
+  /** Brings about what becomes of open transactions. */
+  settle(ids: readonly TransactionId[]): Promise<void>;
+};
+
+/**
+ * What an attempt at its end asks the stores of mixed tables in one shard, once it has its place in
+ * the log: fences first, and when those of all shards stand, what it has only read once more.
+ */
+export interface NativeChecks {
+  /** What nobody may write once it is prepared, and what to call it. */
+  readonly checks: readonly (readonly [KeyHash, ReadConflict["read"]])[];
+  /** How many items it fences: those that it writes. */
+  readonly fences: number;
+  /** What it has read as a commit had left it, and another one has written since. */
+  overtaken(tail: Tail): ReadConflict | undefined;
+  /**
+   * The stamps of the fences, in the payload's order.
+   * @param how.sentMs wall clock, before it was first asked for its place.
+   * @throws ConflictError, UnavailableError, StoreError.
+   */
+  fence(
+    id: TransactionId,
+    how: { readonly sentMs: number; readonly call: CallOptions },
+  ): Promise<readonly Stamp[]>;
+  /**
+   * Reads again what is not fenced.
+   * @throws ConflictError where it is not as it was read; StoreError.
+   */
+  compare(id: TransactionId, call: CallOptions): Promise<void>;
+  /** Takes away what it has fenced, where it is aborted. Never rejects. */
+  cleanUp(id: TransactionId): Promise<void>;
 }
 
 /** An attempt's view (read-view.ts), as far as mixed tables go. */
@@ -113,6 +168,8 @@ export interface MixedWay {
    */
   clearFence(at: ItemAddress, options?: CallOptions): Promise<boolean>;
   reads(view: AttemptView): MixedReads;
+  /** Of an attempt that touches other shards, too. @param writes those in this one. */
+  checks(view: AttemptView, writes: WriteBuffer): NativeChecks;
   /** @throws what `CommitUnderWay.follow` throws. */
   commit(services: MixedServices, attempt: MixedAttempt): Promise<MixedCommit>;
 }

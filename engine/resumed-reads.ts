@@ -3,16 +3,16 @@
  * in its shard's log, from the read timestamp that it was brought to. Between two calls, or two
  * processes, anything may have been committed, and any shard split or joined.
  */
+import { assert } from "../core/assert.ts";
 import { ConflictError, InvalidRequestError } from "../core/errors.ts";
 import { extendThrough, TransactionReads } from "../core/transaction-reads.ts";
 import type { KeyHash, ShardNumber, TableDescription } from "../core/types.ts";
-import type { KeyHashes } from "../schemas/key-hashes.ts";
 import { keyNamesOf } from "../core/attributes.ts";
 import type { AttemptServices } from "./attempts/attempt-services.ts";
 import type { AttemptViews, ResumedPart } from "./attempts/attempt-views.ts";
 import type { MixedState, RememberedPart } from "./attempts/remembered-state.ts";
 import { orAborted } from "./concurrency.ts";
-import { conflictError, mixedOverShards, movedConflict } from "./conflict-error.ts";
+import { conflictError, movedConflict } from "./conflict-error.ts";
 import { blocksAbove } from "./log/log-search.ts";
 import type { ReadView } from "./reading/read-view.ts";
 import type { ShardSession } from "./shard-session.ts";
@@ -129,40 +129,54 @@ export async function remember(
   // Whoever has read them may know of newer ones than this process.
   if (!areMixed()) await registry.lookAgain(call.signal);
   const describe = (name: string): TableDescription => mixedTable(registry, name);
-  const [first] = Array.from(names, describe);
-  if (first === undefined) return;
-  const view = await viewOf(views, partitionsOf(state, views.hashes, describe));
-  const reads = await view.mixedReads(first);
-  reads.remember(state, describe);
-}
-
-/** Undefined: of a scan, which lies everywhere. */
-function* partitionsOf(
-  { keys, pages }: MixedState,
-  hashes: KeyHashes,
-  describe: (name: string) => TableDescription,
-): Generator<KeyHash | undefined> {
-  for (const { table, key } of keys) yield hashes.item(keyNamesOf(describe(table)), key).partition;
-  for (const { request } of pages) {
-    const isQuery = request.kind === "query";
-    yield isQuery ? hashes.partition(request.table, request.partitionKey) : undefined;
+  for (const { view, table, ...own } of await byView(views, state, describe)) {
+    const reads = await view.mixedReads(table);
+    for (const scanned of own.scanned) reads.noteScanned(scanned);
+    if (own.keys.length + own.pages.length > 0) reads.remember(own, describe);
   }
 }
 
-/** @throws InvalidRequestError where they lie in several shards: nobody reads mixed tables so. */
-async function viewOf(
+type OwnReads = {
+  readonly view: ReadView;
+  readonly table: TableDescription;
+  readonly keys: MixedState["keys"][number][];
+  readonly pages: MixedState["pages"][number][];
+  /** Whose rows lie in its shard, too, and are read again by another one's. */
+  readonly scanned: TableDescription[];
+};
+
+/** What is to be read again by the view of each shard. */
+async function byView(
   views: AttemptViews,
-  partitions: Iterable<KeyHash | undefined>,
-): Promise<ReadView> {
-  const found = new Set<ReadView>();
-  for (const partition of partitions) {
-    const those = partition === undefined ? await views.everywhere() : [await views.at(partition)];
-    for (const view of those) found.add(view);
-    if (found.size > 1) throw mixedOverShards();
+  { keys, pages }: MixedState,
+  describe: (name: string) => TableDescription,
+): Promise<Iterable<OwnReads>> {
+  const all = new Map<ReadView, OwnReads>();
+  const of = (view: ReadView, table: TableDescription): OwnReads => {
+    const own = all.get(view) ?? { view, table, keys: [], pages: [], scanned: [] };
+    all.set(view, own);
+    return own;
+  };
+  const { hashes } = views;
+  for (const each of keys) {
+    const table = describe(each.table);
+    const { partition } = hashes.item(keyNamesOf(table), each.key);
+    of(await views.at(partition), table).keys.push(each);
   }
-  const [view] = found;
-  if (view === undefined) throw new RangeError("nothing was read of a mixed table");
-  return view;
+  for (const page of pages) {
+    const { request } = page;
+    const table = describe(request.table);
+    if (request.kind === "query") {
+      const partition = hashes.partition(request.table, request.partitionKey);
+      of(await views.at(partition), table).pages.push(page);
+      continue;
+    }
+    const [first, ...others] = await views.everywhere();
+    assert(first !== undefined, "resumed reads: there is a shard");
+    of(first, table).pages.push(page);
+    for (const other of others) of(other, table).scanned.push(table);
+  }
+  return all.values();
 }
 
 /** @throws ConflictError: what has become of its items no read of them tells any more. */

@@ -4,9 +4,12 @@
 (* (docs/adr/0014-native-operations.md): prepare, fence, read again, vote.  *)
 (*                                                                          *)
 (* What is abstracted, and why that is enough:                              *)
-(*  - One log; an entry is appended in one step, as a function of the log   *)
-(*    that it follows.  Tidemark.tla and TidemarkExpress.tla show that      *)
-(*    oracles and clients append so, whoever is late or dead.               *)
+(*  - One log or several; an entry is appended in one step, as a function   *)
+(*    of the log that it follows.  Tidemark.tla and TidemarkExpress.tla     *)
+(*    show that oracles and clients append so, whoever is late or dead.     *)
+(*  - Several logs (docs/adr/0015-many-shards.md): a part in the log of     *)
+(*    each item, and the vote in one of them, which decides; it is entered  *)
+(*    in the others.  Splits and joins are in TidemarkShards.tla.           *)
 (*  - A value is the sequence of its writers: a blind write makes <<w>>,    *)
 (*    one that depends on the old state appends.  So an update that is lost *)
 (*    is seen in the value.                                                 *)
@@ -18,6 +21,7 @@ EXTENDS Naturals, Sequences, FiniteSets, TLC
 
 CONSTANTS
   Txs, Natives, Keys, \* Transactions; native operations; items of mixed tables.
+  Logs, Home,         \* Of each item: its log.
   FirstStates,        \* How items may look at first: subset of "absent", "bare", "v".
   Copies,             \* How many fences may arrive twice, or votes of helpers late.
   Works,              \* Set of [tx, native, before], see WorkOf in TidemarkNativeConfigs.
@@ -26,7 +30,7 @@ CONSTANTS
 VARIABLES
   work,    \* Chosen once: what everybody does.
   store,   \* k -> [id, val, f]: identity, value, fence.
-  log,     \* Sequence of [kind, t, ids, by]: "prepared", "yes", "no".
+  log,     \* Of each log: sequence of [kind, t, ids, by]: "prepared", "yes", "no".
   tx,      \* t -> what the client of a transaction remembers.
   native,  \* n -> [done, at]: at: place of what a reader has seen.
   events,  \* k -> writes in the order of the item.  Ghost, as are `shown` and `at`.
@@ -48,24 +52,32 @@ MinOf(S) == CHOOSE x \in S : \A y \in S : x <= y
 MaxOf(S) == CHOOSE x \in S : \A y \in S : x >= y
 
 -----------------------------------------------------------------------------
-(* The outcome is a function of the log. *)
+(* The outcome is a function of one log, and entered in the others. *)
 
-Prepares(t) == {i \in DOMAIN log : log[i].t = t /\ log[i].kind = "prepared"}
-Votes(t) == {i \in DOMAIN log : log[i].t = t /\ log[i].kind # "prepared"}
-Deciding(t) == IF Mutant = "last-vote-counts" THEN MaxOf(Votes(t)) ELSE MinOf(Votes(t))
+LogsOf(t) == {Home[k] : k \in R(t) \cup W(t)}
+Decider(t) == CHOOSE l \in LogsOf(t) : TRUE
 
-Outcome(t) ==
-  CASE Prepares(t) = {} -> "unknown"
-    [] Votes(t) = {} -> "open"
-    [] log[Deciding(t)].kind = "yes" -> "committed"
+Prepares(t, l) == {i \in DOMAIN log[l] : log[l][i].t = t /\ log[l][i].kind = "prepared"}
+Placed(t) == {l \in LogsOf(t) : Prepares(t, l) # {}}
+AllPlaced(t) == Placed(t) = LogsOf(t)
+Votes(t, l) == {i \in DOMAIN log[l] : log[l][i].t = t /\ log[l][i].kind # "prepared"}
+Deciding(t, l) ==
+  IF Mutant = "last-vote-counts" THEN MaxOf(Votes(t, l)) ELSE MinOf(Votes(t, l))
+
+\* What one log says of it.
+Known(t, l) ==
+  CASE Votes(t, l) = {} -> IF Prepares(t, l) = {} THEN "unknown" ELSE "open"
+    [] log[l][Deciding(t, l)].kind = "yes" -> "committed"
     [] OTHER -> "aborted"
 
+Outcome(t) == Known(t, Decider(t))
 Committed(t) == Outcome(t) = "committed"
-Voted(t, k) == log[Deciding(t)].ids[k]
+CommittedAt(t, k) == Known(t, Home[k]) = "committed"
+Voted(t, k) == log[Home[k]][Deciding(t, Home[k])].ids[k]
 
 \* For certification and for reads a commit counts where its deciding vote stands in the log.
-CommitPlace(t) ==
-  IF Mutant = "outcome-counts-at-prepared" THEN MinOf(Prepares(t)) ELSE Deciding(t)
+CommitPlace(t, l) ==
+  IF Mutant = "outcome-counts-at-prepared" THEN MinOf(Prepares(t, l)) ELSE Deciding(t, l)
 
 Entry(kind, t, ids, by) == [kind |-> kind, t |-> t, ids |-> ids, by |-> by]
 NoIds == [k \in Keys |-> Unread.id]
@@ -73,8 +85,8 @@ NoIds == [k \in Keys |-> Unread.id]
 \* The fence of item s of key k is somebody's whose install may still come.
 Bars(s, k) ==
   /\ s.f # None
-  /\ \/ Outcome(s.f) \in {"open", "unknown"}
-     \/ Committed(s.f) /\ (Voted(s.f, k) = s.id \/ Mutant = "any-fence-bars")
+  /\ \/ Known(s.f, Home[k]) \in {"open", "unknown"}
+     \/ CommittedAt(s.f, k) /\ (Voted(s.f, k) = s.id \/ Mutant = "any-fence-bars")
 
 -----------------------------------------------------------------------------
 (* Ghosts.  A transaction's write has its place in the item's order since its fence, a native one
@@ -102,7 +114,7 @@ Acknowledged == {u \in Txs : tx[u].pc = "acknowledged"}
 Fetch(t, k) ==
   /\ tx[t].pc = "run" /\ k \in R(t) /\ tx[t].got[k] = Unread
   /\ MayBegin(t)
-  /\ tx' = [tx EXCEPT ![t].got[k] = store[k], ![t].seen[k] = Len(log) + 1,
+  /\ tx' = [tx EXCEPT ![t].got[k] = store[k], ![t].seen[k] = Len(log[Home[k]]) + 1,
                       ![t].at[k] = shown[k],
                       ![t].after = IF \A j \in Keys : tx[t].got[j] = Unread
                                    THEN Acknowledged ELSE @]
@@ -114,7 +126,7 @@ IsUnfit(t, k) == Bars(tx[t].got[k], k)
 \* That write is committed: it is installed, and the item read again.
 ReadAgain(t, k) ==
   /\ tx[t].pc = "run" /\ tx[t].got[k].f # None
-  /\ Committed(tx[t].got[k].f) /\ IsUnfit(t, k)
+  /\ CommittedAt(tx[t].got[k].f, k) /\ IsUnfit(t, k)
   /\ store[k].id # tx[t].got[k].id
   /\ tx' = [tx EXCEPT ![t].got[k] = Unread]
   /\ UNCHANGED <<work, store, log, native, events, shown, left>>
@@ -125,31 +137,44 @@ HasRead(t) == /\ MayBegin(t)
 -----------------------------------------------------------------------------
 (* Certification: oracle or express client, on the log that the entry follows. *)
 
-Conflict(t) == \E k \in R(t), u \in Txs \ {t} :
-  Committed(u) /\ k \in W(u) /\ CommitPlace(u) >= tx[t].seen[k]
+Conflict(t, l) == \E k \in R(t), u \in Txs \ {t} :
+  Home[k] = l /\ CommittedAt(u, k) /\ k \in W(u) /\ CommitPlace(u, l) >= tx[t].seen[k]
 
-Busy(t) == \E u \in Txs \ {t} :
-  /\ Outcome(u) = "open"
-  /\ \/ W(u) \cap W(t) # {}
-     \/ Mutant # "writes-do-not-bar" /\ W(u) \cap R(t) # {}
-     \/ Mutant # "reads-do-not-bar" /\ R(u) \cap W(t) # {}
+Here(keys, l) == {k \in keys : Home[k] = l}
+Busy(t, l) == \E u \in Txs \ {t} :
+  /\ Known(u, l) = "open"
+  /\ \/ Here(W(u) \cap W(t), l) # {}
+     \/ Mutant # "writes-do-not-bar" /\ Here(W(u) \cap R(t), l) # {}
+     \/ Mutant # "reads-do-not-bar" /\ Here(R(u) \cap W(t), l) # {}
 
 AllChecked(t) == R(t) \cup W(t) \subseteq tx[t].ok
 
-Prepare(t) ==
+\* Whether it goes on to its fences once this part is placed, too.
+GoesOn(t, l) == Placed(t) \cup {l} = LogsOf(t) \/ Mutant = "fences-before-all-are-placed"
+
+Prepare(t, l) ==
   /\ ~IsLocal(t) /\ ~IsReadOnly(t)
-  /\ Prepares(t) = {}
-  /\ IF Mutant = "verify-first" THEN tx[t].pc = "fencing" /\ AllChecked(t)
-                                ELSE tx[t].pc = "run" /\ HasRead(t)
+  /\ l \in LogsOf(t) /\ Prepares(t, l) = {} /\ Votes(t, l) = {}
+  /\ \/ Mutant = "verify-first" /\ tx[t].pc = "fencing" /\ AllChecked(t)
+     \/ Mutant # "verify-first" /\ tx[t].pc = "run" /\ HasRead(t)
+     \/ Mutant = "fences-before-all-are-placed" /\ tx[t].pc = "fencing"
   /\ Mutant = "reads-around" \/ \A k \in R(t) : ~IsUnfit(t, k)
-  /\ ~Busy(t)
-  /\ IF Conflict(t)
-     THEN /\ tx' = [tx EXCEPT ![t].pc = "aborted"]
+  /\ ~Busy(t, l)
+  /\ IF Conflict(t, l)
+     THEN /\ tx' = [tx EXCEPT ![t].pc = IF Placed(t) = {} THEN "aborted" ELSE "refused"]
           /\ UNCHANGED log
-     ELSE /\ log' = Append(log, Entry("prepared", t, NoIds, "client"))
-          /\ tx' = [tx EXCEPT ![t].pc = "fencing", ![t].seen = [k \in Keys |-> 0],
-                              ![t].after = IF R(t) = {} THEN Acknowledged ELSE @]
+     ELSE /\ log' = [log EXCEPT ![l] = Append(@, Entry("prepared", t, NoIds, "client"))]
+          /\ tx' = [tx EXCEPT ![t].pc = IF GoesOn(t, l) THEN "fencing" ELSE @,
+                              ![t].seen = [k \in Keys |-> IF Home[k] = l THEN 0 ELSE @[k]],
+                              ![t].after =
+                                IF R(t) = {} /\ Placed(t) = {} THEN Acknowledged ELSE @]
   /\ UNCHANGED <<work, store, native, events, shown, left>>
+
+\* Somebody has ended it where it was not placed yet.
+MeetsItsEnd(t) ==
+  /\ tx[t].pc = "run" /\ Prepares(t, Decider(t)) = {} /\ Outcome(t) = "aborted"
+  /\ tx' = [tx EXCEPT ![t].pc = "voted"]
+  /\ UNCHANGED <<work, store, log, native, events, shown, left>>
 
 VerifyFirst(t) ==
   /\ Mutant = "verify-first"
@@ -195,7 +220,7 @@ Fence(t, k) ==
 \* Another call for the same fence, whose answer nobody gets: early, or as late as can be.
 FenceCopy(t, k) ==
   /\ left > 0
-  /\ Prepares(t) # {} /\ k \in W(t)
+  /\ AllPlaced(t) /\ k \in W(t)
   /\ store[k].f = t \/ ~Bars(store[k], k)
   /\ k \in R(t) => store[k].id = tx[t].got[k].id \/ store[k].f = t
   /\ store' = [store EXCEPT ![k] = Fenced(store[k], t, k, 2)]
@@ -214,26 +239,41 @@ Recheck(t, k) ==
      ELSE tx' = [tx EXCEPT ![t].pc = IF IsReadOnly(t) THEN "aborted" ELSE "refused"]
   /\ UNCHANGED <<work, store, log, native, events, shown, left>>
 
+Appended(t, l, entry) == log' = [log EXCEPT ![l] = Append(@, entry)]
+
 \* The client's vote, as late as it likes: the first vote of all stands.
 Vote(t) ==
-  /\ Prepares(t) # {}
   /\ \/ /\ tx[t].pc = "fencing"
         /\ IF Mutant = "votes-unchecked" THEN W(t) \subseteq tx[t].ok ELSE AllChecked(t)
-        /\ log' = Append(log, Entry("yes", t, tx[t].ids, "client"))
+        /\ Prepares(t, Decider(t)) # {}
+        /\ AllPlaced(t) \/ Mutant = "votes-before-all-are-placed"
+        /\ Appended(t, Decider(t), Entry("yes", t, tx[t].ids, "client"))
      \/ /\ tx[t].pc = "refused"
-        /\ log' = Append(log, Entry("no", t, NoIds, "client"))
+        /\ Appended(t, Decider(t), Entry("no", t, NoIds, "client"))
   /\ tx' = [tx EXCEPT ![t].pc = "voted"]
   /\ UNCHANGED <<work, store, native, events, shown, left>>
 
-\* Anybody in whose way an open transaction stands, or replay after its bound.
+\* Anybody in whose way an open transaction stands, or replay after its bound; in the log that
+\* decides, whether it has its place there yet or not.
 VoteDown(t) ==
-  /\ Prepares(t) # {}
-  /\ ~\E i \in Votes(t) : log[i].by = "helper"
+  /\ Placed(t) # {}
+  /\ ~\E i \in Votes(t, Decider(t)) : log[Decider(t)][i].by = "helper"
   /\ Mutant # "nobody-votes-down"
-  /\ Outcome(t) = "open" \/ left > 0
-  /\ log' = Append(log, Entry("no", t, NoIds, "helper"))
-  /\ left' = IF Outcome(t) = "open" THEN left ELSE left - 1
+  /\ Votes(t, Decider(t)) = {} \/ left > 0
+  /\ Appended(t, Decider(t), Entry("no", t, NoIds, "helper"))
+  /\ left' = IF Votes(t, Decider(t)) = {} THEN left ELSE left - 1
   /\ UNCHANGED <<work, store, tx, native, events, shown>>
+
+\* The outcome is entered in another log, where it bars, with the identities that were voted.
+Enter(t, l) ==
+  LET d == Decider(t)
+      of == log[d][Deciding(t, d)]
+      ids == IF Mutant = "enters-without-stamps" THEN NoIds ELSE of.ids
+  IN /\ l \in Placed(t) \ {d} /\ Votes(t, l) = {}
+     /\ Votes(t, d) # {} \/ Mutant = "enters-what-is-open"
+     /\ Appended(t, l, IF Votes(t, d) # {} THEN Entry(of.kind, t, ids, "helper")
+                       ELSE Entry("no", t, NoIds, "helper"))
+     /\ UNCHANGED <<work, store, tx, native, events, shown, left>>
 
 \* Client, reader, native writer, replay; as late and as often as they like.  A delete leaves
 \* nothing: what guards the item against late installs is that identities never come again, and
@@ -242,7 +282,7 @@ IsDue(t, k) == store[k].id = Voted(t, k) /\ store[k].f = t
 
 Install(t, k) ==
   /\ k \in W(t) /\ ~IsLocal(t) /\ Places(t, k) # {}
-  /\ Committed(t) \/ (Mutant = "installs-early" /\ Outcome(t) = "open")
+  /\ CommittedAt(t, k) \/ (Mutant = "installs-early" /\ Known(t, Home[k]) = "open")
   /\ CASE Mutant = "installs-early" -> store[k].f = t
        [] Mutant = "installs-by-fence" -> store[k].f = t
        [] Mutant = "installs-anyway" -> store[k].id # <<"v", t>>
@@ -257,21 +297,30 @@ Install(t, k) ==
 
 Acknowledge(t) ==
   /\ tx[t].pc = "voted" /\ Committed(t)
-  /\ Mutant = "acknowledges-early" \/ \A k \in W(t) : ~IsDue(t, k)
+  /\ Mutant = "acknowledges-early" \/ \A k \in W(t) : CommittedAt(t, k) /\ ~IsDue(t, k)
   /\ tx' = [tx EXCEPT ![t].pc = "acknowledged"]
   /\ UNCHANGED <<work, store, log, native, events, shown, left>>
 
-\* Of a read-only transaction over several items: then a look at the log.  What is open there is
-\* settled first.  One that reads a single item ends at once, unless it has met a fence.
+\* Of a read-only transaction over several items: then a look at each log, one after the other.
+\* What is open there is settled first.  One that reads a single item ends at once, unless it has
+\* met a fence.
+Look(t, l) ==
+  /\ IsReadOnly(t) /\ tx[t].pc = "run" /\ HasRead(t)
+  /\ Cardinality(R(t)) > 1 /\ l \in LogsOf(t) \ tx[t].looked
+  /\ AllChecked(t) \/ Mutant = "read-only-unchecked"
+  /\ Mutant = "read-only-does-not-settle" \/
+       ~\E u \in Txs : Known(u, l) = "open" /\ Here(W(u) \cap R(t), l) # {}
+  /\ tx' = IF Conflict(t, l) THEN [tx EXCEPT ![t].pc = "aborted"]
+           ELSE [tx EXCEPT ![t].looked = @ \cup {l}]
+  /\ UNCHANGED <<work, store, log, native, events, shown, left>>
+
 ReadOnlyEnd(t) ==
   /\ IsReadOnly(t) /\ tx[t].pc = "run" /\ HasRead(t)
   /\ Mutant = "read-only-over-fence" \/ \A k \in R(t) : ~IsUnfit(t, k)
   /\ \/ Cardinality(R(t)) = 1
-     \/ /\ AllChecked(t) \/ Mutant = "read-only-unchecked"
-        /\ Mutant = "read-only-does-not-settle" \/
-             ~\E u \in Txs : Outcome(u) = "open" /\ W(u) \cap R(t) # {}
-  /\ tx' = [tx EXCEPT ![t].pc = IF Cardinality(R(t)) > 1 /\ Conflict(t) THEN "aborted"
-                                ELSE "acknowledged"]
+     \/ tx[t].looked = LogsOf(t)
+     \/ Mutant = "read-only-looks-at-one-log" /\ tx[t].looked # {}
+  /\ tx' = [tx EXCEPT ![t].pc = "acknowledged"]
   /\ UNCHANGED <<work, store, log, native, events, shown, left>>
 
 -----------------------------------------------------------------------------
@@ -362,21 +411,24 @@ First(kind) ==
 Init ==
   /\ work \in Works
   /\ store \in [Keys -> {First(kind) : kind \in FirstStates}]
-  /\ log = <<>>
+  /\ log = [l \in Logs |-> <<>>]
   /\ tx = [t \in Txs |-> [pc |-> "run", got |-> [k \in Keys |-> Unread],
                           seen |-> [k \in Keys |-> 0], at |-> [k \in Keys |-> 0],
-                          ok |-> {}, ids |-> NoIds, after |-> {}]]
+                          ok |-> {}, ids |-> NoIds, after |-> {}, looked |-> {}]]
   /\ native = [n \in Natives |-> [done |-> FALSE, at |-> 0]]
   /\ events = [k \in Keys |-> <<[who |-> "init", what |-> "blind", val |-> store[k].val]>>]
   /\ shown = [k \in Keys |-> 1]
   /\ left = Copies
 
 HelperStep ==
-  \/ \E t \in Txs : VoteDown(t) \/ \E k \in Keys : Install(t, k)
+  \/ \E t \in Txs : \/ VoteDown(t)
+                     \/ \E l \in Logs : Enter(t, l)
+                     \/ \E k \in Keys : Install(t, k)
   \/ \E k \in Keys : Clean(k)
 NativeStep == \E n \in Natives : NativeWrite(n) \/ NativeRead(n)
 ClientStep == \E t \in Txs :
-  \/ VerifyFirst(t) \/ Prepare(t) \/ Vote(t) \/ Acknowledge(t) \/ ReadOnlyEnd(t)
+  \/ VerifyFirst(t) \/ MeetsItsEnd(t) \/ Vote(t) \/ Acknowledge(t) \/ ReadOnlyEnd(t)
+  \/ \E l \in Logs : Prepare(t, l) \/ Look(t, l)
   \/ \E k \in Keys : \/ Fetch(t, k) \/ ReadAgain(t, k) \/ Fence(t, k) \/ FenceCopy(t, k)
                      \/ Recheck(t, k) \/ LocalStamp(t, k) \/ LocalCommit(t, k)
 
@@ -407,8 +459,8 @@ StoreIsTrue == \A k \in Keys : store[k].val = Value(k, shown[k])
 
 \* Nothing that lasts is lost, neither of transactions nor native: once all is settled and
 \* installed, and for an acknowledged one at once.
-Quiet == \A t \in Txs : /\ Outcome(t) # "open"
-                        /\ Committed(t) => \A k \in W(t) : ~IsDue(t, k)
+Quiet == \A t \in Txs : /\ \A l \in LogsOf(t) : Known(t, l) # "open"
+                        /\ \A k \in W(t) : CommittedAt(t, k) => ~IsDue(t, k)
 NothingLost == \A k \in Keys : \A i \in DOMAIN events[k] :
   LET e == events[k][i] IN
   i > shown[k] /\ Lasts(e) => e.who \in Txs /\ ~Quiet /\ tx[e.who].pc # "acknowledged"
@@ -446,8 +498,14 @@ OneOrder == \A t \in Txs : Ended(t) =>
 
 \* I4 as far as the log tells: nothing that a transaction has read is committed anew by others while
 \* it is open.
-I4 == \A t, u \in Txs : t # u /\ Committed(t) /\ Committed(u) /\ R(t) \cap W(u) # {} =>
-        ~(MinOf(Prepares(t)) < Deciding(u) /\ Deciding(u) < Deciding(t))
+I4 == \A t, u \in Txs, l \in Logs :
+  t # u /\ Known(t, l) = "committed" /\ Known(u, l) = "committed" /\ Here(R(t) \cap W(u), l) # {}
+    => ~(MinOf(Prepares(t, l)) < Deciding(u, l) /\ Deciding(u, l) < Deciding(t, l))
+
+\* What is voted has its place in every log, and all logs say the same of it.
+Agree == \A t \in Txs :
+  /\ Committed(t) => AllPlaced(t)
+  /\ \A l \in LogsOf(t) \ {Decider(t)} : Votes(t, l) # {} => Known(t, l) = Outcome(t)
 
 \* What one process does with one item, native or in a transaction, has that order in the item.
 LastsOf(o) == IF o \in Natives THEN native[o].done ELSE Ended(o)

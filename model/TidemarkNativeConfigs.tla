@@ -2,7 +2,11 @@
 (* What transactions and native operations do, for the configurations native*.cfg. *)
 EXTENDS TidemarkNative
 
-CONSTANTS t1, t2, t3, n1, n2, a, b
+CONSTANTS t1, t2, t3, n1, n2, a, b, l1, l2
+
+\* Where the items lie.
+OneLog == [k \in Keys |-> l1]
+TwoLogs == [k \in Keys |-> IF k = a THEN l1 ELSE l2]
 
 Tx(reads, writes) == [reads |-> reads, writes |-> writes, deletes |-> {}, local |-> FALSE]
 Deleting(reads, writes) == [Tx(reads, writes) EXCEPT !.deletes = writes]
@@ -47,6 +51,23 @@ Crossing ==
      x \in {Tx({a}, {b}), Tx({a, b}, {a})}, y \in {Tx({b}, {a}), Tx({a, b}, {b}), Tx({a, b}, {})},
      i \in {"put", "update"}}
   \cup {WorkOf(t1 :> Tx({}, {b}) @@ t2 :> Tx({b}, {a}), n1 :> Op("put", a), Alone)}
+
+\* Of those what lies in two logs: parts, and one that reads in both.
+CrossingLogs ==
+  {WorkOf(t1 :> x @@ t2 :> y, n1 :> Op(i, a), Alone) :
+     x \in {Tx({a}, {b}), Tx({b}, {a})}, y \in {Tx({b}, {a}), Tx({a, b}, {})},
+     i \in {"put", "update"}}
+
+\* Parts beside a local commit, and one after the other.
+LogsInTime ==
+  {WorkOf(t1 :> x @@ t2 :> y @@ t3 :> z, <<>>, Alone) :
+     x \in {Tx({a}, {b}), Tx({}, {a, b})}, y \in {Local({}, {a})},
+     z \in {Local({}, {b}), Tx({b}, {})}}
+
+\* What happens in the end in two logs.
+LogsInTheEnd ==
+  {WorkOf(t1 :> Tx({}, {a, b}) @@ t2 :> x, n1 :> Op("update", b), Alone) :
+     x \in {Tx({b}, {b}), Tx({a}, {b})}}
 
 \* A local commit beside a transaction and a native write.
 Locals ==

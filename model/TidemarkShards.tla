@@ -3,10 +3,11 @@
    (docs/adr/0015-many-shards.md). A model of its own, beside Tidemark.tla.
 
    Each shard has a log. A part is prepared in the log of each shard that a transaction touches,
-   and the outcome is a function of the logs: commit exactly if all of them hold a `prepared`, and,
-   of one that votes as well, if its first shard holds the vote. Prepared parts bar what conflicts
-   with them, in their shard, until the outcome is entered there. A commit counts at the greatest
-   timestamp at which a part was prepared, in each of its shards.
+   and the outcome is a function of the logs: commit exactly if all of them hold a `prepared`. Of
+   one that votes, as it touches mixed tables as well, the log of its first shard decides alone:
+   its client votes once all parts are prepared. Prepared parts bar what conflicts with them, in
+   their shard, until the outcome is entered there. A commit counts at the greatest timestamp at
+   which a part was prepared, in each of its shards.
 
    At a fork the keys that move go on in a log of their own, whose past is that of the parent up to
    the fork. At a join they come back: the child's log closes, ends once nothing in it is open, and
@@ -74,10 +75,11 @@ Part(t, s) == {k \in R(t) \cup W(t) : tx[t].where[k] = s}
 First(t) == CHOOSE s \in Parts(t) : TRUE
 Placed(t) == {s \in Parts(t) : Has(s, "prepared", t)}
 
-Voted(t) == ~tx[t].votes \/ Has(First(t), "vote", t)
-Yes(t) == /\ Parts(t) # {} /\ Voted(t)
-          /\ Placed(t) = Parts(t) \/ (Mutant = "vote-is-enough" /\ tx[t].votes)
-No(t) == \E s \in Parts(t) : Has(s, "no", t)
+Voted(t) == Has(First(t), "vote", t)
+Yes(t) == /\ Parts(t) # {}
+          /\ IF tx[t].votes THEN Voted(t) ELSE Placed(t) = Parts(t)
+No(t) == IF tx[t].votes THEN Parts(t) # {} /\ Has(First(t), "no", t)
+         ELSE \E s \in Parts(t) : Has(s, "no", t)
 Open(t) == ~Yes(t) /\ ~No(t)
 
 PlacedAt(s, t) ==
@@ -92,9 +94,12 @@ Writes(e, k) == IsOf(e, k) /\ k \in W(e.tx) /\ Yes(e.tx)
 HasPart(log, k, t) == \E i \in DOMAIN log : log[i].tx = t /\ IsOf(log[i], k)
 \* Committed writers of a key in the order of its log.
 Writers(k) == SelectSeq(Log(k), LAMBDA e : Writes(e, k))
-\* One part alone is decided where it stands, if it needs no vote.
+\* One part alone is decided where it stands, if it needs no vote; one that votes, by its vote, in
+\* the log that holds it: not in one that was split off that.
 Entered(log, t) ==
   \/ Cardinality(Parts(t)) = 1 /\ ~tx[t].votes
+  \/ tx[t].votes /\ \E i \in DOMAIN log :
+       log[i].tx = t /\ log[i].at = First(t) /\ log[i].kind \in {"vote", "no"}
   \/ Holds(log, "yes-known", t) \/ Holds(log, "no-known", t)
 
 Init ==
@@ -224,11 +229,13 @@ AbortIfUnseen(t, s) ==
   /\ Appends(s, "no", t, Last(s) + 1)
   /\ UNCHANGED <<maps, tx>>
 
-\* One that touches mixed tables as well, once its native checks are done: ADR 14.
+\* One that touches mixed tables as well, once its native checks are done: ADR 14. What comes behind
+\* its vote lies above the timestamp at which it counts.
 Vote(t) ==
-  /\ tx[t].pc = "sent" /\ tx[t].votes /\ ~Voted(t) /\ ~No(t)
-  /\ Placed(t) = Parts(t) \/ Mutant = "vote-is-enough"
-  /\ Appends(First(t), "vote", t, Last(First(t)) + 1)
+  /\ tx[t].pc = "sent" /\ tx[t].votes /\ ~Voted(t) /\ ~No(t) /\ First(t) \in Placed(t)
+  /\ Placed(t) = Parts(t) \/ Mutant = "votes-for-some-parts"
+  /\ Appends(First(t), "vote", t,
+       1 + IF Mutant = "vote-below" THEN Last(First(t)) ELSE Max({Last(First(t)), CountsAt(t)}))
   /\ UNCHANGED <<maps, tx>>
 
 \* The first one stands: a vote against is none where the vote for it stands before.

@@ -34,6 +34,11 @@ Votes ==
   {t1 :> Voting(x.reads, x.writes) @@ t2 :> y :
      x \in {Tx({a}, {b}), Tx({}, {a, b})}, y \in {Tx({b}, {a}), Tx({a, b}, {}), Voting({}, {a, b})}}
 
+\* The same where a shard is split and joined again.
+MovingVotes ==
+  {t1 :> Voting(x.reads, x.writes) @@ t2 :> y :
+     x \in {Tx({a}, {b}), Tx({b}, {a})}, y \in {Tx({b}, {a}), Tx({a, b}, {})}}
+
 \* Writers of both, and one that reads the past.
 Past ==
   {t1 :> Tx({}, {a, b}) @@ t2 :> x @@ t3 :> AsOf(at, {a, b}) :

@@ -33,9 +33,19 @@ const nativeConfigs = [
   "native-local",
   "native-real-time",
   "native-sessions",
+  "native-logs",
+  "native-logs-in-time",
   "native-liveness",
+  "native-logs-liveness",
 ];
-const shardsConfigs = ["shards-crossing", "shards-votes", "shards-past", "shards-join-parts"];
+const shardsConfigs = [
+  "shards-crossing",
+  "shards-votes",
+  "shards-votes-together",
+  "shards-votes-moving",
+  "shards-past",
+  "shards-join-parts",
+];
 /** The larger ones, -readers, -past, -chains and -writers, are for after a change of the model. */
 const baseConfigs = [
   "base-waiting",

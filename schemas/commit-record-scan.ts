@@ -29,7 +29,8 @@ export type SpilledReference = {
   /** Index of the request in the batch, and in its record. */
   readonly request: number;
   readonly indexInRecord: number;
-  readonly isToPrepare: boolean;
+  /** Whether a vote decides it: then it may write mixed tables. */
+  readonly isVotedOn: boolean;
   readonly id: TransactionId;
   readonly chunks: number;
   readonly byteLength: number;
@@ -135,8 +136,8 @@ export class CommitRecordScanner {
     if (isSpilled) {
       const { chunks, byteLength, digest } = readSpilled(reader);
       const id = transactionIdOfWords({ id0, id1, id2, id3 });
-      const isToPrepare = (flags & requestFlags.prepare) !== 0;
-      const at = { request: batch.count, indexInRecord, isToPrepare };
+      const isVotedOn = batch.isVotedOn(batch.count);
+      const at = { request: batch.count, indexInRecord, isVotedOn };
       reference = { ...at, id, chunks, byteLength, digest };
     }
     if ((flags & requestFlags.vote) !== 0) this.#scanVote(batch, { id0, id1, id2, id3 }, flags);

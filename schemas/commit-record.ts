@@ -65,7 +65,10 @@ export function encodeCommitRequest(request: CommitRequest): Uint8Array {
     assert(proof.length === transactionIdProofBytes, "commit request: a proof has nine bytes");
     writer.bytes(proof);
     const { whole, stamps } = request.vote;
-    assert(whole === undefined || stamps.length === 0, "commit request: a part has no stamps");
+    assert(
+      whole === undefined || stamps.length === 0,
+      "commit request: of a part the whole says its stamps",
+    );
     if (whole === undefined) writeStamps(writer, stamps);
     else writeWhole(writer, whole);
   }

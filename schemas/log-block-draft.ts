@@ -18,7 +18,7 @@ import {
 } from "../core/request-batch.ts";
 import { ByteWriter } from "./byte-writer.ts";
 import { TableRegister } from "./log-block-layout.ts";
-import { writeWrite } from "./log-block-encoding.ts";
+import { countedTag, writeWrite } from "./log-block-encoding.ts";
 import { StreamWriter, writeCounted, writeHeader, writeVote } from "./log-block-writing.ts";
 import { writeParts } from "./parts.ts";
 import { writeTransactionId } from "./transaction-id.ts";
@@ -88,7 +88,7 @@ export class DraftEncoder {
     const hasPayload = prepared || outcome === outcomeCode.committed;
     const place = hasPayload ? this.#placeTag(input, request) : 0;
     const parts = prepared ? requests.parts.get(request) : undefined;
-    writer.u8((parts === undefined ? (tags[outcome] ?? 0) : verdictTags.partNext) + place);
+    writer.u8((parts === undefined ? this.#tagOf(draft, i) : verdictTags.partNext) + place);
     for (let word = 0; word < idWords; word++) {
       writer.u32(requests.ids[request * idWords + word] ?? 0);
     }
@@ -113,6 +113,12 @@ export class DraftEncoder {
       writer.varint(timestamp - (draft.conflictTimestamps[i] ?? 0) - 1);
     }
     return timestamp;
+  }
+
+  #tagOf({ outcomes, voted }: BlockDraft, i: number): number {
+    const verdict = voted.get(i);
+    if (verdict?.placed !== undefined) return countedTag(verdict);
+    return tags[outcomes[i] ?? 0] ?? 0;
   }
 
   #writeChecks({ checks, checkStart }: RequestBatch, request: number): void {

@@ -75,7 +75,7 @@ function tagOf(verdict: Verdict, stream: StreamWriter): number {
     case "committed":
       return verdict.placed === undefined
         ? locationTag(verdict.payload, stream)
-        : verdictTags.counted;
+        : countedTag(verdict);
     case "prepared":
       return preparedTag(verdict, stream);
     case "aborted":
@@ -89,6 +89,11 @@ function tagOf(verdict: Verdict, stream: StreamWriter): number {
     default:
       return assertNever(verdict);
   }
+}
+
+/** Of the commit of a part. */
+export function countedTag({ stamps }: CommittedVerdict): number {
+  return stamps === undefined ? verdictTags.counted : verdictTags.countedVote;
 }
 
 function preparedTag({ parts, payload }: PreparedVerdict, stream: StreamWriter): number {

@@ -136,13 +136,14 @@ export function writeVote(
 /** What the commit of a part says before its writes. */
 export function writeCounted(
   writer: ByteWriter,
-  { payload, timestamp, placed = timestamp }: CommittedVerdict,
+  { payload, timestamp, placed = timestamp, stamps }: CommittedVerdict,
   position: LogPosition,
 ): void {
   assert(payload.kind === "prepared", "log block: a part's commit names what is prepared");
   assert(payload.position <= position && timestamp <= placed, "I4: what is prepared lies before");
   writer.varint(position - payload.position);
   writer.varint(placed - timestamp);
+  if (stamps !== undefined) writeStamps(writer, stamps);
 }
 
 function writeMaker(writer: ByteWriter, { number, installed }: BlockMaker): void {

@@ -292,7 +292,9 @@ function readVerdict(context: DecodeContext): Verdict {
   if (!Number.isSafeInteger(timestamp)) throw malformed("a timestamp is not safe");
   context.last = timestamp;
   if (tag === verdictTags.voted) return readVoted(context, id, timestamp);
-  if (tag === verdictTags.counted) return readCounted(context, id, timestamp);
+  if (tag === verdictTags.counted || tag === verdictTags.countedVote) {
+    return readCounted(context, tag, { id, placed: timestamp });
+  }
   if (tag >= verdictTags.preparedNext && tag <= verdictTags.preparedInline) {
     const checks = readChecks(reader);
     const payload = readLocation(context, tag - verdictTags.preparedNext);
@@ -325,14 +327,19 @@ function readVoted(context: DecodeContext, id: TransactionId, timestamp: Timesta
   return { kind: "committed", id, timestamp, writes, payload, stamps };
 }
 
-function readCounted(context: DecodeContext, id: TransactionId, placed: Timestamp): Verdict {
+function readCounted(
+  context: DecodeContext,
+  tag: number,
+  { id, placed }: { readonly id: TransactionId; readonly placed: Timestamp },
+): Verdict {
   const { reader } = context;
   const position = readBack(reader, context.position);
   const timestamp = (placed - reader.varint()) as Timestamp;
   if (timestamp <= 0) throw malformed("a part counts before all time");
+  const voted = tag === verdictTags.countedVote ? { stamps: readStamps(reader) } : {};
   const writes = readWrites(context);
   const payload = { kind: "prepared", position } as const;
-  return { kind: "committed", id, timestamp, placed, writes, payload };
+  return { kind: "committed", id, timestamp, placed, writes, payload, ...voted };
 }
 
 function readChecks(reader: ByteReader): KeyHash[] {

@@ -11,12 +11,7 @@
 import { FrameError } from "../core/errors.ts";
 import { hashKinds, type KeyHasher } from "../core/key-hash.ts";
 import * as limits from "../core/limits.ts";
-import {
-  columnCode,
-  tableFaults,
-  type RequestBatch,
-  type TableFault,
-} from "../core/request-batch.ts";
+import { tableFaults, type RequestBatch, type TableFault } from "../core/request-batch.ts";
 import { hashSlot, type SlotSeed } from "../core/slot-seed.ts";
 import {
   scanMapBody,
@@ -187,7 +182,7 @@ export class PayloadScanner implements AttributeRules {
     this.entries[table] = entry;
     if (entry === undefined) return tableFaults.unknown;
     // What no vote commits has no stamps, and could be installed on no mixed table.
-    if ((flags & tableFlags.mixed) !== 0 && !this.isToPrepare) return tableFaults.differs;
+    if ((flags & tableFlags.mixed) !== 0 && !this.isVotedOn()) return tableFaults.differs;
     const partitionAt = this.partitionAt[table] ?? 0;
     const sortAt = this.sortAt[table] ?? 0;
     const fits =
@@ -202,8 +197,8 @@ export class PayloadScanner implements AttributeRules {
     return fits ? tableFaults.none : tableFaults.differs;
   }
 
-  private get isToPrepare(): boolean {
-    return this.batch?.kinds[this.batch.count] === columnCode.prepare;
+  private isVotedOn(): boolean {
+    return this.batch?.isVotedOn(this.batch.count) === true;
   }
 
   /** The same of a write's key, whose values begin at `start` and `sortStart`. */

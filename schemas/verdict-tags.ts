@@ -25,8 +25,9 @@ export const busy = 19;
 export const partNext = 20;
 export const partInline = 24;
 export const partNone = 25;
-/** The commit of a part. */
+/** The commit of a part; and of one that a vote has decided. */
 export const counted = 26;
+export const countedVote = 28;
 /** What has no details but its kind. */
 export const plainAborts = {
   "checked-ahead": 6,

@@ -20,7 +20,6 @@ import {
   type SentCommit,
 } from "../committing/commit-under-way.ts";
 import { orAborted } from "../concurrency.ts";
-import { mixedOverShards } from "../conflict-error.ts";
 import { endWithoutCommit } from "./end-without-commit.ts";
 import type { ReadView } from "../reading/read-view.ts";
 import { TransactionContext } from "./transaction-context.ts";
@@ -121,7 +120,7 @@ export async function finishAttempt(
   };
 }
 
-export function touchesMixed({ views, writes }: TransactionContext): boolean {
+function touchesMixed({ views, writes }: TransactionContext): boolean {
   if (views.all.some(({ mixed }) => mixed !== undefined && mixed.size > 0)) return true;
   for (const { table } of writes.values()) if (table.access === "mixed") return true;
   return false;
@@ -141,12 +140,11 @@ async function commit(
   assert(first !== undefined, "attempt: whoever writes touches a shard");
   const isMixed = touchesMixed(context);
   if (others.length > 0) {
-    if (isMixed) throw mixedOverShards();
     const { certifyInShards } = await orAborted(sharding.load(), services.call.signal);
     const { proof, secret } = attempt;
     const { writes } = context;
     const touched = [first, ...others];
-    return certifyInShards(services, { touched, views, writes, proof, secret, named });
+    return certifyInShards(services, { touched, views, writes, isMixed, proof, secret, named });
   }
   const { session, own } = first;
   const here = { ...services, session, own };

@@ -5,7 +5,6 @@
 import type { AttemptServices } from "./attempt-services.ts";
 import type { AttemptViews } from "./attempt-views.ts";
 import { orAborted } from "../concurrency.ts";
-import { mixedOverShards } from "../conflict-error.ts";
 import type { ReadView } from "../reading/read-view.ts";
 import { bringAllAbout } from "../committing/request-settler.ts";
 
@@ -34,7 +33,7 @@ export async function endWithoutCommit(
 /**
  * What was read so far is let out, and the transaction goes on, here or elsewhere. Of one shard it
  * is true at the read timestamp; what of it is of mixed tables its end compares.
- * @throws ConflictError, and the attempt is over; InvalidRequestError.
+ * @throws ConflictError, and the attempt is over.
  */
 export async function endReadsInShards(
   services: AttemptServices,
@@ -43,7 +42,6 @@ export async function endReadsInShards(
   views.assertOpen();
   const touched = views.all.filter(({ readCount }) => readCount > 0);
   if (touched.length < 2) return;
-  if (touched.some(({ mixed }) => mixed !== undefined && mixed.size > 0)) throw mixedOverShards();
   await endInShards(services, touched);
 }
 
@@ -78,6 +76,11 @@ async function endInOne(
  * there is settled (docs/adr/0015-many-shards.md, Read-only ones).
  */
 async function endInShards(services: AttemptServices, views: readonly ReadView[]): Promise<void> {
+  const mixed = views.find((view) => view.mixed !== undefined && view.mixed.size > 0)?.mixed;
+  if (mixed !== undefined) {
+    await mixed.endInShards(views);
+    return;
+  }
   // mutant: no-final-refresh
   await Promise.all(views.map((view) => view.extendToEnd()));
   for (const view of views) await passNothingOpen(services, view);

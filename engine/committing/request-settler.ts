@@ -42,6 +42,7 @@ import type {
   TransactionId,
   WriteHashes,
 } from "../../core/types.ts";
+import { isDecidedIn } from "../../core/whole-outcome.ts";
 import { encodeCommitRequest } from "../../schemas/commit-record.ts";
 import { waitBackoff } from "../backoff.ts";
 import { asError, follow, ignore, noLongerNeeded, orAborted } from "../concurrency.ts";
@@ -260,10 +261,9 @@ export async function bringAbout(
   other: MetOpen & { readonly met: number },
 ): Promise<void> {
   const opened = session.follower.tail.open.get(other.id)?.prepared;
-  const isPart = opened?.parts !== undefined;
-  const abort = isPart
-    ? () => session.settlePart(opened, other)
-    : () => voteAgainst(ports, session, other);
+  const isHere = opened === undefined || isDecidedIn(session.number, opened);
+  const abort = (): Promise<unknown> =>
+    isHere ? voteAgainst(ports, session, other) : session.settlePart(opened, other);
   await settleOpen({ clock: ports.clock, follower: session.follower }, { ...other, abort });
 }
 

@@ -24,7 +24,13 @@ import { provisioningNumber } from "../../core/block-order.ts";
 import type { StoreError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import type { ClientPorts, CommitLog } from "../../core/ports.ts";
-import type { LogBlock, MakerNumber, ShardId, TransactionId } from "../../core/types.ts";
+import type {
+  LogBlock,
+  MakerNumber,
+  ShardId,
+  ShardNumber,
+  TransactionId,
+} from "../../core/types.ts";
 import { ignore } from "../concurrency.ts";
 import { WakefulClock } from "../elapsed.ts";
 import type { InstallOutbox } from "../installing/install-outbox.ts";
@@ -49,6 +55,7 @@ export type AppenderParts = {
   };
   readonly append: CommitLog["append"];
   readonly shard: ShardId;
+  readonly shardNumber: ShardNumber;
   readonly follower: Pick<TailFollower, "tail" | "ageMs" | "refresh" | "adopt" | "consumption">;
   /** The registry, by which a bid's `recheck` goes: who slept has an old copy. */
   readonly tables: { checkFresh(): boolean };
@@ -251,14 +258,15 @@ export class BlockAppender {
 
   /** The next block, in the turn in which they were certified; whom it has no room for, waits. */
   #boarded(bids: readonly WaitingBid[]): BlockFlight {
-    const { follower, nowMicros, number, reports, encode, ports } = this.#parts;
+    const { follower, nowMicros, number, reports, encode, ports, shardNumber } = this.#parts;
     // From when the tail was read, and not from now: the process may have slept since, even within
     // this turn.
     const signBeforeMs = ports.clock.nowMs() - follower.ageMs + limits.expressTailAgeMsMax;
     const now = nowMicros();
     assert(now !== undefined, "express: whoever commits knows the time");
     const maker = { number, installed: reports.take() };
-    const { block, isIn } = planBlock(bids, { log: follower.tail, nowMicros: now, maker });
+    const log = { log: follower.tail, shard: shardNumber };
+    const { block, isIn } = planBlock(bids, { ...log, nowMicros: now, maker });
     this.#waiting = bids.filter((_, i) => isIn[i] !== true);
     return {
       block: { position: block.position, bytes: encode(block) },

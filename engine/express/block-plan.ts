@@ -18,6 +18,9 @@ import type {
   KeyHash,
   LogBlock,
   LogPosition,
+  PreparedVerdict,
+  ShardNumber,
+  Stamp,
   StreamCursor,
   Timestamp,
   TransactionId,
@@ -26,6 +29,7 @@ import type {
   WriteHashes,
 } from "../../core/types.ts";
 import { OpenTransactions } from "../../core/open-transactions.ts";
+import { isDecidedIn, stampsFor } from "../../core/whole-outcome.ts";
 import {
   ClientBlockSize,
   type SizedCommit,
@@ -84,12 +88,18 @@ export function fitsBlock(request: Omit<ExpressRequest, "id">): boolean {
  * @param requests one at least; each fits a block, and has been checked up to the log's end.
  * @param parts.nowMicros microseconds since the epoch; timestamps are `max(last + 1, now)`.
  * @param parts.maker what it says is installed is left out where it leaves the first no room.
+ * @param parts.shard whose log it is. Default: the first one.
  */
 export function planBlock(
   requests: readonly ExpressRequest[],
-  parts: { readonly log: BlockBefore; readonly nowMicros: number; readonly maker: BlockMaker },
+  parts: {
+    readonly log: BlockBefore;
+    readonly nowMicros: number;
+    readonly maker: BlockMaker;
+    readonly shard?: ShardNumber;
+  },
 ): BlockPlan {
-  const { log, nowMicros } = parts;
+  const { log, nowMicros, shard = 0 as ShardNumber } = parts;
   const [first] = requests;
   assert(first !== undefined && fitsBlock(first), "express: a block commits something");
   const { open } = log;
@@ -107,9 +117,8 @@ export function planBlock(
     // A vote on what is not open any more: the log says what has become of it.
     if (sized === undefined || !size.fits(sized)) return false;
     // To ask to abort a part has no effect on it: it may be committed by now.
-    if (request.kind === "abort" && open.get(request.id)?.prepared.parts !== undefined) {
-      return false;
-    }
+    const prepared = open.get(request.id)?.prepared;
+    if (request.kind === "abort" && prepared && !isDecidedIn(shard, prepared)) return false;
     // Whoever asks for an id learns what became of it once the block stands in the log (I3).
     if (decided.has(request.id)) return false;
     // mutant: express-block-conflicts-with-itself
@@ -119,7 +128,7 @@ export function planBlock(
     const counted = countedOf(request) ?? 0;
     // mutant: express-time-runs-back
     last = Math.max(last + 1, Math.min(nowMicros, nowMax), counted) as Timestamp;
-    const verdict = verdictOf(request, sized, { open, timestamp: last });
+    const verdict = verdictOf(request, sized, { open, timestamp: last, shard });
     verdicts.push(verdict);
     open.fold(verdict, position);
     if (verdict.kind !== "committed") return true;
@@ -190,11 +199,31 @@ function countedOf(request: ExpressRequest): Timestamp | undefined {
   return whole?.kind === "committed" ? whole.timestamp : undefined;
 }
 
+/** Those that the log holds of the vote: all, where that decides; else those of its part. */
+function stampsOf(
+  request: ExpressRequest,
+  { shard, prepared }: { readonly shard: ShardNumber; readonly prepared: PreparedVerdict },
+): readonly Stamp[] | undefined {
+  const whole = wholeOf(request);
+  const stamps = whole?.kind === "committed" ? whole.stamps : undefined;
+  if (stamps === undefined || isDecidedIn(shard, prepared)) return stamps;
+  // mutant: enters-without-stamps
+  return stampsFor(shard, { ...prepared, stamps });
+}
+
 /** In the block, once it is known to have room there. */
 function verdictOf(
   request: ExpressRequest,
   sized: SizedDecision,
-  { open, timestamp }: { readonly open: OpenTransactions; readonly timestamp: Timestamp },
+  {
+    open,
+    timestamp,
+    shard,
+  }: {
+    readonly open: OpenTransactions;
+    readonly timestamp: Timestamp;
+    readonly shard: ShardNumber;
+  },
 ): Verdict {
   const { kind, id, vote, checks, parts } = request;
   if (sized === "abort") {
@@ -210,7 +239,12 @@ function verdictOf(
     if (counted !== undefined) {
       // mutant: counts-where-placed
       const at = counted;
-      return { kind: "committed", id, timestamp: at, placed: timestamp, writes, payload };
+      const of = { shard, prepared: opened.prepared };
+      const voted = stampsOf(request, of);
+      return {
+        ...{ kind: "committed", id, timestamp: at, placed: timestamp, writes, payload },
+        ...(voted === undefined ? {} : { stamps: voted }),
+      };
     }
     assert(vote !== undefined, "express: what is no part is voted on");
     return { kind: "committed", id, timestamp, writes, payload, stamps: vote.stamps };
@@ -240,8 +274,10 @@ function sizedOf(request: ExpressRequest, open: OpenTransactions): SizedDecision
   if (kind === "vote" || kind === "settle") {
     const writes = open.get(request.id)?.prepared.writes;
     if (writes === undefined) return undefined;
-    if (wholeOf(request)?.kind === "aborted") return "abort";
-    return fitted({ writes, stamps: vote?.stamps.length ?? 0 });
+    const whole = wholeOf(request);
+    if (whole?.kind === "aborted") return "abort";
+    const stamps = (whole?.stamps ?? vote?.stamps ?? []).length;
+    return fitted({ writes, stamps });
   }
   assert(payload.kind !== "none" || parts !== undefined, "express: what writes has a payload");
   const counted = kind === "prepare" ? { checks: checks.length } : {};

@@ -54,7 +54,7 @@ export async function createExpress({
   const time = new WakefulClock(ports.clock);
   const loneWriter = new LoneWriter(time.nowMs());
   const appender = new BlockAppender({
-    ...{ ...parts, shard, follower, reports, tables, policy },
+    ...{ ...parts, shard, shardNumber: session.number, follower, reports, tables, policy },
     hasStream: () => !session.isStreamless,
     nowMicros: () => {
       const nowMs = clock.nowMs(ports.clock.monotonicMs());

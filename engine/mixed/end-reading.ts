@@ -12,7 +12,7 @@ import type { ClientPorts } from "../../core/ports.ts";
 import type { KeyHash } from "../../core/types.ts";
 import { orAborted } from "../concurrency.ts";
 import { conflictError } from "../conflict-error.ts";
-import type { AttemptView } from "../mixed-way.ts";
+import type { AttemptView, SharedView } from "../mixed-way.ts";
 import { bringAllAbout } from "../committing/request-settler.ts";
 import type { ShardSession } from "../shard-session.ts";
 import type { MixedItems } from "./mixed-items.ts";
@@ -63,12 +63,48 @@ export async function endReading(
     const isOvertaken = hashes.some((hash) => (view.tail.lastCommit(hash) ?? 0) > newest);
     if (!isOvertaken) return;
   }
-  throw view.doom(
-    new UnavailableError(
-      `what was read of mixed tables was written ${limits.readTriesMax} times by transactions ` +
-        "while it was compared",
-    ),
+  throw tooOften(view);
+}
+
+/**
+ * The same of a transaction that has read in several shards: all of it is read again, and then each
+ * log is looked at.
+ *
+ *   read x in A, y in B ─── read again ─── refresh A, B: no commit since, nothing open ─── true
+ *
+ * @param views all of its shards.
+ * @throws as `endReading`.
+ */
+export async function endReadingInShards(views: readonly SharedView[]): Promise<void> {
+  for (let tries = 0; tries < limits.readTriesMax; tries += 1) {
+    const newest = views.map(({ tail }) => tail.newest);
+    await Promise.all(views.map(({ mixed }) => mixed?.compare()));
+    // mutant: read-only-looks-at-one-log
+    await Promise.all(views.map((view) => view.extendToEnd()));
+    const met = views.map(({ mixed, reads, tail }) =>
+      tail.open.allInTheWay([...(mixed?.hashes ?? []), ...hashesOf(reads)], []),
+    );
+    await Promise.all(
+      views.map(async (view, i) => {
+        const ids = met[i] ?? [];
+        if (ids.length > 0) await view.settle(ids);
+      }),
+    );
+    if (met.some(({ length }) => length > 0)) continue;
+    const isOvertaken = views.some(({ mixed, tail }, i) =>
+      mixed?.hashes.some((hash) => (tail.lastCommit(hash) ?? 0) > (newest[i] ?? 0)),
+    );
+    if (!isOvertaken) return;
+  }
+  throw tooOften(views[0]);
+}
+
+function tooOften(view: AttemptView | undefined): Error {
+  const error = new UnavailableError(
+    `what was read of mixed tables was written ${limits.readTriesMax} times by transactions ` +
+      "while it was compared",
   );
+  return view?.doom(error) ?? error;
 }
 
 /**

@@ -57,7 +57,12 @@ export class MixedReadSet {
     requireAtMost("mixedPagesMax", limits.mixedPagesMax, this.pages.length + 1);
     requireAtMost("mixedPagesBytesMax", limits.mixedPagesBytesMax, this.#pagesBytes);
     this.pages.push(page);
-    this.#predicates.set(page.source.hash, page.source.predicate);
+    this.addPredicate(page.source.hash, page.source.predicate);
+  }
+
+  /** What a page has covered, whose rows are read again by another shard's. */
+  addPredicate(hash: KeyHash, predicate: PredicateRead): void {
+    this.#predicates.set(hash, predicate);
   }
 
   /**
@@ -65,11 +70,13 @@ export class MixedReadSet {
    * are compared in any case, later; whoever knows it now need not stand in others' way first. Of
    * what native writes have left, the log does not say what is older.
    */
-  overtaken(tail: Pick<Tail, "lastCommit">): ReadConflict | undefined {
+  overtaken(tail: Pick<Tail, "lastCommit" | "placeOfVersion">): ReadConflict | undefined {
     for (const { at, hash, seen } of this.keys.values()) {
       if (seen.identity.kind !== "version") continue;
       const timestamp = tail.lastCommit(hash);
-      if (timestamp === undefined || timestamp <= seen.identity.version) continue;
+      if (timestamp === undefined) continue;
+      // A part counts below its place.
+      if (timestamp <= tail.placeOfVersion(hash, seen.identity.version)) continue;
       return { hash, timestamp, read: { table: at.table.name, key: at.key } };
     }
     return undefined;

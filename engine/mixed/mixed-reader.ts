@@ -15,18 +15,19 @@ import type {
   QueryRequest,
   ScanRequest,
 } from "../../core/ports.ts";
-import type { Item, TableDescription } from "../../core/types.ts";
-import type { AttemptView, MixedReads, MixedRows } from "../mixed-way.ts";
+import type { Item, KeyHash, TableDescription } from "../../core/types.ts";
+import type { AttemptView, MixedReads, MixedRows, SharedView } from "../mixed-way.ts";
 import type { MixedPageRequest, MixedState } from "../attempts/remembered-state.ts";
 import type { ReadKey } from "../reading/read-key.ts";
 import type { ShardSession } from "../shard-session.ts";
 import { itemIdentity } from "../attempts/write-buffer.ts";
-import { endReading } from "./end-reading.ts";
+import { endReading, endReadingInShards } from "./end-reading.ts";
 import type { MixedItems } from "./mixed-items.ts";
 import { pageSource } from "./mixed-pages.ts";
 import { MixedReadSet, type SeenKey } from "./mixed-read-set.ts";
 import { mixedStateOf } from "./mixed-state.ts";
 import { nativeConflict } from "./native-conflict.ts";
+import { changedRead } from "./read-again.ts";
 import { DigestedReads, type RememberedReads } from "./remembered-reads.ts";
 import { readRows } from "./rows.ts";
 import type { SeenItem } from "./seen-item.ts";
@@ -153,6 +154,26 @@ export class MixedReader implements MixedReads {
   async end(): Promise<void> {
     await this.recall(this.#view.call);
     await endReading(this.#parts, this.#view, this.set);
+  }
+
+  async endInShards(views: readonly SharedView[]): Promise<void> {
+    await endReadingInShards(views);
+  }
+
+  get hashes(): readonly KeyHash[] {
+    return this.set.checks().map(([hash]) => hash);
+  }
+
+  async compare(): Promise<void> {
+    await this.recall(this.#view.call);
+    // mutant: read-only-unchecked
+    const changed = await changedRead(this.#parts.items, this.set, this.#view.call);
+    if (changed !== undefined) throw this.#view.doom(nativeConflict(changed));
+  }
+
+  noteScanned({ name }: TableDescription): void {
+    const hash = this.#view.hashes.table(name);
+    this.set.addPredicate(hash, { table: name, on: "table", key: undefined });
   }
 }
 

@@ -10,26 +10,29 @@ import type {
   MixedServices,
   MixedWay,
 } from "../mixed-way.ts";
+import type { Sessions } from "../sessions.ts";
 import type { ShardSession } from "../shard-session.ts";
+import type { WriteBuffer } from "../attempts/write-buffer.ts";
 import type { CommitWay } from "../types.ts";
 import { certifyByVote } from "./certify-by-vote.ts";
 import { clearFence } from "./clear-fence.ts";
 import { commitLocally, localWriteOf } from "./commit-locally.ts";
-import { TailFenceJudge } from "./fence-judge.ts";
 import { MixedItems } from "./mixed-items.ts";
 import { MixedReader } from "./mixed-reader.ts";
+import { NativeSide } from "./native-side.ts";
+import { ShardedFenceJudge } from "./sharded-judge.ts";
 
 export class MixedTransactions implements MixedWay {
   readonly #items: MixedItems;
   readonly #ports: ClientPorts;
   readonly #session: ShardSession;
-  readonly #judge: TailFenceJudge;
+  readonly #judge: ShardedFenceJudge;
   readonly #readers = new WeakMap<AttemptView, MixedReader>();
 
-  constructor(ports: ClientPorts, session: ShardSession) {
+  constructor(ports: ClientPorts, session: ShardSession, sessions: Sessions) {
     this.#ports = ports;
     this.#session = session;
-    this.#judge = new TailFenceJudge(ports, session);
+    this.#judge = new ShardedFenceJudge(ports, sessions);
     this.#items = new MixedItems(ports, this.#judge);
   }
 
@@ -42,6 +45,11 @@ export class MixedTransactions implements MixedWay {
     );
     this.#readers.set(view, reader);
     return reader;
+  }
+
+  checks(view: AttemptView, writes: WriteBuffer): NativeSide {
+    const { set } = this.reads(view);
+    return new NativeSide({ items: this.#items, ports: this.#ports, set }, writes);
   }
 
   clearFence(at: ItemAddress, options?: CallOptions): Promise<boolean> {
@@ -74,9 +82,10 @@ export class MixedTransactions implements MixedWay {
     }
     let via: CommitWay = "stream";
     const { id, proof } = attempt;
+    const native = this.checks(view, writes);
     const certified = await certifyByVote(
       {
-        ...{ ports: this.#ports, session: this.#session, items: this.#items },
+        ...{ ports: this.#ports, session: this.#session },
         ...{ freshMs: services.freshMs, call: call.options, signal: call.signal },
         onSent: (transactionId, how) => {
           via = how.via;
@@ -87,8 +96,8 @@ export class MixedTransactions implements MixedWay {
         },
       },
       {
-        ...{ id, proof, writes, set, reads: view.reads, mixed: set.checks() },
-        overtaken: (tail) => set.overtaken(tail),
+        ...{ id, proof, writes, native, reads: view.reads, mixed: native.checks },
+        overtaken: (tail) => native.overtaken(tail),
         // What was read of mixed tables is as it is now: at an older timestamp it proves nothing.
         isolation: set.size > 0 ? "serializable" : view.isolation,
       },

@@ -9,36 +9,48 @@
  * (settle-outcome.ts). Nothing is installed before the outcome stands in its log: so a version that
  * is met in a table is one that the log knows.
  *
- * Paper: Centiman §3.1 (validation over several validators).
+ * What touches mixed tables as well has more to ask once all parts are prepared, and then votes, in
+ * the log of its first part, which decides:
+ *
+ *   client   ── prepare ──▶ A, B ── fences ── read again ── vote ──▶ A: committed ──▶ entered in B
+ *                             └── one says no, or something has changed ──▶ A: aborted
+ *
+ * Paper: Centiman §3.1 (validation over several validators), Mediator §4.2.
  */
 import { setMaxListeners } from "node:events";
 import { assert, InvariantViolation } from "../../core/assert.ts";
-import { CommitUnknownError, UnavailableError } from "../../core/errors.ts";
+import { CommitUnknownError, tooLarge, UnavailableError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
+import type { CallOptions } from "../../core/ports.ts";
 import type { TransactionReads } from "../../core/transaction-reads.ts";
 import type { Answer, Part, Timestamp, TransactionId, WholeOutcome } from "../../core/types.ts";
+import { decidingPart } from "../../core/whole-outcome.ts";
 import { transactionIdFor } from "../../schemas/transaction-id.ts";
 import type { AttemptServices } from "../attempts/attempt-services.ts";
 import type { AttemptViews } from "../attempts/attempt-views.ts";
 import type { Committed } from "../log/committed.ts";
 import { sendRequest, tablesOf, type Sent } from "../committing/commit.ts";
-import { abortError } from "../committing/commit-request.ts";
+import { abortError, probedError, type Committable } from "../committing/commit-request.ts";
 import type { CommitName } from "../committing/commit-under-way.ts";
-import { follow, noLongerNeeded } from "../concurrency.ts";
+import { follow, noLongerNeeded, orAborted } from "../concurrency.ts";
 import { RangeMovedError } from "../conflict-error.ts";
+import type { MixedWay, NativeChecks } from "../mixed-way.ts";
 import type { ReadView } from "../reading/read-view.ts";
 import { bringAllAbout, settledAnswer, unknownError } from "../committing/request-settler.ts";
 import type { ShardSession } from "../shard-session.ts";
 import type { CommitWay } from "../types.ts";
 import { assertKeyCount, type WriteBuffer } from "../attempts/write-buffer.ts";
-import { OwnOutcome, type PlacedPart } from "./own-outcome.ts";
+import { OwnOutcome } from "./own-outcome.ts";
 import { abortIn } from "./settle-outcome.ts";
+import { decideByVote, type Committing, type VotingPart } from "./vote-in-shards.ts";
 
 export type ShardedCommit = {
   /** Of the shards that it reads or writes, by rising number. */
   readonly touched: readonly ReadView[];
   readonly views: AttemptViews;
   readonly writes: WriteBuffer;
+  /** Whether it has read or writes a mixed table. */
+  readonly isMixed: boolean;
   readonly proof: Uint8Array;
   readonly secret: Uint8Array;
   /** Told its name before anything is sent. */
@@ -51,11 +63,13 @@ type OwnPart = {
   readonly reads: TransactionReads;
   readonly writes: WriteBuffer;
   readonly from: Timestamp;
+  /** Of one that touches mixed tables; undefined: no part does. */
+  readonly native: NativeChecks | undefined;
 };
 
 /** One that its log has answered. */
 type Answered = OwnPart &
-  PlacedPart & {
+  VotingPart & {
     /** What it means to the caller that it is aborted. */
     readonly refusal: Error | undefined;
   };
@@ -68,36 +82,58 @@ export async function certifyInShards(
   services: AttemptServices,
   commit: ShardedCommit,
 ): Promise<Committed> {
-  const { touched, views, writes, named } = commit;
+  const { touched, views, writes, isMixed, named } = commit;
   for (const view of touched) {
     await view.settleChained();
     await view.ready();
   }
+  if (isMixed) refuseTooManyWrites(writes);
+  const ways = isMixed ? await mixedWays(services, touched) : undefined;
   // A read that its body did not wait for may have chained meanwhile.
   for (const view of touched) await view.settleChained();
   for (const view of touched) view.sealForCommit();
   assertKeyCount(views.readCount, writes.size);
-  const own = touched.map(({ session, reads }): OwnPart => {
-    const from = session.follower.tail.newest;
-    return { session, reads, from, writes: writes.inShard(session.number, services.sessions.map) };
-  });
+  const { call, sessions } = services;
+  const { map } = sessions;
+  const inShard = (view: ReadView): WriteBuffer => writes.inShard(view.session.number, map);
   // The map has changed since it was said which shards are touched.
-  if (own.reduce((sum, part) => sum + part.writes.size, 0) !== writes.size) {
+  if (touched.reduce((sum, view) => sum + inShard(view).size, 0) !== writes.size) {
     throw views.fate.doom(new RangeMovedError());
   }
-  const { call } = services;
+  const newest = touched.map(({ session }) => session.follower.tail.newest);
   // As of its first run: so it gets no younger by running again, and is the oldest one some day.
-  const seen = Math.min(call.seen, ...own.map(({ from }) => from)) as Timestamp;
+  const seen = Math.min(call.seen, ...newest) as Timestamp;
   call.seen = seen;
   const id = transactionIdFor(seen, commit.proof, services.ports.digest);
   named?.({ transactionId: id, place: 0 });
   // The entry of an idempotency key names it now.
-  const parts = own.map((each) => ({
-    ...each,
-    writes: writes.inShard(each.session.number, services.sessions.map),
-  }));
+  const parts = touched.map((view): OwnPart => {
+    const { session, reads } = view;
+    const own = inShard(view);
+    const native = ways?.get(session)?.checks(view, own);
+    return { session, reads, from: session.follower.tail.newest, writes: own, native };
+  });
   const outcome = new OwnOutcome(services, { id, proof: commit.proof, secret: commit.secret });
   return new InShards(services, { id, parts, outcome }).commit();
+}
+
+/** One vote has the stamps of all of its parts. */
+function refuseTooManyWrites({ size: actual }: WriteBuffer): void {
+  const max = limits.preparedWritesMax;
+  if (actual > max) throw tooLarge({ name: "preparedWritesMax", max, actual });
+}
+
+/** And what was read of mixed tables in calls before is as if it had been read in this one. */
+async function mixedWays(
+  { call }: AttemptServices,
+  touched: readonly ReadView[],
+): Promise<ReadonlyMap<ShardSession, MixedWay>> {
+  const ways = touched.map(async (view) => {
+    const way = await orAborted(view.session.mixed(), call.signal);
+    await way.reads(view).recall(call.options);
+    return [view.session, way] as const;
+  });
+  return new Map(await Promise.all(ways));
 }
 
 class InShards {
@@ -127,7 +163,10 @@ class InShards {
     this.#services = services;
     this.#id = id;
     this.#own = parts;
-    this.#parts = parts.map(({ session, from }) => ({ shard: session.number, from }));
+    this.#parts = parts.map(({ session, from, native }) => {
+      const part = { shard: session.number, from };
+      return native === undefined ? part : { ...part, stamps: native.fences };
+    });
     this.#outcome = outcome;
   }
 
@@ -150,16 +189,17 @@ class InShards {
       const results = await Promise.allSettled(asked.map((each) => this.#orRefused(each, stop)));
       const prepared: Answered[] = [];
       for (const result of results) if (result.status === "fulfilled") prepared.push(result.value);
-      const whole = this.#wholeOf(prepared);
-      if (whole?.kind !== "committed") {
+      const placed = this.#wholeOf(prepared);
+      if (placed?.kind !== "committed") {
         const failure = this.#failure();
         // What was never sent, or is overtaken, can never be prepared. Of what is not known nobody
         // says anything.
         // mutant: aborted-when-unknown
-        if (failure.isCertain) this.#outcome.abort(this.#own, this.#unanswered(prepared));
+        if (failure.isCertain) this.#abort(this.#unanswered(prepared));
         await this.#awaitOlder();
         throw failure.error;
       }
+      const whole = await this.#decide(prepared, placed);
       const commitTimestamp = whole.timestamp;
       const [first] = prepared;
       const via = first?.via ?? "stream";
@@ -169,6 +209,43 @@ class InShards {
     } finally {
       unfollow();
       for (const { session, user } of pins) session.follower.leave(user);
+    }
+  }
+
+  /**
+   * Of what touches mixed tables the vote decides.
+   * @throws ConflictError, UnavailableError, StoreError: it is aborted. CommitUnknownError.
+   */
+  async #decide(prepared: readonly Answered[], placed: Committing): Promise<Committing> {
+    if (decidingPart(this.#parts) === undefined) return placed;
+    const nobody = new Set<ShardSession>();
+    const { ports, call } = this.#services;
+    const name = { id: this.#id, proof: this.#outcome.proof };
+    const asked = { ...name, placed, ...this.#calling(call.signal) };
+    try {
+      const voted = await decideByVote(ports, prepared, asked);
+      if (voted !== undefined) return voted;
+    } catch (error) {
+      // Once its vote may be on its way, the log alone says what becomes of it.
+      if (!(error instanceof CommitUnknownError)) this.#abort(nobody);
+      throw error;
+    }
+    this.#abort(nobody);
+    throw probedError();
+  }
+
+  /** Where its parts are, or may come to be, prepared; and its fences are taken away then. */
+  #abort(onWay: ReadonlySet<ShardSession>): void {
+    const aborted = this.#outcome.abort(this.#own, onWay);
+    const { background } = this.#services;
+    for (const { native } of this.#own) {
+      if (native === undefined || native.fences === 0) continue;
+      const cleaned = aborted
+        .then(() => native.cleanUp(this.#id))
+        .finally(() => {
+          background.delete(cleaned);
+        });
+      background.add(cleaned);
     }
   }
 
@@ -189,16 +266,16 @@ class InShards {
   }
 
   async #prepare(part: OwnPart, signal: AbortSignal): Promise<Answered> {
-    const { ports, freshMs, emit, call } = this.#services;
-    const { session, reads, writes, from } = part;
+    const { ports, freshMs, emit } = this.#services;
+    const { session, reads, writes, from, native } = part;
     let via: CommitWay = "stream";
     // Below serializable, too, what was read is checked: it was read at several timestamps.
     // mutant: parts-check-writes-only
-    const subject = { isolation: "serializable", reads, writes } as const;
+    const subject = { isolation: "serializable", reads, writes, ...mixedOf(native) } as const;
     const sent: Sent<Answer> = await sendRequest(ports, session, subject, {
       ...{ kind: "prepare", parts: this.#parts, id: this.#id, undecidedTo: from },
-      ...{ freshMs, signal, group: undefined },
-      call: { signal, ...consumptionOf(call) },
+      ...{ freshMs, group: undefined },
+      ...this.#calling(signal),
       onSent: (transactionId, how) => {
         via = how.via;
         this.#sent.add(session);
@@ -230,7 +307,7 @@ class InShards {
     other: TransactionId,
     { isSent, signal }: { readonly isSent: boolean; readonly signal: AbortSignal },
   ): Promise<Answer | undefined> {
-    const { ports, call } = this.#services;
+    const { ports } = this.#services;
     const opened = session.follower.tail.open.get(other)?.prepared;
     // In the order of what they had seen of the logs when they began.
     const isYounger = this.#id > other;
@@ -239,7 +316,7 @@ class InShards {
     this.#older = { session, id: other };
     if (!isSent) throw new UnavailableError("an older transaction over several shards goes first");
     // A copy of it may yet come to be prepared, when the other one is out of the way.
-    const asked = { id: this.#id, from, signal, call: { signal, ...consumptionOf(call) } };
+    const asked = { id: this.#id, from, ...this.#calling(signal) };
     return abortIn(ports, session, asked);
   }
 
@@ -260,6 +337,12 @@ class InShards {
     const prepared = await asked;
     if (prepared.refusal !== undefined) this.#fails(prepared.refusal, stop);
     return prepared;
+  }
+
+  /** Units are counted for its caller, whatever ends the call. */
+  #calling(signal: AbortSignal): { readonly signal: AbortSignal; readonly call: CallOptions } {
+    const { consumption } = this.#services.call.options;
+    return { signal, call: consumption === undefined ? { signal } : { signal, consumption } };
   }
 
   #fails(error: unknown, stop: AbortController): void {
@@ -297,9 +380,9 @@ function refuseBug(error: unknown): void {
   if (error instanceof InvariantViolation) throw error;
 }
 
-function consumptionOf({ options }: AttemptServices["call"]): {
-  readonly consumption?: NonNullable<AttemptServices["call"]["options"]["consumption"]>;
-} {
-  const { consumption } = options;
-  return consumption === undefined ? {} : { consumption };
+/** As what is sent to be prepared has it. */
+function mixedOf(
+  native: NativeChecks | undefined,
+): Pick<Committable, "mixed" | "overtaken"> | undefined {
+  return native && { mixed: native.checks, overtaken: (tail) => native.overtaken(tail) };
 }

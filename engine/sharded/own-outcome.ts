@@ -104,9 +104,21 @@ export class OwnOutcome {
     await this.#enter({ session }, opened.prepared.timestamp, whole);
   }
 
-  /** Where its part is, or may come to be, prepared. Nobody waits for it. */
-  abort(parts: readonly Pick<PlacedPart, "session">[], onWay: ReadonlySet<ShardSession>): void {
-    for (const part of parts) void this.#keep(this.#abortIn(part, onWay.has(part.session)));
+  /** What a vote shows. */
+  get proof(): Uint8Array {
+    return this.#name.proof;
+  }
+
+  /**
+   * Where its part is, or may come to be, prepared. Its caller need not wait for it. Never rejects.
+   */
+  async abort(
+    parts: readonly Pick<PlacedPart, "session">[],
+    onWay: ReadonlySet<ShardSession>,
+  ): Promise<void> {
+    await Promise.all(
+      parts.map((part) => this.#keep(this.#abortIn(part, onWay.has(part.session)))),
+    );
   }
 
   async #abortIn({ session }: Pick<PlacedPart, "session">, isOnWay: boolean): Promise<boolean> {

@@ -16,7 +16,7 @@ import type {
   TransactionId,
   WholeOutcome,
 } from "../../core/types.ts";
-import { unseen, wholeOutcome, type PartState } from "../../core/whole-outcome.ts";
+import { decidingPart, unseen, wholeOutcome, type PartState } from "../../core/whole-outcome.ts";
 import { transactionIdTimestamp } from "../../schemas/transaction-id.ts";
 import { ignore, orAborted } from "../concurrency.ts";
 import { DecisionSearch } from "../log/decision-search.ts";
@@ -43,6 +43,8 @@ export async function settleWhole(
   asked: Asked & { readonly parts: readonly Part[] },
 ): Promise<WholeOutcome> {
   const { parts } = asked;
+  const deciding = decidingPart(parts);
+  if (deciding !== undefined) return settleVoted({ ports, sessions }, asked, deciding);
   const opened = await Promise.all(
     parts.map(async ({ shard, from }) => ({ from, session: (await sessions.of(shard)).session })),
   );
@@ -65,6 +67,49 @@ export async function settleWhole(
   const settled = wholeOutcome(parts, states);
   assert(settled !== undefined, "I3: what is unseen nowhere has an outcome");
   return settled;
+}
+
+/**
+ * Of one that a vote decides, in the log of that part. Where it stands in the way still, it has had
+ * its while: it is voted down, whether it was prepared there or not.
+ */
+async function settleVoted(
+  { ports, sessions }: ShardedParts,
+  asked: Asked & { readonly parts: readonly Part[] },
+  { shard, from }: Part,
+): Promise<WholeOutcome> {
+  const { session } = await sessions.of(shard);
+  const found = await lookIn(session, { ...asked, from });
+  // probe: voted-part-settled
+  const decision =
+    found === undefined || found.kind === "prepared"
+      ? await endIn(ports, session, { ...asked, from })
+      : found;
+  const whole = wholeOutcome(asked.parts, new Map([[shard, stateOf(decision)]]));
+  assert(whole !== undefined, "I3: what was asked to abort is decided");
+  return whole;
+}
+
+/** Asks to abort the id in the log that decides it, where it may be prepared by now. */
+async function endIn(
+  ports: ClientPorts,
+  session: ShardSession,
+  { id, from, ...asked }: Asked & { readonly from: Timestamp },
+): Promise<Answer> {
+  const { follower } = session;
+  const user = { readTimestamp: follower.tail.floor };
+  follower.enter(user);
+  try {
+    const undecidedTo = Math.min(from, follower.tail.newest) as Timestamp;
+    return await settledDecision(ports, session, {
+      ...{ ...asked, pagesMax: limits.outcomePagesMax, onSent: ignore },
+      request: bare("abort", id, follower.tail.newest),
+      search: new DecisionSearch(session, { id, undecidedTo }),
+      recheck: () => follower.tail.newest,
+    });
+  } finally {
+    follower.leave(user);
+  }
 }
 
 /** What a log holds of the id, from a timestamp on up to its end as it is now. */
@@ -150,7 +195,9 @@ export function bare(
 function stateOf(answer: Answer | undefined): PartState {
   if (answer === undefined) return unseen;
   if (answer.kind === "aborted") return { kind: "aborted" };
-  return { kind: answer.kind, timestamp: answer.timestamp };
+  if (answer.kind === "prepared") return { kind: "prepared", timestamp: answer.timestamp };
+  const { timestamp, stamps } = answer;
+  return { kind: "committed", timestamp, stamps };
 }
 
 /**

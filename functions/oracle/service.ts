@@ -137,7 +137,8 @@ async function newLane(
   const map = await control.shardMap(callOptions(budget));
   const shards = new KnownShards(control);
   const isThere = map?.get(hasher.shard) !== undefined;
-  const range = isThere ? map.ownRangeOf(hasher.shard, shards) : wholeRange;
+  const { shard: number } = hasher;
+  const range = { ...(isThere ? map.ownRangeOf(number, shards) : wholeRange), number };
   return new Lane({ ...options, shard, hashes: new KeyHashes(hasher), range, shards });
 }
 

@@ -173,7 +173,7 @@ export class SpilledPayloads {
     try {
       const source = joinSpilledChunks(chunks, reference, this.#digest);
       batch.begin({
-        kind: reference.isToPrepare ? columnCode.prepare : 0,
+        kind: reference.isVotedOn ? columnCode.prepare : 0,
         isolation: 0,
         payload: 2,
         id0: 0,

@@ -144,9 +144,7 @@ export class LogProgress {
       if (kind !== "committed" && kind !== "aborted") continue;
       const prepared = this.#open.get(id)?.prepared ?? here.get(id);
       const isOpen = prepared !== undefined && !decided.has(id);
-      // Parts write no mixed tables, so that they leave no fences.
-      const mayHaveFences = isOpen && prepared.parts === undefined;
-      if (kind === "aborted" && mayHaveFences) {
+      if (kind === "aborted" && isOpen && mayHaveFences(prepared)) {
         found.push({ prepared, through: verdict.timestamp });
       }
       // The first vote stands, whatever somebody writes behind it.
@@ -200,4 +198,10 @@ export async function progressFrom(
     );
   }
   return before?.goesOnFrom(watermark) === true ? before : new LogProgress(watermark);
+}
+
+/** Of parts only those of a transaction that votes: the others write no mixed tables. */
+function mayHaveFences({ parts, payload }: PreparedVerdict): boolean {
+  if (payload.kind === "none") return false;
+  return parts === undefined || parts.some(({ stamps = 0 }) => stamps > 0);
 }

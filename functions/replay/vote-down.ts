@@ -21,6 +21,7 @@ import type {
   ShardId,
   Timestamp,
 } from "../../core/types.ts";
+import { isDecidedIn } from "../../core/whole-outcome.ts";
 import { CommitSender } from "../../engine/committing/commit-sender.ts";
 import { InstallOutbox } from "../../engine/installing/install-outbox.ts";
 import { encodeCommitRequest } from "../../schemas/commit-record.ts";
@@ -48,10 +49,12 @@ export type VoteDownWork = {
 export async function voteDown(work: VoteDownWork): Promise<void> {
   const { metrics, log } = work.observability;
   const all = openForTooLong(work);
-  // What is a part is not this log's to decide.
-  const parts = all.filter(({ prepared }) => prepared.parts !== undefined);
+  // Of what is a part, another log may decide, or all of them.
+  const isOwn = ({ prepared }: OpenTransaction): boolean =>
+    isDecidedIn(work.hashes.shard, prepared);
+  const parts = all.filter((opened) => !isOwn(opened));
   if (parts.length > 0) await work.settleParts(parts);
-  const tooOld = all.filter(({ prepared }) => prepared.parts === undefined);
+  const tooOld = all.filter(isOwn);
   const [oldest] = tooOld;
   if (oldest === undefined) return;
   try {

@@ -14,7 +14,13 @@ import type {
   TransactionId,
   WholeOutcome,
 } from "../../core/types.ts";
-import { foldPart, unseen, wholeOutcome, type PartState } from "../../core/whole-outcome.ts";
+import {
+  decidingPart,
+  foldPart,
+  unseen,
+  wholeOutcome,
+  type PartState,
+} from "../../core/whole-outcome.ts";
 import { blocksAbove } from "../../engine/log/log-search.ts";
 import { KeyHashes } from "../../schemas/key-hashes.ts";
 
@@ -36,7 +42,8 @@ export async function outcomeInOtherLogs(
 ): Promise<WholeOutcome | undefined> {
   const map = await control.shardMap(call);
   const states = new Map<ShardNumber, PartState>([[asked.own.shard, asked.own.state]]);
-  const others = asked.parts.flatMap((part) => {
+  const deciding = decidingPart(asked.parts);
+  const others = (deciding === undefined ? asked.parts : [deciding]).flatMap((part) => {
     const shard = map?.get(part.shard)?.id;
     return states.has(part.shard) || shard === undefined ? [] : [{ part, shard }];
   });

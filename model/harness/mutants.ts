@@ -44,7 +44,13 @@ const shardsMutants: readonly ModelMutant[] = [
   { name: "ends-with-open", config: "shards-join-parts", violates: outOfOrder },
   { name: "reads-after-end", config: "shards-join", violates: outOfOrder },
   { name: "join-below", config: "shards-join", violates: ["ItemOrder"] },
-  { name: "vote-is-enough", config: "shards-votes", violates: ["NothingLost", "Atomic"] },
+  { name: "votes-for-some-parts", config: "shards-votes", violates: ["NothingLost", "Atomic"] },
+  {
+    name: "vote-below",
+    config: "shards-votes",
+    violates: ["ItemOrder"],
+    settings: { Ahead: "<- Skewed" },
+  },
   { name: "last-vote-for-parts", config: "shards-votes", violates: ["Atomic"] },
 ];
 
@@ -80,6 +86,11 @@ const nativeMutants: readonly ModelMutant[] = [
   { name: "rechecks-beside-fences", config: "native-real-time", violates: ["OneOrder"] },
   { name: "read-only-over-fence", config: "native-real-time", violates: ["OneOrder"] },
   { name: "local-blind-over-fence", config: "native-real-time", violates: ["OneOrder"] },
+  { name: "fences-before-all-are-placed", config: "native-logs", violates: ["OneOrder"] },
+  { name: "votes-before-all-are-placed", config: "native-logs", violates: ["Agree"] },
+  { name: "enters-what-is-open", config: "native-logs", violates: ["Agree"] },
+  { name: "enters-without-stamps", config: "native-logs", violates: lost },
+  { name: "read-only-looks-at-one-log", config: "native-logs", violates: ["OneOrder"] },
   { name: "local-over-fence", config: "native-local", violates: lost },
   { name: "local-by-identity", config: "native-local", violates: lost },
   { name: "local-on-bare", config: "native-local", violates: lost },

@@ -19,18 +19,14 @@ const calm: Partial<SeedPlan> = { natives: 1, nativeShare: 0.3, keys: 12, client
 
 /** Before a transaction has its place in the log, or beside its fences. */
 const recheck = (how: string): string =>
-  "const voted = changedRead(parts.items, set, { ...parts.call, own: subject.id, isFenced: " +
-  "(identity) => Array.from(writes.entries()).some(([write]) => write === identity) }); " +
-  `voted.catch(() => undefined);${how}`;
+  `const voted = native.compare(id, call); voted.catch(() => undefined);${how}`;
 
 export const native: readonly Mutant[] = [
   {
     name: "verify-first",
     breaks: "what was only read is compared before the place in the log: a cycle through writes",
     edit: {
-      "verify-before-place": preceded(
-        recheck(" const decision = await voted; if (decision) throw nativeConflict(decision);"),
-      ),
+      "verify-before-place": preceded(recheck(" await voted;")),
       "verify-first": instead("undefined"),
     },
     changes: { ...crowded, workload: "status-updates" },

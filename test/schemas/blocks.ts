@@ -86,16 +86,25 @@ export const stamps: fc.Arbitrary<readonly Stamp[]> = fc.array(
   ),
   { maxLength: 4 },
 );
-/** In two shards or more. */
+/** In two shards or more, decided by all of them or by a vote. */
 export const parts: fc.Arbitrary<readonly Part[]> = fc
   .uniqueArray(fc.nat({ max: 63 }), { minLength: 2, maxLength: 5 })
   .chain((numbers) =>
     fc
-      .array(safe, { minLength: numbers.length, maxLength: numbers.length })
-      .map((froms) =>
+      .record({
+        froms: fc.array(safe, { minLength: numbers.length, maxLength: numbers.length }),
+        stamped: fc.option(
+          fc.array(fc.nat({ max: 900 }), { minLength: numbers.length, maxLength: numbers.length }),
+          { nil: undefined },
+        ),
+      })
+      .map(({ froms, stamped }) =>
         numbers
           .toSorted((a, b) => a - b)
-          .map((shard, i) => ({ shard: shard as ShardNumber, from: (froms[i] ?? 0) as Timestamp })),
+          .map((shard, i) => ({
+            ...{ shard: shard as ShardNumber, from: (froms[i] ?? 0) as Timestamp },
+            ...(stamped === undefined ? {} : { stamps: stamped[i] ?? 0 }),
+          })),
       ),
   );
 /** How far back a block lies: this one, those before, and any. */
@@ -141,6 +150,7 @@ type VerdictSeed = {
         readonly kind: "counted";
         readonly back: number;
         readonly before: number;
+        readonly stamps: readonly Stamp[] | undefined;
         readonly writes: WriteHashes[];
       }
     | {
@@ -180,6 +190,7 @@ const verdictSeed: fc.Arbitrary<VerdictSeed> = fc.record({
       kind: fc.constant("counted" as const),
       back,
       before: fc.oneof(fc.nat({ max: 3 }), fc.nat({ max: 2 ** 40 })),
+      stamps: fc.option(stamps, { nil: undefined }),
       writes: fc.array(write, { maxLength: 3 }),
     }),
     fc.record({
@@ -225,7 +236,11 @@ function verdictOf(
       const payload = { kind: "prepared", position: at } as const;
       const counts = Math.max(1, timestamp - what.before) as Timestamp;
       const { writes } = what;
-      return { kind: "committed", id, timestamp: counts, placed: timestamp, writes, payload };
+      const voted = what.stamps === undefined ? {} : { stamps: what.stamps };
+      return {
+        ...{ kind: "committed", id, timestamp: counts, placed: timestamp, writes, payload },
+        ...voted,
+      };
     }
     case "voted": {
       const at = Math.max(1, position - what.back) as LogPosition;

@@ -94,11 +94,12 @@ describe("overhead", () => {
     expect(overhead).toBeLessThanOrEqual(bound(1, 9_000, 255));
   });
 
-  test("of a vote is 39 bytes, and 17 for each stamp; of one on a part 45", () => {
+  test("of a vote is 39 bytes, and 17 for each stamp; of one on a part 46", () => {
     fc.assert(
       fc.property(votes, (vote) => {
-        const stamps = vote.vote?.stamps.length ?? 0;
-        const whole = vote.vote?.whole === undefined ? 0 : 6;
+        const { whole: said, stamps: own = [] } = vote.vote ?? {};
+        const { length: stamps } = said?.kind === "committed" ? (said.stamps ?? own) : own;
+        const whole = said === undefined ? 0 : 7;
         expect(recordOf([vote]).length - 9).toBeLessThanOrEqual(39 + 17 * stamps + whole);
       }),
       { numRuns: 50 },

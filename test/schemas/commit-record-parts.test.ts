@@ -51,6 +51,33 @@ function faultsOf(bytes: Uint8Array): readonly unknown[] {
   });
 }
 
+describe("a part of what a vote decides", () => {
+  const voted = parts.map((part, i) => ({ ...part, stamps: i }));
+
+  test("says how many of the vote's stamps are its own", () => {
+    const bytes = recordOf({ ...reader, parts: voted });
+    expect(hex(bytes)).toBe(
+      (
+        `${header}01 2d 90 ${idAndCheckedTo} 00 8201 ` + "01 060a24181e4000 00 3f 060a24181e4000 01"
+      ).replaceAll(" ", ""),
+    );
+    expect(decodeCommitRecord(bytes)).toEqual([{ ...reader, parts: voted }]);
+    expect(scanned(bytes).parts.get(0)).toEqual(voted);
+    expect(scanned(bytes).isVotedOn(0)).toBe(true);
+    expect(scanned(recordOf(reader)).isVotedOn(0)).toBe(false);
+  });
+
+  test.each([
+    ["of one", "malformed", "8101 01 060a24181e4000 00"],
+    ["with more stamps than a vote has", "oversized", "8201 01 060a24181e4000 8927 3f"],
+    ["without a number of stamps", "truncated", "8201 01 060a24181e4000 00 3f 060a24181e4000"],
+  ])("is refused %s as %s", (_, fault, named) => {
+    const request = fromHex(`90 ${idAndCheckedTo} 00 ${named}`);
+    const bytes = encodeCommitRecord(sampleHashes.fingerprint, [request]);
+    expect(faultsOf(bytes)).toEqual([fault, fault]);
+  });
+});
+
 describe("a part that only reads", () => {
   test("names the others, and has no payload", () => {
     const bytes = recordOf(reader);
@@ -90,17 +117,20 @@ describe("a vote on a part", () => {
   const proof = new Uint8Array(9).fill(7);
   const own = transactionIdFor(from, proof, systemDigest);
 
-  test.each([{ kind: "aborted" }, { kind: "committed", timestamp: from }] as const)(
-    "says that the whole is $kind",
-    (whole) => {
-      const vote = { proof, stamps: [], whole };
-      const bytes = recordOf({ kind: "vote", id: own, ...bare, vote });
-      expect(decodeCommitRecord(bytes)).toMatchObject([{ vote }]);
-      const batch = scanned(bytes);
-      expect(batch.wholes.get(0)).toEqual(whole);
-      expect(batch.votes.size).toBe(0);
-    },
-  );
+  const stamps = [{ kind: "version", version: from }] as const;
+
+  test.each([
+    { kind: "aborted" },
+    { kind: "committed", timestamp: from },
+    { kind: "committed", timestamp: from, stamps },
+  ] as const)("says that the whole is $kind", (whole) => {
+    const vote = { proof, stamps: [], whole };
+    const bytes = recordOf({ kind: "vote", id: own, ...bare, vote });
+    expect(decodeCommitRecord(bytes)).toMatchObject([{ vote }]);
+    const batch = scanned(bytes);
+    expect(batch.wholes.get(0)).toEqual(whole);
+    expect(batch.votes.size).toBe(0);
+  });
 
   test("counts for nothing with the proof of another id", () => {
     const vote = { proof: new Uint8Array(9), stamps: [], whole: { kind: "aborted" } } as const;

@@ -269,7 +269,7 @@ describe("spilled payloads", () => {
       {
         request: 2,
         indexInRecord: 1,
-        isToPrepare: false,
+        isVotedOn: false,
         id,
         chunks: 2,
         byteLength: 400_000,

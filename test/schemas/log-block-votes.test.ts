@@ -49,7 +49,7 @@ describe("a block with prepared transactions, votes and busy answers", () => {
     ["more stamps than its bytes hold", 107, 0x7f, "truncated"],
     ["a stamp of an unknown kind", 108, 2, "malformed"],
     ["a stamped version that is not safe", 126, 0x20, "malformed"],
-    ["an unknown verdict", 152, 28, "malformed"],
+    ["an unknown verdict", 152, 29, "malformed"],
     ["what is in the way with a timestamp that is not safe", 169, 0x20, "malformed"],
   ])("is refused with %s", (_, at, value, fault) => {
     const bytes = encodeLogBlock(goldenOfVotes);

@@ -154,7 +154,7 @@ describe("log block", () => {
     ["an unknown cursor", 17, 3, "malformed"],
     ["a sequence number's negative zero", 19, 1, "malformed"],
     ["a cursor within a record that covers none of it", 22, 0, "malformed"],
-    ["an unknown verdict", 31, 28, "malformed"],
+    ["an unknown verdict", 31, 29, "malformed"],
   ])("refuses %s", (_, at, value, fault) => {
     const bytes = encodeLogBlock(golden);
     bytes[at] = value;

@@ -119,6 +119,7 @@ const bare = {
 const wholes: fc.Arbitrary<WholeOutcome> = fc.oneof(
   fc.constant({ kind: "aborted" as const }),
   checkedTo.map((timestamp) => ({ kind: "committed" as const, timestamp })),
+  fc.record({ kind: fc.constant("committed" as const), timestamp: checkedTo, stamps }),
 );
 
 /** Votes with the proof of their id, and with one of another. */

@@ -47,6 +47,7 @@ const exceptions: ReadonlyMap<string, string> = new Map([
   ["core/block-bytes.ts stampBytesMax", "follows from the format of blocks"],
   ["core/block-bytes.ts votedBytesMax", "follows from the format of blocks"],
   ["core/block-bytes.ts countedBytesMax", "follows from the format of blocks"],
+  ["core/block-bytes.ts partCountBytesMax", "follows from the format of blocks"],
   ["core/block-bytes.ts partBytesMax", "follows from the format of blocks"],
   ["core/block-bytes.ts busyBytesMax", "follows from the format of blocks"],
   ["core/block-bytes.ts newRecordBytesMax", "follows from the format of blocks"],

@@ -101,6 +101,7 @@ export class AppendingLog {
       ports: { ...ports, random: { next: () => 0, bytes: (n) => new Uint8Array(n) } },
       append: (_, block, options) => this.#append(block, options?.consumption),
       shard,
+      shardNumber: sampleHashes.shard,
       follower: this.follower,
       reports: this.reports,
       policy: this.policy,

@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
   CommitUnknownError,
   defineTable,
-  InvalidRequestError,
   TransactionClosedError,
   type EngineEvent,
 } from "../../../sdk/index.ts";
@@ -199,26 +198,6 @@ test("an unknown outcome over several shards is settled", async () => {
     expect(rows.filter((row) => row !== undefined)).toHaveLength(
       outcome === "committed" ? ids.length : 0,
     );
-  });
-});
-
-test("a mixed table takes part in transactions of one shard only", async () => {
-  cloud = await createTestCloud({
-    shards: 4,
-    tables: [testTable("accounts", { partitionKey: "id", access: "mixed" })],
-  });
-  await cloud.run(async () => {
-    const client = cloud.createClient();
-    await client.transact(async (tx) => {
-      const one = await tx.get(accounts, "account-1");
-      tx.put(accounts, { id: "account-1", amount: (one?.amount ?? 0) + 1 });
-    });
-    const over = client.transact((tx) => {
-      for (const id of ids) tx.put(accounts, { id, amount: 1 });
-      return Promise.resolve();
-    });
-    await expect(over).rejects.toBeInstanceOf(InvalidRequestError);
-    await expect(over).rejects.toMatchObject({ field: "table" });
   });
 });
 
