@@ -10,7 +10,6 @@
  */
 import { InvalidRequestError, StoreError } from "../core/errors.ts";
 import * as limits from "../core/limits.ts";
-import { OpenTransactions } from "../core/open-transactions.ts";
 import type { ControlStore, StoredBlock } from "../core/ports.ts";
 import { noSuchShard, shardIdOf, type ShardMap } from "../core/shard-map.ts";
 import type { Fork, LogPosition, ShardId, ShardNumber, Watermark } from "../core/types.ts";
@@ -60,7 +59,7 @@ const hashKeyMax = 2n ** 128n - 1n;
 export async function splitShard(parts: SplitParts, request: SplitRequest): Promise<Split> {
   const { control } = parts;
   const whole = await control.shardMap();
-  await refuseMixed(parts, whole?.entries.length ?? 1);
+  await refuseMoving(parts);
   const parent = whole?.live(request.shard);
   if (parent === undefined) {
     throw noSuchShard(request.shard, whole);
@@ -96,20 +95,14 @@ export async function splitShard(parts: SplitParts, request: SplitRequest): Prom
   return { shard: number, id: child.shard, from, forkedAt };
 }
 
-async function refuseMixed({ control }: SplitParts, shards: number): Promise<void> {
+async function refuseMoving({ control }: SplitParts): Promise<void> {
   const { tables } = await control.registry();
-  const mixed = tables.find(({ access, move }) => access === "mixed" || move !== undefined);
-  if (mixed === undefined) return;
-  // Over several shards no table is moved.
-  const remedy =
-    shards === 1
-      ? "move the table back first"
-      : "over several shards no table is moved back: take it out and register it anew first " +
-        "(docs/adoption.md, Out again)";
+  const moving = tables.find(({ move }) => move !== undefined);
+  if (moving === undefined) return;
   throw new InvalidRequestError(
     "table",
-    `table "${mixed.name}" is mixed, or about to be: native operations are voted on in one log, ` +
-      `which must not be split meanwhile; ${remedy}`,
+    `table "${moving.name}" is being moved, which needs a deployment of one shard; split it once ` +
+      "the move is done",
   );
 }
 
@@ -187,12 +180,8 @@ async function hashKeyBeside(
 }
 
 /**
- * Puts the fork, unless it stands there already: above the watermark, or it were entered.
- *
- * What waits for a vote must not be open at the fork: it would be voted on in two logs, and each
- * goes by its own first vote. So it is asked right before the put whether a table has become mixed;
- * and one of which the registry says so a moment later is met in the log, as the fork stands right
- * behind what was looked at.
+ * Puts the fork, unless it stands there already: above the watermark, or it were entered. What waits
+ * for a vote at the fork is voted on in this log, and its outcome entered in the other one.
  */
 function placeFork(
   parts: SplitParts,
@@ -202,12 +191,9 @@ function placeFork(
     watermark,
   }: { readonly parent: ShardId; readonly fork: Fork; readonly watermark: Watermark },
 ): Promise<LogPosition> {
-  const open = new OpenTransactions();
   const isIt = (stored: StoredBlock, hashes: KeyHashes): boolean => {
     const block = decodeLogBlock(stored.bytes, stored.position, hashes);
     if (block.fork?.shard === fork.shard) return true;
-    for (const verdict of block.verdicts) open.fold(verdict, block.position);
-    open.mark();
     if (block.handover === undefined || block.handover.kind === "takes") return false;
     // probe: split-meets-a-join
     throw new InvalidRequestError(
@@ -220,27 +206,10 @@ function placeFork(
     { shard, watermark },
     {
       isIt,
-      mayPut: async () => {
-        const map = await parts.control.shardMap();
-        await refuseMixed(parts, map?.entries.length ?? 1);
-        refuseVotes(shard, open);
-      },
+      mayPut: () => refuseMoving(parts),
       follow: (end) => ({ ...decidingBlockBehind(end, parts.random), fork }),
     },
   );
-}
-
-/** @throws StoreError: soon it is voted on, and then the registry says why if it is not to be. */
-function refuseVotes(shard: ShardId, open: OpenTransactions): void {
-  for (const { prepared, position } of open.all()) {
-    // Parts are entered in both logs.
-    if (prepared.parts !== undefined) continue;
-    throw new StoreError(
-      "unavailable",
-      `transaction ${prepared.id} waits for its vote in block ${position} of shard ${shard}'s ` +
-        "log, which must not be split meanwhile; run it again",
-    );
-  }
 }
 
 /** As `tidemark shards` lists them. */

@@ -58,6 +58,6 @@ function settlementOf(whole: WholeOutcome, { prepared, shard }: Opened): Settlem
   const { stamps } = whole;
   if (isDecidedIn(shard, prepared)) return { kind: "committed", stamps: stamps ?? [], counted };
   // mutant: enters-without-stamps
-  const own = stamps && stampsFor(shard, { ...prepared, stamps });
+  const own = stamps && stampsFor(shard, prepared, stamps);
   return { kind: "committed", stamps: own, counted };
 }

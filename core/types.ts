@@ -373,6 +373,8 @@ export type PreparedVerdict = {
    * what became of it.
    */
   readonly parts?: readonly Part[];
+  /** Of one that a vote decides: whose log has prepared it, before this one was split off that. */
+  readonly of?: ShardNumber;
 };
 
 /** What the sender of a request waits for: of one to prepare, that it is prepared. */

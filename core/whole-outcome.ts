@@ -52,15 +52,16 @@ export function isDecidedIn(shard: ShardNumber, { parts }: PreparedVerdict): boo
   return parts === undefined || decidingPart(parts)?.shard === shard;
 }
 
-/** Of the stamps of a vote those that are the shard's; of one without a vote none. */
+/** Of the stamps of a vote those that are for what is prepared in the shard's log. */
 export function stampsFor(
   shard: ShardNumber,
-  { parts = [], stamps }: { readonly parts?: readonly Part[]; readonly stamps: readonly Stamp[] },
+  { parts = [], of = shard }: Pick<PreparedVerdict, "parts" | "of">,
+  stamps: readonly Stamp[],
 ): readonly Stamp[] {
   let from = 0;
   for (const part of parts) {
     const to = from + (part.stamps ?? 0);
-    if (part.shard === shard) return stamps.slice(from, to);
+    if (part.shard === of) return stamps.slice(from, to);
     from = to;
   }
   return [];

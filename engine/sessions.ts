@@ -102,6 +102,37 @@ export class Sessions {
   }
 
   /**
+   * Runs the task for each shard that was split off this one since, as far as its log was followed,
+   * and for those that were split off these: what was open in it then is open in their logs, too.
+   */
+  async forHeirs(
+    number: ShardNumber,
+    since: Timestamp,
+    task: (heir: ShardSession) => Promise<void>,
+  ): Promise<void> {
+    if (!this.isForkedSince(number, since)) return;
+    const known = new Set<ShardNumber>();
+    for (;;) {
+      const { map } = this;
+      const heirs = map.entries.filter(
+        (entry) =>
+          !known.has(entry.number) &&
+          map.lineageOf(entry.number).some(({ shard }) => shard === number),
+      );
+      if (heirs.length === 0) return;
+      for (const heir of heirs) known.add(heir.number);
+      // Their logs may tell of more.
+      await Promise.all(
+        heirs.map(async (heir) => {
+          const { session } = await this.of(heir.number);
+          await session.follower.refresh();
+          await task(session);
+        }),
+      );
+    }
+  }
+
+  /**
    * A block of the shard's log, or of its past, may say that a part of the range goes on elsewhere,
    * or that it has another one's. What does not fit is of shards of which this map does not know.
    */

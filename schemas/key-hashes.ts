@@ -61,6 +61,11 @@ export class KeyHashes {
     return past?.fingerprint ?? this.fingerprint;
   }
 
+  /** In whose log the block there stands. */
+  shardAt(position: LogPosition): ShardNumber {
+    return this.#past.find(({ through }) => position <= through)?.shard ?? this.shard;
+  }
+
   /** Where the log's blocks stand that lie before its fork. */
   get past(): Lineage {
     return this.#past;

@@ -12,6 +12,7 @@ import { keyHash } from "../core/key-hash.ts";
 import * as limits from "../core/limits.ts";
 import type { PlainAbort } from "../core/verdict-kinds.ts";
 import { isSequenceNumber } from "../core/sequence-number.ts";
+import { decidingPart } from "../core/whole-outcome.ts";
 import type {
   AbortReason,
   BlockMaker,
@@ -298,7 +299,8 @@ function readVerdict(context: DecodeContext): Verdict {
   if (tag >= verdictTags.preparedNext && tag <= verdictTags.preparedInline) {
     const checks = readChecks(reader);
     const payload = readLocation(context, tag - verdictTags.preparedNext);
-    return { kind: "prepared", id, timestamp, checks, writes: readPrepared(context), payload };
+    const prepared = { kind: "prepared", id, timestamp, checks, payload } as const;
+    return ofItsLog(context, { ...prepared, writes: readPrepared(context) });
   }
   if (tag >= verdictTags.partNext && tag <= verdictTags.partNone) {
     const checks = readChecks(reader);
@@ -309,13 +311,28 @@ function readVerdict(context: DecodeContext): Verdict {
         : readLocation(context, tag - verdictTags.partNext);
     const writes = readPrepared(context);
     if (payload.kind === "none" && writes.length > 0) throw malformed("writes have no payload");
-    return { kind: "prepared", id, timestamp, checks, writes, payload, parts };
+    const prepared = { kind: "prepared", id, timestamp, checks, payload } as const;
+    return ofItsLog(context, { ...prepared, writes, parts });
   }
   if (tag > verdictTags.committedInline) {
     return { kind: "aborted", id, timestamp, reason: readReason(reader, tag, timestamp) };
   }
   const payload = readLocation(context, tag);
   return { kind: "committed", id, timestamp, writes: readWrites(context), payload };
+}
+
+/**
+ * What a vote decides is decided in the log that has prepared it: in one that was split off since
+ * it is a part, which is told.
+ */
+function ofItsLog({ hashes, position }: DecodeContext, prepared: PreparedVerdict): PreparedVerdict {
+  const of = hashes.shardAt(position);
+  if (of === hashes.shard) return prepared;
+  const { parts, timestamp: from, writes } = prepared;
+  // mutant: fork-forgets-who-decides
+  if (parts === undefined)
+    return { ...prepared, of, parts: [{ shard: of, from, stamps: writes.length }] };
+  return decidingPart(parts) === undefined ? prepared : { ...prepared, of };
 }
 
 function readVoted(context: DecodeContext, id: TransactionId, timestamp: Timestamp): Verdict {

@@ -208,7 +208,7 @@ function stampsOf(
   const stamps = whole?.kind === "committed" ? whole.stamps : undefined;
   if (stamps === undefined || isDecidedIn(shard, prepared)) return stamps;
   // mutant: enters-without-stamps
-  return stampsFor(shard, { ...prepared, stamps });
+  return stampsFor(shard, prepared, stamps);
 }
 
 /** In the block, once it is known to have room there. */

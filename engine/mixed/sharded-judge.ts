@@ -9,6 +9,7 @@ import type { ShardNumber } from "../../core/types.ts";
 import { UnavailableError } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import { waitBackoff } from "../backoff.ts";
+import { orAborted } from "../concurrency.ts";
 import type { Sessions } from "../sessions.ts";
 import { TailFenceJudge } from "./fence-judge.ts";
 import type { FenceJudge, SettleOptions } from "./mixed-items.ts";
@@ -44,6 +45,7 @@ export class ShardedFenceJudge implements FenceJudge {
     for (let attempt = 0; attempt < limits.readTriesMax; attempt += 1) {
       const { number } = sessions.at(partition);
       const { session } = await sessions.of(number);
+      if (!session.follower.started) await orAborted(session.follower.refresh(), signal);
       const answer = await ask(this.#judgeOf(number, session));
       if (sessions.isOld) await sessions.learn();
       if (session.follower.tail.standing === "ended" && sessions.at(partition).number === number) {

@@ -1,6 +1,7 @@
 /** Transactions over mixed tables, as one process has them for its shard. Loaded with the first. */
 import type { ItemAddress } from "../../core/mixed-items-port.ts";
 import type { CallOptions, ClientPorts } from "../../core/ports.ts";
+import type { CommittedVerdict, Timestamp } from "../../core/types.ts";
 import { localTransactionId } from "../../schemas/transaction-id.ts";
 import { installCommitted } from "../installing/install-committed.ts";
 import type {
@@ -27,11 +28,13 @@ export class MixedTransactions implements MixedWay {
   readonly #ports: ClientPorts;
   readonly #session: ShardSession;
   readonly #judge: ShardedFenceJudge;
+  readonly #sessions: Sessions;
   readonly #readers = new WeakMap<AttemptView, MixedReader>();
 
   constructor(ports: ClientPorts, session: ShardSession, sessions: Sessions) {
     this.#ports = ports;
     this.#session = session;
+    this.#sessions = sessions;
     this.#judge = new ShardedFenceJudge(ports, sessions);
     this.#items = new MixedItems(ports, this.#judge);
   }
@@ -103,10 +106,32 @@ export class MixedTransactions implements MixedWay {
       },
     );
     const shared = { ports: this.#ports, session: this.#session };
-    const installed = installCommitted({ ...services, ...shared }, certified, {
-      ...{ proof: attempt.secret, via, consumption: call.consumption },
+    const own = { proof: attempt.secret, via, consumption: call.consumption };
+    const installing = (): Promise<boolean> =>
+      installCommitted({ ...services, ...shared }, certified, own);
+    const { verdict } = certified;
+    const since = view.reads.readTimestamp;
+    const isForked = this.#sessions.isForkedSince(this.#session.number, since);
+    const installed = isForked
+      ? this.#tellHeirs(verdict, since, call).then(installing, () => false)
+      : installing();
+    return { kind: "logged", verdict, installed };
+  }
+
+  /**
+   * Of a shard that was split while it waited for its vote, the other log has it open as well: what
+   * is met in a table its readers must find decided there. Where that fails replay does it all.
+   */
+  async #tellHeirs(
+    { id }: CommittedVerdict,
+    since: Timestamp,
+    { signal, options }: MixedServices["call"],
+  ): Promise<void> {
+    await this.#sessions.forHeirs(this.#session.number, since, async (heir) => {
+      const opened = heir.follower.tail.open.get(id);
+      // probe: voted-in-a-shard-that-was-split
+      if (opened !== undefined) await heir.settlePart(opened.prepared, { signal, call: options });
     });
-    return { kind: "logged", verdict: certified.verdict, installed };
   }
 }
 

@@ -9,7 +9,6 @@ import type {
   Answer,
   CommittedVerdict,
   Payload,
-  ShardNumber,
   Timestamp,
   TransactionId,
   WholeOutcome,
@@ -81,27 +80,11 @@ export class OwnOutcome {
    * has what was split off that: what is met in a table its readers must find decided there.
    */
   async #enterInHeirs({ session, from }: PlacedPart, whole: WholeOutcome): Promise<void> {
-    const { sessions } = this.#services;
-    if (!sessions.isForkedSince(session.number, from)) return;
-    const known = new Set<ShardNumber>();
-    for (;;) {
-      const { map } = sessions;
-      const isHeir = (number: ShardNumber): boolean =>
-        map.lineageOf(number).some(({ shard }) => shard === session.number);
-      const heirs = map.entries.filter(({ number }) => !known.has(number) && isHeir(number));
-      if (heirs.length === 0) return;
-      for (const { number } of heirs) known.add(number);
-      // Their logs may tell of more.
-      await Promise.all(heirs.map(({ number }) => this.#enterInHeir(number, whole)));
-    }
-  }
-
-  async #enterInHeir(number: ShardNumber, whole: WholeOutcome): Promise<void> {
-    const { session } = await this.#services.sessions.of(number);
-    await session.follower.refresh();
-    const opened = session.follower.tail.open.get(this.#name.id);
-    if (opened === undefined) return;
-    await this.#enter({ session }, opened.prepared.timestamp, whole);
+    await this.#services.sessions.forHeirs(session.number, from, async (heir) => {
+      const opened = heir.follower.tail.open.get(this.#name.id);
+      if (opened === undefined) return;
+      await this.#enter({ session: heir }, opened.prepared.timestamp, whole);
+    });
   }
 
   /** What a vote shows. */
