@@ -232,11 +232,10 @@ export function planOf(seed: number): SeedPlan {
   const visits = mayVisit && random.fork("visits").chance(visitsShare);
   const closings = hotLog || visits ? 0 : closingsOf(commit, random.fork("closings"));
   const isCrowded = hotLog || visits;
-  const shards = shardsOf(random.fork("shards"), { workload, closings, isCrowded });
-  const splits = splitsOf(random.fork("splits"), { workload, closings, isCrowded });
+  const shards = shardsOf(random.fork("shards"), { closings, isCrowded });
+  const splits = splitsOf(random.fork("splits"), { closings, isCrowded });
   const joins = joinsOf(random.fork("joins"), { shards, splits });
-  const mayBeMixed = shards === 1 && splits === 0 && mixableWorkloads.includes(workload);
-  const mixed = mayBeMixed && random.fork("mixed").chance(mixedShare);
+  const mixed = mixableWorkloads.includes(workload) && random.fork("mixed").chance(mixedShare);
   const isWithout = tablesOnly || closings > 0;
   const housekeeping = housekeepingOf(isWithout, random.fork("housekeeping"));
   const appendFaults = tablesOnly
@@ -281,16 +280,11 @@ export function planOf(seed: number): SeedPlan {
 }
 
 /** Of which it depends whether there may be several shards. */
-type Shardable = {
-  readonly workload: WorkloadName;
-  readonly closings: number;
-  readonly isCrowded: boolean;
-};
+type Shardable = { readonly closings: number; readonly isCrowded: boolean };
 
-/** Mixed tables, moves of the stream and judges of one crowded log are of one shard. */
-function mayBeSeveral({ workload, closings, isCrowded }: Shardable): boolean {
-  const can = transactionalWorkloads.includes(workload) || baseWorkloads.includes(workload);
-  return can && closings === 0 && !isCrowded;
+/** Moves of the stream and judges of one crowded log are of one shard. */
+function mayBeSeveral({ closings, isCrowded }: Shardable): boolean {
+  return closings === 0 && !isCrowded;
 }
 
 function shardsOf(random: SeededRandom, of: Shardable): number {

@@ -79,7 +79,7 @@ async function askStores(
   const fenced = await allSettled(
     sides.map(({ native, sentMs }) => native.fence(id, { sentMs, call })),
   );
-  // mutant: parts-compared-beside-fences
+  // mutant: parts-not-compared
   await Promise.all(sides.map(({ native }) => native.compare(id, call)));
   const count = sides.reduce((sum, { native }) => sum + native.fences, 0);
   const stamps = fenced.flat();

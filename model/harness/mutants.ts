@@ -45,12 +45,7 @@ const shardsMutants: readonly ModelMutant[] = [
   { name: "reads-after-end", config: "shards-join", violates: outOfOrder },
   { name: "join-below", config: "shards-join", violates: ["ItemOrder"] },
   { name: "votes-for-some-parts", config: "shards-votes", violates: ["NothingLost", "Atomic"] },
-  {
-    name: "vote-below",
-    config: "shards-votes",
-    violates: ["ItemOrder"],
-    settings: { Ahead: "<- Skewed" },
-  },
+  { name: "vote-below", config: "shards-votes", violates: ["ItemOrder"] },
   { name: "last-vote-for-parts", config: "shards-votes", violates: ["Atomic"] },
 ];
 

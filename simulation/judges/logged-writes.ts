@@ -66,6 +66,7 @@ export async function writesOfLog(
     for (const [at, { table: index, key, item }] of writes.entries()) {
       const table = tables[index];
       if (table === undefined) continue;
+      const stamp = table.isMixed === true ? { stamp: stamps.next().value } : {};
       const hash = verdict.writes[at]?.partition;
       // The other log has it, too, and speaks for what lies in its own range.
       if (hash !== undefined && !isOwn(verdict, hash)) continue;
@@ -80,7 +81,7 @@ export async function writesOfLog(
         key,
         item,
         timestamp: verdict.timestamp,
-        ...(table.isMixed === true ? { stamp: stamps.next().value } : {}),
+        ...stamp,
       });
     }
   }

@@ -1,9 +1,16 @@
 /**
  * Transactions over several shards, when all is over: what one log has entered of one, all of them
- * have, at one timestamp; and it is committed exactly if all have prepared it (I3 over all logs).
+ * have, at one timestamp; and it is committed exactly if all have prepared it, or by its vote (I3
+ * over all logs).
  */
-import type { LogBlock, ShardNumber } from "../../core/types.ts";
-import { foldPart, unseen, wholeOutcome, type PartState } from "../../core/whole-outcome.ts";
+import type { LogBlock, Part, ShardNumber } from "../../core/types.ts";
+import {
+  decidingPart,
+  foldPart,
+  unseen,
+  wholeOutcome,
+  type PartState,
+} from "../../core/whole-outcome.ts";
 import type { LogJudge } from "./log-judge.ts";
 
 export type WholesSeen = { readonly findings: readonly string[]; readonly committed: number };
@@ -15,13 +22,14 @@ export function judgeWholes(logs: ReadonlyMap<ShardNumber, LogJudge>): WholesSee
   for (const [id, parts] of partsIn(logs)) {
     const first = new Map<ShardNumber, PartState>();
     const last = new Map<ShardNumber, PartState>();
-    for (const shard of parts) {
+    for (const { shard } of parts) {
       const blocks = logs.get(shard)?.all ?? [];
       first.set(shard, stateIn(blocks, id, "as prepared"));
       last.set(shard, stateIn(blocks, id, "as it ended"));
     }
-    const all = parts.map((shard) => ({ shard }));
-    const whole = wholeOutcome(all, first);
+    // What a vote decides its log says in the end.
+    const isVoted = decidingPart(parts) !== undefined;
+    const whole = wholeOutcome(parts, isVoted ? last : first);
     if (whole?.kind === "committed") committed += 1;
     for (const [shard, state] of last) {
       const isEntered = state.kind === "committed" || state.kind === "aborted";
@@ -54,11 +62,9 @@ function openSinceFork(
       if (verdict.kind !== "prepared" || verdict.parts === undefined) continue;
       const { id, parts } = verdict;
       if (stateIn(past, id, "as it ended").kind !== "prepared") continue;
+      const how = decidingPart(parts) === undefined ? "as prepared" : "as it ended";
       const first = new Map(
-        parts.map((part) => [
-          part.shard,
-          stateIn(logs.get(part.shard)?.all ?? [], id, "as prepared"),
-        ]),
+        parts.map(({ shard: of }) => [of, stateIn(logs.get(of)?.all ?? [], id, how)]),
       );
       const whole = wholeOutcome(parts, first) ?? { kind: "aborted" as const };
       const state = stateIn(all, id, "as it ended");
@@ -74,16 +80,13 @@ function openSinceFork(
 
 function partsIn(
   logs: ReadonlyMap<ShardNumber, LogJudge>,
-): ReadonlyMap<LogBlock["verdicts"][number]["id"], readonly ShardNumber[]> {
-  const found = new Map<LogBlock["verdicts"][number]["id"], readonly ShardNumber[]>();
+): ReadonlyMap<LogBlock["verdicts"][number]["id"], readonly Part[]> {
+  const found = new Map<LogBlock["verdicts"][number]["id"], readonly Part[]>();
   for (const { blocks } of logs.values()) {
     for (const { verdicts } of blocks) {
       for (const verdict of verdicts) {
         if (verdict.kind !== "prepared" || verdict.parts === undefined) continue;
-        found.set(
-          verdict.id,
-          verdict.parts.map(({ shard }) => shard),
-        );
+        found.set(verdict.id, verdict.parts);
       }
     }
   }

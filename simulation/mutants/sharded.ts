@@ -13,6 +13,8 @@ import { always, instead, never, omitted, when, type Mutant } from "./mutant.ts"
 
 const several: Partial<SeedPlan> = { shards: 3, closings: 0, mixed: false };
 const crowded: Partial<SeedPlan> = { ...several, keys: 4, clients: 8 };
+/** What votes: transactions over mixed tables. */
+const voting: Partial<SeedPlan> = { ...crowded, mixed: true };
 
 export const sharded: readonly Mutant[] = [
   {
@@ -80,5 +82,42 @@ export const sharded: readonly Mutant[] = [
     breaks: "writes of one shard are sent to all: they are committed where nobody looks",
     edit: always,
     changes: { ...crowded, workload: "bank" },
+  },
+  {
+    name: "outcome-of-any-log",
+    breaks: "what is prepared in all of its logs is committed, whatever its client votes",
+    edit: never,
+    changes: { ...voting, workload: "bank", commit: "express" },
+  },
+  {
+    name: "enters-without-stamps",
+    breaks:
+      "a log that does not decide has no stamps of the vote: what lies there is not installed",
+    edit: instead("[]"),
+    changes: { ...voting, workload: "bank" },
+  },
+  {
+    name: "parts-not-compared",
+    breaks: "what was only read is not read again once the parts are placed: write skew by natives",
+    edit: instead("undefined"),
+    changes: { ...several, workload: "status-updates", natives: 4, nativeShare: 2, keys: 4 },
+  },
+  {
+    name: "scans-bar-in-one-shard",
+    breaks: "a scan of a mixed table bars new rows in the first shard only",
+    edit: omitted,
+    changes: { ...voting, workload: "phantom", isolation: "serializable" },
+  },
+  {
+    name: "read-only-looks-at-one-log",
+    breaks: "who only reads mixed tables of several shards looks at the end of one log",
+    edit: instead("views[0]?.extendToEnd()"),
+    changes: { ...voting, workload: "register", isolation: "serializable" },
+  },
+  {
+    name: "fork-forgets-who-decides",
+    breaks: "what waits for its vote at a fork is decided in both logs, by each one's first vote",
+    edit: never,
+    changes: { ...voting, shards: 1, splits: 3, workload: "bank" },
   },
 ];
