@@ -2,19 +2,25 @@
  * A move (move-table.ts) on a deployment's own tables. The commit that each settling needs is its
  * caller's: it takes an engine, which stands beside this folder.
  */
-import type { Clock, Random } from "../core/ports.ts";
+import { keyNamesOf } from "../core/attributes.ts";
+import { callerEntryKey } from "../core/idempotency-key.ts";
+import type { Clock, ControlStore, Random } from "../core/ports.ts";
 import { InvalidRequestError } from "../core/errors.ts";
 import type { TableDescription } from "../core/types.ts";
+import { KeyHashes } from "../schemas/key-hashes.ts";
 import { withAwsClients, type AwsClientOptions } from "./clients.ts";
 import { createDynamoDb } from "./dynamodb.ts";
 import { createDynamoDbControlStore } from "./dynamodb-control-store.ts";
-import { moveTable, type MoveParts, type MoveTask } from "./move-table.ts";
+import { moveTable, type MovedIn, type MoveParts, type MoveTask } from "./move-table.ts";
 import { deploymentNames } from "./names.ts";
 import { registeredTables } from "./register-tables.ts";
 import { sweepTable } from "./sweep-table.ts";
 import { systemClock, systemRandom } from "./system.ts";
 
 export type { MoveProgress } from "./move-table.ts";
+
+/** Random bytes of a key of the mover's: two never have the same. */
+const moveNameBytes = 16;
 
 export type MoveOptions = AwsClientOptions & {
   readonly deployment: string;
@@ -35,27 +41,44 @@ export async function moveRegistered(
   return withAwsClients(options, async (clients) => {
     const dynamodb = createDynamoDb(clients.dynamodb);
     const control = createDynamoDbControlStore({ dynamodb, clock, table: controlTable });
-    const [shard, ...others] = await control.shards();
-    if (shard === undefined) {
-      throw new InvalidRequestError("deployment", "the deployment is not provisioned yet");
-    }
-    if (others.length > 0) {
-      const remedy =
-        task.to === "mixed"
-          ? "register it as mixed before it is used"
-          : "take it out and register it anew (docs/adoption.md, Out again)";
-      throw new InvalidRequestError(
-        "deployment",
-        `the deployment has ${1 + others.length} shards, and a table is moved on one only; ` +
-          remedy,
-      );
-    }
+    const shards = (signal: AbortSignal | undefined): Promise<readonly MovedIn[]> =>
+      movedIn({ control, random }, signal);
     const sweep: MoveParts["sweep"] = (table, removes, signal) =>
       sweepTable(
         { dynamodb, clock, random },
         { table, removes },
         signal === undefined ? {} : { signal },
       );
-    return moveTable({ control, clock, random, shard, commit: options.commit, sweep }, task);
+    return moveTable({ control, clock, random, shards, commit: options.commit, sweep }, task);
   });
+}
+
+type ShardsSeen = Pick<ControlStore, "shards" | "shardMap" | "keyHasher" | "idempotencyTable">;
+
+/** Where a key's entry lies its hash says: keys are drawn until one lies in the shard. */
+async function movedIn(
+  { control, random }: { readonly control: ShardsSeen; readonly random: Random },
+  signal: AbortSignal | undefined,
+): Promise<readonly MovedIn[]> {
+  const call = signal === undefined ? {} : { signal };
+  const [first] = await control.shards(call);
+  if (first === undefined) {
+    throw new InvalidRequestError("deployment", "the deployment is not provisioned yet");
+  }
+  const newKey = (): string =>
+    `tidemark move ${Buffer.from(random.bytes(moveNameBytes)).toString("hex")}`;
+  const map = await control.shardMap(call);
+  if (map === undefined || map.entries.length < 2) return [{ shard: first, newKey }];
+  const hashes = new KeyHashes(await control.keyHasher(first, call));
+  const table = keyNamesOf(control.idempotencyTable);
+  return map.entries.map(({ id: shard, number }) => ({
+    shard,
+    newKey: () => {
+      for (;;) {
+        const key = newKey();
+        const { partition } = hashes.item(table, callerEntryKey(key));
+        if (map.at(partition).number === number) return key;
+      }
+    },
+  }));
 }

@@ -24,18 +24,26 @@ export type MoveParts = {
   readonly control: Pick<RegistryStore, "changeAccess"> & Pick<ControlStore, "readWatermark">;
   readonly clock: Clock;
   readonly random: Random;
-  readonly shard: ShardId;
+  /** The shards as they are now. */
+  readonly shards: (signal: AbortSignal | undefined) => Promise<readonly MovedIn[]>;
   /**
-   * Commits something of the mover's own under a name that never comes again, by which replay is
+   * Commits something of the mover's own under a key that never comes again, by which replay is
    * woken, and says when.
    */
-  readonly commit: (name: string, signal: AbortSignal | undefined) => Promise<Timestamp>;
+  readonly commit: (idempotencyKey: string, signal: AbortSignal | undefined) => Promise<Timestamp>;
   /** One pass. */
   readonly sweep: (
     table: TableDescription,
     removes: Sweep,
     signal: AbortSignal | undefined,
   ) => Promise<Swept>;
+};
+
+/** One shard in which a move has to settle. */
+export type MovedIn = {
+  readonly shard: ShardId;
+  /** A key that nobody uses again, whose entry lies in the shard. */
+  readonly newKey: () => string;
 };
 
 export type MoveProgress =
@@ -186,26 +194,41 @@ async function wait(
 }
 
 /**
- * A commit stands in the log after all that were certified by an older state of the registry, and
- * the watermark has passed it: they are installed, and nothing that was prepared by it is open.
+ * In each log a commit stands after all that were certified by an older state of the registry, and
+ * the watermark has passed it: they are installed, and nothing that was prepared by it is open. A
+ * log that was split off meanwhile may hold some of that, too.
  */
 async function settle(
   parts: MoveParts,
-  { table, signal, onProgress }: Pick<MoveTask, "table" | "signal" | "onProgress">,
+  duty: Pick<MoveTask, "table" | "signal" | "onProgress">,
+): Promise<void> {
+  const { signal, onProgress } = duty;
+  const settled = new Set<ShardId>();
+  for (;;) {
+    const all = await persistently(parts, signal, () => parts.shards(signal));
+    const left = all.filter(({ shard }) => !settled.has(shard));
+    if (left.length === 0) break;
+    await Promise.all(left.map((each) => settleIn(parts, duty, each)));
+    for (const { shard } of left) settled.add(shard);
+  }
+  onProgress?.({ kind: "settled" });
+}
+
+async function settleIn(
+  parts: MoveParts,
+  { table, signal }: Pick<MoveTask, "table" | "signal">,
+  { shard, newKey }: MovedIn,
 ): Promise<void> {
   const { clock } = parts;
   const beganMs = clock.monotonicMs();
   const isLate = (): boolean => clock.monotonicMs() - beganMs > limits.accessSettleMsMax;
-  const at = await committed(parts, isLate, signal);
+  const at = await committed(parts, { newKey, isLate, signal });
   let wokenMs = clock.monotonicMs();
   for (;;) {
     const watermark = await persistently(parts, signal, () =>
-      parts.control.readWatermark(parts.shard, signal === undefined ? {} : { signal }),
+      parts.control.readWatermark(shard, signal === undefined ? {} : { signal }),
     );
-    if (watermark !== undefined && watermark.timestamp >= at) {
-      onProgress?.({ kind: "settled" });
-      return;
-    }
+    if (watermark !== undefined && watermark.timestamp >= at) return;
     if (isLate()) {
       throw new UnavailableError(
         `what was committed to table "${table}" is not installed: replay does not get there. The ` +
@@ -215,7 +238,7 @@ async function settle(
     await clock.sleep(limits.accessLookMs, signal);
     if (clock.monotonicMs() - wokenMs < limits.accessWakeMs) continue;
     // Replay is woken by records; without one it comes by its schedule.
-    await committed(parts, isLate, signal);
+    await committed(parts, { newKey, isLate, signal });
     wokenMs = clock.monotonicMs();
   }
 }
@@ -223,12 +246,19 @@ async function settle(
 /** A commit of which it is not known whether it stands is followed by another one. */
 async function committed(
   { commit, clock, random }: MoveParts,
-  isLate: () => boolean,
-  signal: AbortSignal | undefined,
+  {
+    newKey,
+    isLate,
+    signal,
+  }: {
+    readonly newKey: MovedIn["newKey"];
+    readonly isLate: () => boolean;
+    readonly signal: AbortSignal | undefined;
+  },
 ): Promise<Timestamp> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await commit(nameOf(random.bytes(16)), signal);
+      return await commit(newKey(), signal);
     } catch (error) {
       const isFinal = error instanceof InvalidRequestError;
       const isRejected = error instanceof StoreError && error.fault === "rejected";

@@ -31,8 +31,10 @@ export async function move(options: ClientOptions, task: MoveTask): Promise<Tabl
   }
 
   /** Of an entry under a key that nobody uses again. */
-  async function commit(name: string, signal: AbortSignal | undefined): Promise<Timestamp> {
-    const idempotencyKey = `tidemark move ${name}`;
+  async function commit(
+    idempotencyKey: string,
+    signal: AbortSignal | undefined,
+  ): Promise<Timestamp> {
     const given = { idempotencyKey, ...(signal === undefined ? {} : { signal }) };
     const { receipt } = await client.transact(given, () => Promise.resolve(null));
     if (receipt.commitTimestamp === undefined) {

@@ -34,8 +34,8 @@ export function startMover(
     {
       ...{ handles, clock: process.clock, random: process.random },
       deployment: deployment.options.deployment,
-      commit: async (name) => {
-        const given = { idempotencyKey: name };
+      commit: async (idempotencyKey) => {
+        const given = { idempotencyKey };
         const { receipt } = await app.client.transact(given, () => Promise.resolve(null));
         if (receipt.commitTimestamp === undefined) throw new Error("a commit has a timestamp");
         return receipt.commitTimestamp;
