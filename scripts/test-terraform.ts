@@ -11,11 +11,12 @@ import { fileURLToPath } from "node:url";
 import { openTerraform, skippedExitCode, TerraformUnavailable } from "./terraform.ts";
 
 const moduleFolder = fileURLToPath(new URL("../infra/terraform", import.meta.url));
+/** What `tidemark init` writes. */
+const templateFolder = fileURLToPath(new URL("../cli/init/template/infra", import.meta.url));
 
 function checks(): boolean {
-  const format = spawnSync("terraform", ["fmt", "-check", "-recursive", "-diff", moduleFolder], {
-    stdio: "inherit",
-  });
+  const formatted = ["fmt", "-check", "-recursive", "-diff", moduleFolder, templateFolder];
+  const format = spawnSync("terraform", formatted, { stdio: "inherit" });
   if (format.error !== undefined) {
     throw new TerraformUnavailable("there is no terraform on this machine");
   }
