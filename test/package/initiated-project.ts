@@ -1,31 +1,34 @@
 /**
  * What `tidemark init` writes, with the packages that it asks for. Nothing is fetched: Tidemark is
- * the one of the project around it, and the others are the repository's own, which have to be what
- * its package.json says.
+ * the one of another project, and the others are the repository's own, which have to be what its
+ * package.json says. It lies apart from both, so that it finds no package that it does not name.
  */
-import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { execute, mustSucceed, type Finished, type Project } from "./packed-project.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 
 type Initiated = {
-  /** That its package.json names; no others can be found from its folder by their names. */
+  /** That its package.json names. */
   readonly packages: readonly string[];
   readonly npm: (...args: readonly string[]) => Promise<Finished>;
+  readonly remove: () => void;
 };
 
 type Manifest = Readonly<Record<"dependencies" | "devDependencies", Record<string, string>>>;
 
-export async function initiate(around: Project, name: string): Promise<Initiated> {
-  const command = join(around.packageFolder, "..", ".bin", "tidemark");
-  await mustSucceed(execute(command, ["init", name], { cwd: around.folder }));
-  const folder = join(around.folder, name);
+export async function initiate(by: Project, name: string): Promise<Initiated> {
+  const apart = mkdtempSync(join(tmpdir(), "tidemark-initiated-"));
+  const command = join(by.packageFolder, "..", ".bin", "tidemark");
+  await mustSucceed(execute(command, ["init", name], { cwd: apart }));
+  const folder = join(apart, name);
   const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
   const packages = Object.keys({ ...manifest.dependencies, ...manifest.devDependencies });
   for (const each of packages) {
     const isOurs = each === "tidemark";
-    const source = isOurs ? around.packageFolder : join(root, "node_modules", each);
+    const source = isOurs ? by.packageFolder : join(root, "node_modules", each);
     linkPackage(source, join(folder, "node_modules", each));
   }
   for (const [program, file] of [
@@ -35,7 +38,13 @@ export async function initiate(around: Project, name: string): Promise<Initiated
   ] as const) {
     linkPackage(join("..", file), join(folder, "node_modules", ".bin", program));
   }
-  return { packages, npm: (...args) => execute("npm", args, { cwd: folder }) };
+  return {
+    packages,
+    npm: (...args) => execute("npm", args, { cwd: folder }),
+    remove: () => {
+      rmSync(apart, { recursive: true, force: true });
+    },
+  };
 }
 
 function linkPackage(source: string, target: string): void {

@@ -415,15 +415,19 @@ console.log(JSON.stringify({ rows, again: again.name }));
 test("npx tidemark init writes a project that compiles, and passes its tests", async () => {
   linkPeers();
   const made = await initiate(project("esm"), "shop");
-  expect(made.packages).toContain("tidemark");
-  // Every range of its package.json is met by what is installed.
-  expect(await made.npm("ls", "--depth=0")).toMatchObject({ exitCode: 0 });
-  const tested = await made.npm("test");
-  expect(tested.output).toMatch(/Tests .*[1-9] passed/);
-  expect(tested.exitCode).toBe(0);
-  expect(await made.npm("run", "--silent", "typecheck")).toEqual({ exitCode: 0, output: "" });
-  const start = await made.npm("start", "--", "--help");
-  expect(start.output).toContain("Usage: tidemark start");
+  try {
+    expect(made.packages).toContain("tidemark");
+    // Every range of its package.json is met by what is installed.
+    expect(await made.npm("ls", "--depth=0")).toMatchObject({ exitCode: 0 });
+    const tested = await made.npm("test");
+    expect(tested).toMatchObject({ exitCode: 0 });
+    expect(tested.output).toMatch(/Tests .*[1-9] passed/);
+    expect(await made.npm("run", "--silent", "typecheck")).toEqual({ exitCode: 0, output: "" });
+    const start = await made.npm("start", "--", "--help");
+    expect(start.output).toContain("Usage: tidemark start");
+  } finally {
+    made.remove();
+  }
 });
 
 describe("against a running stack", () => {
