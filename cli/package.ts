@@ -67,6 +67,9 @@ export function builtTraffic(): string | undefined {
 /** What `tidemark init` writes, as built: one file beside the programs. */
 export const packedTemplate = "template.json";
 
+/** How the template is compiled in a clone. */
+const treesOwn = "tsconfig.json";
+
 /** The template's files by their path in it: as the package carries them, or of a clone. */
 export function templateFiles(): ReadonlyMap<string, string> {
   const packed = fileURLToPath(new URL(`./${packedTemplate}`, import.meta.url));
@@ -75,8 +78,8 @@ export function templateFiles(): ReadonlyMap<string, string> {
     return new Map(Object.entries(files));
   }
   const folder = fileURLToPath(new URL("./init/template", import.meta.url));
-  const paths = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((path) =>
-    statSync(join(folder, path)).isFile(),
+  const paths = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
+    (path) => path !== treesOwn && statSync(join(folder, path)).isFile(),
   );
   return new Map(
     paths.map((path) => [path.replaceAll(sep, "/"), readFileSync(join(folder, path), "utf8")]),
