@@ -4,6 +4,7 @@
  * a processor half a minute and more: it is no part of `npm test`. Groups run one after another, so
  * that servers and compilers do not compete for two cores.
  */
+import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { strayErrorsReporter } from "./scripts/stray-errors-reporter.ts";
 
@@ -18,6 +19,14 @@ const long = ["test/**/*.long.test.ts"];
 /** Those that replace a module, or load one anew, as others of their process would see. */
 const alone = ["test/**/*.alone.test.ts"];
 
+/** Of `tidemark init`: what it writes passes its own tests, and names the package as users do. */
+const template = "cli/init/template";
+const source = (entry: string): string => fileURLToPath(new URL(entry, import.meta.url));
+const packageNames = {
+  "tidemark/testing": source("testing/index.ts"),
+  tidemark: source("sdk/index.ts"),
+};
+
 /** Where `.ci/run` wants the results as JSON; unset in daily work. */
 const reportPath = process.env["TIDEMARK_TEST_REPORT"];
 
@@ -29,10 +38,16 @@ export default defineConfig({
         : ["default", ["json", { outputFile: reportPath }], strayErrorsReporter(reportPath)],
     projects: [
       {
+        resolve: {
+          alias: Object.entries(packageNames).map(([name, replacement]) => ({
+            find: new RegExp(`^${name}$`),
+            replacement,
+          })),
+        },
         test: {
           name: "unit",
           // Examples of tests are tests.
-          include: ["test/**/*.test.ts", "examples/**/*.test.ts"],
+          include: ["test/**/*.test.ts", "examples/**/*.test.ts", `${template}/test/*.test.ts`],
           exclude: [...integration, ...packaged, ...types, ...long, ...alone],
           testTimeout: 60_000,
           // The first one of a file loads what it needs.

@@ -1,6 +1,7 @@
 /** What the command finds around itself: the package's manifest, built programs, other packages. */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
+import { join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { DemoScripts } from "../demo/snapshot.ts";
 import type { StackScripts } from "../localstack/stack-bundle.ts";
@@ -11,11 +12,14 @@ const require = createRequire(import.meta.url);
 
 type Manifest = {
   readonly version: string;
+  readonly engines: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+  readonly allowScripts: Readonly<Record<string, boolean>>;
   readonly peerDependencies: Readonly<Record<string, string>>;
   readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional?: boolean }>>;
 };
 
-function manifest(): Manifest {
+export function manifest(): Manifest {
   return JSON.parse(readFileSync(require.resolve("tidemark/package.json"), "utf8")) as Manifest;
 }
 
@@ -58,6 +62,28 @@ export const trafficEntry = ["console-client", "console/traffic/client-process.t
 export function builtTraffic(): string | undefined {
   const script = fileURLToPath(new URL(`./${trafficEntry[0]}.js`, import.meta.url));
   return existsSync(script) ? script : undefined;
+}
+
+/** What `tidemark init` writes, as built: one file beside the programs. */
+export const packedTemplate = "template.json";
+
+/** How the template is compiled in a clone. */
+const treesOwn = "tsconfig.json";
+
+/** The template's files by their path in it: as the package carries them, or of a clone. */
+export function templateFiles(): ReadonlyMap<string, string> {
+  const packed = fileURLToPath(new URL(`./${packedTemplate}`, import.meta.url));
+  if (existsSync(packed)) {
+    const files = JSON.parse(readFileSync(packed, "utf8")) as Readonly<Record<string, string>>;
+    return new Map(Object.entries(files));
+  }
+  const folder = fileURLToPath(new URL("./init/template", import.meta.url));
+  const paths = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
+    (path) => path !== treesOwn && statSync(join(folder, path)).isFile(),
+  );
+  return new Map(
+    paths.map((path) => [path.replaceAll(sep, "/"), readFileSync(join(folder, path), "utf8")]),
+  );
 }
 
 /**

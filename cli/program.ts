@@ -10,6 +10,7 @@ import { conflictsCommand } from "./commands/conflicts.ts";
 import { consoleCommand } from "./commands/console.ts";
 import { demoCommand } from "./commands/demo.ts";
 import { doctorCommand } from "./commands/doctor.ts";
+import { initCommand } from "./commands/init.ts";
 import { itemCommand } from "./commands/item.ts";
 import { logCommand } from "./commands/log.ts";
 import { moveCommand } from "./commands/move.ts";
@@ -24,6 +25,7 @@ import { Shell, type ExitCode } from "./shell/shell.ts";
 import type { Terminal } from "./shell/terminal.ts";
 
 const commands = [
+  initCommand,
   startCommand,
   demoCommand,
   statusCommand,

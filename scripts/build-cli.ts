@@ -1,14 +1,14 @@
 /**
- * Builds the command `tidemark`, the console's page and the programs of the embedded stack into
- * `dist/cli`: plain JavaScript with everything in it but the package's peers, so that
- * `npx tidemark start` runs from an installed package, without sources and without a loader. Prints
- * the size and fails above the budget.
+ * Builds the command `tidemark`, the console's page, the template of `tidemark init` and the
+ * programs of the embedded stack into `dist/cli`: plain JavaScript with everything in it but the
+ * package's peers, so that `npx tidemark start` runs from an installed package, without sources and
+ * without a loader. Prints the size and fails above the budget.
  */
 import { chmodSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { trafficEntry } from "../cli/package.ts";
+import { packedTemplate, templateFiles, trafficEntry } from "../cli/package.ts";
 import { bundlePage } from "../console/bundle-page.ts";
 import { demoEntries } from "../demo/snapshot.ts";
 import { stackEntries } from "../localstack/stack-bundle.ts";
@@ -51,8 +51,10 @@ export async function buildCli(folder: string): Promise<number> {
   chmodSync(join(folder, "tidemark.js"), 0o755);
   const page = await bundlePage();
   writeFileSync(join(folder, "console.html"), page);
+  const template = JSON.stringify(Object.fromEntries(templateFiles()));
+  writeFileSync(join(folder, packedTemplate), template);
   const programs = Object.values(metafile.outputs).reduce((sum, output) => sum + output.bytes, 0);
-  return programs + Buffer.byteLength(page);
+  return programs + Buffer.byteLength(page) + Buffer.byteLength(template);
 }
 
 async function main(): Promise<void> {

@@ -1,9 +1,11 @@
-/** `tidemark base`: BASE transactions that are open, and letting parked ones go on. */
+/** `tidemark base`: BASE transactions that are open, letting parked ones go on, and taking back. */
 import { Command } from "commander";
 import { InvalidRequestError } from "../../core/errors.ts";
+import type { BaseStatus, LooksAtBases } from "../../engine/base/types.ts";
 import { connect } from "../../sdk/connect.ts";
 import { oneBase, openBases, takesBases } from "../deployment/bases.ts";
 import { withDeployment } from "../deployment/deployment.ts";
+import { counted } from "../shell/moments.ts";
 import type { ExitCode, Shell } from "../shell/shell.ts";
 import {
   targetOf,
@@ -20,6 +22,7 @@ export function baseCommand(shell: Shell): Command {
     .description("BASE transactions: those that are open, what each has done, and parked ones.")
     .addCommand(showCommand(shell), { isDefault: true })
     .addCommand(resumeCommand(shell))
+    .addCommand(cancelCommand(shell))
     .addHelpText("after", help);
 }
 
@@ -32,6 +35,7 @@ Examples:
   tidemark base create-order
   tidemark base create-order order-17
   tidemark base resume create-order order-17 --deployment shop --write
+  tidemark base cancel create-order order-18
 `;
 
 function showCommand(shell: Shell): Command {
@@ -119,20 +123,84 @@ Examples:
 `;
 
 async function resume(shell: Shell, named: Named, options: WritingOptions): Promise<ExitCode> {
-  const connection = await connect(await writableTargetOf(options, shell.terminal));
-  try {
-    const bases = await connection.engine.base();
+  return withBases(shell, options, async (bases) => {
     const isResumed = await bases.resume(named);
     const { name, id } = named;
-    if (!isResumed && (await bases.status(named)) === undefined) {
-      throw new InvalidRequestError("id", `there is no BASE transaction ${name}/${id}`);
-    }
+    if (!isResumed && (await bases.look(named)) === undefined) throw unknown(named);
     const text = isResumed ? "goes on with the next runner" : "is not parked; nothing is changed";
     shell.answer(options, {
       text: () => [`${name} ${id} ${text}`],
       json: () => ({ name, id, isResumed }),
     });
     return 0;
+  });
+}
+
+function cancelCommand(shell: Shell): Command {
+  const command = new Command("cancel")
+    .description("Takes one back that was asked for, as long as it has not begun.")
+    .argument("<name>", "the handler's name, as defineBase has it")
+    .argument("<id>", "the transaction's id");
+  return withWrite(command)
+    .addHelpText("after", cancelHelp)
+    .action(
+      shell.act((name: string, id: string, options: WritingOptions) =>
+        cancel(shell, { name, id }, options),
+      ),
+    );
+}
+
+const cancelHelp = `
+It has begun when its first step is committed; from then on it goes on to its end. Of the two one is
+first: where this says that it is cancelled, nothing of it has happened, and nothing will, and its
+id stays used for a week. One that is parked before its first step may be cancelled, too.
+
+Exit code: 0 if nothing of it will ever happen; 1 if it has begun, and goes on or is over.
+
+Examples:
+  tidemark base cancel create-order order-18
+  tidemark base cancel create-order order-18 --deployment shop --write
+`;
+
+async function cancel(shell: Shell, named: Named, options: WritingOptions): Promise<ExitCode> {
+  return withBases(shell, options, async (bases) => {
+    const status = await bases.cancel(named);
+    if (status === undefined) throw unknown(named);
+    const { name, id } = named;
+    const { phase, steps } = status;
+    shell.answer(options, {
+      text: () => [`${name} ${id} ${cancelText(status)}`],
+      json: () => ({ name, id, isCancelled: isNothing(phase), phase, steps }),
+    });
+    return isNothing(phase) ? 0 : 1;
+  });
+}
+
+/** Nothing of it has happened, and nothing will. */
+function isNothing(phase: BaseStatus["phase"]): boolean {
+  return phase === "cancelled" || phase === "refused";
+}
+
+function cancelText({ phase, steps, isReleased }: BaseStatus): string {
+  if (phase === "cancelled") return "is cancelled: nothing of it has happened, and nothing will";
+  if (phase === "refused") return "was refused before: nothing of it has happened";
+  const made = counted(steps, "step");
+  if (isReleased) return `is over, with ${made}; nothing is changed`;
+  return `has begun, with ${made}, and ${phase === "parked" ? "is parked" : "goes on to its end"}`;
+}
+
+function unknown({ name, id }: Named): InvalidRequestError {
+  return new InvalidRequestError("id", `there is no BASE transaction ${name}/${id}`);
+}
+
+async function withBases(
+  shell: Shell,
+  options: WritingOptions,
+  act: (bases: LooksAtBases) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const connection = await connect(await writableTargetOf(options, shell.terminal));
+  try {
+    return await act(await connection.engine.base());
   } finally {
     await connection.engine.close();
     await connection.close();

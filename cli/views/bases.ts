@@ -101,9 +101,12 @@ function runnerAdvice({ name, id, lastMs }: SeenBase, nowMs: number, styles: Sty
   );
 }
 
-function resumeAdvice({ name, id }: SeenBase, styles: Styles): string {
-  const command = `tidemark base resume ${name} ${shellWord(id)}`;
-  return styles.faint(`→ put its handler right where it runs, then \`${command}\` lets it go on`);
+function resumeAdvice({ name, id, steps }: SeenBase, styles: Styles): string {
+  const one = `${name} ${shellWord(id)}`;
+  const advice =
+    `→ put its handler right where it runs, then \`tidemark base resume ${one}\` lets it go on` +
+    (steps > 0 ? "" : `; nothing of it has happened: \`tidemark base cancel ${one}\` ends it`);
+  return styles.faint(advice);
 }
 
 /** As a shell takes it for one word. */

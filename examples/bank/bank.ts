@@ -60,11 +60,26 @@ export type TransferResult =
   | { readonly kind: "done"; readonly sourceBalanceCents: number }
   | { readonly kind: "refused"; readonly reason: "overdraft" | "unknown-account" };
 
-/** Moves money between two accounts. The body may run more than once; only its last run counts. */
-export async function transfer(
+type TransferOptions = { readonly deadlineMs?: number };
+
+/** Moves money between two accounts, and settles by itself what became of it. */
+export function transfer(
   db: Client,
   order: Transfer,
-  { deadlineMs = 10_000 }: { readonly deadlineMs?: number } = {},
+  options: TransferOptions = {},
+): Promise<Transacted<TransferResult>> {
+  return withKnownOutcome(db, () => transferOnce(db, order, options));
+}
+
+/**
+ * The same, where the caller settles an unknown outcome: by calling again. The body may run more
+ * than once; only its last run counts.
+ * @throws CommitUnknownError
+ */
+export async function transferOnce(
+  db: Client,
+  order: Transfer,
+  { deadlineMs = 10_000 }: TransferOptions = {},
 ): Promise<Transacted<TransferResult>> {
   const { transferId, source, target, amountCents } = order;
   if (source === target) throw new RangeError("source and target must differ");
@@ -72,27 +87,20 @@ export async function transfer(
     throw new RangeError("the amount must be a positive number of cents");
   }
   const options = { idempotencyKey: `transfer#${transferId}`, attemptsMax: 20, deadlineMs };
-  return withKnownOutcome(db, () =>
-    db.transact<TransferResult>(options, async (tx) => {
-      const [from, to] = await tx.batchGet(accounts, [source, target]);
-      if (from === undefined || to === undefined) {
-        return { kind: "refused", reason: "unknown-account" };
-      }
-      const sourceBalanceCents = from.balanceCents - amountCents;
-      if (sourceBalanceCents < -from.overdraftCents) {
-        return { kind: "refused", reason: "overdraft" };
-      }
-      tx.put(accounts, { ...from, balanceCents: sourceBalanceCents });
-      tx.put(accounts, { ...to, balanceCents: to.balanceCents + amountCents });
-      const entry = { entryId: transferId, amountCents };
-      tx.put(ledger, {
-        ...entry,
-        accountId: source,
-        amountCents: -amountCents,
-        counterpart: target,
-      });
-      tx.put(ledger, { ...entry, accountId: target, counterpart: source });
-      return { kind: "done", sourceBalanceCents };
-    }),
-  );
+  return db.transact<TransferResult>(options, async (tx) => {
+    const [from, to] = await tx.batchGet(accounts, [source, target]);
+    if (from === undefined || to === undefined) {
+      return { kind: "refused", reason: "unknown-account" };
+    }
+    const sourceBalanceCents = from.balanceCents - amountCents;
+    if (sourceBalanceCents < -from.overdraftCents) {
+      return { kind: "refused", reason: "overdraft" };
+    }
+    tx.put(accounts, { ...from, balanceCents: sourceBalanceCents });
+    tx.put(accounts, { ...to, balanceCents: to.balanceCents + amountCents });
+    const entry = { entryId: transferId, amountCents };
+    tx.put(ledger, { ...entry, accountId: source, amountCents: -amountCents, counterpart: target });
+    tx.put(ledger, { ...entry, accountId: target, counterpart: source });
+    return { kind: "done", sourceBalanceCents };
+  });
 }

@@ -2,7 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defineBase, defineTable, type BaseSteps } from "../../sdk/index.ts";
 import { baseFinding } from "../../cli/deployment/base-checks.ts";
-import type { SeenBase } from "../../cli/deployment/bases.ts";
+import type { OneBase, SeenBase } from "../../cli/deployment/bases.ts";
+import { plainStyles } from "../../cli/shell/styles.ts";
+import { oneBaseLines } from "../../cli/views/bases.ts";
 import { eventually, tidemark, type Ran } from "./fixtures/command-line.ts";
 import { startSmallDeployment, type SmallDeployment } from "./fixtures/small-deployment.ts";
 
@@ -150,6 +152,8 @@ describe("in the order of what happens", () => {
     [["base", "order", "o 2"], /there is no BASE transaction order\/o 2: it has not begun, or/],
     [["base", "resume", "order", "o 2"], /there is no BASE transaction order\/o 2/],
     [["base", "resume", "order"], /missing required argument 'id'/],
+    [["base", "cancel", "order", "o 2"], /there is no BASE transaction order\/o 2/],
+    [["base", "cancel", "order"], /missing required argument 'id'/],
     [["register", "seats", "--access", "mixed"], /`tidemark move|is registered as transactional/],
   ] as const)("%j is refused", async (args, expected) => {
     const { code, out, err } = await run(...args);
@@ -164,6 +168,52 @@ describe("in the order of what happens", () => {
     const fine = await run("register", "plain");
     expect(fine.out).toMatch(/for BASE transactions from 2/);
   });
+});
+
+describe("taking back", () => {
+  test("what was asked for and has not begun never happens", async () => {
+    await small.express.requestBase(ending, "C1", { id: "c 1" });
+    expect((await run("base", "order", "c 1")).out).toContain("waits for a runner to begin it");
+    const { code, out } = await run("base", "cancel", "order", "c 1");
+    const said = "order c 1 is cancelled: nothing of it has happened, and nothing will\n";
+    expect([code, out]).toEqual([0, said]);
+    const again = await json("base", "cancel", "order", "c 1");
+    expect(again).toMatchObject({ id: "c 1", isCancelled: true, phase: "cancelled", steps: 0 });
+    await runBy(ending);
+    const row = await small.express.snapshot((snapshot) => snapshot.get(seats, "C1"));
+    expect(row).toBeUndefined();
+  });
+
+  test("what has begun goes on to its end, and says so with 1", async () => {
+    let goOn = (): void => undefined;
+    const waiting = orderThat(() => new Promise((resolve) => (goOn = resolve)));
+    const { accepted } = await small.express.base(waiting, "C2", { id: "c 2" });
+    const begun = await run("base", "cancel", "order", "c 2");
+    const said = "order c 2 has begun, with 1 step, and goes on to its end\n";
+    expect([begun.code, begun.out]).toEqual([1, said]);
+    goOn();
+    await accepted.result();
+    const over = await run("base", "cancel", "order", "c 2", "--json");
+    expect([over.code, JSON.parse(over.out)]).toMatchObject([1, { isCancelled: false, steps: 1 }]);
+    expect((await run("base", "cancel", "order", "c 2")).out).toMatch(/is over, with 1 step; noth/);
+  });
+});
+
+test("one that is parked before its first step may be ended, too", () => {
+  const parked: OneBase = {
+    ...{ name: "order", id: "a b", version: 1, steps: 0, phase: "parked", startedMs: 0 },
+    ...{
+      lastMs: 0,
+      failures: 10,
+      failure: "Error: x",
+      dependsOn: [],
+      done: [],
+      refusal: undefined,
+    },
+  };
+  const advice = (base: OneBase) => oneBaseLines(base, 1_000, plainStyles).at(-1);
+  expect(advice(parked)).toMatch(/resume order 'a b'` .*: `tidemark base cancel order 'a b'` ends/);
+  expect(advice({ ...parked, steps: 1 })).not.toContain("cancel");
 });
 
 test("what is not to be seen is not known; the oldest counts", () => {

@@ -78,6 +78,9 @@ test("bash completes commands, their commands, and options", async () => {
     return shell.seen.out.trim().split(" ");
   };
   expect(await completed("sta")).toEqual(["start", "status"]);
+  expect(await completed("ini")).toEqual(["init"]);
+  expect(await completed("init", "--n")).toEqual(["--name"]);
+  expect(await completed("base", "c")).toEqual(["cancel"]);
   expect(await completed("tables", "h")).toEqual(["history"]);
   expect(await completed("base", "r")).toEqual(["resume"]);
   expect(await completed("tables", "history", "--w")).toEqual(["--write"]);

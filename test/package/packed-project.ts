@@ -36,7 +36,7 @@ function userEnvironment(): NodeJS.ProcessEnv {
 /** A command that hangs is ended, and named, before its test is given up. */
 const commandMsMax = 150_000;
 
-async function execute(
+export async function execute(
   command: string,
   args: readonly string[],
   options: { readonly cwd: string },
@@ -61,7 +61,7 @@ export type Started = {
   readonly ended: Promise<number | null>;
 };
 
-async function mustSucceed(finished: Promise<Finished>): Promise<string> {
+export async function mustSucceed(finished: Promise<Finished>): Promise<string> {
   const { exitCode, output } = await finished;
   if (exitCode !== 0) throw new Error(`exit code ${exitCode}:\n${output}`);
   return output;

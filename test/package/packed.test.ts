@@ -18,8 +18,9 @@ import {
   sdkSizes,
 } from "../../scripts/check-bundles.ts";
 import { target } from "../../sdk/connect.ts";
-import { useOfCommands, useOfNative } from "./plugin-programs.ts";
+import { useOfCommands, useOfNative, useOfTheTestCloud } from "./plugin-programs.ts";
 import { isAlive } from "../embedded/fixtures/test-stack.ts";
+import { initiate } from "./initiated-project.ts";
 import { packRepository, Project, type ModuleSystem } from "./packed-project.ts";
 
 let tarball = "";
@@ -148,36 +149,6 @@ test("both module systems export the same names", async () => {
 function linkPeers(): void {
   for (const each of projects.values()) each.link("@aws-sdk", "@smithy", "@types");
 }
-
-/**
- * A commit of another program comes between, then the outcome is unknown, while calls fail by
- * chance.
- */
-const useOfTheTestCloud = `
-const accounts = tidemark.defineTable("accounts", { key: "id" });
-async function main() {
-  const faults = { throttled: 0.05, "answer-lost": 0.05 };
-  const cloud = await testing.createTestCloud({ seed: 3, tables: [accounts], faults });
-  cloud.seed(accounts, [{ id: "ann", cents: 1 }]);
-  const app = cloud.startProcess("app");
-  const once = { idempotencyKey: "order-1", deadlineMs: 10_000 };
-  const pay = () => app.client.transact(once, async (tx) => {
-    const row = await tx.get(accounts, "ann");
-    tx.put(accounts, { ...row, cents: row.cents + 1 });
-  });
-  cloud.conflictOn(accounts, "ann");
-  app.nextCommitUnknown("committed");
-  const seen = [];
-  const settled = await cloud.run(() => pay().catch((error) => {
-    seen.push(error instanceof tidemark.CommitUnknownError, error.code);
-    return pay();
-  }));
-  await cloud.settled();
-  const { replayed } = settled.receipt;
-  console.log(JSON.stringify({ seen, replayed, rows: cloud.rows(accounts) }));
-}
-main();
-`;
 
 describe("tidemark/testing", () => {
   beforeAll(linkPeers);
@@ -439,6 +410,24 @@ console.log(JSON.stringify({ rows, again: again.name }));
     expect(alive).toEqual([]);
     expect(readdirSync(user.folder).filter((name) => name.startsWith("."))).toEqual([]);
   });
+});
+
+test("npx tidemark init writes a project that compiles, and passes its tests", async () => {
+  linkPeers();
+  const made = await initiate(project("esm"), "shop");
+  try {
+    expect(made.packages).toContain("tidemark");
+    // Every range of its package.json is met by what is installed.
+    expect(await made.npm("ls", "--depth=0")).toMatchObject({ exitCode: 0 });
+    const tested = await made.npm("test");
+    expect(tested).toMatchObject({ exitCode: 0 });
+    expect(tested.output).toMatch(/Tests .*[1-9] passed/);
+    expect(await made.npm("run", "--silent", "typecheck")).toEqual({ exitCode: 0, output: "" });
+    const start = await made.npm("start", "--", "--help");
+    expect(start.output).toContain("Usage: tidemark start");
+  } finally {
+    made.remove();
+  }
 });
 
 describe("against a running stack", () => {

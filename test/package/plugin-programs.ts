@@ -51,3 +51,33 @@ const get = async () =>
   console.log(JSON.stringify({ outside, within }));
 })();
 `;
+
+/**
+ * A commit of another program comes between, then the outcome is unknown, while calls fail by
+ * chance.
+ */
+export const useOfTheTestCloud = `
+const accounts = tidemark.defineTable("accounts", { key: "id" });
+async function main() {
+  const faults = { throttled: 0.05, "answer-lost": 0.05 };
+  const cloud = await testing.createTestCloud({ seed: 3, tables: [accounts], faults });
+  cloud.seed(accounts, [{ id: "ann", cents: 1 }]);
+  const app = cloud.startProcess("app");
+  const once = { idempotencyKey: "order-1", deadlineMs: 10_000 };
+  const pay = () => app.client.transact(once, async (tx) => {
+    const row = await tx.get(accounts, "ann");
+    tx.put(accounts, { ...row, cents: row.cents + 1 });
+  });
+  cloud.conflictOn(accounts, "ann");
+  app.nextCommitUnknown("committed");
+  const seen = [];
+  const settled = await cloud.run(() => pay().catch((error) => {
+    seen.push(error instanceof tidemark.CommitUnknownError, error.code);
+    return pay();
+  }));
+  await cloud.settled();
+  const { replayed } = settled.receipt;
+  console.log(JSON.stringify({ seen, replayed, rows: cloud.rows(accounts) }));
+}
+main();
+`;
