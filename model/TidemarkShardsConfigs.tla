@@ -16,6 +16,7 @@ Together == a :> p @@ b :> p
 \* Logs that begin together, and one that is ahead.
 Level == p :> 0 @@ q :> 0 @@ c :> 0
 Skewed == p :> 3 @@ q :> 0 @@ c :> 0
+OtherAhead == p :> 0 @@ q :> 3 @@ c :> 0
 \* The clock of who writes the child's log is ahead of the parent's.
 ChildAhead == p :> 0 @@ q :> 0 @@ c :> 9
 

@@ -21,7 +21,7 @@ export type OpenPart = {
   readonly since: Timestamp;
   readonly position: LogPosition;
   readonly writes: number;
-  /** In how many shards it is; 1 for one that writes a mixed table. */
+  /** In how many shards it is. */
   readonly parts: number;
 };
 

@@ -264,15 +264,6 @@ variable "auto_split" {
       would judge a split by the load of before it.
     EOT
   }
-  validation {
-    condition = !var.auto_split.enabled || alltrue([
-      for table in values(var.tables) : table.access != "mixed" && !table.moving
-    ])
-    error_message = <<-EOT
-      A deployment with a mixed table is not split (docs/operations.md, Shards): leave auto_split
-      out, or give such tables a deployment of their own.
-    EOT
-  }
 }
 
 variable "housekeeping" {

@@ -111,7 +111,7 @@ export const sharded: readonly Mutant[] = [
   {
     name: "read-only-looks-at-one-log",
     breaks: "who only reads mixed tables of several shards looks at the end of one log",
-    edit: instead("views[0]?.extendToEnd()"),
+    edit: instead("await views[0]?.extendToEnd()"),
     changes: { ...voting, workload: "register", isolation: "serializable" },
   },
   {

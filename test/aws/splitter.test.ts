@@ -1,8 +1,12 @@
 /** The splitter on real protocol servers: it measures logs, and splits as operators do. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createAwsClients, type AwsClients } from "../../aws/clients.ts";
+import { createDynamoDbControlStore } from "../../aws/dynamodb-control-store.ts";
+import { createDynamoDb } from "../../aws/dynamodb.ts";
 import { closeShard } from "../../aws/join-shard.ts";
+import { deploymentNames } from "../../aws/names.ts";
 import { splitPartsOn } from "../../aws/split-on-aws.ts";
+import { systemClock } from "../../aws/system.ts";
 import { StoreError } from "../../core/errors.ts";
 import { splitPolicyOf } from "../../core/split-policy.ts";
 import type { ShardId, ShardNumber } from "../../core/types.ts";
@@ -197,12 +201,17 @@ test("two that run at once split a shard once, or one after the other", async ()
   expect((await map()).length).toBeLessThanOrEqual(policy.shardsMax);
 });
 
-test("a deployment with a mixed table is not split: it says so, and what to do", async () => {
+test("while a table is on its way nothing is split: it says so, and why", async () => {
   await fill("shard-001" as ShardId, 60, [2_600_000, 2_700_000, 2_800_000, 2_900_000]);
-  await stores.createTable("carts", { access: "mixed" });
+  await stores.createTable("carts");
+  const dynamodb = createDynamoDb(clients.dynamodb);
+  const { controlTable: table } = deploymentNames(stores.deployment);
+  const control = createDynamoDbControlStore({ dynamodb, clock: systemClock, table });
+  const move = { to: "mixed", stage: "closed" } as const;
+  await control.changeAccess("carts", ({ access }) => ({ access, move, mover: "somebody" }));
   const anew = createSplitterService(parts());
   expect(await run(anew)).toMatchObject({ decision: { kind: "split" }, split: undefined });
   expect(counted).toContainEqual(["SplitsRefused", 1]);
   expect(told).toMatchObject([["a split was refused", { of: 1, field: "table" }]]);
-  expect(told[0]?.[1]["reason"]).toContain("(docs/adoption.md, Out again)");
+  expect(told[0]?.[1]["reason"]).toContain("once the move is done");
 });

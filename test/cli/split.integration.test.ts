@@ -1,5 +1,4 @@
 /** `tidemark shards split` on a stack that is at work: the stream carries one shard, then three. */
-import { CreateTableCommand, DynamoDBClient, waitUntilTableExists } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { BusyAccounts } from "./fixtures/busy-accounts.ts";
 import { tidemark, type Ran } from "./fixtures/command-line.ts";
@@ -76,35 +75,4 @@ test("a split goes between two partitions by the hash that `shards where` tells"
     ranges.findIndex(({ from, to }) => bound >= from && bound < to);
   expect(rangeOf(low)).toBe(rangeOf(0));
   expect(rangeOf(high)).not.toBe(rangeOf(low));
-}, 60_000);
-
-test("with a mixed table in several shards the way out is named, by split and move", async () => {
-  const dynamodb = new DynamoDBClient({
-    region: busy.stack.region,
-    endpoint: busy.stack.endpoints.dynamodb,
-    credentials: { accessKeyId: "test", secretAccessKey: "test" },
-  });
-  await dynamodb.send(
-    new CreateTableCommand({
-      TableName: "carts",
-      BillingMode: "PAY_PER_REQUEST",
-      AttributeDefinitions: [{ AttributeName: "id", AttributeType: "S" }],
-      KeySchema: [{ AttributeName: "id", KeyType: "HASH" }],
-    }),
-  );
-  await waitUntilTableExists(
-    { client: dynamodb, maxWaitTime: 60, minDelay: 1 },
-    { TableName: "carts" },
-  );
-  dynamodb.destroy();
-  expect((await run("register", "carts", "--access", "mixed")).err).toBe("");
-  for (const refused of [
-    await run("shards", "split", "0"),
-    await run("tables", "transactional", "carts"),
-  ]) {
-    expect([refused.code, refused.err]).toEqual([
-      2,
-      expect.stringMatching(/take it out and register it anew .*\(docs\/adoption.md, Out again\)/),
-    ]);
-  }
 }, 60_000);

@@ -402,15 +402,6 @@ run "refuses_more_shards_than_there_may_be" {
   expect_failures = [var.auto_split]
 }
 
-run "refuses_to_split_beside_a_mixed_table" {
-  command = plan
-  variables {
-    tables     = { carts = { access = "mixed" } }
-    auto_split = { enabled = true }
-  }
-  expect_failures = [var.auto_split]
-}
-
 run "refuses_a_runner_without_a_table_for_base_transactions" {
   command = plan
   variables {

@@ -2,9 +2,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { splitShard } from "../../../aws/split-shard.ts";
 import type { ShardNumber } from "../../../core/types.ts";
-import { InvalidRequestError } from "../../../sdk/index.ts";
 import { checkShardedHistory } from "../../../testing/checker/check-sharded.ts";
-import { createTestCloud, testTable, type TestCloud } from "../../../testing/index.ts";
+import { createTestCloud, type TestCloud } from "../../../testing/index.ts";
 import {
   accounts,
   bankTables,
@@ -331,14 +330,4 @@ test("of two shards that are split at once, none is given the other's watermark"
     expect(await other.snapshot((s) => s.get(accounts, id))).toMatchObject({ amount: 21 });
   });
   expect(await cloud.settled()).toBe(true);
-});
-
-test("a shard whose tables native programs write is not split", async () => {
-  const mixed = testTable("carts", { partitionKey: "id", access: "mixed" });
-  cloud = await createTestCloud({ tables: [mixed] });
-  await cloud.run(async () => {
-    const refused = cloud.splitShard(0);
-    await expect(refused).rejects.toBeInstanceOf(InvalidRequestError);
-    await expect(refused).rejects.toThrow('table "carts" is mixed');
-  });
 });
