@@ -180,8 +180,8 @@ async function hashKeyBeside(
 }
 
 /**
- * Puts the fork, unless it stands there already: above the watermark, or it were entered. What waits
- * for a vote at the fork is voted on in this log, and its outcome entered in the other one.
+ * Puts the fork, unless it stands there already: above the watermark, or it were entered. What
+ * waits for a vote at the fork is voted on in this log, and its outcome entered in the other one.
  */
 function placeFork(
   parts: SplitParts,

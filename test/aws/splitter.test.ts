@@ -203,12 +203,12 @@ test("two that run at once split a shard once, or one after the other", async ()
 
 test("while a table is on its way nothing is split: it says so, and why", async () => {
   await fill("shard-001" as ShardId, 60, [2_600_000, 2_700_000, 2_800_000, 2_900_000]);
-  await stores.createTable("carts");
+  const { name } = await stores.createTable("carts");
   const dynamodb = createDynamoDb(clients.dynamodb);
   const { controlTable: table } = deploymentNames(stores.deployment);
   const control = createDynamoDbControlStore({ dynamodb, clock: systemClock, table });
   const move = { to: "mixed", stage: "closed" } as const;
-  await control.changeAccess("carts", ({ access }) => ({ access, move, mover: "somebody" }));
+  await control.changeAccess(name, ({ access }) => ({ access, move, mover: "somebody" }));
   const anew = createSplitterService(parts());
   expect(await run(anew)).toMatchObject({ decision: { kind: "split" }, split: undefined });
   expect(counted).toContainEqual(["SplitsRefused", 1]);

@@ -1,4 +1,4 @@
-/** A table in use is moved from transactions alone to native operations beside them, over shards. */
+/** A table in use is moved to native operations beside transactions, and back, over shards. */
 import { UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { expect, test } from "vitest";
 import { tidemarkNative } from "../../native/index.ts";
