@@ -12,7 +12,7 @@ import { assertId } from "./base-errors.ts";
 import { baseOf, partsOf, type NamedBase, type Signalled } from "./base-name.ts";
 import type { BaseHead } from "./record.ts";
 import { isRefused } from "./requests.ts";
-import { assertSize } from "./step-end.ts";
+import { assertKept } from "./step-end.ts";
 import { BaseStore } from "./store.ts";
 import type { BaseLook, BaseRequest, BaseRequested, BaseStatus, LooksAtBases } from "./types.ts";
 
@@ -38,7 +38,7 @@ export class BaseDesk implements LooksAtBases {
   async request({ signal, isChecked, ...wanted }: BaseRequest): Promise<BaseRequested> {
     const { id, name, version, input } = wanted;
     assertId(id);
-    assertSize(`the input of BASE transaction "${name}" has`, input, "input");
+    assertKept(`the input of BASE transaction "${name}" has`, input, "input");
     await this.ready();
     const base = baseOf(wanted);
     const request = this.newToken();
@@ -58,18 +58,24 @@ export class BaseDesk implements LooksAtBases {
     return head && this.#statusOf(base, head);
   }
 
-  /** For what finds itself again: made once more where nobody knows whether it was committed. */
+  /**
+   * For what finds itself again: made once more where nobody knows whether it was committed. As
+   * long as no try of it finds that, no later error says that nothing was.
+   */
   async #untilKnown<Known>(
     signal: AbortSignal | undefined,
     task: () => Promise<Known>,
   ): Promise<Known> {
     const { clock, random } = this.#core.ports;
+    let unknown: CommitUnknownError | undefined;
     for (let attempt = 0; ; attempt += 1) {
       try {
         return await task();
       } catch (error) {
         const isLast = attempt + 1 >= limits.baseRequestAttemptsMax;
-        if (!(error instanceof CommitUnknownError) || isLast) throw error;
+        const isUnknown = error instanceof CommitUnknownError;
+        if (isUnknown) unknown = error;
+        if (!isUnknown || isLast) throw unknown ?? error;
         const wait = { backoff: requestBackoff, attempt, signal };
         await waitBackoff({ clock, random }, wait).catch(() => {
           throw error;
@@ -102,7 +108,7 @@ export class BaseDesk implements LooksAtBases {
 
   async #statusOf(base: string, head: BaseHead): Promise<BaseStatus> {
     const { name, version, steps, phase, startedMs, lastMs, failures, failure, refusal } = head;
-    const isReleased = phase === "ended" && (await this.store.release(base));
+    const isReleased = phase === "ended" && (await this.store.seesReleased(base));
     const { id } = partsOf(base);
     const counted = { steps, phase, startedMs, lastMs, failures, failure, refusal };
     return { id, name, version, ...counted, isReleased };

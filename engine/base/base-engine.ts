@@ -18,7 +18,7 @@ import { Lookout, type Tell } from "./lookout.ts";
 import type { BaseBeginning, BaseHead } from "./record.ts";
 import { beginningOf, isRefused, isWaiting } from "./requests.ts";
 import { BaseRun } from "./run.ts";
-import { assertSize } from "./step-end.ts";
+import { assertKept } from "./step-end.ts";
 import type { BaseStore, Recorded } from "./store.ts";
 import { isWorthAnother } from "./step-errors.ts";
 import type { BodyTransaction } from "../types.ts";
@@ -71,7 +71,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     signal,
   }: BaseStart<BodyTransaction>): Promise<{ readonly isNew: boolean }> {
     assertId(id);
-    assertSize(`the input of BASE transaction "${definition.name}" has`, input, "input");
+    assertKept(`the input of BASE transaction "${definition.name}" has`, input, "input");
     await this.#desk.ready();
     const { name, version } = definition;
     const base = baseOf({ name, id });
@@ -134,9 +134,11 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     } catch (error) {
       if (run.isAnothers) return false;
       const isOthersToo = run.request !== undefined && !this.#isClosed();
+      const head = isOthersToo ? await this.#headOf(base) : undefined;
       // Another run of the same request may not have been refused.
-      if (isOthersToo && ((await this.#headOf(base))?.steps ?? 0) > 0) return false;
-      throw error;
+      if ((head?.steps ?? 0) > 0) return false;
+      const isFinal = head !== undefined && isRefused(head);
+      throw isFinal ? error : (run.unknown ?? error);
     }
     return true;
   }
@@ -167,7 +169,7 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
       if (isRefused(head)) throw refusedBase(base, head);
       // Told before that, who asks could not see yet what was done.
       // mutant: told-at-the-end
-      const isOver = head.phase === "ended" && (await this.#store.release(base, options));
+      const isOver = head.phase === "ended" && (await this.#store.seesReleased(base, options));
       if (isOver && head.result !== undefined) return head.result;
       if (clock.monotonicMs() >= untilMs) throw notEnded(base, head, options.deadlineMs);
       const { signal } = options;
