@@ -10,7 +10,14 @@ import type { RunsTransactions } from "../attempts/guard.ts";
 import { waitBackoff } from "../backoff.ts";
 import { follow, ignore, orAborted } from "../concurrency.ts";
 import type { EngineCore } from "../engine-core.ts";
-import { assertId, notEnded, otherVersion, refusedBase, unknownBase } from "./base-errors.ts";
+import {
+  assertId,
+  notEnded,
+  otherVersion,
+  refusalUnknown,
+  refusedBase,
+  unknownBase,
+} from "./base-errors.ts";
 import { HandlerChangedError } from "./handler-changed.ts";
 import { BaseDesk } from "./base-desk.ts";
 import { baseOf, partsOf, type NamedBase, type Signalled } from "./base-name.ts";
@@ -302,13 +309,19 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
     if (!isAccepted && request === undefined) return;
     const refusal = isAccepted ? undefined : run.refusalBy(error);
     if (refusal !== undefined && request !== undefined) {
-      await this.#store.requests.refuse(base, { request, refusal });
+      await this.#store.requests.refuse(base, { request, refusal }).catch((cause: unknown) => {
+        // Not the commit's own error: its outcome says nothing of the BASE transaction.
+        throw isWorthAnother(cause) ? refusalUnknown(base, { refusal, cause }) : cause;
+      });
       return;
     }
     if (!isAccepted && !run.insists) return;
     const message = error instanceof Error ? `${error.name}: ${error.message}` : "unknown";
     const isFinal = error instanceof HandlerChangedError;
-    await this.#store.fail(base, message, { isFinal, hadBegun: isAccepted });
+    const noted = this.#store.fail(base, message, { isFinal, hadBegun: isAccepted });
+    await noted.catch((cause: unknown) => {
+      if (!isWorthAnother(cause)) throw cause;
+    });
   }
 
   /** What it depends on may go on for long: then a runner releases it, or who waits for it. */

@@ -107,6 +107,28 @@ describe("whoever waits is not told of a commit that is not his:", () => {
   });
 });
 
+test("a refusal that cannot be recorded is no outcome of what was asked for", async () => {
+  await cloud.run(async () => {
+    const client = cloud.createClient("client");
+    await openAccounts(client);
+    const asking = unheardClient(cloud);
+    await warm(asking);
+    const refuses = defineBase("put", async (base, _: number) => {
+      await base.step("put", () => {
+        asking.silence();
+        return Promise.reject(new RangeError("not that much"));
+      });
+    });
+    const { requested } = await client.requestBase(refuses, 1, { id: "1" });
+    const error = errorOf(asking.client.base(refuses, 1, { id: "1" }));
+    await cloud.clock.sleep(21_000);
+    asking.hear();
+    expect(await error).toMatchObject({ name: "UnavailableError", outcome: "aborted" });
+    expect(((await error) as Error).message).toContain("not that much");
+    expect(await requested.status()).toMatchObject({ steps: 0 });
+  });
+});
+
 describe("who may not write", () => {
   const readOnly = (): OwnClient =>
     clientWith(cloud, (ports) => ({
