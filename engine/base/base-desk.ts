@@ -95,7 +95,8 @@ export class BaseDesk implements LooksAtBases {
 
   async list(options: Signalled = {}): Promise<readonly BaseStatus[]> {
     await this.ready();
-    const { open } = await this.store.open(options);
+    const { open, strange } = await this.store.open(options);
+    for (const { cause } of strange) throw cause;
     const heads = await this.store.heads(
       open.map(({ base }) => base),
       options,

@@ -12,7 +12,7 @@
  *
  * Paper: Salt §5.1 (the logic of a BASE transaction is logged before its first step commits).
  */
-import type { BaseRefusal } from "../../core/errors.ts";
+import { CorruptDataError, type BaseRefusal } from "../../core/errors.ts";
 import type { AttributeValue, Item } from "../../core/types.ts";
 import { count, mapOf, numberOf, optionalTextOf, textOf, texts, textsOf } from "./attributes.ts";
 import { itemKey } from "./saline-locks.ts";
@@ -73,6 +73,12 @@ export type OpenEntry = {
   readonly version: number;
   /** Undefined: it has begun. */
   readonly requestedMs?: number | undefined;
+};
+
+export type Listed = {
+  readonly open: readonly OpenEntry[];
+  readonly released: readonly ReleasedEntry[];
+  readonly strange: readonly StrangeEntry[];
 };
 
 /** It is released; its locks are not taken away yet, and its record is not left to expire. */
@@ -242,6 +248,27 @@ export function releasedEntryItem({ base, releasedMs }: ReleasedEntry): Item {
 export function toReleasedEntry(item: Item): ReleasedEntry | undefined {
   if (item["releasedMs"] === undefined) return undefined;
   return { base: textOf(item, "sk"), releasedMs: numberOf(item, "releasedMs") };
+}
+
+/** An item of the list that is none of ours. */
+export type StrangeEntry = { readonly base: string; readonly cause: unknown };
+
+/** What is listed; one strange item hides none of the others. */
+export function toListed(items: readonly Item[]): Listed {
+  const open: OpenEntry[] = [];
+  const released: ReleasedEntry[] = [];
+  const strange: StrangeEntry[] = [];
+  for (const item of items) {
+    try {
+      const [over, entry] = [toReleasedEntry(item), toOpen(item)];
+      if (over !== undefined) released.push(over);
+      if (entry !== undefined) open.push(entry);
+    } catch (cause) {
+      if (!(cause instanceof CorruptDataError)) throw cause;
+      strange.push({ base: textOf(item, "sk"), cause });
+    }
+  }
+  return { open, released, strange };
 }
 
 /** Undefined of one that is released. */

@@ -30,12 +30,10 @@ import {
   releasedEntryItem,
   stepItem,
   toHead,
-  toOpen,
-  toReleasedEntry,
+  toListed,
   type BaseBeginning,
   type BaseHead,
-  type OpenEntry,
-  type ReleasedEntry,
+  type Listed,
   type StepRecord,
 } from "./record.ts";
 import { assertKept, endOf, failedBy, kept, type StepEnd } from "./step-end.ts";
@@ -71,11 +69,6 @@ export type BaseEnd = {
   readonly value: AttributeValue;
   readonly beginning: BaseBeginning;
   readonly steps: number;
-};
-
-type Listed = {
-  readonly open: readonly OpenEntry[];
-  readonly released: readonly ReleasedEntry[];
 };
 
 type Ran = { readonly before: BaseHead | undefined; readonly end: StepEnd };
@@ -264,11 +257,7 @@ export class BaseStore {
       const found = await Promise.all(
         openPartitions.map((partition) => allIn(context, records, partition)),
       );
-      const items = found.flat();
-      return {
-        open: items.map(toOpen).filter((entry) => entry !== undefined),
-        released: items.map(toReleasedEntry).filter((entry) => entry !== undefined),
-      };
+      return toListed(found.flat());
     });
   }
 
