@@ -43,6 +43,15 @@ function endlessFinding(table: string): Finding {
   return { level: "warning", about, text, remedy };
 }
 
+/** Whether any is parked; nothing where no table takes them. */
+export async function openBaseFindings(
+  deployment: Deployment,
+  nowMs: number,
+): Promise<readonly Finding[]> {
+  if (!takesBases(deployment)) return [];
+  return [baseFinding(await ifAllowed(() => openBases(deployment)), nowMs)];
+}
+
 /** Pure. */
 export function baseFinding(seen: Allowed<SeenBases>, nowMs: number): Finding {
   if (seen === denied) {
@@ -63,6 +72,7 @@ export function baseFinding(seen: Allowed<SeenBases>, nowMs: number): Finding {
     ...{ level: "bad", about },
     text: `${text}; ${parked.length}${least} parked: ${which}`,
     remedy:
-      "`tidemark base` shows what they failed with, and lets them go on; they hold their items",
+      "`tidemark base` shows what they failed with, and lets them go on" +
+      (parked.some(({ steps }) => steps > 0) ? "; they hold their items" : ""),
   };
 }

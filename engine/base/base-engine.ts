@@ -268,8 +268,11 @@ export class BaseTransactions implements BaseEngine<BodyTransaction> {
       { base, beginning, recorded: isRequest ? undefined : recorded, signal },
     );
     this.#finish(base, { run, handler: definition.handler }).catch((cause: unknown) => {
-      // Left in its middle by a client that closes it has not failed.
-      if (!this.#isClosed()) tell({ kind: "handler-failed", version, cause, ...partsOf(base) });
+      // Left in its middle by a client that closes it has not failed; nor has one that was refused,
+      // or that somebody else was faster at.
+      const isRefusal = !run.isAccepted && run.refusalBy(cause) !== undefined;
+      if (!this.#isClosed() && !isRefusal && !run.isAnothers)
+        tell({ kind: "handler-failed", version, cause, ...partsOf(base) });
     });
   }
 

@@ -66,7 +66,7 @@ export class BaseOperations {
     if (answer.phase === "cancelled" || answer.phase === "refused") return answer;
     throw new ApiProblem(
       "base-begun",
-      `BASE transaction ${name}/${id} has made ${answer.steps} steps, and goes on to its end: ` +
+      `BASE transaction ${name}/${id} has made ${answer.steps} step${answer.steps === 1 ? "" : "s"}, and goes on to its end: ` +
         "what it has done its handler can make good, or another transaction after it",
       { outcome: "aborted", field: "id" },
     );

@@ -1,4 +1,7 @@
-/** What ends a run of a request before its first step, and refuses nothing: it may yet be begun. */
+/**
+ * What ends a run of a request before its first step, and refuses nothing: it may yet be begun. And
+ * what is no trouble of a runner.
+ */
 import { beforeEach, expect, test } from "vitest";
 import { defineBase } from "../../../sdk/index.ts";
 import { createTestCloud, type TestCloud } from "../../../testing/index.ts";
@@ -69,5 +72,34 @@ test("a runner lacks a right: it is parked, and goes on once that is given", asy
     expect(await requested.resume()).toBe(true);
     await client.baseRunner({ handlers: [take()], ...caughtUp });
     expect(await requested.result()).toBe(1);
+  });
+});
+
+test("one that is refused, cancelled, or begun by another runner is no trouble", async () => {
+  await cloud.run(async () => {
+    const client = cloud.createClient("client");
+    await openAccounts(client);
+    const told: unknown[] = [];
+    const stop = new AbortController();
+    const refuses = defineBase("refuse", async (base, _: number) => {
+      await base.step("take", () => Promise.reject(new RangeError("not that much")));
+    });
+    const over = ["one", "two", "three"].map((name) =>
+      cloud.createClient(name).baseRunner({
+        ...{ handlers: [take(300), refuses], takeOverMs: 100, pollMs: 50, signal: stop.signal },
+        onTrouble: (trouble) => told.push(trouble),
+      }),
+    );
+    const refused = await client.requestBase(refuses, 1, { id: "1" });
+    const taken = await client.requestBase(take(300), 1, { id: "1" });
+    const cancelled = await client.requestBase(take(300), 1, { id: "2" });
+    await cloud.clock.sleep(200);
+    expect(await cancelled.requested.cancel()).toBe(true);
+    expect(await taken.requested.result()).toBe(1);
+    await cloud.clock.sleep(5_000);
+    expect((await refused.requested.status())?.phase).toBe("refused");
+    stop.abort();
+    await Promise.all(over);
+    expect(told).toEqual([]);
   });
 });
